@@ -1,0 +1,66 @@
+// A value that must never be printed. It opens in reveal() alone, which two files of the product call:
+// the gate that writes the header and the client that asks a callback (a test holds this).
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { inspect } from 'node:util';
+
+const PRINTED = '[secret]';
+// Keyed, so that a fingerprint in a heap dump or a cache key cannot be tried against guesses.
+const processKey: Buffer = randomBytes(32);
+
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The value itself. Only the gate and the callback client may ask. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  /** Length of the value in UTF-16 units; tells "empty" without opening it. */
+  get length(): number {
+    return this.#value.length;
+  }
+
+  /** Joins literal text and secrets into one new secret. */
+  static join(parts: readonly (string | Secret)[]): Secret {
+    return new Secret(parts.map((part) => (typeof part === 'string' ? part : part.#value)).join(''));
+  }
+
+  /** Answers a yes/no question about the value, such as "is it a valid field value". */
+  satisfies(test: (value: string) => boolean): boolean {
+    return test(this.#value);
+  }
+
+  /** Constant-time comparison, length included: both sides are hashed first. */
+  equals(candidate: string): boolean {
+    return timingSafeEqual(digest(this.#value), digest(candidate));
+  }
+
+  /** Identifies the value inside this process only; safe as part of a cache key. */
+  fingerprint(): string {
+    return digest(this.#value).toString('base64url');
+  }
+
+  toString(): string {
+    return PRINTED;
+  }
+
+  toJSON(): string {
+    return PRINTED;
+  }
+
+  [Symbol.toPrimitive](): string {
+    return PRINTED;
+  }
+
+  [inspect.custom](): string {
+    return PRINTED;
+  }
+}
+
+function digest(value: string): Buffer {
+  return createHash('sha256').update(processKey).update(value, 'utf8').digest();
+}
