@@ -55,11 +55,10 @@ export class Secret {
   [Symbol.toPrimitive](): string {
     return PRINTED;
   }
-
-  [inspect.custom](): string {
-    return PRINTED;
-  }
 }
+
+// console.log and pino's formatters reach for this symbol before toString.
+Object.defineProperty(Secret.prototype, inspect.custom, { value: () => PRINTED });
 
 function digest(value: string): Buffer {
   return createHash('sha256').update(processKey).update(value, 'utf8').digest();
