@@ -1,0 +1,41 @@
+// Reads a callback's response body within its bound, before and after decoding. Knows nothing of what it says.
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+
+const MAX_BYTES = 65_536;
+
+type Decoder = (bytes: Uint8Array, bound: { maxOutputLength: number }) => Buffer;
+
+// One layer, though we never ask for any (RFC 9110 section 8.4.1). "gzip, gzip" is none of these.
+const decoders: ReadonlyMap<string, Decoder> = new Map([
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  ['deflate', inflateSync],
+  ['br', brotliDecompressSync],
+]);
+
+/** The decoded bytes, at most 64 KiB; or a sentence that says why not. Transport errors are thrown. */
+export async function readBody(
+  body: AsyncIterable<Uint8Array>,
+  contentEncoding: string | readonly string[] | undefined,
+): Promise<Buffer | string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > MAX_BYTES) return `body over ${MAX_BYTES} bytes`;
+    chunks.push(chunk);
+  }
+  return decode(Buffer.concat(chunks), String(contentEncoding ?? '').toLowerCase());
+}
+
+// Synchronous: both sides are bounded, and zlib's threads are the ones that resolve names.
+function decode(bytes: Buffer, coding: string): Buffer | string {
+  if (coding === '' || coding === 'identity') return bytes;
+  const decoder = decoders.get(coding);
+  if (decoder === undefined) return 'unsupported content coding';
+  try {
+    return decoder(bytes, { maxOutputLength: MAX_BYTES });
+  } catch {
+    return `body is not valid in its content coding, or over ${MAX_BYTES} bytes when decoded`;
+  }
+}

@@ -1,0 +1,173 @@
+// Calls an integrator's endpoint over HTTP and returns the headers it gives, or why it gave none.
+// The only file that knows undici, loaded when the first callback is called. It knows no cache and no sandbox.
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { LookupFunction } from 'node:net';
+import type * as Undici from 'undici';
+import { type Authority, parseAuthority } from '../policy/authority.ts';
+import type { CompiledCallback } from '../policy/policy.ts';
+import { readBody } from './body.ts';
+import { type CallbackReply, parseReply } from './reply.ts';
+
+type VettedAddress = { readonly address: string; readonly family: 4 | 6 };
+
+/** Which addresses of a host may be dialled; a refusal says why, for the operator. */
+export type VetHost = (
+  host: string,
+  port: number,
+) => Promise<{ readonly addresses: readonly VettedAddress[] } | { readonly refused: string }>;
+
+export type CallbackClient = {
+  /** One call, never repeated. Every failure is a value whose reason holds nothing that a header or a body said. */
+  call(callback: CompiledCallback, authority: Authority): Promise<CallbackReply>;
+  close(): Promise<void>;
+};
+
+type Settings = {
+  readonly vet: VetHost;
+  readonly caPem: readonly string[] | undefined;
+  readonly timeoutMs: number;
+};
+
+/** `timeoutMs` covers a whole call: address check, connect, handshake, head and body. */
+export function createCallbackClient(settings: Settings): CallbackClient {
+  const closing = new AbortController();
+  let agent: Promise<Undici.Agent> | undefined;
+
+  return {
+    async call(callback, authority) {
+      if (closing.signal.aborted) return failed('the proxy is shutting down');
+      agent ??= import('undici').then((undici) => createAgent(undici, settings));
+      const ended = Promise.withResolvers<CallbackReply>();
+      const abort = new AbortController();
+      const end = (reason: string): void => {
+        ended.resolve(failed(reason));
+        abort.abort();
+      };
+      const onClosing = (): void => end('the proxy is shutting down');
+      const deadline = setTimeout(
+        () => end(`no complete answer within ${settings.timeoutMs} ms`),
+        settings.timeoutMs,
+      );
+      closing.signal.addEventListener('abort', onClosing);
+      try {
+        // The race, because undici looks at the signal only once it has a connection.
+        return await Promise.race([ask(await agent, callback, authority, abort.signal), ended.promise]);
+      } catch (error) {
+        return failed(reasonOf(error));
+      } finally {
+        clearTimeout(deadline);
+        closing.signal.removeEventListener('abort', onClosing);
+      }
+    },
+    async close() {
+      closing.abort();
+      await (await agent)?.destroy();
+    },
+  };
+}
+
+async function ask(
+  agent: Undici.Agent,
+  callback: CompiledCallback,
+  authority: Authority,
+  signal: AbortSignal,
+): Promise<CallbackReply> {
+  const url = new URL(callback.url);
+  const { statusCode, headers, body } = await agent.request({
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: 'POST',
+    headers: requestHeaders(callback),
+    body: JSON.stringify({ host: authority.host, port: authority.port }),
+    signal,
+  });
+  // A body that nobody reads to its end errors when it is dropped; without a listener that ends the process.
+  body.on('error', () => undefined);
+  // A redirect is a status like any other failure: following it would resend the shared secret elsewhere.
+  if (statusCode < 200 || statusCode > 299) {
+    body.destroy();
+    return failed(`status ${statusCode}`);
+  }
+  const bytes = await readBody(body, headers['content-encoding']);
+  return typeof bytes === 'string' ? failed(bytes) : parseReply(bytes);
+}
+
+function requestHeaders(callback: CompiledCallback): string[] {
+  const lines = callback.requestHeaders.flatMap(({ name, value }) => [
+    name,
+    typeof value === 'string' ? value : value.reveal(),
+  ]);
+  const typed = callback.requestHeaders.some(({ name }) => name.toLowerCase() === 'content-type');
+  return typed ? lines : ['Content-Type', 'application/json', ...lines];
+}
+
+// Not undici's global dispatcher nor EnvHttpProxyAgent: nothing in the environment may send a secret elsewhere.
+function createAgent(undici: typeof Undici, settings: Settings): Undici.Agent {
+  return new undici.Agent({
+    connect: createConnector(undici, settings),
+    connections: 64,
+    allowH2: false,
+    maxHeaderSize: 16_384,
+    // The call's own deadline covers these.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // A POST is not repeated, so a connection that the other end is about to close must not be picked.
+    keepAliveTimeout: 2_000,
+    keepAliveMaxTimeout: 2_000,
+  });
+}
+
+// Addresses are checked for each connection, when it is made: an answer of yesterday vouches for nothing.
+function createConnector(undici: typeof Undici, settings: Settings): Undici.buildConnector.connector {
+  let trust: SecureContext | undefined;
+  return (target, settle) => {
+    const isTls = target.protocol === 'https:';
+    const authority = parseAuthority(target.host ?? '', isTls ? 443 : 80);
+    if (typeof authority === 'string') return settle(refusal('its host is not valid'), null);
+    if (isTls) trust ??= createSecureContext(settings.caPem && { ca: [...settings.caPem] });
+    const open = (addresses: readonly VettedAddress[]): void =>
+      undici.buildConnector({
+        allowH2: false,
+        autoSelectFamily: true,
+        lookup: lookupAmong(addresses),
+        // A resumed session skips the chain.
+        maxCachedSessions: 0,
+        timeout: settings.timeoutMs,
+        ...(trust && { secureContext: trust, rejectUnauthorized: true }),
+      })({ ...target, hostname: authority.host }, settle);
+    settings.vet(authority.host, authority.port).then(
+      (vetted) => {
+        if ('refused' in vetted) settle(refusal(vetted.refused), null);
+        // Node dials an address as written, without asking lookup.
+        else if (
+          authority.kind !== 'name' &&
+          !vetted.addresses.some(({ address }) => address === authority.host)
+        )
+          settle(refusal('its address was not among those allowed'), null);
+        else open(vetted.addresses);
+      },
+      (error: Error) => settle(error, null),
+    );
+  };
+}
+
+function lookupAmong(addresses: readonly VettedAddress[]): LookupFunction {
+  return (_host, _options, done) => done(null, [...addresses]);
+}
+
+type Refusal = Error & { readonly refused: string };
+
+function refusal(refused: string): Refusal {
+  return Object.assign(new Error('refused'), { refused });
+}
+
+// The code alone: messages quote certificates, heads and whatever else the other end sent.
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'transport failed';
+  if ('refused' in error) return `refused: ${String(error.refused)}`;
+  return `transport failed: ${'code' in error ? String(error.code) : error.name}`;
+}
+
+function failed(reason: string): CallbackReply {
+  return { ok: false, reason };
+}

@@ -1,0 +1,76 @@
+// Turns the bytes of a callback's answer into headers to inject: all of them, or none and why. Pure.
+// No reason quotes the answer: it holds a credential, perhaps in the wrong place.
+import { Secret } from '../base/secret.ts';
+import { headerNameFault, headerValueFault } from '../policy/header-rules.ts';
+import type { InjectedHeader } from '../policy/policy.ts';
+
+const MAX_HEADERS = 64;
+const MAX_DEPTH = 32;
+
+export type CallbackReply =
+  | { readonly ok: true; readonly headers: readonly InjectedHeader[] }
+  | { readonly ok: false; readonly reason: string };
+
+/** Reads `{"headers": {name: value}}`, JSON in UTF-8 without a byte order mark. Other members are ignored. */
+export function parseReply(bytes: Uint8Array): CallbackReply {
+  const reply = parseJson(bytes);
+  if (typeof reply === 'string') return { ok: false, reason: reply };
+  const headers = readHeaders(reply.value);
+  return typeof headers === 'string' ? { ok: false, reason: headers } : { ok: true, headers };
+}
+
+function parseJson(bytes: Uint8Array): { readonly value: unknown } | string {
+  if (bytes.length === 0) return 'empty body';
+  try {
+    // ignoreBOM keeps the mark in the text, where JSON.parse stumbles over it.
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    const value: unknown = JSON.parse(text);
+    return ambiguityOf(text) ?? { value };
+  } catch {
+    return 'body is not JSON in UTF-8';
+  }
+}
+
+function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
+  if (!isObject(reply) || !Object.hasOwn(reply, 'headers')) return 'body is not an object with "headers"';
+  if (!isObject(reply['headers'])) return '"headers" is not an object';
+  const entries = Object.entries(reply['headers']);
+  if (entries.length > MAX_HEADERS) return `more than ${MAX_HEADERS} headers`;
+  const taken = new Set<string>();
+  const headers: InjectedHeader[] = [];
+  for (const [name, value] of entries) {
+    const position = headers.length + 1;
+    if (headerNameFault(name) !== undefined) return `the name of header ${position} may not be injected`;
+    // Origins that fold `_` into `-` would see two fields of one name.
+    if (taken.size === taken.add(name.toLowerCase().replaceAll('_', '-')).size)
+      return 'two headers have one name';
+    if (typeof value !== 'string') return `the value of header ${position} is not a string`;
+    if (headerValueFault(value) !== undefined)
+      return `the value of header ${position} is not a valid field value`;
+    const secret = new Secret(value);
+    headers.push(Object.freeze({ name, value: secret, masks: Object.freeze([secret]) }));
+  }
+  return Object.freeze(headers);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// JSON.parse takes the last of two members of one name; a reader upstream of us may have taken the first.
+// The text is valid JSON by then, so that a string before a colon is a name and brackets pair up.
+function ambiguityOf(json: string): string | undefined {
+  const open: Set<string>[] = [];
+  for (const [token, name, colon] of json.matchAll(/[{}[\]]|("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g)) {
+    if (token === '{' || token === '[') {
+      if (open.push(new Set()) > MAX_DEPTH) return 'body is nested too deeply';
+    } else if (token === '}' || token === ']') {
+      open.pop();
+    } else if (name !== undefined && colon !== undefined) {
+      const names = open.at(-1);
+      if (names !== undefined && names.size === names.add(JSON.parse(name)).size)
+        return 'body repeats a member name';
+    }
+  }
+  return undefined;
+}

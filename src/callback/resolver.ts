@@ -1,0 +1,76 @@
+// Answers which headers a callback gives for an authority: from the cache, from a call under way, or by a new call.
+// Successes alone are kept, each for its entry's own time. One resolver serves one sandbox.
+// It knows nothing of HTTP; the client does.
+import { BoundedCache } from '../base/bounded-cache.ts';
+import { SingleFlight } from '../base/single-flight.ts';
+import type { Authority } from '../policy/authority.ts';
+import type { CompiledCallback, InjectedHeader } from '../policy/policy.ts';
+import { createCallbackClient, type VetHost } from './client.ts';
+
+export type { VetHost } from './client.ts';
+
+export type CallbackOutcome =
+  | { readonly ok: true; readonly headers: readonly InjectedHeader[]; readonly cached: boolean }
+  | { readonly ok: false; readonly reason: string };
+
+export type CallbackResolver = {
+  /** A cache hit answers synchronously, with the same frozen outcome each time. A failure is never an exception. */
+  resolve(callback: CompiledCallback, authority: Authority): CallbackOutcome | Promise<CallbackOutcome>;
+  /** Empties the cache: a revision ended. Calls under way still answer those who asked, and are not kept. */
+  forget(): void;
+  /** Ends the calls under way and every connection; whoever asks later gets a failure. */
+  close(): Promise<void>;
+};
+
+/**
+ * Limits: `maxEntries` cached outcomes (1,000), `maxInFlight` distinct calls at once (64), `timeoutMs` for a whole
+ * call from address check to last byte (10 s). `now` is monotonic, in milliseconds. `caPem` undefined: Node's roots.
+ */
+export function createCallbackResolver(options: {
+  sandbox: string;
+  vet: VetHost;
+  caPem: readonly string[] | undefined;
+  now?: () => number;
+  maxEntries?: number;
+  maxInFlight?: number;
+  timeoutMs?: number;
+}): CallbackResolver {
+  const { sandbox, vet, caPem, now, maxEntries = 1_000, maxInFlight = 64, timeoutMs = 10_000 } = options;
+  const client = createCallbackClient({ vet, caPem, timeoutMs });
+  const cache = new BoundedCache<CallbackOutcome>({ max: maxEntries, ...(now && { now }) });
+  const flights = new SingleFlight<CallbackOutcome>();
+  let generation = 0;
+
+  async function call(
+    callback: CompiledCallback,
+    authority: Authority,
+    key: string,
+  ): Promise<CallbackOutcome> {
+    // An agent that sprays names under a wildcard would otherwise aim a flood at the integrator.
+    if (flights.size >= maxInFlight) return { ok: false, reason: 'too many callbacks in flight' };
+    const born = generation;
+    const outcome = await client.call(callback, authority);
+    if (outcome.ok && born === generation) {
+      cache.set(key, Object.freeze({ ...outcome, cached: true }), callback.ttlSeconds * 1_000);
+    }
+    return outcome.ok ? { ...outcome, cached: false } : outcome;
+  }
+
+  return {
+    resolve(callback, authority) {
+      // The port is part of the key: 443's headers are not 8443's. The id covers the entry and its secrets.
+      const key = `${sandbox}\n${callback.id}\n${authority.text}`;
+      // The generation keeps those who ask after a change from joining a call that began before it.
+      return cache.get(key) ?? flights.run(`${generation}\n${key}`, () => call(callback, authority, key));
+    },
+    forget() {
+      generation += 1;
+      cache.clear();
+    },
+    async close() {
+      generation += 1;
+      cache.clear();
+      await client.close();
+    },
+  };
+}
