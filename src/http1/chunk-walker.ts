@@ -1,0 +1,196 @@
+// Walks a chunked body as it streams by and re-emits it canonically: lower-case sizes, no leading zeros, no
+// extensions, no trailers (RFC 9112 §7.1). State is a few numbers, data is never copied, and bytes that are
+// canonical already leave in one piece. Knows nothing of heads, sockets or back-pressure.
+import { byteAt, CR, hexValue, LF, SEMICOLON } from './byte-class.ts';
+import {
+  EXTENSION_MALFORMED,
+  EXTENSION_START,
+  mayEndExtension,
+  nextExtensionState,
+} from './chunk-extension.ts';
+import { type HeadFault, faults } from './fault.ts';
+import { TrailerWalker } from './trailer-walker.ts';
+
+const SIZE = 0;
+const EXTENSION = 1;
+const SIZE_LF = 2;
+const DATA = 3;
+const DATA_CR = 4;
+const DATA_LF = 5;
+const TRAILERS = 6;
+const DONE = 7;
+
+const MAX_SIZE_DIGITS = 16;
+const MAX_EXTENSION_BYTES = 256;
+const LAST_CHUNK = '0\r\n\r\n';
+const LOWER_A = 0x61;
+const NINE = 0x39;
+/** The head in progress began in an earlier buffer. */
+const EARLIER = -1;
+
+export type Emit = (piece: Buffer) => void;
+
+export class ChunkWalker {
+  readonly #isRequest: boolean;
+  #state = SIZE;
+  #fault: HeadFault | undefined;
+  #size = 0;
+  #digits = 0;
+  /** The head so far is what we would write ourselves. */
+  #canonical = true;
+  #extension = EXTENSION_START;
+  #extensionBytes = 0;
+  #remaining = 0;
+  #trailers: TrailerWalker | undefined;
+  /** Where, in the buffer being walked, the bytes begin that are still to be emitted as they stand. */
+  #runStart = 0;
+  /** Where the head in progress begins in it. A head leaves only when it is whole, the last with its trailers. */
+  #headStart = 0;
+
+  constructor(kind: 'request' | 'response') {
+    this.#isRequest = kind === 'request';
+  }
+
+  /** True once the last chunk, its trailers and their blank line are consumed. */
+  get done(): boolean {
+    return this.#state === DONE;
+  }
+
+  /** What is wrong with the body; nothing is consumed or emitted after a fault. */
+  get fault(): HeadFault | undefined {
+    return this.#fault;
+  }
+
+  /**
+   * Consumes `bytes` from `from` and emits what may go out, data as subarrays of `bytes`. Returns the index
+   * after the last byte consumed, which is short of the end only when done or faulty.
+   */
+  walk(bytes: Buffer, from: number, emit: Emit): number {
+    this.#runStart = from;
+    this.#headStart = this.#state === SIZE && this.#digits === 0 ? from : EARLIER;
+    let at = from;
+    while (at < bytes.length && this.#state !== DONE && this.#fault === undefined) {
+      if (this.#state === DATA) at = this.#skipData(bytes, at);
+      else if (this.#state === TRAILERS) at = this.#walkTrailers(bytes, at, emit);
+      else this.#fault = this.#step(bytes, at++, emit);
+    }
+    if (this.#fault === undefined) this.#emitRun(bytes, this.#isInHead() ? this.#headStart : at, emit);
+    return at;
+  }
+
+  #step(bytes: Buffer, at: number, emit: Emit): HeadFault | undefined {
+    const byte = byteAt(bytes, at);
+    switch (this.#state) {
+      case SIZE:
+        return this.#readSize(byte);
+      case EXTENSION:
+        return this.#readExtension(bytes, at);
+      case SIZE_LF:
+        return byte === LF ? this.#finishHead(bytes, at + 1, emit) : faults.chunkSizeMalformed;
+      case DATA_CR:
+        // A size that lies moves the boundary of the next message; the data must end where it said.
+        return byte === CR ? this.#enter(DATA_LF) : faults.chunkEndMissing;
+      default:
+        return byte === LF ? this.#startHead(at + 1) : faults.chunkEndMissing;
+    }
+  }
+
+  #startHead(at: number): undefined {
+    this.#headStart = at;
+    this.#size = 0;
+    this.#digits = 0;
+    this.#canonical = true;
+    return this.#enter(SIZE);
+  }
+
+  #readSize(byte: number): HeadFault | undefined {
+    const value = hexValue(byte);
+    if (value >= 0) return this.#readDigit(byte, value);
+    if (this.#digits === 0) return faults.chunkSizeMalformed;
+    if (byte === CR) return this.#enter(SIZE_LF);
+    // Whitespace, `0x`, a bare LF: parsers that skip over them disagree with those that do not.
+    if (byte !== SEMICOLON) return faults.chunkSizeMalformed;
+    // No client needs extensions; hiding bytes from one hop is what they are used for (CVE-2025-55315).
+    if (this.#isRequest) return faults.chunkExtensionRefused;
+    this.#canonical = false;
+    this.#extension = EXTENSION_START;
+    this.#extensionBytes = 1;
+    return this.#enter(EXTENSION);
+  }
+
+  #readDigit(byte: number, value: number): HeadFault | undefined {
+    if (this.#digits > 0 && this.#size === 0) {
+      // Leading zeros: some origins pad; a client that does is probing for a digit limit.
+      if (this.#isRequest) return faults.chunkSizeMalformed;
+      this.#canonical = false;
+    }
+    if (byte > NINE && byte < LOWER_A) this.#canonical = false;
+    this.#digits++;
+    this.#size = this.#size * 16 + value;
+    const isTooLarge = this.#digits > MAX_SIZE_DIGITS || this.#size > Number.MAX_SAFE_INTEGER;
+    return isTooLarge ? faults.chunkSizeTooLarge : undefined;
+  }
+
+  #readExtension(bytes: Buffer, at: number): HeadFault | undefined {
+    if (byteAt(bytes, at) === CR) {
+      return mayEndExtension(this.#extension) ? this.#enter(SIZE_LF) : faults.chunkExtensionMalformed;
+    }
+    this.#extension = nextExtensionState(this.#extension, bytes, at);
+    this.#extensionBytes++;
+    const isOver = this.#extensionBytes > MAX_EXTENSION_BYTES;
+    return isOver || this.#extension === EXTENSION_MALFORMED ? faults.chunkExtensionMalformed : undefined;
+  }
+
+  #finishHead(bytes: Buffer, past: number, emit: Emit): undefined {
+    if (this.#size === 0) {
+      this.#trailers = new TrailerWalker();
+      return this.#enter(TRAILERS);
+    }
+    if (!this.#canonical || this.#headStart === EARLIER) {
+      this.#replaceHead(bytes, past, `${this.#size.toString(16)}\r\n`, emit);
+    }
+    this.#remaining = this.#size;
+    return this.#enter(DATA);
+  }
+
+  #skipData(bytes: Buffer, at: number): number {
+    const taken = Math.min(this.#remaining, bytes.length - at);
+    this.#remaining -= taken;
+    if (this.#remaining === 0) this.#state = DATA_CR;
+    return at + taken;
+  }
+
+  #walkTrailers(bytes: Buffer, at: number, emit: Emit): number {
+    const trailers = (this.#trailers ??= new TrailerWalker());
+    const past = trailers.walk(bytes, at);
+    this.#fault = trailers.fault;
+    if (trailers.done) {
+      // The only valid ending of five bytes is the canonical one.
+      const isCanonical = this.#headStart !== EARLIER && past - this.#headStart === LAST_CHUNK.length;
+      if (!isCanonical) this.#replaceHead(bytes, past, LAST_CHUNK, emit);
+      this.#state = DONE;
+    }
+    return past;
+  }
+
+  /** Emits what stands before the head in progress, then `head` in its place. */
+  #replaceHead(bytes: Buffer, past: number, head: string, emit: Emit): void {
+    this.#emitRun(bytes, this.#headStart, emit);
+    emit(Buffer.from(head, 'latin1'));
+    this.#runStart = past;
+  }
+
+  #emitRun(bytes: Buffer, end: number, emit: Emit): void {
+    const start = this.#runStart;
+    if (end > start) emit(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+  }
+
+  #isInHead(): boolean {
+    const state = this.#state;
+    return state === SIZE || state === EXTENSION || state === SIZE_LF || state === TRAILERS;
+  }
+
+  #enter(state: number): undefined {
+    this.#state = state;
+  }
+}

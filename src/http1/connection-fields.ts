@@ -1,0 +1,193 @@
+// What the fields of one hop say: persistence, upgrade, and which fields end here (RFC 9110 §7.6.1). It marks
+// what to drop and drops nothing; policy and injection are not its concern.
+import { byteAt, classAt, COMMA, isOws, TOKEN } from './byte-class.ts';
+import { type HeadFault, faults } from './fault.ts';
+import { Field, type FieldId, fieldIdOf, isFieldNamed, isSameName } from './field-name.ts';
+import type { RequestHead, ResponseHead } from './head-parser.ts';
+
+type Head = RequestHead | ResponseHead;
+
+export type ConnectionFields = {
+  /** Connection lists `close`. */
+  readonly close: boolean;
+  /** Connection lists `keep-alive`. */
+  readonly keepAlive: boolean;
+  /** Connection lists `upgrade`. */
+  readonly upgrade: boolean;
+  /** The one protocol of the one Upgrade field, lower case, if Connection lists `upgrade` on HTTP/1.1. */
+  readonly upgradeToken: string | undefined;
+  /** One entry a field: 1 = hop-by-hop or nominated by Connection. The caller may mark more. */
+  readonly drop: Uint8Array;
+  /** `timeout` of Keep-Alive in seconds. */
+  readonly keepAliveTimeoutSeconds: number | undefined;
+};
+
+type Options = { close: boolean; keepAlive: boolean; upgrade: boolean; count: number };
+
+// Each nomination is looked for among all fields; without a cap one 16 KiB head would cost milliseconds.
+const MAX_OPTIONS = 64;
+const MAX_TIMEOUT_DIGITS = 9;
+
+// Never upstream: one hop's own business, and the proxy's token (RFC 9110 §7.6.1, RFC 9112 §9.3, App. C.2.2).
+const hopByHop: ReadonlySet<number> = new Set([
+  Field.connection,
+  Field.keepAlive,
+  Field.proxyConnection,
+  Field.proxyAuthorization,
+  Field.proxyAuthenticate,
+  Field.proxyOther,
+  Field.te,
+  Field.trailer,
+  Field.upgrade,
+]);
+// A client that nominates one of these would have it stripped behind the decision that was based on it.
+const neverNominated: ReadonlySet<number> = new Set([
+  Field.host,
+  Field.contentLength,
+  Field.transferEncoding,
+  Field.expect,
+]);
+
+/**
+ * Reads Connection, Keep-Alive and Upgrade and marks every field that ends at this hop. Faults are for
+ * requests; in responses a malformed option, or one that names a framing field (some origins list
+ * `Transfer-Encoding`), is passed over.
+ */
+export function readConnectionFields(head: Head): ConnectionFields | HeadFault {
+  const { fields } = head;
+  const drop = new Uint8Array(fields.count);
+  const options: Options = { close: false, keepAlive: false, upgrade: false, count: 0 };
+  let upgradeAt = -1;
+  let upgradeCount = 0;
+  let keepAliveAt = -1;
+  for (let i = 0; i < fields.count; i++) {
+    const id = fields.id(i);
+    if (!hopByHop.has(id)) continue;
+    drop[i] = 1;
+    if (id === Field.connection) {
+      const fault = readOptions(head, i, options, drop);
+      if (fault !== undefined) return fault;
+    } else if (id === Field.upgrade) {
+      upgradeAt = i;
+      upgradeCount++;
+    } else if (id === Field.keepAlive) keepAliveAt = i;
+  }
+  const upgrades = options.upgrade && upgradeCount === 1 && head.minor === 1;
+  return {
+    close: options.close,
+    keepAlive: options.keepAlive,
+    upgrade: options.upgrade,
+    upgradeToken: upgrades ? singleToken(head, upgradeAt) : undefined,
+    drop,
+    keepAliveTimeoutSeconds: keepAliveAt === -1 ? undefined : timeoutOf(head, keepAliveAt),
+  };
+}
+
+/** True if the connection outlives this message (RFC 9112 §9.3). */
+export function isPersistent(head: Head, connection: ConnectionFields): boolean {
+  return !connection.close && (head.minor === 1 || connection.keepAlive);
+}
+
+function readOptions(head: Head, i: number, options: Options, drop: Uint8Array): HeadFault | undefined {
+  const isRequest = 'method' in head;
+  const end = head.fields.valueEnd(i);
+  for (let at = head.fields.valueStart(i); at < end; ) {
+    const optionEnd = endOfOption(head.bytes, at, end);
+    const start = skipOws(head.bytes, at, optionEnd);
+    const trimmed = trimOws(head.bytes, start, optionEnd);
+    at = optionEnd + 1;
+    if (trimmed === start) continue;
+    if (++options.count > MAX_OPTIONS) return faults.connectionTooLong;
+    const fault = isToken(head.bytes, start, trimmed)
+      ? readOption(head, start, trimmed, options, drop)
+      : faults.connectionMalformed;
+    if (fault !== undefined && isRequest) return fault;
+  }
+  return undefined;
+}
+
+function readOption(
+  head: Head,
+  start: number,
+  end: number,
+  options: Options,
+  drop: Uint8Array,
+): HeadFault | undefined {
+  const { bytes } = head;
+  if (isFieldNamed(bytes, start, end, 'close')) options.close = true;
+  else if (isFieldNamed(bytes, start, end, 'keep-alive')) options.keepAlive = true;
+  else if (isFieldNamed(bytes, start, end, 'upgrade')) options.upgrade = true;
+  else return nominate(head, start, end, drop);
+  return undefined;
+}
+
+function nominate(head: Head, start: number, end: number, drop: Uint8Array): HeadFault | undefined {
+  const { bytes, fields } = head;
+  const id: FieldId = fieldIdOf(bytes, start, end);
+  if (neverNominated.has(id)) return faults.connectionStripsFraming;
+  for (let i = 0; i < fields.count; i++) {
+    if (fields.id(i) === id && isSameName(bytes, start, end, fields.nameStart(i), fields.nameEnd(i))) {
+      drop[i] = 1;
+    }
+  }
+  return undefined;
+}
+
+/** `websocket`, never `h2c, websocket`: a list would leave the choice, and the framing, to the origin. */
+function singleToken(head: Head, i: number): string | undefined {
+  const start = head.fields.valueStart(i);
+  const end = head.fields.valueEnd(i);
+  if (start === end || !isToken(head.bytes, start, end)) return undefined;
+  return head.bytes.toString('latin1', start, end).toLowerCase();
+}
+
+function timeoutOf(head: Head, i: number): number | undefined {
+  const { bytes } = head;
+  const end = head.fields.valueEnd(i);
+  for (let at = head.fields.valueStart(i); at < end; ) {
+    const optionEnd = endOfOption(bytes, at, end);
+    const start = skipOws(bytes, at, optionEnd);
+    const digits = start + 'timeout='.length;
+    if (isFieldNamed(bytes, start, Math.min(digits, optionEnd), 'timeout=')) {
+      return decimal(bytes, digits, trimOws(bytes, digits, optionEnd));
+    }
+    at = optionEnd + 1;
+  }
+  return undefined;
+}
+
+function decimal(bytes: Buffer, start: number, end: number): number | undefined {
+  if (end === start || end - start > MAX_TIMEOUT_DIGITS) return undefined;
+  let value = 0;
+  for (let at = start; at < end; at++) {
+    const digit = byteAt(bytes, at) - 0x30;
+    if (digit < 0 || digit > 9) return undefined;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+function endOfOption(bytes: Buffer, from: number, end: number): number {
+  let at = from;
+  while (at < end && byteAt(bytes, at) !== COMMA) at++;
+  return at;
+}
+
+function skipOws(bytes: Buffer, from: number, end: number): number {
+  let at = from;
+  while (at < end && isOws(byteAt(bytes, at))) at++;
+  return at;
+}
+
+function trimOws(bytes: Buffer, start: number, from: number): number {
+  let end = from;
+  while (end > start && isOws(byteAt(bytes, end - 1))) end--;
+  return end;
+}
+
+function isToken(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    if ((classAt(bytes, at) & TOKEN) === 0) return false;
+  }
+  return true;
+}

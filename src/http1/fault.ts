@@ -1,0 +1,119 @@
+// The closed catalogue of what can be wrong with a message's bytes. A fault is one of these very objects, so
+// `fault === faults.bareLf` works. The status is for a faulty request; a faulty response is always a 502.
+
+export type HeadFaultCode =
+  | 'bare_lf'
+  | 'bare_cr'
+  | 'control_byte'
+  | 'empty_line'
+  | 'method_malformed'
+  | 'method_too_long'
+  | 'http2_preface'
+  | 'target_malformed'
+  | 'target_too_long'
+  | 'version_missing'
+  | 'version_malformed'
+  | 'version_unsupported'
+  | 'status_malformed'
+  | 'name_empty'
+  | 'name_malformed'
+  | 'colon_missing'
+  | 'space_before_colon'
+  | 'line_folded'
+  | 'framing_lookalike'
+  | 'too_many_fields'
+  | 'head_too_large'
+  | 'content_length_malformed'
+  | 'content_length_repeated'
+  | 'content_length_unexpected'
+  | 'transfer_encoding_unsupported'
+  | 'transfer_encoding_repeated'
+  | 'transfer_encoding_unexpected'
+  | 'length_and_encoding'
+  | 'connection_malformed'
+  | 'connection_too_long'
+  | 'connection_strips_framing'
+  | 'expectation_unknown'
+  | 'chunk_size_malformed'
+  | 'chunk_size_too_large'
+  | 'chunk_extension_refused'
+  | 'chunk_extension_malformed'
+  | 'chunk_end_missing'
+  | 'trailer_malformed'
+  | 'trailer_has_framing'
+  | 'trailer_too_large';
+
+export type HeadFault = {
+  readonly code: HeadFaultCode;
+  readonly text: string;
+  readonly status: 400 | 414 | 417 | 431 | 501 | 505;
+};
+
+/** `bare_lf` -> `bareLf`: the catalogue is complete and its names agree with the codes, or tsc objects. */
+type NameOf<Code extends string> = Code extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<NameOf<Tail>>}`
+  : Code;
+
+export const faults: { readonly [Code in HeadFaultCode as NameOf<Code>]: HeadFault } = Object.freeze({
+  bareLf: fault('bare_lf', 'a line ends in LF without CR'),
+  bareCr: fault('bare_cr', 'a CR stands without LF'),
+  controlByte: fault('control_byte', 'a control byte stands in the head'),
+  emptyLine: fault('empty_line', 'more than one empty line stands before the request'),
+  methodMalformed: fault('method_malformed', 'the method is not a token followed by one space'),
+  methodTooLong: fault('method_too_long', 'the method is longer than 32 bytes', 501),
+  http2Preface: fault('http2_preface', 'an HTTP/2 preface on an HTTP/1.1 connection'),
+  targetMalformed: fault('target_malformed', 'the request target is empty or holds a forbidden byte'),
+  targetTooLong: fault('target_too_long', 'the request target is too long', 414),
+  versionMissing: fault('version_missing', 'the request line has no HTTP version'),
+  versionMalformed: fault('version_malformed', 'the start line does not hold HTTP/1.0 or HTTP/1.1'),
+  versionUnsupported: fault('version_unsupported', 'only HTTP/1.0 and HTTP/1.1 are spoken here', 505),
+  statusMalformed: fault('status_malformed', 'the status is not three digits from 100 to 599'),
+  nameEmpty: fault('name_empty', 'a field has no name'),
+  nameMalformed: fault('name_malformed', 'a field name holds a byte that is not of a token'),
+  colonMissing: fault('colon_missing', 'a field line has no colon'),
+  spaceBeforeColon: fault('space_before_colon', 'whitespace stands before the colon of a field'),
+  lineFolded: fault('line_folded', 'a field line begins with whitespace'),
+  framingLookalike: fault('framing_lookalike', 'a field name imitates a framing field with an underscore'),
+  tooManyFields: fault('too_many_fields', 'the head has too many fields', 431),
+  headTooLarge: fault('head_too_large', 'the head is too large', 431),
+  contentLengthMalformed: fault('content_length_malformed', 'Content-Length is not a plain decimal number'),
+  contentLengthRepeated: fault('content_length_repeated', 'Content-Length stands more than once'),
+  contentLengthUnexpected: fault('content_length_unexpected', 'this message cannot have a Content-Length'),
+  transferEncodingUnsupported: fault(
+    'transfer_encoding_unsupported',
+    'Transfer-Encoding is not exactly "chunked"',
+    501,
+  ),
+  transferEncodingRepeated: fault('transfer_encoding_repeated', 'Transfer-Encoding stands more than once'),
+  transferEncodingUnexpected: fault(
+    'transfer_encoding_unexpected',
+    'this message cannot have a Transfer-Encoding',
+  ),
+  lengthAndEncoding: fault('length_and_encoding', 'Content-Length and Transfer-Encoding stand together'),
+  connectionMalformed: fault('connection_malformed', 'Connection is not a list of tokens'),
+  connectionTooLong: fault('connection_too_long', 'Connection names too many options', 431),
+  connectionStripsFraming: fault(
+    'connection_strips_framing',
+    'Connection names a field that routes or frames',
+  ),
+  expectationUnknown: fault('expectation_unknown', 'only Expect: 100-continue can be met', 417),
+  chunkSizeMalformed: fault('chunk_size_malformed', 'a chunk size is not plain hexadecimal'),
+  chunkSizeTooLarge: fault('chunk_size_too_large', 'a chunk size exceeds 2^53 - 1 or 16 digits'),
+  chunkExtensionRefused: fault('chunk_extension_refused', 'a request chunk has an extension'),
+  chunkExtensionMalformed: fault('chunk_extension_malformed', 'a chunk extension is malformed or too long'),
+  chunkEndMissing: fault('chunk_end_missing', 'the data of a chunk does not end in CRLF'),
+  trailerMalformed: fault('trailer_malformed', 'a trailer line is malformed'),
+  trailerHasFraming: fault('trailer_has_framing', 'a trailer names a framing field'),
+  trailerTooLarge: fault('trailer_too_large', 'the trailers are too large', 431),
+});
+
+const catalogue: ReadonlySet<unknown> = new Set(Object.values(faults));
+
+/** True only for the catalogue's own objects: nothing built from a message's bytes can pass for a fault. */
+export function isFault(value: unknown): value is HeadFault {
+  return catalogue.has(value);
+}
+
+function fault(code: HeadFaultCode, text: string, status: HeadFault['status'] = 400): HeadFault {
+  return Object.freeze({ code, text, status });
+}

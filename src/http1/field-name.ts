@@ -1,0 +1,134 @@
+// Field names as small integers, told from bytes without making a string. Knows no values and no lines.
+import { byteAt, lowerAt } from './byte-class.ts';
+
+/** The names that the relay acts on; every other name is `other`. `proxyOther` is any other `Proxy-*`. */
+export const Field = {
+  other: 0,
+  host: 1,
+  contentLength: 2,
+  transferEncoding: 3,
+  connection: 4,
+  keepAlive: 5,
+  proxyConnection: 6,
+  proxyAuthorization: 7,
+  proxyAuthenticate: 8,
+  proxyOther: 9,
+  te: 10,
+  trailer: 11,
+  upgrade: 12,
+  expect: 13,
+  altSvc: 14,
+  range: 15,
+  ifRange: 16,
+  acceptEncoding: 17,
+  contentEncoding: 18,
+  contentRange: 19,
+  secWebSocketKey: 20,
+  secWebSocketAccept: 21,
+} as const;
+
+export type FieldId = (typeof Field)[keyof typeof Field];
+
+type KnownName = { readonly name: string; readonly id: FieldId };
+
+const knownNames: readonly KnownName[] = [
+  { name: 'host', id: Field.host },
+  { name: 'content-length', id: Field.contentLength },
+  { name: 'transfer-encoding', id: Field.transferEncoding },
+  { name: 'connection', id: Field.connection },
+  { name: 'keep-alive', id: Field.keepAlive },
+  { name: 'proxy-connection', id: Field.proxyConnection },
+  { name: 'proxy-authorization', id: Field.proxyAuthorization },
+  { name: 'proxy-authenticate', id: Field.proxyAuthenticate },
+  { name: 'te', id: Field.te },
+  { name: 'trailer', id: Field.trailer },
+  { name: 'upgrade', id: Field.upgrade },
+  { name: 'expect', id: Field.expect },
+  { name: 'alt-svc', id: Field.altSvc },
+  { name: 'range', id: Field.range },
+  { name: 'if-range', id: Field.ifRange },
+  { name: 'accept-encoding', id: Field.acceptEncoding },
+  { name: 'content-encoding', id: Field.contentEncoding },
+  { name: 'content-range', id: Field.contentRange },
+  { name: 'sec-websocket-key', id: Field.secWebSocketKey },
+  { name: 'sec-websocket-accept', id: Field.secWebSocketAccept },
+];
+
+const UNDERSCORE_BYTE = 0x5f;
+const HYPHEN_BYTE = 0x2d;
+const P_LOWER = 0x70;
+const PROXY_PREFIX = 'proxy-';
+
+// At most one known name has a given length and first letter, so one comparison settles a name.
+const SLOTS_PER_LENGTH = 32;
+const slots: readonly (KnownName | undefined)[] = createSlots();
+
+/** The id of a field name in `bytes[start, end)`, in any case. Makes no string. */
+export function fieldIdOf(bytes: Buffer, start: number, end: number): FieldId {
+  if (end <= start) return Field.other;
+  const first = lowerAt(bytes, start);
+  const candidate = slots[slotOf(end - start, first)];
+  if (candidate !== undefined && isFieldNamed(bytes, start, end, candidate.name)) return candidate.id;
+  return first === P_LOWER && startsWith(bytes, start, end, PROXY_PREFIX) ? Field.proxyOther : Field.other;
+}
+
+/** True if `bytes[start, end)` spells `lowerName` (lower-case ASCII) in any case. */
+export function isFieldNamed(bytes: Buffer, start: number, end: number, lowerName: string): boolean {
+  return end - start === lowerName.length && startsWith(bytes, start, end, lowerName);
+}
+
+/** As isFieldNamed, reading `_` as `-`: how CGI-like origins see `X_Api_Key`. `lowerName` is read alike. */
+export function isFieldNamedLoosely(bytes: Buffer, start: number, end: number, lowerName: string): boolean {
+  if (end - start !== lowerName.length) return false;
+  for (let i = 0; i < lowerName.length; i++) {
+    if (hyphenated(lowerAt(bytes, start + i)) !== hyphenated(lowerName.charCodeAt(i))) return false;
+  }
+  return true;
+}
+
+/** True if both ranges of `bytes` spell the same name in any case. */
+export function isSameName(bytes: Buffer, a: number, aEnd: number, b: number, bEnd: number): boolean {
+  if (aEnd - a !== bEnd - b) return false;
+  for (let i = 0; a + i < aEnd; i++) {
+    if (lowerAt(bytes, a + i) !== lowerAt(bytes, b + i)) return false;
+  }
+  return true;
+}
+
+/** True if `bytes[start, end)` is exactly `text` (ASCII), case and all. */
+export function isExactly(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let i = 0; i < text.length; i++) {
+    if (byteAt(bytes, start + i) !== text.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+function startsWith(bytes: Buffer, start: number, end: number, lowerText: string): boolean {
+  if (end - start < lowerText.length) return false;
+  for (let i = 0; i < lowerText.length; i++) {
+    if (lowerAt(bytes, start + i) !== lowerText.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+function hyphenated(byte: number): number {
+  return byte === UNDERSCORE_BYTE ? HYPHEN_BYTE : byte;
+}
+
+function slotOf(length: number, lowerFirst: number): number {
+  return length * SLOTS_PER_LENGTH + (lowerFirst & (SLOTS_PER_LENGTH - 1));
+}
+
+function createSlots(): (KnownName | undefined)[] {
+  const longest = Math.max(...knownNames.map(({ name }) => name.length));
+  const table = Array.from<KnownName | undefined>({ length: (longest + 1) * SLOTS_PER_LENGTH }).fill(
+    undefined,
+  );
+  for (const known of knownNames) {
+    const slot = slotOf(known.name.length, known.name.charCodeAt(0));
+    if (table[slot] !== undefined) throw new Error(`two known field names share a slot: ${known.name}`);
+    table[slot] = known;
+  }
+  return table;
+}

@@ -1,0 +1,139 @@
+// The field section of a head: where each line's name and value lie. Strict by RFC 9112 §5 without any of its
+// tolerances, because each tolerance is a smuggling technique. Makes no string; judges no field's meaning.
+import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE } from './byte-class.ts';
+import { type HeadFault, faults } from './fault.ts';
+import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
+
+const STRIDE = 6;
+// Lines are noted here while a head is parsed and copied out once it is whole: heads own their numbers.
+const scratch: number[] = [];
+
+/** Field lines in the order of the wire. Offsets count from the start of the head's buffer. */
+export class Fields {
+  readonly count: number;
+  /** Past the blank line that closes the section. */
+  readonly end: number;
+  readonly #flat: readonly number[];
+
+  constructor(flat: readonly number[], end: number) {
+    this.count = flat.length / STRIDE;
+    this.end = end;
+    this.#flat = flat;
+  }
+
+  // The casts below: callers ask for 0 <= i < count only.
+
+  /** The name's id (`Field`), 0 for names the relay does not act on. */
+  id(i: number): number {
+    return this.#flat[i * STRIDE] as number;
+  }
+
+  /** Start of the name, which is the start of the line. */
+  nameStart(i: number): number {
+    return this.#flat[i * STRIDE + 1] as number;
+  }
+
+  nameEnd(i: number): number {
+    return this.#flat[i * STRIDE + 2] as number;
+  }
+
+  /** The value without the whitespace around it. */
+  valueStart(i: number): number {
+    return this.#flat[i * STRIDE + 3] as number;
+  }
+
+  valueEnd(i: number): number {
+    return this.#flat[i * STRIDE + 4] as number;
+  }
+
+  /** Past the CRLF of the line. */
+  lineEnd(i: number): number {
+    return this.#flat[i * STRIDE + 5] as number;
+  }
+}
+
+/** Parses field lines up to and with the blank line. `end` bounds what may be read; undefined = incomplete. */
+export function parseFieldLines(
+  bytes: Buffer,
+  from: number,
+  end: number,
+  maxFields: number,
+): Fields | HeadFault | undefined {
+  let at = from;
+  for (let count = 0; ; count++) {
+    if (at === end) return undefined;
+    if (byteAt(bytes, at) === CR) {
+      const past = skipLineEnd(bytes, at, end);
+      return typeof past === 'number' ? new Fields(scratch.slice(0, count * STRIDE), past) : past;
+    }
+    if (count === maxFields) return faults.tooManyFields;
+    const next = parseFieldLine(bytes, at, end, count * STRIDE);
+    if (typeof next !== 'number') return next;
+    at = next;
+  }
+}
+
+/** Expects CRLF at `at` and returns the index past it; a bare LF or CR is a fault (request splitting). */
+export function skipLineEnd(bytes: Buffer, at: number, end: number): number | HeadFault | undefined {
+  if (at === end) return undefined;
+  if (byteAt(bytes, at) !== CR) return strayByte(byteAt(bytes, at));
+  if (at + 1 === end) return undefined;
+  return byteAt(bytes, at + 1) === LF ? at + 2 : faults.bareCr;
+}
+
+/** Names the fault of a byte that its class does not allow. */
+export function strayByte(byte: number): HeadFault {
+  if (byte === LF) return faults.bareLf;
+  return byte === CR ? faults.bareCr : faults.controlByte;
+}
+
+function parseFieldLine(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  slot: number,
+): number | HeadFault | undefined {
+  let at = start;
+  let seen = 0;
+  for (; at < end; at++) {
+    const bits = classAt(bytes, at);
+    if ((bits & TOKEN) === 0) break;
+    seen |= bits;
+  }
+  if (at === end) return undefined;
+  if (byteAt(bytes, at) !== COLON || at === start) return nameFault(bytes, start, at);
+  if ((seen & UNDERSCORE) !== 0 && isFramingAlike(bytes, start, at)) return faults.framingLookalike;
+
+  const nameEnd = at++;
+  while (at < end && isOws(byteAt(bytes, at))) at++;
+  const valueStart = at;
+  while (at < end && (classAt(bytes, at) & FIELD_VALUE) !== 0) at++;
+  const lineEnd = skipLineEnd(bytes, at, end);
+  if (typeof lineEnd !== 'number') return lineEnd;
+  while (at > valueStart && isOws(byteAt(bytes, at - 1))) at--;
+
+  scratch[slot] = fieldIdOf(bytes, start, nameEnd);
+  scratch[slot + 1] = start;
+  scratch[slot + 2] = nameEnd;
+  scratch[slot + 3] = valueStart;
+  scratch[slot + 4] = at;
+  scratch[slot + 5] = lineEnd;
+  return lineEnd;
+}
+
+// Transfer_Encoding: an origin that folds `_` into `-` would frame the message differently than we do.
+function isFramingAlike(bytes: Buffer, start: number, end: number): boolean {
+  return (
+    isFieldNamedLoosely(bytes, start, end, 'transfer-encoding') ||
+    isFieldNamedLoosely(bytes, start, end, 'content-length')
+  );
+}
+
+function nameFault(bytes: Buffer, start: number, at: number): HeadFault {
+  const byte = byteAt(bytes, at);
+  // obs-fold (RFC 9112 §5.2): a value continued on the next line is read by some hops only.
+  if (isOws(byte)) return at === start ? faults.lineFolded : faults.spaceBeforeColon;
+  if (byte === COLON) return faults.nameEmpty;
+  if (byte === CR) return faults.colonMissing;
+  return byte > 0x20 && byte !== 0x7f ? faults.nameMalformed : strayByte(byte);
+}

@@ -1,0 +1,97 @@
+// How long a message's body is, decided from its head alone (RFC 9112 §6.3). Whatever two hops could read
+// differently is a fault: there is no preferred reading, only one reading.
+import { byteAt } from './byte-class.ts';
+import { type HeadFault, faults, isFault } from './fault.ts';
+import { Field, isFieldNamed } from './field-name.ts';
+import type { RequestHead, ResponseHead } from './head-parser.ts';
+
+export type Framing =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'length'; readonly length: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'until_close' };
+
+type Claim = Framing | HeadFault | undefined;
+
+const none: Framing = Object.freeze({ kind: 'none' });
+const chunked: Framing = Object.freeze({ kind: 'chunked' });
+const untilClose: Framing = Object.freeze({ kind: 'until_close' });
+
+const ZERO = 0x30;
+const MAX_LENGTH_DIGITS = 16;
+
+/** A request's framing; without a claim it has no body. A length of zero reads as `none`. */
+export function requestFraming(head: RequestHead): Framing | HeadFault {
+  const claim = claimedFraming(head);
+  // RFC 9110 §9.3.6: bytes after CONNECT are the tunnel's; a body there is read by one hop only.
+  if (claim !== undefined && head.method === 'CONNECT' && !isFault(claim)) return unexpected(claim);
+  return claim ?? none;
+}
+
+/**
+ * A response's framing (RFC 9112 §6.3). HEAD and 304 may claim any valid length; 204 may claim zero; 1xx
+ * nothing at all. A length of zero reads as `none`.
+ */
+export function responseFraming(head: ResponseHead, requestMethod: string): Framing | HeadFault {
+  const claim = claimedFraming(head);
+  if (claim !== undefined && isFault(claim)) return claim;
+  const { status } = head;
+  if (status < 200 || (status === 204 && claim !== none))
+    return claim === undefined ? none : unexpected(claim);
+  if (status === 204 || status === 304 || requestMethod === 'HEAD') return none;
+  if (requestMethod === 'CONNECT' && status < 300) return none;
+  return claim ?? untilClose;
+}
+
+function unexpected(claim: Framing): HeadFault {
+  return claim.kind === 'chunked' ? faults.transferEncodingUnexpected : faults.contentLengthUnexpected;
+}
+
+/** What Content-Length or Transfer-Encoding says; undefined when neither stands. */
+function claimedFraming(head: RequestHead | ResponseHead): Claim {
+  const { fields } = head;
+  let length = -1;
+  let encoding = -1;
+  for (let i = 0; i < fields.count; i++) {
+    const id = fields.id(i);
+    if (id === Field.contentLength) {
+      // Two equal lengths as well (RFC 9112 §6.3 would let them pass): hops differ on which they strip.
+      if (length !== -1) return faults.contentLengthRepeated;
+      length = i;
+    } else if (id === Field.transferEncoding) {
+      if (encoding !== -1) return faults.transferEncodingRepeated;
+      encoding = i;
+    }
+  }
+  if (encoding === -1) return length === -1 ? undefined : lengthClaim(head, length);
+  // CL.TE and TE.CL: the classic pair of request smuggling.
+  if (length !== -1) return faults.lengthAndEncoding;
+  return encodingClaim(head, encoding);
+}
+
+function encodingClaim(head: RequestHead | ResponseHead, i: number): Claim {
+  // RFC 9112 §6.1: HTTP/1.0 hops do not know chunked and would read the chunks as a body until close.
+  if (head.minor === 0) return faults.transferEncodingUnexpected;
+  const { bytes, fields } = head;
+  // `xchunked`, `chunked,`, `,chunked`, `gzip, chunked`: one hop sees chunked where another does not.
+  return isFieldNamed(bytes, fields.valueStart(i), fields.valueEnd(i), 'chunked')
+    ? chunked
+    : faults.transferEncodingUnsupported;
+}
+
+/** `0` or a digit 1 to 9 and up to 15 more: no sign, list, base prefix or leading zero, at most 2^53 - 1. */
+function lengthClaim(head: RequestHead | ResponseHead, i: number): Claim {
+  const { bytes, fields } = head;
+  const start = fields.valueStart(i);
+  const digits = fields.valueEnd(i) - start;
+  if (digits === 0 || digits > MAX_LENGTH_DIGITS) return faults.contentLengthMalformed;
+  if (digits > 1 && byteAt(bytes, start) === ZERO) return faults.contentLengthMalformed;
+  let length = 0;
+  for (let at = start; at < start + digits; at++) {
+    const digit = byteAt(bytes, at) - ZERO;
+    if (digit < 0 || digit > 9) return faults.contentLengthMalformed;
+    length = length * 10 + digit;
+  }
+  if (length > Number.MAX_SAFE_INTEGER) return faults.contentLengthMalformed;
+  return length === 0 ? none : { kind: 'length', length };
+}

@@ -1,0 +1,86 @@
+// Writes heads: a parsed one with some lines dropped and some appended, or a whole one from text. Bytes that
+// are not asked to change are copied as they stand. It decides nothing about what is dropped or appended.
+import type { RequestHead, ResponseHead } from './head-parser.ts';
+
+export type HeadEdit = {
+  /** One entry a field; 1 = leave the line out. */
+  readonly drop: Uint8Array;
+  /** Whole lines with their CRLF, set after all others. */
+  readonly append: readonly Buffer[];
+};
+
+const CRLF = '\r\n';
+const SP = 0x20;
+const DEL = 0x7f;
+const HTAB = 0x09;
+
+/** The head with its lines edited and, if `target` is given, with that target in place of its own. */
+export function rewriteRequestHead(head: RequestHead, edit: HeadEdit & { readonly target?: Buffer }): Buffer {
+  const { target } = edit;
+  if (target === undefined) return rewriteLines(head, edit);
+  const { bytes, start, targetStart, targetEnd, fieldsStart } = head;
+  const lineBytes = fieldsStart - start - (targetEnd - targetStart) + target.length;
+  const out = createOutput(head, edit, lineBytes);
+  let at = bytes.copy(out, 0, start, targetStart);
+  at += target.copy(out, at);
+  at += bytes.copy(out, at, targetEnd, fieldsStart);
+  return finish(head, edit, out, at);
+}
+
+/** The head with its lines edited. */
+export function rewriteResponseHead(head: ResponseHead, edit: HeadEdit): Buffer {
+  return rewriteLines(head, edit);
+}
+
+/** One field line with its CRLF. Throws on a name or value that could end the line: that is a bug upstream. */
+export function fieldLine(name: string, value: string): Buffer {
+  assertLineText(name);
+  assertLineText(value);
+  return Buffer.from(`${name}: ${value}${CRLF}`, 'latin1');
+}
+
+/** A whole head: start line, field lines, blank line. Throws as fieldLine does. */
+export function buildHead(startLine: string, lines: readonly (readonly [string, string])[]): Buffer {
+  assertLineText(startLine);
+  const written = lines.map(([name, value]) => fieldLine(name, value));
+  return Buffer.concat([Buffer.from(startLine + CRLF, 'latin1'), ...written, Buffer.from(CRLF)]);
+}
+
+function rewriteLines(head: RequestHead | ResponseHead, edit: HeadEdit): Buffer {
+  const lineBytes = head.fieldsStart - head.start;
+  const out = createOutput(head, edit, lineBytes);
+  return finish(head, edit, out, head.bytes.copy(out, 0, head.start, head.fieldsStart));
+}
+
+/** Room for the start line, every field and every appended line; `finish` cuts it to what was written. */
+function createOutput(head: RequestHead | ResponseHead, edit: HeadEdit, lineBytes: number): Buffer {
+  let size = lineBytes + (head.end - head.fieldsStart);
+  for (const line of edit.append) size += line.length;
+  return Buffer.allocUnsafe(size);
+}
+
+/** Copies the kept lines, each unbroken run of them at once, then the appended ones and the blank line. */
+function finish(head: RequestHead | ResponseHead, edit: HeadEdit, out: Buffer, from: number): Buffer {
+  const { bytes, fields } = head;
+  let at = from;
+  let runStart = head.fieldsStart;
+  for (let i = 0; i < fields.count; i++) {
+    if (edit.drop[i] !== 1) continue;
+    at += bytes.copy(out, at, runStart, fields.nameStart(i));
+    runStart = fields.lineEnd(i);
+  }
+  at += bytes.copy(out, at, runStart, head.end - CRLF.length);
+  for (const line of edit.append) at += line.copy(out, at);
+  at += out.write(CRLF, at, 'latin1');
+  return out.subarray(0, at);
+}
+
+// Above 0xff latin1 keeps the low byte only: U+010D U+010A would become CR LF (header injection by truncation).
+function assertLineText(text: string): void {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if ((code < SP && code !== HTAB) || code === DEL || code > 0xff) {
+      throw new TypeError('a control or wide character cannot stand in a head');
+    }
+  }
+}

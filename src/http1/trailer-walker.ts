@@ -1,0 +1,88 @@
+// Walks the trailers of a chunked body to their blank line, byte by byte over any split, and keeps nothing:
+// trailers are validated and dropped. Knows no chunks.
+import { byteAt, CR, classAt, COLON, FIELD_VALUE, LF, lowerAt, TOKEN } from './byte-class.ts';
+import { type HeadFault, faults } from './fault.ts';
+
+const MAX_TRAILER_BYTES = 8192;
+const UNDERSCORE_BYTE = 0x5f;
+const HYPHEN_BYTE = 0x2d;
+// Framing in a trailer would only be read by a hop that merges trailers into the head (RFC 9110 §6.5.1).
+const framingNames: readonly string[] = ['content-length', 'transfer-encoding'];
+
+const LINE_START = 0;
+const NAME = 1;
+const VALUE = 2;
+const LINE_LF = 3;
+const LAST_LF = 4;
+const DONE = 5;
+
+export class TrailerWalker {
+  #state = LINE_START;
+  #bytesRead = 0;
+  #column = 0;
+  /** Bit k stays set while the name read so far begins framingNames[k]. */
+  #candidates = 0;
+  #fault: HeadFault | undefined;
+
+  /** True once the blank line is consumed. */
+  get done(): boolean {
+    return this.#state === DONE;
+  }
+
+  get fault(): HeadFault | undefined {
+    return this.#fault;
+  }
+
+  /** Consumes trailer bytes from `from`; returns the index after the last one consumed. */
+  walk(bytes: Buffer, from: number): number {
+    let at = from;
+    while (at < bytes.length && this.#state !== DONE && this.#fault === undefined) {
+      this.#bytesRead++;
+      this.#fault = this.#bytesRead > MAX_TRAILER_BYTES ? faults.trailerTooLarge : this.#step(bytes, at);
+      at++;
+    }
+    return at;
+  }
+
+  #step(bytes: Buffer, at: number): HeadFault | undefined {
+    const byte = byteAt(bytes, at);
+    switch (this.#state) {
+      case LINE_START:
+        this.#column = 0;
+        this.#candidates = (1 << framingNames.length) - 1;
+        return byte === CR ? this.#enter(LAST_LF) : this.#readName(bytes, at);
+      case NAME:
+        return byte === COLON ? this.#finishName() : this.#readName(bytes, at);
+      case VALUE:
+        if (byte === CR) return this.#enter(LINE_LF);
+        return (classAt(bytes, at) & FIELD_VALUE) === 0 ? faults.trailerMalformed : undefined;
+      case LINE_LF:
+        return byte === LF ? this.#enter(LINE_START) : faults.trailerMalformed;
+      default:
+        return byte === LF ? this.#enter(DONE) : faults.trailerMalformed;
+    }
+  }
+
+  #enter(state: number): undefined {
+    this.#state = state;
+  }
+
+  #readName(bytes: Buffer, at: number): HeadFault | undefined {
+    if ((classAt(bytes, at) & TOKEN) === 0) return faults.trailerMalformed;
+    const lower = lowerAt(bytes, at);
+    const byte = lower === UNDERSCORE_BYTE ? HYPHEN_BYTE : lower;
+    for (let k = 0; k < framingNames.length; k++) {
+      if (framingNames[k]?.charCodeAt(this.#column) !== byte) this.#candidates &= ~(1 << k);
+    }
+    this.#column++;
+    return this.#enter(NAME);
+  }
+
+  #finishName(): HeadFault | undefined {
+    for (let k = 0; k < framingNames.length; k++) {
+      const isWhole = framingNames[k]?.length === this.#column;
+      if (isWhole && (this.#candidates & (1 << k)) !== 0) return faults.trailerHasFraming;
+    }
+    return this.#enter(VALUE);
+  }
+}
