@@ -1,0 +1,115 @@
+// Finds a TLS ClientHello in the bytes that a client sent first (RFC 8446 §5.1), for routing and ALPN only: OpenSSL
+// parses the same bytes again and has the last word. Pure: knows no socket, no clock, no policy.
+import { type ClientHello, type HelloMessageFault, parseHelloMessage } from './hello-message.ts';
+
+/** Why bytes that begin like TLS are no ClientHello that we go along with. */
+export type HelloFault = 'record_invalid' | 'hello_too_long' | 'not_client_hello' | HelloMessageFault;
+
+export type HelloReading =
+  | { readonly kind: 'more' }
+  | { readonly kind: 'not_tls' }
+  | { readonly kind: 'fault'; readonly code: HelloFault }
+  | ({ readonly kind: 'hello' } & ClientHello);
+
+/** Gathers a hello from pieces of any size, at a cost linear in its bytes. */
+export type HelloCollector = {
+  /** Takes the next piece and reads on. An answer other than `more` is final. */
+  push(piece: Buffer): HelloReading;
+  /** All that was pushed, to be handed on unread. Valid until the next push. */
+  readonly bytes: Buffer;
+};
+
+/** The most that a hello and its record headers may take; real ones stay below 4 KiB, post-quantum keys included. */
+export const maxHelloBytes = 65_536;
+
+const RECORD_HEADER = 5;
+const MESSAGE_HEADER = 4;
+const MAX_FRAGMENT = 16_384;
+const HANDSHAKE = 22;
+const CLIENT_HELLO = 1;
+
+const more: HelloReading = { kind: 'more' };
+const notTls: HelloReading = { kind: 'not_tls' };
+
+// RFC 8446 §6.2 and RFC 6066 §3.
+const alertDescriptions = {
+  decode_error: 50,
+  internal_error: 80,
+  unrecognized_name: 112,
+  no_application_protocol: 120,
+} as const;
+
+/** A fatal alert in the clear, as a server sends it that has not answered the hello. */
+export function fatalAlert(name: keyof typeof alertDescriptions): Buffer {
+  return Buffer.from([21, 3, 3, 0, 2, 2, alertDescriptions[name]]);
+}
+
+/**
+ * Reads the bytes collected so far, from the connection's first. Never throws. Walks every record anew: where a
+ * client may send byte by byte, a collector is cheaper.
+ */
+export function readClientHello(bytes: Buffer): HelloReading {
+  return readOn(bytes, { at: 0, size: 0, announced: undefined, fragments: [] });
+}
+
+export function createHelloCollector(): HelloCollector {
+  const walk: Walk = { at: 0, size: 0, announced: undefined, fragments: [] };
+  let store = Buffer.alloc(4_096);
+  let length = 0;
+  let reading = more;
+  return {
+    push(piece) {
+      if (length + piece.length > store.length) {
+        const larger = Buffer.alloc(2 * (length + piece.length));
+        store.copy(larger, 0, 0, length);
+        store = larger;
+      }
+      length += piece.copy(store, length);
+      if (reading === more) reading = readOn(store.subarray(0, length), walk);
+      return reading;
+    },
+    get bytes() {
+      return store.subarray(0, length);
+    },
+  };
+}
+
+/** How far the whole records have been read: the next one's offset, and the handshake bytes of those before it. */
+type Walk = { at: number; size: number; announced: number | undefined; readonly fragments: Buffer[] };
+
+function readOn(bytes: Buffer, walk: Walk): HelloReading {
+  // SSLv2 hellos and plain HTTP differ in the first byte.
+  if (bytes.length > 0 && bytes[0] !== HANDSHAKE) return notTls;
+  while (walk.at + RECORD_HEADER <= bytes.length) {
+    const start = walk.at + RECORD_HEADER;
+    const end = start + bytes.readUInt16BE(walk.at + 3);
+    if (bytes[walk.at] !== HANDSHAKE || bytes[walk.at + 1] !== 3) return fault('record_invalid');
+    if (end === start || end - start > MAX_FRAGMENT) return fault('record_invalid');
+    if (end > maxHelloBytes) return fault('hello_too_long');
+    if (end > bytes.length) return more;
+    walk.fragments.push(bytes.subarray(start, end));
+    walk.size += end - start;
+    walk.at = end;
+    const reading = readMessage(walk);
+    if (reading !== more) return reading;
+  }
+  return more;
+}
+
+/** The first message of the fragments, which may be several records; what follows it is OpenSSL's to judge. */
+function readMessage(walk: Walk): HelloReading {
+  if (walk.announced === undefined) {
+    if (walk.size < MESSAGE_HEADER) return more;
+    const header = Buffer.concat(walk.fragments, MESSAGE_HEADER);
+    if (header[0] !== CLIENT_HELLO) return fault('not_client_hello');
+    walk.announced = MESSAGE_HEADER + header.readUIntBE(1, 3);
+  }
+  if (RECORD_HEADER + walk.announced > maxHelloBytes) return fault('hello_too_long');
+  if (walk.size < walk.announced) return more;
+  const hello = parseHelloMessage(Buffer.concat(walk.fragments).subarray(MESSAGE_HEADER, walk.announced));
+  return typeof hello === 'string' ? fault(hello) : { kind: 'hello', ...hello };
+}
+
+function fault(code: HelloFault): HelloReading {
+  return { kind: 'fault', code };
+}
