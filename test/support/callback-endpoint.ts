@@ -1,0 +1,51 @@
+// A scripted callback endpoint: what a team's token service looks like from the proxy. It counts its calls and
+// keeps what each one brought.
+import { createOrigin, jsonResponse, type Exchange, type OriginOptions } from './recording-origin.ts';
+import type { HeaderList } from './message-reader.ts';
+
+export type CallbackCall = { readonly target: string; readonly headers: HeaderList; readonly body: unknown };
+
+/** The answer to the nth call: an object is sent as 200 JSON, bytes as they are, a function takes the exchange over. */
+export type CallbackAnswer = object | Buffer | ((exchange: Exchange) => Promise<void>);
+
+export type CallbackEndpoint = AsyncDisposable & {
+  readonly url: string;
+  readonly port: number;
+  readonly calls: readonly CallbackCall[];
+  /** Sets what the calls from here on are answered with. */
+  answerWith(answer: CallbackAnswer): void;
+};
+
+export async function createCallbackEndpoint(
+  answer: CallbackAnswer,
+  tls?: OriginOptions['tls'],
+): Promise<CallbackEndpoint> {
+  const calls: CallbackCall[] = [];
+  let current = answer;
+  const respond = async (exchange: Exchange): Promise<void> => {
+    const { content } = await exchange.readBody();
+    const { target, headers } = exchange.request;
+    calls.push({ target, headers, body: parseJson(content.toString('utf8')) });
+    if (typeof current === 'function') await current(exchange);
+    else await exchange.send(Buffer.isBuffer(current) ? current : jsonResponse(current));
+  };
+  const origin = await createOrigin(tls === undefined ? { respond } : { respond, tls });
+  const base = tls === undefined ? 'http://127.0.0.1' : `https://${tls.names[0]}`;
+  return {
+    url: `${base}:${origin.port}/credentials`,
+    port: origin.port,
+    calls,
+    answerWith(next) {
+      current = next;
+    },
+    [Symbol.asyncDispose]: () => origin.close(),
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,24 @@
+// A directory for the files of one test.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A directory that goes away with the test. */
+export async function createScratch(): Promise<Scratch> {
+  const path = await mkdtemp(join(tmpdir(), 'sallyport-test-'));
+  return {
+    path,
+    async write(name, content) {
+      const file = join(path, name);
+      await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
+      return file;
+    },
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+  };
+}
+
+export type Scratch = AsyncDisposable & {
+  readonly path: string;
+  /** Writes text as it is and anything else as JSON; answers the file's path. */
+  write(name: string, content: unknown): Promise<string>;
+};

@@ -1,0 +1,203 @@
+// Programs as real processes: the sallyport command and the clients that go through it. Every child gets a
+// scrubbed environment, because a developer's machine may carry proxies and CA bundles that would decide
+// a test for us.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createScratch } from './scratch.ts';
+
+export type LogRecord = Readonly<Record<string, unknown>>;
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+export type SpawnOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly input?: string;
+  /** Descriptors above 2, in order from 3. */
+  readonly descriptors?: readonly number[];
+};
+
+export const projectRoot: string = dirname(dirname(import.meta.dirname));
+export const launcher: string = join(projectRoot, 'bin', 'sallyport.js');
+
+/** What a bare login shell has, and nothing that steers TLS, proxies or package managers. */
+export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+    HOME: tmpdir(),
+    TMPDIR: tmpdir(),
+    LANG: 'C.UTF-8',
+    ...extra,
+  };
+}
+
+export class SpawnedProcess {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Set<() => void>();
+  readonly #records: LogRecord[] = [];
+  #stdout = '';
+  #stderr = '';
+  /** Resolves when the process is gone and its output was read to the end. */
+  readonly exited: Promise<Exit>;
+
+  constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
+    this.#child = spawn(command, args, {
+      cwd: options.cwd ?? projectRoot,
+      env: cleanEnvironment(options.env),
+      stdio: ['pipe', 'pipe', 'pipe', ...(options.descriptors ?? [])],
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<Exit>();
+    this.exited = promise;
+    // Nobody may be waiting when a missing program is noticed; the next await still sees it.
+    promise.catch(() => undefined);
+    this.#child.on('error', reject);
+    this.#child.on('close', (code, signal) => {
+      resolve({ code, signal });
+      this.#notify();
+    });
+    this.#child.stdin?.on('error', () => undefined);
+    this.#child.stdin?.end(options.input ?? '');
+    this.#readLines(this.#child.stdout, (text) => (this.#stdout += text));
+    this.#readLines(this.#child.stderr, (text) => (this.#stderr += text));
+  }
+
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error(`${this.#child.spawnfile} did not start`);
+    return this.#child.pid;
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** Every line of either stream that was a JSON object, in order of arrival. */
+  get records(): readonly LogRecord[] {
+    return this.#records;
+  }
+
+  /** The first record, past or to come, that the predicate accepts; rejects when the process ends without it. */
+  record(predicate: (record: LogRecord) => boolean): Promise<LogRecord> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = this.#records.find(predicate);
+        const gone = this.#child.exitCode !== null || this.#child.signalCode !== null;
+        if (found === undefined && !gone) return;
+        this.#waiting.delete(look);
+        if (found !== undefined) resolve(found);
+        else reject(new Error(`ended before the record came\n${this.#stdout}\n${this.#stderr}`));
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Resident memory and open descriptors, read from outside (Linux). */
+  usage(): { readonly residentBytes: number; readonly descriptors: number } {
+    const [, kibibytes = ''] =
+      /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
+    return {
+      residentBytes: Number(kibibytes) * 1024,
+      descriptors: readdirSync(`/proc/${this.pid}/fd`).length,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.exited.catch(() => undefined);
+  }
+
+  #readLines(stream: ChildProcess['stdout'], keep: (text: string) => void): void {
+    let unfinished = '';
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      keep(text);
+      const lines = (unfinished + text).split('\n');
+      unfinished = lines.pop() ?? '';
+      for (const line of lines) this.#keepRecord(line);
+      this.#notify();
+    });
+  }
+
+  #keepRecord(line: string): void {
+    if (!line.startsWith('{')) return;
+    try {
+      this.#records.push(JSON.parse(line));
+    } catch {
+      // Not a record: something else that began with a brace. It stays in stdout or stderr for the test to see.
+    }
+  }
+
+  #notify(): void {
+    for (const look of this.#waiting) look();
+  }
+}
+
+export type Finished = Exit & { readonly stdout: string; readonly stderr: string };
+
+/** Runs a program to its end. */
+export async function runToEnd(
+  command: string,
+  args: readonly string[],
+  options?: SpawnOptions,
+): Promise<Finished> {
+  await using child = new SpawnedProcess(command, args, options);
+  const exit = await child.exited;
+  return { ...exit, stdout: child.stdout, stderr: child.stderr };
+}
+
+export type SpawnedSallyport = AsyncDisposable & {
+  readonly process: SpawnedProcess;
+  readonly port: number;
+  /** Where the proxy's authority certificate lies: what a client must trust. */
+  readonly caFile: string;
+};
+
+/** `sallyport proxy` on a free port with a state directory of its own; names ending in `.test` resolve to 127.0.0.1. */
+export async function spawnSallyport(options: {
+  readonly proxyConfig: unknown;
+  readonly upstreamCaPem?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+}): Promise<SpawnedSallyport> {
+  const scratch = await createScratch();
+  const proxyConfig = await scratch.write('proxy-config.json', options.proxyConfig);
+  const upstreamCa = await scratch.write('upstream-ca.pem', options.upstreamCaPem ?? '');
+  const names = join(import.meta.dirname, 'name-table.ts');
+  const child = new SpawnedProcess(
+    process.execPath,
+    ['--import', names, launcher, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
+    {
+      env: {
+        SALLYPORT_LISTEN: '127.0.0.1:0',
+        SALLYPORT_STATE_DIR: scratch.path,
+        ...(options.upstreamCaPem === undefined ? {} : { SALLYPORT_UPSTREAM_CA: upstreamCa }),
+        ...options.env,
+      },
+    },
+  );
+  const dispose = async (): Promise<void> => {
+    await child[Symbol.asyncDispose]();
+    await scratch[Symbol.asyncDispose]();
+  };
+  try {
+    const ready = await child.record((record) => record['msg'] === 'ready');
+    const caFile = String(ready['ca_file'] ?? join(scratch.path, 'ca.pem'));
+    return { process: child, port: portOf(ready['proxy']), caFile, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function portOf(address: unknown): number {
+  const [, port] = /:(\d+)$/.exec(String(address)) ?? [];
+  if (port === undefined) throw new Error(`the ready line names no proxy address: ${String(address)}`);
+  return Number(port);
+}
