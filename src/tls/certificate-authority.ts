@@ -7,10 +7,9 @@ import {
   type KeyObject,
   X509Certificate,
 } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { certifiedKey, issuerOf, type LeafSubject, signLeaf, signRoot } from './certificate.ts';
-import { certificateBlocks, toCertificatePem } from './pem.ts';
-import { createFiles, isPresent, readKeyFile } from './pem-files.ts';
+import { parseCertificates, toCertificatePem } from './pem.ts';
+import { createFiles, isPresent, readCertificateFile, readKeyFile, refusal } from './pem-files.ts';
 
 /** A leaf as a TLS server takes it: leaf and CA certificate, the leaf's key, the end of its life. */
 export type IssuedLeaf = { readonly chainPem: string; readonly keyPem: string; readonly notAfter: Date };
@@ -29,14 +28,13 @@ export type CertificateAuthority = {
 
 export type CertificateAuthorityFiles = { readonly certificateFile: string; readonly keyFile: string };
 
+export type KeyType = 'p256' | 'rsa';
+
 /** Clients whose clock is behind ours still accept a leaf that was made a moment ago. */
 export const leafBackdateMs = 3_600_000;
 const LEAF_LIFE_MS = 72 * 3_600_000;
 const CA_BACKDATE_MS = 24 * 3_600_000;
 const CA_LIFE_MS = 3_652 * 24 * 3_600_000;
-// What TLS clients verify; a leaf signed by a key beyond these would be minted and never accepted.
-const SIGNING_CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
-const MIN_RSA_BITS = 2048;
 
 // One key for every leaf of the process: a flood of host names costs signatures, never keys.
 const leafKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -45,7 +43,7 @@ const leafKeyPem = leafKey.privateKey.export({ type: 'pkcs8', format: 'pem' });
 
 /** A CA of about ten years, backdated by a day. Its key stays in memory unless the caller stores it. */
 export function createCertificateAuthority(
-  options: { keyType?: 'p256' | 'rsa'; now?: Date; commonName?: string } = {},
+  options: { keyType?: KeyType; now?: Date; commonName?: string } = {},
 ): CertificateAuthority & { readonly privateKeyPem: string } {
   const { publicKey, privateKey } =
     options.keyType === 'rsa'
@@ -59,7 +57,7 @@ export function createCertificateAuthority(
   });
   const certificate = new X509Certificate(der);
   const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' });
-  return { ...authorityOf(certificate, privateKey, ''), privateKeyPem };
+  return { ...authorityOf(certificate, privateKey, []), privateKeyPem };
 }
 
 /**
@@ -70,56 +68,59 @@ export async function loadCertificateAuthority(
   files: CertificateAuthorityFiles,
 ): Promise<CertificateAuthority> {
   const key = parseKey(await readKeyFile(files.keyFile), files.keyFile);
-  const [own, ...above] = certificateBlocks(await readFile(files.certificateFile, 'utf8'));
-  const certificate = parseCertificate(own, files.certificateFile);
-  refuseUnfit(certificate, key, files);
-  return authorityOf(certificate, key, above.join(''));
-}
-
-/** Loads the pair, or makes one where neither file exists. Half a pair is refused: making one would overwrite. */
-export async function loadOrCreateCertificateAuthority(
-  files: CertificateAuthorityFiles,
-): Promise<{ readonly ca: CertificateAuthority; readonly created: boolean }> {
-  const hasCertificate = await isPresent(files.certificateFile);
-  const hasKey = await isPresent(files.keyFile);
-  if (hasCertificate !== hasKey) {
-    const [found, missing] = hasKey
-      ? [files.keyFile, files.certificateFile]
-      : [files.certificateFile, files.keyFile];
-    throw new Error(
-      `${missing}: missing, though ${found} exists; restore it, or remove ${found} to have a fresh pair made`,
+  const certificates = parseCertificates(await readCertificateFile(files.certificateFile));
+  const [own, ...above] = Array.isArray(certificates) ? certificates : [];
+  if (own === undefined) {
+    throw refusal(
+      files.certificateFile,
+      'no certificate that can be read',
+      'It must be PEM, -----BEGIN CERTIFICATE-----',
     );
   }
-  if (hasKey) return { ca: await loadCertificateAuthority(files), created: false };
-  const { privateKeyPem, ...ca } = createCertificateAuthority();
-  const created = await createFiles([
-    { file: files.keyFile, text: privateKeyPem, mode: 0o600 },
-    { file: files.certificateFile, text: ca.certificatePem, mode: 0o644 },
-  ]);
-  return created ? { ca, created } : { ca: await loadCertificateAuthority(files), created };
+  refuseUnfit(own, key, files);
+  return authorityOf(own, key, above);
+}
+
+/**
+ * Loads the pair, or makes one if neither file exists. Half a pair is an error of the load: a fresh one would
+ * take the place of a key or a certificate that clients already trust.
+ */
+export async function loadOrCreateCertificateAuthority(
+  files: CertificateAuthorityFiles,
+  options: { keyType?: KeyType } = {},
+): Promise<{ readonly ca: CertificateAuthority; readonly created: boolean }> {
+  if (!(await isPresent(files.keyFile)) && !(await isPresent(files.certificateFile))) {
+    const { privateKeyPem, ...ca } = createCertificateAuthority(options);
+    const created = await createFiles([
+      { file: files.keyFile, text: privateKeyPem, mode: 0o600 },
+      { file: files.certificateFile, text: ca.certificatePem, mode: 0o644 },
+    ]);
+    if (created) return { ca, created };
+  }
+  return { ca: await loadCertificateAuthority(files), created: false };
 }
 
 function authorityOf(
   certificate: X509Certificate,
   key: KeyObject,
-  intermediatesPem: string,
+  above: readonly X509Certificate[],
 ): CertificateAuthority {
-  const certificateDer = certificate.raw;
-  const certificatePem = toCertificatePem(certificateDer);
-  const issuer = issuerOf(certificateDer, key);
+  const certificatePem = toCertificatePem(certificate.raw);
+  const chainAbovePem = above.map((each) => toCertificatePem(each.raw)).join('');
+  const issuer = issuerOf(certificate.raw, key);
   const lifeStart = certificate.validFromDate.getTime();
   const lifeEnd = certificate.validToDate.getTime();
   return {
     certificatePem,
-    certificateDer,
+    certificateDer: certificate.raw,
     fingerprintSha256: certificate.fingerprint256,
     spkiSha256: spkiDigest(certificate.publicKey).toString('base64'),
     issueLeaf(subject, now) {
-      // Never outside the CA's own life: strict verifiers refuse a chain that does not nest.
+      // Never outside the CA's own life: strict verifiers want the two to nest.
       const notBefore = new Date(Math.max(now.getTime() - leafBackdateMs, lifeStart));
       const notAfter = new Date(Math.min(notBefore.getTime() + LEAF_LIFE_MS, lifeEnd));
-      const leaf = toCertificatePem(signLeaf(issuer, subject, leafPublicKey, { notBefore, notAfter }));
-      return { chainPem: leaf + certificatePem + intermediatesPem, keyPem: leafKeyPem, notAfter };
+      const leafPem = toCertificatePem(signLeaf(issuer, subject, leafPublicKey, { notBefore, notAfter }));
+      return { chainPem: leafPem + certificatePem + chainAbovePem, keyPem: leafKeyPem, notAfter };
     },
   };
 }
@@ -128,51 +129,38 @@ function parseKey(pem: string, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    throw new Error(
-      `${file}: no private key that can be read; it must be unencrypted PEM, as \`openssl pkey -in ${file}\` prints it`,
-      { cause },
-    );
-  }
-}
-
-function parseCertificate(pem: string | undefined, file: string): X509Certificate {
-  try {
-    if (pem === undefined) throw new Error('no CERTIFICATE block');
-    return new X509Certificate(pem);
-  } catch (cause) {
-    throw new Error(
-      `${file}: no certificate that can be read; it must be PEM, as \`openssl x509 -in ${file}\` prints it`,
-      { cause },
-    );
+    const mend = 'It must be PEM without a passphrase, -----BEGIN PRIVATE KEY-----';
+    throw refusal(file, 'no private key that can be read', mend, cause);
   }
 }
 
 function refuseUnfit(certificate: X509Certificate, key: KeyObject, files: CertificateAuthorityFiles): void {
   const { certificateFile, keyFile } = files;
-  // True only for basicConstraints CA:TRUE and a keyUsage, if there is one, with keyCertSign.
+  // True only for basicConstraints CA:TRUE and a keyUsage, if there is one, that has keyCertSign.
   if (!certificate.ca) {
-    throw new Error(
-      `${certificateFile}: not a CA certificate (basicConstraints CA:TRUE, keyUsage keyCertSign); name a CA's, or remove both files to have a pair made`,
-    );
+    const found = 'not a CA certificate (basicConstraints CA:TRUE, keyUsage keyCertSign)';
+    throw refusal(certificateFile, found, 'Name a CA certificate, or remove both files to have a pair made');
   }
   if (!certificate.checkPrivateKey(key)) {
-    throw new Error(`${keyFile}: not the key of ${certificateFile}; name the two files of one pair`);
+    throw refusal(keyFile, `not the key of ${certificateFile}`, 'Name the two files of one pair');
   }
-  if (certificate.validToDate.getTime() <= Date.now()) {
-    throw new Error(
-      `${certificateFile}: expired on ${certificate.validTo}; remove it and ${keyFile} to have a pair made, and let the clients trust that`,
-    );
+  const now = Date.now();
+  if (certificate.validFromDate.getTime() > now || certificate.validToDate.getTime() <= now) {
+    const found = `valid from ${certificate.validFrom} to ${certificate.validTo}, and not at this moment`;
+    const mend = `Set the clock, or remove it and ${keyFile} to have a pair made that the clients must then trust`;
+    throw refusal(certificateFile, found, mend);
   }
-  const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
-  const isUsable =
-    key.asymmetricKeyType === 'ec'
-      ? SIGNING_CURVES.includes(namedCurve)
-      : key.asymmetricKeyType === 'rsa' && modulusLength >= MIN_RSA_BITS;
-  if (!isUsable) {
-    throw new Error(
-      `${keyFile}: a ${key.asymmetricKeyType} key that TLS clients do not accept; use EC P-256, P-384 or P-521, or RSA of 2048 bits or more`,
-    );
+  if (!isSigningKey(key)) {
+    const mend = 'Use EC P-256, P-384 or P-521, or RSA of 2048 bits or more';
+    throw refusal(keyFile, 'a kind of key that TLS clients do not accept', mend);
   }
+}
+
+/** A leaf signed by any other key would be minted and never accepted. */
+function isSigningKey(key: KeyObject): boolean {
+  const { namedCurve = '', modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  if (key.asymmetricKeyType === 'rsa') return modulusLength >= 2048;
+  return key.asymmetricKeyType === 'ec' && ['prime256v1', 'secp384r1', 'secp521r1'].includes(namedCurve);
 }
 
 function spkiDigest(publicKey: KeyObject): Buffer {

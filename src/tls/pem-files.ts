@@ -1,45 +1,58 @@
-// The CA's two files on disk: created whole and never over another file, read only when nobody else can.
+// The CA's files on disk: created whole and never over another file; a key is read only if nobody else can read it.
 // Knows nothing of what they hold.
 import { randomBytes } from 'node:crypto';
 import { linkSync, rmSync } from 'node:fs';
-import { lstat, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** A file to be; the mode is given to open(), so that a key is never readable by others, not for a moment. */
+/** A file to be. The mode is given to open(): a key must not be readable by others even for a moment. */
 export type FileDraft = { readonly file: string; readonly text: string; readonly mode: number };
 
-/** Reads a private key file. Throws if group or others may read or write it, or if it is another user's. */
+/** An Error for the operator: the file, what was found there, and what to do. */
+export function refusal(file: string, found: string, mend: string, cause?: unknown): Error {
+  return new Error(`${file}: ${found}. ${mend}.`, { cause });
+}
+
+/** Reads a file that anybody may read. */
+export async function readCertificateFile(file: string): Promise<string> {
+  await using handle = await openToRead(file);
+  return handle.readFile('utf8');
+}
+
+/** Reads a private key file. Refuses one that group or others may read or write, or that another user owns. */
 export async function readKeyFile(file: string): Promise<string> {
-  await using handle = await open(file, 'r');
-  // Asked of the open file: a path could be exchanged between the question and the reading.
+  await using handle = await openToRead(file);
+  // Asked of the open file: a path could be pointed elsewhere between the question and the reading.
   const { mode, uid } = await handle.stat();
-  const ours = process.getuid?.();
+  const ours = process.getuid?.() ?? uid;
   if (uid !== ours && uid !== 0) {
-    throw new Error(`${file}: the key belongs to uid ${uid}, who can read it; chown it to uid ${ours}`);
+    throw refusal(
+      file,
+      `the key belongs to uid ${uid}, not to uid ${ours} that runs here`,
+      `chown ${ours} ${file}`,
+    );
   }
   if ((mode & 0o077) !== 0) {
-    const found = (mode & 0o777).toString(8).padStart(4, '0');
-    throw new Error(
-      `${file}: mode ${found} lets others at the key; chmod 0600 it, and replace it if it was read`,
-    );
+    const found = `mode 0${(mode & 0o777).toString(8)} opens the key to other users`;
+    throw refusal(file, found, `chmod 0600 ${file}, and replace the pair if they may have read it`);
   }
   return handle.readFile('utf8');
 }
 
-/** Whether a directory entry of that name exists, a dangling link and an unreadable file included. */
+/** Whether the name is taken, be it by a file that cannot be read or by a link to nowhere. */
 export async function isPresent(file: string): Promise<boolean> {
-  return lstat(file).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false;
-      throw error;
-    },
-  );
+  try {
+    await lstat(file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 /**
- * Creates all files or none, durable when the promise settles; missing directories get mode 0700. Answers false
- * if one of them exists: another process was faster.
+ * Creates all files or none, durable once the promise settles; missing directories get mode 0700. Answers false
+ * if a name is taken: another process was faster.
  */
 export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean> {
   const staged: { readonly temporary: string; readonly file: string }[] = [];
@@ -60,7 +73,7 @@ export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean
   }
 }
 
-/** link() never replaces a file, as rename() would. No await between: nobody may see half of a set for long. */
+/** link() refuses a name that is taken where rename() would replace it. No await: nobody may find half a set. */
 function publish(staged: readonly { readonly temporary: string; readonly file: string }[]): boolean {
   const linked: string[] = [];
   try {
@@ -71,13 +84,27 @@ function publish(staged: readonly { readonly temporary: string; readonly file: s
     return true;
   } catch (error) {
     for (const file of linked) rmSync(file);
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    if (codeOf(error) === 'EEXIST') return false;
     throw error;
   }
 }
 
-/** The new names are durable only with their directory. */
+/** A name outlives a power cut only once its directory is on disk. */
 async function syncDirectory(directory: string): Promise<void> {
   await using handle = await open(directory, 'r');
   await handle.sync();
+}
+
+async function openToRead(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, 'r');
+  } catch (cause) {
+    const mend =
+      'Name a certificate and its key that this user can read; if one of the two is lost, remove the other';
+    throw refusal(file, `cannot be opened (${codeOf(cause)})`, mend, cause);
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

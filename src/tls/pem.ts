@@ -1,4 +1,5 @@
-// PEM text (RFC 7468) to and from certificates. Knows nothing of files, keys or trust.
+// PEM text (RFC 7468) to and from certificates. Knows nothing of files, keys and trust.
+import { X509Certificate } from 'node:crypto';
 
 /** One certificate's DER as PEM text that ends with a newline. */
 export function toCertificatePem(der: Buffer): string {
@@ -6,9 +7,19 @@ export function toCertificatePem(der: Buffer): string {
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** Every certificate block of a bundle, in order; comments and other blocks between them are left out. */
-export function certificateBlocks(bundlePem: string): string[] {
-  return (
-    bundlePem.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? []
-  ).map((block) => `${block}\n`);
+/**
+ * Every certificate of a bundle, in order, or the number (from 1) of the first that cannot be read. Text and
+ * blocks of other kinds between them are passed over; one that is cut off counts as unreadable, not as absent.
+ */
+export function parseCertificates(bundlePem: string): X509Certificate[] | number {
+  const blocks = bundlePem.match(/-----BEGIN CERTIFICATE-----[^]*?(?:-----END CERTIFICATE-----|$)/g) ?? [];
+  const certificates: X509Certificate[] = [];
+  for (const block of blocks) {
+    try {
+      certificates.push(new X509Certificate(block));
+    } catch {
+      return certificates.length + 1;
+    }
+  }
+  return certificates;
 }

@@ -1,44 +1,42 @@
-// Whom an upstream server may be vouched for by: the machine's roots and the operator's, never ourselves.
+// Who may vouch for an upstream server: the machine's roots and the operator's, and never our own CA.
 // Knows nothing of connections.
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { certificateBlocks } from './pem.ts';
+import { parseCertificates } from './pem.ts';
 
-/** `id` names the content: equal sets have equal ids, whatever the order of their certificates. */
 export type TrustSet = {
+  /** Names the content: sets of the same certificates have the same id. */
   readonly id: string;
+  /** Built once for all connections: building takes milliseconds. */
   readonly context: SecureContext;
   readonly certificates: readonly string[];
 };
 
 /**
- * Builds a trust set: the roots (PEM; default the system's, else Mozilla's as Node ships them) and `extraPem`,
- * minus every certificate of the key `without`. One context, because building it takes milliseconds.
- * Throws on certificates that cannot be read.
+ * The roots (`rootsPem`, one certificate each; by default the system's, or where it has none those that come
+ * with Node) and those of the bundle `extraPem`, without any certificate of the key `without`. Throws if one
+ * cannot be read.
  */
 export function createTrustSet(options: {
   extraPem?: string | undefined;
   without?: { readonly spkiSha256: string } | undefined;
   rootsPem?: readonly string[] | undefined;
 }): TrustSet {
-  const roots = (options.rootsPem ?? defaultRoots()).map((pem) => parse(pem, 'root'));
-  const extra = extraBlocks(options.extraPem).map((pem, index) =>
-    parse(pem, `extra certificate ${index + 1}`),
-  );
-  const byFingerprint = new Map([...roots, ...extra].map((each) => [each.fingerprint256, each]));
-  // An origin that shows a leaf of ours is a loop or a thief. Our key counts, in whatever certificate it sits.
-  const trusted = [...byFingerprint].filter(([, each]) => spkiSha256(each) !== options.without?.spkiSha256);
-  const certificates = trusted.map(([, each]) => each.toString());
+  const { extraPem, without, rootsPem = defaultRoots() } = options;
+  const roots = [...new Set(rootsPem)].map((pem) => new X509Certificate(pem));
+  const extra = extraPem === undefined ? [] : parseExtra(extraPem);
+  const trusted = new Map<string, string>();
+  for (const certificate of [...roots, ...extra]) {
+    // An origin that shows a leaf of ours is a loop or a thief. The key decides: it may sit in several certificates.
+    if (without !== undefined && spkiSha256(certificate) === without.spkiSha256) continue;
+    trusted.set(certificate.fingerprint256, certificate.toString());
+  }
+  const certificates = [...trusted.values()];
   return {
     id: createHash('sha256')
-      .update(
-        trusted
-          .map(([fingerprint]) => fingerprint)
-          .toSorted()
-          .join(),
-      )
+      .update([...trusted.keys()].toSorted().join())
       .digest('base64url'),
-    // With `ca` given, NODE_EXTRA_CA_CERTS and Node's own store count for nothing.
+    // With `ca` given, Node's own store and NODE_EXTRA_CA_CERTS count for nothing.
     context: createSecureContext({ ca: certificates, minVersion: 'TLSv1.2' }),
     certificates,
   };
@@ -49,23 +47,20 @@ function defaultRoots(): readonly string[] {
   return system.length > 0 ? system : getCACertificates('bundled');
 }
 
-function extraBlocks(pem: string | undefined): readonly string[] {
-  if (pem === undefined) return [];
-  const blocks = certificateBlocks(pem);
-  if (blocks.length === 0)
-    throw new Error('no certificate found: extra roots are PEM, -----BEGIN CERTIFICATE-----');
-  return blocks;
+function parseExtra(pem: string): readonly X509Certificate[] {
+  const certificates = parseCertificates(pem);
+  if (typeof certificates === 'number')
+    throw new Error(`extra CA certificate ${certificates} cannot be read as PEM`);
+  if (certificates.length === 0)
+    throw new Error('no extra CA certificate found; they must be PEM, -----BEGIN CERTIFICATE-----');
+  return certificates;
 }
 
-function parse(pem: string, what: string): X509Certificate {
+function spkiSha256(certificate: X509Certificate): string | undefined {
   try {
-    return new X509Certificate(pem);
-  } catch (cause) {
-    throw new Error(`${what} cannot be read as PEM`, { cause });
+    const spki = certificate.publicKey.export({ type: 'spki', format: 'der' });
+    return createHash('sha256').update(spki).digest('base64');
+  } catch {
+    return undefined; // an algorithm that OpenSSL does not know, and so not ours
   }
-}
-
-function spkiSha256(certificate: X509Certificate): string {
-  const spki = certificate.publicKey.export({ type: 'spki', format: 'der' });
-  return createHash('sha256').update(spki).digest('base64');
 }
