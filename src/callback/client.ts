@@ -93,12 +93,11 @@ async function ask(
 }
 
 function requestHeaders(callback: CompiledCallback): string[] {
-  const lines = callback.requestHeaders.flatMap(({ name, value }) => [
+  const configured = callback.requestHeaders.flatMap(({ name, value }) => [
     name,
     typeof value === 'string' ? value : value.reveal(),
   ]);
-  const typed = callback.requestHeaders.some(({ name }) => name.toLowerCase() === 'content-type');
-  return typed ? lines : ['Content-Type', 'application/json', ...lines];
+  return ['Content-Type', 'application/json', ...configured];
 }
 
 // Not undici's global dispatcher nor EnvHttpProxyAgent: nothing in the environment may send a secret elsewhere.

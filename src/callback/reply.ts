@@ -1,7 +1,7 @@
 // Turns the bytes of a callback's answer into headers to inject: all of them, or none and why. Pure.
 // No reason quotes the answer: it holds a credential, perhaps in the wrong place.
 import { Secret } from '../base/secret.ts';
-import { headerNameFault, headerValueFault } from '../policy/header-rules.ts';
+import { foldHeaderName, headerNameFault, headerValueFault } from '../policy/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';
 
 const MAX_HEADERS = 64;
@@ -41,9 +41,9 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
   for (const [name, value] of entries) {
     const position = headers.length + 1;
     if (headerNameFault(name) !== undefined) return `the name of header ${position} may not be injected`;
-    // Origins that fold `_` into `-` would see two fields of one name.
-    if (taken.size === taken.add(name.toLowerCase().replaceAll('_', '-')).size)
-      return 'two headers have one name';
+    const folded = foldHeaderName(name);
+    if (taken.has(folded)) return 'two headers have one name';
+    taken.add(folded);
     if (typeof value !== 'string') return `the value of header ${position} is not a string`;
     if (headerValueFault(value) !== undefined)
       return `the value of header ${position} is not a valid field value`;

@@ -1,0 +1,106 @@
+// Secrets in environment variables, for a try-out. /proc/PID/environ shows what a process was started with for as long
+// as it lives, whatever it deletes, so the process replaces itself (the same PID) by one that was started without them.
+// The values cross over in a sealed file: an exec keeps no descriptor but the three standard ones, and those are
+// in use. The file is opened once, unlinked before it is read, and worth nothing without the key, which never
+// touches the disk; a crash in between leaves noise. Argument list and environment never hold a value.
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
+import { closeSync, constants, existsSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FoundSecret } from './secret-document.ts';
+
+const PREFIX = 'SALLYPORT_SECRET_';
+const FILE_SUFFIX = '_FILE';
+const HANDOVER = 'SALLYPORT_HANDED_SECRETS';
+
+/** The variables that hold a secret itself. */
+export function secretVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
+  return variables(env).filter(({ name }) => !name.endsWith(FILE_SUFFIX));
+}
+
+/** The variables that hold the path of a secret; `name` is the secret's, `value` the path. */
+export function secretFileVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
+  return variables(env)
+    .filter(({ name }) => name.endsWith(FILE_SUFFIX))
+    .map(({ name, value, from }) => ({ name: name.slice(0, -FILE_SUFFIX.length), value, from }));
+}
+
+/** A copy of the environment that holds no secret. Paths of secrets stay. */
+export function withoutSecretVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const exposed = new Set(secretVariables(env).map(({ from }) => from)).add(HANDOVER);
+  return Object.fromEntries(Object.entries(env).filter(([variable]) => !exposed.has(variable)));
+}
+
+/**
+ * If the process was started with secrets in its environment, replaces it by one that was not and does not return.
+ * To be called first of all: whatever the process has opened or read is lost. Throws if it cannot be done.
+ */
+export function handOverSecretVariables(): void {
+  const secrets = secretVariables(process.env);
+  if (secrets.length === 0) return;
+  if (process.execve === undefined)
+    throw new Error(
+      `${PREFIX}<NAME> works where a process can replace itself; give a file or --secrets-fd here`,
+    );
+  const handover = seal(secrets);
+  try {
+    const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+    const env = { ...withoutSecretVariables(process.env), [HANDOVER]: `${handover.key}:${handover.path}` };
+    process.execve(process.execPath, args, env);
+  } catch (error) {
+    unlinkSync(handover.path);
+    throw new Error('the process could not be restarted without the secrets in its environment', {
+      cause: error,
+    });
+  }
+}
+
+/** In the process that came after: takes the secrets, once. Removes their trace from `env`. */
+export function claimSecretVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
+  const handover = env[HANDOVER];
+  if (handover === undefined) return [];
+  delete env[HANDOVER];
+  const colon = handover.indexOf(':');
+  return unseal({ key: handover.slice(0, colon), path: handover.slice(colon + 1) });
+}
+
+function variables(env: NodeJS.ProcessEnv): FoundSecret[] {
+  return Object.entries(env).flatMap(([variable, value]) =>
+    variable.startsWith(PREFIX) && value !== undefined
+      ? [{ name: variable.slice(PREFIX.length), value, from: variable }]
+      : [],
+  );
+}
+
+type Handover = { readonly key: string; readonly path: string };
+
+// A key seals one message, so one nonce does for all.
+const CIPHER = 'chacha20-poly1305';
+const NONCE: Buffer = Buffer.alloc(12);
+const TAG_BYTES = 16;
+
+function seal(secrets: readonly FoundSecret[]): Handover {
+  const key = randomBytes(32);
+  const cipher = createCipheriv(CIPHER, key, NONCE, { authTagLength: TAG_BYTES });
+  const sealed = [cipher.update(JSON.stringify(secrets)), cipher.final(), cipher.getAuthTag()];
+  const path = join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `sallyport-${randomUUID()}`);
+  writeFileSync(path, Buffer.concat(sealed), { mode: 0o600, flag: 'wx' });
+  return { key: key.toString('base64url'), path };
+}
+
+function unseal({ key, path }: Handover): FoundSecret[] {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    unlinkSync(path);
+    const sealed = readFileSync(fd);
+    const decipher = createDecipheriv(CIPHER, Buffer.from(key, 'base64url'), NONCE, {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+    const opened = Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]);
+    // We wrote it: the tag proves it.
+    return JSON.parse(opened.toString()) as FoundSecret[];
+  } finally {
+    closeSync(fd);
+  }
+}
