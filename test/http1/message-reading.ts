@@ -1,0 +1,123 @@
+// Reads whole connections with our parser, framing and walker, in the shape in which the oracle of node:http
+// reports its own reading. Bodies are decoded by a reference of its own that admits canonical chunks only.
+import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
+import { isPersistent, readConnectionFields } from '../../src/http1/connection-fields.ts';
+import { expectsContinue } from '../../src/http1/expect.ts';
+import { type HeadFault, isFault } from '../../src/http1/fault.ts';
+import { type Framing, requestFraming, responseFraming } from '../../src/http1/framing.ts';
+import {
+  type HeadLimits,
+  parseRequestHead,
+  parseResponseHead,
+  type RequestHead,
+  type ResponseHead,
+} from '../../src/http1/head-parser.ts';
+import type { Message, Reading } from './node-oracle.ts';
+
+export const limits: HeadLimits = { maxHeadBytes: 16_384, maxFields: 100, maxTargetBytes: 8192 };
+
+type Body = { readonly text: string; readonly end: number; readonly fault: string | undefined };
+
+/** Requests of one connection up to the first fault, to `incomplete`, or to a message after which it ends. */
+export function readRequests(bytes: Buffer): Reading {
+  const reading: Reading = { messages: [], fault: undefined };
+  for (let at = 0; at < bytes.length; ) {
+    const head = parseRequestHead(bytes, at, limits);
+    if (head === undefined) return { ...reading, fault: 'incomplete' };
+    if (isFault(head)) return { ...reading, fault: head.code };
+    const framing = requestFraming(head);
+    const connection = readConnectionFields(head);
+    const fault = firstFault([framing, connection, expectsContinue(head)]);
+    if (fault !== undefined || isFault(framing) || isFault(connection))
+      return { ...reading, fault: fault?.code };
+
+    const target = bytes.toString('latin1', head.targetStart, head.targetEnd);
+    const end = addMessage(reading, head, `${head.method} ${target}`, framing);
+    if (end === undefined) return reading;
+    if (head.method === 'CONNECT' || !isPersistent(head, connection)) return { ...reading, fault: 'closed' };
+    at = end;
+  }
+  return reading;
+}
+
+/** Interim answers and the final one, as the whole of a connection that closes after these bytes. */
+export function readResponse(bytes: Buffer, requestMethod: string): Reading {
+  const reading: Reading = { messages: [], fault: undefined };
+  for (let at = 0; ; ) {
+    const head = parseResponseHead(bytes, at, limits);
+    if (head === undefined) return { ...reading, fault: 'incomplete' };
+    if (isFault(head)) return { ...reading, fault: head.code };
+    const framing = responseFraming(head, requestMethod);
+    const fault = firstFault([framing, readConnectionFields(head)]);
+    if (fault !== undefined || isFault(framing)) return { ...reading, fault: fault?.code };
+
+    const end = addMessage(reading, head, `${head.status}`, framing);
+    const isFinal = head.status >= 200 || head.status === 101;
+    if (end === undefined || isFinal) return reading;
+    at = end;
+  }
+}
+
+/** All fields as node's rawHeaders: names and values in turn. */
+export function fieldTexts(head: RequestHead | ResponseHead): string[] {
+  const { bytes, fields } = head;
+  return Array.from({ length: fields.count }, (_, i) => [
+    bytes.toString('latin1', fields.nameStart(i), fields.nameEnd(i)),
+    bytes.toString('latin1', fields.valueStart(i), fields.valueEnd(i)),
+  ]).flat();
+}
+
+/** Decodes a body of canonical chunks and nothing else; throws on any byte that is not canonical. */
+export function decodeCanonical(text: string): string {
+  let data = '';
+  for (let at = 0; ; ) {
+    const [head = '', digits = ''] = /^(0|[1-9a-f][0-9a-f]*)\r\n/.exec(text.slice(at, at + 18)) ?? [];
+    const start = at + head.length;
+    const size = Number.parseInt(digits, 16);
+    const next = start + size + 2;
+    if (head === '' || text.slice(next - 2, next) !== '\r\n') throw new Error(`not canonical at ${at}`);
+    if (size === 0 && next === text.length) return data;
+    if (size === 0) throw new Error('bytes after the last chunk');
+    data += text.slice(start, start + size);
+    at = next;
+  }
+}
+
+function addMessage(
+  reading: Reading,
+  head: RequestHead | ResponseHead,
+  start: string,
+  framing: Framing,
+): number | undefined {
+  const message: Message = { start, fields: fieldTexts(head), body: '', complete: false };
+  reading.messages.push(message);
+  const body = readBody(head, framing);
+  reading.fault = body.fault;
+  if (body.fault !== undefined) return undefined;
+  message.body = body.text;
+  message.complete = true;
+  return body.end;
+}
+
+function readBody(head: RequestHead | ResponseHead, framing: Framing): Body {
+  const { bytes, end: start } = head;
+  if (framing.kind === 'chunked') return readChunks(bytes, start, 'method' in head ? 'request' : 'response');
+  const rest = bytes.length - start;
+  const length = framing.kind === 'length' ? framing.length : framing.kind === 'none' ? 0 : rest;
+  const fault = length > rest ? 'incomplete' : undefined;
+  return { text: bytes.toString('latin1', start, start + length), end: start + length, fault };
+}
+
+function readChunks(bytes: Buffer, start: number, kind: 'request' | 'response'): Body {
+  const walker = new ChunkWalker(kind);
+  let emitted = '';
+  const end = walker.walk(bytes, start, (piece) => {
+    emitted += piece.toString('latin1');
+  });
+  const fault = walker.fault?.code ?? (walker.done ? undefined : 'incomplete');
+  return { text: fault === undefined ? decodeCanonical(emitted) : '', end, fault };
+}
+
+function firstFault(results: readonly unknown[]): HeadFault | undefined {
+  return results.find(isFault);
+}
