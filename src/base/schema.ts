@@ -1,0 +1,112 @@
+// The door to zod: unknown input in, a typed value or every issue at once out, as `{loc, msg, type}`.
+// The type names are pydantic's, because clients of the API this product speaks already sort on them.
+// A message never repeats what was sent: the input may hold a credential.
+import { z } from 'zod';
+
+export { z } from 'zod';
+
+export type Loc = readonly (string | number)[];
+export type Issue = { readonly loc: Loc; readonly msg: string; readonly type: string };
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** Checks `input` against `schema`; `loc` is put before every issue's own path. */
+export function parseWith<T>(schema: z.ZodType<T>, input: unknown, loc: Loc = []): Parsed<T> {
+  // `reportInput` keeps the input inside the issue, for toIssues to tell "absent" from "wrong"; it goes no further.
+  const result = schema.safeParse(input, { reportInput: true });
+  if (result.success) return { ok: true, value: result.data };
+  return { ok: false, issues: result.error.issues.flatMap((issue) => toIssues(issue, loc)) };
+}
+
+/** The JSON Schema (draft 2020-12) of what an author may write. */
+export function toJsonSchema(schema: z.ZodType): unknown {
+  return z.toJSONSchema(schema, { io: 'input' });
+}
+
+function toIssues(issue: z.core.$ZodIssue, prefix: Loc): Issue[] {
+  const loc = [...prefix, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      loc: [...loc, key.slice(0, MAX_KEY)],
+      msg: 'Unknown key: remove it, or correct its spelling',
+      type: 'extra_forbidden',
+    }));
+  }
+  return [{ loc, ...describe(issue) }];
+}
+
+// A key comes from the author, and it may be as long as the document.
+const MAX_KEY = 100;
+
+type Described = { readonly msg: string; readonly type: string };
+
+function describe(issue: z.core.$ZodIssue): Described {
+  switch (issue.code) {
+    case 'invalid_type':
+      return describeType(issue);
+    case 'too_small':
+    case 'too_big':
+      return describeSize(issue);
+    case 'invalid_value':
+      return issue.input === undefined
+        ? MISSING
+        : { msg: `Input should be ${issue.values.map(quoted).join(' or ')}`, type: 'enum' };
+    case 'invalid_union':
+      return issue.input === undefined ? MISSING : { msg: issue.message, type: 'union_tag_invalid' };
+    case 'invalid_format':
+      return { msg: issue.message, type: 'string_pattern_mismatch' };
+    default:
+      return { msg: issue.message, type: 'value_error' };
+  }
+}
+
+const MISSING: Described = { msg: 'Field required', type: 'missing' };
+
+const TYPES: ReadonlyMap<string, Described> = new Map([
+  ['string', { msg: 'Input should be a string', type: 'string_type' }],
+  ['int', { msg: 'Input should be a whole number', type: 'int_type' }],
+  ['number', { msg: 'Input should be a number', type: 'int_type' }],
+  ['boolean', { msg: 'Input should be true or false', type: 'bool_type' }],
+  ['array', { msg: 'Input should be a list', type: 'list_type' }],
+  ['object', { msg: 'Input should be an object', type: 'dict_type' }],
+  ['record', { msg: 'Input should be an object', type: 'dict_type' }],
+]);
+
+function describeType(issue: z.core.$ZodIssueInvalidType): Described {
+  if (issue.input === undefined) return MISSING;
+  return TYPES.get(issue.expected) ?? { msg: issue.message, type: 'value_error' };
+}
+
+function describeSize(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): Described {
+  const small = issue.code === 'too_small';
+  const limit = small ? issue.minimum : issue.maximum;
+  const word = small ? 'at least' : 'at most';
+  switch (issue.origin) {
+    case 'string':
+      return {
+        msg: `Input should have ${word} ${plural(limit, 'character')}`,
+        type: small ? 'string_too_short' : 'string_too_long',
+      };
+    case 'array':
+    case 'object':
+    case 'record':
+      return {
+        msg: `Input should have ${word} ${plural(limit, 'entry', 'entries')}`,
+        type: small ? 'too_short' : 'too_long',
+      };
+    default:
+      return {
+        msg: `Input should be ${word} ${limit}`,
+        type: small ? 'greater_than_equal' : 'less_than_equal',
+      };
+  }
+}
+
+function plural(count: number | bigint, one: string, many: string = `${one}s`): string {
+  return `${count} ${Number(count) === 1 ? one : many}`;
+}
+
+function quoted(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value);
+}

@@ -1,0 +1,188 @@
+// IP addresses as bytes: strict reading, canonical writing (RFC 5952), ranges, and what kind of place one leads to.
+// It must not know names, resolve anything, or accept the spellings of inet_aton (`127.1`, `0x7f.1`, `017.0.0.1`):
+// resolvers do accept them, and a check that reads an address otherwise than the resolver is no check.
+
+export type Address = { readonly family: 4 | 6; readonly bytes: Uint8Array; readonly text: string };
+
+/** A range of addresses of one family; every bit behind the prefix is zero. */
+export type Cidr = { readonly family: 4 | 6; readonly bytes: Uint8Array; readonly prefix: number };
+
+/** Reads a canonical dotted quad or an IPv6 address (no brackets, no zone); anything else is undefined. */
+export function parseAddress(text: string): Address | undefined {
+  const v4 = parseQuad(text);
+  if (v4 !== undefined) return { family: 4, bytes: v4, text };
+  const v6 = text.includes(':') ? parseGroups(text) : undefined;
+  return v6 === undefined ? undefined : { family: 6, bytes: v6, text: formatV6(v6) };
+}
+
+/** Reads `address/prefix`, or a bare address as its full prefix. Set bits behind the prefix are refused: a typing slip. */
+export function parseCidr(text: string): Cidr | undefined {
+  const slash = text.indexOf('/');
+  const address = parseAddress(slash < 0 ? text : text.slice(0, slash));
+  if (address === undefined) return undefined;
+  const bits = address.bytes.length * 8;
+  const written = slash < 0 ? String(bits) : text.slice(slash + 1);
+  const prefix = /^(0|[1-9][0-9]{0,2})$/.test(written) ? Number(written) : -1;
+  if (prefix < 0 || prefix > bits) return undefined;
+  const cidr = { family: address.family, bytes: address.bytes, prefix };
+  return hasHostBits(cidr) ? undefined : cidr;
+}
+
+/** Is the address inside the range? Families never mix: `::ffff:10.0.0.1` is not in `10.0.0.0/8`. */
+export function cidrContains(cidr: Cidr, address: Address): boolean {
+  if (cidr.family !== address.family) return false;
+  const whole = cidr.prefix >> 3;
+  for (let i = 0; i < whole; i += 1) if (cidr.bytes[i] !== address.bytes[i]) return false;
+  const rest = cidr.prefix & 7;
+  return (
+    rest === 0 || ((byteAt(cidr.bytes, whole) ^ byteAt(address.bytes, whole)) & (0xff00 >> rest) & 0xff) === 0
+  );
+}
+
+/** `embedded_v4`: an IPv6 form that a translator or tunnel turns into an IPv4 address with no graver class of its own. */
+export type AddressClass =
+  | 'public'
+  | 'loopback'
+  | 'private'
+  | 'cgnat'
+  | 'link_local'
+  | 'metadata'
+  | 'unspecified'
+  | 'multicast'
+  | 'reserved'
+  | 'embedded_v4';
+
+/** The class of an address, after the IANA special-purpose registries (RFC 6890) and the clouds' metadata services. */
+export function classifyAddress(address: Address): AddressClass {
+  const special = SPECIAL.find(([range]) => cidrContains(range, address))?.[1];
+  if (special !== undefined) return special;
+  const inner = embeddedV4(address).map(classifyAddress);
+  if (inner.length > 0) return NEVER.find((grave) => inner.includes(grave)) ?? 'embedded_v4';
+  // Of IPv6 only 2000::/3 is global unicast; what is not assigned is not public.
+  return address.family === 4 || cidrContains(GLOBAL_UNICAST, address) ? 'public' : 'reserved';
+}
+
+/** The IPv4 addresses that an IPv6 address may stand for: mapped, translated, compatible, NAT64, 6to4, Teredo. */
+export function embeddedV4(address: Address): readonly Address[] {
+  const places = EMBEDDINGS.find(([range]) => cidrContains(range, address))?.[1] ?? [];
+  return places.map((place) => {
+    const bytes = Uint8Array.from(place, (at) => byteAt(address.bytes, Math.abs(at)) ^ (at < 0 ? 0xff : 0));
+    return { family: 4, bytes, text: bytes.join('.') };
+  });
+}
+
+function hasHostBits(cidr: Cidr): boolean {
+  return cidr.bytes.some((byte, i) => (byte & (0xff >> Math.min(8, Math.max(0, cidr.prefix - i * 8)))) !== 0);
+}
+
+function parseQuad(text: string): Uint8Array | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 4) return undefined;
+  const isOctet = (part: string): boolean => /^(0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255;
+  return parts.every(isOctet) ? Uint8Array.from(parts, Number) : undefined;
+}
+
+function parseGroups(text: string): Uint8Array | undefined {
+  const halves = text.split('::');
+  if (halves.length > 2) return undefined;
+  const head = toGroups(halves[0] ?? '', halves.length === 1);
+  const tail = toGroups(halves[1] ?? '', true);
+  if (head === undefined || tail === undefined) return undefined;
+  const missing = 8 - head.length - tail.length;
+  // `::` stands for at least one group (RFC 4291 §2.2).
+  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  const groups = [...head, ...new Array<number>(missing).fill(0), ...tail];
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+function toGroups(text: string, mayEndInQuad: boolean): number[] | undefined {
+  if (text === '') return [];
+  const parts = text.split(':');
+  const quad = mayEndInQuad ? parseQuad(parts.at(-1) ?? '') : undefined;
+  if (quad !== undefined) parts.pop();
+  if (!parts.every((part) => /^[0-9a-fA-F]{1,4}$/.test(part))) return undefined;
+  const groups = parts.map((part) => Number.parseInt(part, 16));
+  return quad === undefined ? groups : [...groups, wordAt(quad, 0), wordAt(quad, 2)];
+}
+
+function formatV6(bytes: Uint8Array): string {
+  const groups = Array.from({ length: 8 }, (_, i) => wordAt(bytes, i * 2));
+  // RFC 5952 §5: a v4-mapped address is written with its dotted quad.
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  if (isMapped) return `::ffff:${bytes.subarray(12).join('.')}`;
+  const run = longestZeroRun(groups);
+  const hex = groups.map((group) => group.toString(16));
+  if (run.length < 2) return hex.join(':');
+  return `${hex.slice(0, run.start).join(':')}::${hex.slice(run.start + run.length).join(':')}`;
+}
+
+function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
+  let best = { start: 0, length: 0 };
+  let length = 0;
+  for (const [i, group] of groups.entries()) {
+    length = group === 0 ? length + 1 : 0;
+    if (length > best.length) best = { start: i + 1 - length, length };
+  }
+  return best;
+}
+
+function wordAt(bytes: Uint8Array, at: number): number {
+  return (byteAt(bytes, at) << 8) | byteAt(bytes, at + 1);
+}
+
+function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
+}
+
+const range = (text: string): Cidr => {
+  const cidr = parseCidr(text);
+  if (cidr === undefined) throw new Error(`not a range of addresses: ${text}`);
+  return cidr;
+};
+
+const GLOBAL_UNICAST = range('2000::/3');
+
+// What no setting allows, the gravest first.
+const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'unspecified', 'multicast'];
+
+// First hit wins: the metadata services lie inside wider ranges.
+const SPECIAL: readonly (readonly [Cidr, AddressClass])[] = (
+  [
+    ['metadata', '169.254.169.254', 'fd00:ec2::254', 'fd20:ce::254', '168.63.129.16', '100.100.100.200'],
+    ['unspecified', '0.0.0.0/8', '::'],
+    ['loopback', '127.0.0.0/8', '::1'],
+    ['link_local', '169.254.0.0/16', 'fe80::/10'],
+    ['private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10'],
+    ['cgnat', '100.64.0.0/10'],
+    ['multicast', '224.0.0.0/4', 'ff00::/8'],
+    ['reserved', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '198.18.0.0/15', '198.51.100.0/24'],
+    ['reserved', '203.0.113.0/24', '240.0.0.0/4', '2001:2::/48', '2001:10::/28', '2001:20::/28'],
+    ['reserved', '2001:db8::/32', '3fff::/20'],
+  ] as const
+).flatMap(([name, ...ranges]) => ranges.map((text) => [range(text), name] as const));
+
+// Where the four bytes lie; a negative place is an inverted byte (Teredo hides the client so). NAT64's local-use
+// prefix (RFC 8215) may be cut at /48, /56, /64 or /96 (RFC 6052 §2.2), so each reading counts.
+const EMBEDDINGS: readonly (readonly [Cidr, readonly (readonly number[])[]])[] = [
+  [range('::ffff:0:0/96'), [[12, 13, 14, 15]]],
+  [range('::ffff:0:0:0/96'), [[12, 13, 14, 15]]],
+  [range('::/96'), [[12, 13, 14, 15]]],
+  [range('64:ff9b::/96'), [[12, 13, 14, 15]]],
+  [
+    range('64:ff9b:1::/48'),
+    [
+      [6, 7, 9, 10],
+      [7, 9, 10, 11],
+      [9, 10, 11, 12],
+      [12, 13, 14, 15],
+    ],
+  ],
+  [range('2002::/16'), [[2, 3, 4, 5]]],
+  [
+    range('2001::/32'),
+    [
+      [4, 5, 6, 7],
+      [-12, -13, -14, -15],
+    ],
+  ],
+];

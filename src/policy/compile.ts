@@ -1,0 +1,152 @@
+// Authored form + secrets -> Policy. After this, deciding cannot fail: each value is resolved and is a valid field
+// value. It takes what parseProxyConfig has accepted, and it never opens a secret.
+import { createHash } from 'node:crypto';
+import type { Issue } from '../base/schema.ts';
+import { Secret } from '../base/secret.ts';
+import { compileDestinations, type DestinationList, parseDestination } from './destination-list.ts';
+import { headerValueFault } from './header-rules.ts';
+import { parseHostPattern } from './host-pattern.ts';
+import { parsePathPattern } from './path-pattern.ts';
+import {
+  type CompiledCallback,
+  type CompiledRule,
+  createPolicy,
+  type InjectedHeader,
+  type Policy,
+} from './policy.ts';
+import {
+  type CallbackEntry,
+  type HeaderEntry,
+  noProxyEntries,
+  type ProxyConfig,
+  type RuleEntry,
+} from './proxy-config-schema.ts';
+import { parseSecretTemplate } from './secret-template.ts';
+
+export type SecretLookup = (name: string) => Secret | undefined;
+export type Compiled =
+  | { readonly ok: true; readonly value: Policy }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** Disabled entries count for nothing: their secrets need not exist. Each issue names the header by its `loc`. */
+export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, revision: number): Compiled {
+  const issues: Issue[] = [];
+  const rules = config.rules.flatMap((rule, i) =>
+    rule.enabled ? compileRule(rule, i, secrets, issues) : [],
+  );
+  if (issues.length > 0) return { ok: false, issues };
+  const noProxy = noProxyEntries(config).map(({ text }) => text);
+  const { allow_list: allow, deny_list: deny } = config.access_control ?? {};
+  const value = createPolicy({
+    revision,
+    rules,
+    callbacks: config.callbacks.flatMap((callback, i) =>
+      callback.enabled ? compileCallback(callback, i) : [],
+    ),
+    noProxy: compileList(noProxy),
+    noProxyEntries: Object.freeze([...new Set(noProxy)]),
+    allow: allow && compileList(allow),
+    deny: deny && compileList(deny),
+  });
+  return { ok: true, value };
+}
+
+/** The policy of a proxy without a proxy_config: everything is tunnelled, nothing is injected. */
+export function emptyPolicy(revision: number): Policy {
+  const noProxy = compileList([]);
+  return createPolicy({
+    revision,
+    rules: [],
+    callbacks: [],
+    noProxy,
+    noProxyEntries: [],
+    allow: undefined,
+    deny: undefined,
+  });
+}
+
+function compileRule(entry: RuleEntry, index: number, secrets: SecretLookup, issues: Issue[]): CompiledRule {
+  const headers = entry.headers.flatMap((header, i) => {
+    const resolved = resolveHeader(header, secrets);
+    if (typeof resolved !== 'string') return resolved;
+    issues.push({ loc: ['rules', index, 'headers', i, 'value'], msg: resolved, type: 'value_error' });
+    return [];
+  });
+  return Object.freeze({
+    index,
+    name: entry.name ?? `rules[${index}]`,
+    headers: Object.freeze(headers),
+    hosts: Object.freeze(entry.match_hosts.map((text) => accepted(parseHostPattern(text)))),
+    paths: Object.freeze(entry.match_paths.map((text) => accepted(parsePathPattern(text)))),
+  });
+}
+
+function compileCallback(entry: CallbackEntry, index: number): CompiledCallback {
+  const requestHeaders = entry.request_headers.map(({ name, type, value }) =>
+    Object.freeze({ name, value: type === 'opaque' ? new Secret(value) : value }),
+  );
+  const identity = requestHeaders.map(({ name, value }) => [
+    name,
+    typeof value === 'string' ? value : value.fingerprint(),
+  ]);
+  const url = new URL(entry.url).href;
+  return Object.freeze({
+    index,
+    name: entry.name ?? `callbacks[${index}]`,
+    id: createHash('sha256')
+      .update(JSON.stringify([url, entry.ttl_seconds, entry.match_hosts, identity]))
+      .digest('base64url'),
+    url,
+    requestHeaders: Object.freeze(requestHeaders),
+    ttlSeconds: entry.ttl_seconds,
+    hosts: Object.freeze(entry.match_hosts.map((text) => accepted(parseHostPattern(text)))),
+  });
+}
+
+function resolveHeader({ name, type, value }: HeaderEntry, secrets: SecretLookup): InjectedHeader | string {
+  if (type === 'plaintext') return injected(name, value, []);
+  if (type === 'workspace_secret') return resolveTemplate(name, value, secrets);
+  const secret = new Secret(value);
+  return injected(name, secret, [secret]);
+}
+
+function resolveTemplate(name: string, template: string, secrets: SecretLookup): InjectedHeader | string {
+  const { parts } = accepted(parseSecretTemplate(template));
+  const used = new Map<string, Secret>();
+  for (const part of parts) {
+    if (typeof part === 'string') continue;
+    const secret = secrets(part.secret);
+    if (secret === undefined) return `The workspace secret ${part.secret} does not exist; create it first`;
+    if (secret.length === 0) return `The workspace secret ${part.secret} is empty; give it a value first`;
+    used.set(part.secret, secret);
+  }
+  const value = Secret.join(
+    parts.flatMap((part) => (typeof part === 'string' ? part : (used.get(part.secret) ?? []))),
+  );
+  const fault = valueFault(value);
+  if (fault !== undefined) return `With its secret filled in, this is not a header value. ${fault}`;
+  return injected(name, value, parts.length === 1 ? [value] : [...used.values(), value]);
+}
+
+function valueFault(secret: Secret): string | undefined {
+  let fault: string | undefined;
+  secret.satisfies((value) => {
+    fault = headerValueFault(value);
+    return fault === undefined;
+  });
+  return fault;
+}
+
+function injected(name: string, value: Secret | string, masks: readonly Secret[]): InjectedHeader {
+  return Object.freeze({ name, value, masks: Object.freeze(masks) });
+}
+
+function compileList(texts: readonly string[]): DestinationList {
+  return compileDestinations(texts.map((text) => accepted(parseDestination(text))));
+}
+
+/** What parseProxyConfig let through parses again; a sentence here means that it was passed by. */
+function accepted<T extends object>(parsed: T | string): T {
+  if (typeof parsed === 'string') throw new Error(`not a parsed proxy_config: ${parsed}`);
+  return parsed;
+}

@@ -1,0 +1,80 @@
+// `/v1/*`, `/v1*`, `/repos/*/contents`: one pattern for request paths, matched by our own glob, because a regular
+// expression with several stars is cubic. It runs over literals with indexOf and never goes back behind the last star.
+// A pattern is held in two spellings, as written and most decoded, to meet a path in the same spelling.
+import { mostDecoded } from './path-spelling.ts';
+
+export type PathPattern = { readonly text: string; readonly asWritten: Glob; readonly decoded: Glob };
+
+/** What stands before the first star, between stars, and behind the last; `last` undefined: no star, '' : it ends in one. */
+export type Glob = {
+  readonly first: string;
+  readonly middle: readonly string[];
+  readonly last: string | undefined;
+};
+
+const MAX_PATTERN_BYTES = 256;
+const MAX_STARS = 8;
+
+/** Reads one pattern; a string is the fault, as a sentence that says how to mend it. */
+export function parsePathPattern(text: string): PathPattern | string {
+  const fault = grammarFault(text);
+  if (fault !== undefined) return fault;
+  const single = text.endsWith('/**') ? text.slice(0, -1) : text;
+  const literals = single.split('*');
+  if (literals.length - 1 > MAX_STARS) return `A path pattern holds at most ${MAX_STARS} stars`;
+  return { text, asWritten: toGlob(literals), decoded: toGlob(literals.map(mostDecoded)) };
+}
+
+/** Does one of the patterns match the path as sent? No pattern at all means every path. */
+export function matchesSent(patterns: readonly PathPattern[], path: string): boolean {
+  return patterns.length === 0 || patterns.some((pattern) => globMatches(pattern.asWritten, path));
+}
+
+/** The same for the most decoded path. */
+export function matchesDecoded(patterns: readonly PathPattern[], path: string): boolean {
+  return patterns.length === 0 || patterns.some((pattern) => globMatches(pattern.decoded, path));
+}
+
+/** Does the glob match the whole path? A star stays within its segment, but for the last character of the pattern. */
+export function globMatches({ first, middle, last }: Glob, path: string): boolean {
+  if (!path.startsWith(first)) return false;
+  if (last === undefined) return path.length === first.length;
+  let at = first.length;
+  for (const literal of middle) {
+    // The leftmost place is as good as any: what follows can only gain from it.
+    const found = path.indexOf(literal, at);
+    if (found < 0 || crossesSlash(path, at, found)) return false;
+    at = found + literal.length;
+  }
+  if (last === '') return true;
+  const tail = path.length - last.length;
+  return tail >= at && path.endsWith(last) && !crossesSlash(path, at, tail);
+}
+
+function toGlob(literals: readonly string[]): Glob {
+  const [first = '', ...rest] = literals;
+  return { first, middle: rest.slice(0, -1), last: rest.at(-1) };
+}
+
+function crossesSlash(path: string, from: number, to: number): boolean {
+  const slash = path.indexOf('/', from);
+  return slash >= 0 && slash < to;
+}
+
+function grammarFault(text: string): string | undefined {
+  if (!text.startsWith('/')) return 'A path pattern should begin with /, as in /v1/*';
+  if (text.length > MAX_PATTERN_BYTES) return `A path pattern should have at most ${MAX_PATTERN_BYTES} bytes`;
+  if (/[?#]/.test(text)) return 'Only the path is matched; leave out the query and the fragment';
+  if (text.includes(';')) return 'A path parameter (;…) takes no part in matching; leave it out';
+  if (text.replace(/\/\*\*$/, '').includes('**'))
+    return 'A double star is understood at the end alone, as in /v1/**';
+  // RFC 3986 §3.3 pchar; anything else arrives percent-encoded, or not at all.
+  if (!/^(?:[A-Za-z0-9/\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})*$/.test(text))
+    return 'A path pattern holds the characters of a path and *; write others percent-encoded, alternatives one entry each';
+  const decoded = mostDecoded(text);
+  if (text.includes('//')) return 'Repeated slashes are merged before matching; write one';
+  if (/[\x00-\x1f\x7f]/.test(decoded)) return 'A path with an encoded control character is always refused';
+  if (decoded.split('/').some((segment) => segment === '.' || segment === '..'))
+    return 'A path with a dot segment is always refused; write the path that it leads to';
+  return undefined;
+}

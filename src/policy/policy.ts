@@ -1,0 +1,212 @@
+// The compiled form of a proxy_config: immutable, and after it deciding cannot fail. Two questions: what becomes of a
+// CONNECT to this authority (coverOf), and of a request for this target there (decide). This file decides;
+// it opens no socket, resolves no name and reads no secret.
+import type { Secret } from '../base/secret.ts';
+import type { Address } from './address.ts';
+import type { Authority } from './authority.ts';
+import type { DestinationList } from './destination-list.ts';
+import { createHostIndex, type Indexed } from './host-index.ts';
+import { type HostPattern, matchesAuthority } from './host-pattern.ts';
+import { matchesDecoded, matchesSent, type PathPattern } from './path-pattern.ts';
+import { mostDecoded, pathAmbiguity } from './path-spelling.ts';
+
+/** `masks`: the values to mask in what the origin answers. */
+export type InjectedHeader = {
+  readonly name: string;
+  readonly value: Secret | string;
+  readonly masks: readonly Secret[];
+};
+
+export type CompiledRule = {
+  readonly index: number;
+  readonly name: string;
+  readonly headers: readonly InjectedHeader[];
+  readonly hosts: readonly HostPattern[];
+  /** Empty: every path. */
+  readonly paths: readonly PathPattern[];
+};
+
+/** `id` identifies the entry with its secrets, for cache keys. */
+export type CompiledCallback = {
+  readonly index: number;
+  readonly name: string;
+  readonly id: string;
+  readonly url: string;
+  readonly requestHeaders: readonly { readonly name: string; readonly value: Secret | string }[];
+  readonly ttlSeconds: number;
+  readonly hosts: readonly HostPattern[];
+};
+
+type Refusal<Reason> = { readonly kind: 'refuse'; readonly reason: Reason; readonly detail: string };
+
+/** `portListed`: the allow_list names this very port; `exactName`: a rule or callback names this very host. */
+export type Cover =
+  | Refusal<'access_denied'>
+  | { readonly kind: 'tunnel'; readonly reason: 'no_proxy' | 'no_match'; readonly portListed: boolean }
+  | { readonly kind: 'intercept'; readonly by: 'rule' | 'callback'; readonly exactName: boolean };
+
+export type Decision =
+  | Refusal<'access_denied' | 'ambiguous_path'>
+  | { readonly kind: 'tunnel'; readonly reason: 'no_proxy' | 'no_match' }
+  | { readonly kind: 'intercept'; readonly apply: 'rule'; readonly rule: CompiledRule }
+  | { readonly kind: 'intercept'; readonly apply: 'callback'; readonly callback: CompiledCallback }
+  | { readonly kind: 'intercept'; readonly apply: 'none'; readonly reason: 'no_path_match' };
+
+export type Policy = {
+  readonly revision: number;
+  /** What becomes of a connection to this authority. */
+  coverOf(authority: Authority): Cover;
+  /** What becomes of a request for `target`, in origin-form as it will be sent (or `*`). Never throws. */
+  decide(authority: Authority, target: string): Decision;
+  /** Is a resolved address in a range of the deny_list? Without a port, entries for any port count. */
+  deniesAddress(address: Address, port?: number): boolean;
+  readonly noProxyEntries: readonly string[];
+  readonly summary: { readonly rules: number; readonly callbacks: number };
+};
+
+export type PolicyParts = {
+  readonly revision: number;
+  /** Enabled ones only, in the author's order. */
+  readonly rules: readonly CompiledRule[];
+  readonly callbacks: readonly CompiledCallback[];
+  readonly noProxy: DestinationList;
+  readonly noProxyEntries: readonly string[];
+  readonly allow: DestinationList | undefined;
+  readonly deny: DestinationList | undefined;
+};
+
+/** Makes the policy. A destination is judged once; after that, asking for it is one look into a map. */
+export function createPolicy(parts: PolicyParts): Policy {
+  const judge = createJudge(parts);
+  const verdicts = new Map<string, Verdict>();
+  const verdictOn = (authority: Authority): Verdict => {
+    const known = verdicts.get(authority.text);
+    if (known !== undefined) return known;
+    // Emptied when full: an agent that sprays names pays for the walk each time and cannot make this grow.
+    if (verdicts.size >= MAX_VERDICTS) verdicts.clear();
+    const verdict = judge(authority);
+    verdicts.set(authority.text, verdict);
+    return verdict;
+  };
+  return Object.freeze({
+    revision: parts.revision,
+    coverOf: (authority: Authority) => verdictOn(authority).cover,
+    decide: (authority: Authority, target: string) => decideTarget(verdictOn(authority), target),
+    deniesAddress: (address: Address, port?: number) => parts.deny?.holdsAddress(address, port) ?? false,
+    noProxyEntries: parts.noProxyEntries,
+    summary: Object.freeze({ rules: parts.rules.length, callbacks: parts.callbacks.length }),
+  });
+}
+
+const MAX_VERDICTS = 512;
+
+/** What is known of a destination before any request. */
+type Verdict = {
+  readonly cover: Cover;
+  /** For every request, unless the path is read. */
+  readonly decision: Decision;
+  /** On a host with rules on paths: its rules, in order. Elsewhere empty. */
+  readonly pathRules: readonly RuleDecision[];
+};
+
+type RuleDecision = Extract<Decision, { apply: 'rule' }>;
+type CallbackDecision = Extract<Decision, { apply: 'callback' }>;
+
+function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
+  const rules = createHostIndex(parts.rules.flatMap(toRuleDecisions));
+  const callbacks = createHostIndex(parts.callbacks.flatMap(toCallbackDecisions));
+  return (authority) => {
+    const access = judgeAccess(parts, authority);
+    if (access.kind === 'refuse') return { cover: access, decision: access, pathRules: [] };
+    if (parts.noProxy.matches(authority).length > 0) return tunnel('no_proxy', access.portListed);
+    const isMatch = ({ pattern }: Indexed<unknown>): boolean => matchesAuthority(pattern, authority);
+    const matchingRules = rules.candidates(authority.host).filter(isMatch);
+    if (matchingRules.length > 0) return judgeRules(matchingRules);
+    const matchingCallbacks = callbacks.candidates(authority.host).filter(isMatch);
+    return matchingCallbacks.length > 0
+      ? judgeCallbacks(matchingCallbacks)
+      : tunnel('no_match', access.portListed);
+  };
+}
+
+type Access = Refusal<'access_denied'> | { readonly kind: 'pass'; readonly portListed: boolean };
+
+function judgeAccess({ allow, deny }: PolicyParts, authority: Authority): Access {
+  const denied = deny?.matches(authority)[0];
+  if (denied !== undefined) return accessDenied(`${authority.text} is in the deny_list, by ${denied.text}`);
+  const allowed = allow?.matches(authority) ?? [];
+  if (allow !== undefined && allowed.length === 0)
+    return accessDenied(`${authority.text} is not in the allow_list`);
+  return { kind: 'pass', portListed: allowed.some(({ port }) => port === authority.port) };
+}
+
+function judgeRules(matching: readonly Indexed<RuleDecision>[]): Verdict {
+  const decisions = [...new Set(matching.map(({ value }) => value))];
+  const readsPath = decisions.some(({ rule }) => rule.paths.length > 0);
+  return {
+    cover: intercept('rule', matching),
+    decision: decisions[0] ?? NO_PATH_MATCH,
+    pathRules: readsPath ? decisions : [],
+  };
+}
+
+function judgeCallbacks(matching: readonly Indexed<CallbackDecision>[]): Verdict {
+  const decision = matching[0]?.value ?? NO_PATH_MATCH;
+  const own = matching.filter(({ value }) => value === decision);
+  return { cover: intercept('callback', own), decision, pathRules: [] };
+}
+
+function decideTarget(verdict: Verdict, target: string): Decision {
+  // `OPTIONS *` speaks of the server, not of a resource on it, so no credential is for it (RFC 9110 §9.3.7).
+  if (target === '*' && verdict.cover.kind === 'intercept') return NO_PATH_MATCH;
+  return verdict.pathRules.length === 0 ? verdict.decision : decideOnPath(verdict.pathRules, target);
+}
+
+function decideOnPath(rules: readonly RuleDecision[], target: string): Decision {
+  const query = target.indexOf('?');
+  const sent = query < 0 ? target : target.slice(0, query);
+  const decoded = mostDecoded(sent);
+  const ambiguity = pathAmbiguity(sent, decoded);
+  if (ambiguity !== undefined) return ambiguousPath(ambiguity);
+  for (const decision of rules) {
+    const bySent = matchesSent(decision.rule.paths, sent);
+    // First match wins in both spellings, so the first rule that tells them apart makes the winners differ.
+    if (bySent !== matchesDecoded(decision.rule.paths, decoded)) return ambiguousPath(TWO_READINGS);
+    if (bySent) return decision;
+  }
+  return NO_PATH_MATCH;
+}
+
+const TWO_READINGS = 'the path as sent and the path fully decoded meet different rules';
+const NO_PATH_MATCH: Decision = Object.freeze({ kind: 'intercept', apply: 'none', reason: 'no_path_match' });
+
+function toRuleDecisions(rule: CompiledRule): Indexed<RuleDecision>[] {
+  const value: RuleDecision = Object.freeze({ kind: 'intercept', apply: 'rule', rule });
+  return rule.hosts.map((pattern) => ({ pattern, value }));
+}
+
+function toCallbackDecisions(callback: CompiledCallback): Indexed<CallbackDecision>[] {
+  const value: CallbackDecision = Object.freeze({ kind: 'intercept', apply: 'callback', callback });
+  return callback.hosts.map((pattern) => ({ pattern, value }));
+}
+
+function intercept(by: 'rule' | 'callback', matching: readonly Indexed<unknown>[]): Cover {
+  return Object.freeze({
+    kind: 'intercept',
+    by,
+    exactName: matching.some(({ pattern }) => !pattern.isWildcard),
+  });
+}
+
+function tunnel(reason: 'no_proxy' | 'no_match', portListed: boolean): Verdict {
+  const cover = Object.freeze({ kind: 'tunnel', reason, portListed } as const);
+  return { cover, decision: cover, pathRules: [] };
+}
+
+function accessDenied(detail: string): Refusal<'access_denied'> {
+  return Object.freeze({ kind: 'refuse', reason: 'access_denied', detail });
+}
+
+function ambiguousPath(detail: string): Decision {
+  return { kind: 'refuse', reason: 'ambiguous_path', detail };
+}

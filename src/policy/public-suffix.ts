@@ -1,0 +1,23 @@
+// The door to tldts: does `*.suffix` span names that belong to different owners?
+import { parse } from 'tldts';
+
+/**
+ * True if the list of public suffixes names `suffix` (`com`, `github.io`) or every name right below it (`kobe.jp`).
+ * A top-level name that the list does not hold (`internal`, `test`) is the operator's own, not public.
+ */
+export function isPublicSuffix(suffix: string): boolean {
+  return isListed(suffix) || isListed(`any.${suffix}`);
+}
+
+function isListed(name: string): boolean {
+  const found = parse(name, OPTIONS);
+  return found.publicSuffix === name && (found.isIcann === true || found.isPrivate === true);
+}
+
+// The input is a canonical name already: nothing to extract or to validate.
+const OPTIONS = {
+  allowPrivateDomains: true,
+  extractHostname: false,
+  validateHostname: false,
+  detectIp: false,
+};
