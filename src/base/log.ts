@@ -1,0 +1,118 @@
+// Log lines and exchange records leave through one asynchronous, bounded sink, so that a slow reader of our
+// output never slows the proxy. The door to pino. Nothing here knows what a record holds.
+import { write as writeFd, writeSync } from 'node:fs';
+import { type Logger, pino, stdTimeFunctions } from 'pino';
+
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export type LogSink = {
+  write(line: string): void;
+  /** True while so much waits to be written that new work should be refused. */
+  readonly isBlocked: boolean;
+  /** Lines lost because the sink was full. */
+  readonly dropped: number;
+  /** Resolves when all is written, or after `timeoutMs`. */
+  close(timeoutMs?: number): Promise<void>;
+};
+
+const MAX_BUFFERED_CHARS = 8 * 1024 * 1024;
+const BLOCKED_CHARS = 4 * 1024 * 1024;
+// One write a request costs more CPU than the request's own parsing: lines wait for company.
+const FLUSH_DELAY_MS = 20;
+const FLUSH_CHARS = 32 * 1024;
+const RETRY_DELAY_MS = 50;
+
+/** A sink over a file descriptor. Writes go to the thread pool; at most 8 Mi characters wait. */
+export function createFdSink(fd: number): LogSink {
+  let waiting: string[] = [];
+  let waitingChars = 0;
+  let inFlight: Buffer | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let dropped = 0;
+  let drained: (() => void) | undefined;
+
+  function schedule(delayMs: number): void {
+    timer ??= setTimeout(flush, delayMs);
+    timer.unref();
+  }
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (inFlight) return;
+    if (waiting.length === 0) {
+      drained?.();
+      return;
+    }
+    inFlight = Buffer.from(waiting.join(''), 'utf8');
+    waiting = [];
+    waitingChars = 0;
+    writeFd(fd, inFlight, onWritten);
+  }
+
+  function onWritten(error: NodeJS.ErrnoException | null, written: number): void {
+    const rest = inFlight?.subarray(error ? 0 : written);
+    inFlight = rest && rest.length > 0 ? rest : undefined;
+    if (!inFlight) return flush();
+    // EAGAIN: a full non-blocking pipe. Anything else (disk full, reader gone) is retried just the same: the
+    // bound above turns a sink that stays broken into "blocked", which the listener reports to clients.
+    const retry = (): void => {
+      if (inFlight) writeFd(fd, inFlight, onWritten);
+    };
+    if (error) setTimeout(retry, RETRY_DELAY_MS).unref();
+    else retry();
+  }
+
+  const flushAtExit = (): void => {
+    const rest = Buffer.concat([inFlight ?? Buffer.alloc(0), Buffer.from(waiting.join(''), 'utf8')]);
+    try {
+      if (rest.length > 0) writeSync(fd, rest);
+    } catch {
+      // The process is ending and its reader is gone: nobody is left to be told.
+    }
+  };
+  process.on('exit', flushAtExit);
+
+  return {
+    write(line) {
+      if (waitingChars + line.length > MAX_BUFFERED_CHARS) {
+        dropped += 1;
+        return;
+      }
+      waiting.push(line);
+      waitingChars += line.length;
+      if (waitingChars >= FLUSH_CHARS && !inFlight) flush();
+      else if (!timer) schedule(FLUSH_DELAY_MS);
+    },
+    get isBlocked() {
+      return waitingChars >= BLOCKED_CHARS;
+    },
+    get dropped() {
+      return dropped;
+    },
+    async close(timeoutMs = 2000) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      drained = resolve;
+      const limit = setTimeout(resolve, timeoutMs);
+      flush();
+      await promise;
+      clearTimeout(limit);
+      drained = undefined;
+      if (waiting.length === 0 && !inFlight) process.off('exit', flushAtExit);
+    },
+  };
+}
+
+/** A logger that writes JSON lines (`time` ISO 8601, `level` by name) into the sink. */
+export function createLog(level: LogLevel, sink: Pick<LogSink, 'write'>): Log {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (line: string) => sink.write(line) },
+  );
+}

@@ -1,0 +1,33 @@
+// The front door: reads the command and loads ONE program. A start failure is one line and an exit code:
+// 2 for input that should be mended, 1 for everything else.
+const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<number> }>>> = {
+  proxy: () => import('./cli/proxy.ts'),
+  check: () => import('./cli/check.ts'),
+};
+
+const usage = `usage: sallyport COMMAND [OPTIONS]
+
+  proxy   run the proxy: --config FILE, --proxy-config FILE, --listen HOST:PORT, --state-dir DIR,
+          --secrets-dir DIR, --secrets-file FILE, --secrets-fd N
+  check   validate files: check FILE...
+  start   run the proxy beside a local TLS echo origin, on the example configuration
+  demo    show an injected credential end to end
+
+Every key of the config file has a variable: SALLYPORT_LISTEN, SALLYPORT_PROXY_CONFIG, and so on.
+`;
+
+const [name = '', ...args] = process.argv.slice(2);
+const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+if (name === '--help' || name === 'help') {
+  process.stdout.write(usage);
+} else if (!load) {
+  process.stderr.write(usage);
+  process.exitCode = 2;
+} else {
+  try {
+    process.exitCode = await (await load()).run(args);
+  } catch (error) {
+    process.stderr.write(`sallyport: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,228 @@
+// One client's HTTP/1.1 connection: cuts it into heads, runs one exchange at a time, sees the client leave.
+// While an exchange runs the socket keeps reading, a little ahead, because a socket that does not read never
+// learns that its peer is gone.
+import type { Socket } from 'node:net';
+import { isFault } from '../http1/fault.ts';
+import { type RequestHead, parseRequestHead } from '../http1/head-parser.ts';
+import type { Authority } from '../policy/authority.ts';
+import type { ProxyContext } from './context.ts';
+import { MAX_AHEAD_BYTES } from './limits.ts';
+import { type ExchangeRecord, type Outcome } from './record.ts';
+import { type Refusal, refusalBytes, refuse } from './refusal.ts';
+import { refusalOfFault } from './request-plan.ts';
+import type { Scheme } from './request-target.ts';
+
+/** What a connection is, for all of its life. */
+export type ConnectionScope = {
+  readonly context: ProxyContext;
+  readonly scheme: Scheme;
+  /** The CONNECT authority of an intercepted tunnel; undefined on the proxy port. */
+  readonly tunnel: Authority | undefined;
+  readonly clientAddress: string | undefined;
+};
+
+/** What runs between two heads. */
+export type RunningExchange = {
+  onClientBytes(chunk: Buffer): void;
+  onClientDrain(): void;
+  onClientIdle(): void;
+  onClientGone(): void;
+};
+
+/** Starts what a head asks for. `rest` is what came behind the head. */
+export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
+
+const LINGER_MS = 1_000;
+let lastId = 0;
+
+export class ClientConnection {
+  readonly id: number;
+  readonly socket: Socket;
+  readonly scope: ConnectionScope;
+  /** Exchanges begun on this connection. */
+  exchanges = 0;
+  readonly #start: StartExchange;
+  readonly #listeners: [event: string, listener: (...args: never[]) => void][];
+  #running: RunningExchange | undefined;
+  #input: Buffer | undefined;
+  #headTimer: NodeJS.Timeout | undefined;
+  #isEnding = false;
+  #isDetached = false;
+  #hasOverflowed = false;
+
+  constructor(socket: Socket, scope: ConnectionScope, start: StartExchange) {
+    lastId += 1;
+    this.id = lastId;
+    this.socket = socket;
+    this.scope = scope;
+    this.#start = start;
+    this.#listeners = [
+      ['data', (chunk: Buffer) => this.#onData(chunk)],
+      ['drain', () => this.#onDrain()],
+      ['end', () => this.#onEnd()],
+      ['error', () => this.#onGone()],
+      ['close', () => this.#onGone()],
+      ['timeout', () => this.#onIdle()],
+    ];
+    for (const [event, listener] of this.#listeners)
+      socket.on(event, listener as (...args: unknown[]) => void);
+    const { connections, timeouts } = scope.context;
+    connections.add(this);
+    socket.once('close', () => connections.delete(this));
+    socket.setTimeout(timeouts.clientIdleMs);
+    socket.setNoDelay(true);
+  }
+
+  /** True while no exchange runs and no part of a head has come: may be closed at any time. */
+  get isIdle(): boolean {
+    return !this.#running && !this.#input && !this.#isDetached;
+  }
+
+  /** The exchange that gets the socket's events until `next`. */
+  run(exchange: RunningExchange): void {
+    this.#running = exchange;
+  }
+
+  /** Bytes behind the running exchange's body: the next request, sent early. */
+  keepAhead(chunk: Buffer): void {
+    if (chunk.length === 0 || this.#hasOverflowed) return;
+    const length = (this.#input?.length ?? 0) + chunk.length;
+    if (length > MAX_AHEAD_BYTES) {
+      // Too far ahead: nothing of it will be answered, and the connection ends after the running exchange.
+      this.#hasOverflowed = true;
+      this.#input = undefined;
+      return;
+    }
+    this.#input = this.#input ? Buffer.concat([this.#input, chunk]) : chunk;
+  }
+
+  get mustEnd(): boolean {
+    return this.#hasOverflowed || this.scope.context.isDraining();
+  }
+
+  /** The running exchange is over; its connection goes on or ends. */
+  next(keepAlive: boolean): void {
+    this.#running = undefined;
+    if (!keepAlive || this.mustEnd) return this.end();
+    if (this.#input && !this.socket.writableNeedDrain) this.#readHead();
+  }
+
+  /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
+  end(): void {
+    if (this.#isEnding || this.#isDetached) return;
+    this.#isEnding = true;
+    this.#input = undefined;
+    clearTimeout(this.#headTimer);
+    const { socket } = this;
+    socket.end(() => {
+      if (socket.readableEnded) socket.destroy();
+      else setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    });
+    socket.resume();
+  }
+
+  /** Hands the socket over: no listener of this connection remains. Answers the bytes that were read ahead. */
+  detach(): Buffer | undefined {
+    this.#isDetached = true;
+    clearTimeout(this.#headTimer);
+    this.socket.pause();
+    for (const [event, listener] of this.#listeners)
+      this.socket.off(event, listener as (...args: unknown[]) => void);
+    const ahead = this.#input;
+    this.#input = undefined;
+    return ahead;
+  }
+
+  /** Answers a refusal outside of any exchange and leaves its record. */
+  refuse(refusal: Refusal, details: { method?: string; authority?: string; keepAlive?: boolean } = {}): void {
+    const { method, authority, keepAlive = false } = details;
+    const bytes = refusalBytes(refusal, { method: method ?? 'GET', close: !keepAlive });
+    this.record({
+      ...(method === undefined ? {} : { method }),
+      ...(authority === undefined ? {} : { authority }),
+      outcome: 'refused',
+      reason: refusal.refused,
+      cause: refusal.cause,
+      status: refusal.status,
+      bytes_down: bytes.length,
+    });
+    this.socket.write(bytes);
+    this.next(keepAlive);
+  }
+
+  /** Emits a record for something on this connection that is no exchange. */
+  record(
+    fields: Partial<ExchangeRecord> & { outcome: Outcome },
+    startedMs: number = performance.now(),
+  ): void {
+    const { context, scheme, clientAddress } = this.scope;
+    const base = {
+      sandbox: context.sandbox,
+      revision: context.policy().revision,
+      client: clientAddress,
+      scheme,
+    };
+    context.recorder.emit({ ...base, bytes_up: 0, bytes_down: 0, ...fields }, startedMs);
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#isEnding) return;
+    if (this.#running) return this.#running.onClientBytes(chunk);
+    // Waits for our last answer to leave before it reads on: a client that does not read gets no more work done.
+    if (this.socket.writableNeedDrain) return this.keepAhead(chunk);
+    this.#input = this.#input ? Buffer.concat([this.#input, chunk]) : chunk;
+    this.#readHead();
+  }
+
+  #readHead(): void {
+    const input = this.#input;
+    if (!input || this.#isEnding) return;
+    const { limits, timeouts } = this.scope.context;
+    const head = parseRequestHead(input, 0, {
+      maxHeadBytes: limits.maxRequestHeadBytes,
+      maxFields: limits.maxFields,
+      maxTargetBytes: limits.maxTargetBytes,
+    });
+    if (head === undefined) {
+      this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);
+      return;
+    }
+    clearTimeout(this.#headTimer);
+    this.#headTimer = undefined;
+    this.#input = undefined;
+    if (isFault(head)) return this.refuse(refusalOfFault(head));
+    this.exchanges += 1;
+    this.#start(this, head, input.subarray(head.end));
+  }
+
+  #onHeadTimeout(): void {
+    if (!this.#running && !this.#isEnding) this.refuse(refuse('request_timeout', 'head'));
+  }
+
+  #onDrain(): void {
+    if (this.#running) this.#running.onClientDrain();
+    else if (this.#hasOverflowed) this.end();
+    else this.#readHead();
+  }
+
+  #onIdle(): void {
+    if (this.#running) return this.#running.onClientIdle();
+    this.socket.destroy();
+  }
+
+  /** A FIN while an answer is due is an abort; after the last answer it is a client that is done. */
+  #onEnd(): void {
+    if (this.#running) return this.#onGone();
+    if (this.#isEnding) {
+      if (this.socket.writableFinished) this.socket.destroy();
+    } else this.end();
+  }
+
+  #onGone(): void {
+    clearTimeout(this.#headTimer);
+    const running = this.#running;
+    this.#running = undefined;
+    running?.onClientGone();
+    if (!this.socket.destroyed) this.socket.destroy();
+  }
+}

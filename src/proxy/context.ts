@@ -1,0 +1,40 @@
+// What the connections of one sandbox share. Values and closures only: whoever composes the sidecar decides what
+// stands behind them.
+import type { Socket } from 'node:net';
+import type { Log } from '../base/log.ts';
+import type { CallbackResolver } from '../callback/resolver.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { LeafCache } from '../tls/leaf-cache.ts';
+import type { EgressRules } from './address-guard.ts';
+import type { ClientFilter } from './client-filter.ts';
+import type { Dialler } from './dial.ts';
+import type { Limits, Timeouts } from './limits.ts';
+import type { Recorder } from './record.ts';
+import type { Upstream } from './upstream.ts';
+
+/** A client connection as the way down sees it. */
+export type OpenConnection = {
+  readonly socket: Socket;
+  readonly isIdle: boolean;
+  end(): void;
+};
+
+export type ProxyContext = {
+  readonly sandbox: string;
+  /** The policy in force; a request asks once and keeps the answer (one revision from start to end). */
+  policy(): Policy;
+  readonly callbacks: CallbackResolver;
+  readonly dialler: Dialler;
+  readonly upstream: Upstream;
+  readonly leaves: LeafCache;
+  readonly egress: EgressRules;
+  readonly clients: ClientFilter;
+  readonly limits: Limits;
+  readonly timeouts: Timeouts;
+  readonly recorder: Recorder;
+  readonly log: Log;
+  /** Open client connections; each leaves by itself when its socket closes. */
+  readonly connections: Set<OpenConnection>;
+  isDraining(): boolean;
+  isReady(): boolean;
+};

@@ -1,0 +1,168 @@
+// Opens a connection to a host: policy first, then the lookup, then every address judged, then a connection to a
+// judged address, then (https) a handshake that proves the very name. It sends no byte of a request.
+import { type LookupFunction, type Socket, connect as connectTcp } from 'node:net';
+import { type ConnectionOptions, type TLSSocket, checkServerIdentity, connect as connectTls } from 'node:tls';
+import type { BoundedCache } from '../base/bounded-cache.ts';
+import { type Address, classifyAddress, parseAddress } from '../policy/address.ts';
+import type { Authority } from '../policy/authority.ts';
+import type { TrustSet } from '../tls/trust.ts';
+import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
+import { type Refusal, refuse } from './refusal.ts';
+import type { ResolvedAddress, Resolver } from './resolver.ts';
+
+export type DialTarget = {
+  readonly authority: Authority;
+  /** `tunnel`: a blind TCP connection whose TLS, if any, is the client's own. */
+  readonly scheme: 'http' | 'https' | 'tunnel';
+  /** A rule or callback names the host; `exact` by its exact name. Such hosts may use any port. */
+  readonly named: 'exact' | 'wildcard' | 'no';
+  /** allow_list holds this very host:port. */
+  readonly isPortListed: boolean;
+  denies(address: Address): boolean;
+};
+
+export type Dialler = {
+  /** Refuses on `signal` too; a connection that comes after is destroyed. */
+  dial(target: DialTarget, signal: AbortSignal): Promise<Socket | Refusal>;
+};
+
+export function createDialler(options: {
+  resolver: Resolver;
+  egress: EgressRules;
+  trust: TrustSet;
+  /** TLS sessions by target; one store per sandbox and revision, so that none outlives its trust set. */
+  sessions: BoundedCache<Buffer>;
+  connectMs: number;
+}): Dialler {
+  const { resolver, egress, trust, sessions, connectMs } = options;
+
+  async function vet(target: DialTarget): Promise<readonly ResolvedAddress[] | Refusal> {
+    const { authority, named, isPortListed } = target;
+    const isOpen = named !== 'no' || isPortOpen(authority.port, isPortListed, egress);
+    // Policy before the lookup: a closed port on a strange host must not become a DNS query that carries data.
+    if (!isOpen && !egress.allowLoopback) return refuse('port_denied');
+    const found = await addressesOf(authority, resolver);
+    if ('refused' in found) return found;
+    const isProvenRuleHost = named === 'exact' && target.scheme === 'https';
+    for (const { address } of found) {
+      if (!isOpen && !isLoopback(address)) return refuse('port_denied');
+      const refused = refuseAddress(address, { authority, isProvenRuleHost, denies: target.denies }, egress);
+      if (refused) return refused;
+    }
+    return found;
+  }
+
+  return {
+    async dial(target, signal) {
+      const addresses = await vet(target);
+      if ('refused' in addresses) return addresses;
+      if (signal.aborted) return refuse('upstream_unreachable', 'aborted');
+      const socket =
+        target.scheme === 'https' ? openTls(target, addresses) : openTcp(target.authority, addresses);
+      return settle(socket, target, signal);
+    },
+  };
+
+  function openTls({ authority }: DialTarget, addresses: readonly ResolvedAddress[]): TLSSocket {
+    const key = authority.text;
+    const session = sessions.get(key);
+    const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
+      host: authority.host,
+      port: authority.port,
+      lookup: answering(addresses),
+      autoSelectFamily: true,
+      allowHalfOpen: true,
+      // No name here means verification against "localhost" (node:tls); addresses prove themselves by IP SAN.
+      ...(authority.kind === 'name' ? { servername: authority.host } : {}),
+      secureContext: trust.context,
+      ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: true,
+      ...(session ? { session } : {}),
+    };
+    const socket = connectTls(options);
+    socket.on('session', (ticket) => sessions.set(key, ticket));
+    return socket;
+  }
+
+  function settle(socket: Socket, target: DialTarget, signal: AbortSignal): Promise<Socket | Refusal> {
+    const { promise, resolve } = Promise.withResolvers<Socket | Refusal>();
+    const isTls = target.scheme === 'https';
+    const readyEvent = isTls ? 'secureConnect' : 'connect';
+    const finish = (result: Socket | Refusal): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      socket.off(readyEvent, onReady).off('error', onError).off('end', onEnd).off('close', onEnd);
+      if (result !== socket) {
+        // A late error of a socket that nobody owns must not end the process.
+        socket.on('error', ignoreLateError);
+        socket.destroy();
+      }
+      resolve(result);
+    };
+    const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority) : socket);
+    const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket));
+    const onEnd = (): void => finish(refuse('upstream_unreachable', 'ended before it was ready'));
+    const onAbort = (): void => finish(refuse('upstream_unreachable', 'aborted'));
+    const timer = setTimeout(() => finish(refuse('upstream_timeout', 'connect')), connectMs);
+    signal.addEventListener('abort', onAbort);
+    socket.on(readyEvent, onReady).on('error', onError).on('end', onEnd).on('close', onEnd);
+    return promise;
+  }
+}
+
+function ignoreLateError(): void {}
+
+async function addressesOf(
+  authority: Authority,
+  resolver: Resolver,
+): Promise<readonly ResolvedAddress[] | Refusal> {
+  if (authority.kind === 'ipv4') return [{ address: authority.host, family: 4 }];
+  if (authority.kind === 'ipv6') return [{ address: authority.host, family: 6 }];
+  const found = await resolver.resolve(authority.host);
+  return typeof found === 'string' ? refuse(found, 'dns') : found;
+}
+
+function isLoopback(text: string): boolean {
+  const address = parseAddress(text);
+  return address !== undefined && classifyAddress(address) === 'loopback';
+}
+
+/** A lookup that knows only the judged addresses: nothing resolves the name a second time. */
+function answering(addresses: readonly ResolvedAddress[]): LookupFunction {
+  return (_host, options, callback): void => {
+    const [first] = addresses;
+    if (options.all || !first) callback(null, [...addresses]);
+    else callback(null, first.address, first.family);
+  };
+}
+
+function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): Socket {
+  return connectTcp({
+    host: authority.host,
+    port: authority.port,
+    lookup: answering(addresses),
+    autoSelectFamily: true,
+    allowHalfOpen: true,
+    noDelay: true,
+  });
+}
+
+/**
+ * The peer's certificate against the name once more: a resumed session skips the chain, and a missing host option
+ * would have verified "localhost". Costs one parse per connection, not per request.
+ */
+function proven(socket: TLSSocket, authority: Authority): Socket | Refusal {
+  if (!socket.authorized) return refuse('upstream_untrusted', 'not authorized');
+  if (checkServerIdentity(authority.host, socket.getPeerCertificate()) !== undefined) {
+    return refuse('upstream_untrusted', 'name');
+  }
+  socket.setNoDelay(true);
+  return socket;
+}
+
+function refusalOf(error: NodeJS.ErrnoException, socket: Socket): Refusal {
+  const code = error.code ?? error.name;
+  const isUntrusted = 'authorizationError' in socket && Boolean(socket.authorizationError);
+  if (isUntrusted || code === 'ERR_TLS_CERT_ALTNAME_INVALID') return refuse('upstream_untrusted', code);
+  return refuse(code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable', code);
+}

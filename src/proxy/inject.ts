@@ -1,0 +1,134 @@
+// THE GATE. Policy decides on the bytes that will be sent; the headers of the rule or of the callback become
+// field lines. One of the two files that open a secret. It opens no socket.
+import type { CallbackOutcome, CallbackResolver } from '../callback/resolver.ts';
+import { Secret } from '../base/secret.ts';
+import { Field, isFieldNamedLoosely } from '../http1/field-name.ts';
+import { fieldLine } from '../http1/head-writer.ts';
+import type { RequestHead } from '../http1/head-parser.ts';
+import type { Authority } from '../policy/authority.ts';
+import type { CompiledCallback, InjectedHeader, Policy } from '../policy/policy.ts';
+import { type EgressRules, mayInjectCleartext } from './address-guard.ts';
+import { type Mask, compileMask } from './mask.ts';
+import { type Refusal, refuse } from './refusal.ts';
+import type { Scheme } from './request-target.ts';
+
+export type Injection = {
+  /** Names as authored, for the record. */
+  readonly names: readonly string[];
+  /** Lower case with `-` for `_`: what the agent may not send beside ours. */
+  readonly replaced: readonly string[];
+  readonly lines: Buffer;
+};
+
+/** What happens to one request that may pass. */
+export type Passage = {
+  readonly injection: Injection | undefined;
+  readonly mask: Mask | undefined;
+  readonly rule?: string;
+  readonly callback?: string;
+  readonly isCached?: boolean;
+  /** Why nothing is injected. */
+  readonly reason?: 'no_path_match' | 'no_match' | 'no_proxy';
+};
+
+export type GateRequest = {
+  readonly policy: Policy;
+  readonly authority: Authority;
+  readonly path: string;
+  readonly scheme: Scheme;
+  readonly egress: EgressRules;
+  readonly callbacks: CallbackResolver;
+};
+
+/** The gate's answer; a promise only where a callback has to be asked. Nothing is sent before it answers. */
+export function judgeRequest(request: GateRequest): Passage | Refusal | Promise<Passage | Refusal> {
+  const { policy, authority, path } = request;
+  const decision = policy.decide(authority, path);
+  if (decision.kind === 'refuse') return refuse(decision.reason, decision.detail);
+  if (decision.kind === 'tunnel') return passages[decision.reason];
+  const hostMask = maskOf(policy.secretsFor(authority));
+  if (decision.apply === 'none') {
+    return hostMask ? { ...passages.no_path_match, mask: hostMask } : passages.no_path_match;
+  }
+  if (request.scheme === 'http' && !mayInjectCleartext(authority, request.egress))
+    return refuse('cleartext_refused');
+  if (decision.apply === 'rule') {
+    const { rule } = decision;
+    return { injection: injectionOf(rule.headers), mask: hostMask, rule: rule.name };
+  }
+  const { callback } = decision;
+  const outcome = request.callbacks.resolve(callback, authority);
+  return outcome instanceof Promise
+    ? outcome.then((settled) => passageOf(callback, settled))
+    : passageOf(callback, outcome);
+}
+
+/** Marks in `drop` what the agent sent under an injected name, and fields that would rewrite the judged URL. */
+export function markReplaced(head: RequestHead, injection: Injection, drop: Uint8Array): void {
+  const { fields, bytes } = head;
+  for (let i = 0; i < fields.count; i += 1) {
+    if (fields.id(i) === Field.host) continue;
+    const start = fields.nameStart(i);
+    const end = fields.nameEnd(i);
+    const isReplaced = (name: string): boolean => isFieldNamedLoosely(bytes, start, end, name);
+    if (injection.replaced.some(isReplaced) || urlOverrides.some(isReplaced)) drop[i] = 1;
+  }
+}
+
+/** Fields by which frameworks let a request claim another path than its target's (judged is not sent). */
+const urlOverrides: readonly string[] = ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri'];
+
+const passages = {
+  no_match: { injection: undefined, mask: undefined, reason: 'no_match' },
+  no_proxy: { injection: undefined, mask: undefined, reason: 'no_proxy' },
+  no_path_match: { injection: undefined, mask: undefined, reason: 'no_path_match' },
+} as const satisfies Record<string, Passage>;
+
+function passageOf(callback: CompiledCallback, outcome: CallbackOutcome): Passage | Refusal {
+  if (!outcome.ok) return refuse('callback_failed', outcome.reason);
+  const { headers, cached } = outcome;
+  return {
+    injection: headers.length === 0 ? undefined : injectionOf(headers),
+    mask: maskOf(masksOf(headers)),
+    callback: callback.name,
+    isCached: cached,
+  };
+}
+
+// Headers arrays are frozen and live as long as their rule or cache entry: rendered once, dropped with them.
+const injections = new WeakMap<readonly InjectedHeader[], Injection>();
+const masks = new WeakMap<readonly Secret[], Mask>();
+const headerMasks = new WeakMap<readonly InjectedHeader[], readonly Secret[]>();
+
+function injectionOf(headers: readonly InjectedHeader[]): Injection {
+  const known = injections.get(headers);
+  if (known) return known;
+  const injection: Injection = {
+    names: headers.map(({ name }) => name),
+    replaced: headers.map(({ name }) => name.toLowerCase().replaceAll('_', '-')),
+    lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
+  };
+  injections.set(headers, injection);
+  return injection;
+}
+
+function masksOf(headers: readonly InjectedHeader[]): readonly Secret[] {
+  const known = headerMasks.get(headers);
+  if (known) return known;
+  const secrets = headers.flatMap((header) => header.masks);
+  headerMasks.set(headers, secrets);
+  return secrets;
+}
+
+function maskOf(secrets: readonly Secret[]): Mask | undefined {
+  if (secrets.length === 0) return undefined;
+  const known = masks.get(secrets);
+  if (known) return known;
+  const mask = compileMask(secrets.map((secret) => secret.reveal()));
+  masks.set(secrets, mask);
+  return mask;
+}
+
+function valueText(value: Secret | string): string {
+  return value instanceof Secret ? value.reveal() : value;
+}

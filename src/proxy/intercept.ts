@@ -1,0 +1,118 @@
+// The inside of an intercepted tunnel: first bytes, TLS with a minted leaf or plain HTTP, then exchanges. The
+// CONNECT authority decides; a ClientHello that names another host is turned away before any handshake.
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { Authority } from '../policy/authority.ts';
+import { fatalAlert } from '../tls/client-hello.ts';
+import { ClientConnection, type ConnectionScope } from './client-connection.ts';
+import { startExchange } from './exchange.ts';
+import type { ExchangeRecord } from './record.ts';
+import { sniff } from './sniff.ts';
+
+export type TunnelScope = Omit<ConnectionScope, 'tunnel'> & { readonly tunnel: Authority };
+
+/** Takes a paused socket of which the 200 to CONNECT is the last thing written. */
+export function intercept(socket: Socket, scope: TunnelScope): void {
+  const { context, tunnel } = scope;
+  const startedMs = performance.now();
+  sniff(socket, context.timeouts.sniffMs, (found) => {
+    if (found.kind === 'gone' || found.kind === 'timeout' || found.kind === 'unknown') {
+      socket.destroy();
+      return recordEnd(scope, startedMs, { reason: endReasons[found.kind] });
+    }
+    if (found.kind === 'http') {
+      startConnection(socket, { ...scope, scheme: 'http' });
+      return;
+    }
+    const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
+    if (refused) {
+      socket.end(fatalAlert(refused.kind === 'fault' ? 'decode_error' : 'unrecognized_name'), () =>
+        socket.destroy(),
+      );
+      return recordEnd(scope, startedMs, { reason: 'sni_mismatch', cause: refused.code });
+    }
+    terminate(socket, scope, startedMs);
+  });
+}
+
+const endReasons = { gone: 'client_gone', timeout: 'sniff_timeout', unknown: 'not_tls_nor_http' } as const;
+
+/** Without SNI the authority stands alone; with one, both must be the same name (RFC 6066 §3). */
+function refuseServerName(
+  serverName: string | undefined,
+  tunnel: Authority,
+): { kind: 'name'; code: string } | undefined {
+  return serverName === undefined || serverName === tunnel.host
+    ? undefined
+    : { kind: 'name', code: 'other_name' };
+}
+
+function terminate(raw: Socket, scope: TunnelScope, startedMs: number): void {
+  const { context, tunnel } = scope;
+  const { host, kind } = tunnel;
+  const secure = new TLSSocket(raw, {
+    isServer: true,
+    secureContext: context.leaves.contextFor({ host, kind }),
+    ALPNProtocols: ['http/1.1'],
+  });
+  const finish = (end: Partial<ExchangeRecord> | undefined): void => {
+    clearTimeout(timer);
+    secure.off('secure', onSecure).off('end', onEnd).off('close', onEnd).off('error', onError);
+    if (!end) return;
+    secure.on('error', ignoreLateError);
+    secure.destroy();
+    raw.destroy();
+    recordEnd(scope, startedMs, end);
+  };
+  const onSecure = (): void => {
+    // Our own reading of the hello chose the route; OpenSSL's reading of the same bytes must agree with it.
+    const { servername } = secure as TLSSocket & { servername?: string | false };
+    const named = servername ? servername.toLowerCase().replace(/\.$/, '') : undefined;
+    if (named !== undefined && named !== host) return finish({ reason: 'sni_mismatch', cause: 'openssl' });
+    finish(undefined);
+    startConnection(secure, { ...scope, scheme: 'https' });
+  };
+  // A client that distrusts our certificate sends a FIN, and outside of tls.Server nothing else would follow.
+  const onEnd = (): void => finish({ reason: 'handshake_aborted' });
+  const onError = (error: NodeJS.ErrnoException): void => finish(handshakeEnd(error.code ?? error.name));
+  const timer = setTimeout(() => finish({ reason: 'handshake_timeout' }), context.timeouts.handshakeMs);
+  secure.on('secure', onSecure).on('end', onEnd).on('close', onEnd).on('error', onError);
+}
+
+function ignoreLateError(): void {}
+
+function handshakeEnd(code: string): Partial<ExchangeRecord> {
+  const isDistrust = /UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN/.test(code);
+  return { reason: isDistrust ? 'client_distrusts_ca' : 'handshake_failed', cause: code };
+}
+
+function startConnection(socket: Socket, scope: ConnectionScope): void {
+  const connection = new ClientConnection(socket, scope, startExchange);
+  if (scope.context.isDraining()) connection.end();
+  else socket.resume();
+}
+
+function recordEnd(scope: TunnelScope, startedMs: number, fields: Partial<ExchangeRecord>): void {
+  const { context, tunnel, clientAddress } = scope;
+  if (fields.reason === 'client_distrusts_ca') {
+    context.log.warn(
+      { authority: tunnel.text, client: clientAddress },
+      'the client does not trust the CA of this proxy: give it ca.pem (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE)',
+    );
+  }
+  context.recorder.emit(
+    {
+      sandbox: context.sandbox,
+      revision: context.policy().revision,
+      client: clientAddress,
+      method: 'CONNECT',
+      scheme: 'https',
+      authority: tunnel.text,
+      outcome: 'failed',
+      bytes_up: 0,
+      bytes_down: 0,
+      ...fields,
+    },
+    startedMs,
+  );
+}

@@ -1,0 +1,107 @@
+// The proxy port: who may connect and how many, health for probes, CONNECT or plain requests; and the way down,
+// which lets running exchanges end.
+import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+import { isFault } from '../http1/fault.ts';
+import { requestFraming } from '../http1/framing.ts';
+import type { RequestHead } from '../http1/head-parser.ts';
+import { buildHead } from '../http1/head-writer.ts';
+import { ClientConnection, type ConnectionScope } from './client-connection.ts';
+import { isAuthorized, isClientAllowed } from './client-filter.ts';
+import { startConnect } from './connect.ts';
+import type { ProxyContext } from './context.ts';
+import { startExchange } from './exchange.ts';
+import { refuse } from './refusal.ts';
+
+export type Listener = {
+  readonly address: string;
+  readonly port: number;
+  readonly connectionCount: number;
+  /** Stops accepting, closes idle connections, and resolves when all are gone or after `drainMs`. */
+  close(drainMs: number): Promise<void>;
+};
+
+/** Listens on `host:port` (port 0: any free one). */
+export async function createListener(
+  at: { host: string; port: number },
+  context: ProxyContext,
+): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    accept(socket, context, sockets.size);
+  });
+  await listen(server, at);
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    address,
+    port,
+    get connectionCount() {
+      return sockets.size;
+    },
+    async close(drainMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const connection of context.connections) if (connection.isIdle) connection.end();
+      const deadline = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, drainMs);
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
+}
+
+async function listen(server: Server, at: { host: string; port: number }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ host: at.host, port: at.port, backlog: 1024 }, resolve);
+  await promise;
+  server.off('error', reject);
+}
+
+function accept(socket: Socket, context: ProxyContext, open: number): void {
+  const scope: ConnectionScope = {
+    context,
+    scheme: 'http',
+    tunnel: undefined,
+    clientAddress: socket.remoteAddress,
+  };
+  const connection = new ClientConnection(socket, scope, startFromProxyPort);
+  if (!isClientAllowed(socket.remoteAddress, context.clients))
+    return connection.refuse(refuse('client_denied'));
+  if (open > context.limits.maxConnections) return connection.refuse(refuse('too_many_connections'));
+  if (context.isDraining()) connection.refuse(refuse('shutting_down'));
+}
+
+function startFromProxyPort(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
+  const { context } = connection.scope;
+  const isProbe = head.bytes[head.targetStart] === 0x2f && answerProbe(connection, head);
+  if (isProbe) return;
+  if (!isAuthorized(head, context.clients)) return askForToken(connection, head, rest);
+  if (head.method === 'CONNECT') startConnect(connection, head, rest);
+  else startExchange(connection, head, rest);
+}
+
+/** 407 keeps the connection, so that a client can answer it there (Java does), unless bytes already followed. */
+function askForToken(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
+  const framing = requestFraming(head);
+  const keepAlive = rest.length === 0 && head.minor === 1 && !isFault(framing) && framing.kind === 'none';
+  connection.refuse(refuse('proxy_auth_required'), { method: head.method, keepAlive });
+}
+
+/** `/healthz` and `/readyz` for a probe of the one open port: a status and nothing to learn from. */
+function answerProbe(connection: ClientConnection, head: RequestHead): boolean {
+  if (head.method !== 'GET' && head.method !== 'HEAD') return false;
+  const path = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
+  if (path !== '/healthz' && path !== '/readyz') return false;
+  const isOk = path === '/healthz' || connection.scope.context.isReady();
+  const body = head.method === 'HEAD' ? '' : isOk ? 'ok\n' : 'not ready\n';
+  const bytes = buildHead(`HTTP/1.1 ${isOk ? '200 OK' : '503 Service Unavailable'}`, [
+    ['Content-Type', 'text/plain'],
+    ['Content-Length', String(isOk ? 3 : 10)],
+    ['Connection', 'close'],
+  ]);
+  connection.socket.write(Buffer.concat([bytes, Buffer.from(body)]));
+  connection.end();
+  return true;
+}

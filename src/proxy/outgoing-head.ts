@@ -1,0 +1,50 @@
+// The heads that leave: the client's request towards the host, the host's answer towards the client. Pure. Bytes
+// that are not ours to change are copied as they came.
+import type { ConnectionFields } from '../http1/connection-fields.ts';
+import { Field } from '../http1/field-name.ts';
+import type { ResponseHead } from '../http1/head-parser.ts';
+import { fieldLine, rewriteRequestHead, rewriteResponseHead } from '../http1/head-writer.ts';
+import { type Injection, markReplaced } from './inject.ts';
+import type { RequestPlan } from './request-plan.ts';
+
+const CONNECTION_CLOSE: Buffer = fieldLine('Connection', 'close');
+const CONNECTION_UPGRADE: Buffer = Buffer.concat([
+  fieldLine('Connection', 'Upgrade'),
+  fieldLine('Upgrade', 'websocket'),
+]);
+
+/** The request head as the host receives it; injected lines last. */
+export function outgoingRequestHead(plan: RequestPlan, injection: Injection | undefined): Buffer {
+  const { head, target, drop } = plan;
+  const append: Buffer[] = [];
+  if (target.addedHost !== undefined) append.push(fieldLine('Host', target.addedHost));
+  // An HTTP/1.0 host keeps the connection open only if asked, and we never ask: its answer may end by closing.
+  if (plan.isUpgrade) append.push(CONNECTION_UPGRADE);
+  else if (head.minor === 0) append.push(CONNECTION_CLOSE);
+  if (injection) {
+    markReplaced(head, injection, drop);
+    append.push(injection.lines);
+  }
+  return rewriteRequestHead(head, {
+    ...(target.rewritten ? { target: target.rewritten } : {}),
+    drop,
+    append,
+  });
+}
+
+/** The answer's head as the client receives it. `Alt-Svc` would lead the client around the proxy. */
+export function outgoingResponseHead(
+  head: ResponseHead,
+  connection: ConnectionFields,
+  ending: 'keep' | 'close' | 'upgrade',
+): Buffer {
+  const { drop } = connection;
+  let isChanged = ending !== 'keep';
+  for (let i = 0; i < head.fields.count; i += 1) {
+    if (head.fields.id(i) === Field.altSvc) drop[i] = 1;
+    if (drop[i] === 1) isChanged = true;
+  }
+  if (!isChanged) return head.bytes.subarray(head.start, head.end);
+  const append = ending === 'close' ? [CONNECTION_CLOSE] : ending === 'upgrade' ? [CONNECTION_UPGRADE] : [];
+  return rewriteResponseHead(head, { drop, append });
+}

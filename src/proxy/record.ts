@@ -1,0 +1,70 @@
+// The one record of each exchange, tunnel and refusal: allow-listed fields, never a value, never a query.
+// It is emitted exactly once, whatever way the exchange ends.
+import type { Log } from '../base/log.ts';
+
+export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded';
+
+/** What an exchange learns on its way. Unset fields are left out of the record. */
+export type ExchangeRecord = {
+  sandbox: string;
+  revision: number;
+  client?: string | undefined;
+  method?: string | undefined;
+  scheme?: 'http' | 'https' | 'tunnel';
+  authority?: string;
+  path?: string;
+  rule?: string;
+  callback?: string;
+  callback_cached?: boolean;
+  injected?: readonly string[];
+  outcome?: Outcome;
+  reason?: string;
+  /** Detail for the operator: an error code, a class of address. Never text from the network. */
+  cause?: string | undefined;
+  status?: number;
+  upstream_reused?: boolean;
+  unframed?: boolean;
+  bytes_up: number;
+  bytes_down: number;
+};
+
+export type Recorder = {
+  /** True while records cannot be written and the operator wants requests refused for it. */
+  readonly isBlocked: boolean;
+  emit(record: ExchangeRecord, startedMs: number): void;
+  readonly counts: { readonly emitted: number; readonly dropped: number };
+};
+
+const MAX_PATH_CHARS = 512;
+
+export function createRecorder(options: {
+  log: Log;
+  sink: { readonly isBlocked: boolean };
+  /** `refuse` new exchanges while the sink is blocked, or `drop` their records and count them. */
+  whenBlocked: 'refuse' | 'drop';
+}): Recorder {
+  const { log, sink, whenBlocked } = options;
+  const counts = { emitted: 0, dropped: 0 };
+  return {
+    counts,
+    get isBlocked() {
+      return whenBlocked === 'refuse' && sink.isBlocked;
+    },
+    emit(record, startedMs) {
+      if (sink.isBlocked && whenBlocked === 'drop') {
+        counts.dropped += 1;
+        return;
+      }
+      counts.emitted += 1;
+      const duration_ms = Math.round((performance.now() - startedMs) * 1000) / 1000;
+      log.info({ ...record, duration_ms }, 'exchange');
+    },
+  };
+}
+
+/** The path of an origin-form target for the record: without its query, and bounded. */
+export function recordedPath(target: string): string {
+  const query = target.indexOf('?');
+  const path = query === -1 ? target : target.slice(0, query);
+  return path.length <= MAX_PATH_CHARS ? path : `${path.slice(0, MAX_PATH_CHARS)}…`;
+}

@@ -1,0 +1,163 @@
+// The closed catalogue of answers that Sallyport gives in its own name: code, status, public text.
+// The texts are fixed: whatever caused a refusal goes to the record, never to the client (an error text is a
+// place where addresses, upstream details and secrets leak from proxies).
+import { buildHead } from '../http1/head-writer.ts';
+
+export type RefusalCode =
+  | 'malformed_request'
+  | 'authority_invalid'
+  | 'host_invalid'
+  | 'host_mismatch'
+  | 'target_invalid'
+  | 'use_connect'
+  | 'not_a_proxy_request'
+  | 'ambiguous_path'
+  | 'access_denied'
+  | 'client_denied'
+  | 'port_denied'
+  | 'address_denied'
+  | 'address_private'
+  | 'cleartext_refused'
+  | 'method_refused'
+  | 'proxy_auth_required'
+  | 'request_timeout'
+  | 'uri_too_long'
+  | 'expectation_failed'
+  | 'authority_mismatch'
+  | 'head_too_large'
+  | 'internal_error'
+  | 'transfer_coding_refused'
+  | 'callback_failed'
+  | 'dns_failed'
+  | 'upstream_unreachable'
+  | 'upstream_untrusted'
+  | 'upstream_closed'
+  | 'upstream_malformed'
+  | 'upstream_asks_proxy_auth'
+  | 'too_many_connections'
+  | 'record_sink_blocked'
+  | 'shutting_down'
+  | 'upstream_timeout'
+  | 'version_refused';
+
+type Entry = readonly [status: number, message: string, hint?: string];
+
+const catalogue: Readonly<Record<RefusalCode, Entry>> = {
+  malformed_request: [400, 'the request is not valid HTTP/1.1'],
+  authority_invalid: [
+    400,
+    'the host or port of the request is not valid',
+    'send host:port, with a port from 1 to 65535',
+  ],
+  host_invalid: [400, 'the request needs exactly one valid Host field'],
+  host_mismatch: [400, 'the Host field and the request target name different hosts'],
+  target_invalid: [400, 'the request target is not valid here'],
+  use_connect: [400, 'https:// targets need a tunnel', 'set HTTPS_PROXY, so that the client sends CONNECT'],
+  not_a_proxy_request: [400, 'this is a forward proxy', 'set HTTP_PROXY and HTTPS_PROXY to this address'],
+  ambiguous_path: [
+    400,
+    'the path can be read in more than one way',
+    'send it without dot segments or nested escapes',
+  ],
+  access_denied: [403, 'access_control of this sandbox does not allow the host'],
+  client_denied: [403, 'this client address may not use the proxy', 'the operator sets allow_clients'],
+  port_denied: [
+    403,
+    'the port is not allowed for this host',
+    'the operator sets egress.ports; a tenant lists host:port in allow_list',
+  ],
+  address_denied: [403, 'the host resolves to an address that is never reached through this proxy'],
+  address_private: [403, 'the host resolves to a private address', 'the operator sets egress.allow_private'],
+  cleartext_refused: [
+    403,
+    'credentials are not sent over http://',
+    'use https://, or the operator lists the destination in inject_cleartext',
+  ],
+  method_refused: [405, 'the method is not allowed through this proxy'],
+  proxy_auth_required: [
+    407,
+    'the proxy needs its token',
+    'put it into the proxy URL: http://sallyport:TOKEN@host:port',
+  ],
+  request_timeout: [408, 'the request did not arrive in time'],
+  uri_too_long: [414, 'the request target is too long'],
+  expectation_failed: [417, 'the only expectation that can be met is 100-continue'],
+  authority_mismatch: [421, 'the request names another host or port than its tunnel'],
+  head_too_large: [431, 'the request head is too large'],
+  internal_error: [500, 'the proxy failed'],
+  transfer_coding_refused: [501, 'the only transfer coding is chunked'],
+  callback_failed: [502, 'callback resolution failed'],
+  dns_failed: [502, 'the host could not be resolved'],
+  upstream_unreachable: [502, 'the host could not be reached'],
+  upstream_untrusted: [502, 'the certificate of the host could not be verified'],
+  upstream_closed: [502, 'the host closed the connection without an answer'],
+  upstream_malformed: [502, 'the answer of the host is not valid HTTP/1.1'],
+  upstream_asks_proxy_auth: [502, 'the host asked for proxy credentials'],
+  too_many_connections: [503, 'too many connections'],
+  record_sink_blocked: [503, 'the record of this request could not be written'],
+  shutting_down: [503, 'the proxy is shutting down'],
+  upstream_timeout: [504, 'the host did not answer in time'],
+  version_refused: [505, 'the only versions are HTTP/1.0 and HTTP/1.1'],
+};
+
+/** A refusal: what the client reads. `cause` is for the record alone. */
+export type Refusal = {
+  readonly refused: RefusalCode;
+  readonly status: number;
+  readonly message: string;
+  readonly hint: string | undefined;
+  readonly cause: string | undefined;
+};
+
+/** Makes a refusal. `hint` overrides the catalogue's and must be one of our own sentences, never input. */
+export function refuse(code: RefusalCode, cause?: string, hint?: string): Refusal {
+  const [status, message, fixedHint] = catalogue[code];
+  return { refused: code, status, message, hint: hint ?? fixedHint, cause };
+}
+
+export function isRefusal(value: object): value is Refusal {
+  return 'refused' in value;
+}
+
+/** Every code with its status and message, for the documentation and the test that pins them. */
+export function refusalCatalogue(): readonly { code: string; status: number; message: string }[] {
+  return Object.entries(catalogue).map(([code, [status, message]]) => ({ code, status, message }));
+}
+
+const PHRASES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  405: 'Method Not Allowed',
+  407: 'Proxy Authentication Required',
+  408: 'Request Timeout',
+  414: 'URI Too Long',
+  417: 'Expectation Failed',
+  421: 'Misdirected Request',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+  505: 'HTTP Version Not Supported',
+};
+
+/**
+ * The refusal as HTTP/1.1 bytes: `X-Sallyport-Error` and a JSON body `{error, message, hint}`.
+ * `method` HEAD gets no body; `close` says whether the connection ends after it.
+ */
+export function refusalBytes(refusal: Refusal, options: { method: string; close: boolean }): Buffer {
+  const { refused: error, status, message, hint } = refusal;
+  const body = Buffer.from(`${JSON.stringify({ error, message, ...(hint ? { hint } : {}) })}\n`);
+  const lines: [string, string][] = [
+    ['Content-Type', 'application/json'],
+    ['Content-Length', String(body.length)],
+    ['X-Sallyport-Error', error],
+    ['Cache-Control', 'no-store'],
+  ];
+  if (status === 407) lines.push(['Proxy-Authenticate', 'Basic realm="sallyport", charset="UTF-8"']);
+  if (status === 405) lines.push(['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']);
+  if (options.close) lines.push(['Connection', 'close']);
+  const head = buildHead(`HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}`, lines);
+  return options.method === 'HEAD' ? head : Buffer.concat([head, body]);
+}

@@ -1,0 +1,136 @@
+// Cuts what a host sends into interim heads, the final head and its body, and says where the answer ends. Only
+// answers that the request could have caused pass; bytes behind the end are counted, never relayed: they are
+// the seed of a poisoned queue.
+import { ChunkWalker } from '../http1/chunk-walker.ts';
+import { type ConnectionFields, readConnectionFields } from '../http1/connection-fields.ts';
+import { isFault } from '../http1/fault.ts';
+import { type Framing, responseFraming } from '../http1/framing.ts';
+import { type HeadLimits, type ResponseHead, parseResponseHead } from '../http1/head-parser.ts';
+import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from './limits.ts';
+
+export type ResponseSink = {
+  onInterim(head: ResponseHead, connection: ConnectionFields): void;
+  /** The final head (101 too). False: stop reading, the sink took over. */
+  onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean;
+  onBody(piece: Buffer): void;
+  /** `rest`: bytes behind the end of the answer. */
+  onDone(rest: number): void;
+  onFault(code: string): void;
+};
+
+export class ResponseReader {
+  /** Bytes behind the head that the sink took over with (101). */
+  rest: Buffer | undefined;
+  #hasStarted = false;
+  readonly #method: string;
+  readonly #limits: HeadLimits;
+  readonly #sink: ResponseSink;
+  readonly #onPiece: (piece: Buffer) => void;
+  #pending: Buffer | undefined;
+  #framing: Framing | undefined;
+  #remaining = 0;
+  #walker: ChunkWalker | undefined;
+  #interims = 0;
+  #interimBytes = 0;
+  #isOver = false;
+
+  constructor(method: string, limits: HeadLimits, sink: ResponseSink) {
+    this.#method = method;
+    this.#limits = limits;
+    this.#sink = sink;
+    this.#onPiece = (piece) => sink.onBody(piece);
+  }
+
+  /** True once any byte of the answer has come. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#isOver) return;
+    this.#hasStarted = true;
+    if (this.#framing) return this.#pushBody(chunk);
+    const bytes = this.#pending ? Buffer.concat([this.#pending, chunk]) : chunk;
+    this.#pending = undefined;
+    this.#pushHeads(bytes);
+  }
+
+  /** The host ended: the proper end of an unframed body, a cut anywhere else. */
+  end(): void {
+    if (this.#isOver) return;
+    if (this.#framing?.kind === 'until_close') this.#done(0);
+    else this.#fault(this.#framing ? 'truncated' : 'no_answer');
+  }
+
+  #pushHeads(bytes: Buffer): void {
+    let at = 0;
+    while (!this.#isOver) {
+      const head = parseResponseHead(bytes, at, this.#limits);
+      if (head === undefined) {
+        this.#pending = at === 0 ? bytes : bytes.subarray(at);
+        return;
+      }
+      if (isFault(head)) return this.#fault(head.code);
+      const connection = readConnectionFields(head);
+      if (isFault(connection)) return this.#fault(connection.code);
+      if (head.status >= 200 || head.status === 101) return this.#finalHead(head, connection);
+      this.#interim(head, connection);
+      at = head.end;
+      if (at === bytes.length) return;
+    }
+  }
+
+  #interim(head: ResponseHead, connection: ConnectionFields): void {
+    const framing = responseFraming(head, this.#method);
+    if (isFault(framing)) return this.#fault(framing.code);
+    this.#interims += 1;
+    this.#interimBytes += head.end - head.start;
+    if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES) {
+      return this.#fault('too_many_interim_responses');
+    }
+    this.#sink.onInterim(head, connection);
+  }
+
+  #finalHead(head: ResponseHead, connection: ConnectionFields): void {
+    const framing = responseFraming(head, this.#method);
+    if (isFault(framing)) return this.#fault(framing.code);
+    const { bytes, end } = head;
+    const rest = bytes.subarray(end);
+    this.rest = rest;
+    if (!this.#sink.onHead(head, framing, connection)) {
+      this.#isOver = true;
+      return;
+    }
+    this.rest = undefined;
+    this.#framing = framing;
+    if (framing.kind === 'none' || (framing.kind === 'length' && framing.length === 0))
+      return this.#done(rest.length);
+    if (framing.kind === 'length') this.#remaining = framing.length;
+    else if (framing.kind === 'chunked') this.#walker = new ChunkWalker('response');
+    if (rest.length > 0) this.#pushBody(rest);
+  }
+
+  #pushBody(chunk: Buffer): void {
+    if (this.#walker) {
+      const consumed = this.#walker.walk(chunk, 0, this.#onPiece);
+      if (this.#walker.fault) this.#fault(this.#walker.fault.code);
+      else if (this.#walker.done) this.#done(chunk.length - consumed);
+      return;
+    }
+    if (this.#framing?.kind === 'until_close') return this.#sink.onBody(chunk);
+    const taken = Math.min(this.#remaining, chunk.length);
+    this.#remaining -= taken;
+    this.#sink.onBody(taken === chunk.length ? chunk : chunk.subarray(0, taken));
+    if (this.#remaining === 0) this.#done(chunk.length - taken);
+  }
+
+  #done(rest: number): void {
+    this.#isOver = true;
+    this.#sink.onDone(rest);
+  }
+
+  #fault(code: string): void {
+    this.#isOver = true;
+    this.#sink.onFault(code);
+  }
+}

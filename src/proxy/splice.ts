@@ -1,0 +1,88 @@
+// Two sockets joined byte for byte, in both directions, until both ended: blind tunnels and connections after
+// 101. Half-close is honoured here and nowhere else; back-pressure runs through.
+//
+//   client ──▶ upstream      FIN on one side becomes FIN on the other,
+//   client ◀── upstream      RST or an error on either ends both at once
+import type { Socket } from 'node:net';
+
+export type SpliceEnd = {
+  readonly bytesUp: number;
+  readonly bytesDown: number;
+  readonly reason: 'closed' | 'idle' | 'half_closed_idle' | 'reset';
+};
+
+export type SpliceOptions = {
+  readonly client: Socket;
+  readonly upstream: Socket;
+  /** Bytes that each side sent before the splice. */
+  readonly fromClient?: Buffer | undefined;
+  readonly fromUpstream?: Buffer | undefined;
+  readonly idleMs: number;
+  readonly halfClosedMs: number;
+};
+
+const KEEP_ALIVE_PROBE_MS = 30_000;
+
+/** Joins two open sockets that nobody else listens to; resolves once when both are gone. */
+export function splice(options: SpliceOptions): Promise<SpliceEnd> {
+  const { client, upstream, idleMs, halfClosedMs } = options;
+  const { promise, resolve } = Promise.withResolvers<SpliceEnd>();
+  const counts = { up: options.fromClient?.length ?? 0, down: options.fromUpstream?.length ?? 0 };
+  let lastActivityMs = performance.now();
+  let open = 2;
+  let ended = 0;
+  let reason: SpliceEnd['reason'] = 'closed';
+
+  const endBoth = (why: SpliceEnd['reason']): void => {
+    if (reason === 'closed') reason = why;
+    client.destroy();
+    upstream.destroy();
+  };
+
+  const join = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
+    from
+      .on('data', (chunk: Buffer) => {
+        count(chunk.length);
+        lastActivityMs = performance.now();
+        if (!to.write(chunk)) from.pause();
+      })
+      .on('end', () => {
+        ended += 1;
+        to.end();
+        client.setTimeout(halfClosedMs);
+        upstream.setTimeout(halfClosedMs);
+      })
+      .on('error', () => endBoth('reset'))
+      .on('timeout', () => {
+        // Node counts each socket's silence by itself; the other direction may be busy.
+        if (ended === 0 && performance.now() - lastActivityMs < idleMs) return;
+        endBoth(ended > 0 ? 'half_closed_idle' : 'idle');
+      })
+      .on('close', () => {
+        open -= 1;
+        if (open === 0) resolve({ bytesUp: counts.up, bytesDown: counts.down, reason });
+        // Closed without having ended: the peer reset it, or it was destroyed.
+        else if (!from.readableEnded || from.errored) endBoth('reset');
+        else if (!to.writableEnded) to.end();
+      });
+    to.on('drain', () => from.resume());
+  };
+
+  join(client, upstream, (bytes) => {
+    counts.up += bytes;
+  });
+  join(upstream, client, (bytes) => {
+    counts.down += bytes;
+  });
+  for (const socket of [client, upstream]) {
+    socket.setTimeout(idleMs);
+    socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+    socket.setNoDelay(true);
+  }
+  if (options.fromClient && options.fromClient.length > 0) upstream.write(options.fromClient);
+  if (options.fromUpstream && options.fromUpstream.length > 0) client.write(options.fromUpstream);
+  if (client.destroyed || upstream.destroyed) endBoth('reset');
+  client.resume();
+  upstream.resume();
+  return promise;
+}

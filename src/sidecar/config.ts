@@ -1,0 +1,272 @@
+// What an operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
+// proxy_config, which a tenant authors. Parsing opens no file; the caller brings the document.
+import { type Issue, parseWith, z } from '../base/schema.ts';
+import { type Cidr, parseCidr } from '../policy/address.ts';
+import { parseAuthority } from '../policy/authority.ts';
+import type { CleartextDestination } from '../proxy/address-guard.ts';
+import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
+
+export type ListenAddress = { readonly host: string; readonly port: number };
+
+export type Config = {
+  readonly listen: ListenAddress;
+  /** `none`: the operator says in so many words that anybody who reaches the port may use it. */
+  readonly auth: 'none' | { readonly tokenFile: string } | undefined;
+  readonly allowClients: readonly Cidr[] | undefined;
+  readonly proxyConfigFile: string | undefined;
+  readonly requireConfig: boolean;
+  readonly stateDir: string | undefined;
+  readonly secretsDirectory: string | undefined;
+  readonly secretsFile: string | undefined;
+  readonly ca: { readonly certificateFile: string; readonly keyFile: string } | undefined;
+  readonly upstreamCaFile: string | undefined;
+  readonly egress: {
+    readonly allowAllPrivate: boolean;
+    /** Undefined: allowed exactly when the proxy itself listens on loopback. */
+    readonly allowLoopback: boolean | undefined;
+    readonly allowCidrs: readonly Cidr[];
+    readonly privateByRule: 'tls' | 'never';
+    readonly ports: readonly number[];
+  };
+  readonly injectCleartext: readonly CleartextDestination[];
+  readonly allowWildcards: readonly string[];
+  readonly callback: { readonly allowPrivate: boolean; readonly timeoutMs: number };
+  readonly limits: Limits;
+  readonly timeouts: Timeouts;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  readonly whenBlocked: 'refuse' | 'drop';
+};
+
+export type ConfigResult =
+  | { readonly ok: true; readonly value: Config }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** Reads the document of the config file (`{}` if there is none) with the variables of `env` over it. */
+export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): ConfigResult {
+  const base = parseWith(z.record(z.string(), z.unknown()), document);
+  if (!base.ok) return base;
+  const merged = structuredClone(base.value);
+  const byPath = new Map<string, string>();
+  for (const variable of variables) {
+    const text = env[variable.name];
+    if (text === undefined || text === '') continue;
+    setAt(merged, variable.path, variable.read(text));
+    byPath.set(variable.path.join('.'), variable.name);
+  }
+  const parsed = parseWith(schema, merged);
+  if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => namingVariable(issue, byPath)) };
+  const config = toConfig(parsed.value);
+  const exposed = exposureIssue(config);
+  return exposed ? { ok: false, issues: [exposed] } : { ok: true, value: Object.freeze(config) };
+}
+
+/** The JSON Schema of the config file, for editors. */
+export function configVariables(): readonly { readonly name: string; readonly key: string }[] {
+  return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
+}
+
+/** `host:port`, `[v6]:port`, `:port` (every interface) or a bare port of loopback; port 0 is any free one. */
+export function parseListenAddress(text: string): ListenAddress | string {
+  const found = /^(?:(?<host>[^[\]:]*|\[[^\]]+\]):)?(?<port>[0-9]{1,5})$/.exec(text)?.groups;
+  const port = Number(found?.['port'] ?? Number.NaN);
+  if (!found || !(port <= 65_535)) return 'should be host:port, for example 127.0.0.1:3128 or [::1]:3128';
+  const host = found['host'] ?? '127.0.0.1';
+  return { host: host === '' ? '0.0.0.0' : host.replace(/^\[|\]$/g, ''), port };
+}
+
+/** True for an address that only this machine can reach. */
+export function isLoopbackListen(listen: ListenAddress): boolean {
+  return listen.host === 'localhost' || listen.host === '::1' || /^127\./.test(listen.host);
+}
+
+const listenAddress = z.string().superRefine((text, context) => {
+  const parsed = parseListenAddress(text);
+  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+});
+const cidr = z.string().refine((text) => parseCidr(text) !== undefined, {
+  message: 'should be an address or a CIDR without host bits, for example 10.0.0.0/8',
+});
+const cleartext = z.string().refine((text) => parseCleartext(text) !== undefined, {
+  message: 'should be host:port or CIDR:port, for example mock.internal:8080 or 10.1.0.0/16:80',
+});
+const file = z.string().min(1);
+const milliseconds = z.int().min(1).max(86_400_000);
+const count = z.int().min(1).max(1_000_000);
+
+const schema = z.strictObject({
+  listen: listenAddress.default('127.0.0.1:3128'),
+  auth: z
+    .union([z.literal('none'), z.strictObject({ token_file: file })], '"none" or {"token_file": path}')
+    .optional(),
+  allow_clients: z.array(cidr).optional(),
+  proxy_config: file.optional(),
+  require_config: z.boolean().default(false),
+  state_dir: file.optional(),
+  secrets: z.strictObject({ directory: file.optional(), file: file.optional() }).prefault({}),
+  ca: z.strictObject({ certificate: file, key: file }).optional(),
+  upstream: z.strictObject({ ca_file: file.optional() }).prefault({}),
+  egress: z
+    .strictObject({
+      allow_private: z
+        .array(z.union([z.enum(['all', 'loopback']), cidr], '"loopback", "all", an address or a CIDR'))
+        .default([]),
+      private_by_rule: z.enum(['tls', 'never']).default('tls'),
+      ports: z.array(z.int().min(1).max(65_535)).default([80, 443]),
+    })
+    .prefault({}),
+  inject_cleartext: z.array(cleartext).default([]),
+  allow_wildcards: z.array(z.string()).default([]),
+  callback: z
+    .strictObject({ allow_private: z.boolean().default(true), timeout_ms: milliseconds.default(10_000) })
+    .prefault({}),
+  limits: z.strictObject(optionalKeys(defaultLimits, count)).prefault({}),
+  timeouts: z.strictObject(optionalKeys(defaultTimeouts, milliseconds)).prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+      when_blocked: z.enum(['refuse', 'drop']).default('refuse'),
+    })
+    .prefault({}),
+});
+
+const asText = (text: string): unknown => text;
+const asList = (text: string): unknown => text.split(',').map((part) => part.trim());
+const asNumbers = (text: string): unknown => text.split(',').map((part) => Number(part.trim()));
+const asBoolean = (text: string): unknown =>
+  text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
+
+type Variable = {
+  readonly name: string;
+  readonly path: readonly string[];
+  readonly read: (text: string) => unknown;
+};
+
+const variables: readonly Variable[] = [
+  { name: 'SALLYPORT_LISTEN', path: ['listen'], read: asText },
+  { name: 'SALLYPORT_AUTH', path: ['auth'], read: asText },
+  { name: 'SALLYPORT_AUTH_TOKEN_FILE', path: ['auth', 'token_file'], read: asText },
+  { name: 'SALLYPORT_ALLOW_CLIENTS', path: ['allow_clients'], read: asList },
+  { name: 'SALLYPORT_PROXY_CONFIG', path: ['proxy_config'], read: asText },
+  { name: 'SALLYPORT_REQUIRE_CONFIG', path: ['require_config'], read: asBoolean },
+  { name: 'SALLYPORT_STATE_DIR', path: ['state_dir'], read: asText },
+  { name: 'SALLYPORT_SECRETS_DIR', path: ['secrets', 'directory'], read: asText },
+  { name: 'SALLYPORT_SECRETS_FILE', path: ['secrets', 'file'], read: asText },
+  { name: 'SALLYPORT_CA_CERT', path: ['ca', 'certificate'], read: asText },
+  { name: 'SALLYPORT_CA_KEY', path: ['ca', 'key'], read: asText },
+  { name: 'SALLYPORT_UPSTREAM_CA', path: ['upstream', 'ca_file'], read: asText },
+  { name: 'SALLYPORT_EGRESS_ALLOW_PRIVATE', path: ['egress', 'allow_private'], read: asList },
+  { name: 'SALLYPORT_EGRESS_PRIVATE_BY_RULE', path: ['egress', 'private_by_rule'], read: asText },
+  { name: 'SALLYPORT_EGRESS_PORTS', path: ['egress', 'ports'], read: asNumbers },
+  { name: 'SALLYPORT_INJECT_CLEARTEXT', path: ['inject_cleartext'], read: asList },
+  { name: 'SALLYPORT_ALLOW_WILDCARDS', path: ['allow_wildcards'], read: asList },
+  { name: 'SALLYPORT_CALLBACK_ALLOW_PRIVATE', path: ['callback', 'allow_private'], read: asBoolean },
+  { name: 'SALLYPORT_CALLBACK_TIMEOUT_MS', path: ['callback', 'timeout_ms'], read: Number },
+  { name: 'SALLYPORT_LOG_LEVEL', path: ['log', 'level'], read: asText },
+  { name: 'SALLYPORT_LOG_WHEN_BLOCKED', path: ['log', 'when_blocked'], read: asText },
+  ...numericVariables('limits', defaultLimits),
+  ...numericVariables('timeouts', defaultTimeouts),
+];
+
+function numericVariables(group: string, defaults: object): Variable[] {
+  return Object.keys(defaults).map((key) => ({
+    name: `SALLYPORT_${group}_${toSnakeCase(key)}`.toUpperCase(),
+    path: [group, toSnakeCase(key)],
+    read: Number,
+  }));
+}
+
+function toConfig(document: z.infer<typeof schema>): Config {
+  const { egress, auth, ca } = document;
+  const cidrs = egress.allow_private.filter((entry) => entry !== 'all' && entry !== 'loopback');
+  // Every text below was checked by the schema; an entry that does not parse is one it refused.
+  return {
+    listen: parseListenAddress(document.listen) as ListenAddress,
+    auth: auth === undefined || auth === 'none' ? auth : { tokenFile: auth.token_file },
+    allowClients: document.allow_clients && toCidrs(document.allow_clients),
+    proxyConfigFile: document.proxy_config,
+    requireConfig: document.require_config,
+    stateDir: document.state_dir,
+    secretsDirectory: document.secrets.directory,
+    secretsFile: document.secrets.file,
+    ca: ca && { certificateFile: ca.certificate, keyFile: ca.key },
+    upstreamCaFile: document.upstream.ca_file,
+    egress: {
+      allowAllPrivate: egress.allow_private.includes('all'),
+      allowLoopback:
+        egress.allow_private.some((entry) => entry === 'all' || entry === 'loopback') || undefined,
+      allowCidrs: toCidrs(cidrs),
+      privateByRule: egress.private_by_rule,
+      ports: egress.ports,
+    },
+    injectCleartext: document.inject_cleartext.flatMap((entry) => parseCleartext(entry) ?? []),
+    allowWildcards: document.allow_wildcards,
+    callback: { allowPrivate: document.callback.allow_private, timeoutMs: document.callback.timeout_ms },
+    limits: withDefaults(defaultLimits, document.limits),
+    timeouts: withDefaults(defaultTimeouts, document.timeouts),
+    logLevel: document.log.level,
+    whenBlocked: document.log.when_blocked,
+  };
+}
+
+/** An open proxy is a decision, never a default. */
+function exposureIssue({ listen, auth, allowClients }: Config): Issue | undefined {
+  if (isLoopbackListen(listen) || auth !== undefined || allowClients !== undefined) return undefined;
+  return {
+    loc: ['listen'],
+    msg:
+      'Others can reach this address: set auth.token_file (SALLYPORT_AUTH_TOKEN_FILE), or allow_clients ' +
+      '(SALLYPORT_ALLOW_CLIENTS), or write auth: "none" (SALLYPORT_AUTH=none)',
+    type: 'value_error',
+  };
+}
+
+function namingVariable(issue: Issue, byPath: ReadonlyMap<string, string>): Issue {
+  for (let length = issue.loc.length; length > 0; length -= 1) {
+    const name = byPath.get(issue.loc.slice(0, length).join('.'));
+    if (name !== undefined) return { ...issue, loc: [name, ...issue.loc.slice(length)] };
+  }
+  return issue;
+}
+
+function setAt(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key = '', ...rest] = path;
+  if (rest.length === 0) {
+    target[key] = value;
+    return;
+  }
+  const child = target[key];
+  const isObject = typeof child === 'object' && child !== null && !Array.isArray(child);
+  const next: Record<string, unknown> = isObject ? (child as Record<string, unknown>) : {};
+  target[key] = next;
+  setAt(next, rest, value);
+}
+
+function parseCleartext(text: string): CleartextDestination | undefined {
+  const colon = text.lastIndexOf(':');
+  const to = parseCidr(text.slice(0, colon).replace(/^\[|\]$/g, ''));
+  const port = Number(text.slice(colon + 1));
+  if (to) return Number.isInteger(port) && port >= 1 && port <= 65_535 ? { to, port } : undefined;
+  const named = parseAuthority(text);
+  return typeof named === 'string' ? undefined : { to: named.host, port: named.port };
+}
+
+function toCidrs(entries: readonly string[]): Cidr[] {
+  return entries.flatMap((entry) => parseCidr(entry) ?? []);
+}
+
+function toSnakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function optionalKeys<S extends z.ZodType>(defaults: object, each: S): Record<string, z.ZodOptional<S>> {
+  return Object.fromEntries(Object.keys(defaults).map((key) => [toSnakeCase(key), each.optional()]));
+}
+
+function withDefaults<T extends Limits | Timeouts>(
+  defaults: T,
+  given: Record<string, number | undefined>,
+): T {
+  const entries = Object.entries(defaults).map(([key, value]) => [key, given[toSnakeCase(key)] ?? value]);
+  // The keys are those of `defaults`, and every value is a number.
+  return Object.freeze(Object.fromEntries(entries)) as T;
+}

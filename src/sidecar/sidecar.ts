@@ -1,0 +1,206 @@
+// The composition root: config becomes one running proxy. The only place that knows every part of the data path
+// and where each comes from.
+import { readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { BoundedCache } from '../base/bounded-cache.ts';
+import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
+import type { Issue } from '../base/schema.ts';
+import { Secret } from '../base/secret.ts';
+import { type VetHost, createCallbackResolver } from '../callback/resolver.ts';
+import { type Address, classifyAddress, parseAddress } from '../policy/address.ts';
+import { type SecretLookup, compileProxyConfig, emptyPolicy } from '../policy/compile.ts';
+import type { Policy } from '../policy/policy.ts';
+import { parseProxyConfig } from '../policy/proxy-config.ts';
+import { type EgressRules, refuseAddress } from '../proxy/address-guard.ts';
+import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
+import { createDialler } from '../proxy/dial.ts';
+import { type Listener, createListener } from '../proxy/listener.ts';
+import { createRecorder } from '../proxy/record.ts';
+import { type Lookup, createResolver } from '../proxy/resolver.ts';
+import { createUpstream } from '../proxy/upstream.ts';
+import type { CertificateAuthority } from '../tls/certificate-authority.ts';
+import { createLeafCache } from '../tls/leaf-cache.ts';
+import { createTrustSet } from '../tls/trust.ts';
+import { type Config, isLoopbackListen } from './config.ts';
+
+export type Applied =
+  | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+export type Sidecar = {
+  readonly proxyAddress: string;
+  readonly proxyPort: number;
+  readonly revision: number;
+  readonly log: Log;
+  /** Validates and compiles the whole document, then puts it in force; a bad one changes nothing. */
+  applyProxyConfig(document: unknown, secrets: SecretLookup): Applied;
+  /** Stops accepting, lets running exchanges end within the drain limit, writes out the log. */
+  close(): Promise<void>;
+};
+
+/** What a sidecar takes from outside; tests bring their own. */
+export type SidecarParts = {
+  readonly ca: CertificateAuthority;
+  readonly sink?: LogSink;
+  readonly lookup?: Lookup;
+  /** Milliseconds on a monotonic clock, for the callback cache. */
+  readonly now?: () => number;
+};
+
+const SANDBOX = 'default';
+const MAX_SESSIONS = 1_000;
+
+/** Starts listening. Throws an Error that says what to mend when it cannot. */
+export async function startSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
+  const { ca, sink = createFdSink(1) } = parts;
+  const log = createLog(config.logLevel, sink);
+  const token = config.auth && config.auth !== 'none' ? await readToken(config.auth.tokenFile) : undefined;
+  const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
+  const trust = createTrustSet({ without: ca, ...(extraPem === undefined ? {} : { extraPem }) });
+  const listeners: Listener[] = [];
+  const egress = egressRules(config, listeners);
+  const { timeouts, limits } = config;
+  const resolver = createResolver({
+    timeoutMs: timeouts.dnsMs,
+    maxLookups: limits.maxLookups,
+    ...(parts.lookup ? { lookup: parts.lookup } : {}),
+  });
+  const sessions = new BoundedCache<Buffer>({ max: MAX_SESSIONS });
+  const dialler = createDialler({ resolver, egress, trust, sessions, connectMs: timeouts.connectMs });
+  const upstream = createUpstream({
+    dialler,
+    responseIdleMs: timeouts.responseIdleMs,
+    maxIdle: limits.maxIdleUpstream,
+    maxIdlePerHost: limits.maxIdlePerHost,
+  });
+  const vetCallback: VetHost = async (host, port) => {
+    const kind = parseAddress(host)?.family;
+    const found = kind ? [{ address: host, family: kind }] : await resolver.resolve(host);
+    if (typeof found === 'string') return { refused: found };
+    for (const { address } of found) {
+      const refused = refuseCallbackAddress(address, port, config, egress);
+      if (refused !== undefined) return { refused };
+    }
+    return { addresses: found };
+  };
+  const callbacks = createCallbackResolver({
+    sandbox: SANDBOX,
+    vet: vetCallback,
+    caPem: trust.certificates,
+    timeoutMs: config.callback.timeoutMs,
+    ...(parts.now ? { now: parts.now } : {}),
+  });
+
+  let policy: Policy = emptyPolicy(0);
+  let hasConfig = false;
+  let isDraining = false;
+  const context: ProxyContext = {
+    sandbox: SANDBOX,
+    policy: () => policy,
+    callbacks,
+    dialler,
+    upstream,
+    leaves: createLeafCache(ca),
+    egress,
+    clients: { token, allowClients: config.allowClients },
+    limits,
+    timeouts,
+    recorder: createRecorder({ log, sink, whenBlocked: config.whenBlocked }),
+    log,
+    connections: new Set<OpenConnection>(),
+    isDraining: () => isDraining,
+    isReady: () => !isDraining && (hasConfig || !config.requireConfig),
+  };
+  const listener = await createListener(config.listen, context);
+  listeners.push(listener);
+
+  return {
+    proxyAddress: listener.address,
+    proxyPort: listener.port,
+    get revision() {
+      return policy.revision;
+    },
+    log,
+    applyProxyConfig(document, secrets) {
+      const authored = parseProxyConfig(document, { allowWildcards: config.allowWildcards });
+      if (!authored.ok) return authored;
+      const compiled = compileProxyConfig(authored.value, secrets, policy.revision + 1);
+      if (!compiled.ok) return compiled;
+      policy = compiled.value;
+      hasConfig = true;
+      // What an older revision warmed must not serve a newer one.
+      upstream.keepOnly(`${policy.revision} `);
+      sessions.clear();
+      callbacks.forget();
+      log.info(
+        { revision: policy.revision, ...policy.summary, warnings: authored.warnings.length },
+        'proxy_config applied',
+      );
+      return { ok: true, revision: policy.revision, warnings: authored.warnings };
+    },
+    async close() {
+      isDraining = true;
+      await listener.close(timeouts.drainMs);
+      upstream.close();
+      await callbacks.close();
+      await sink.close();
+    },
+  };
+}
+
+function egressRules(config: Config, listeners: readonly Listener[]): EgressRules {
+  const { allowAllPrivate, allowLoopback, allowCidrs, privateByRule, ports } = config.egress;
+  return {
+    allowAllPrivate,
+    // A client that shares our loopback reaches it without us; refusing would only surprise it.
+    allowLoopback: allowLoopback ?? isLoopbackListen(config.listen),
+    allowCidrs,
+    privateByRule,
+    ports: new Set(ports),
+    injectCleartext: config.injectCleartext,
+    isOwnListener: (address, port) =>
+      listeners.some((listener) => listener.port === port && listensOn(listener.address, address)),
+  };
+}
+
+/** Whether a listener bound to `bound` answers on `address`: itself, or any address of ours for a wildcard. */
+function listensOn(bound: string, address: Address): boolean {
+  const own = parseAddress(bound);
+  if (own && classifyAddress(own) !== 'unspecified') return own.text === address.text;
+  if (classifyAddress(address) === 'loopback') return true;
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some((one) => parseAddress(one.address.split('%')[0] ?? '')?.text === address.text),
+  );
+}
+
+/** A callback may be the integrator's own service beside us, but never metadata, link-local or our own ports. */
+function refuseCallbackAddress(
+  text: string,
+  port: number,
+  config: Config,
+  egress: EgressRules,
+): string | undefined {
+  const address = parseAddress(text);
+  if (!address) return 'unreadable address';
+  if (config.callback.allowPrivate) {
+    if (egress.isOwnListener(address, port)) return 'own listener';
+    const found = classifyAddress(address);
+    if (found === 'loopback' || found === 'private' || found === 'cgnat') return undefined;
+  }
+  const authority = {
+    host: text,
+    port,
+    kind: address.family === 4 ? 'ipv4' : 'ipv6',
+    text: `${text}:${port}`,
+  } as const;
+  const strict = config.callback.allowPrivate
+    ? egress
+    : { ...egress, allowLoopback: false, allowAllPrivate: false };
+  return refuseAddress(text, { authority, isProvenRuleHost: false, denies: () => false }, strict)?.cause;
+}
+
+async function readToken(file: string): Promise<Secret> {
+  const text = (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
+  if (text.length < 16) throw new Error(`${file}: the proxy token should have at least 16 characters`);
+  return new Secret(text);
+}
