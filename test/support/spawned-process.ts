@@ -165,14 +165,17 @@ export async function spawnSallyport(options: {
   readonly upstreamCaPem?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
+  /** Modules to load before it, besides the name table. */
+  readonly preloads?: readonly string[];
 }): Promise<SpawnedSallyport> {
   const scratch = await createScratch();
   const proxyConfig = await scratch.write('proxy-config.json', options.proxyConfig);
   const upstreamCa = await scratch.write('upstream-ca.pem', options.upstreamCaPem ?? '');
-  const names = join(import.meta.dirname, 'name-table.ts');
+  const preloads = [join(import.meta.dirname, 'name-table.ts'), ...(options.preloads ?? [])];
+  const imports = preloads.flatMap((file) => ['--import', file]);
   const child = new SpawnedProcess(
     process.execPath,
-    ['--import', names, launcher, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
+    [...imports, launcher, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
     {
       env: {
         SALLYPORT_LISTEN: '127.0.0.1:0',

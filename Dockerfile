@@ -1,0 +1,46 @@
+# The sidecar as a container: the bundle, the Node that runs it, a user without rights. Nothing else is inside.
+ARG NODE_IMAGE=node:26.10.0-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY scripts scripts
+COPY src src
+RUN npm run build
+
+FROM ${NODE_IMAGE}
+LABEL org.opencontainers.image.title="sallyport" \
+  org.opencontainers.image.description="A forward proxy that injects credentials: agents work, secrets stay outside." \
+  org.opencontainers.image.licenses="MIT"
+RUN groupadd --gid 10001 sallyport \
+  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin sallyport \
+  && install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport
+WORKDIR /opt/sallyport
+COPY package.json LICENSE ./
+COPY bin bin
+COPY --from=build /build/dist dist
+
+# Compiled code is kept from the build on, so that a container starts faster. Node keeps one cache per user, so
+# the later user warms it; then it is root's, for nothing that runs here may change its own code.
+ENV NODE_COMPILE_CACHE=/opt/sallyport/cache
+RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" \
+  && printf '{}' > /tmp/empty.json \
+  && setpriv --reuid=10001 --regid=10001 --clear-groups node bin/sallyport.js check /tmp/empty.json \
+  && rm /tmp/empty.json \
+  && chown -R 0:0 "$NODE_COMPILE_CACHE"
+
+# The listener is open to private networks only. Behind a network that routes public addresses, set
+# SALLYPORT_ALLOW_CLIENTS or a token of your own.
+ENV SALLYPORT_LISTEN=0.0.0.0:3128 \
+  SALLYPORT_ALLOW_CLIENTS=127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7 \
+  SALLYPORT_STATE_DIR=/var/lib/sallyport \
+  UV_THREADPOOL_SIZE=32
+EXPOSE 3128
+USER 10001:10001
+
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+  CMD ["node", "-e", "const [, port] = /:(\\d+)$/.exec(process.env.SALLYPORT_LISTEN); require('node:http').get({ host: '127.0.0.1', port, path: '/healthz' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+
+ENTRYPOINT ["node", "--disable-sigusr1", "--report-exclude-env", "--disable-proto=delete", "/opt/sallyport/bin/sallyport.js"]
+CMD ["proxy"]
