@@ -146,8 +146,8 @@ function refuseUnfit(certificate: X509Certificate, key: KeyObject, files: Certif
   }
   const now = Date.now();
   if (certificate.validFromDate.getTime() > now || certificate.validToDate.getTime() <= now) {
-    const found = `valid from ${certificate.validFrom} to ${certificate.validTo}, and not at this moment`;
-    const mend = `Set the clock, or remove it and ${keyFile} to have a pair made that the clients must then trust`;
+    const found = `outside its validity, ${certificate.validFrom} to ${certificate.validTo}`;
+    const mend = 'Set the clock, or remove both files to have a pair made, which clients must then trust';
     throw refusal(certificateFile, found, mend);
   }
   if (!isSigningKey(key)) {

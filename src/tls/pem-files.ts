@@ -1,12 +1,15 @@
 // The CA's files on disk: created whole and never over another file; a key is read only if nobody else can read it.
 // Knows nothing of what they hold.
 import { randomBytes } from 'node:crypto';
-import { linkSync, rmSync } from 'node:fs';
+import { linkSync, rmSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** A file to be. The mode is given to open(): a key must not be readable by others even for a moment. */
 export type FileDraft = { readonly file: string; readonly text: string; readonly mode: number };
+
+const NAME_A_PAIR =
+  'Name a certificate and its key that this user can read; if one of the two is lost, remove the other';
 
 /** An Error for the operator: the file, what was found there, and what to do. */
 export function refusal(file: string, found: string, mend: string, cause?: unknown): Error {
@@ -15,28 +18,22 @@ export function refusal(file: string, found: string, mend: string, cause?: unkno
 
 /** Reads a file that anybody may read. */
 export async function readCertificateFile(file: string): Promise<string> {
-  await using handle = await openToRead(file);
-  return handle.readFile('utf8');
+  return readText(file, () => undefined);
 }
 
 /** Reads a private key file. Refuses one that group or others may read or write, or that another user owns. */
 export async function readKeyFile(file: string): Promise<string> {
-  await using handle = await openToRead(file);
-  // Asked of the open file: a path could be pointed elsewhere between the question and the reading.
-  const { mode, uid } = await handle.stat();
-  const ours = process.getuid?.() ?? uid;
-  if (uid !== ours && uid !== 0) {
-    throw refusal(
-      file,
-      `the key belongs to uid ${uid}, not to uid ${ours} that runs here`,
-      `chown ${ours} ${file}`,
-    );
-  }
-  if ((mode & 0o077) !== 0) {
-    const found = `mode 0${(mode & 0o777).toString(8)} opens the key to other users`;
-    throw refusal(file, found, `chmod 0600 ${file}, and replace the pair if they may have read it`);
-  }
-  return handle.readFile('utf8');
+  return readText(file, ({ mode, uid }) => {
+    const ours = process.getuid?.() ?? uid;
+    if (uid !== ours && uid !== 0) {
+      const found = `the key belongs to uid ${uid}, not to uid ${ours} that runs here`;
+      throw refusal(file, found, `chown ${ours} ${file}`);
+    }
+    if ((mode & 0o077) !== 0) {
+      const found = `mode 0${(mode & 0o777).toString(8)} opens the key to other users`;
+      throw refusal(file, found, `chmod 0600 ${file}, and replace the pair if they may have read it`);
+    }
+  });
 }
 
 /** Whether the name is taken, be it by a file that cannot be read or by a link to nowhere. */
@@ -95,13 +92,20 @@ async function syncDirectory(directory: string): Promise<void> {
   await handle.sync();
 }
 
+/** `examine` sees the open file: a path could be pointed elsewhere between the question and the reading. */
+async function readText(file: string, examine: (stats: Stats) => void): Promise<string> {
+  await using handle = await openToRead(file);
+  const stats = await handle.stat();
+  if (!stats.isFile()) throw refusal(file, 'not a regular file', NAME_A_PAIR);
+  examine(stats);
+  return await handle.readFile('utf8');
+}
+
 async function openToRead(file: string): Promise<FileHandle> {
   try {
     return await open(file, 'r');
   } catch (cause) {
-    const mend =
-      'Name a certificate and its key that this user can read; if one of the two is lost, remove the other';
-    throw refusal(file, `cannot be opened (${codeOf(cause)})`, mend, cause);
+    throw refusal(file, `cannot be opened (${codeOf(cause)})`, NAME_A_PAIR, cause);
   }
 }
 
