@@ -1,0 +1,114 @@
+// A sidecar inside the test process: every name ends at loopback, records are kept in memory.
+import type { Issue } from '../../src/base/schema.ts';
+import { Secret } from '../../src/base/secret.ts';
+import { parseConfig } from '../../src/sidecar/config.ts';
+import { type Applied, type Sidecar, startSidecar } from '../../src/sidecar/sidecar.ts';
+import type { ResolvedAddress } from '../../src/proxy/resolver.ts';
+import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
+import { createScratch } from './scratch.ts';
+import type { LogRecord } from './spawned-process.ts';
+import type { TestAuthority } from './test-authority.ts';
+
+export type TestSidecarOptions = {
+  readonly proxyConfig?: unknown;
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** The authority of the origins, trusted upstream. */
+  readonly origins?: TestAuthority;
+  /** The operator's config document; listens on 127.0.0.1:0 unless it says otherwise. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** Answers of the lookup by name; other names are 127.0.0.1. An Error is a failed lookup. */
+  readonly names?: Readonly<Record<string, readonly string[] | Error>>;
+  /** The clock of the callback cache, in milliseconds. */
+  readonly now?: () => number;
+};
+
+export type TestSidecar = AsyncDisposable & {
+  readonly port: number;
+  /** The proxy's own CA certificate: what a client must trust inside intercepted tunnels. */
+  readonly caPem: string;
+  readonly sidecar: Sidecar;
+  /** Every log line so far, parsed. */
+  readonly lines: readonly LogRecord[];
+  /** Every name that was looked up, in order. */
+  readonly lookups: readonly string[];
+  /** The nth exchange record, counted from 0, once it is there. */
+  record(index: number): Promise<LogRecord>;
+  records(): readonly LogRecord[];
+  apply(document: unknown): Applied;
+};
+
+// One for all: making a CA is not what these tests are about.
+const ca = createCertificateAuthority({ commonName: 'Sallyport test CA' });
+
+export async function createTestSidecar(options: TestSidecarOptions = {}): Promise<TestSidecar> {
+  const scratch = await createScratch();
+  const lines: LogRecord[] = [];
+  const lookups: string[] = [];
+  const waiting = new Set<() => void>();
+  const sink = {
+    write(line: string) {
+      lines.push(JSON.parse(line) as LogRecord);
+      for (const wake of waiting) wake();
+    },
+    isBlocked: false,
+    dropped: 0,
+    close: async () => {},
+  };
+  const document = {
+    listen: '127.0.0.1:0',
+    ...(options.origins
+      ? { upstream: { ca_file: await scratch.write('upstream-ca.pem', options.origins.certificatePem) } }
+      : {}),
+    ...options.config,
+  };
+  const parsed = parseConfig(document, {});
+  if (!parsed.ok) throw new Error(`test config: ${describe(parsed.issues)}`);
+  const sidecar = await startSidecar(parsed.value, {
+    ca,
+    sink,
+    lookup: async (name) => {
+      lookups.push(name);
+      const answer = options.names?.[name] ?? ['127.0.0.1'];
+      if (answer instanceof Error) throw answer;
+      return answer.map((address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
+    },
+    ...(options.now ? { now: options.now } : {}),
+  });
+  const secrets = new Map(
+    Object.entries(options.secrets ?? {}).map(([name, value]) => [name, new Secret(value)]),
+  );
+  const apply = (proxyConfig: unknown): Applied =>
+    sidecar.applyProxyConfig(proxyConfig, (name) => secrets.get(name));
+  if (options.proxyConfig !== undefined) {
+    const applied = apply(options.proxyConfig);
+    if (!applied.ok) throw new Error(`test proxy_config: ${describe(applied.issues)}`);
+  }
+  const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');
+  return {
+    port: sidecar.proxyPort,
+    caPem: ca.certificatePem,
+    sidecar,
+    lines,
+    lookups,
+    apply,
+    records,
+    async record(index) {
+      for (;;) {
+        const found = records()[index];
+        if (found) return found;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        waiting.add(resolve);
+        await promise;
+        waiting.delete(resolve);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await sidecar.close();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function describe(issues: readonly Issue[]): string {
+  return issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+}
