@@ -24,10 +24,10 @@ COPY --from=build /build/dist dist
 # Compiled code is kept from the build on, so that a container starts faster. Node keeps one cache per user, so
 # the later user warms it; then it is root's, for nothing that runs here may change its own code.
 ENV NODE_COMPILE_CACHE=/opt/sallyport/cache
-RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" \
-  && printf '{}' > /tmp/empty.json \
-  && setpriv --reuid=10001 --regid=10001 --clear-groups node bin/sallyport.js check /tmp/empty.json \
-  && rm /tmp/empty.json \
+RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" /tmp/warm \
+  && setpriv --reuid=10001 --regid=10001 --clear-groups \
+    timeout --preserve-status --signal=TERM 3 node bin/sallyport.js proxy --listen 127.0.0.1:0 --state-dir /tmp/warm \
+  && rm -r /tmp/warm \
   && chown -R 0:0 "$NODE_COMPILE_CACHE"
 
 # The listener is open to private networks only. Behind a network that routes public addresses, set

@@ -191,7 +191,7 @@ export async function spawnSallyport(options: {
   };
   try {
     const ready = await child.record((record) => record['msg'] === 'ready');
-    const caFile = String(ready['ca_file'] ?? join(scratch.path, 'ca.pem'));
+    const caFile = String(ready['ca']);
     return { process: child, port: portOf(ready['proxy']), caFile, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();

@@ -1,0 +1,61 @@
+// What a running sidecar has really loaded: a file that holds secrets should hold little else, and every module
+// is start time, memory and supply chain.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { createScratch } from '../support/scratch.ts';
+import { projectRoot, spawnSallyport } from '../support/spawned-process.ts';
+
+const MAX_OWN_FILES = 90;
+
+async function loadedBy(proxyConfig: unknown): Promise<readonly string[]> {
+  await using scratch = await createScratch();
+  const file = await scratch.write('loaded', '');
+  const preloads = [join(import.meta.dirname, 'load-record.ts')];
+  await using sallyport = await spawnSallyport({ proxyConfig, preloads, env: { SALLYPORT_LOADED: file } });
+  sallyport.process.kill('SIGTERM');
+  await sallyport.process.exited;
+  const root = `${pathToFileURL(projectRoot).href}/`;
+  const urls = readFileSync(file, 'utf8').trim().split('\n');
+  return [...new Set(urls.map((url) => url.replace(root, '')))];
+}
+
+const packagesIn = (loaded: readonly string[]): readonly string[] => [
+  ...new Set(
+    loaded
+      .map((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1])
+      .filter((name) => name !== undefined),
+  ),
+];
+
+const rule = {
+  name: 'good',
+  match_hosts: ['good.test'],
+  headers: [{ name: 'X-Key', type: 'plaintext', value: 'k' }],
+};
+
+describe('a running sidecar', () => {
+  it('has loaded our sidecar files, the packages that have a door, and nothing else', async () => {
+    const loaded = await loadedBy({ rules: [rule] });
+    const own = loaded.filter((url) => url.startsWith('src/'));
+    expect(own).toContain('src/main.ts');
+    expect(own.length).toBeLessThanOrEqual(MAX_OWN_FILES);
+    expect(own.filter((file) => /^src\/(platform|admin|gateway)\//.test(file))).toEqual([]);
+    expect(packagesIn(loaded).filter((name) => !productionPackages().has(name))).toEqual([]);
+    expect(packagesIn(loaded)).not.toContain('undici');
+    const elsewhere = loaded.filter(
+      (url) => !/^(src|bin|node_modules|node:|test\/(support|architecture))/.test(url),
+    );
+    expect(elsewhere).toEqual([]);
+  });
+});
+
+/** Our dependencies and theirs, by the lockfile: whatever is not there for development or as a runtime. */
+function productionPackages(): ReadonlySet<string> {
+  const { packages } = JSON.parse(readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'));
+  const names = Object.keys(packages).filter(
+    (path) => path !== '' && !packages[path].dev && !packages[path].optional,
+  );
+  return new Set(names.map((path) => path.replace(/^.*node_modules\//, '')));
+}
