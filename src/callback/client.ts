@@ -1,7 +1,6 @@
 // Calls an integrator's endpoint over HTTP and returns the headers it gives, or why it gave none.
 // The only file that knows undici, loaded when the first callback is called. It knows no cache and no sandbox.
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { LookupFunction } from 'node:net';
 import type * as Undici from 'undici';
 import { type Authority, parseAuthority } from '../policy/authority.ts';
 import type { CompiledCallback } from '../policy/policy.ts';
@@ -116,42 +115,41 @@ function createAgent(undici: typeof Undici, settings: Settings): Undici.Agent {
   });
 }
 
-// Addresses are checked for each connection, when it is made: an answer of yesterday vouches for nothing.
 function createConnector(undici: typeof Undici, settings: Settings): Undici.buildConnector.connector {
   let trust: SecureContext | undefined;
   return (target, settle) => {
     const isTls = target.protocol === 'https:';
-    const authority = parseAuthority(target.host ?? '', isTls ? 443 : 80);
-    if (typeof authority === 'string') return settle(refusal('its host is not valid'), null);
     if (isTls) trust ??= createSecureContext(settings.caPem && { ca: [...settings.caPem] });
-    const open = (addresses: readonly VettedAddress[]): void =>
+    const open = ({ host, addresses }: Destination): void =>
       undici.buildConnector({
         allowH2: false,
         autoSelectFamily: true,
-        lookup: lookupAmong(addresses),
+        lookup: (_host, _options, done) => done(null, [...addresses]),
         // A resumed session skips the chain.
         maxCachedSessions: 0,
         timeout: settings.timeoutMs,
         ...(trust && { secureContext: trust, rejectUnauthorized: true }),
-      })({ ...target, hostname: authority.host }, settle);
-    settings.vet(authority.host, authority.port).then(
-      (vetted) => {
-        if ('refused' in vetted) settle(refusal(vetted.refused), null);
-        // Node dials an address as written, without asking lookup.
-        else if (
-          authority.kind !== 'name' &&
-          !vetted.addresses.some(({ address }) => address === authority.host)
-        )
-          settle(refusal('its address was not among those allowed'), null);
-        else open(vetted.addresses);
-      },
-      (error: Error) => settle(error, null),
-    );
+      })({ ...target, hostname: host }, settle);
+    destinationOf(target.host ?? '', isTls ? 443 : 80, settings.vet)
+      .then(open)
+      .catch((error: Error) => settle(error, null));
   };
 }
 
-function lookupAmong(addresses: readonly VettedAddress[]): LookupFunction {
-  return (_host, _options, done) => done(null, [...addresses]);
+type Destination = { readonly host: string; readonly addresses: readonly VettedAddress[] };
+
+// Addresses are checked for each connection, when it is made: an answer of yesterday vouches for nothing.
+async function destinationOf(text: string, defaultPort: number, vet: VetHost): Promise<Destination> {
+  const authority = parseAuthority(text, defaultPort);
+  if (typeof authority === 'string') throw refusal(authority);
+  const { host, port, kind } = authority;
+  const vetted = await vet(host, port);
+  if ('refused' in vetted) throw refusal(vetted.refused);
+  const { addresses } = vetted;
+  // Node dials an address as written, without asking lookup.
+  const isLiteralVetted = kind === 'name' || addresses.some(({ address }) => address === host);
+  if (addresses.length === 0 || !isLiteralVetted) throw refusal('no address of it may be dialled');
+  return { host, addresses };
 }
 
 type Refusal = Error & { readonly refused: string };
@@ -164,7 +162,7 @@ function refusal(refused: string): Refusal {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'transport failed';
   if ('refused' in error) return `refused: ${String(error.refused)}`;
-  return `transport failed: ${'code' in error ? String(error.code) : error.name}`;
+  return `transport failed: ${'code' in error && typeof error.code === 'string' ? error.code : error.name}`;
 }
 
 function failed(reason: string): CallbackReply {

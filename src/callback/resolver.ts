@@ -49,11 +49,12 @@ export function createCallbackResolver(options: {
     // An agent that sprays names under a wildcard would otherwise aim a flood at the integrator.
     if (flights.size >= maxInFlight) return { ok: false, reason: 'too many callbacks in flight' };
     const born = generation;
-    const outcome = await client.call(callback, authority);
-    if (outcome.ok && born === generation) {
-      cache.set(key, Object.freeze({ ...outcome, cached: true }), callback.ttlSeconds * 1_000);
-    }
-    return outcome.ok ? { ...outcome, cached: false } : outcome;
+    const reply = await client.call(callback, authority);
+    if (!reply.ok) return reply;
+    const { headers } = reply;
+    if (born === generation)
+      cache.set(key, Object.freeze({ ok: true, headers, cached: true }), callback.ttlSeconds * 1_000);
+    return Object.freeze({ ok: true, headers, cached: false });
   }
 
   return {

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import type { CallbackOutcome, CallbackResolver } from '../../src/callback/resolver.ts';
+import { createCallbackResolver } from '../../src/callback/resolver.ts';
+import type { CompiledCallback } from '../../src/policy/policy.ts';
+import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { jsonResponse } from '../support/recording-origin.ts';
+import { authorityOf, compiledCallback, vetLoopback } from './compiled-callback.ts';
+
+const answer = { headers: { Authorization: 'Bearer token' } };
+
+type Setup = AsyncDisposable & {
+  readonly endpoint: CallbackEndpoint;
+  readonly resolver: CallbackResolver;
+  readonly clock: { time: number };
+  ask(authority: string, parts?: Partial<CompiledCallback>): Promise<CallbackOutcome>;
+};
+
+async function setUp(
+  options: { maxEntries?: number; maxInFlight?: number; sandbox?: string } = {},
+): Promise<Setup> {
+  const endpoint = await createCallbackEndpoint(answer);
+  const clock = { time: 1_000 };
+  const resolver = createCallbackResolver({
+    sandbox: 'default',
+    vet: vetLoopback,
+    caPem: undefined,
+    now: () => clock.time,
+    ...options,
+  });
+  return {
+    endpoint,
+    resolver,
+    clock,
+    ask: async (authority, parts) =>
+      await resolver.resolve(compiledCallback(endpoint.url, parts), authorityOf(authority)),
+    async [Symbol.asyncDispose]() {
+      await resolver.close();
+      await endpoint[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** An answer that waits for the test to release it. */
+function gate() {
+  const open = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  return {
+    reached: reached.promise,
+    open: open.resolve,
+    answer: async ({ send }: { send(bytes: Buffer): Promise<void> }): Promise<void> => {
+      reached.resolve();
+      await open.promise;
+      await send(jsonResponse(answer));
+    },
+  };
+}
+
+describe('cache', () => {
+  it('a hit answers synchronously, with the same frozen headers each time', async () => {
+    await using setup = await setUp();
+    const first = await setup.ask('api.test:443');
+    const callback = compiledCallback(setup.endpoint.url);
+    const hit = setup.resolver.resolve(callback, authorityOf('api.test:443'));
+    expect(hit).not.toBeInstanceOf(Promise);
+    expect(hit).toMatchObject({ ok: true, cached: true });
+    expect(first).toMatchObject({ ok: true, cached: false });
+    expect(setup.resolver.resolve(callback, authorityOf('api.test:443'))).toBe(hit);
+    if (!first.ok || hit instanceof Promise || !hit.ok) throw new Error('expected headers');
+    expect(hit.headers).toBe(first.headers);
+    expect(Object.isFrozen(hit) && Object.isFrozen(hit.headers)).toBe(true);
+    expect(setup.endpoint.calls).toHaveLength(1);
+  });
+
+  it('the empty answer is an answer, and kept', async () => {
+    await using setup = await setUp();
+    setup.endpoint.answerWith({ headers: {} });
+    expect(await setup.ask('api.test:443')).toEqual({ ok: true, headers: [], cached: false });
+    expect(await setup.ask('api.test:443')).toEqual({ ok: true, headers: [], cached: true });
+  });
+
+  const ages: readonly { ttlSeconds: number; ageMs: number; calls: number }[] = [
+    { ttlSeconds: 60, ageMs: 59_900, calls: 1 },
+    { ttlSeconds: 60, ageMs: 60_000, calls: 2 },
+    { ttlSeconds: 3_600, ageMs: 3_599_999, calls: 1 },
+    { ttlSeconds: 3_600, ageMs: 3_600_000, calls: 2 },
+  ];
+
+  it.each(ages)(
+    'a ttl of $ttlSeconds s makes $calls calls in $ageMs ms',
+    async ({ ttlSeconds, ageMs, calls }) => {
+      await using setup = await setUp();
+      await setup.ask('api.test:443', { ttlSeconds });
+      setup.clock.time += ageMs;
+      await setup.ask('api.test:443', { ttlSeconds });
+      expect(setup.endpoint.calls).toHaveLength(calls);
+    },
+  );
+
+  const keys: readonly [string, string, Partial<CompiledCallback>, number][] = [
+    ['the same destination in another spelling', 'API.Test.:443', {}, 1],
+    ['another port', 'api.test:8443', {}, 2],
+    ['another host', 'api2.test:443', {}, 2],
+    ['another callback, or the same with another secret', 'api.test:443', { id: 'other' }, 2],
+  ];
+
+  it.each(keys)('%s', async (_, authority, parts, calls) => {
+    await using setup = await setUp();
+    await setup.ask('api.test:443');
+    await setup.ask(authority, parts);
+    expect(setup.endpoint.calls).toHaveLength(calls);
+  });
+
+  it('holds at most as many entries as it may; the least recently used leaves', async () => {
+    await using setup = await setUp({ maxEntries: 2 });
+    for (const host of ['a', 'b', 'a', 'c']) await setup.ask(`${host}.test:443`);
+    expect(setup.endpoint.calls).toHaveLength(3);
+    await setup.ask('a.test:443');
+    expect(setup.endpoint.calls).toHaveLength(3);
+    await setup.ask('b.test:443');
+    expect(setup.endpoint.calls).toHaveLength(4);
+  });
+});
+
+describe('single flight', () => {
+  it('a thousand first requests make one call and share its outcome', async () => {
+    await using setup = await setUp();
+    const asked = Array.from({ length: 1_000 }, () => setup.ask('api.test:443'));
+    const outcomes = new Set(await Promise.all(asked));
+    expect(setup.endpoint.calls).toEqual([
+      expect.objectContaining({ body: { host: 'api.test', port: 443 } }),
+    ]);
+    expect(outcomes.size).toBe(1);
+  });
+
+  it('a failure is told to all who waited, is not kept, and the next one asks again', async () => {
+    await using setup = await setUp();
+    setup.endpoint.answerWith(jsonResponse(answer, 500));
+    const asked = Array.from({ length: 1_000 }, () => setup.ask('api.test:443'));
+    expect(new Set(await Promise.all(asked))).toEqual(new Set([{ ok: false, reason: 'status 500' }]));
+    expect(setup.endpoint.calls).toHaveLength(1);
+    setup.endpoint.answerWith(answer);
+    expect(await setup.ask('api.test:443')).toMatchObject({ ok: true, cached: false });
+    expect(setup.endpoint.calls).toHaveLength(2);
+  });
+
+  it('beyond the cap, another destination is refused at once and those under way end well', async () => {
+    await using setup = await setUp({ maxInFlight: 2 });
+    const held = gate();
+    setup.endpoint.answerWith(held.answer);
+    const underway = [setup.ask('a.test:443'), setup.ask('b.test:443')];
+    expect(await setup.ask('c.test:443')).toEqual({ ok: false, reason: 'too many callbacks in flight' });
+    const joined = setup.ask('a.test:443');
+    held.open();
+    expect((await Promise.all([...underway, joined])).every(({ ok }) => ok)).toBe(true);
+    expect(await setup.ask('c.test:443')).toMatchObject({ ok: true });
+  });
+});
+
+describe('forget', () => {
+  it('empties the cache', async () => {
+    await using setup = await setUp();
+    await setup.ask('api.test:443');
+    setup.resolver.forget();
+    expect(await setup.ask('api.test:443')).toMatchObject({ cached: false });
+    expect(setup.endpoint.calls).toHaveLength(2);
+  });
+
+  it('what was under way answers those who asked, serves nobody who comes later, and is not kept', async () => {
+    await using setup = await setUp();
+    const held = gate();
+    setup.endpoint.answerWith(held.answer);
+    const before = setup.ask('api.test:443');
+    await held.reached;
+    setup.resolver.forget();
+    setup.endpoint.answerWith({ headers: { Authorization: 'Bearer rotated' } });
+    const after = await setup.ask('api.test:443');
+    held.open();
+    const late = await before;
+    if (!after.ok || !late.ok) throw new Error('expected headers');
+    expect(late.headers).not.toBe(after.headers);
+    const kept = await setup.ask('api.test:443');
+    expect(kept.ok && kept.headers).toBe(after.headers);
+    expect(setup.endpoint.calls).toHaveLength(2);
+  });
+});
+
+describe('close', () => {
+  it('fails the calls under way and those to come, and forgets', async () => {
+    await using setup = await setUp();
+    await setup.ask('kept.test:443');
+    const held = gate();
+    setup.endpoint.answerWith(held.answer);
+    const underway = setup.ask('api.test:443');
+    await held.reached;
+    await setup.resolver.close();
+    const shutting = { ok: false, reason: 'the proxy is shutting down' };
+    expect(await underway).toEqual(shutting);
+    expect(await setup.ask('kept.test:443')).toEqual(shutting);
+    held.open();
+  });
+});
