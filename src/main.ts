@@ -3,6 +3,8 @@
 const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<number> }>>> = {
   proxy: () => import('./cli/proxy.ts'),
   check: () => import('./cli/check.ts'),
+  start: () => import('./cli/start.ts'),
+  demo: () => import('./cli/demo.ts'),
 };
 
 const usage = `usage: sallyport COMMAND [OPTIONS]

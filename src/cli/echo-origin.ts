@@ -1,0 +1,106 @@
+// A local TLS origin for `start` and `demo`: shows what arrived, so that nobody needs the internet to see an
+// injected header. Its CA is its own and lives in memory; the proxy is told to trust it as an operator would.
+import { type IncomingMessage, type ServerResponse, createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Server } from 'node:net';
+import { createCertificateAuthority } from '../tls/certificate-authority.ts';
+import { createLeafCache } from '../tls/leaf-cache.ts';
+
+export type SeenRequest = {
+  readonly host: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: readonly (readonly [string, string])[];
+};
+
+export type LocalOrigin = AsyncDisposable & {
+  readonly port: number;
+  readonly caPem: string;
+  readonly seen: readonly SeenRequest[];
+};
+
+const HOST = '127.0.0.1';
+
+/** Answers any name on 127.0.0.1. `echo`: the answer shows the request, credentials too. */
+export async function createEchoOrigin(options: { port: number; echo: boolean }): Promise<LocalOrigin> {
+  const ca = createCertificateAuthority({ commonName: 'Local echo origin' });
+  const leaves = createLeafCache(ca);
+  const fallback = ca.issueLeaf({ host: 'localhost', kind: 'name' }, new Date());
+  const seen: SeenRequest[] = [];
+  const server = createServer(
+    {
+      cert: fallback.chainPem,
+      key: fallback.keyPem,
+      SNICallback: (name, found) => found(null, leaves.contextFor({ host: name, kind: 'name' })),
+    },
+    (request, response) => {
+      const one = seenRequest(request);
+      seen.push(one);
+      if (seen.length > 1_000) seen.shift();
+      request.resume();
+      request.on('end', () => answer(response, options.echo ? one : { ok: true }));
+    },
+  );
+  await listen(server, options.port);
+  return {
+    port: (server.address() as AddressInfo).port,
+    caPem: ca.certificatePem,
+    seen,
+    [Symbol.asyncDispose]: () => close(server),
+  };
+}
+
+export type LocalCallback = AsyncDisposable & { readonly url: string; readonly calls: number };
+
+/** A callback endpoint that gives `headers`, or fails while `headers` answers undefined. */
+export async function createCallbackEndpoint(options: {
+  port: number;
+  headers: (host: string) => Readonly<Record<string, string>> | undefined;
+}): Promise<LocalCallback> {
+  let calls = 0;
+  const server = createHttpServer((request, response) => {
+    calls += 1;
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    request.on('end', () => {
+      const headers = options.headers((JSON.parse(text) as { host: string }).host);
+      response.statusCode = headers ? 200 : 500;
+      answer(response, headers ? { headers } : { error: 'no credentials for this host' });
+    });
+  });
+  await listen(server, options.port);
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${HOST}:${port}/credentials`,
+    get calls() {
+      return calls;
+    },
+    [Symbol.asyncDispose]: () => close(server),
+  };
+}
+
+function seenRequest(request: IncomingMessage): SeenRequest {
+  const { rawHeaders, headers, method = '', url = '' } = request;
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) pairs.push([rawHeaders[i] ?? '', rawHeaders[i + 1] ?? '']);
+  return { host: headers.host ?? '', method, path: url, headers: pairs };
+}
+
+function answer(response: ServerResponse, value: unknown): void {
+  response.setHeader('Content-Type', 'application/json');
+  response.end(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject).listen(port, HOST, resolve);
+  await promise;
+}
+
+async function close(server: Server & { closeAllConnections?(): void }): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections?.();
+  await closed;
+}

@@ -1,0 +1,10 @@
+// Where the package's own files are: beside src/ in a checkout, beside dist/ in the package and the image.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+export const packageRoot: string = findRoot(import.meta.dirname);
+
+function findRoot(from: string): string {
+  const above = dirname(from);
+  return existsSync(join(from, 'package.json')) || above === from ? from : findRoot(above);
+}
