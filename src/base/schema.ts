@@ -53,12 +53,20 @@ function describe(issue: z.core.$ZodIssue): Described {
         ? MISSING
         : { msg: `Input should be ${issue.values.map(quoted).join(' or ')}`, type: 'enum' };
     case 'invalid_union':
-      return issue.input === undefined ? MISSING : { msg: issue.message, type: 'union_tag_invalid' };
+      return lacksTag(issue) ? MISSING : { msg: issue.message, type: 'union_tag_invalid' };
     case 'invalid_format':
       return { msg: issue.message, type: 'string_pattern_mismatch' };
     default:
       return { msg: issue.message, type: 'value_error' };
   }
+}
+
+/** A union told apart by a field reports the whole object, also when that field is absent. */
+function lacksTag({ input, discriminator }: z.core.$ZodIssueInvalidUnion): boolean {
+  if (input === undefined) return true;
+  return (
+    discriminator !== undefined && typeof input === 'object' && input !== null && !(discriminator in input)
+  );
 }
 
 const MISSING: Described = { msg: 'Field required', type: 'missing' };

@@ -40,8 +40,6 @@ export function compileDestinations(entries: readonly Destination[]): Destinatio
   const names = createHostIndex(
     entries.flatMap((entry) => (entry.kind === 'names' ? [{ pattern: entry.pattern, value: entry }] : [])),
   );
-  const named = ({ host }: Authority): readonly Destination[] =>
-    names.candidates(host).flatMap(({ pattern, value }) => (pattern.matchesHost(host) ? [value] : []));
   const holding = (address: Address): readonly Destination[] => {
     // `[::ffff:10.0.0.1]` leads where 10.0.0.1 leads, so a range holds it in either spelling.
     const spellings = [address, ...embeddedV4(address)];
@@ -50,8 +48,8 @@ export function compileDestinations(entries: readonly Destination[]): Destinatio
   return {
     matches: (authority) => {
       const address = authority.kind === 'name' ? undefined : parseAddress(authority.host);
-      const found = address === undefined ? named(authority) : holding(address);
-      return found.filter(({ port }) => port === undefined || port === authority.port);
+      if (address === undefined) return names.matching(authority).map(({ value }) => value);
+      return holding(address).filter(({ port }) => port === undefined || port === authority.port);
     },
     holdsAddress: (address, port) =>
       holding(address).some((entry) => entry.port === undefined || port === undefined || entry.port === port),

@@ -1,42 +1,47 @@
-// Finds the few host patterns that may match a host among thousands: exact hosts in one map, wildcards in another
-// that is asked for each parent of the host. It narrows; the pattern itself decides.
-import type { HostPattern } from './host-pattern.ts';
+// Finds the host patterns that match an authority, among thousands: exact hosts in one map, wildcards in another
+// that is asked for each parent of the host. The maps only narrow; the compiled pattern itself decides.
+import type { Authority } from './authority.ts';
+import { compileHostPattern, type HostPattern } from './host-pattern.ts';
 
 export type Indexed<T> = { readonly pattern: HostPattern; readonly value: T };
 
-/** Answers keep the order in which the entries were given. */
 export type HostIndex<T> = {
-  /** Entries that may match this canonical host. */
-  candidates(host: string): readonly Indexed<T>[];
-  /** Entries whose hosts include every host of `pattern`; ports are left to the caller. */
-  covering(pattern: HostPattern): readonly Indexed<T>[];
+  /** Entries that match, port included, in the order in which they were given. */
+  matching(authority: Authority): readonly Indexed<T>[];
 };
 
-/** Indexes the entries once; asking does not change the index. */
+/** Compiles and indexes the entries once; asking changes nothing. */
 export function createHostIndex<T>(entries: readonly Indexed<T>[]): HostIndex<T> {
-  const exact = new Map<string, number[]>();
-  const wildcard = new Map<string, number[]>();
-  for (const [place, { pattern }] of entries.entries()) {
-    const map = pattern.isWildcard ? wildcard : exact;
-    const places = map.get(pattern.host);
-    if (places === undefined) map.set(pattern.host, [place]);
+  const exact = new Map<string, Place<T>[]>();
+  const wildcard = new Map<string, Place<T>[]>();
+  for (const [order, entry] of entries.entries()) {
+    const map = entry.pattern.isWildcard ? wildcard : exact;
+    const place = { order, entry, matches: compileHostPattern(entry.pattern) };
+    const places = map.get(entry.pattern.host);
+    if (places === undefined) map.set(entry.pattern.host, [place]);
     else places.push(place);
   }
-  const at = (places: readonly number[]): readonly Indexed<T>[] =>
-    places.toSorted((a, b) => a - b).flatMap((place) => entries[place] ?? []);
-  const candidates = (host: string): readonly Indexed<T>[] =>
-    at([...(exact.get(host) ?? []), ...placesAbove(wildcard, host)]);
   return {
-    candidates,
-    covering: ({ host, isWildcard }) =>
-      isWildcard ? at([...(wildcard.get(host) ?? []), ...placesAbove(wildcard, host)]) : candidates(host),
+    matching: (authority) => {
+      const found = placesOf(exact, wildcard, authority.host).filter(({ matches }) => matches(authority));
+      return found.toSorted((a, b) => a.order - b.order).map(({ entry }) => entry);
+    },
   };
 }
 
-function placesAbove(wildcard: ReadonlyMap<string, readonly number[]>, host: string): number[] {
-  const found: number[] = [];
-  if (wildcard.size === 0) return found;
+type Place<T> = {
+  readonly order: number;
+  readonly entry: Indexed<T>;
+  readonly matches: (authority: Authority) => boolean;
+};
+
+type Places<T> = ReadonlyMap<string, readonly Place<T>[]>;
+
+function placesOf<T>(exact: Places<T>, wildcard: Places<T>, host: string): readonly Place<T>[] {
+  const own = exact.get(host) ?? [];
+  if (wildcard.size === 0) return own;
+  const all = [...own];
   for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1))
-    found.push(...(wildcard.get(host.slice(dot + 1)) ?? []));
-  return found;
+    for (const place of wildcard.get(host.slice(dot + 1)) ?? []) all.push(place);
+  return all;
 }

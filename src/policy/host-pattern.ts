@@ -5,15 +5,13 @@ import { domainToASCII } from 'node:url';
 import picomatch from 'picomatch';
 import { type Authority, type AuthorityFault, type Host, parseHost, parsePort } from './authority.ts';
 
-/** `host` is the canonical host, for a wildcard the part behind `*.`; `port` undefined means every port. */
+/** `text` is canonical; `host` is the host, for a wildcard the part behind `*.`; `port` undefined means every port. */
 export type HostPattern = {
   readonly text: string;
   readonly isWildcard: boolean;
   readonly host: string;
   readonly kind: Host['kind'];
   readonly port: number | undefined;
-  /** Decides on the canonical host alone; the port is compared by `matchesAuthority`. */
-  readonly matchesHost: (host: string) => boolean;
 };
 
 /** Reads one pattern; a string is the fault, as a sentence that says how to mend it. */
@@ -27,28 +25,14 @@ export function parseHostPattern(text: string): HostPattern | string {
   if (isWildcard && host.kind !== 'name') return 'A wildcard stands before a name; write an address in full';
   const port = writtenPort === undefined ? undefined : parsePort(writtenPort);
   if (typeof port === 'string') return 'A port should be a number from 1 to 65535 without leading zeros';
-  return createPattern(host, isWildcard, port);
+  return { text: formatPattern(host, isWildcard, port), isWildcard, host: host.host, kind: host.kind, port };
 }
 
-/** Does the pattern match this destination, port included? */
-export function matchesAuthority(pattern: HostPattern, authority: Authority): boolean {
-  return (
-    (pattern.port === undefined || pattern.port === authority.port) && pattern.matchesHost(authority.host)
-  );
-}
-
-function createPattern(host: Host, isWildcard: boolean, port: number | undefined): HostPattern {
-  const written = host.kind === 'ipv6' ? `[${host.host}]` : host.host;
-  const glob = isWildcard ? `*.${host.host}` : host.host;
-  const compiled = picomatch.makeRe(glob, GLOB_OPTIONS);
-  return {
-    text: `${isWildcard ? '*.' : ''}${written}${port === undefined ? '' : `:${port}`}`,
-    isWildcard,
-    host: host.host,
-    kind: host.kind,
-    port,
-    matchesHost: (candidate) => compiled.test(candidate),
-  };
+/** Makes the pattern's test: does it match this authority, port included? */
+export function compileHostPattern(pattern: HostPattern): (authority: Authority) => boolean {
+  const { isWildcard, host, port } = pattern;
+  const compiled = picomatch.makeRe(isWildcard ? `*.${host}` : host, GLOB_OPTIONS);
+  return (authority) => (port === undefined || port === authority.port) && compiled.test(authority.host);
 }
 
 // One star is the whole grammar, and grammarFault lets nothing else through; the options say it a second time.
@@ -62,18 +46,25 @@ const GLOB_OPTIONS: picomatch.PicomatchOptions = {
 };
 
 function grammarFault(text: string): string | undefined {
-  if (text === '') return 'A host should not be empty';
-  if (text.includes('://'))
-    return 'A host pattern has no scheme; write the host alone, as in api.example.com';
-  if (/[/?#]/.test(text)) return 'A host pattern has no path; write the path in match_paths';
-  if (text.includes('@')) return 'A host pattern has no user name';
-  if (text === '*' || text === '**')
-    return 'A pattern for every host is refused; name the hosts, as in *.example.com';
-  if (/[{}()|!+,]/.test(text))
-    return 'Braces, lists and negation are not understood; write one entry for each host';
-  if (text.slice(1).includes('*') || (text.startsWith('*') && !text.startsWith('*.')))
-    return 'A wildcard is one whole label at the start, as in *.example.com';
-  return undefined;
+  return GRAMMAR.find(([slip]) => slip.test(text))?.[1];
+}
+
+// The slips of authors, each with its way out; the first that applies is told.
+const GRAMMAR: readonly (readonly [RegExp, string])[] = [
+  [/^$/, 'A host should not be empty'],
+  [/:\/\//, 'A host pattern has no scheme; write the host alone, as in api.example.com'],
+  [/[/#\\]/, 'A host pattern has no path; write the path in match_paths'],
+  [/[{}()|!?,+]/, 'Braces, lists and negation are not understood; write one entry for each host'],
+  [/@/, 'A host pattern has no user name; write the host alone, as in api.example.com'],
+  [/^\*+(?::|$)/, 'A pattern for every host is refused; name the hosts, as in *.example.com'],
+  [/^\./, 'A suffix is written with a star, as in *.example.com'],
+  [/^\*(?!\.)|.\*/, 'A wildcard is one whole label at the start, as in *.example.com'],
+  [/^[^[]*:.*:/, 'An IPv6 address should stand in brackets, as in [2001:db8::7]:443'],
+];
+
+function formatPattern({ host, kind }: Host, isWildcard: boolean, port: number | undefined): string {
+  const written = kind === 'ipv6' ? `[${host}]` : host;
+  return `${isWildcard ? '*.' : ''}${written}${port === undefined ? '' : `:${port}`}`;
 }
 
 function splitPort(text: string): { host: string; port: string | undefined } {

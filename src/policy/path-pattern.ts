@@ -25,16 +25,6 @@ export function parsePathPattern(text: string): PathPattern | string {
   return { text, asWritten: toGlob(literals), decoded: toGlob(literals.map(mostDecoded)) };
 }
 
-/** Does one of the patterns match the path as sent? No pattern at all means every path. */
-export function matchesSent(patterns: readonly PathPattern[], path: string): boolean {
-  return patterns.length === 0 || patterns.some((pattern) => globMatches(pattern.asWritten, path));
-}
-
-/** The same for the most decoded path. */
-export function matchesDecoded(patterns: readonly PathPattern[], path: string): boolean {
-  return patterns.length === 0 || patterns.some((pattern) => globMatches(pattern.decoded, path));
-}
-
 /** Does the glob match the whole path? A star stays within its segment, but for the last character of the pattern. */
 export function globMatches({ first, middle, last }: Glob, path: string): boolean {
   if (!path.startsWith(first)) return false;

@@ -6,8 +6,9 @@ import type { Address } from './address.ts';
 import type { Authority } from './authority.ts';
 import type { DestinationList } from './destination-list.ts';
 import { createHostIndex, type Indexed } from './host-index.ts';
-import { type HostPattern, matchesAuthority } from './host-pattern.ts';
-import { matchesDecoded, matchesSent, type PathPattern } from './path-pattern.ts';
+import type { HostPattern } from './host-pattern.ts';
+import { createPathIndex, type PathIndex } from './path-index.ts';
+import type { PathPattern } from './path-pattern.ts';
 import { mostDecoded, pathAmbiguity } from './path-spelling.ts';
 
 /** `masks`: the values to mask in what the origin answers. */
@@ -60,6 +61,8 @@ export type Policy = {
   decide(authority: Authority, target: string): Decision;
   /** Is a resolved address in a range of the deny_list? Without a port, entries for any port count. */
   deniesAddress(address: Address, port?: number): boolean;
+  /** The secrets of every rule on this host, to mask in its answers; the same array each time. */
+  secretsFor(authority: Authority): readonly Secret[];
   readonly noProxyEntries: readonly string[];
   readonly summary: { readonly rules: number; readonly callbacks: number };
 };
@@ -93,6 +96,7 @@ export function createPolicy(parts: PolicyParts): Policy {
     coverOf: (authority: Authority) => verdictOn(authority).cover,
     decide: (authority: Authority, target: string) => decideTarget(verdictOn(authority), target),
     deniesAddress: (address: Address, port?: number) => parts.deny?.holdsAddress(address, port) ?? false,
+    secretsFor: (authority: Authority) => verdictOn(authority).secrets,
     noProxyEntries: parts.noProxyEntries,
     summary: Object.freeze({ rules: parts.rules.length, callbacks: parts.callbacks.length }),
   });
@@ -105,9 +109,12 @@ type Verdict = {
   readonly cover: Cover;
   /** For every request, unless the path is read. */
   readonly decision: Decision;
-  /** On a host with rules on paths: its rules, in order. Elsewhere empty. */
-  readonly pathRules: readonly RuleDecision[];
+  /** The rules of a host of which one reads the path. */
+  readonly paths: PathIndex<RuleDecision> | undefined;
+  readonly secrets: readonly Secret[];
 };
+
+const NO_SECRETS: readonly Secret[] = Object.freeze([]);
 
 type RuleDecision = Extract<Decision, { apply: 'rule' }>;
 type CallbackDecision = Extract<Decision, { apply: 'callback' }>;
@@ -115,14 +122,16 @@ type CallbackDecision = Extract<Decision, { apply: 'callback' }>;
 function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
   const rules = createHostIndex(parts.rules.flatMap(toRuleDecisions));
   const callbacks = createHostIndex(parts.callbacks.flatMap(toCallbackDecisions));
+  const rulesTogether = createRuleSets();
   return (authority) => {
     const access = judgeAccess(parts, authority);
-    if (access.kind === 'refuse') return { cover: access, decision: access, pathRules: [] };
+    if (access.kind === 'refuse')
+      return { cover: access, decision: access, paths: undefined, secrets: NO_SECRETS };
     if (parts.noProxy.matches(authority).length > 0) return tunnel('no_proxy', access.portListed);
-    const isMatch = ({ pattern }: Indexed<unknown>): boolean => matchesAuthority(pattern, authority);
-    const matchingRules = rules.candidates(authority.host).filter(isMatch);
-    if (matchingRules.length > 0) return judgeRules(matchingRules);
-    const matchingCallbacks = callbacks.candidates(authority.host).filter(isMatch);
+    const matchingRules = rules.matching(authority);
+    if (matchingRules.length > 0)
+      return { cover: intercept('rule', matchingRules), ...rulesTogether(matchingRules) };
+    const matchingCallbacks = callbacks.matching(authority);
     return matchingCallbacks.length > 0
       ? judgeCallbacks(matchingCallbacks)
       : tunnel('no_match', access.portListed);
@@ -140,41 +149,49 @@ function judgeAccess({ allow, deny }: PolicyParts, authority: Authority): Access
   return { kind: 'pass', portListed: allowed.some(({ port }) => port === authority.port) };
 }
 
-function judgeRules(matching: readonly Indexed<RuleDecision>[]): Verdict {
-  const decisions = [...new Set(matching.map(({ value }) => value))];
-  const readsPath = decisions.some(({ rule }) => rule.paths.length > 0);
-  return {
-    cover: intercept('rule', matching),
-    decision: decisions[0] ?? NO_PATH_MATCH,
-    pathRules: readsPath ? decisions : [],
+/** Remembers each set of rules that some host has: hosts under one wildcard share it, with its index of paths. */
+function createRuleSets(): (matching: readonly Indexed<RuleDecision>[]) => Omit<Verdict, 'cover'> {
+  const sets = new Map<string, Omit<Verdict, 'cover'>>();
+  return (matching) => {
+    const decisions = [...new Set(matching.map(({ value }) => value))];
+    const key = decisions.map(({ rule }) => rule.index).join();
+    const known = sets.get(key);
+    if (known !== undefined) return known;
+    const readsPath = decisions.some(({ rule }) => rule.paths.length > 0);
+    const set = {
+      decision: decisions[0] ?? NO_PATH_MATCH,
+      paths: readsPath
+        ? createPathIndex(decisions.map((value) => ({ patterns: value.rule.paths, value })))
+        : undefined,
+      secrets: Object.freeze([
+        ...new Set(decisions.flatMap(({ rule }) => rule.headers.flatMap(({ masks }) => masks))),
+      ]),
+    };
+    if (sets.size >= MAX_RULE_SETS) sets.clear();
+    sets.set(key, set);
+    return set;
   };
 }
+
+const MAX_RULE_SETS = 64;
 
 function judgeCallbacks(matching: readonly Indexed<CallbackDecision>[]): Verdict {
   const decision = matching[0]?.value ?? NO_PATH_MATCH;
   const own = matching.filter(({ value }) => value === decision);
-  return { cover: intercept('callback', own), decision, pathRules: [] };
+  return { cover: intercept('callback', own), decision, paths: undefined, secrets: NO_SECRETS };
 }
 
-function decideTarget(verdict: Verdict, target: string): Decision {
+function decideTarget({ cover, decision, paths }: Verdict, target: string): Decision {
   // `OPTIONS *` speaks of the server, not of a resource on it, so no credential is for it (RFC 9110 §9.3.7).
-  if (target === '*' && verdict.cover.kind === 'intercept') return NO_PATH_MATCH;
-  return verdict.pathRules.length === 0 ? verdict.decision : decideOnPath(verdict.pathRules, target);
-}
-
-function decideOnPath(rules: readonly RuleDecision[], target: string): Decision {
+  if (target === '*' && cover.kind === 'intercept') return NO_PATH_MATCH;
+  if (paths === undefined) return decision;
   const query = target.indexOf('?');
   const sent = query < 0 ? target : target.slice(0, query);
   const decoded = mostDecoded(sent);
   const ambiguity = pathAmbiguity(sent, decoded);
   if (ambiguity !== undefined) return ambiguousPath(ambiguity);
-  for (const decision of rules) {
-    const bySent = matchesSent(decision.rule.paths, sent);
-    // First match wins in both spellings, so the first rule that tells them apart makes the winners differ.
-    if (bySent !== matchesDecoded(decision.rule.paths, decoded)) return ambiguousPath(TWO_READINGS);
-    if (bySent) return decision;
-  }
-  return NO_PATH_MATCH;
+  const winner = paths.winnerAsSent(sent);
+  return winner === paths.winnerDecoded(decoded) ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
 }
 
 const TWO_READINGS = 'the path as sent and the path fully decoded meet different rules';
@@ -200,7 +217,7 @@ function intercept(by: 'rule' | 'callback', matching: readonly Indexed<unknown>[
 
 function tunnel(reason: 'no_proxy' | 'no_match', portListed: boolean): Verdict {
   const cover = Object.freeze({ kind: 'tunnel', reason, portListed } as const);
-  return { cover, decision: cover, pathRules: [] };
+  return { cover, decision: cover, paths: undefined, secrets: NO_SECRETS };
 }
 
 function accessDenied(detail: string): Refusal<'access_denied'> {

@@ -3,8 +3,8 @@
 import type { Issue, Loc } from '../base/schema.ts';
 import { cidrContains, parseAddress } from './address.ts';
 import { type Destination, parseDestination } from './destination-list.ts';
-import { createHostIndex, type HostIndex } from './host-index.ts';
 import { type HostPattern, parseHostPattern } from './host-pattern.ts';
+import { createOverlapIndex, type OverlapIndex } from './pattern-overlap.ts';
 import { noProxyEntries, type ProxyConfig } from './proxy-config-schema.ts';
 import { isPublicSuffix } from './public-suffix.ts';
 
@@ -65,55 +65,70 @@ function broadWildcard({ pattern, loc }: HostEntry, allowWildcards: readonly str
   return [{ loc, msg, type: 'value_error' }];
 }
 
-function accessConflicts(config: ProxyConfig, hosts: readonly HostEntry[]): Conflicts {
-  const { allow_list: allow, deny_list: deny } = config.access_control ?? {};
-  const issues: Issue[] = [];
-  const warnings: Issue[] = [];
-  const relation = relate(hosts, parseAll(allow ?? deny ?? []));
-  for (const host of allow === undefined && deny === undefined ? [] : hosts) {
-    const { covering, beneath } = relation(host);
-    const { loc, pattern } = host;
-    const whole = covering.find(
-      ({ port }) => allow !== undefined || port === undefined || port === pattern.port,
-    );
-    const part = whole ?? covering[0] ?? beneath;
-    if (allow === undefined && whole !== undefined)
-      issues.push({
+function accessConflicts({ access_control: access }: ProxyConfig, hosts: readonly HostEntry[]): Conflicts {
+  if (access === undefined) return { issues: [], warnings: [] };
+  const judged =
+    access.allow_list === undefined
+      ? denied(access.deny_list ?? [], hosts)
+      : allowed(access.allow_list, hosts);
+  return {
+    issues: judged.filter(({ type }) => type === 'value_error'),
+    warnings: judged.filter(({ type }) => type !== 'value_error'),
+  };
+}
+
+function denied(denyList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
+  const overlap = compareWith(parseAll(denyList));
+  return hosts.flatMap(({ loc, pattern }) => {
+    const whole = overlap.holding(pattern);
+    if (whole !== undefined)
+      return {
         loc,
-        msg: `The deny_list denies this host, by ${whole.text}; take one of the two out`,
+        msg: `The deny_list denies this host, by ${whole.text}; keep one of the two`,
         type: 'value_error',
-      });
-    else if (allow !== undefined && part === undefined)
-      issues.push({ loc, msg: 'The allow_list does not hold this host; add it there', type: 'value_error' });
-    else if (part !== undefined && whole === undefined)
-      warnings.push({
-        loc,
-        msg: `access_control denies a part of this, see ${part.text}`,
-        type: 'partly_denied',
-      });
-  }
-  return { issues, warnings };
+      };
+    const part = overlap.meeting(pattern);
+    return part === undefined
+      ? []
+      : { loc, msg: `The deny_list denies a part of this, by ${part.text}`, type: 'partly_denied' };
+  });
+}
+
+function allowed(allowList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
+  const overlap = compareWith(parseAll(allowList));
+  return hosts.flatMap(({ loc, pattern }) => {
+    if (overlap.holding(pattern) !== undefined) return [];
+    const part = overlap.meeting(pattern);
+    if (part === undefined)
+      return { loc, msg: 'The allow_list does not hold this host; add it there', type: 'value_error' };
+    // A host that is allowed on one port is what its author meant; a wildcard of which one name is allowed may not be.
+    if (!pattern.isWildcard) return [];
+    return { loc, msg: `The allow_list holds only a part of this, by ${part.text}`, type: 'partly_denied' };
+  });
 }
 
 function noProxyOverlaps(config: ProxyConfig, hosts: readonly HostEntry[]): Issue[] {
   const entries = noProxyEntries(config);
   const locs = new Map(entries.map(({ text, loc }) => [text, loc]));
-  const relation = relate(hosts, parseAll(entries.map(({ text }) => text)));
+  const overlap = compareWith(parseAll(entries.map(({ text }) => text)));
   return hosts.flatMap((host) => {
-    const { covering, beneath } = relation(host);
-    const entry = covering[0] ?? beneath;
+    const entry = overlap.meeting(host.pattern);
     if (entry === undefined) return [];
     const msg = `no_proxy wins: ${entry.text} is never intercepted, although ${nameOf(host)} matches it`;
     return { loc: locs.get(entry.text) ?? host.loc, msg, type: 'no_proxy_overlap' };
   });
 }
 
-/** Hosts whose every request an earlier entry takes: a rule takes it from callbacks, the first from those behind it. */
+/** Hosts whose every request an entry before them takes: a rule takes them from callbacks, the first from those behind it. */
 function shadowed(hosts: readonly HostEntry[]): Issue[] {
-  const index = indexHosts(hosts);
+  const rules = createOverlapIndex<HostEntry>();
+  const takers = { rules: createOverlapIndex<HostEntry>(), callbacks: createOverlapIndex<HostEntry>() };
   return hosts.flatMap((host) => {
-    const taker = index.covering(host.pattern).find(({ value }) => takes(value, host))?.value;
-    if (taker === undefined) return [];
+    const fromRules = host.list === 'callbacks' ? rules.holding(host.pattern) : undefined;
+    const taker = fromRules ?? takers[host.list].holding(host.pattern);
+    if (host.list === 'rules') rules.add(host.pattern, host);
+    if (!host.readsPath) takers[host.list].add(host.pattern, host);
+    if (taker === undefined || (taker.index === host.index && taker.list === host.list)) return [];
     return {
       loc: host.loc,
       msg: `Without effect: ${nameOf(taker)} comes first for this host`,
@@ -122,50 +137,27 @@ function shadowed(hosts: readonly HostEntry[]): Issue[] {
   });
 }
 
-function takes(taker: HostEntry, host: HostEntry): boolean {
-  if (taker.pattern.port !== undefined && taker.pattern.port !== host.pattern.port) return false;
-  if (taker.list !== host.list) return taker.list === 'rules';
-  return taker.index < host.index && !taker.readsPath;
-}
+type Comparison = Pick<OverlapIndex<Destination>, 'holding' | 'meeting'>;
 
-type Relation = { readonly covering: readonly Destination[]; readonly beneath: Destination | undefined };
-
-/** For each host: the destinations that hold all of it, and one that holds a part; the ports of both can meet. */
-function relate(
-  hosts: readonly HostEntry[],
-  destinations: readonly Destination[],
-): (host: HostEntry) => Relation {
-  const names = createHostIndex(
-    destinations.flatMap((value) => (value.kind === 'names' ? { pattern: value.pattern, value } : [])),
-  );
-  const ranges = destinations.filter((destination) => destination.kind === 'range');
-  const within = indexHosts(hosts);
-  const beneath = new Map<HostEntry, Destination>();
+/** Compares hosts with a list: names as patterns, an address with the ranges. */
+function compareWith(destinations: readonly Destination[]): Comparison {
+  const names = createOverlapIndex<Destination>();
   for (const destination of destinations)
-    for (const { value } of destination.kind === 'names' ? within.covering(destination.pattern) : [])
-      if (!beneath.has(value) && portsMeet(value.pattern, destination)) beneath.set(value, destination);
-  return (host) => {
-    const address = host.pattern.kind === 'name' ? undefined : parseAddress(host.pattern.host);
-    const holding: readonly Destination[] =
-      address === undefined
-        ? names.covering(host.pattern).map(({ value }) => value)
-        : ranges.filter(({ range }) => cidrContains(range, address));
-    return {
-      covering: holding.filter((destination) => portsMeet(host.pattern, destination)),
-      beneath: beneath.get(host),
-    };
+    if (destination.kind === 'names') names.add(destination.pattern, destination);
+  const ranges = destinations.filter((destination) => destination.kind === 'range');
+  const inRanges = ({ host, port }: HostPattern, holdsAllPorts: boolean): Destination | undefined => {
+    const address = parseAddress(host);
+    if (address === undefined) return undefined;
+    return ranges.find((entry) => {
+      const portsFit =
+        entry.port === undefined || entry.port === port || (!holdsAllPorts && port === undefined);
+      return portsFit && cidrContains(entry.range, address);
+    });
   };
-}
-
-function portsMeet(
-  a: { readonly port: number | undefined },
-  b: { readonly port: number | undefined },
-): boolean {
-  return a.port === undefined || b.port === undefined || a.port === b.port;
-}
-
-function indexHosts(hosts: readonly HostEntry[]): HostIndex<HostEntry> {
-  return createHostIndex(hosts.map((value) => ({ pattern: value.pattern, value })));
+  return {
+    holding: (pattern) => (pattern.kind === 'name' ? names.holding(pattern) : inRanges(pattern, true)),
+    meeting: (pattern) => (pattern.kind === 'name' ? names.meeting(pattern) : inRanges(pattern, false)),
+  };
 }
 
 function parseAll(texts: readonly string[]): Destination[] {
