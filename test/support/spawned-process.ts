@@ -81,18 +81,12 @@ export class SpawnedProcess {
 
   /** The first record, past or to come, that the predicate accepts; rejects when the process ends without it. */
   record(predicate: (record: LogRecord) => boolean): Promise<LogRecord> {
-    return new Promise((resolve, reject) => {
-      const look = (): void => {
-        const found = this.#records.find(predicate);
-        const gone = this.#child.exitCode !== null || this.#child.signalCode !== null;
-        if (found === undefined && !gone) return;
-        this.#waiting.delete(look);
-        if (found !== undefined) resolve(found);
-        else reject(new Error(`ended before the record came\n${this.#stdout}\n${this.#stderr}`));
-      };
-      this.#waiting.add(look);
-      look();
-    });
+    return this.#awaitThat(() => this.#records.find(predicate));
+  }
+
+  /** Resolves with standard output once the predicate accepts it; rejects when the process ends before. */
+  output(predicate: (text: string) => boolean): Promise<string> {
+    return this.#awaitThat(() => (predicate(this.#stdout) ? this.#stdout : undefined));
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -132,6 +126,21 @@ export class SpawnedProcess {
     } catch {
       // Not a record: something else that began with a brace. It stays in stdout or stderr for the test to see.
     }
+  }
+
+  #awaitThat<T>(find: () => T | undefined): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = find();
+        const gone = this.#child.exitCode !== null || this.#child.signalCode !== null;
+        if (found === undefined && !gone) return;
+        this.#waiting.delete(look);
+        if (found !== undefined) resolve(found);
+        else reject(new Error(`ended before what was awaited\n${this.#stdout}\n${this.#stderr}`));
+      };
+      this.#waiting.add(look);
+      look();
+    });
   }
 
   #notify(): void {

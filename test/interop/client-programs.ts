@@ -1,0 +1,81 @@
+// The real clients: which of them this machine has, how they are told of the proxy, and the note that each one
+// ran, by which CI knows that nothing was skipped.
+import { spawnSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cleanEnvironment, type Finished, runToEnd } from '../support/spawned-process.ts';
+
+export type ClientName =
+  | 'curl'
+  | 'node-fetch'
+  | 'node-https'
+  | 'python-urllib'
+  | 'python-requests'
+  | 'python-httpx'
+  | 'git'
+  | 'ws';
+
+const python: string = process.env['SALLYPORT_TEST_PYTHON'] ?? 'python3';
+const scripts: string = join(import.meta.dirname, 'clients');
+
+/** The program and first arguments by which a client is run, and how to ask whether it is here. */
+const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: readonly string[] }>> = {
+  curl: { run: ['curl', '--silent', '--show-error'], probe: ['curl', '--version'] },
+  git: { run: ['git'], probe: ['git', '--version'] },
+  'node-fetch': nodeScript('with-fetch.js'),
+  'node-https': nodeScript('with-https.js'),
+  ws: nodeScript('with-ws.js'),
+  'python-urllib': pythonScript('with_urllib.py', 'urllib.request'),
+  'python-requests': pythonScript('with_requests.py', 'requests'),
+  'python-httpx': pythonScript('with_httpx.py', 'httpx'),
+};
+
+/** False where the client is not installed: the test is skipped there, and CI, which installs all, fails. */
+export function isInstalled(name: ClientName): boolean {
+  const [program = '', ...args] = clients[name].probe;
+  return spawnSync(program, args, { env: cleanEnvironment(), stdio: 'ignore' }).status === 0;
+}
+
+/** Runs a client to its end behind the proxy. */
+export async function runClient(
+  name: ClientName,
+  args: readonly string[],
+  proxy: { readonly url: string; readonly caFile: string },
+): Promise<Finished> {
+  const [program = '', ...first] = clients[name].run;
+  const finished = await runToEnd(program, [...first, ...args], { env: clientEnvironment(proxy) });
+  const file = process.env['SALLYPORT_CLIENTS_RAN'];
+  if (file !== undefined) appendFileSync(file, `${name}\n`);
+  return finished;
+}
+
+/** What a user sets so that these clients find the proxy and trust its authority. */
+export function clientEnvironment(proxy: {
+  readonly url: string;
+  readonly caFile: string;
+}): Record<string, string> {
+  const { url, caFile } = proxy;
+  return {
+    HTTPS_PROXY: url,
+    https_proxy: url,
+    // Lower case only: curl and others ignore HTTP_PROXY, which a CGI client could set by a Proxy header.
+    http_proxy: url,
+    NODE_USE_ENV_PROXY: '1',
+    NODE_EXTRA_CA_CERTS: caFile,
+    SSL_CERT_FILE: caFile,
+    CURL_CA_BUNDLE: caFile,
+    REQUESTS_CA_BUNDLE: caFile,
+    GIT_SSL_CAINFO: caFile,
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+  };
+}
+
+function nodeScript(file: string): { run: readonly string[]; probe: readonly string[] } {
+  return { run: [process.execPath, join(scripts, file)], probe: [process.execPath, '--version'] };
+}
+
+function pythonScript(file: string, module: string): { run: readonly string[]; probe: readonly string[] } {
+  return { run: [python, join(scripts, file)], probe: [python, '-c', `import ${module}`] };
+}
