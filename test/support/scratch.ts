@@ -10,7 +10,8 @@ export async function createScratch(): Promise<Scratch> {
     path,
     async write(name, content) {
       const file = join(path, name);
-      await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
+      // Private, as the product asks of files that hold secrets.
+      await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
       return file;
     },
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
