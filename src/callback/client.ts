@@ -120,7 +120,7 @@ function createConnector(undici: typeof Undici, settings: Settings): Undici.buil
   return (target, settle) => {
     const isTls = target.protocol === 'https:';
     if (isTls) trust ??= createSecureContext(settings.caPem && { ca: [...settings.caPem] });
-    const open = ({ host, addresses }: Destination): void =>
+    const open = ({ host, isName, addresses }: Destination): void =>
       undici.buildConnector({
         allowH2: false,
         autoSelectFamily: true,
@@ -129,14 +129,18 @@ function createConnector(undici: typeof Undici, settings: Settings): Undici.buil
         maxCachedSessions: 0,
         timeout: settings.timeoutMs,
         ...(trust && { secureContext: trust, rejectUnauthorized: true }),
-      })({ ...target, hostname: host }, settle);
+      })({ ...target, hostname: host, ...(isName && { servername: host }) }, settle);
     destinationOf(target.host ?? '', isTls ? 443 : 80, settings.vet)
       .then(open)
       .catch((error: Error) => settle(error, null));
   };
 }
 
-type Destination = { readonly host: string; readonly addresses: readonly VettedAddress[] };
+type Destination = {
+  readonly host: string;
+  readonly isName: boolean;
+  readonly addresses: readonly VettedAddress[];
+};
 
 // Addresses are checked for each connection, when it is made: an answer of yesterday vouches for nothing.
 async function destinationOf(text: string, defaultPort: number, vet: VetHost): Promise<Destination> {
@@ -147,9 +151,10 @@ async function destinationOf(text: string, defaultPort: number, vet: VetHost): P
   if ('refused' in vetted) throw refusal(vetted.refused);
   const { addresses } = vetted;
   // Node dials an address as written, without asking lookup.
-  const isLiteralVetted = kind === 'name' || addresses.some(({ address }) => address === host);
-  if (addresses.length === 0 || !isLiteralVetted) throw refusal('no address of it may be dialled');
-  return { host, addresses };
+  const isName = kind === 'name';
+  const isVetted = isName ? addresses.length > 0 : addresses.some(({ address }) => address === host);
+  if (!isVetted) throw refusal('no address of it may be dialled');
+  return { host, isName, addresses };
 }
 
 type Refusal = Error & { readonly refused: string };

@@ -62,15 +62,13 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function ambiguityOf(json: string): string | undefined {
   const open: Set<string>[] = [];
   for (const [token, name, colon] of json.matchAll(/[{}[\]]|("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g)) {
-    if (token === '{' || token === '[') {
-      if (open.push(new Set()) > MAX_DEPTH) return 'body is nested too deeply';
-    } else if (token === '}' || token === ']') {
-      open.pop();
-    } else if (name !== undefined && colon !== undefined) {
-      const names = open.at(-1);
-      if (names !== undefined && names.size === names.add(JSON.parse(name)).size)
-        return 'body repeats a member name';
-    }
+    if (token === '{' || token === '[') open.push(new Set());
+    if (token === '}' || token === ']') open.pop();
+    if (open.length > MAX_DEPTH) return 'body is nested too deeply';
+    if (name === undefined || colon === undefined) continue;
+    const member = String(JSON.parse(name));
+    if (open.at(-1)?.has(member)) return 'body repeats a member name';
+    open.at(-1)?.add(member);
   }
   return undefined;
 }

@@ -1,17 +1,24 @@
 // Secrets in environment variables, for a try-out. /proc/PID/environ shows what a process was started with for as long
 // as it lives, whatever it deletes, so the process replaces itself (the same PID) by one that was started without them.
-// The values cross over in a sealed file: an exec keeps no descriptor but the three standard ones, and those are
-// in use. The file is opened once, unlinked before it is read, and worth nothing without the key, which never
-// touches the disk; a crash in between leaves noise. Argument list and environment never hold a value.
+// The values cross over in a sealed file: Node lets no descriptor but the three standard ones survive, and those are
+// in use. The file is unlinked before it is read; the key crosses in the environment and never touches a disk, so that
+// a crash in between leaves noise and afterwards the key opens nothing.
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, constants, existsSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FoundSecret } from './secret-document.ts';
+import { readSecretDescriptor } from './secret-files.ts';
 
 const PREFIX = 'SALLYPORT_SECRET_';
 const FILE_SUFFIX = '_FILE';
 const HANDOVER = 'SALLYPORT_HANDED_SECRETS';
+
+/** `descriptor`: what --secrets-fd gave, if it was read before. */
+export type HandedSecrets = {
+  readonly variables: readonly FoundSecret[];
+  readonly descriptor?: readonly FoundSecret[];
+};
 
 /** The variables that hold a secret itself. */
 export function secretVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
@@ -33,32 +40,38 @@ export function withoutSecretVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEn
 
 /**
  * If the process was started with secrets in its environment, replaces it by one that was not and does not return.
- * To be called first of all: whatever the process has opened or read is lost. Throws if it cannot be done.
+ * To be called first of all: what the process has opened or read is lost. The descriptor of --secrets-fd would be too,
+ * so it is read here and what it gives crosses over as well. Throws if it cannot be done.
  */
-export function handOverSecretVariables(): void {
-  const secrets = secretVariables(process.env);
-  if (secrets.length === 0) return;
+export function handOverSecretVariables(fd?: number): void {
+  const variables = secretVariables(process.env);
+  if (variables.length === 0) return;
   if (process.execve === undefined)
     throw new Error(
       `${PREFIX}<NAME> works where a process can replace itself; give a file or --secrets-fd here`,
     );
-  const handover = seal(secrets);
+  const { key, path } = seal({
+    variables,
+    ...(fd !== undefined && { descriptor: readSecretDescriptor(fd).found }),
+  });
   try {
     const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-    const env = { ...withoutSecretVariables(process.env), [HANDOVER]: `${handover.key}:${handover.path}` };
-    process.execve(process.execPath, args, env);
+    process.execve(process.execPath, args, {
+      ...withoutSecretVariables(process.env),
+      [HANDOVER]: `${key}:${path}`,
+    });
   } catch (error) {
-    unlinkSync(handover.path);
+    unlinkSync(path);
     throw new Error('the process could not be restarted without the secrets in its environment', {
       cause: error,
     });
   }
 }
 
-/** In the process that came after: takes the secrets, once. Removes their trace from `env`. */
-export function claimSecretVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
+/** In the process that came after: takes what was handed over, once. Removes its trace from `env`. */
+export function claimSecrets(env: NodeJS.ProcessEnv): HandedSecrets {
   const handover = env[HANDOVER];
-  if (handover === undefined) return [];
+  if (handover === undefined) return { variables: [] };
   delete env[HANDOVER];
   const colon = handover.indexOf(':');
   return unseal({ key: handover.slice(0, colon), path: handover.slice(colon + 1) });
@@ -72,14 +85,14 @@ function variables(env: NodeJS.ProcessEnv): FoundSecret[] {
   );
 }
 
-type Handover = { readonly key: string; readonly path: string };
+type SealedFile = { readonly key: string; readonly path: string };
 
 // A key seals one message, so one nonce does for all.
 const CIPHER = 'chacha20-poly1305';
 const NONCE: Buffer = Buffer.alloc(12);
 const TAG_BYTES = 16;
 
-function seal(secrets: readonly FoundSecret[]): Handover {
+function seal(secrets: HandedSecrets): SealedFile {
   const key = randomBytes(32);
   const cipher = createCipheriv(CIPHER, key, NONCE, { authTagLength: TAG_BYTES });
   const sealed = [cipher.update(JSON.stringify(secrets)), cipher.final(), cipher.getAuthTag()];
@@ -88,7 +101,7 @@ function seal(secrets: readonly FoundSecret[]): Handover {
   return { key: key.toString('base64url'), path };
 }
 
-function unseal({ key, path }: Handover): FoundSecret[] {
+function unseal({ key, path }: SealedFile): HandedSecrets {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     unlinkSync(path);
@@ -99,7 +112,7 @@ function unseal({ key, path }: Handover): FoundSecret[] {
     decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
     const opened = Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]);
     // We wrote it: the tag proves it.
-    return JSON.parse(opened.toString()) as FoundSecret[];
+    return JSON.parse(opened.toString()) as HandedSecrets;
   } finally {
     closeSync(fd);
   }

@@ -7,7 +7,7 @@
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { ALPHABET, type FoundSecret, isSecretName } from './secret-document.ts';
-import { claimSecretVariables, secretFileVariables, secretVariables } from './secret-environment.ts';
+import { claimSecrets, secretFileVariables, secretVariables } from './secret-environment.ts';
 import {
   maxSecretBytes,
   maxSecrets,
@@ -37,15 +37,15 @@ export type WorkspaceSecrets = {
 export function loadWorkspaceSecrets(sources: SecretSources, env: NodeJS.ProcessEnv): WorkspaceSecrets {
   const [exposed] = secretVariables(env);
   if (exposed !== undefined) throw new Error(`${exposed.from} is still in the environment of this process`);
-  const given = sources.fd === undefined ? nothing : readSecretDescriptor(sources.fd);
-  const tried: SecretSource = { found: claimSecretVariables(env), warnings: [] };
+  const handed = claimSecrets(env);
+  const given = handed.descriptor ?? (sources.fd === undefined ? [] : readSecretDescriptor(sources.fd).found);
   const paths = secretFileVariables(env);
   return gather(() => [
-    given,
+    { found: given, warnings: [] },
     { found: paths.map(({ name, value, from }) => readSecretFile(name, value, from)), warnings: [] },
     sources.directory === undefined ? nothing : readSecretDirectory(sources.directory),
     sources.file === undefined ? nothing : readSecretLines(sources.file),
-    tried,
+    { found: handed.variables, warnings: [] },
   ]);
 }
 
