@@ -57,7 +57,7 @@ export function classifyAddress(address: Address): AddressClass {
   const special = SPECIAL.find(([range]) => cidrContains(range, address))?.[1];
   if (special !== undefined) return special;
   const inner = embeddedV4(address).map(classifyAddress);
-  if (inner.length > 0) return NEVER.find((grave) => inner.includes(grave)) ?? 'embedded_v4';
+  if (inner.length > 0) return classifyInner(inner);
   // Of IPv6 only 2000::/3 is global unicast; what is not assigned is not public.
   return address.family === 4 || cidrContains(GLOBAL_UNICAST, address) ? 'public' : 'reserved';
 }
@@ -69,6 +69,12 @@ export function embeddedV4(address: Address): readonly Address[] {
     const bytes = Uint8Array.from(place, (at) => byteAt(address.bytes, Math.abs(at)) ^ (at < 0 ? 0xff : 0));
     return { family: 4, bytes, text: bytes.join('.') };
   });
+}
+
+/** Of several readings the gravest counts; zeros alone are mostly padding seen by a reading that does not apply. */
+function classifyInner(inner: readonly AddressClass[]): AddressClass {
+  const grave = NEVER.find((name) => inner.includes(name));
+  return grave ?? (inner.every((name) => name === 'unspecified') ? 'unspecified' : 'embedded_v4');
 }
 
 function hasHostBits(cidr: Cidr): boolean {
@@ -143,7 +149,7 @@ const range = (text: string): Cidr => {
 const GLOBAL_UNICAST = range('2000::/3');
 
 // What no setting allows, the gravest first.
-const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'unspecified', 'multicast'];
+const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'multicast'];
 
 // First hit wins: the metadata services lie inside wider ranges.
 const SPECIAL: readonly (readonly [Cidr, AddressClass])[] = (

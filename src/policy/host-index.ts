@@ -14,34 +14,32 @@ export type HostIndex<T> = {
 export function createHostIndex<T>(entries: readonly Indexed<T>[]): HostIndex<T> {
   const exact = new Map<string, Place<T>[]>();
   const wildcard = new Map<string, Place<T>[]>();
-  for (const [order, entry] of entries.entries()) {
-    const map = entry.pattern.isWildcard ? wildcard : exact;
-    const place = { order, entry, matches: compileHostPattern(entry.pattern) };
-    const places = map.get(entry.pattern.host);
-    if (places === undefined) map.set(entry.pattern.host, [place]);
+  for (const [order, { pattern, value }] of entries.entries()) {
+    const map = pattern.isWildcard ? wildcard : exact;
+    const place = { pattern, value, order, matches: compileHostPattern(pattern) };
+    const places = map.get(pattern.host);
+    if (places === undefined) map.set(pattern.host, [place]);
     else places.push(place);
   }
   return {
     matching: (authority) => {
-      const found = placesOf(exact, wildcard, authority.host).filter(({ matches }) => matches(authority));
-      return found.toSorted((a, b) => a.order - b.order).map(({ entry }) => entry);
+      const { host } = authority;
+      const found: Place<T>[] = [];
+      takeMatches(found, exact.get(host), authority);
+      if (wildcard.size > 0)
+        for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1))
+          takeMatches(found, wildcard.get(host.slice(dot + 1)), authority);
+      return found.length < 2 ? found : found.sort((a, b) => a.order - b.order);
     },
   };
 }
 
-type Place<T> = {
-  readonly order: number;
-  readonly entry: Indexed<T>;
-  readonly matches: (authority: Authority) => boolean;
-};
+type Place<T> = Indexed<T> & { readonly order: number; readonly matches: (authority: Authority) => boolean };
 
-type Places<T> = ReadonlyMap<string, readonly Place<T>[]>;
-
-function placesOf<T>(exact: Places<T>, wildcard: Places<T>, host: string): readonly Place<T>[] {
-  const own = exact.get(host) ?? [];
-  if (wildcard.size === 0) return own;
-  const all = [...own];
-  for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1))
-    for (const place of wildcard.get(host.slice(dot + 1)) ?? []) all.push(place);
-  return all;
+function takeMatches<T>(
+  found: Place<T>[],
+  places: readonly Place<T>[] | undefined,
+  authority: Authority,
+): void {
+  for (const place of places ?? []) if (place.matches(authority)) found.push(place);
 }

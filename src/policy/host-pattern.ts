@@ -75,9 +75,8 @@ function splitPort(text: string): { host: string; port: string | undefined } {
 }
 
 function hostFaultText(fault: AuthorityFault, written: string): string {
-  const ascii = domainToASCII(written);
-  if (ascii !== '' && !/^[\x21-\x7e]*$/.test(written))
-    return `A host is written as it stands on the wire; if ${ascii} is meant, write that`;
+  const ascii = /[^\x00-\x7f]/.test(written) && !/[\x00-\x20]/.test(written) ? domainToASCII(written) : '';
+  if (ascii !== '') return `A host is written as it stands on the wire; if ${ascii} is meant, write that`;
   switch (fault) {
     case 'ipv4_invalid':
       return 'An IPv4 address should be four decimal numbers without leading zeros, as in 192.0.2.7';

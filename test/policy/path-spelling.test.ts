@@ -1,0 +1,153 @@
+// The most decoded spelling of a path, and the paths that no rule can judge.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mostDecoded, pathAmbiguity } from '../../src/policy/path-spelling.ts';
+
+describe('the most decoded spelling of', () => {
+  const rows: readonly [sent: string, decoded: string][] = [
+    ['/v1/x', '/v1/x'],
+    ['/', '/'],
+    ['/a%2Fb', '/a/b'],
+    ['/a%2fb', '/a/b'],
+    ['/a%252Fb', '/a/b'],
+    ['/a%25252525252Fb', '/a/b'],
+    ['/%2525%32%35%32%46', '/'],
+    ['/%25%34%31', '/A'],
+    ['/a\\b', '/a/b'],
+    ['/a%5cb', '/a/b'],
+    ['/a//b///c', '/a/b/c'],
+    ['/a/%2f/b', '/a/b'],
+    ['/a;x=1/b;y', '/a/b'],
+    ['/a%3bx=1/b', '/a/b'],
+    ['/a;x%2fy/b', '/a/y/b'],
+    ['/..;/b', '/../b'],
+    ['/100%25', '/100%'],
+    ['/%zz', '/%zz'],
+    ['/%', '/%'],
+    ['/%4', '/%4'],
+    ['/k%C3%A4se', '/k\xc3\xa4se'],
+    ['/%u0041', '/%u0041'],
+    ['/a+b', '/a+b'],
+    ['/V1', '/V1'],
+  ];
+  it.each(rows)('%s is %s', (sent, decoded) => expect(mostDecoded(sent)).toBe(decoded));
+
+  it('a path of 8 KiB of nested escapes is found in one pass', () => {
+    expect(mostDecoded(`/%${'25'.repeat(4000)}41`)).toBe('/A');
+  });
+});
+
+describe('no rule can judge', () => {
+  const rows: readonly [sent: string, reason: RegExp][] = [
+    ['/v1/../admin', /dot segment/],
+    ['/v1/./x', /dot segment/],
+    ['/v1/..', /dot segment/],
+    ['/.', /dot segment/],
+    ['/v1/%2e%2e/admin', /dot segment/],
+    ['/v1/.%2E', /dot segment/],
+    ['/v1/..%2fadmin', /dot segment/],
+    ['/v1/..%5cadmin', /dot segment/],
+    ['/v1/..\\admin', /dot segment/],
+    ['/v1/%252e%252e/admin', /dot segment/],
+    ['/v1/%25%32%65%25%32%65/admin', /dot segment/],
+    ['/v1/..;/admin', /dot segment/],
+    ['/v1/..%3bx/admin', /dot segment/],
+    ['/v1;%2f..%2fadmin', /dot segment/],
+    ['/v1/.;x', /dot segment/],
+    ['/a%00', /control/],
+    ['/a%0d%0a', /control/],
+    ['/a%7f', /control/],
+    ['/a%2500', /control/],
+    ['/a\tb', /control/],
+    ['/a\0b', /control/],
+    ['/%c0%ae%c0%ae/', /UTF-8/],
+    ['/%e0%80%ae', /UTF-8/],
+    ['/caf%E9', /UTF-8/],
+    ['/%ed%a0%80', /UTF-8/],
+    ['/%f5%80%80%80', /UTF-8/],
+    ['/\xc0\xae', /UTF-8/],
+    ['/€', /UTF-8/],
+    ['/€%41', /UTF-8/],
+    ['/%zz', /escape/],
+    ['/%', /escape/],
+    ['/a%4', /escape/],
+    ['/%u0041', /escape/],
+    ['/v1#/x', /fragment/],
+    ['v1', /slash/],
+    ['', /slash/],
+    ['*', /slash/],
+    ['http://good.test/v1', /slash/],
+    [`/${'a'.repeat(8192)}`, /8192/],
+  ];
+  it.each(rows)('"%s"', (sent, reason) => expect(pathAmbiguity(sent, mostDecoded(sent))).toMatch(reason));
+
+  const judged = [
+    '/',
+    '/a%2Fb',
+    '/a//b',
+    '/a;x=1',
+    '/...',
+    '/.git',
+    '/a..b',
+    '/..a',
+    '/%25',
+    '/k%C3%A4',
+    '/k\xc3\xa4',
+    '/%F0%9F%98%80',
+  ];
+  it.each([...judged, `/${'a'.repeat(8191)}`, '/a%23b', '/a%3Fb'])('but it can judge %s', (sent) => {
+    expect(pathAmbiguity(sent, mostDecoded(sent))).toBeUndefined();
+  });
+});
+
+describe('whatever the path,', () => {
+  const unit = fc.oneof(
+    fc.constantFrom('%', '2', '5', 'e', 'f', '/', '\\', ';', '.', 'a', '%25', '%2f', '%5c', '%3b', '%2e'),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  );
+  const paths = fc.array(unit, { maxLength: 30 }).map((parts) => `/${parts.join('')}`);
+
+  it('decoding the most decoded spelling changes nothing', () => {
+    fc.assert(
+      fc.property(paths, (path) => {
+        const decoded = mostDecoded(path);
+        expect(mostDecoded(decoded)).toBe(decoded);
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+
+  it('it is where decoding over and over ends', () => {
+    const once = (path: string): string =>
+      path.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    fc.assert(
+      fc.property(paths, (path) => {
+        let decoded = path;
+        while (once(decoded) !== decoded) decoded = once(decoded);
+        const expected = decoded
+          .replaceAll('\\', '/')
+          .replace(/;[^/]*/g, '')
+          .replace(/\/+/g, '/');
+        expect(mostDecoded(path)).toBe(expected);
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+
+  it('what can be judged holds no dot segment at any depth of decoding', () => {
+    fc.assert(
+      fc.property(paths, (path) => {
+        if (pathAmbiguity(path, mostDecoded(path)) !== undefined) return;
+        let decoded = path;
+        for (let depth = 0; depth < 12; depth += 1) {
+          const segments = decoded.split(/[/\\]/).map((segment) => segment.replace(/;.*$/, ''));
+          expect(segments.includes('..') || segments.includes('.')).toBe(false);
+          decoded = decoded.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
+            String.fromCharCode(Number.parseInt(hex, 16)),
+          );
+        }
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+});
