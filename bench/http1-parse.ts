@@ -3,7 +3,12 @@ import { ChunkWalker } from '../src/http1/chunk-walker.ts';
 import { readConnectionFields } from '../src/http1/connection-fields.ts';
 import { isFault } from '../src/http1/fault.ts';
 import { requestFraming, responseFraming } from '../src/http1/framing.ts';
-import { parseRequestHead, parseResponseHead } from '../src/http1/head-parser.ts';
+import {
+  parseRequestHead,
+  parseResponseHead,
+  type RequestHead,
+  type ResponseHead,
+} from '../src/http1/head-parser.ts';
 import { buildHead, fieldLine, rewriteRequestHead } from '../src/http1/head-writer.ts';
 
 const ROUNDS = 9;
@@ -37,13 +42,13 @@ const response: Buffer = buildHead('HTTP/1.1 200 OK', [
 const injected: Buffer = fieldLine('Authorization', 'Bearer sk-example-example-example-example');
 const chunks: Buffer = Buffer.from(`${'400\r\n'}${'x'.repeat(1024)}\r\n`.repeat(16), 'latin1');
 
-function parsedRequest(): ReturnType<typeof parseRequestHead> & { method: string } {
+function parsedRequest(): RequestHead {
   const head = parseRequestHead(request, 0, limits);
   if (head === undefined || isFault(head)) throw new Error('the sample request must parse');
   return head;
 }
 
-function parsedResponse(): ReturnType<typeof parseResponseHead> & { status: number } {
+function parsedResponse(): ResponseHead {
   const head = parseResponseHead(response, 0, limits);
   if (head === undefined || isFault(head)) throw new Error('the sample response must parse');
   return head;

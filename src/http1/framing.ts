@@ -1,6 +1,6 @@
 // How long a message's body is, decided from its head alone (RFC 9112 §6.3). Whatever two hops could read
 // differently is a fault: there is no preferred reading, only one reading.
-import { byteAt } from './byte-class.ts';
+import { byteAt, HTAB } from './byte-class.ts';
 import { type HeadFault, faults, isFault } from './fault.ts';
 import { Field, isFieldNamed } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
@@ -69,14 +69,26 @@ function claimedFraming(head: RequestHead | ResponseHead): Claim {
   return encodingClaim(head, encoding);
 }
 
+// HTAB is whitespace (RFC 9110 §5.6.3), but llhttp takes the one behind `chunked` for a part of the coding and
+// then reads until close: around a framing value only spaces pass.
+function isBesideTab(head: RequestHead | ResponseHead, i: number): boolean {
+  const { bytes, fields } = head;
+  for (let at = fields.nameEnd(i); at < fields.valueStart(i); at++) {
+    if (byteAt(bytes, at) === HTAB) return true;
+  }
+  for (let at = fields.valueEnd(i); at < fields.lineEnd(i); at++) {
+    if (byteAt(bytes, at) === HTAB) return true;
+  }
+  return false;
+}
+
 function encodingClaim(head: RequestHead | ResponseHead, i: number): Claim {
   // RFC 9112 §6.1: HTTP/1.0 hops do not know chunked and would read the chunks as a body until close.
   if (head.minor === 0) return faults.transferEncodingUnexpected;
   const { bytes, fields } = head;
   // `xchunked`, `chunked,`, `,chunked`, `gzip, chunked`: one hop sees chunked where another does not.
-  return isFieldNamed(bytes, fields.valueStart(i), fields.valueEnd(i), 'chunked')
-    ? chunked
-    : faults.transferEncodingUnsupported;
+  const isChunked = isFieldNamed(bytes, fields.valueStart(i), fields.valueEnd(i), 'chunked');
+  return isChunked && !isBesideTab(head, i) ? chunked : faults.transferEncodingUnsupported;
 }
 
 /** `0` or a digit 1 to 9 and up to 15 more: no sign, list, base prefix or leading zero, at most 2^53 - 1. */
@@ -84,7 +96,8 @@ function lengthClaim(head: RequestHead | ResponseHead, i: number): Claim {
   const { bytes, fields } = head;
   const start = fields.valueStart(i);
   const digits = fields.valueEnd(i) - start;
-  if (digits === 0 || digits > MAX_LENGTH_DIGITS) return faults.contentLengthMalformed;
+  if (digits === 0 || digits > MAX_LENGTH_DIGITS || isBesideTab(head, i))
+    return faults.contentLengthMalformed;
   if (digits > 1 && byteAt(bytes, start) === ZERO) return faults.contentLengthMalformed;
   let length = 0;
   for (let at = start; at < start + digits; at++) {

@@ -18,7 +18,7 @@ export const limits: HeadLimits = { maxHeadBytes: 16_384, maxFields: 100, maxTar
 
 type Body = { readonly text: string; readonly end: number; readonly fault: string | undefined };
 
-/** Requests of one connection up to the first fault, to `incomplete`, or to a message after which it ends. */
+/** Requests of one connection up to the first fault, to `incomplete`, or to `closed`: nothing more is read. */
 export function readRequests(bytes: Buffer): Reading {
   const reading: Reading = { messages: [], fault: undefined };
   for (let at = 0; at < bytes.length; ) {
@@ -34,7 +34,9 @@ export function readRequests(bytes: Buffer): Reading {
     const target = bytes.toString('latin1', head.targetStart, head.targetEnd);
     const end = addMessage(reading, head, `${head.method} ${target}`, framing);
     if (end === undefined) return reading;
-    if (head.method === 'CONNECT' || !isPersistent(head, connection)) return { ...reading, fault: 'closed' };
+    // After CONNECT or an upgrade the answer decides what the next bytes are.
+    const isLast = head.method === 'CONNECT' || connection.upgrade || !isPersistent(head, connection);
+    if (isLast) return { ...reading, fault: 'closed' };
     at = end;
   }
   return reading;

@@ -8,21 +8,21 @@ import { limits, readRequests, readResponse } from './message-reading.ts';
 import type { Reading } from './node-oracle.ts';
 
 describe('requests', () => {
-  it.each(requestRows)('%s', (_name, wire, verdict) => {
+  it.each(requestRows)('$name', ({ wire, verdict }) => {
     expect(verdictOf(readRequests(Buffer.from(wire, 'latin1')))).toBe(verdict);
   });
 });
 
 describe('responses', () => {
-  it.each(responseRows)('%s', (_name, wire, verdict, method = 'GET') => {
+  it.each(responseRows)('$name', ({ wire, verdict, method }) => {
     expect(verdictOf(readResponse(Buffer.from(wire, 'latin1'), method))).toBe(verdict);
   });
 });
 
 describe('a head that arrives byte by byte', () => {
   // A fault is told with the byte that shows it, or with one more: a CR waits for its LF.
-  it.each(requestRows)('request: %s', (_name, wire) => expectSteady(wire, parseRequestHead));
-  it.each(responseRows)('response: %s', (_name, wire) => expectSteady(wire, parseResponseHead));
+  it.each(requestRows)('request: $name', ({ wire }) => expectSteady(wire, parseRequestHead));
+  it.each(responseRows)('response: $name', ({ wire }) => expectSteady(wire, parseResponseHead));
 });
 
 /** Once a prefix is judged, every longer one is judged alike. */

@@ -7,7 +7,8 @@ export type Message = {
   /** Method and target, or status. */
   readonly start: string;
   readonly fields: readonly string[];
-  body: string;
+  /** undefined where node leaves the body to its caller. */
+  body: string | undefined;
   complete: boolean;
 };
 
@@ -34,7 +35,8 @@ export function readByServer(inputs: readonly Buffer[]): Promise<Reading[]> {
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     noteFault(readings.get(socket), error);
-    socket.destroy();
+    // Later, so that the bodies of the requests before the faulty one are delivered.
+    setImmediate(() => socket.destroy());
   });
   return Promise.all(
     inputs.map((bytes) => {
@@ -63,12 +65,16 @@ export function readByClient(inputs: readonly { bytes: Buffer; method: string }[
       sent.on('information', ({ statusCode, rawHeaders }) => {
         reading.messages.push({ start: `${statusCode}`, fields: rawHeaders, body: '', complete: true });
       });
-      const noteBodiless = (message: IncomingMessage): void => {
-        const { statusCode, rawHeaders } = message;
-        reading.messages.push({ start: `${statusCode}`, fields: rawHeaders, body: '', complete: true });
+      const noteHandedOver = ({ statusCode, rawHeaders }: IncomingMessage): void => {
+        reading.messages.push({
+          start: `${statusCode}`,
+          fields: rawHeaders,
+          body: undefined,
+          complete: true,
+        });
         stream.destroy();
       };
-      sent.on('upgrade', noteBodiless).on('connect', noteBodiless);
+      sent.on('upgrade', noteHandedOver).on('connect', noteHandedOver);
       sent.on('response', (message) => noteMessage(reading, `${message.statusCode}`, message));
       sent.on('error', (error) => noteFault(reading, error));
       sent.end();
