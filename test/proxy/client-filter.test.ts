@@ -1,0 +1,93 @@
+// Who may use the listener: addresses by CIDR, tokens in the spellings that real clients use.
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../src/base/secret.ts';
+import { isFault } from '../../src/http1/fault.ts';
+import { type RequestHead, parseRequestHead } from '../../src/http1/head-parser.ts';
+import { parseCidr } from '../../src/policy/address.ts';
+import { isAuthorized, isClientAllowed } from '../../src/proxy/client-filter.ts';
+
+const token = 'a-proxy-token-of-enough-length';
+
+function headWith(...fields: string[]): RequestHead {
+  const text = ['CONNECT a.test:443 HTTP/1.1', ...fields, '', ''].join('\r\n');
+  const parsed = parseRequestHead(Buffer.from(text, 'latin1'), 0, {
+    maxHeadBytes: 16_384,
+    maxFields: 100,
+    maxTargetBytes: 8_192,
+  });
+  if (parsed === undefined || isFault(parsed)) throw new Error('test head does not parse');
+  return parsed;
+}
+
+const basic = (credentials: string): string => Buffer.from(credentials).toString('base64');
+
+describe('a client address', () => {
+  const ranges = ['10.0.0.0/8', '127.0.0.2', 'fd00::/8'].flatMap((text) => parseCidr(text) ?? []);
+  it.each([
+    ['inside a range', '10.200.3.4', true],
+    ['a listed address', '127.0.0.2', true],
+    ['beside a listed address', '127.0.0.1', false],
+    ['v4 as a dual-stack socket reports it', '::ffff:10.0.0.1', true],
+    ['v4-mapped and not listed', '::ffff:11.0.0.1', false],
+    ['v6 inside a range', 'fd12::1', true],
+    ['v6 with the zone of its interface', 'fd12::1%eth0', true],
+    ['v6 outside', '2001:db8::1', false],
+    ['unknown, because the socket is gone already', undefined, false],
+    ['unreadable', 'not an address', false],
+  ])('%s: %s is admitted: %s', (_, address, isAdmitted) => {
+    expect(isClientAllowed(address, { token: undefined, allowClients: ranges })).toBe(isAdmitted);
+  });
+
+  it('is not looked at without allow_clients', () => {
+    expect(isClientAllowed(undefined, { token: undefined, allowClients: undefined })).toBe(true);
+  });
+
+  it('is refused by an empty allow_clients', () => {
+    expect(isClientAllowed('127.0.0.1', { token: undefined, allowClients: [] })).toBe(false);
+  });
+});
+
+describe('a proxy token', () => {
+  const rows: readonly (readonly [string, readonly string[], boolean])[] = [
+    ['as the password of Basic', [`Proxy-Authorization: Basic ${basic(`sallyport:${token}`)}`], true],
+    ['as the password of any user', [`Proxy-Authorization: Basic ${basic(`x:${token}`)}`], true],
+    ['as the user name with an empty password', [`Proxy-Authorization: Basic ${basic(`${token}:`)}`], true],
+    ['as a bearer token', [`Proxy-Authorization: Bearer ${token}`], true],
+    ['with the scheme in another case', [`proxy-authorization: bEARER ${token}`], true],
+    ['with more space behind the scheme', [`Proxy-Authorization: Bearer   ${token}`], true],
+    ['absent', [], false],
+    ['in Authorization, which is for the origin', [`Authorization: Bearer ${token}`], false],
+    ['empty', ['Proxy-Authorization:'], false],
+    ['a scheme alone', ['Proxy-Authorization: Basic'], false],
+    ['Basic without a colon', [`Proxy-Authorization: Basic ${basic(token)}`], false],
+    [
+      'the token as user beside a wrong password',
+      [`Proxy-Authorization: Basic ${basic(`${token}:x`)}`],
+      false,
+    ],
+    ['one character short', [`Proxy-Authorization: Bearer ${token.slice(0, -1)}`], false],
+    ['one character long', [`Proxy-Authorization: Bearer ${token}x`], false],
+    ['in another case', [`Proxy-Authorization: Bearer ${token.toUpperCase()}`], false],
+    ['under another scheme', [`Proxy-Authorization: Digest ${token}`], false],
+    [
+      'twice, even if both are right',
+      [`Proxy-Authorization: Bearer ${token}`, `Proxy-Authorization: Bearer ${token}`],
+      false,
+    ],
+    ['behind a wrong one', ['Proxy-Authorization: Bearer x', `Proxy-Authorization: Bearer ${token}`], false],
+  ];
+  it.each(rows)('%s', (_, fields, isAdmitted) => {
+    const filter = { token: new Secret(token), allowClients: undefined };
+    expect(isAuthorized(headWith(...fields), filter)).toBe(isAdmitted);
+  });
+
+  it('with a colon in it passes as the password', () => {
+    const filter = { token: new Secret('with:colon:inside'), allowClients: undefined };
+    const head = headWith(`Proxy-Authorization: Basic ${basic('u:with:colon:inside')}`);
+    expect(isAuthorized(head, filter)).toBe(true);
+  });
+
+  it('is not asked for where none is set', () => {
+    expect(isAuthorized(headWith(), { token: undefined, allowClients: undefined })).toBe(true);
+  });
+});

@@ -1,0 +1,125 @@
+// Every answer that the proxy gives in its own name. Clients and operators program against code, status and text:
+// a change here is a change of the public contract.
+import { describe, expect, it } from 'vitest';
+import {
+  type RefusalCode,
+  isRefusal,
+  refusalBytes,
+  refusalCatalogue,
+  refuse,
+} from '../../src/proxy/refusal.ts';
+
+const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
+  ['malformed_request', 400, 'the request is not valid HTTP/1.1'],
+  ['authority_invalid', 400, 'the host or port of the request is not valid'],
+  ['host_invalid', 400, 'the request needs exactly one valid Host field'],
+  ['host_mismatch', 400, 'the Host field and the request target name different hosts'],
+  ['target_invalid', 400, 'the request target is not valid here'],
+  ['use_connect', 400, 'https:// targets need a tunnel'],
+  ['not_a_proxy_request', 400, 'this is a forward proxy'],
+  ['ambiguous_path', 400, 'the path can be read in more than one way'],
+  ['access_denied', 403, 'access_control of this sandbox does not allow the host'],
+  ['client_denied', 403, 'this client address may not use the proxy'],
+  ['port_denied', 403, 'the port is not allowed for this host'],
+  ['address_denied', 403, 'the host resolves to an address that is never reached through this proxy'],
+  ['address_private', 403, 'the host resolves to a private address'],
+  ['cleartext_refused', 403, 'credentials are not sent over http://'],
+  ['method_refused', 405, 'the method is not allowed through this proxy'],
+  ['proxy_auth_required', 407, 'the proxy needs its token'],
+  ['request_timeout', 408, 'the request did not arrive in time'],
+  ['uri_too_long', 414, 'the request target is too long'],
+  ['expectation_failed', 417, 'the only expectation that can be met is 100-continue'],
+  ['authority_mismatch', 421, 'the request names another host or port than its tunnel'],
+  ['head_too_large', 431, 'the request head is too large'],
+  ['internal_error', 500, 'the proxy failed'],
+  ['transfer_coding_refused', 501, 'the only transfer coding is chunked'],
+  ['callback_failed', 502, 'callback resolution failed'],
+  ['dns_failed', 502, 'the host could not be resolved'],
+  ['upstream_unreachable', 502, 'the host could not be reached'],
+  ['upstream_untrusted', 502, 'the certificate of the host could not be verified'],
+  ['upstream_closed', 502, 'the host closed the connection without an answer'],
+  ['upstream_malformed', 502, 'the answer of the host is not valid HTTP/1.1'],
+  ['upstream_asks_proxy_auth', 502, 'the host asked for proxy credentials'],
+  ['too_many_connections', 503, 'too many connections'],
+  ['record_sink_blocked', 503, 'the record of this request could not be written'],
+  ['shutting_down', 503, 'the proxy is shutting down'],
+  ['upstream_timeout', 504, 'the host did not answer in time'],
+  ['version_refused', 505, 'the only versions are HTTP/1.0 and HTTP/1.1'],
+];
+
+const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
+  authority_invalid: 'send host:port, with a port from 1 to 65535',
+  use_connect: 'set HTTPS_PROXY, so that the client sends CONNECT',
+  not_a_proxy_request: 'set HTTP_PROXY and HTTPS_PROXY to this address',
+  ambiguous_path: 'send it without dot segments or nested escapes',
+  client_denied: 'the operator sets allow_clients',
+  port_denied: 'the operator sets egress.ports; a tenant lists host:port in allow_list',
+  address_private: 'the operator sets egress.allow_private',
+  cleartext_refused: 'use https://, or the operator lists the destination in inject_cleartext',
+  proxy_auth_required: 'put it into the proxy URL: http://sallyport:TOKEN@host:port',
+};
+
+function parts(bytes: Buffer): { startLine: string; fields: string[]; body: string } {
+  const text = bytes.toString('latin1');
+  const end = text.indexOf('\r\n\r\n');
+  const [startLine = '', ...fields] = text.slice(0, end).split('\r\n');
+  return { startLine, fields, body: text.slice(end + 4) };
+}
+
+describe('the refusal catalogue', () => {
+  it('holds these codes with these statuses and texts, and no others', () => {
+    const rows = refusalCatalogue().map(({ code, status, message }) => [code, status, message]);
+    expect(rows).toEqual(catalogue);
+  });
+
+  it.each(catalogue)(
+    '%s is answered %i with a JSON body that says what and how to mend',
+    (code, status, text) => {
+      const { startLine, fields, body } = parts(refusalBytes(refuse(code), { method: 'GET', close: true }));
+      expect(startLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z -]+$`));
+      expect(startLine).not.toMatch(/ \d{3} Error$/);
+      expect(JSON.parse(body)).toEqual({
+        error: code,
+        message: text,
+        ...(hints[code] === undefined ? {} : { hint: hints[code] }),
+      });
+      const extra =
+        status === 407
+          ? ['Proxy-Authenticate: Basic realm="sallyport", charset="UTF-8"']
+          : status === 405
+            ? ['Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']
+            : [];
+      expect(fields).toEqual([
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        `X-Sallyport-Error: ${code}`,
+        'Cache-Control: no-store',
+        ...extra,
+        'Connection: close',
+      ]);
+    },
+  );
+
+  it('keeps the cause out of every byte that the client reads', () => {
+    const refusal = refuse('upstream_unreachable', 'ECONNREFUSED 10.1.2.3:443');
+    expect(refusal.cause).toBe('ECONNREFUSED 10.1.2.3:443');
+    expect(refusalBytes(refusal, { method: 'GET', close: true }).toString()).not.toContain('10.1.2.3');
+  });
+
+  it('answers HEAD with the head of the same answer and no body', () => {
+    const full = refusalBytes(refuse('access_denied'), { method: 'GET', close: false });
+    const bare = refusalBytes(refuse('access_denied'), { method: 'HEAD', close: false });
+    expect(full.subarray(0, bare.length)).toEqual(bare);
+    expect(parts(bare).body).toBe('');
+  });
+
+  it('says Connection: close only where the connection ends', () => {
+    const { fields } = parts(refusalBytes(refuse('access_denied'), { method: 'GET', close: false }));
+    expect(fields.filter((field) => field.startsWith('Connection'))).toEqual([]);
+  });
+
+  it('tells a refusal from everything else that could stand in its place', () => {
+    expect(isRefusal(refuse('access_denied'))).toBe(true);
+    expect(isRefusal({ authority: 'a.test:443' })).toBe(false);
+  });
+});
