@@ -102,10 +102,11 @@ function signCertificate(issuer: Issuer, body: Body, extensions: readonly Asn1[]
   return toDer(sequence(tbs, algorithm, bits(`\0${binary(signature)}`)));
 }
 
-/** 16 bytes, positive and without a leading zero: one serial in 512 with either fault breaks strict clients. */
+/** 16 random bytes, positive and without a leading zero: else one certificate in some hundreds breaks strict clients. */
 function serialNumber(): string {
   const bytes = randomBytes(16);
-  bytes[0] = bytes.readUInt8(0) & 0x7f || 1;
+  const first = bytes.readUInt8(0) & 0x7f;
+  bytes[0] = first === 0 ? 1 : first;
   return binary(bytes);
 }
 

@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import type { LeafSubject } from '../../src/tls/certificate.ts';
 import {
@@ -103,14 +105,18 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a session of %s', (version) => {
 });
 
 describe('a client', () => {
-  it('of TLS 1.1 is turned away', async () => {
+  it('cannot renegotiate: a flood of handshakes would cost it one connection', async () => {
     const { ca, cache } = setUp();
     await using listener = await listenTls(() => cache.contextFor(good));
-    const { error } = await shakeHands(listener.port, {
-      ...{ servername: good.host, ca: ca.certificatePem },
-      ...{ minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' },
+    const options = { servername: good.host, ca: ca.certificatePem, maxVersion: 'TLSv1.2' } as const;
+    const socket = connect({ host: '127.0.0.1', port: listener.port, ...options });
+    await once(socket, 'data');
+    const [error] = await new Promise<(Error | null)[]>((resolve) => {
+      socket.on('error', (late) => resolve([late]));
+      socket.renegotiate({}, (early) => resolve([early]));
     });
-    expect(error).toMatch(/PROTOCOL_VERSION/);
+    socket.destroy();
+    expect(error).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' });
   });
 
   it('that trusts another CA does not believe the leaf', async () => {

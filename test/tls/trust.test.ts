@@ -96,22 +96,6 @@ describe('an upstream server is believed', () => {
     expect(shaken.error).toBeUndefined();
   });
 
-  it('not in TLS 1.1', async () => {
-    const { chainPem: cert, keyPem: key } = webCa.issueLeaf(origin, new Date());
-    const { createSecureContext } = await import('node:tls');
-    const old = createSecureContext({
-      cert,
-      key,
-      minVersion: 'TLSv1',
-      maxVersion: 'TLSv1.1',
-      ciphers: 'ALL:@SECLEVEL=0',
-    });
-    await using listener = await listenTls(() => old);
-    const { context } = createTrustSet({ rootsPem });
-    const shaken = await shakeHands(listener.port, { servername: origin.host, secureContext: context });
-    expect(shaken.error).toMatch(/PROTOCOL/);
-  });
-
   it('not by a CA of NODE_EXTRA_CA_CERTS', async () => {
     await using scratch = await createScratch();
     const cache = createLeafCache(corporateCa);
