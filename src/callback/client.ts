@@ -9,7 +9,7 @@ import { type CallbackReply, parseReply } from './reply.ts';
 
 type VettedAddress = { readonly address: string; readonly family: 4 | 6 };
 
-/** Which addresses of a host may be dialled; a refusal says why, for the operator. */
+/** Which addresses of a host may be dialled; a refusal says why, for the operator. It must settle: a connection waits. */
 export type VetHost = (
   host: string,
   port: number,
