@@ -102,7 +102,7 @@ function signCertificate(issuer: Issuer, body: Body, extensions: readonly Asn1[]
   return toDer(sequence(tbs, algorithm, bits(`\0${binary(signature)}`)));
 }
 
-/** 16 random bytes, positive and without a leading zero: else one certificate in some hundreds breaks strict clients. */
+/** 16 random bytes, positive and with no zero in front: else one certificate in 256 breaks strict clients. */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   const first = bytes.readUInt8(0) & 0x7f;
@@ -151,7 +151,7 @@ function subjectKeyIdIn(fields: readonly Asn1[]): string | undefined {
 }
 
 function distinguishedName(commonName: string): Asn1 {
-  const attribute = sequence(oid(Oid.commonName), primitive(Type.UTF8, commonName));
+  const attribute = sequence(oid(Oid.commonName), primitive(Type.UTF8, binary(Buffer.from(commonName))));
   return sequence(asn1.create(Class.UNIVERSAL, Type.SET, true, [attribute]));
 }
 

@@ -1,5 +1,5 @@
-// Finds a TLS ClientHello in the bytes that a client sent first (RFC 8446 §5.1), for routing and ALPN only: OpenSSL
-// parses the same bytes again and has the last word. Pure: knows no socket, no clock, no policy.
+// Finds a TLS ClientHello in the bytes that a client sent first (RFC 8446 §5.1), for routing and ALPN only:
+// OpenSSL parses the same bytes again and has the last word. Pure: knows no socket, no clock, no policy.
 import { type ClientHello, type HelloMessageFault, parseHelloMessage } from './hello-message.ts';
 
 /** Why bytes that begin like TLS are no ClientHello that we go along with. */
@@ -19,7 +19,7 @@ export type HelloCollector = {
   readonly bytes: Buffer;
 };
 
-/** The most that a hello and its record headers may take; real ones stay below 4 KiB, post-quantum keys included. */
+/** The most that a hello and its record headers may take; real ones, post-quantum keys included, take 2 KiB. */
 export const maxHelloBytes = 65_536;
 
 const RECORD_HEADER = 5;
@@ -74,7 +74,7 @@ export function createHelloCollector(): HelloCollector {
   };
 }
 
-/** How far the whole records have been read: the next one's offset, and the handshake bytes of those before it. */
+/** How far whole records have been read: the next one's offset, the handshake bytes of those before it. */
 type Walk = { at: number; size: number; announced: number | undefined; readonly fragments: Buffer[] };
 
 function readOn(bytes: Buffer, walk: Walk): HelloReading {

@@ -1,12 +1,10 @@
-// One TLS server context for each intercepted host, kept while its leaf is young. Minting is synchronous, so two
-// connections never mint the same leaf. Knows nothing of policy: whoever asks has been let through.
+// One TLS server context for each intercepted host, kept while its leaf is young. Minting is synchronous, so
+// two connections never mint the same leaf. Knows nothing of policy: whoever asks has been let through.
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { BoundedCache } from '../base/bounded-cache.ts';
 import type { LeafSubject } from './certificate.ts';
 import { type CertificateAuthority, leafBackdateMs } from './certificate-authority.ts';
-
-export type { LeafSubject };
 
 export type LeafCache = {
   /** The same object while its leaf is current: clients resume their sessions on it, and on no other host's. */

@@ -1,5 +1,5 @@
-// The CA's files on disk: created whole and never over another file; a key is read only if nobody else can read it.
-// Knows nothing of what they hold.
+// The CA's files on disk: created whole and never over another file; a key is read only if nobody else can read
+// it. Knows nothing of what they hold.
 import { randomBytes } from 'node:crypto';
 import { linkSync, rmSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
@@ -70,7 +70,7 @@ export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean
   }
 }
 
-/** link() refuses a name that is taken where rename() would replace it. No await: nobody may find half a set. */
+/** link() refuses a name that is taken, rename() replaces it. No await: nobody may find half a set. */
 function publish(staged: readonly { readonly temporary: string; readonly file: string }[]): boolean {
   const linked: string[] = [];
   try {

@@ -27,7 +27,7 @@ export function createTrustSet(options: {
   const extra = extraPem === undefined ? [] : parseExtra(extraPem);
   const trusted = new Map<string, string>();
   for (const certificate of [...roots, ...extra]) {
-    // An origin that shows a leaf of ours is a loop or a thief. The key decides: it may sit in several certificates.
+    // An origin that shows a leaf of ours is a loop or a thief. The key decides: several certificates may hold it.
     if (without !== undefined && spkiSha256(certificate) === without.spkiSha256) continue;
     trusted.set(certificate.fingerprint256, certificate.toString());
   }

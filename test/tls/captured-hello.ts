@@ -1,5 +1,5 @@
-// What real clients send first: a listener on loopback takes the ClientHello, refuses it with an alert, and hands
-// the bytes over.
+// What real clients send first: a listener on loopback takes the ClientHello, refuses it with an alert, and
+// hands the bytes over.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { type ConnectionOptions, connect } from 'node:tls';

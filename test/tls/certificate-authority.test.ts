@@ -40,8 +40,8 @@ describe('a created CA', () => {
     expect(name).toMatch(/^CN=Sallyport CA [0-9a-f]{8}$/);
     expect(issuer).toBe(name);
     expect(new X509Certificate(createCertificateAuthority().certificatePem).subject).not.toBe(name);
-    const named = createCertificateAuthority({ commonName: 'Acme Egress' });
-    expect(new X509Certificate(named.certificatePem).subject).toBe('CN=Acme Egress');
+    const named = createCertificateAuthority({ commonName: 'Prüfstelle Süd' });
+    expect(new X509Certificate(named.certificatePem).subject).toBe('CN=Prüfstelle Süd');
   });
 
   it('is P-256, or RSA of 2048 bits where that is asked for', () => {

@@ -1,5 +1,5 @@
-// The programs that judge our certificates and whose hellos we read: openssl, python3, curl. They must be there:
-// a test that skips itself proves nothing.
+// The programs that judge our certificates and whose hellos we read: openssl, python3, curl. They must be
+// there: a test that skips itself proves nothing.
 import { type Finished, runToEnd, type SpawnOptions } from '../support/spawned-process.ts';
 
 /** Runs a program to its end; one that is missing or fails ends the test with what it said. */
