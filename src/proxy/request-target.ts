@@ -34,7 +34,7 @@ export function targetInTunnel(
   const raw = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
   if (first === SLASH) return agreed(head, tunnel, scheme, { path: raw, rewritten: undefined });
   if (first === ASTERISK) return asterisk(head, tunnel, scheme, raw);
-  const absolute = parseAbsolute(raw);
+  const absolute = parseAbsolute(raw, head.method);
   if (!absolute) return refuse('target_invalid', 'neither origin-form nor absolute-form');
   if (absolute.scheme !== scheme) return refuse('target_invalid', 'scheme of another connection');
   const named = parseAuthority(absolute.authority, defaultPort(scheme));
@@ -50,7 +50,7 @@ export function targetInTunnel(
 export function targetOnProxyPort(head: RequestHead): RequestTarget | Refusal {
   const raw = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
   if (raw.startsWith('/') || raw === '*') return refuse('not_a_proxy_request');
-  const absolute = parseAbsolute(raw);
+  const absolute = parseAbsolute(raw, head.method);
   if (!absolute) return refuse('target_invalid', 'not absolute-form');
   if (absolute.scheme === 'https') return refuse('use_connect');
   if (absolute.scheme !== 'http') return refuse('target_invalid', 'scheme');
@@ -98,14 +98,21 @@ function agreed(
   return { authority, ...sent, addedHost: undefined };
 }
 
-/** Splits `scheme://authority/path?query`; an empty path becomes `/`. The scheme comes back in lower case. */
-function parseAbsolute(raw: string): { scheme: string; authority: string; path: string } | undefined {
+/**
+ * Splits `scheme://authority/path?query`; an empty path becomes `/`, or `*` for OPTIONS (RFC 9112 §3.2.4). The
+ * scheme comes back in lower case.
+ */
+function parseAbsolute(
+  raw: string,
+  method: string,
+): { scheme: string; authority: string; path: string } | undefined {
   const colon = raw.indexOf('://');
   if (colon <= 0) return undefined;
   const start = colon + 3;
   let end = start;
   while (end < raw.length && raw[end] !== '/' && raw[end] !== '?') end += 1;
   const rest = raw.slice(end);
-  const path = rest.startsWith('/') ? rest : `/${rest}`;
+  const isServerWide = rest === '' && method === 'OPTIONS';
+  const path = isServerWide ? '*' : rest.startsWith('/') ? rest : `/${rest}`;
   return { scheme: raw.slice(0, colon).toLowerCase(), authority: raw.slice(start, end), path };
 }

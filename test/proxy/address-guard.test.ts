@@ -2,7 +2,6 @@
 // become a packet.
 import { describe, expect, it } from 'vitest';
 import { parseCidr } from '../../src/policy/address.ts';
-import { type Authority, parseAuthority } from '../../src/policy/authority.ts';
 import {
   type EgressRules,
   isLocalhostName,
@@ -10,6 +9,7 @@ import {
   mayInjectCleartext,
   refuseAddress,
 } from '../../src/proxy/address-guard.ts';
+import { authorityOf } from './request-head.ts';
 
 const closed: EgressRules = {
   allowAllPrivate: false,
@@ -23,12 +23,6 @@ const closed: EgressRules = {
 const cidrs = (...texts: string[]) => texts.flatMap((text) => parseCidr(text) ?? []);
 const onLoopback: EgressRules = { ...closed, allowLoopback: true };
 const allPrivate: EgressRules = { ...closed, allowLoopback: true, allowAllPrivate: true };
-
-function authorityOf(text: string): Authority {
-  const authority = parseAuthority(text);
-  if (typeof authority === 'string') throw new Error(`${text}: ${authority}`);
-  return authority;
-}
 
 function verdict(address: string, egress: EgressRules, isProvenRuleHost = false): string {
   const purpose = { authority: authorityOf('x.test:443'), isProvenRuleHost, denies: () => false };

@@ -1,24 +1,14 @@
 // Who may use the listener: addresses by CIDR, tokens in the spellings that real clients use.
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
-import { isFault } from '../../src/http1/fault.ts';
-import { type RequestHead, parseRequestHead } from '../../src/http1/head-parser.ts';
+import type { RequestHead } from '../../src/http1/head-parser.ts';
 import { parseCidr } from '../../src/policy/address.ts';
 import { isAuthorized, isClientAllowed } from '../../src/proxy/client-filter.ts';
+import { requestHead } from './request-head.ts';
 
 const token = 'a-proxy-token-of-enough-length';
 
-function headWith(...fields: string[]): RequestHead {
-  const text = ['CONNECT a.test:443 HTTP/1.1', ...fields, '', ''].join('\r\n');
-  const parsed = parseRequestHead(Buffer.from(text, 'latin1'), 0, {
-    maxHeadBytes: 16_384,
-    maxFields: 100,
-    maxTargetBytes: 8_192,
-  });
-  if (parsed === undefined || isFault(parsed)) throw new Error('test head does not parse');
-  return parsed;
-}
-
+const headWith = (...fields: string[]): RequestHead => requestHead('CONNECT a.test:443 HTTP/1.1', ...fields);
 const basic = (credentials: string): string => Buffer.from(credentials).toString('base64');
 
 describe('a client address', () => {
