@@ -41,12 +41,15 @@ function start(core: number, args: readonly string[], env: Record<string, string
 
 async function firstLine(child: ChildProcess, mark: string): Promise<Record<string, unknown>> {
   let seen = '';
-  for await (const chunk of child.stdout ?? []) {
-    seen += String(chunk);
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
+  child.stdout?.on('data', (chunk: Buffer) => {
+    if (seen.includes(mark)) return;
+    seen += chunk.toString('utf8');
     const line = seen.split('\n').find((one) => one.includes(mark) && one.endsWith('}'));
-    if (line !== undefined) return JSON.parse(line) as Record<string, unknown>;
-  }
-  throw new Error(`no ${mark} in: ${seen}`);
+    if (line !== undefined) resolve(JSON.parse(line) as Record<string, unknown>);
+  });
+  child.once('exit', () => reject(new Error(`no ${mark} in: ${seen}`)));
+  return promise;
 }
 
 async function cpuMs(pid: number): Promise<number> {
@@ -135,7 +138,6 @@ const sallyport = start(
 const ready = await firstLine(sallyport, '"ready"');
 const startMs = performance.now() - startedMs;
 const idleMb = await residentMb(sallyport.pid ?? 0);
-sallyport.stdout?.resume();
 const proxies: Running[] = [
   { name: 'node:http', child: bare, port: barePort, caFile },
   {

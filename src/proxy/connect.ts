@@ -74,8 +74,7 @@ class Tunnel {
         {
           authority,
           scheme: 'tunnel',
-          // no_proxy may name a rule's host; it is relayed untouched, on whatever port the rule would have had.
-          named: cover.reason === 'no_proxy' ? 'wildcard' : 'no',
+          named: 'no',
           isPortListed: cover.portListed,
           denies: (address) => policy.deniesAddress(address),
         },

@@ -8,6 +8,7 @@ import { Field } from '../http1/field-name.ts';
 import { findField } from '../http1/head-parser.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
+import { bindsConnection } from './connection-auth.ts';
 import type { ProxyContext } from './context.ts';
 import type { DialTarget } from './dial.ts';
 import { type Passage, judgeRequest } from './inject.ts';
@@ -42,7 +43,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   readonly #record: ExchangeRecord;
   readonly #startedMs: number = performance.now();
   readonly #body: RequestBody;
-  readonly #abort: AbortController = new AbortController();
+  #abort: AbortController | undefined;
   readonly #isFirst: boolean;
   #passage: Passage | undefined;
   #upstream: UpstreamConnection | undefined;
@@ -103,7 +104,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     if (verdict.isCached !== undefined) record.callback_cached = verdict.isCached;
     if (verdict.reason !== undefined) record.reason = verdict.reason;
     const { isUpgrade, isIdempotent, head } = this.#plan;
-    const isPooled = !isUpgrade && head.minor === 1;
+    const isPooled = !isUpgrade && head.minor === 1 && !bindsConnection(head);
     const wanted = { key: this.#poolKey(), clientId: this.#connection.id, isIdempotent };
     const pooled = isPooled ? this.#context.upstream.take(wanted) : undefined;
     if (pooled) this.#send(pooled);
@@ -115,6 +116,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   #dial(): void {
+    this.#abort = new AbortController();
     this.#context.upstream.open(this.#poolKey(), this.#dialTarget(), this.#abort.signal).then(
       (opened) => {
         if (this.#isOver) {
@@ -262,7 +264,9 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#answerEnds =
       this.#plan.endsConnection || isEarly || framing.kind === 'until_close' || this.#connection.mustEnd;
     const upstream = this.#upstream;
-    if (upstream && (connection.close || head.minor === 0 || isEarly)) upstream.idleLimitMs = 0;
+    const isUnshareable = bindsConnection(head) || bindsConnection(this.#plan.head);
+    if (upstream && (connection.close || head.minor === 0 || isEarly || isUnshareable))
+      upstream.idleLimitMs = 0;
     else upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
     this.#write(outgoingResponseHead(head, connection, this.#answerEnds ? 'close' : 'keep'));
     return true;
@@ -388,7 +392,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   #finish(outcome: 'injected' | 'forwarded' | 'refused' | 'failed'): void {
     this.#isOver = true;
-    this.#abort.abort();
+    this.#abort?.abort();
     this.#emit(outcome);
   }
 
