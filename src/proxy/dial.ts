@@ -148,14 +148,15 @@ function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): S
 }
 
 /**
- * The peer's certificate against the name once more: a resumed session skips the chain, and a missing host option
- * would have verified "localhost". Costs one parse per connection, not per request.
+ * The peer's certificate against the name once more: a missing host option would have verified "localhost". Costs
+ * one parse per connection, not per request. A resumed handshake shows no certificate; node:tls hands out a session
+ * only after its full handshake was verified, and it is kept under that very authority.
  */
 function proven(socket: TLSSocket, authority: Authority): Socket | Refusal {
   if (!socket.authorized) return refuse('upstream_untrusted', 'not authorized');
-  if (checkServerIdentity(authority.host, socket.getPeerCertificate()) !== undefined) {
-    return refuse('upstream_untrusted', 'name');
-  }
+  const isNamed = (): boolean =>
+    checkServerIdentity(authority.host, socket.getPeerCertificate()) === undefined;
+  if (!socket.isSessionReused() && !isNamed()) return refuse('upstream_untrusted', 'name');
   socket.setNoDelay(true);
   return socket;
 }

@@ -4,7 +4,10 @@ import { Secret } from '../../src/base/secret.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import { type Applied, type Sidecar, startSidecar } from '../../src/sidecar/sidecar.ts';
 import type { ResolvedAddress } from '../../src/proxy/resolver.ts';
-import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+} from '../../src/tls/certificate-authority.ts';
 import { createScratch } from './scratch.ts';
 import type { LogRecord } from './spawned-process.ts';
 import type { TestAuthority } from './test-authority.ts';
@@ -35,10 +38,14 @@ export type TestSidecar = AsyncDisposable & {
   record(index: number): Promise<LogRecord>;
   records(): readonly LogRecord[];
   apply(document: unknown): Applied;
+  /** Makes the sink of records say that it takes no more, or that it does again. */
+  blockSink(isBlocked: boolean): void;
 };
 
-// One for all: making a CA is not what these tests are about.
-const ca = createCertificateAuthority({ commonName: 'Sallyport test CA' });
+/** The proxy's own CA. One for all: making a CA is not what these tests are about. */
+export const proxyAuthority: CertificateAuthority = createCertificateAuthority({
+  commonName: 'Sallyport test CA',
+});
 
 export async function createTestSidecar(options: TestSidecarOptions = {}): Promise<TestSidecar> {
   const scratch = await createScratch();
@@ -64,7 +71,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
   const parsed = parseConfig(document, {});
   if (!parsed.ok) throw new Error(`test config: ${describe(parsed.issues)}`);
   const sidecar = await startSidecar(parsed.value, {
-    ca,
+    ca: proxyAuthority,
     sink,
     lookup: async (name) => {
       lookups.push(name);
@@ -86,12 +93,15 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
   const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');
   return {
     port: sidecar.proxyPort,
-    caPem: ca.certificatePem,
+    caPem: proxyAuthority.certificatePem,
     sidecar,
     lines,
     lookups,
     apply,
     records,
+    blockSink(isBlocked) {
+      sink.isBlocked = isBlocked;
+    },
     async record(index) {
       for (;;) {
         const found = records()[index];
