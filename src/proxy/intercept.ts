@@ -26,10 +26,12 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
     }
     const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
     if (refused) {
-      socket.end(fatalAlert(refused.kind === 'fault' ? 'decode_error' : 'unrecognized_name'), () =>
-        socket.destroy(),
-      );
-      return recordEnd(scope, startedMs, { reason: 'sni_mismatch', cause: refused.code });
+      const isFault = refused.kind === 'fault';
+      // The client may be gone already: the error of this write would be nobody's, and end the process.
+      socket.on('error', ignoreLateError);
+      socket.end(fatalAlert(isFault ? 'decode_error' : 'unrecognized_name'), () => socket.destroy());
+      const reason = isFault ? 'client_hello_malformed' : 'sni_mismatch';
+      return recordEnd(scope, startedMs, { reason, cause: refused.code });
     }
     terminate(socket, scope, startedMs);
   });
