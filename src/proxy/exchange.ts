@@ -4,13 +4,11 @@
 import type { ConnectionFields } from '../http1/connection-fields.ts';
 import type { Framing } from '../http1/framing.ts';
 import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
-import { Field } from '../http1/field-name.ts';
-import { findField } from '../http1/head-parser.ts';
 import type { Policy } from '../policy/policy.ts';
+import { type AnswerVerdict, judgeAnswer } from './answer.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import { bindsConnection } from './connection-auth.ts';
 import type { ProxyContext } from './context.ts';
-import type { DialTarget } from './dial.ts';
 import { type Passage, judgeRequest } from './inject.ts';
 import { maskResponseHead } from './mask.ts';
 import { outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
@@ -20,6 +18,7 @@ import { RequestBody } from './request-body.ts';
 import { type RequestPlan, planRequest, refusalOfFault } from './request-plan.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
+import { dialTarget, poolKey } from './upstream-target.ts';
 import { continueUpgraded } from './upgrade.ts';
 
 /** A body may wait this much for its host before the client is made to wait. */
@@ -50,8 +49,8 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   #reader: ResponseReader;
   #continueTimer: NodeJS.Timeout | undefined;
   #hasRetried = false;
-  #hasAnswered = false;
-  #answerEnds = false;
+  /** Set with the final head: from there on nothing can be refused, only cut. */
+  #answer: Exclude<AnswerVerdict, Refusal> | undefined;
   #isOver = false;
 
   constructor(connection: ClientConnection, plan: RequestPlan) {
@@ -112,33 +111,22 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   #poolKey(): string {
-    return `${this.#policy.revision} ${this.#plan.scheme}://${this.#plan.target.authority.text}`;
+    return poolKey(this.#policy, this.#plan.scheme, this.#plan.target.authority);
   }
 
   #dial(): void {
     this.#abort = new AbortController();
-    this.#context.upstream.open(this.#poolKey(), this.#dialTarget(), this.#abort.signal).then(
+    const { scheme, target } = this.#plan;
+    const wanted = dialTarget(this.#policy, scheme, target.authority);
+    this.#context.upstream.open(this.#poolKey(), wanted, this.#abort.signal).then(
       (opened) => {
         if (this.#isOver) {
-          if (!isRefusal(opened)) opened.socket.destroy();
+          if (!isRefusal(opened)) opened.discard();
         } else if (isRefusal(opened)) this.#refuse(opened);
         else this.#send(opened);
       },
       (error: unknown) => this.#onBug(error),
     );
-  }
-
-  #dialTarget(): DialTarget {
-    const { authority } = this.#plan.target;
-    const cover = this.#policy.coverOf(authority);
-    const isNamed = cover.kind === 'intercept';
-    return {
-      authority,
-      scheme: this.#plan.scheme,
-      named: !isNamed ? 'no' : cover.exactName ? 'exact' : 'wildcard',
-      isPortListed: cover.kind === 'tunnel' && cover.portListed,
-      denies: (address) => this.#policy.deniesAddress(address),
-    };
   }
 
   #send(upstream: UpstreamConnection): void {
@@ -159,7 +147,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   #openBody(): void {
     clearTimeout(this.#continueTimer);
     const { socket } = this.#upstream ?? {};
-    if (!socket || this.#hasAnswered) return;
+    if (!socket || this.#answer) return;
     this.#body.openTo((piece) => {
       this.#record.bytes_up += piece.length;
       if (!socket.write(piece)) this.#connection.socket.pause();
@@ -187,7 +175,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   onClientIdle(): void {
     // A client that we make wait for its host is not idle: the host's own limit ends that.
     if (this.#connection.socket.isPaused()) return;
-    if (!this.#body.isComplete && !this.#hasAnswered) return this.#refuse(refuse('request_timeout', 'body'));
+    if (!this.#body.isComplete && !this.#answer) return this.#refuse(refuse('request_timeout', 'body'));
     // An answer that the client does not read; one that is not due yet has its own limit.
     if (this.#connection.socket.writableLength > 0) this.#fail('client_stalled');
   }
@@ -215,7 +203,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   onUpstreamTimeout(): void {
-    if (this.#hasAnswered) this.#fail('upstream_idle');
+    if (this.#answer) this.#fail('upstream_idle');
     else this.#refuse(refuse('upstream_timeout', 'answer'));
   }
 
@@ -237,38 +225,29 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean {
     clearTimeout(this.#continueTimer);
-    const { status } = head;
-    if (status === 407 || findField(head, Field.proxyAuthenticate) !== -1) {
-      this.#refuse(refuse('upstream_asks_proxy_auth'));
-      return false;
-    }
-    if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
-    if (status === 101) {
-      this.#upgrade(head, connection);
-      return false;
-    }
-    const isOldClient = this.#plan.head.minor === 0;
-    if (isOldClient && framing.kind === 'chunked') {
-      this.#refuse(refuse('upstream_malformed', 'chunked_to_http10'));
-      return false;
-    }
-    this.#hasAnswered = true;
-    this.#record.status = status;
-    if (framing.kind === 'until_close') this.#record.unframed = true;
-    // An answer before the body's end: what the client still sends is thrown away and both connections end.
     const isEarly = !this.#body.isComplete;
+    const state = { isEarly, mustEnd: this.#connection.mustEnd };
+    const verdict = judgeAnswer({ head, framing, connection }, this.#plan, state);
+    if (isRefusal(verdict)) {
+      this.#refuse(verdict);
+      return false;
+    }
+    this.#record.status = head.status;
+    if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
+    const outgoing = outgoingResponseHead(head, connection, verdict.ending);
+    if (verdict.ending === 'upgrade') {
+      this.#upgrade(outgoing);
+      return false;
+    }
+    this.#answer = verdict;
+    if (framing.kind === 'until_close') this.#record.unframed = true;
     if (isEarly) {
+      // What the client still sends is thrown away, and both connections end.
       this.#body.discard();
       this.#connection.socket.resume();
     }
-    this.#answerEnds =
-      this.#plan.endsConnection || isEarly || framing.kind === 'until_close' || this.#connection.mustEnd;
-    const upstream = this.#upstream;
-    const isUnshareable = bindsConnection(head) || bindsConnection(this.#plan.head);
-    if (upstream && (connection.close || head.minor === 0 || isEarly || isUnshareable))
-      upstream.idleLimitMs = 0;
-    else upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
-    this.#write(outgoingResponseHead(head, connection, this.#answerEnds ? 'close' : 'keep'));
+    this.#upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
+    this.#write(outgoing);
     return true;
   }
 
@@ -280,31 +259,21 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const upstream = this.#upstream;
     this.#upstream = undefined;
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
-    if (
-      upstream &&
-      rest === 0 &&
-      upstream.idleLimitMs > 0 &&
-      !this.#record.unframed &&
-      this.#body.isComplete
-    ) {
-      this.#context.upstream.give(upstream);
-    } else if (upstream) {
-      upstream.disown();
-      upstream.socket.destroy();
-    }
+    if (upstream && rest === 0 && this.#answer?.isReusable) this.#context.upstream.give(upstream);
+    else upstream?.discard();
     this.#finish(this.#passage?.injection ? 'injected' : 'forwarded');
-    this.#connection.next(!this.#answerEnds);
+    this.#connection.next(this.#answer?.ending === 'keep');
   }
 
   onFault(code: string): void {
     if (this.#isOver) return;
     if (code === 'truncated' || code === 'no_answer') return this.#onCut(code);
-    if (this.#hasAnswered) this.#fail('upstream_malformed', code);
+    if (this.#answer) this.#fail('upstream_malformed', code);
     else this.#refuse(refuse('upstream_malformed', code));
   }
 
   #onCut(code: string): void {
-    if (this.#hasAnswered) this.#fail('upstream_truncated', code);
+    if (this.#answer) this.#fail('upstream_truncated', code);
     else if (this.#reader.hasStarted) this.#refuse(refuse('upstream_closed', code));
     else this.#onNoAnswer(code);
   }
@@ -323,12 +292,10 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     else this.#fail('upstream_closed', code);
   }
 
-  #upgrade(head: ResponseHead, connection: ConnectionFields): void {
+  #upgrade(outgoing: Buffer): void {
     const upstream = this.#upstream;
-    const isAsked = this.#plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
-    if (!isAsked || !upstream) return this.#refuse(refuse('upstream_malformed', 'unasked_101'));
-    this.#record.status = 101;
-    this.#write(outgoingResponseHead(head, connection, 'upgrade'));
+    if (!upstream) return;
+    this.#write(outgoing);
     this.#upstream = undefined;
     this.#isOver = true;
     const { timeouts } = this.#context;
@@ -350,7 +317,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   #refuse(refusal: Refusal): void {
     if (this.#isOver) return;
-    if (this.#hasAnswered) return this.#fail(refusal.refused, refusal.cause);
+    if (this.#answer) return this.#fail(refusal.refused, refusal.cause);
     this.#releaseUpstream();
     // A body that was not read to its end leaves no way to find the next request.
     const keepAlive = this.#body.isComplete && !this.#plan.endsConnection && refusal.status !== 421;
@@ -384,10 +351,8 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   #releaseUpstream(): void {
-    const upstream = this.#upstream;
+    this.#upstream?.discard();
     this.#upstream = undefined;
-    upstream?.disown();
-    upstream?.socket.destroy();
   }
 
   #finish(outcome: 'injected' | 'forwarded' | 'refused' | 'failed'): void {

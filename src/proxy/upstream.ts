@@ -63,6 +63,12 @@ export class UpstreamConnection {
     this.#owner = undefined;
   }
 
+  /** Ends it; nobody hears of it any more. */
+  discard(): void {
+    this.#owner = undefined;
+    this.socket.destroy();
+  }
+
   /** Hands the paused socket over: no listener of this connection remains. */
   detach(): Socket {
     const { socket } = this;

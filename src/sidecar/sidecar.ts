@@ -18,6 +18,7 @@ import { type Listener, createListener } from '../proxy/listener.ts';
 import { createRecorder } from '../proxy/record.ts';
 import { type Lookup, createResolver } from '../proxy/resolver.ts';
 import { createUpstream } from '../proxy/upstream.ts';
+import { poolPrefix } from '../proxy/upstream-target.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
 import { createTrustSet } from '../tls/trust.ts';
@@ -129,7 +130,7 @@ export async function startSidecar(config: Config, parts: SidecarParts): Promise
       policy = compiled.value;
       hasConfig = true;
       // What an older revision warmed must not serve a newer one.
-      upstream.keepOnly(`${policy.revision} `);
+      upstream.keepOnly(poolPrefix(policy.revision));
       sessions.clear();
       callbacks.forget();
       log.info(

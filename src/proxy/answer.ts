@@ -1,0 +1,48 @@
+// What a host's final head means for both connections: passed on or refused, kept or ended. Pure.
+import type { ConnectionFields } from '../http1/connection-fields.ts';
+import { Field } from '../http1/field-name.ts';
+import type { Framing } from '../http1/framing.ts';
+import { findField, type ResponseHead } from '../http1/head-parser.ts';
+import { bindsConnection } from './connection-auth.ts';
+import { type Refusal, refuse } from './refusal.ts';
+import type { RequestPlan } from './request-plan.ts';
+
+export type Answer = {
+  readonly head: ResponseHead;
+  readonly framing: Framing;
+  readonly connection: ConnectionFields;
+};
+
+export type AnswerVerdict =
+  | Refusal
+  | {
+      /** `upgrade`: a 101 to the upgrade that we sent. */
+      readonly ending: 'keep' | 'close' | 'upgrade';
+      /** The host's connection may serve another request once the answer is whole. */
+      readonly isReusable: boolean;
+    };
+
+/** `isEarly`: the request's body has not ended; `mustEnd`: the client's connection ends whatever comes. */
+export function judgeAnswer(
+  { head, framing, connection }: Answer,
+  plan: RequestPlan,
+  state: { readonly isEarly: boolean; readonly mustEnd: boolean },
+): AnswerVerdict {
+  // To the client we are the only proxy: a host that asks for proxy credentials is after ours.
+  if (head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1) {
+    return refuse('upstream_asks_proxy_auth');
+  }
+  if (head.status === 101) {
+    const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
+    return isAsked ? { ending: 'upgrade', isReusable: false } : refuse('upstream_malformed', 'unasked_101');
+  }
+  // An HTTP/1.0 client cannot read chunks (RFC 9112 §6.1).
+  if (plan.head.minor === 0 && framing.kind === 'chunked') {
+    return refuse('upstream_malformed', 'chunked_to_http10');
+  }
+  const isUnframed = framing.kind === 'until_close';
+  const isKept = !plan.endsConnection && !state.isEarly && !isUnframed && !state.mustEnd;
+  const isBound = bindsConnection(head) || bindsConnection(plan.head);
+  const isReusable = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed && !isBound;
+  return { ending: isKept ? 'keep' : 'close', isReusable };
+}
