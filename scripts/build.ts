@@ -1,11 +1,12 @@
 // Bundles src/main.ts into dist/: what the npm package and the image run. Code splitting keeps every dynamic
 // import a file of its own, so the bundle loads as little at start as the checkout does.
+// `node scripts/build.ts [folder]`
 import { glob, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { build, type Metafile } from 'esbuild';
 
 const root: string = join(import.meta.dirname, '..');
-const outputFolder: string = join(root, 'dist');
+const outputFolder: string = resolve(process.argv[2] ?? join(root, 'dist'));
 
 // CommonJS packages call require() for Node's own modules, which ES modules do not have.
 const REQUIRE =

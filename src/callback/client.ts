@@ -35,7 +35,8 @@ export function createCallbackClient(settings: Settings): CallbackClient {
   return {
     async call(callback, authority) {
       if (closing.signal.aborted) return failed('the proxy is shutting down');
-      agent ??= import('undici').then((undici) => createAgent(undici, settings));
+      // The default export is the module itself in the checkout and in the bundle; the bundle has no named ones.
+      agent ??= import('undici').then(({ default: undici }) => createAgent(undici, settings));
       const ended = Promise.withResolvers<CallbackReply>();
       const abort = new AbortController();
       const end = (reason: string): void => {
@@ -100,7 +101,7 @@ function requestHeaders(callback: CompiledCallback): string[] {
 }
 
 // Not undici's global dispatcher nor EnvHttpProxyAgent: nothing in the environment may send a secret elsewhere.
-function createAgent(undici: typeof Undici, settings: Settings): Undici.Agent {
+function createAgent(undici: typeof Undici.default, settings: Settings): Undici.Agent {
   return new undici.Agent({
     connect: createConnector(undici, settings),
     connections: 64,
@@ -115,7 +116,7 @@ function createAgent(undici: typeof Undici, settings: Settings): Undici.Agent {
   });
 }
 
-function createConnector(undici: typeof Undici, settings: Settings): Undici.buildConnector.connector {
+function createConnector(undici: typeof Undici.default, settings: Settings): Undici.buildConnector.connector {
   let trust: SecureContext | undefined;
   return (target, settle) => {
     const isTls = target.protocol === 'https:';
