@@ -21,7 +21,7 @@ export const SEMICOLON = 0x3b;
 const NOT_IN_TOKEN = '"(),/:;<=>?@[\\]{}';
 const NOT_IN_TARGET = '#"<>';
 
-const classes: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => classOf(byte));
+const classes: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => toClass(byte));
 const folded: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte,
 );
@@ -41,6 +41,11 @@ export function classAt(bytes: Buffer, at: number): number {
   return classes[bytes[at] as number] as number;
 }
 
+/** The class bits of a byte. */
+export function classOf(byte: number): number {
+  return classes[byte] as number;
+}
+
 /** The byte at `at` with A-Z folded to a-z; other bytes, `_` among them, stay. */
 export function lowerAt(bytes: Buffer, at: number): number {
   return folded[bytes[at] as number] as number;
@@ -56,7 +61,7 @@ export function isOws(byte: number): boolean {
   return byte === SP || byte === HTAB;
 }
 
-function classOf(byte: number): number {
+function toClass(byte: number): number {
   const visible = byte > 0x20 && byte < 0x7f;
   const text = String.fromCharCode(byte);
   return (

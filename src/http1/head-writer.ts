@@ -1,5 +1,6 @@
 // Writes heads: a parsed one with some lines dropped and some appended, or a whole one from text. Bytes that
 // are not asked to change are copied as they stand. It decides nothing about what is dropped or appended.
+import { CR, classOf, FIELD_VALUE, LF, TOKEN } from './byte-class.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
 export type HeadEdit = {
@@ -10,9 +11,6 @@ export type HeadEdit = {
 };
 
 const CRLF = '\r\n';
-const SP = 0x20;
-const DEL = 0x7f;
-const HTAB = 0x09;
 
 /** The head with its lines edited and, if `target` is given, with that target in place of its own. */
 export function rewriteRequestHead(head: RequestHead, edit: HeadEdit & { readonly target?: Buffer }): Buffer {
@@ -32,16 +30,17 @@ export function rewriteResponseHead(head: ResponseHead, edit: HeadEdit): Buffer 
   return rewriteLines(head, edit);
 }
 
-/** One field line with its CRLF. Throws on a name or value that could end the line: that is a bug upstream. */
+/** One field line with its CRLF. Throws on text that could not be read back: a bug of the caller. */
 export function fieldLine(name: string, value: string): Buffer {
-  assertLineText(name);
-  assertLineText(value);
+  if (name === '') throw new TypeError('a field needs a name');
+  assertOf(TOKEN, name);
+  assertOf(FIELD_VALUE, value);
   return Buffer.from(`${name}: ${value}${CRLF}`, 'latin1');
 }
 
 /** A whole head: start line, field lines, blank line. Throws as fieldLine does. */
 export function buildHead(startLine: string, lines: readonly (readonly [string, string])[]): Buffer {
-  assertLineText(startLine);
+  assertOf(FIELD_VALUE, startLine);
   const written = lines.map(([name, value]) => fieldLine(name, value));
   return Buffer.concat([Buffer.from(startLine + CRLF, 'latin1'), ...written, Buffer.from(CRLF)]);
 }
@@ -71,16 +70,15 @@ function finish(head: RequestHead | ResponseHead, edit: HeadEdit, out: Buffer, f
   }
   at += bytes.copy(out, at, runStart, head.end - CRLF.length);
   for (const line of edit.append) at += line.copy(out, at);
-  at += out.write(CRLF, at, 'latin1');
+  out[at++] = CR;
+  out[at++] = LF;
   return out.subarray(0, at);
 }
 
 // Above 0xff latin1 keeps the low byte only: U+010D U+010A would become CR LF (header injection by truncation).
-function assertLineText(text: string): void {
+function assertOf(bits: number, text: string): void {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if ((code < SP && code !== HTAB) || code === DEL || code > 0xff) {
-      throw new TypeError('a control or wide character cannot stand in a head');
-    }
+    if (code > 0xff || (classOf(code) & bits) === 0) throw new TypeError('text that cannot stand in a head');
   }
 }

@@ -6,15 +6,14 @@ import { expectsContinue } from '../../src/http1/expect.ts';
 import { type HeadFault, isFault } from '../../src/http1/fault.ts';
 import { type Framing, requestFraming, responseFraming } from '../../src/http1/framing.ts';
 import {
-  type HeadLimits,
   parseRequestHead,
   parseResponseHead,
   type RequestHead,
   type ResponseHead,
 } from '../../src/http1/head-parser.ts';
+import { limits } from './arbitraries.ts';
 import type { Message, Reading } from './node-oracle.ts';
-
-export const limits: HeadLimits = { maxHeadBytes: 16_384, maxFields: 100, maxTargetBytes: 8192 };
+import { fieldTexts } from './parsed-head.ts';
 
 type Body = { readonly text: string; readonly end: number; readonly fault: string | undefined };
 
@@ -58,15 +57,6 @@ export function readResponse(bytes: Buffer, requestMethod: string): Reading {
     if (end === undefined || isFinal) return reading;
     at = end;
   }
-}
-
-/** All fields as node's rawHeaders: names and values in turn. */
-export function fieldTexts(head: RequestHead | ResponseHead): string[] {
-  const { bytes, fields } = head;
-  return Array.from({ length: fields.count }, (_, i) => [
-    bytes.toString('latin1', fields.nameStart(i), fields.nameEnd(i)),
-    bytes.toString('latin1', fields.valueStart(i), fields.valueEnd(i)),
-  ]).flat();
 }
 
 /** Decodes a body of canonical chunks and nothing else; throws on any byte that is not canonical. */

@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { isFault } from '../../src/http1/fault.ts';
 import { parseRequestHead, parseResponseHead } from '../../src/http1/head-parser.ts';
+import { limits } from './arbitraries.ts';
 import { requestRows } from './fixtures/requests.ts';
 import { responseRows } from './fixtures/responses.ts';
-import { limits, readRequests, readResponse } from './message-reading.ts';
+import { readRequests, readResponse } from './message-reading.ts';
 import type { Reading } from './node-oracle.ts';
 
 describe('requests', () => {
