@@ -1,6 +1,6 @@
 // Addresses: strict reading, RFC 5952 writing, ranges, and the class of every special place on the map.
 import { isIP } from 'node:net';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type Address,
@@ -196,7 +196,7 @@ describe('the class of', () => {
     ],
   };
   const flat = Object.entries(rows).flatMap(([name, texts]) => texts.map((text) => [text, name] as const));
-  it.each([...flat, ['2606:4700::1111', 'public'], ['2a00:1450:4001::1', 'public']])(
+  it.each([...flat, ['2606:4700::1111', 'public'], ['2a00:1450:4001::1', 'public']] as const)(
     '%s is %s',
     (text, name) => {
       expect(classifyAddress(addressOf(text))).toBe(name);

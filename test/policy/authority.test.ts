@@ -1,5 +1,5 @@
 // One spelling for every destination: what is read, how it is written, and what is refused.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatAuthority, parseAuthority, parseHost } from '../../src/policy/authority.ts';
 

@@ -1,5 +1,5 @@
 // Which names and values may be injected, and that the reasons never repeat a value.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   foldHeaderName,

@@ -1,5 +1,5 @@
 // The index narrows and never decides: it answers what asking every compiled pattern answers.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAuthority } from '../../src/policy/authority.ts';
 import { createHostIndex } from '../../src/policy/host-index.ts';

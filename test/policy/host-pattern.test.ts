@@ -1,5 +1,5 @@
 // The grammar of match_hosts: what a pattern is, what is refused and how it is to be mended, what picomatch makes of it.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Authority, parseAuthority } from '../../src/policy/authority.ts';
 import { compileHostPattern, type HostPattern, parseHostPattern } from '../../src/policy/host-pattern.ts';

@@ -1,6 +1,6 @@
 // The glob of match_paths: tables, a naive second implementation, picomatch where the two mean the same, and its speed
 // on the worst that a pattern may be.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import picomatch from 'picomatch';
 import { describe, expect, it } from 'vitest';
 import { globMatches, parsePathPattern } from '../../src/policy/path-pattern.ts';

@@ -1,5 +1,5 @@
 // The most decoded spelling of a path, and the paths that no rule can judge.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mostDecoded, pathAmbiguity } from '../../src/policy/path-spelling.ts';
 

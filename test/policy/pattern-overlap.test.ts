@@ -1,5 +1,5 @@
 // Patterns compared with patterns: the tree walk answers what trying every host of a small world answers.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Authority } from '../../src/policy/authority.ts';
 import { compileHostPattern, type HostPattern, parseHostPattern } from '../../src/policy/host-pattern.ts';

@@ -1,5 +1,5 @@
 // `{NAME}` in a value: any number of them, read once.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSecretTemplate } from '../../src/policy/secret-template.ts';
 

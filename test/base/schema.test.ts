@@ -1,0 +1,113 @@
+// Issues as clients of such APIs know them: a path, a sentence, pydantic's name of the kind.
+import { describe, expect, it } from 'vitest';
+import { parseWith, toJsonSchema, z } from '../../src/base/schema.ts';
+
+const schema = z.strictObject({
+  name: z.string().min(2).max(4).optional(),
+  count: z.int().min(1).max(9).default(1),
+  on: z.boolean().optional(),
+  level: z.enum(['low', 'high']).optional(),
+  fixed: z.literal('x').optional(),
+  list: z.array(z.string()).min(1).max(2).optional(),
+  map: z.record(z.string(), z.string()).optional(),
+  shape: z
+    .discriminatedUnion(
+      'kind',
+      [z.strictObject({ kind: z.literal('a'), a: z.string() }), z.strictObject({ kind: z.literal('b') })],
+      { error: 'Input should be a or b' },
+    )
+    .optional(),
+  even: z
+    .number()
+    .refine((n) => n % 2 === 0, { error: 'Input should be even' })
+    .optional(),
+  code: z
+    .string()
+    .regex(/^[a-z]$/, { error: 'Input should be one letter' })
+    .optional(),
+});
+
+const rows: readonly [
+  name: string,
+  input: unknown,
+  loc: readonly (string | number)[],
+  type: string,
+  msg: string,
+][] = [
+  ['no object', 5, [], 'dict_type', 'Input should be an object'],
+  ['null', null, [], 'dict_type', 'Input should be an object'],
+  ['nothing', undefined, [], 'missing', 'Field required'],
+  ['an unknown key', { x: 1 }, ['x'], 'extra_forbidden', 'Unknown key: remove it, or correct its spelling'],
+  ['a number for a string', { name: 1 }, ['name'], 'string_type', 'Input should be a string'],
+  ['a short string', { name: 'a' }, ['name'], 'string_too_short', 'Input should have at least 2 characters'],
+  ['a long string', { name: 'abcde' }, ['name'], 'string_too_long', 'Input should have at most 4 characters'],
+  ['a string for a number', { count: '1' }, ['count'], 'int_type', 'Input should be a number'],
+  ['a fraction', { count: 1.5 }, ['count'], 'int_type', 'Input should be a whole number'],
+  ['too small a number', { count: 0 }, ['count'], 'greater_than_equal', 'Input should be at least 1'],
+  ['too big a number', { count: 10 }, ['count'], 'less_than_equal', 'Input should be at most 9'],
+  ['a string for a boolean', { on: 'true' }, ['on'], 'bool_type', 'Input should be true or false'],
+  ['another word', { level: 'mid' }, ['level'], 'enum', "Input should be 'low' or 'high'"],
+  ['another literal', { fixed: 'y' }, ['fixed'], 'enum', "Input should be 'x'"],
+  ['an object for a list', { list: {} }, ['list'], 'list_type', 'Input should be a list'],
+  ['an empty list', { list: [] }, ['list'], 'too_short', 'Input should have at least 1 entry'],
+  ['a long list', { list: ['', '', ''] }, ['list'], 'too_long', 'Input should have at most 2 entries'],
+  ['a wrong entry', { list: ['', 1] }, ['list', 1], 'string_type', 'Input should be a string'],
+  ['a list for a map', { map: [] }, ['map'], 'dict_type', 'Input should be an object'],
+  ['a wrong value in a map', { map: { k: 1 } }, ['map', 'k'], 'string_type', 'Input should be a string'],
+  ['a union without its tag', { shape: {} }, ['shape', 'kind'], 'missing', 'Field required'],
+  [
+    'a union with another tag',
+    { shape: { kind: 'c' } },
+    ['shape', 'kind'],
+    'union_tag_invalid',
+    'Input should be a or b',
+  ],
+  [
+    'a union of a wrong field',
+    { shape: { kind: 'a', a: 1 } },
+    ['shape', 'a'],
+    'string_type',
+    'Input should be a string',
+  ],
+  ['a check of our own', { even: 1 }, ['even'], 'value_error', 'Input should be even'],
+  ['a pattern', { code: '1' }, ['code'], 'string_pattern_mismatch', 'Input should be one letter'],
+];
+
+describe('an issue', () => {
+  it.each(rows)('%s', (_name, input, loc, type, msg) => {
+    expect(parseWith(schema, input, ['body'])).toEqual({
+      ok: false,
+      issues: [{ loc: ['body', ...loc], msg, type }],
+    });
+  });
+  it('stands beside every other', () => {
+    const parsed = parseWith(schema, { name: 1, list: [1, 2], x: 1, y: 2 });
+    expect(parsed.ok ? [] : parsed.issues.map(({ loc }) => loc.join('.'))).toEqual([
+      'name',
+      'list.0',
+      'list.1',
+      'x',
+      'y',
+    ]);
+  });
+  it('holds no more than the beginning of a key', () => {
+    const parsed = parseWith(schema, { ['k'.repeat(5000)]: 1 });
+    expect(JSON.stringify(parsed).length).toBeLessThan(300);
+  });
+});
+
+describe('a value', () => {
+  it('comes back with its defaults', () =>
+    expect(parseWith(schema, { name: 'ab' })).toEqual({ ok: true, value: { name: 'ab', count: 1 } }));
+});
+
+describe('a JSON Schema', () => {
+  it('describes what may be written: defaults are not required', () => {
+    expect(toJsonSchema(schema)).toMatchObject({
+      type: 'object',
+      additionalProperties: false,
+      properties: { count: { default: 1 } },
+    });
+    expect(toJsonSchema(schema)).not.toHaveProperty('required');
+  });
+});

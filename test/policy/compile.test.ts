@@ -1,0 +1,150 @@
+// Authored form and secrets become a policy: values resolved once, faults named by header, nothing opened.
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../src/base/secret.ts';
+import { parseAuthority } from '../../src/policy/authority.ts';
+import { type Compiled, compileProxyConfig } from '../../src/policy/compile.ts';
+import type { CompiledCallback, InjectedHeader } from '../../src/policy/policy.ts';
+import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+
+function compile(config: object, secrets: Readonly<Record<string, string>> = {}): Compiled {
+  const parsed = parseProxyConfig(config);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
+  const values = new Map(Object.entries(secrets));
+  const lookUp = (name: string): Secret | undefined => {
+    const value = values.get(name);
+    return value === undefined ? undefined : new Secret(value);
+  };
+  return compileProxyConfig(parsed.value, lookUp, 1);
+}
+
+const ruleWith = (...headers: readonly object[]): object => ({
+  rules: [{ match_hosts: ['a.test'], headers }],
+});
+const template = (value: string): object => ({ name: 'Authorization', type: 'workspace_secret', value });
+
+function headerOf(compiled: Compiled): InjectedHeader {
+  const authority = parseAuthority('a.test:443');
+  if (!compiled.ok || typeof authority === 'string') throw new Error(JSON.stringify(compiled));
+  const decision = compiled.value.decide(authority, '/');
+  const header =
+    decision.kind === 'intercept' && decision.apply === 'rule' ? decision.rule.headers[0] : undefined;
+  if (header === undefined) throw new Error('no header');
+  return header;
+}
+
+function callbackOf(more: object): CompiledCallback {
+  const authority = parseAuthority('a.test:443');
+  const compiled = compile({
+    callbacks: [{ match_hosts: ['a.test'], url: 'http://127.0.0.1:9444/x', ttl_seconds: 60, ...more }],
+  });
+  if (!compiled.ok || typeof authority === 'string') throw new Error(JSON.stringify(compiled));
+  const decision = compiled.value.decide(authority, '/');
+  if (decision.kind !== 'intercept' || decision.apply !== 'callback') throw new Error('no callback');
+  return decision.callback;
+}
+
+const isSecret = (value: Secret | string, text: string): boolean =>
+  typeof value !== 'string' && value.equals(text);
+
+describe('a header is resolved:', () => {
+  it('a template, with every secret and the whole to be masked', () => {
+    const { value, masks } = headerOf(
+      compile(ruleWith(template('Basic {USER}:{PASS}')), { USER: 'u', PASS: 'p' }),
+    );
+    expect(isSecret(value, 'Basic u:p')).toBe(true);
+    expect(masks.map((mask) => ['u', 'p', 'Basic u:p'].findIndex((text) => mask.equals(text)))).toEqual([
+      0, 1, 2,
+    ]);
+  });
+  it('a template of one secret alone, masked once', () => {
+    const { value, masks } = headerOf(compile(ruleWith(template('{TOKEN}')), { TOKEN: 't' }));
+    expect(isSecret(value, 't') && masks.length === 1 && masks[0]?.equals('t')).toBe(true);
+  });
+  it('a secret that occurs twice', () => {
+    const { value, masks } = headerOf(compile(ruleWith(template('{A}{A}')), { A: 'x' }));
+    expect(isSecret(value, 'xx') && masks.length === 2).toBe(true);
+  });
+  it('once: a secret that looks like a template is not read as one', () => {
+    const { value } = headerOf(compile(ruleWith(template('{A}')), { A: '{B}', B: 'wrong' }));
+    expect(isSecret(value, '{B}')).toBe(true);
+  });
+  it('a secret with a name that is special to JavaScript', () => {
+    const { value } = headerOf(compile(ruleWith(template('{constructor}')), { constructor: 'c' }));
+    expect(isSecret(value, 'c')).toBe(true);
+  });
+  it('opaque, as a secret that is masked', () => {
+    const { value, masks } = headerOf(compile(ruleWith({ name: 'X', type: 'opaque', value: 'o' })));
+    expect(isSecret(value, 'o') && masks.length === 1).toBe(true);
+  });
+  it('plaintext, as text that is not', () => {
+    expect(headerOf(compile(ruleWith({ name: 'X', type: 'plaintext', value: '{A}' })))).toEqual({
+      name: 'X',
+      value: '{A}',
+      masks: [],
+    });
+  });
+});
+
+describe('a header is refused, by its path and without its value:', () => {
+  const rows: readonly [name: string, secrets: Readonly<Record<string, string>>, reason: RegExp][] = [
+    ['a missing secret', {}, /TOKEN does not exist/],
+    ['a secret named in another case', { token: 'c4n4ry' }, /TOKEN does not exist/],
+    ['an empty secret', { TOKEN: '' }, /TOKEN is empty/],
+    ['a line break at the end', { TOKEN: 'c4n4ry\n' }, /line break/],
+    ['a header smuggled in', { TOKEN: 'c4n4ry\r\nX-Evil: 1' }, /line break/],
+    ['NUL', { TOKEN: 'c4n4ry\0' }, /visible ASCII/],
+    ['a space at the end', { TOKEN: 'c4n4ry ' }, /space/],
+    ['too long a value', { TOKEN: 'c4n4ry'.repeat(2000) }, /8192/],
+  ];
+  it.each(rows)('%s', (_name, secrets, reason) => {
+    const compiled = compile(
+      ruleWith({ name: 'X', type: 'plaintext', value: 'v' }, template('Bearer {TOKEN}')),
+      secrets,
+    );
+    const issues = compiled.ok ? [] : compiled.issues;
+    expect(issues).toEqual([
+      { loc: ['rules', 0, 'headers', 1, 'value'], type: 'value_error', msg: expect.stringMatching(reason) },
+    ]);
+    expect(JSON.stringify(issues)).not.toContain('c4n4ry');
+  });
+  it('all of them at once', () => {
+    const rules = ['a.test', 'b.test'].map((host) => ({
+      match_hosts: [host],
+      headers: [template(`{${host[0]}}`)],
+    }));
+    const compiled = compile({ rules });
+    expect(compiled.ok ? [] : compiled.issues.map(({ loc }) => loc[1])).toEqual([0, 1]);
+  });
+  it('but not in a disabled rule', () => {
+    const rules = [{ match_hosts: ['a.test'], headers: [template('{NONE}')], enabled: false }];
+    expect(compile({ rules })).toMatchObject({ ok: true });
+  });
+});
+
+describe('a callback', () => {
+  const shared = (type: string, value: string): object => ({
+    request_headers: [{ name: 'X-Shared', type, value }],
+  });
+
+  it('is compiled with its headers, opaque ones as secrets', () => {
+    const callback = callbackOf({ name: 'cb', ...shared('opaque', 's') });
+    expect(callback).toMatchObject({ index: 0, name: 'cb', url: 'http://127.0.0.1:9444/x', ttlSeconds: 60 });
+    expect(isSecret(callback.requestHeaders[0]?.value ?? '', 's')).toBe(true);
+    expect(callbackOf(shared('plaintext', 's')).requestHeaders).toEqual([{ name: 'X-Shared', value: 's' }]);
+  });
+  it('is called by its place if it has no name', () => expect(callbackOf({}).name).toBe('callbacks[0]'));
+
+  it('has an id that stays while nothing changes that the answer may depend on', () => {
+    const same = callbackOf(shared('opaque', 's')).id;
+    expect(callbackOf({ ...shared('opaque', 's'), name: 'renamed', description: 'x' }).id).toBe(same);
+    const others = [
+      callbackOf(shared('opaque', 't')),
+      callbackOf(shared('plaintext', 's')),
+      callbackOf({}),
+      callbackOf({ ...shared('opaque', 's'), ttl_seconds: 61 }),
+      callbackOf({ ...shared('opaque', 's'), url: 'http://127.0.0.1:9444/y' }),
+    ];
+    expect(new Set([same, ...others.map(({ id }) => id)]).size).toBe(others.length + 1);
+    expect(same).not.toContain('s3cret');
+  });
+});

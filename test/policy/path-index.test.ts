@@ -1,0 +1,35 @@
+// The index of paths answers what asking every rule in turn answers.
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createPathIndex } from '../../src/policy/path-index.ts';
+import { globMatches, parsePathPattern } from '../../src/policy/path-pattern.ts';
+
+const text = fc
+  .string({ unit: fc.constantFrom('a', 'b', '/', '*', '%61'), maxLength: 6 })
+  .map((tail) => `/${tail}`);
+const rule = fc.array(text, { maxLength: 3 });
+const path = fc
+  .string({ unit: fc.constantFrom('a', 'b', '/', '%61'), maxLength: 8 })
+  .map((tail) => `/${tail}`);
+
+describe('the path index', () => {
+  it('finds the first rule that matches, in either spelling', () => {
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 6 }), path, (texts, asked) => {
+        const rules = texts.map((patterns, value) => ({
+          value,
+          patterns: patterns.map(parsePathPattern).filter((pattern) => typeof pattern !== 'string'),
+        }));
+        const first = (spelling: 'asWritten' | 'decoded'): number | undefined =>
+          rules.find(
+            ({ patterns }) =>
+              patterns.length === 0 || patterns.some((pattern) => globMatches(pattern[spelling], asked)),
+          )?.value;
+        const index = createPathIndex(rules);
+        expect(index.winnerAsSent(asked)).toBe(first('asWritten'));
+        expect(index.winnerDecoded(asked)).toBe(first('decoded'));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});

@@ -1,0 +1,168 @@
+// What entries mean for one another: issues where one makes another impossible, warnings where it only weakens it.
+import { describe, expect, it } from 'vitest';
+import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+
+const headers = [{ name: 'X-Key', type: 'plaintext', value: 'v' }];
+const rule = (...hosts: readonly string[]): object => ({ match_hosts: hosts, headers });
+const callback = (...hosts: readonly string[]): object => ({
+  match_hosts: hosts,
+  url: 'http://127.0.0.1:1/',
+  ttl_seconds: 60,
+});
+
+/** `path type` of each issue, or of each warning with a question mark before it. */
+function told(config: object, allowWildcards: readonly string[] = []): readonly string[] {
+  const parsed = parseProxyConfig(config, { allowWildcards });
+  const of = (list: readonly { loc: readonly (string | number)[]; type: string }[], mark: string): string[] =>
+    list.map(({ loc, type }) => `${mark}${loc.join('.')} ${type}`);
+  return parsed.ok ? of(parsed.warnings, '?') : of(parsed.issues, '');
+}
+
+describe('a wildcard over a public suffix', () => {
+  it('is refused', () => {
+    expect(told({ rules: [rule('*.github.io')] })).toEqual(['rules.0.match_hosts.0 value_error']);
+    expect(told({ callbacks: [callback('a.test', '*.com:8443')] })).toEqual([
+      'callbacks.0.match_hosts.1 value_error',
+    ]);
+  });
+  it('is allowed where the operator lists it, and only there', () => {
+    expect(told({ rules: [rule('*.github.io')] }, ['*.GitHub.io'])).toEqual([]);
+    expect(told({ rules: [rule('*.github.io')] }, ['github.io'])).toEqual([]);
+    expect(told({ rules: [rule('*.com')] }, ['github.io'])).toEqual(['rules.0.match_hosts.0 value_error']);
+  });
+  it('is refused in a disabled rule too', () => {
+    expect(told({ rules: [{ ...rule('*.com'), enabled: false }] })).toEqual([
+      'rules.0.match_hosts.0 value_error',
+    ]);
+  });
+});
+
+describe('access_control and the hosts of rules and callbacks:', () => {
+  const rows: readonly [
+    host: string,
+    list: 'allow_list' | 'deny_list',
+    entries: readonly string[],
+    told: string,
+  ][] = [
+    ['a.test', 'deny_list', ['a.test'], 'issue'],
+    ['a.test', 'deny_list', ['.test'], 'issue'],
+    ['a.test', 'deny_list', ['b.test', 'a.test:443'], 'warning'],
+    ['a.test:443', 'deny_list', ['a.test:443'], 'issue'],
+    ['a.test:443', 'deny_list', ['a.test:22'], 'nothing'],
+    ['a.test', 'deny_list', ['b.test', '*.a.test'], 'nothing'],
+    ['*.a.test', 'deny_list', ['*.test'], 'issue'],
+    ['*.a.test', 'deny_list', ['*.a.test'], 'issue'],
+    ['*.a.test', 'deny_list', ['x.a.test'], 'warning'],
+    ['*.a.test', 'deny_list', ['*.x.a.test'], 'warning'],
+    ['*.a.test', 'deny_list', ['a.test'], 'nothing'],
+    ['*.a.test:443', 'deny_list', ['x.a.test:22'], 'nothing'],
+    ['192.0.2.7', 'deny_list', ['192.0.2.0/24'], 'issue'],
+    ['192.0.2.7', 'deny_list', ['192.0.2.0/24:22'], 'warning'],
+    ['192.0.2.7:443', 'deny_list', ['192.0.2.0/24:22'], 'nothing'],
+    ['192.0.2.7', 'deny_list', ['10.0.0.0/8'], 'nothing'],
+    ['[2001:db8::7]', 'deny_list', ['2001:db8::/32'], 'issue'],
+    ['a.test', 'deny_list', [], 'nothing'],
+    ['a.test', 'allow_list', ['a.test'], 'nothing'],
+    ['a.test', 'allow_list', ['*.test'], 'nothing'],
+    ['a.test', 'allow_list', ['a.test:443'], 'nothing'],
+    ['a.test:8443', 'allow_list', ['a.test:443'], 'issue'],
+    ['a.test', 'allow_list', ['b.test'], 'issue'],
+    ['a.test', 'allow_list', [], 'issue'],
+    ['*.a.test', 'allow_list', ['.a.test'], 'nothing'],
+    ['*.a.test', 'allow_list', ['*.test'], 'nothing'],
+    ['*.a.test', 'allow_list', ['x.a.test'], 'warning'],
+    ['*.a.test', 'allow_list', ['a.test'], 'issue'],
+    ['192.0.2.7', 'allow_list', ['192.0.2.0/24'], 'nothing'],
+    ['192.0.2.7', 'allow_list', ['10.0.0.0/8'], 'issue'],
+  ];
+  const places = ['rules', 'callbacks'] as const;
+  for (const place of places)
+    it.each(rows)(`${place} with %s and %s %j: %s`, (host, list, entries, expected) => {
+      const make = place === 'rules' ? rule : callback;
+      const found = told({ [place]: [make(host)], access_control: { [list]: entries } });
+      const kinds = {
+        nothing: [],
+        issue: [`${place}.0.match_hosts.0 value_error`],
+        warning: [`?${place}.0.match_hosts.0 partly_denied`],
+      };
+      expect(found).toEqual(kinds[expected as keyof typeof kinds]);
+    });
+
+  it('a disabled rule may be denied', () => {
+    expect(
+      told({ rules: [{ ...rule('a.test'), enabled: false }], access_control: { deny_list: ['a.test'] } }),
+    ).toEqual([]);
+  });
+});
+
+describe('no_proxy over the host of a rule or callback', () => {
+  const rows: readonly [host: string, entry: string, overlaps: boolean][] = [
+    ['a.test', 'a.test', true],
+    ['a.test', '.test', true],
+    ['a.test', 'a.test:8443', true],
+    ['*.a.test', 'x.a.test', true],
+    ['*.a.test', 'a.test', false],
+    ['a.test:443', 'a.test:8443', false],
+    ['192.0.2.7', '192.0.2.0/24', true],
+    ['192.0.2.7', '10.0.0.0/8', false],
+  ];
+  it.each(rows)('%s and %s is a warning: %s', (host, entry, overlaps) => {
+    expect(told({ rules: [rule(host)], no_proxy: ['other.test', entry] })).toEqual(
+      overlaps ? ['?no_proxy.1 no_proxy_overlap'] : [],
+    );
+  });
+  it('is told where it was written', () => {
+    const own = { ...rule('a.test'), no_proxy: ['a.test'] };
+    expect(told({ rules: [own] })).toEqual(['?rules.0.no_proxy.0 no_proxy_overlap']);
+    expect(told({ rules: [rule('a.test'), { ...own, enabled: false }] })).toEqual([]);
+  });
+});
+
+describe('an entry that never has its turn', () => {
+  const paths = { match_paths: ['/v1/*'] };
+  const rows: readonly [name: string, config: object, told: readonly string[]][] = [
+    [
+      'a callback behind a rule',
+      { rules: [rule('a.test')], callbacks: [callback('a.test')] },
+      ['?callbacks.0.match_hosts.0 shadowed'],
+    ],
+    [
+      'a callback behind a rule on paths',
+      { rules: [{ ...rule('*.a.test'), ...paths }], callbacks: [callback('x.a.test')] },
+      ['?callbacks.0.match_hosts.0 shadowed'],
+    ],
+    ['a callback beside a rule', { rules: [rule('x.a.test')], callbacks: [callback('*.a.test')] }, []],
+    [
+      'a callback behind a callback',
+      { callbacks: [callback('*.a.test'), callback('x.a.test')] },
+      ['?callbacks.1.match_hosts.0 shadowed'],
+    ],
+    [
+      'a rule behind a rule for every path',
+      { rules: [rule('a.test'), { ...rule('b.test', 'a.test'), ...paths }] },
+      ['?rules.1.match_hosts.1 shadowed'],
+    ],
+    ['a rule behind a rule on paths', { rules: [{ ...rule('a.test'), ...paths }, rule('a.test')] }, []],
+    ['a rule behind a disabled one', { rules: [{ ...rule('a.test'), enabled: false }, rule('a.test')] }, []],
+    ['a rule on another port', { rules: [rule('a.test:8443'), rule('a.test')] }, []],
+    [
+      'a rule on the same port',
+      { rules: [rule('a.test'), rule('a.test:8443')] },
+      ['?rules.1.match_hosts.0 shadowed'],
+    ],
+    ['a host twice in one rule', { rules: [rule('a.test', '*.test')] }, []],
+  ];
+  it.each(rows)('%s', (_name, config, expected) => expect(told(config)).toEqual(expected));
+});
+
+describe('a document at its limits', () => {
+  it('is compared without a second’s work, however its entries overlap', () => {
+    const rules = Array.from({ length: 1000 }, (_, i) =>
+      rule(...Array.from({ length: 10 }, (_, j) => `*.a.test:${i * 10 + j + 1}`)),
+    );
+    const config = { rules, no_proxy: Array.from({ length: 1000 }, (_, i) => `*.a.test:${i + 1}`) };
+    const before = process.cpuUsage();
+    expect(told(config)).toHaveLength(1000);
+    expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
+  });
+});
