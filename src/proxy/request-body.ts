@@ -37,6 +37,11 @@ export class RequestBody {
     return this.#walker?.fault;
   }
 
+  /** All of it has been passed on: a host that was shown a part would take what comes next for the rest. */
+  get isPassedOn(): boolean {
+    return this.isComplete && this.heldBytes === 0;
+  }
+
   /** Takes what belongs to the body and answers how many bytes of `chunk` that was. */
   push(chunk: Buffer): number {
     if (this.isComplete) return 0;
