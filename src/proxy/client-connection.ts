@@ -96,6 +96,11 @@ export class ClientConnection {
     this.#input = this.#input ? Buffer.concat([this.#input, chunk]) : chunk;
   }
 
+  /** Bytes of the client were thrown away: what it says from here on cannot be read. */
+  get hasOverflowed(): boolean {
+    return this.#hasOverflowed;
+  }
+
   get mustEnd(): boolean {
     return this.#hasOverflowed || this.scope.context.isDraining();
   }

@@ -48,15 +48,19 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
       })
       .on('end', () => {
         ended += 1;
+        lastActivityMs = performance.now();
         to.end();
         client.setTimeout(halfClosedMs);
         upstream.setTimeout(halfClosedMs);
       })
       .on('error', () => endBoth('reset'))
       .on('timeout', () => {
-        // Node counts each socket's silence by itself; the other direction may be busy.
-        if (ended === 0 && performance.now() - lastActivityMs < idleMs) return;
-        endBoth(ended > 0 ? 'half_closed_idle' : 'idle');
+        const limitMs = ended > 0 ? halfClosedMs : idleMs;
+        const leftMs = limitMs - (performance.now() - lastActivityMs);
+        // Node counts each socket's silence by itself, and its clock may run a millisecond ahead of this one. The
+        // timer fires once: without another the tunnel would stay for ever.
+        if (leftMs > 1) from.setTimeout(leftMs);
+        else endBoth(ended > 0 ? 'half_closed_idle' : 'idle');
       })
       .on('close', () => {
         open -= 1;

@@ -7,7 +7,7 @@ import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts'
 import type { Issue } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { type VetHost, createCallbackResolver } from '../callback/resolver.ts';
-import { type Address, classifyAddress, parseAddress } from '../policy/address.ts';
+import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/address.ts';
 import { type SecretLookup, compileProxyConfig, emptyPolicy } from '../policy/compile.ts';
 import type { Policy } from '../policy/policy.ts';
 import { parseProxyConfig } from '../policy/proxy-config.ts';
@@ -18,7 +18,7 @@ import { type Listener, createListener } from '../proxy/listener.ts';
 import { createRecorder } from '../proxy/record.ts';
 import { type Lookup, createResolver } from '../proxy/resolver.ts';
 import { createUpstream } from '../proxy/upstream.ts';
-import { poolPrefix } from '../proxy/upstream-target.ts';
+import { poolPrefix } from '../proxy/upstream-lease.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
 import { createTrustSet } from '../tls/trust.ts';
@@ -164,8 +164,13 @@ function egressRules(config: Config, listeners: readonly Listener[]): EgressRule
   };
 }
 
-/** Whether a listener bound to `bound` answers on `address`: itself, or any address of ours for a wildcard. */
+/** Whether a listener bound to `bound` answers on `address`, or on an IPv4 address inside it (the kernel unmaps). */
 function listensOn(bound: string, address: Address): boolean {
+  return [address, ...embeddedV4(address)].some((spelling) => isBoundTo(bound, spelling));
+}
+
+/** The address itself, or any address of ours for a wildcard. */
+function isBoundTo(bound: string, address: Address): boolean {
   const own = parseAddress(bound);
   if (own && classifyAddress(own) !== 'unspecified') return own.text === address.text;
   if (classifyAddress(address) === 'loopback') return true;

@@ -19,8 +19,8 @@ export type TestSidecarOptions = {
   readonly origins?: TestAuthority;
   /** The operator's config document; listens on 127.0.0.1:0 unless it says otherwise. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Answers of the lookup by name; other names are 127.0.0.1. An Error is a failed lookup. */
-  readonly names?: Readonly<Record<string, readonly string[] | Error>>;
+  /** Answers of the lookup by name, or promises of them; other names are 127.0.0.1. An Error is a failed lookup. */
+  readonly names?: Readonly<Record<string, readonly string[] | Error | Promise<readonly string[]>>>;
   /** The clock of the callback cache, in milliseconds. */
   readonly now?: () => number;
 };
@@ -75,7 +75,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
     sink,
     lookup: async (name) => {
       lookups.push(name);
-      const answer = options.names?.[name] ?? ['127.0.0.1'];
+      const answer = await (options.names?.[name] ?? ['127.0.0.1']);
       if (answer instanceof Error) throw answer;
       return answer.map((address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
     },
