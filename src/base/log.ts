@@ -116,3 +116,10 @@ export function createLog(level: LogLevel, sink: Pick<LogSink, 'write'>): Log {
     { write: (line: string) => sink.write(line) },
   );
 }
+
+/** An unexpected error for the log: its kind and where it came from. Its message may quote input, so it stays out. */
+export function describeBug(error: unknown): { readonly error: string; readonly at: readonly string[] } {
+  if (!(error instanceof Error)) return { error: typeof error, at: [] };
+  const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
+  return { error: error.name, at: frames.slice(0, 8).map((frame) => frame.trim()) };
+}

@@ -22,7 +22,7 @@ export type AnswerVerdict =
       readonly isReusable: boolean;
     };
 
-/** `isEarly`: the request's body has not ended; `mustEnd`: the client's connection ends whatever comes. */
+/** `isEarly`: the request's body has not left to its end; `mustEnd`: the client's connection ends whatever comes. */
 export function judgeAnswer(
   { head, framing, connection }: Answer,
   plan: RequestPlan,

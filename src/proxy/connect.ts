@@ -4,6 +4,7 @@
 //   tunnel       dial first, 200 after the connection stands, then bytes in both directions, never looked at
 //   intercepted  200 at once; whatever fails later is an HTTP answer inside, where the client can read it
 import type { Socket } from 'node:net';
+import { describeBug } from '../base/log.ts';
 import { Field } from '../http1/field-name.ts';
 import { type RequestHead, findField } from '../http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../policy/authority.ts';
@@ -67,6 +68,7 @@ class Tunnel {
 
   open(): void {
     this.#connection.run(this);
+    if (this.#connection.hasOverflowed) return this.#refuseTooMuch();
     const { authority, policy, cover } = this.#target;
     const { dialler, log } = this.#connection.scope.context;
     dialler
@@ -83,7 +85,7 @@ class Tunnel {
       .then(
         (opened) => this.#onDialled(opened),
         (error: unknown) => {
-          log.error({ error: error instanceof Error ? error.name : 'unknown' }, 'tunnel failed');
+          log.error(describeBug(error), 'tunnel failed');
           this.#refuse(refuse('internal_error'));
         },
       );
@@ -148,6 +150,13 @@ class Tunnel {
 
   onClientBytes(chunk: Buffer): void {
     this.#connection.keepAhead(chunk);
+    if (this.#connection.hasOverflowed) this.#refuseTooMuch();
+  }
+
+  /** A tunnel that lacks the bytes which were too many would carry another stream than the client's. */
+  #refuseTooMuch(): void {
+    this.#abort.abort();
+    this.#refuse(refuse('malformed_request', 'too_much_before_200'));
   }
 
   onClientDrain(): void {}

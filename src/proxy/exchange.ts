@@ -1,28 +1,26 @@
 // One request and its answer, in the order in which they happen: plan, gate, connection, request out, answer in.
 // Each step may refuse; until the gate has answered nothing leaves. Exactly one record at the end, whatever the
 // end is.
+import { describeBug } from '../base/log.ts';
 import type { ConnectionFields } from '../http1/connection-fields.ts';
 import type { Framing } from '../http1/framing.ts';
 import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type AnswerVerdict, judgeAnswer } from './answer.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
-import { bindsConnection } from './connection-auth.ts';
 import type { ProxyContext } from './context.ts';
 import { type Passage, judgeRequest } from './inject.ts';
 import { maskResponseHead } from './mask.ts';
 import { outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
-import { type ExchangeRecord, recordedPath } from './record.ts';
+import type { ExchangeRecord, Outcome } from './record.ts';
+import { beginRecord, notePassage } from './exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from './refusal.ts';
-import { RequestBody } from './request-body.ts';
+import { RequestOut } from './request-out.ts';
 import { type RequestPlan, planRequest, refusalOfFault } from './request-plan.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
-import { dialTarget, poolKey } from './upstream-target.ts';
-import { continueUpgraded } from './upgrade.ts';
-
-/** A body may wait this much for its host before the client is made to wait. */
-const MAX_HELD_BYTES = 65_536;
+import { openFresh, takePooled } from './upstream-lease.ts';
+import { joinUpgraded } from './upgrade.ts';
 
 /** Starts an exchange for a head that is no CONNECT. */
 export function startExchange(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
@@ -41,13 +39,11 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   readonly #policy: Policy;
   readonly #record: ExchangeRecord;
   readonly #startedMs: number = performance.now();
-  readonly #body: RequestBody;
+  readonly #request: RequestOut;
   #abort: AbortController | undefined;
-  readonly #isFirst: boolean;
   #passage: Passage | undefined;
   #upstream: UpstreamConnection | undefined;
   #reader: ResponseReader;
-  #continueTimer: NodeJS.Timeout | undefined;
   #hasRetried = false;
   /** Set with the final head: from there on nothing can be refused, only cut. */
   #answer: Exclude<AnswerVerdict, Refusal> | undefined;
@@ -59,20 +55,9 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#context = context;
     this.#plan = plan;
     this.#policy = context.policy();
-    this.#isFirst = connection.exchanges === 1;
-    this.#body = new RequestBody(plan.framing);
+    this.#request = new RequestOut(plan, connection.socket);
     this.#reader = this.#createReader();
-    this.#record = {
-      sandbox: context.sandbox,
-      revision: this.#policy.revision,
-      client: clientAddress,
-      method: plan.head.method,
-      scheme: plan.scheme,
-      authority: plan.target.authority.text,
-      path: recordedPath(plan.target.path),
-      bytes_up: 0,
-      bytes_down: 0,
-    };
+    this.#record = beginRecord(context, this.#policy.revision, { client: clientAddress, plan });
   }
 
   start(rest: Buffer): void {
@@ -83,89 +68,47 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const { target, scheme } = this.#plan;
     const { authority, path } = target;
     const verdict = judgeRequest({ policy: this.#policy, authority, path, scheme, egress, callbacks });
-    if (verdict instanceof Promise) {
-      verdict.then(
-        (settled) => this.#onVerdict(settled),
-        (error: unknown) => this.#onBug(error),
-      );
-    } else this.#onVerdict(verdict);
+    if (verdict instanceof Promise) this.#wait(verdict, (settled) => this.#onVerdict(settled));
+    else this.#onVerdict(verdict);
   }
-
-  // ---- towards the host ----
 
   #onVerdict(verdict: Passage | Refusal): void {
     if (this.#isOver) return;
     if (isRefusal(verdict)) return this.#refuse(verdict);
     this.#passage = verdict;
-    const record = this.#record;
-    if (verdict.rule !== undefined) record.rule = verdict.rule;
-    if (verdict.callback !== undefined) record.callback = verdict.callback;
-    if (verdict.isCached !== undefined) record.callback_cached = verdict.isCached;
-    if (verdict.reason !== undefined) record.reason = verdict.reason;
-    const { isUpgrade, isIdempotent, head } = this.#plan;
-    const isPooled = !isUpgrade && head.minor === 1 && !bindsConnection(head);
-    const wanted = { key: this.#poolKey(), clientId: this.#connection.id, isIdempotent };
-    const pooled = isPooled ? this.#context.upstream.take(wanted) : undefined;
+    notePassage(this.#record, verdict);
+    const { upstream } = this.#context;
+    const pooled = takePooled(upstream, this.#policy, this.#plan, this.#connection.id);
     if (pooled) this.#send(pooled);
     else this.#dial();
   }
 
-  #poolKey(): string {
-    return poolKey(this.#policy, this.#plan.scheme, this.#plan.target.authority);
-  }
-
   #dial(): void {
     this.#abort = new AbortController();
-    const { scheme, target } = this.#plan;
-    const wanted = dialTarget(this.#policy, scheme, target.authority);
-    this.#context.upstream.open(this.#poolKey(), wanted, this.#abort.signal).then(
-      (opened) => {
-        if (this.#isOver) {
-          if (!isRefusal(opened)) opened.discard();
-        } else if (isRefusal(opened)) this.#refuse(opened);
-        else this.#send(opened);
-      },
-      (error: unknown) => this.#onBug(error),
-    );
+    const opening = openFresh(this.#context.upstream, this.#policy, this.#plan, this.#abort.signal);
+    this.#wait(opening, (opened) => {
+      if (isRefusal(opened)) this.#refuse(opened);
+      else if (this.#isOver) opened.discard();
+      else this.#send(opened);
+    });
   }
 
   #send(upstream: UpstreamConnection): void {
     this.#upstream = upstream;
     this.#record.upstream_reused = upstream.uses > 0;
     upstream.own(this, this.#connection.id);
-    const { socket } = upstream;
-    const head = outgoingRequestHead(this.#plan, this.#passage?.injection);
-    this.#record.bytes_up += head.length;
-    socket.cork();
-    socket.write(head);
-    if (this.#plan.expectsContinue) {
-      this.#continueTimer = setTimeout(() => this.#openBody(), this.#context.timeouts.continueMs);
-    } else this.#openBody();
-    socket.uncork();
+    const { injection } = this.#passage ?? {};
+    if (injection) this.#record.injected = injection.names;
+    const head = outgoingRequestHead(this.#plan, injection);
+    this.#request.send(head, upstream.socket, this.#context.timeouts.continueMs);
   }
-
-  #openBody(): void {
-    clearTimeout(this.#continueTimer);
-    const { socket } = this.#upstream ?? {};
-    if (!socket || this.#answer) return;
-    this.#body.openTo((piece) => {
-      this.#record.bytes_up += piece.length;
-      if (!socket.write(piece)) this.#connection.socket.pause();
-    });
-    if (!socket.writableNeedDrain) this.#connection.socket.resume();
-  }
-
-  // ---- the client's events ----
 
   onClientBytes(chunk: Buffer): void {
-    const taken = this.#body.push(chunk);
-    if (this.#body.fault) {
-      // Half a body has perhaps left: the host must never take what came for a whole request.
-      this.#upstream?.socket.destroy();
-      return this.#refuse(refusalOfFault(this.#body.fault));
-    }
+    const taken = this.#request.push(chunk);
+    const { fault } = this.#request;
+    // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
+    if (fault) return this.#refuse(refusalOfFault(fault));
     if (taken < chunk.length) this.#connection.keepAhead(chunk.subarray(taken));
-    if (this.#body.heldBytes > MAX_HELD_BYTES) this.#connection.socket.pause();
   }
 
   onClientDrain(): void {
@@ -175,7 +118,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   onClientIdle(): void {
     // A client that we make wait for its host is not idle: the host's own limit ends that.
     if (this.#connection.socket.isPaused()) return;
-    if (!this.#body.isComplete && !this.#answer) return this.#refuse(refuse('request_timeout', 'body'));
+    if (!this.#request.isComplete && !this.#answer) return this.#refuse(refuse('request_timeout', 'body'));
     // An answer that the client does not read; one that is not due yet has its own limit.
     if (this.#connection.socket.writableLength > 0) this.#fail('client_stalled');
   }
@@ -183,8 +126,6 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   onClientGone(): void {
     this.#fail('client_gone');
   }
-
-  // ---- the host's events ----
 
   onUpstreamData(chunk: Buffer): void {
     const { socket } = this.#connection;
@@ -213,19 +154,16 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     else this.#onCut(code);
   }
 
-  // ---- the answer ----
-
   onInterim(head: ResponseHead, connection: ConnectionFields): void {
-    if (head.status === 100) this.#openBody();
+    if (head.status === 100) this.#request.openBody();
     // RFC 9110 §15.2: none for HTTP/1.0 clients; a 100 that nobody asked for would confuse some.
     if (this.#plan.head.minor === 0 || (head.status === 100 && !this.#plan.expectsContinue)) return;
     if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
-    this.#write(outgoingResponseHead(head, connection, 'keep'));
+    this.onBody(outgoingResponseHead(head, connection, 'keep'));
   }
 
   onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean {
-    clearTimeout(this.#continueTimer);
-    const isEarly = !this.#body.isComplete;
+    const isEarly = !this.#request.isPassedOn;
     const state = { isEarly, mustEnd: this.#connection.mustEnd };
     const verdict = judgeAnswer({ head, framing, connection }, this.#plan, state);
     if (isRefusal(verdict)) {
@@ -241,18 +179,10 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     }
     this.#answer = verdict;
     if (framing.kind === 'until_close') this.#record.unframed = true;
-    if (isEarly) {
-      // What the client still sends is thrown away, and both connections end.
-      this.#body.discard();
-      this.#connection.socket.resume();
-    }
+    if (isEarly) this.#request.stop();
     this.#upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
-    this.#write(outgoing);
+    this.onBody(outgoing);
     return true;
-  }
-
-  onBody(piece: Buffer): void {
-    this.#write(piece);
   }
 
   onDone(rest: number): void {
@@ -288,29 +218,28 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
       return this.#dial();
     }
     // A client retries by itself on a connection that has worked before; on its first request it would not.
-    if (this.#isFirst) this.#refuse(refuse('upstream_closed', code));
+    if (this.#connection.exchanges === 1) this.#refuse(refuse('upstream_closed', code));
     else this.#fail('upstream_closed', code);
   }
 
   #upgrade(outgoing: Buffer): void {
     const upstream = this.#upstream;
     if (!upstream) return;
-    this.#write(outgoing);
+    this.onBody(outgoing);
     this.#upstream = undefined;
-    this.#isOver = true;
     const { timeouts } = this.#context;
-    const fromUpstream = this.#reader.rest;
-    void continueUpgraded({ connection: this.#connection, upstream, fromUpstream, timeouts }).then((end) => {
-      this.#record.bytes_up += end.bytesUp;
-      this.#record.bytes_down += end.bytesDown;
-      if (end.reason !== 'closed') this.#record.reason = end.reason;
-      this.#emit('upgraded');
+    const { rest } = this.#reader;
+    const joined = joinUpgraded({
+      connection: this.#connection,
+      upstream,
+      rest,
+      timeouts,
+      record: this.#record,
     });
+    this.#wait(joined, () => this.#finish('upgraded'));
   }
 
-  // ---- the end ----
-
-  #write(bytes: Buffer): void {
+  onBody(bytes: Buffer): void {
     this.#record.bytes_down += bytes.length;
     this.#connection.socket.write(bytes);
   }
@@ -320,13 +249,12 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     if (this.#answer) return this.#fail(refusal.refused, refusal.cause);
     this.#releaseUpstream();
     // A body that was not read to its end leaves no way to find the next request.
-    const keepAlive = this.#body.isComplete && !this.#plan.endsConnection && refusal.status !== 421;
+    const keepAlive = this.#request.isComplete && !this.#plan.endsConnection && refusal.status !== 421;
     const bytes = refusalBytes(refusal, { method: this.#plan.head.method, close: !keepAlive });
     this.#record.status = refusal.status;
     this.#record.reason = refusal.refused;
-    if (refusal.cause !== undefined) this.#record.cause = refusal.cause;
-    this.#write(bytes);
-    this.#body.discard();
+    this.#record.cause = refusal.cause;
+    this.onBody(bytes);
     this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
     this.#connection.next(keepAlive);
   }
@@ -336,18 +264,16 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     if (this.#isOver) return;
     this.#releaseUpstream();
     this.#record.reason = reason;
-    if (cause !== undefined) this.#record.cause = cause;
+    this.#record.cause = cause;
     this.#finish('failed');
     this.#connection.socket.destroy();
   }
 
-  #onBug(error: unknown): void {
-    const name = error instanceof Error ? error.name : 'unknown';
-    this.#context.log.error(
-      { error: name, stack: error instanceof Error ? error.stack : undefined },
-      'exchange failed',
-    );
-    this.#refuse(refuse('internal_error', name));
+  #wait<T>(pending: Promise<T>, next: (settled: T) => void): void {
+    pending.then(next).catch((error: unknown) => {
+      this.#context.log.error(describeBug(error), 'exchange failed');
+      this.#refuse(refuse('internal_error'));
+    });
   }
 
   #releaseUpstream(): void {
@@ -355,30 +281,17 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#upstream = undefined;
   }
 
-  #finish(outcome: 'injected' | 'forwarded' | 'refused' | 'failed'): void {
+  #finish(outcome: Outcome): void {
     this.#isOver = true;
     this.#abort?.abort();
-    this.#emit(outcome);
-  }
-
-  #emit(outcome: ExchangeRecord['outcome'] & string): void {
-    clearTimeout(this.#continueTimer);
-    const { injection } = this.#passage ?? {};
-    if (injection && outcome !== 'refused') this.#record.injected = injection.names;
+    this.#request.stop();
+    this.#record.bytes_up += this.#request.bytes;
     this.#record.outcome = outcome;
     this.#context.recorder.emit(this.#record, this.#startedMs);
   }
 
   #createReader(): ResponseReader {
-    const { limits } = this.#context;
-    return new ResponseReader(
-      this.#plan.head.method,
-      {
-        maxHeadBytes: limits.maxResponseHeadBytes,
-        maxFields: limits.maxFields,
-        maxTargetBytes: limits.maxTargetBytes,
-      },
-      this,
-    );
+    const { maxResponseHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = this.#context.limits;
+    return new ResponseReader(this.#plan.head.method, { maxHeadBytes, maxFields, maxTargetBytes }, this);
   }
 }
