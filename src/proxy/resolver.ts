@@ -30,12 +30,28 @@ export function createResolver(options: {
   const { timeoutMs, maxLookups, lookup = lookupSystem } = options;
   const answers = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
   const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveFault>();
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
   let running = 0;
 
+  /** True with a slot. False after the deadline: whoever asked has been answered, and the line stays short. */
+  function waitForSlot(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const go = (): void => {
+      clearTimeout(timer);
+      waiting.delete(go);
+      resolve(true);
+    };
+    const timer = setTimeout(() => {
+      waiting.delete(go);
+      resolve(false);
+    }, timeoutMs);
+    waiting.add(go);
+    return promise;
+  }
+
   async function lookUp(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
-    if (running >= maxLookups) await new Promise<void>((go) => waiting.push(go));
-    else running += 1;
+    if (running < maxLookups) running += 1;
+    else if (!(await waitForSlot())) return 'upstream_timeout';
     try {
       const found = (await lookup(host)).slice(0, MAX_ADDRESSES);
       if (found.length === 0) return 'dns_failed';
@@ -45,7 +61,7 @@ export function createResolver(options: {
       return 'dns_failed';
     } finally {
       // The slot passes straight to the next in line; only without one does the count go down.
-      const next = waiting.shift();
+      const [next] = waiting;
       if (next) next();
       else running -= 1;
     }
