@@ -30,6 +30,14 @@ if (name === '--help' || name === 'help') {
     process.exitCode = await (await load()).run(args);
   } catch (error) {
     process.stderr.write(`sallyport: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 1;
+    process.exitCode = isInputError(error) ? 2 : 1;
   }
+}
+
+/** By name and code, since the class lives in a program that is loaded only when it is asked for. */
+function isInputError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (
+    error.name === 'InputError' || String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')
+  );
 }

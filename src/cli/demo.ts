@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Secret } from '../base/secret.ts';
 import { parseConfig } from '../sidecar/config.ts';
-import { type Sidecar, startSidecar } from '../sidecar/sidecar.ts';
+import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 
@@ -40,6 +40,7 @@ async function show(scratch: string): Promise<number> {
     );
     if (!applied.ok)
       throw new Error(`the demo's own configuration was refused: ${JSON.stringify(applied.issues)}`);
+    await sidecar.listen();
     const at = (host: string, path: string): string => `https://${host}:${origin.port}${path}`;
     const urls = {
       rule: at('api.localhost', '/v1/models'),
@@ -98,7 +99,7 @@ async function startProxy(scratch: string, origin: LocalOrigin, ca: CertificateA
   );
   if (!config.ok)
     throw new Error(`the demo's own configuration was refused: ${JSON.stringify(config.issues)}`);
-  return startSidecar(config.value, { ca });
+  return createSidecar(config.value, { ca });
 }
 
 function proxyConfig(callbackUrl: string): unknown {

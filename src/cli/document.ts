@@ -2,15 +2,23 @@
 // credential.
 import { readFile } from 'node:fs/promises';
 
-/** The parsed JSON of `file`; throws an Error with file, line and column. */
+/** Something that the operator gave and can mend: the program ends with code 2. */
+export class InputError extends Error {
+  override readonly name: string = 'InputError';
+}
+
+/** The parsed JSON of `file`; throws an InputError with file, line and column. */
 export async function readDocument(file: string): Promise<unknown> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    throw new Error(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`, {
-      cause: error,
-    });
+    throw new InputError(
+      `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+      {
+        cause: error,
+      },
+    );
   }
   let place: string;
   try {
@@ -19,7 +27,7 @@ export async function readDocument(file: string): Promise<unknown> {
     // The parser's own message quotes the text around the fault, so it goes no further.
     place = placeOf(error, text);
   }
-  throw new Error(`${file}${place}: not valid JSON`);
+  throw new InputError(`${file}${place}: not valid JSON`);
 }
 
 function placeOf(error: unknown, text: string): string {

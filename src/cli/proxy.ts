@@ -6,17 +6,18 @@ import { parseArgs } from 'node:util';
 import { createFdSink } from '../base/log.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
 import { handOverSecretVariables } from '../sidecar/secret-environment.ts';
-import { type Sidecar, startSidecar } from '../sidecar/sidecar.ts';
+import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { formatIssues } from './issue-lines.ts';
-import { readDocument } from './document.ts';
+import { InputError, readDocument } from './document.ts';
 
 /** Exit code 0 after a clean drain, 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
-  handOverSecretVariables();
-  refuseUnsafeEnvironment(process.env);
   const { values: flags } = parseArgs({ args, options: flagOptions });
+  const fd = flags['secrets-fd'] === undefined ? undefined : parseDescriptor(flags['secrets-fd']);
+  handOverSecretVariables(fd);
+  const ignored = checkEnvironment(process.env);
   const env = { ...process.env, ...flagVariables(flags) };
   const document = flags.config === undefined ? {} : await readDocument(flags.config);
   const parsed = parseConfig(document, env);
@@ -25,19 +26,19 @@ export async function run(args: string[]): Promise<number> {
     return 2;
   }
   const config = parsed.value;
-  const fd = flags['secrets-fd'] === undefined ? undefined : Number(flags['secrets-fd']);
   const secrets = loadWorkspaceSecrets(
     { fd, directory: config.secretsDirectory, file: config.secretsFile },
     process.env,
   );
   const { ca } = await loadOrCreateCertificateAuthority(caFiles(config));
-  const sidecar = await startSidecar(config, { ca, sink: createFdSink(1) });
-  for (const warning of secrets.warnings) sidecar.log.warn(warning);
+  const sidecar = await createSidecar(config, { ca, sink: createFdSink(1) });
+  for (const warning of [...ignored, ...secrets.warnings]) sidecar.log.warn(warning);
   const isApplied = await applyFile(sidecar, config, secrets);
   if (!isApplied) {
     await sidecar.close();
     return 2;
   }
+  await sidecar.listen();
   sidecar.log.info(
     {
       proxy: `http://${sidecar.proxyAddress}:${sidecar.proxyPort}`,
@@ -128,11 +129,31 @@ export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
   return { certificateFile: join(directory, 'ca.pem'), keyFile: join(directory, 'ca.key') };
 }
 
-/** Switches of Node that would undo what the proxy promises, whoever set them in its environment. */
-function refuseUnsafeEnvironment(env: NodeJS.ProcessEnv): void {
+function parseDescriptor(text: string): number {
+  const fd = Number(text);
+  if (!Number.isInteger(fd) || fd < 3) throw new InputError('--secrets-fd should be a descriptor above 2');
+  return fd;
+}
+
+/**
+ * Switches of Node that would undo what the proxy promises, whoever set them: the dangerous one ends the start, the
+ * others have no effect here, and the answer says so.
+ */
+function checkEnvironment(env: NodeJS.ProcessEnv): string[] {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-    throw new Error(
+    throw new InputError(
       'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host: unset it, and name your CA in SALLYPORT_UPSTREAM_CA',
     );
   }
+  const set = withoutEffect.filter(
+    ({ name }) => env[name] !== undefined || env[name.toLowerCase()] !== undefined,
+  );
+  return set.map(({ name, instead }) => `${name} has no effect on the proxy itself: ${instead}`);
 }
+
+const withoutEffect: readonly { readonly name: string; readonly instead: string }[] = [
+  { name: 'NODE_EXTRA_CA_CERTS', instead: 'name the file in SALLYPORT_UPSTREAM_CA' },
+  { name: 'HTTPS_PROXY', instead: 'connections to hosts are direct' },
+  { name: 'HTTP_PROXY', instead: 'connections to hosts are direct' },
+  { name: 'ALL_PROXY', instead: 'connections to hosts are direct' },
+];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createFdSink } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import { parseConfig } from '../sidecar/config.ts';
-import { startSidecar } from '../sidecar/sidecar.ts';
+import { createSidecar } from '../sidecar/sidecar.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { readDocument } from './document.ts';
 import { createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
@@ -36,14 +36,15 @@ export async function run(): Promise<number> {
     process.stderr.write(formatIssues('configuration', config.issues));
     return 2;
   }
-  const sidecar = await startSidecar(config.value, { ca, sink: createFdSink(1) });
+  const sidecar = await createSidecar(config.value, { ca, sink: createFdSink(1) });
   const apply = async (): Promise<boolean> => {
     const lookup = (name: string): Secret | undefined => (name === 'DEMO_TOKEN' ? DEMO_TOKEN : undefined);
     const applied = sidecar.applyProxyConfig(await readDocument(rules), lookup);
     if (!applied.ok) process.stderr.write(formatIssues(rules, applied.issues));
     return applied.ok;
   };
-  await apply();
+  if (!(await apply())) return 2;
+  await sidecar.listen();
   process.on('SIGHUP', () => {
     apply().catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   });

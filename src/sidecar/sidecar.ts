@@ -1,17 +1,14 @@
 // The composition root: config becomes one running proxy. The only place that knows every part of the data path
 // and where each comes from.
 import { readFile } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
 import { BoundedCache } from '../base/bounded-cache.ts';
 import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
 import type { Issue } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
-import { type VetHost, createCallbackResolver } from '../callback/resolver.ts';
-import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/address.ts';
+import { createCallbackResolver } from '../callback/resolver.ts';
 import { type SecretLookup, compileProxyConfig, emptyPolicy } from '../policy/compile.ts';
 import type { Policy } from '../policy/policy.ts';
 import { parseProxyConfig } from '../policy/proxy-config.ts';
-import { type EgressRules, refuseAddress } from '../proxy/address-guard.ts';
 import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
 import { createDialler } from '../proxy/dial.ts';
 import { type Listener, createListener } from '../proxy/listener.ts';
@@ -22,19 +19,23 @@ import { poolPrefix } from '../proxy/upstream-lease.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
 import { createTrustSet } from '../tls/trust.ts';
-import { type Config, isLoopbackListen } from './config.ts';
+import type { Config } from './config.ts';
+import { callbackGuard, egressRules } from './egress.ts';
 
 export type Applied =
   | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 export type Sidecar = {
+  /** Where the proxy listens; before `listen` the port is 0. */
   readonly proxyAddress: string;
   readonly proxyPort: number;
   readonly revision: number;
   readonly log: Log;
   /** Validates and compiles the whole document, then puts it in force; a bad one changes nothing. */
   applyProxyConfig(document: unknown, secrets: SecretLookup): Applied;
+  /** Opens the port. A configuration that must be in force for the first request is applied before. */
+  listen(): Promise<void>;
   /** Stops accepting, lets running exchanges end within the drain limit, writes out the log. */
   close(): Promise<void>;
 };
@@ -51,8 +52,8 @@ export type SidecarParts = {
 const SANDBOX = 'default';
 const MAX_SESSIONS = 1_000;
 
-/** Starts listening. Throws an Error that says what to mend when it cannot. */
-export async function startSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
+/** Wires everything and listens nowhere yet. Throws an Error that says what to mend when it cannot. */
+export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
   const { ca, sink = createFdSink(1) } = parts;
   const log = createLog(config.logLevel, sink);
   const token = config.auth && config.auth !== 'none' ? await readToken(config.auth.tokenFile) : undefined;
@@ -74,19 +75,9 @@ export async function startSidecar(config: Config, parts: SidecarParts): Promise
     maxIdle: limits.maxIdleUpstream,
     maxIdlePerHost: limits.maxIdlePerHost,
   });
-  const vetCallback: VetHost = async (host, port) => {
-    const kind = parseAddress(host)?.family;
-    const found = kind ? [{ address: host, family: kind }] : await resolver.resolve(host);
-    if (typeof found === 'string') return { refused: found };
-    for (const { address } of found) {
-      const refused = refuseCallbackAddress(address, port, config, egress);
-      if (refused !== undefined) return { refused };
-    }
-    return { addresses: found };
-  };
   const callbacks = createCallbackResolver({
     sandbox: SANDBOX,
-    vet: vetCallback,
+    vet: callbackGuard(config, resolver, egress),
     caPem: trust.certificates,
     timeoutMs: config.callback.timeoutMs,
     ...(parts.now ? { now: parts.now } : {}),
@@ -112,12 +103,13 @@ export async function startSidecar(config: Config, parts: SidecarParts): Promise
     isDraining: () => isDraining,
     isReady: () => !isDraining && (hasConfig || !config.requireConfig),
   };
-  const listener = await createListener(config.listen, context);
-  listeners.push(listener);
-
   return {
-    proxyAddress: listener.address,
-    proxyPort: listener.port,
+    get proxyAddress() {
+      return listeners[0]?.address ?? config.listen.host;
+    },
+    get proxyPort() {
+      return listeners[0]?.port ?? 0;
+    },
     get revision() {
       return policy.revision;
     },
@@ -139,70 +131,17 @@ export async function startSidecar(config: Config, parts: SidecarParts): Promise
       );
       return { ok: true, revision: policy.revision, warnings: authored.warnings };
     },
+    async listen() {
+      listeners.push(await createListener(config.listen, context));
+    },
     async close() {
       isDraining = true;
-      await listener.close(timeouts.drainMs);
+      await Promise.all(listeners.map((listener) => listener.close(timeouts.drainMs)));
       upstream.close();
       await callbacks.close();
       await sink.close();
     },
   };
-}
-
-function egressRules(config: Config, listeners: readonly Listener[]): EgressRules {
-  const { allowAllPrivate, allowLoopback, allowCidrs, privateByRule, ports } = config.egress;
-  return {
-    allowAllPrivate,
-    // A client that shares our loopback reaches it without us; refusing would only surprise it.
-    allowLoopback: allowLoopback ?? isLoopbackListen(config.listen),
-    allowCidrs,
-    privateByRule,
-    ports: new Set(ports),
-    injectCleartext: config.injectCleartext,
-    isOwnListener: (address, port) =>
-      listeners.some((listener) => listener.port === port && listensOn(listener.address, address)),
-  };
-}
-
-/** Whether a listener bound to `bound` answers on `address`, or on an IPv4 address inside it (the kernel unmaps). */
-function listensOn(bound: string, address: Address): boolean {
-  return [address, ...embeddedV4(address)].some((spelling) => isBoundTo(bound, spelling));
-}
-
-/** The address itself, or any address of ours for a wildcard. */
-function isBoundTo(bound: string, address: Address): boolean {
-  const own = parseAddress(bound);
-  if (own && classifyAddress(own) !== 'unspecified') return own.text === address.text;
-  if (classifyAddress(address) === 'loopback') return true;
-  return Object.values(networkInterfaces()).some((addresses) =>
-    addresses?.some((one) => parseAddress(one.address.split('%')[0] ?? '')?.text === address.text),
-  );
-}
-
-/** A callback may be the integrator's own service beside us, but never metadata, link-local or our own ports. */
-function refuseCallbackAddress(
-  text: string,
-  port: number,
-  config: Config,
-  egress: EgressRules,
-): string | undefined {
-  const address = parseAddress(text);
-  if (!address) return 'unreadable address';
-  if (config.callback.allowPrivate) {
-    if (egress.isOwnListener(address, port)) return 'own listener';
-    const found = classifyAddress(address);
-    if (found === 'loopback' || found === 'private' || found === 'cgnat') return undefined;
-  }
-  const authority = {
-    host: text,
-    port,
-    kind: address.family === 4 ? 'ipv4' : 'ipv6',
-    text: `${text}:${port}`,
-  } as const;
-  const strict = config.callback.allowPrivate
-    ? egress
-    : { ...egress, allowLoopback: false, allowAllPrivate: false };
-  return refuseAddress(text, { authority, isProvenRuleHost: false, denies: () => false }, strict)?.cause;
 }
 
 async function readToken(file: string): Promise<Secret> {

@@ -2,7 +2,7 @@
 import type { Issue } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
-import { type Applied, type Sidecar, startSidecar } from '../../src/sidecar/sidecar.ts';
+import { type Applied, type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
 import type { ResolvedAddress } from '../../src/proxy/resolver.ts';
 import {
   type CertificateAuthority,
@@ -70,7 +70,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
   };
   const parsed = parseConfig(document, {});
   if (!parsed.ok) throw new Error(`test config: ${describe(parsed.issues)}`);
-  const sidecar = await startSidecar(parsed.value, {
+  const sidecar = await createSidecar(parsed.value, {
     ca: proxyAuthority,
     sink,
     lookup: async (name) => {
@@ -90,6 +90,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
     const applied = apply(options.proxyConfig);
     if (!applied.ok) throw new Error(`test proxy_config: ${describe(applied.issues)}`);
   }
+  await sidecar.listen();
   const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');
   return {
     port: sidecar.proxyPort,

@@ -1,0 +1,80 @@
+// What the config says of addresses: which may be dialled for the agent, which for a callback, and which are our
+// own. Judging stays with the address guard.
+import { networkInterfaces } from 'node:os';
+import type { VetHost } from '../callback/resolver.ts';
+import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/address.ts';
+import { type EgressRules, refuseAddress } from '../proxy/address-guard.ts';
+import type { Listener } from '../proxy/listener.ts';
+import type { Resolver } from '../proxy/resolver.ts';
+import { type Config, isLoopbackListen } from './config.ts';
+
+/** What the operator allows to be dialled. */
+export function egressRules(config: Config, listeners: readonly Listener[]): EgressRules {
+  const { allowAllPrivate, allowLoopback, allowCidrs, privateByRule, ports } = config.egress;
+  return {
+    allowAllPrivate,
+    // A client that shares our loopback reaches it without us; refusing would only surprise it.
+    allowLoopback: allowLoopback ?? isLoopbackListen(config.listen),
+    allowCidrs,
+    privateByRule,
+    ports: new Set(ports),
+    injectCleartext: config.injectCleartext,
+    isOwnListener: (address, port) =>
+      listeners.some((listener) => listener.port === port && listensOn(listener.address, address)),
+  };
+}
+
+/** Whether a listener bound to `bound` answers on `address`, or on an IPv4 address inside it (the kernel unmaps). */
+function listensOn(bound: string, address: Address): boolean {
+  return [address, ...embeddedV4(address)].some((spelling) => isBoundTo(bound, spelling));
+}
+
+/** The address itself, or any address of ours for a wildcard. */
+function isBoundTo(bound: string, address: Address): boolean {
+  const own = parseAddress(bound);
+  if (own && classifyAddress(own) !== 'unspecified') return own.text === address.text;
+  if (classifyAddress(address) === 'loopback') return true;
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some((one) => parseAddress(one.address.split('%')[0] ?? '')?.text === address.text),
+  );
+}
+
+/** Resolves and judges a callback's host: the addresses that may be dialled, or why none may. */
+export function callbackGuard(config: Config, resolver: Resolver, egress: EgressRules): VetHost {
+  return async (host, port) => {
+    const family = parseAddress(host)?.family;
+    const found = family ? [{ address: host, family }] : await resolver.resolve(host);
+    if (typeof found === 'string') return { refused: found };
+    for (const { address } of found) {
+      const refused = refuseCallbackAddress(address, port, config, egress);
+      if (refused !== undefined) return { refused };
+    }
+    return { addresses: found };
+  };
+}
+
+/** A callback may be the integrator's own service beside us, but never metadata, link-local or our own ports. */
+function refuseCallbackAddress(
+  text: string,
+  port: number,
+  config: Config,
+  egress: EgressRules,
+): string | undefined {
+  const address = parseAddress(text);
+  if (!address) return 'unreadable address';
+  if (config.callback.allowPrivate) {
+    if (egress.isOwnListener(address, port)) return 'own listener';
+    const found = classifyAddress(address);
+    if (found === 'loopback' || found === 'private' || found === 'cgnat') return undefined;
+  }
+  const authority = {
+    host: text,
+    port,
+    kind: address.family === 4 ? 'ipv4' : 'ipv6',
+    text: `${text}:${port}`,
+  } as const;
+  const strict = config.callback.allowPrivate
+    ? egress
+    : { ...egress, allowLoopback: false, allowAllPrivate: false };
+  return refuseAddress(text, { authority, isProvenRuleHost: false, denies: () => false }, strict)?.cause;
+}
