@@ -37,7 +37,10 @@ export type ResponseHead = {
 };
 
 const MAX_METHOD_BYTES = 32;
-const VERSION_BYTES = 'HTTP/1.1'.length;
+const VERSION = 'HTTP/1.1';
+const VERSION_BYTES = VERSION.length;
+const MAJOR_AT = 5;
+const MINOR_AT = 7;
 const ZERO = 0x30;
 const knownMethods: readonly string[] = [
   'GET',
@@ -144,8 +147,8 @@ function responseHead(
 function skipEmptyLine(bytes: Buffer, start: number, end: number): number | HeadFault | undefined {
   if (start === end || byteAt(bytes, start) !== CR) return start;
   const next = skipLineEnd(bytes, start, end);
-  if (typeof next !== 'number' || next === end) return next === end ? undefined : next;
-  return byteAt(bytes, next) === CR ? faults.emptyLine : next;
+  const isSecond = typeof next === 'number' && next < end && byteAt(bytes, next) === CR;
+  return isSecond ? faults.emptyLine : next;
 }
 
 function scanMethod(bytes: Buffer, start: number, end: number): number | HeadFault | undefined {
@@ -176,11 +179,11 @@ function parseVersion(bytes: Buffer, at: number, end: number): 0 | 1 | HeadFault
   for (let i = 0; i < VERSION_BYTES; i++) {
     if (at + i === end) return undefined;
     const byte = byteAt(bytes, at + i);
-    const fits = i === 5 || i === 7 ? isDigit(byte) : byte === 'HTTP/1.1'.charCodeAt(i);
+    const fits = i === MAJOR_AT || i === MINOR_AT ? isDigit(byte) : byte === VERSION.charCodeAt(i);
     if (!fits) return faults.versionMalformed;
   }
-  const minor = byteAt(bytes, at + 7) - ZERO;
-  if (byteAt(bytes, at + 5) !== ZERO + 1) return faults.versionUnsupported;
+  const minor = byteAt(bytes, at + MINOR_AT) - ZERO;
+  if (byteAt(bytes, at + MAJOR_AT) !== ZERO + 1) return faults.versionUnsupported;
   return minor === 0 || minor === 1 ? minor : faults.versionUnsupported;
 }
 

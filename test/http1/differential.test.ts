@@ -1,5 +1,5 @@
-// 100,000 mutations of the fixture rows, read by us and by node:http. Every disagreement must have a listed
-// reason, and every listed reason must be met: a reason that never occurs explains nothing.
+// The fixture rows and 100,000 mutations of them, read by us and by node:http. Every disagreement must have a
+// listed reason, and every listed reason must be met: a reason that never occurs explains nothing.
 import { describe, expect, it } from 'vitest';
 import {
   type Disagreement,
