@@ -84,6 +84,7 @@ function runOn(binary) {
   if (process.execve && stdio.length === 3) {
     process.execve(binary, [binary, ...args], process.env);
   }
+  refuseExposedSecrets();
   const child = spawn(binary, args, { stdio });
   forwardSignals(child);
   child.on('error', (error) => stop(`${binary} does not start: ${error.message}`));
@@ -93,6 +94,16 @@ function runOn(binary) {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });
+}
+
+// This process would live on beside the program, and /proc shows what a process was started with until it ends.
+function refuseExposedSecrets() {
+  const exposed = Object.keys(process.env).find((name) => /^SALLYPORT_SECRET_.*(?<!_FILE)$/.test(name));
+  if (!exposed) return;
+  stop(
+    `${exposed} would stay readable in the environment of this Node ${process.versions.node}: ` +
+      `start it with Node ${FLOOR} or newer, or give the secret as a file (${exposed}_FILE)`,
+  );
 }
 
 // Standard streams, and the descriptor that --secrets-fd names; a child inherits no other.

@@ -155,6 +155,16 @@ describe('on a Node that is too old', () => {
     }
   });
 
+  it('refuses to live on beside the program with a secret in its own environment', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+    const env = { SALLYPORT_SECRET_TOKEN: 'hush-hush-hush' };
+    const { code, stdout, stderr } = await run(file, ['--secrets-fd', '3'], { old: true, env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('SALLYPORT_SECRET_TOKEN would stay readable');
+    expect(stderr).not.toContain('hush');
+  });
+
   it('passes signals on and dies as the program dies', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
