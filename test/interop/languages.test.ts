@@ -60,7 +60,10 @@ describe.each(libraries)('%s', (name) => {
     expect(scene.callback.calls[0]?.body).toEqual({ host: 'callback.test', port: scene.origin.port });
   });
 
-  it.runIf(present && name !== 'node-https')('is relayed over plain http, uninjected', async () => {
+  // node:https knows no http://.
+  if (name === 'node-https') return;
+
+  it.runIf(present)('is relayed over plain http, uninjected', async () => {
     const { stdout } = await runClient(name, [`http://plain.test:${scene.plainOrigin.port}/p`], scene.proxy);
     expect(JSON.parse(stdout).status).toBe(200);
     expect(new Set(credentialsAt(scene.plainOrigin).flat())).toEqual(new Set(['from-the-client']));
