@@ -30,7 +30,7 @@ export function createDialler(options: {
   resolver: Resolver;
   egress: EgressRules;
   trust: TrustSet;
-  /** TLS sessions by target; one store per sandbox and revision, so that none outlives its trust set. */
+  /** TLS sessions by trust set and target: one that a set did not verify must not be resumed under it. */
   sessions: BoundedCache<Buffer>;
   connectMs: number;
 }): Dialler {
@@ -64,7 +64,7 @@ export function createDialler(options: {
   };
 
   function openTls({ authority }: DialTarget, addresses: readonly ResolvedAddress[]): TLSSocket {
-    const key = authority.text;
+    const key = `${trust.id} ${authority.text}`;
     const session = sessions.get(key);
     const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
       host: authority.host,
@@ -92,11 +92,9 @@ export function createDialler(options: {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       socket.off(readyEvent, onReady).off('error', onError).off('end', onEnd).off('close', onEnd);
-      if (result !== socket) {
-        // A late error of a socket that nobody owns must not end the process.
-        socket.on('error', ignoreLateError);
-        socket.destroy();
-      }
+      // An error that comes while nobody owns the socket, or before its owner listens, must not end the process.
+      socket.on('error', ignoreLateError);
+      if (result !== socket) socket.destroy();
       resolve(result);
     };
     const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority) : socket);

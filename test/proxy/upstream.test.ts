@@ -19,6 +19,7 @@ const owner: UpstreamOwner = {
   onUpstreamEnd: () => {},
   onUpstreamTimeout: () => {},
   onUpstreamClose: () => {},
+  onBug: () => {},
 };
 
 function createPool(limits: { maxIdle?: number; maxIdlePerHost?: number } = {}): Upstream {
