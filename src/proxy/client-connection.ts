@@ -2,6 +2,7 @@
 // While an exchange runs the socket keeps reading, a little ahead, because a socket that does not read never
 // learns that its peer is gone.
 import type { Socket } from 'node:net';
+import { describeBug } from '../base/log.ts';
 import { isFault } from '../http1/fault.ts';
 import { type RequestHead, parseRequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
@@ -27,6 +28,8 @@ export type RunningExchange = {
   onClientDrain(): void;
   onClientIdle(): void;
   onClientGone(): void;
+  /** Something that it was told made it throw. */
+  onBug(error: unknown): void;
 };
 
 /** Starts what a head asks for. `rest` is what came behind the head. */
@@ -172,7 +175,7 @@ export class ClientConnection {
 
   #onData(chunk: Buffer): void {
     if (this.#isEnding) return;
-    if (this.#running) return this.#running.onClientBytes(chunk);
+    if (this.#running) return this.#guard((running) => running?.onClientBytes(chunk));
     // Waits for our last answer to leave before it reads on: a client that does not read gets no more work done.
     if (this.socket.writableNeedDrain) return this.keepAhead(chunk);
     this.#input = this.#input ? Buffer.concat([this.#input, chunk]) : chunk;
@@ -197,7 +200,19 @@ export class ClientConnection {
     this.#input = undefined;
     if (isFault(head)) return this.refuse(refusalOfFault(head));
     this.exchanges += 1;
-    this.#start(this, head, input.subarray(head.end));
+    this.#guard(() => this.#start(this, head, input.subarray(head.end)));
+  }
+
+  /** A bug is answered like any failure: it neither ends the process nor leaves the client waiting. */
+  #guard(act: (running: RunningExchange | undefined) => void): void {
+    try {
+      act(this.#running);
+    } catch (error) {
+      this.scope.context.log.error(describeBug(error), 'connection failed');
+      if (this.#isDetached) this.socket.destroy();
+      else if (this.#running) this.#running.onBug(error);
+      else this.refuse(refuse('internal_error'));
+    }
   }
 
   #onHeadTimeout(): void {

@@ -70,7 +70,7 @@ class Tunnel {
     this.#connection.run(this);
     if (this.#connection.hasOverflowed) return this.#refuseTooMuch();
     const { authority, policy, cover } = this.#target;
-    const { dialler, log } = this.#connection.scope.context;
+    const { dialler } = this.#connection.scope.context;
     dialler
       .dial(
         {
@@ -84,10 +84,7 @@ class Tunnel {
       )
       .then(
         (opened) => this.#onDialled(opened),
-        (error: unknown) => {
-          log.error(describeBug(error), 'tunnel failed');
-          this.#refuse(refuse('internal_error'));
-        },
+        (error: unknown) => this.onBug(error),
       );
   }
 
@@ -157,6 +154,11 @@ class Tunnel {
   #refuseTooMuch(): void {
     this.#abort.abort();
     this.#refuse(refuse('malformed_request', 'too_much_before_200'));
+  }
+
+  onBug(error: unknown): void {
+    this.#connection.scope.context.log.error(describeBug(error), 'tunnel failed');
+    this.#refuse(refuse('internal_error'));
   }
 
   onClientDrain(): void {}

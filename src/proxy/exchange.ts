@@ -270,10 +270,12 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   #wait<T>(pending: Promise<T>, next: (settled: T) => void): void {
-    pending.then(next).catch((error: unknown) => {
-      this.#context.log.error(describeBug(error), 'exchange failed');
-      this.#refuse(refuse('internal_error'));
-    });
+    pending.then(next).catch((error: unknown) => this.onBug(error));
+  }
+
+  onBug(error: unknown): void {
+    this.#context.log.error(describeBug(error), 'exchange failed');
+    this.#refuse(refuse('internal_error'));
   }
 
   #releaseUpstream(): void {

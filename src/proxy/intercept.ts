@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Authority } from '../policy/authority.ts';
+import { describeBug } from '../base/log.ts';
 import { fatalAlert } from '../tls/client-hello.ts';
 import { ClientConnection, type ConnectionScope } from './client-connection.ts';
 import { startExchange } from './exchange.ts';
@@ -27,14 +28,24 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
     const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
     if (refused) {
       const isFault = refused.kind === 'fault';
-      // The client may be gone already: the error of this write would be nobody's, and end the process.
-      socket.on('error', ignoreLateError);
-      socket.end(fatalAlert(isFault ? 'decode_error' : 'unrecognized_name'), () => socket.destroy());
+      endWithAlert(socket, isFault ? 'decode_error' : 'unrecognized_name');
       const reason = isFault ? 'client_hello_malformed' : 'sni_mismatch';
       return recordEnd(scope, startedMs, { reason, cause: refused.code });
     }
-    terminate(socket, scope, startedMs);
+    try {
+      terminate(socket, scope, startedMs);
+    } catch (error) {
+      context.log.error(describeBug(error), 'interception failed');
+      endWithAlert(socket, 'internal_error');
+      recordEnd(scope, startedMs, { reason: 'internal_error' });
+    }
   });
+}
+
+function endWithAlert(socket: Socket, alert: Parameters<typeof fatalAlert>[0]): void {
+  // The client may be gone already: the error of this write would be nobody's, and end the process.
+  socket.on('error', ignoreLateError);
+  socket.end(fatalAlert(alert), () => socket.destroy());
 }
 
 const endReasons = { gone: 'client_gone', timeout: 'sniff_timeout', unknown: 'not_tls_nor_http' } as const;

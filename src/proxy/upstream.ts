@@ -12,6 +12,8 @@ export type UpstreamOwner = {
   onUpstreamTimeout(): void;
   /** Closed or broken; `code` of the error if there was one. */
   onUpstreamClose(code: string | undefined): void;
+  /** Something that it was told made it throw. */
+  onBug(error: unknown): void;
 };
 
 // node:http origins close after 5 s; a request that meets the closing is lost if it may not be repeated.
@@ -38,15 +40,29 @@ export class UpstreamConnection {
     this.key = key;
     socket.setTimeout(responseIdleMs);
     this.#listeners = [
-      ['data', (chunk: Buffer) => (this.#owner ? this.#owner.onUpstreamData(chunk) : socket.destroy())],
+      ['data', (chunk: Buffer) => this.#tell((owner) => owner.onUpstreamData(chunk))],
       ['drain', () => this.#owner?.onUpstreamDrain()],
-      ['end', () => (this.#owner ? this.#owner.onUpstreamEnd() : socket.destroy())],
-      ['timeout', () => (this.#owner ? this.#owner.onUpstreamTimeout() : socket.destroy())],
+      ['end', () => this.#tell((owner) => owner.onUpstreamEnd())],
+      ['timeout', () => this.#tell((owner) => owner.onUpstreamTimeout())],
       ['error', (error: NodeJS.ErrnoException) => this.#onError(error)],
-      ['close', () => this.#owner?.onUpstreamClose(this.#errorCode)],
+      ['close', () => this.#tell((owner) => owner.onUpstreamClose(this.#errorCode))],
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
+  }
+
+  /** Whatever an idle connection says ends it; a bug of its owner is the owner's answer, not the end of the process. */
+  #tell(say: (owner: UpstreamOwner) => void): void {
+    const owner = this.#owner;
+    if (!owner) {
+      this.socket.destroy();
+      return;
+    }
+    try {
+      say(owner);
+    } catch (error) {
+      owner.onBug(error);
+    }
   }
 
   #onError(error: NodeJS.ErrnoException): void {

@@ -20,6 +20,7 @@ const owner: UpstreamOwner = {
   onUpstreamTimeout: () => {},
   onUpstreamClose: () => {},
   onBug: () => {},
+  onBug: () => {},
 };
 
 function createPool(limits: { maxIdle?: number; maxIdlePerHost?: number } = {}): Upstream {
