@@ -2,16 +2,12 @@
 import { parse } from 'tldts';
 
 /**
- * True if the list of public suffixes names `suffix` (`com`, `github.io`) or every name right below it (`kobe.jp`).
+ * True if the list of public suffixes holds `suffix` (`com`, `github.io`), also as the parent of a listed star (`kobe.jp`).
  * A top-level name that the list does not hold (`internal`, `test`) is the operator's own, not public.
  */
 export function isPublicSuffix(suffix: string): boolean {
-  return isListed(suffix) || isListed(`any.${suffix}`);
-}
-
-function isListed(name: string): boolean {
-  const found = parse(name, OPTIONS);
-  return found.publicSuffix === name && (found.isIcann === true || found.isPrivate === true);
+  const found = parse(suffix, OPTIONS);
+  return found.publicSuffix === suffix && (found.isIcann === true || found.isPrivate === true);
 }
 
 // The input is a canonical name already: nothing to extract or to validate.

@@ -125,6 +125,18 @@ describe('a document is refused:', () => {
       ['rules too_long'],
     ],
     [
+      '10,001 paths and no_proxy entries in all',
+      {
+        rules: many(101, (r) => ({
+          ...rule,
+          match_hosts: [`r${r}.test`],
+          match_paths: many(100, (i) => `/${i}`),
+          no_proxy: many(100, (i) => `n${i}.r${r}.test`),
+        })),
+      },
+      ['rules too_long', 'rules too_long'],
+    ],
+    [
       'a path without a slash',
       withRule({ match_paths: ['v1', '/ok'] }),
       ['rules.0.match_paths.0 value_error'],
