@@ -275,6 +275,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   onBug(error: unknown): void {
     this.#context.log.error(describeBug(error), 'exchange failed');
+    this.#connection.socket.uncork();
     this.#refuse(refuse('internal_error'));
   }
 

@@ -20,7 +20,6 @@ const owner: UpstreamOwner = {
   onUpstreamTimeout: () => {},
   onUpstreamClose: () => {},
   onBug: () => {},
-  onBug: () => {},
 };
 
 function createPool(limits: { maxIdle?: number; maxIdlePerHost?: number } = {}): Upstream {

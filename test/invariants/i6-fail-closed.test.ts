@@ -1,0 +1,398 @@
+// I6: any doubt or internal failure, and no byte of the request leaves, nothing is remembered, and the next request
+// is judged anew. The failures inside are injected into the parts that a request passes.
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type * as Resolver from '../../src/callback/resolver.ts';
+import type * as Compile from '../../src/policy/compile.ts';
+import type * as Outgoing from '../../src/proxy/outgoing-head.ts';
+import type * as Plan from '../../src/proxy/request-plan.ts';
+import type * as Mask from '../../src/proxy/mask.ts';
+import type * as LeafCache from '../../src/tls/leaf-cache.ts';
+import { type CallbackAnswer, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { headerValues } from '../support/message-reader.ts';
+import { createOrigin, jsonResponse, response } from '../support/recording-origin.ts';
+import { INJECTED, SECRET, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
+
+type Part =
+  | 'coverOf'
+  | 'decide'
+  | 'secretsFor'
+  | 'resolve'
+  | 'resolveLater'
+  | 'plan'
+  | 'outgoing'
+  | 'mask'
+  | 'leaf';
+
+// What fails at the moment. The message stands for what an error may quote; it must not come out.
+const broken = vi.hoisted(() => new Set<string>());
+const failIf = vi.hoisted(() => (part: string): void => {
+  if (broken.has(part)) throw new TypeError('quoted: sesame>>open??now~~42~');
+});
+
+vi.mock('../../src/policy/compile.ts', async (original) => {
+  const actual = await original<typeof Compile>();
+  return {
+    ...actual,
+    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
+      const compiled = actual.compileProxyConfig(...args);
+      if (!compiled.ok) return compiled;
+      const policy = compiled.value;
+      const failing = (part: 'coverOf' | 'decide' | 'secretsFor') => ({
+        [part]: (...asked: [never, never]) => {
+          failIf(part);
+          return policy[part](...asked);
+        },
+      });
+      return {
+        ok: true,
+        value: { ...policy, ...failing('coverOf'), ...failing('decide'), ...failing('secretsFor') },
+      };
+    },
+  };
+});
+vi.mock('../../src/callback/resolver.ts', async (original) => {
+  const actual = await original<typeof Resolver>();
+  return {
+    ...actual,
+    createCallbackResolver(...args: Parameters<typeof actual.createCallbackResolver>) {
+      const resolver = actual.createCallbackResolver(...args);
+      return {
+        ...resolver,
+        resolve(...asked: Parameters<typeof resolver.resolve>) {
+          failIf('resolve');
+          return broken.has('resolveLater') ? Promise.reject(new Error('later')) : resolver.resolve(...asked);
+        },
+      };
+    },
+  };
+});
+vi.mock('../../src/proxy/outgoing-head.ts', async (original) => {
+  const actual = await original<typeof Outgoing>();
+  return {
+    ...actual,
+    outgoingRequestHead(...args: Parameters<typeof actual.outgoingRequestHead>) {
+      failIf('outgoing');
+      return actual.outgoingRequestHead(...args);
+    },
+  };
+});
+vi.mock('../../src/proxy/request-plan.ts', async (original) => {
+  const actual = await original<typeof Plan>();
+  return {
+    ...actual,
+    planRequest(...args: Parameters<typeof actual.planRequest>) {
+      failIf('plan');
+      return actual.planRequest(...args);
+    },
+  };
+});
+vi.mock('../../src/proxy/mask.ts', async (original) => {
+  const actual = await original<typeof Mask>();
+  return {
+    ...actual,
+    maskResponseHead(...args: Parameters<typeof actual.maskResponseHead>) {
+      failIf('mask');
+      return actual.maskResponseHead(...args);
+    },
+  };
+});
+vi.mock('../../src/tls/leaf-cache.ts', async (original) => {
+  const actual = await original<typeof LeafCache>();
+  return {
+    ...actual,
+    createLeafCache(...args: Parameters<typeof actual.createLeafCache>) {
+      const cache = actual.createLeafCache(...args);
+      return {
+        contextFor(subject: Parameters<typeof cache.contextFor>[0]) {
+          failIf('leaf');
+          return cache.contextFor(subject);
+        },
+        get size() {
+          return cache.size;
+        },
+      };
+    },
+  };
+});
+
+beforeEach(() => broken.clear());
+
+async function ask(scene: Scene, path = '/', name = 'api.test'): Promise<{ status: number; text: string }> {
+  await using client = await scene.tunnel(name);
+  await client.send(head(`GET ${path}`, scene.at(name)));
+  const { head: answer, text } = await client.readResponse();
+  return { status: answer.status, text };
+}
+
+function errorOf({ text }: { text: string }): unknown {
+  return JSON.parse(text).error;
+}
+
+describe('I6 fail closed: callbacks', () => {
+  const good = { headers: { Authorization: INJECTED } };
+  const leaky = (value: unknown): CallbackAnswer => jsonResponse({ headers: value });
+  const rows: readonly (readonly [why: string, answer: CallbackAnswer])[] = [
+    ['status 500', jsonResponse(good, 500)],
+    ['status 404', jsonResponse(good, 404)],
+    ['a redirect', response(302, [['Location', '/elsewhere']], JSON.stringify(good))],
+    ['status 304', jsonResponse(good, 304)],
+    ['no content', Buffer.from('HTTP/1.1 204 No Content\r\n\r\n')],
+    ['an empty body', response(200, [])],
+    ['no JSON', response(200, [], 'Authorization: x')],
+    ['half a JSON', response(200, [], JSON.stringify(good).slice(0, -2))],
+    ['no headers member', jsonResponse({ Headers: good.headers })],
+    ['a list for headers', leaky([['Authorization', 'x']])],
+    ['null for headers', leaky(null)],
+    ['a number for a value', leaky({ Authorization: 1 })],
+    ['an empty value', leaky({ Authorization: '' })],
+    ['a line break in a value', leaky({ Authorization: `x\r\nX-Evil: ${SECRET}` })],
+    ['a NUL in a value', leaky({ Authorization: 'x\0' })],
+    ['a value above ASCII', leaky({ Authorization: 'é' })],
+    ['a framing field', leaky({ ...good.headers, 'Content-Length': '0' })],
+    ['Host', leaky({ ...good.headers, Host: 'evil.test' })],
+    ['a proxy field', leaky({ ...good.headers, 'Proxy-Authorization': 'x' })],
+    ['a name that is no token', leaky({ ...good.headers, 'X A': 'x' })],
+    ['two names that are one', leaky({ 'X-Key': 'a', X_KEY: 'b' })],
+    ['two members of one name', response(200, [], '{"headers":{"a":"1"},"headers":{"a":"2"}}')],
+    ['sixty-five headers', leaky(Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`x-${i}`, 'v'])))],
+    ['a body over 64 KiB', leaky({ 'X-A': 'x'.repeat(8_000), pad: 'y'.repeat(70_000) })],
+    ['a coding that lies', response(200, [['Content-Encoding', 'gzip']], JSON.stringify(good))],
+    ['two codings', response(200, [['Content-Encoding', 'gzip, gzip']], JSON.stringify(good))],
+    ['a closed connection', async (exchange) => exchange.end()],
+    ['a reset', async (exchange) => exchange.reset()],
+    ['a cut body', async ({ send, end }) => send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{').then(end)],
+  ];
+  it.each(rows)('I6 fail closed: a callback that answers with %s', async (_, answer) => {
+    await using callback = await createCallbackEndpoint(answer);
+    await using scene = await createScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+    });
+    const refused = await ask(scene);
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([
+      502,
+      { error: 'callback_failed', message: 'callback resolution failed' },
+    ]);
+    expect(scene.origin.connections).toBe(0);
+    // Nothing was kept: the next request asks again, and gets what is true by then.
+    callback.answerWith(good);
+    expect((await ask(scene)).status).toBe(200);
+    expect(callback.calls).toHaveLength(2);
+    expect(headerValues(scene.origin.requests[0] ?? { headers: [] }, 'authorization')).toEqual([INJECTED]);
+  });
+
+  const unreachable: readonly (readonly [why: string, url: string])[] = [
+    ['refuses connections', 'http://127.0.0.1:1/'],
+    ['cannot be resolved', 'http://nowhere.test:9/'],
+    ['is a metadata service', 'http://169.254.169.254/latest'],
+    ['speaks no TLS', 'https://api.test:PORT/'],
+  ];
+  it.each(unreachable)('I6 fail closed: a callback that %s', async (_, url) => {
+    await using plain = await createOrigin();
+    await using scene = await createScene({
+      rules: [],
+      callbacks: [
+        { match_hosts: ['api.test'], url: url.replace('PORT', String(plain.port)), ttl_seconds: 60 },
+      ],
+      resolve: { 'nowhere.test': new Error('no such name') },
+      config: () => ({ callback: { timeout_ms: 1_000 } }),
+    });
+    expect(errorOf(await ask(scene))).toBe('callback_failed');
+    expect(scene.origin.connections).toBe(0);
+  });
+
+  it('I6 fail closed: a callback that is silent until its deadline', async () => {
+    await using callback = await createCallbackEndpoint(() => new Promise(() => {}));
+    await using scene = await createScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+      config: () => ({ callback: { timeout_ms: 50 } }),
+    });
+    expect(errorOf(await ask(scene))).toBe('callback_failed');
+    expect(scene.origin.connections).toBe(0);
+  });
+
+  it("I6 fail closed: the callback's failure is told before a dead origin's", async () => {
+    await using callback = await createCallbackEndpoint(jsonResponse({}, 500));
+    await using scene = await createScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+    });
+    await scene.origin.close();
+    expect(errorOf(await ask(scene))).toBe('callback_failed');
+  });
+});
+
+describe('I6 fail closed: documents', () => {
+  const rule = (header: unknown): unknown => ({ rules: [bearerRule('api.test', { headers: [header] })] });
+  const rows: readonly (readonly [why: string, document: unknown])[] = [
+    ['a secret that does not exist', rule({ name: 'A', type: 'workspace_secret', value: '{MISSING}' })],
+    ['a secret that is empty', rule({ name: 'A', type: 'workspace_secret', value: '{EMPTY}' })],
+    ['a secret with a line break', rule({ name: 'A', type: 'workspace_secret', value: '{BROKEN}' })],
+    ['a secret above ASCII', rule({ name: 'A', type: 'workspace_secret', value: '{WIDE}' })],
+    ['a template without a secret', rule({ name: 'A', type: 'workspace_secret', value: 'TOKEN' })],
+    ['a stray brace', rule({ name: 'A', type: 'workspace_secret', value: '{TOKEN' })],
+    ['a framing field', rule({ name: 'Content-Length', type: 'plaintext', value: '0' })],
+    ['an unknown key', { rules: [], extra: 1 }],
+    ['nothing', null],
+  ];
+  it.each(rows)('I6 fail closed: %s is refused, and the old document stays', async (_, document) => {
+    await using scene = await createScene({
+      secrets: { EMPTY: '', BROKEN: 'a\r\nX-Evil: b', WIDE: 'é' },
+    });
+    expect(scene.proxy.apply(document).ok).toBe(false);
+    expect((await ask(scene)).status).toBe(200);
+    expect(headerValues(scene.origin.requests[0] ?? { headers: [] }, 'authorization')).toEqual([INJECTED]);
+  });
+
+  it('I6 fail closed: a host whose secret went away is refused, not served without it', async () => {
+    await using scene = await createScene();
+    const gone = {
+      rules: [
+        bearerRule('api.test', { headers: [{ name: 'A', type: 'workspace_secret', value: '{GONE}' }] }),
+      ],
+    };
+    expect(scene.proxy.apply(gone)).toMatchObject({
+      ok: false,
+      issues: [{ loc: ['rules', 0, 'headers', 0, 'value'] }],
+    });
+    expect(scene.proxy.sidecar.revision).toBe(1);
+  });
+});
+
+describe('I6 fail closed: inside', () => {
+  const parts: readonly (readonly [Part, string])[] = [
+    ['decide', 'the decision throws'],
+    ['secretsFor', 'the masks cannot be told'],
+    ['plan', 'the plan throws'],
+    ['outgoing', 'the head cannot be written'],
+    ['resolve', 'the callback resolver throws'],
+    ['resolveLater', 'the callback resolver rejects'],
+  ];
+  const ways = ['in a tunnel', 'on the proxy port'] as const;
+  it.each(parts.flatMap(([part, why]) => ways.map((way) => [why, way, part] as const)))(
+    'I6 fail closed: %s, %s: nothing leaves, and the next request is served',
+    async (_, way, part) => {
+      await using callback = await createCallbackEndpoint({ headers: { Authorization: INJECTED } });
+      const isCallback = part === 'resolve' || part === 'resolveLater';
+      await using scene = await createScene({
+        ...(way === 'in a tunnel' ? {} : { tls: 'clear' as const }),
+        names: ['localhost'],
+        rules: isCallback ? [] : [bearerRule('localhost')],
+        callbacks: isCallback ? [{ match_hosts: ['localhost'], url: callback.url, ttl_seconds: 60 }] : [],
+      });
+      const authority = scene.at('localhost');
+      await using client = way === 'in a tunnel' ? await scene.tunnel('localhost') : await scene.client();
+      const line = way === 'in a tunnel' ? 'GET /' : `GET http://${authority}/`;
+      broken.add(part);
+      await client.send(head(line, authority));
+      const failed = await client.readResponse();
+      expect([failed.head.status, errorOf(failed)]).toEqual([500, 'internal_error']);
+      expect(client.transcript).not.toContain('quoted');
+      expect(scene.origin.transcripts.join('')).toBe('');
+      broken.clear();
+      await using next = way === 'in a tunnel' ? await scene.tunnel('localhost') : await scene.client();
+      await next.send(head(line, authority));
+      expect((await next.readResponse()).head.status).toBe(200);
+      expect(headerValues(scene.origin.requests[0] ?? { headers: [] }, 'authorization')).toEqual([INJECTED]);
+      expect(JSON.stringify(scene.proxy.lines)).not.toContain(SECRET);
+    },
+  );
+
+  it('I6 fail closed: the cover throws at CONNECT', async () => {
+    await using scene = await createScene();
+    broken.add('coverOf');
+    await using client = await scene.client();
+    expect((await client.openTunnel(scene.at())).status).toBe(500);
+    expect(await client.readToEnd()).toMatch(/internal_error/);
+    broken.clear();
+    expect((await ask(scene)).status).toBe(200);
+    expect(scene.origin.connections).toBe(1);
+  });
+
+  it('I6 fail closed: the cover throws before the dial', async () => {
+    await using scene = await createScene();
+    await using client = await scene.tunnel();
+    broken.add('coverOf');
+    await client.send(head('GET /', scene.at()));
+    expect((await client.readResponse()).head.status).toBe(500);
+    expect(scene.origin.connections).toBe(0);
+  });
+
+  it('I6 fail closed: no leaf can be made', async () => {
+    await using scene = await createScene();
+    broken.add('leaf');
+    await expect(scene.tunnel()).rejects.toThrow(/internal error/);
+    broken.clear();
+    expect((await ask(scene)).status).toBe(200);
+    expect(scene.origin.connections).toBe(1);
+  });
+
+  it('I6 fail closed: an answer that cannot be masked is not passed on', async () => {
+    await using scene = await createScene({
+      respond: ({ send }) => send(response(200, [['X-Echo', INJECTED]], 'body')),
+    });
+    broken.add('mask');
+    const failed = await ask(scene);
+    expect([failed.status, errorOf(failed)]).toEqual([500, 'internal_error']);
+    broken.clear();
+    expect((await ask(scene)).text).toBe('body');
+    // The connection on which it failed is not used again.
+    expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1]);
+  });
+});
+
+describe('I6 fail closed: records that cannot be written', () => {
+  it('I6 fail closed: while the sink is blocked nothing is dialled, tunnelled or called', async () => {
+    await using callback = await createCallbackEndpoint({ headers: {} });
+    await using blind = await createOrigin();
+    await using scene = await createScene({
+      callbacks: [{ match_hosts: ['called.test'], url: callback.url, ttl_seconds: 60 }],
+    });
+    await using inside = await scene.tunnel();
+    await using called = await scene.tunnel('called.test').catch(() => scene.client());
+    scene.proxy.blockSink(true);
+    await inside.send(head('GET /', scene.at()));
+    const refused = await inside.readResponse();
+    expect([refused.head.status, errorOf(refused)]).toEqual([503, 'record_sink_blocked']);
+    await called.send(head('GET /', scene.at('called.test')));
+    expect((await called.readResponse()).head.status).toBe(503);
+    for (const text of [
+      `CONNECT 127.0.0.1:${blind.port}`,
+      `CONNECT ${scene.at()}`,
+      `GET http://127.0.0.1:${blind.port}/`,
+    ]) {
+      await using client = await scene.client();
+      await client.send(head(text, `127.0.0.1:${blind.port}`));
+      expect((await client.readHead()).status).toBe(503);
+    }
+    expect([scene.origin.connections, blind.connections, callback.calls.length]).toEqual([0, 0, 0]);
+    scene.proxy.blockSink(false);
+    expect((await ask(scene)).status).toBe(200);
+  });
+
+  it('I6 fail closed: where the operator lets records drop, requests pass', async () => {
+    await using scene = await createScene({ config: () => ({ log: { when_blocked: 'drop' } }) });
+    scene.proxy.blockSink(true);
+    expect((await ask(scene)).status).toBe(200);
+    expect(scene.proxy.records()).toEqual([]);
+  });
+});
+
+describe('I6 fail closed: names and hosts', () => {
+  it('I6 fail closed: a name that cannot be resolved, and one that leads where nothing may go', async () => {
+    await using scene = await createScene({
+      rules: [bearerRule('*.test')],
+      resolve: {
+        'lost.test': new Error('no such name'),
+        'void.test': [],
+        'meta.test': ['127.0.0.1', '169.254.169.254'],
+      },
+    });
+    const answers: unknown[] = [];
+    for (const name of ['lost.test', 'void.test', 'meta.test'])
+      answers.push(errorOf(await ask(scene, '/', name)));
+    expect(answers).toEqual(['dns_failed', 'dns_failed', 'address_denied']);
+    expect(scene.origin.connections).toBe(0);
+  });
+});
