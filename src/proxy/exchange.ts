@@ -2,6 +2,7 @@
 // Each step may refuse; until the gate has answered nothing leaves. Exactly one record at the end, whatever the
 // end is.
 import { describeBug } from '../base/log.ts';
+import { countRelayed } from '../base/relay-garbage.ts';
 import type { ConnectionFields } from '../http1/connection-fields.ts';
 import type { Framing } from '../http1/framing.ts';
 import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
@@ -17,6 +18,7 @@ import { beginRecord, notePassage } from './exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from './refusal.ts';
 import { RequestOut } from './request-out.ts';
 import { type RequestPlan, planRequest, refusalOfFault } from './request-plan.ts';
+import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
 import { openFresh, takePooled } from './upstream-lease.ts';
@@ -40,6 +42,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   readonly #record: ExchangeRecord;
   readonly #startedMs: number = performance.now();
   readonly #request: RequestOut;
+  readonly #response: ResponseOut;
   #abort: AbortController | undefined;
   #passage: Passage | undefined;
   #upstream: UpstreamConnection | undefined;
@@ -56,6 +59,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#plan = plan;
     this.#policy = context.policy();
     this.#request = new RequestOut(plan, connection.socket);
+    this.#response = new ResponseOut(connection.socket);
     this.#reader = this.#createReader();
     this.#record = beginRecord(context, this.#policy.revision, { client: clientAddress, plan });
   }
@@ -104,6 +108,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   onClientBytes(chunk: Buffer): void {
+    countRelayed(chunk.length);
     const taken = this.#request.push(chunk);
     const { fault } = this.#request;
     // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
@@ -128,11 +133,10 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   onUpstreamData(chunk: Buffer): void {
-    const { socket } = this.#connection;
-    socket.cork();
+    countRelayed(chunk.length);
     this.#reader.push(chunk);
-    socket.uncork();
-    if (socket.writableNeedDrain) this.#upstream?.socket.pause();
+    this.#response.flush();
+    if (this.#connection.socket.writableNeedDrain) this.#upstream?.socket.pause();
   }
 
   onUpstreamDrain(): void {
@@ -226,22 +230,18 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const upstream = this.#upstream;
     if (!upstream) return;
     this.onBody(outgoing);
+    this.#response.flush();
     this.#upstream = undefined;
     const { timeouts } = this.#context;
     const { rest } = this.#reader;
-    const joined = joinUpgraded({
-      connection: this.#connection,
-      upstream,
-      rest,
-      timeouts,
-      record: this.#record,
-    });
+    const [connection, record] = [this.#connection, this.#record];
+    const joined = joinUpgraded({ connection, upstream, rest, timeouts, record });
     this.#wait(joined, () => this.#finish('upgraded'));
+    connection.staysUntil(joined);
   }
 
   onBody(bytes: Buffer): void {
-    this.#record.bytes_down += bytes.length;
-    this.#connection.socket.write(bytes);
+    this.#response.add(bytes);
   }
 
   #refuse(refusal: Refusal): void {
@@ -286,9 +286,11 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   #finish(outcome: Outcome): void {
     this.#isOver = true;
+    this.#response.flush();
     this.#abort?.abort();
     this.#request.stop();
     this.#record.bytes_up += this.#request.bytes;
+    this.#record.bytes_down += this.#response.bytes;
     this.#record.outcome = outcome;
     this.#context.recorder.emit(this.#record, this.#startedMs);
   }
