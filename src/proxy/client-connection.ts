@@ -42,6 +42,7 @@ export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
   readonly scope: ConnectionScope;
+  readonly gone: Promise<void>;
   /** Exchanges begun on this connection. */
   exchanges = 0;
   readonly #start: StartExchange;
@@ -49,6 +50,7 @@ export class ClientConnection {
   #running: RunningExchange | undefined;
   #input: Buffer | undefined;
   #headTimer: NodeJS.Timeout | undefined;
+  #ending: Promise<unknown> | undefined;
   #isEnding = false;
   #isDetached = false;
   #hasOverflowed = false;
@@ -71,7 +73,14 @@ export class ClientConnection {
       socket.on(event, listener as (...args: unknown[]) => void);
     const { connections, timeouts } = scope.context;
     connections.add(this);
-    socket.once('close', () => connections.delete(this));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.gone = promise;
+    socket.once('close', () => {
+      void Promise.resolve(this.#ending).then(() => {
+        connections.delete(this);
+        resolve();
+      });
+    });
     socket.setTimeout(timeouts.clientIdleMs);
     socket.setNoDelay(true);
   }
@@ -139,6 +148,11 @@ export class ClientConnection {
     const ahead = this.#input;
     this.#input = undefined;
     return ahead;
+  }
+
+  /** Not gone before `ending` either: what joined its socket to another still has a record to write. */
+  staysUntil(ending: Promise<unknown>): void {
+    this.#ending = ending;
   }
 
   /** Answers a refusal outside of any exchange and leaves its record. */

@@ -99,7 +99,7 @@ class Tunnel {
     const { timeouts } = scope.context;
     const fromClient = this.#connection.detach();
     socket.write(ESTABLISHED);
-    void splice({
+    const ending = splice({
       client: socket,
       upstream: opened,
       fromClient,
@@ -113,6 +113,7 @@ class Tunnel {
         bytesDown,
       });
     });
+    this.#connection.staysUntil(ending);
   }
 
   #refuse(refusal: Refusal): void {

@@ -17,6 +17,8 @@ export type OpenConnection = {
   readonly socket: Socket;
   readonly isIdle: boolean;
   end(): void;
+  /** Resolves when the socket is closed and the last record of it is out. */
+  readonly gone: Promise<void>;
 };
 
 export type ProxyContext = {
@@ -33,7 +35,7 @@ export type ProxyContext = {
   readonly timeouts: Timeouts;
   readonly recorder: Recorder;
   readonly log: Log;
-  /** Open client connections; each leaves by itself when its socket closes. */
+  /** Open client connections; each leaves by itself when it is gone. */
   readonly connections: Set<OpenConnection>;
   isDraining(): boolean;
   isReady(): boolean;

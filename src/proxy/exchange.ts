@@ -2,7 +2,6 @@
 // Each step may refuse; until the gate has answered nothing leaves. Exactly one record at the end, whatever the
 // end is.
 import { describeBug } from '../base/log.ts';
-import { countRelayed } from '../base/relay-garbage.ts';
 import type { ConnectionFields } from '../http1/connection-fields.ts';
 import type { Framing } from '../http1/framing.ts';
 import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
@@ -108,7 +107,6 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   onClientBytes(chunk: Buffer): void {
-    countRelayed(chunk.length);
     const taken = this.#request.push(chunk);
     const { fault } = this.#request;
     // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
@@ -133,7 +131,6 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   onUpstreamData(chunk: Buffer): void {
-    countRelayed(chunk.length);
     this.#reader.push(chunk);
     this.#response.flush();
     if (this.#connection.socket.writableNeedDrain) this.#upstream?.socket.pause();

@@ -47,6 +47,7 @@ export async function createListener(
       }, drainMs);
       await closed;
       clearTimeout(deadline);
+      await Promise.all([...context.connections].map(({ gone }) => gone));
     },
   };
 }

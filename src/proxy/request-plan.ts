@@ -1,7 +1,7 @@
 // Everything that one request head decides by itself, before policy is asked: its authority, its framing, which
 // of its fields end here. Pure. What passes here is what will be sent; nothing is read from the head again.
 import { readConnectionFields } from '../http1/connection-fields.ts';
-import { type HeadFault, isFault } from '../http1/fault.ts';
+import { type HeadFault, faults, isFault } from '../http1/fault.ts';
 import { expectsContinue } from '../http1/expect.ts';
 import { type Framing, requestFraming } from '../http1/framing.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
@@ -62,7 +62,8 @@ export function planRequest(
 
 /** A fault of the parser as the answer for a client; the parser's own text is fixed and safe to show. */
 export function refusalOfFault(fault: HeadFault): Refusal {
-  const code = codes[fault.status] ?? 'malformed_request';
+  const code =
+    fault === faults.methodTooLong ? 'method_refused' : (codes[fault.status] ?? 'malformed_request');
   return refuse(code, fault.code, fault.text);
 }
 
