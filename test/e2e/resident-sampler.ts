@@ -1,0 +1,30 @@
+// A process's memory as the kernel counts it, looked at ten times a second from outside. What a process says of
+// itself leaves out what its allocator keeps; this does not.
+import type { SpawnedProcess } from '../support/spawned-process.ts';
+
+const SAMPLE_MS = 100;
+
+export type ResidentSampler = Disposable & {
+  /** The highest value seen since the sampler began. */
+  readonly peakBytes: number;
+  /** Resolves at the next sample: the pulse for a test that looks until something holds. */
+  nextSample(): Promise<void>;
+};
+
+/** Samples until it is disposed of. */
+export function sampleResident(process: SpawnedProcess): ResidentSampler {
+  let peakBytes = process.usage().residentBytes;
+  let pulse = Promise.withResolvers<void>();
+  const timer = setInterval(() => {
+    peakBytes = Math.max(peakBytes, process.usage().residentBytes);
+    pulse.resolve();
+    pulse = Promise.withResolvers();
+  }, SAMPLE_MS);
+  return {
+    get peakBytes() {
+      return peakBytes;
+    },
+    nextSample: () => pulse.promise,
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
