@@ -121,7 +121,10 @@ export class ClientConnection {
   next(keepAlive: boolean): void {
     this.#running = undefined;
     if (!keepAlive || this.mustEnd) return this.end();
-    if (this.#input && !this.socket.writableNeedDrain) this.#readHead();
+    // Held for a host that has answered without taking the last of the body.
+    if (this.socket.isPaused()) this.socket.resume();
+    // A turn later, when the connection that served the last request is back.
+    if (this.#input) setImmediate(() => this.#readNext());
   }
 
   /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
@@ -196,6 +199,10 @@ export class ClientConnection {
     this.#readHead();
   }
 
+  #readNext(): void {
+    if (!this.#running && !this.socket.writableNeedDrain) this.#readHead();
+  }
+
   #readHead(): void {
     const input = this.#input;
     if (!input || this.#isEnding) return;
@@ -236,7 +243,7 @@ export class ClientConnection {
   #onDrain(): void {
     if (this.#running) this.#running.onClientDrain();
     else if (this.#hasOverflowed) this.end();
-    else this.#readHead();
+    else this.#readNext();
   }
 
   #onIdle(): void {

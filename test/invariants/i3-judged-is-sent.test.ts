@@ -216,7 +216,7 @@ describe('I3 judged is sent: more than one reading', () => {
     ['GET file:///v1/x', 400],
     [`GET /v1/${'x'.repeat(9_000)}`, 414],
     ['G@T /v1/x', 400],
-    [`${'M'.repeat(40)} /v1/x`, 501],
+    [`${'M'.repeat(40)} /v1/x`, 405],
   ];
   it.each(malformed)('I3 judged is sent: %j is refused with %i', async (startLine, status) => {
     await using scene = await createScene({ rules, names });
