@@ -22,11 +22,14 @@ export type AnswerVerdict =
       readonly isReusable: boolean;
     };
 
-/** `isEarly`: the request's body has not left to its end; `mustEnd`: the client's connection ends whatever comes. */
+/**
+ * `isEarly`: the request's body has not left to its end; `mustEnd`: the client's connection ends whatever comes;
+ * `hasOverflowed`: bytes that the client sent ahead were thrown away.
+ */
 export function judgeAnswer(
   { head, framing, connection }: Answer,
   plan: RequestPlan,
-  state: { readonly isEarly: boolean; readonly mustEnd: boolean },
+  state: { readonly isEarly: boolean; readonly mustEnd: boolean; readonly hasOverflowed: boolean },
 ): AnswerVerdict {
   // To the client we are the only proxy: a host that asks for proxy credentials is after ours.
   if (head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1) {
@@ -34,7 +37,10 @@ export function judgeAnswer(
   }
   if (head.status === 101) {
     const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
-    return isAsked ? { ending: 'upgrade', isReusable: false } : refuse('upstream_malformed', 'unasked_101');
+    if (!isAsked) return refuse('upstream_malformed', 'unasked_101');
+    // From here on the client's bytes are a stream, and this one would have a hole.
+    if (state.hasOverflowed) return refuse('malformed_request', 'too_much_before_101');
+    return { ending: 'upgrade', isReusable: false };
   }
   // An HTTP/1.0 client cannot read chunks (RFC 9112 §6.1).
   if (plan.head.minor === 0 && framing.kind === 'chunked') {

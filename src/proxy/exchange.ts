@@ -165,7 +165,8 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean {
     const isEarly = !this.#request.isPassedOn;
-    const state = { isEarly, mustEnd: this.#connection.mustEnd };
+    const { mustEnd, hasOverflowed } = this.#connection;
+    const state = { isEarly, mustEnd, hasOverflowed };
     const verdict = judgeAnswer({ head, framing, connection }, this.#plan, state);
     if (isRefusal(verdict)) {
       this.#refuse(verdict);
