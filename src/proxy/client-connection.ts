@@ -180,12 +180,13 @@ export class ClientConnection {
     fields: Partial<ExchangeRecord> & { outcome: Outcome },
     startedMs: number = performance.now(),
   ): void {
-    const { context, scheme, clientAddress } = this.scope;
+    const { context, scheme, clientAddress, tunnel } = this.scope;
     const base = {
       sandbox: context.sandbox,
       revision: context.policy().revision,
       client: clientAddress,
       scheme,
+      ...(tunnel ? { authority: tunnel.text } : {}),
     };
     context.recorder.emit({ ...base, bytes_up: 0, bytes_down: 0, ...fields }, startedMs);
   }

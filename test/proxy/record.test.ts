@@ -1,0 +1,292 @@
+// One record for every end, with these keys and no others, and never a value. What it holds is what an operator may
+// keep for years.
+import { describe, expect, it } from 'vitest';
+import { createRecorder, recordedPath } from '../../src/proxy/record.ts';
+import type { Log } from '../../src/base/log.ts';
+import type { LogRecord } from '../support/spawned-process.ts';
+import { type DataPath, type DataPathOptions, createDataPath, errorOf, head, secret } from './data-path.ts';
+
+const always = [
+  'level',
+  'time',
+  'msg',
+  'sandbox',
+  'revision',
+  'client',
+  'scheme',
+  'outcome',
+  'bytes_up',
+  'bytes_down',
+  'duration_ms',
+];
+const request = [...always, 'method', 'authority', 'path'];
+const empty = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+const canary = 'agent-canary-value';
+
+/** Sends a request that carries canaries where values are: query, fields, body. */
+async function send(path: DataPath, line: string, ...fields: string[]): Promise<void> {
+  const client = await path.tunnel();
+  await client.send(
+    head(line, `Host: ${path.authority}`, `X-Canary: ${canary}`, `Authorization: ${canary}`, ...fields),
+  );
+  await client.finished;
+  client.end();
+}
+
+type Row = {
+  readonly when: string;
+  readonly options?: DataPathOptions;
+  readonly act: (path: DataPath) => Promise<void>;
+  readonly keys: readonly string[];
+  readonly holds: LogRecord;
+};
+
+const close = 'Connection: close';
+const rows: readonly Row[] = [
+  {
+    when: 'an injected request',
+    act: (path) => send(path, `GET /v1/x?q=${canary} HTTP/1.1`, close),
+    keys: [...request, 'rule', 'injected', 'status', 'upstream_reused'],
+    holds: {
+      outcome: 'injected',
+      method: 'GET',
+      path: '/v1/x',
+      rule: 'api',
+      injected: ['Authorization'],
+      status: 200,
+      upstream_reused: false,
+      scheme: 'https',
+    },
+  },
+  {
+    when: 'a request that no path matched',
+    options: {
+      proxyConfig: {
+        rules: [
+          {
+            match_hosts: ['api.test'],
+            match_paths: ['/v1/*'],
+            headers: [{ name: 'X-Key', type: 'opaque', value: secret }],
+          },
+        ],
+      },
+    },
+    act: (path) => send(path, `GET /other?${canary} HTTP/1.1`, close),
+    keys: [...request, 'reason', 'status', 'upstream_reused'],
+    holds: { outcome: 'forwarded', reason: 'no_path_match', path: '/other' },
+  },
+  {
+    when: 'an answer without framing',
+    options: { respond: ({ send: answer, end }) => answer('HTTP/1.1 200 OK\r\n\r\nx').then(end) },
+    act: (path) => send(path, 'GET / HTTP/1.1', close),
+    keys: [...request, 'rule', 'injected', 'status', 'upstream_reused', 'unframed'],
+    holds: { outcome: 'injected', unframed: true },
+  },
+  {
+    when: 'a refusal by the gate',
+    options: {
+      proxyConfig: {
+        rules: [
+          {
+            match_hosts: ['api.test'],
+            match_paths: ['/v1/*'],
+            headers: [{ name: 'X-Key', type: 'opaque', value: secret }],
+          },
+        ],
+      },
+    },
+    act: (path) => send(path, `GET /v1/%2e%2e/${canary.slice(0, 5)}?${canary} HTTP/1.1`, close),
+    keys: [...request, 'reason', 'cause', 'status'],
+    holds: { outcome: 'refused', reason: 'ambiguous_path', status: 400 },
+  },
+  {
+    when: 'a refusal of the head',
+    act: (path) => send(path, `GET /?${canary} HTTP/1.1`, `Host: ${canary}.test`),
+    keys: [...always, 'method', 'authority', 'reason', 'cause', 'status'],
+    holds: { outcome: 'refused', reason: 'host_invalid', status: 400 },
+  },
+  {
+    when: 'a head that does not parse',
+    act: (path) => send(path, `GET /?${canary} HTTP/1.1`, `X ${canary}: x`),
+    keys: [...always, 'authority', 'reason', 'cause', 'status'],
+    holds: { outcome: 'refused', reason: 'malformed_request', cause: 'space_before_colon' },
+  },
+  {
+    when: 'a host that cannot be resolved',
+    options: { names: { 'api.test': new Error(canary) } },
+    act: (path) => send(path, 'GET / HTTP/1.1', close),
+    keys: [...request, 'rule', 'reason', 'cause', 'status'],
+    holds: { outcome: 'failed', reason: 'dns_failed', status: 502 },
+  },
+  {
+    when: 'a host that closes',
+    options: { respond: ({ end }) => end() },
+    act: (path) => send(path, 'GET / HTTP/1.1', close),
+    keys: [...request, 'rule', 'injected', 'reason', 'cause', 'status', 'upstream_reused'],
+    holds: { outcome: 'failed', reason: 'upstream_closed', status: 502 },
+  },
+  {
+    when: 'an answer that is cut',
+    options: {
+      respond: ({ send: answer, end }) => answer('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx').then(end),
+    },
+    act: (path) => send(path, 'GET / HTTP/1.1', close),
+    keys: [...request, 'rule', 'injected', 'reason', 'cause', 'status', 'upstream_reused'],
+    holds: { outcome: 'failed', reason: 'upstream_truncated', status: 200 },
+  },
+  {
+    when: 'a client that leaves',
+    options: { respond: () => new Promise(() => {}) },
+    async act(path) {
+      const client = await path.tunnel();
+      await client.send(head(`GET / HTTP/1.1`, `Host: ${path.authority}`));
+      await path.origin.request(0);
+      client.reset();
+    },
+    keys: [...request, 'rule', 'injected', 'reason', 'upstream_reused'],
+    holds: { outcome: 'failed', reason: 'client_gone' },
+  },
+  {
+    when: 'a callback that fails',
+    options: {
+      proxyConfig: {
+        callbacks: [{ match_hosts: ['api.test'], url: 'http://127.0.0.1:9/', ttl_seconds: 60 }],
+      },
+    },
+    act: (path) => send(path, 'GET / HTTP/1.1', close),
+    keys: [...request, 'reason', 'cause', 'status'],
+    holds: { outcome: 'failed', reason: 'callback_failed', status: 502 },
+  },
+  {
+    when: 'a handshake that is given up',
+    async act(path) {
+      const client = await path.plain();
+      await client.openTunnel(path.authority);
+      client.end();
+    },
+    keys: [...always, 'method', 'authority', 'reason'],
+    holds: { method: 'CONNECT', outcome: 'failed', reason: 'client_gone' },
+  },
+  {
+    when: 'a blind tunnel',
+    async act(path) {
+      const client = await path.plain();
+      await client.openTunnel(`blind.test:${path.origin.port}`);
+      client.reset();
+    },
+    keys: [...always, 'method', 'authority', 'reason', 'status'],
+    holds: { method: 'CONNECT', scheme: 'tunnel', outcome: 'tunnelled', status: 200 },
+  },
+  {
+    when: 'a refused CONNECT',
+    async act(path) {
+      const client = await path.plain();
+      await client.send(head('CONNECT nothing.test HTTP/1.1'));
+      await client.finished;
+      client.end();
+    },
+    keys: [...always, 'method', 'reason', 'cause', 'status'],
+    holds: { method: 'CONNECT', outcome: 'refused', reason: 'authority_invalid' },
+  },
+];
+
+describe('a record', () => {
+  it.each(rows)(
+    'of $when is written once, with just these keys, and without a value',
+    async ({ options, act, keys, holds }) => {
+      await using path = await createDataPath(options);
+      await act(path);
+      const record = await path.proxy.record(0);
+      expect(Object.keys(record).toSorted()).toEqual(keys.toSorted());
+      expect(record).toMatchObject({ sandbox: 'default', client: '127.0.0.1', level: 'info', ...holds });
+      await path.proxy.sidecar.close();
+      expect(path.proxy.records()).toHaveLength(1);
+      const text = JSON.stringify(path.proxy.lines);
+      expect(text).not.toContain(canary);
+      expect(text).not.toContain(secret);
+    },
+  );
+
+  it('of a callback says which and whether its answer was at hand', async () => {
+    await using endpoint = await createDataPath({
+      isClear: true,
+      respond: ({ send: answer }) =>
+        answer('HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n{"headers":{"X-Token":"callback-secret-one"}}'),
+    });
+    await using path = await createDataPath({
+      proxyConfig: {
+        callbacks: [
+          { match_hosts: ['api.test'], url: `http://127.0.0.1:${endpoint.origin.port}/`, ttl_seconds: 60 },
+        ],
+      },
+    });
+    await send(path, 'GET /1 HTTP/1.1', close);
+    await send(path, 'GET /2 HTTP/1.1', close);
+    const [first, second] = [await path.proxy.record(0), await path.proxy.record(1)];
+    expect(first).toMatchObject({
+      callback: 'callbacks[0]',
+      callback_cached: false,
+      injected: ['X-Token'],
+      outcome: 'injected',
+    });
+    expect(second).toMatchObject({ callback: 'callbacks[0]', callback_cached: true });
+    expect(JSON.stringify(path.proxy.lines)).not.toContain('callback-secret-one');
+  });
+
+  it('counts the bytes that left and the bytes that came', async () => {
+    await using path = await createDataPath({
+      respond: ({ readBody, send: answer }) => readBody().then(() => answer(`${empty}`)),
+    });
+    const client = await path.tunnel();
+    await client.send(`${head('POST / HTTP/1.1', `Host: ${path.authority}`, 'Content-Length: 5')}hello`);
+    await client.readHead();
+    const record = await path.proxy.record(0);
+    expect(record).toMatchObject({ bytes_up: path.origin.transcripts[0]?.length, bytes_down: empty.length });
+  });
+
+  it('keeps its path short, without its query', () => {
+    expect(recordedPath('/a/b?c=d?e')).toBe('/a/b');
+    expect(recordedPath('?x')).toBe('');
+    expect(recordedPath(`/${'a'.repeat(600)}?x`)).toBe(`/${'a'.repeat(511)}…`);
+    expect(recordedPath('*')).toBe('*');
+  });
+
+  it('cannot break out of its line', async () => {
+    await using path = await createDataPath();
+    await send(path, 'GET /\x80\xff"\\{}\u00ad HTTP/1.1', close).catch(() => undefined);
+    const record = await path.proxy.record(0);
+    expect(typeof record['outcome']).toBe('string');
+  });
+});
+
+describe('records that cannot be written', () => {
+  it('stop requests, tunnels and upgrades, and nothing reaches a host, until they can be again', async () => {
+    await using path = await createDataPath();
+    const open = await path.tunnel();
+    path.proxy.blockSink(true);
+    await open.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
+    const inside = (await open.readResponse()).head;
+    expect([inside.status, errorOf(inside)]).toEqual([503, 'record_sink_blocked']);
+    const client = await path.plain();
+    const answer = await client.openTunnel(path.authority);
+    expect([answer.status, errorOf(answer)]).toEqual([503, 'record_sink_blocked']);
+    expect(path.origin.connections).toBe(0);
+    path.proxy.blockSink(false);
+    const again = await path.tunnel();
+    await again.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
+    expect((await again.readResponse()).head.status).toBe(200);
+  });
+
+  it('are dropped and counted where the operator wants that', () => {
+    const written: unknown[] = [];
+    const log = { info: (record: unknown) => written.push(record) } as unknown as Log; // the one method it calls
+    const sink = { isBlocked: true };
+    const recorder = createRecorder({ log, sink, whenBlocked: 'drop' });
+    const record = { sandbox: 's', revision: 1, bytes_up: 0, bytes_down: 0 };
+    expect(recorder.isBlocked).toBe(false);
+    recorder.emit(record, 0);
+    sink.isBlocked = false;
+    recorder.emit(record, 0);
+    expect([written.length, recorder.counts]).toEqual([1, { emitted: 1, dropped: 1 }]);
+  });
+});
