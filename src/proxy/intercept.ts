@@ -7,6 +7,7 @@ import { describeBug } from '../base/log.ts';
 import { fatalAlert } from '../tls/client-hello.ts';
 import { ClientConnection, type ConnectionScope } from './client-connection.ts';
 import { startExchange } from './exchange.ts';
+import { setTransport } from './held-client.ts';
 import type { ExchangeRecord } from './record.ts';
 import { sniff } from './sniff.ts';
 
@@ -68,6 +69,7 @@ function terminate(raw: Socket, scope: TunnelScope, startedMs: number): void {
     secureContext: context.leaves.contextFor({ host, kind }),
     ALPNProtocols: ['http/1.1'],
   });
+  setTransport(secure, raw);
   const finish = (end: Partial<ExchangeRecord> | undefined): void => {
     clearTimeout(timer);
     secure.off('secure', onSecure).off('end', onEnd).off('close', onEnd).off('error', onError);

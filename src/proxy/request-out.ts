@@ -1,8 +1,8 @@
 // The request on its way to the host: head, then body, held for `100 Continue` where the client waits for it and
 // slowed to the pace of the host.
 import type { Socket } from 'node:net';
-import { countRelayed } from '../base/relay-garbage.ts';
 import type { HeadFault } from '../http1/fault.ts';
+import { holdClient } from './held-client.ts';
 import { RequestBody } from './request-body.ts';
 import type { RequestPlan } from './request-plan.ts';
 
@@ -39,9 +39,8 @@ export class RequestOut {
 
   /** Takes what belongs to the body and answers how many bytes of `chunk` that was. */
   push(chunk: Buffer): number {
-    countRelayed(chunk.length);
     const taken = this.#body.push(chunk);
-    if (this.#body.heldBytes > MAX_HELD_BYTES) this.#client.pause();
+    if (this.#body.heldBytes > MAX_HELD_BYTES) holdClient(this.#client);
     return taken;
   }
 
@@ -63,7 +62,7 @@ export class RequestOut {
     if (!host) return;
     this.#body.openTo((piece) => {
       this.bytes += piece.length;
-      if (!host.write(piece)) this.#client.pause();
+      if (!host.write(piece)) holdClient(this.#client);
     });
     if (!host.writableNeedDrain) this.#client.resume();
   }

@@ -1,7 +1,6 @@
 // Cuts what a host sends into interim heads, the final head and its body, and says where the answer ends. Only
 // answers that the request could have caused pass; bytes behind the end are counted, never relayed: they are
 // the seed of a poisoned queue.
-import { countRelayed } from '../base/relay-garbage.ts';
 import { ChunkWalker } from '../http1/chunk-walker.ts';
 import { type ConnectionFields, readConnectionFields } from '../http1/connection-fields.ts';
 import { isFault } from '../http1/fault.ts';
@@ -48,7 +47,6 @@ export class ResponseReader {
   }
 
   push(chunk: Buffer): void {
-    countRelayed(chunk.length);
     if (this.#isOver) return;
     this.#hasStarted = true;
     if (this.#framing) return this.#pushBody(chunk);

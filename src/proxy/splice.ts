@@ -4,7 +4,7 @@
 //   client ──▶ upstream      FIN on one side becomes FIN on the other,
 //   client ◀── upstream      RST or an error on either ends both at once
 import type { Socket } from 'node:net';
-import { countRelayed } from '../base/relay-garbage.ts';
+import { holdClient } from './held-client.ts';
 
 export type SpliceEnd = {
   readonly bytesUp: number;
@@ -44,9 +44,10 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
     from
       .on('data', (chunk: Buffer) => {
         count(chunk.length);
-        countRelayed(chunk.length);
         lastActivityMs = performance.now();
-        if (!to.write(chunk)) from.pause();
+        if (to.write(chunk)) return;
+        if (from === client) holdClient(client);
+        else from.pause();
       })
       .on('end', () => {
         ended += 1;

@@ -200,6 +200,8 @@ function secure(raw: Socket, tls: NonNullable<OriginOptions['tls']>): Promise<So
     });
     socket.once('secure', () => resolve(socket));
     socket.once('error', reject);
+    // A FIN before the handshake ended is only an 'end': nothing else would close the socket.
+    socket.once('end', () => reject(new Error('ended before the handshake did')));
     socket.once('close', () => reject(new Error('closed before the handshake ended')));
   });
 }
