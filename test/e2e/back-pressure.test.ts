@@ -1,0 +1,133 @@
+// A hundred megabytes towards somebody who does not read: the sender is made to wait, the proxy keeps nothing, and
+// everything arrives once the other side reads on.
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
+import { spawnSallyport, type SpawnedSallyport } from '../support/spawned-process.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
+import { WireClient } from '../support/wire-client.ts';
+import { type BigBody, chunked, createBigBody } from './big-body.ts';
+import { lookUntil } from './deadline.ts';
+import { sampleResident } from './resident-sampler.ts';
+
+const MAX_GROWTH_BYTES = 32 * 1024 * 1024;
+// What the kernel's buffers on the way may take; the rest must wait at the sender.
+const MAX_ON_THE_WAY_BYTES = 60_000_000;
+const STALLED_MS = 15_000;
+const QUIET_LOOKS = 10;
+
+type Framing = 'Content-Length' | 'chunks';
+
+const origins = createTestAuthority();
+const warmUp = createBigBody(4_000_000);
+const big = createBigBody();
+let origin: RecordingOrigin;
+let proxy: SpawnedSallyport;
+let ca: string;
+let baselineBytes: number;
+// Of the transfer that is under way.
+let sending: BigBody = warmUp;
+let sentBytes = 0;
+let readOn: Promise<void> = Promise.resolve();
+
+beforeAll(async () => {
+  origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] }, respond });
+  const headers = [{ name: 'X-Key', type: 'plaintext', value: 'injected' }];
+  proxy = await spawnSallyport({
+    upstreamCaPem: origins.certificatePem,
+    proxyConfig: { rules: [{ name: 'api', match_hosts: ['api.test'], headers }] },
+  });
+  ca = await readFile(proxy.caFile, 'utf8');
+  for (const framing of framings) {
+    await upload(framing);
+    await download(framing);
+  }
+  sending = big;
+  baselineBytes = proxy.process.usage().residentBytes;
+});
+
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await origin.close();
+});
+
+const framings: readonly Framing[] = ['Content-Length', 'chunks'];
+
+it.each(framings)('an upload with %s waits for an origin that does not read', async (framing) => {
+  expect(await transferHeldBack(() => upload(framing))).toBe(big.sha256);
+});
+
+it.each(framings)('an answer with %s waits for a client that does not read', async (framing) => {
+  expect(await transferHeldBack(() => download(framing))).toBe(big.sha256);
+});
+
+/** Nobody reads until the sender is stuck. Answers the hash of what arrived. */
+async function transferHeldBack(transfer: () => Promise<string>): Promise<string> {
+  using memory = sampleResident(proxy.process);
+  const gate = Promise.withResolvers<void>();
+  readOn = gate.promise;
+  sentBytes = 0;
+  const arrived = transfer();
+  await untilStuck();
+  expect(sentBytes).toBeGreaterThan(0);
+  expect(sentBytes).toBeLessThan(MAX_ON_THE_WAY_BYTES);
+  gate.resolve();
+  const sha256 = await arrived;
+  expect(memory.peakBytes - baselineBytes).toBeLessThan(MAX_GROWTH_BYTES);
+  return sha256;
+}
+
+/** Until the sender has got rid of nothing for a quarter of a second. */
+async function untilStuck(): Promise<void> {
+  let before = 0;
+  let quiet = 0;
+  const look = (): number => {
+    quiet = sentBytes > 0 && sentBytes === before ? quiet + 1 : 0;
+    before = sentBytes;
+    return quiet;
+  };
+  expect(await lookUntil(look, (looks) => looks >= QUIET_LOOKS, STALLED_MS)).toBe(QUIET_LOOKS);
+}
+
+async function upload(framing: Framing): Promise<string> {
+  await using client = await openTunnel();
+  await client.send(`POST /up HTTP/1.1\r\nHost: api.test:${origin.port}\r\n${framingField(framing)}\r\n\r\n`);
+  await sendBody((bytes) => client.send(bytes), framing);
+  return (await client.readResponse()).text;
+}
+
+async function download(framing: Framing): Promise<string> {
+  await using client = await openTunnel();
+  client.socket.pause();
+  await client.send(`GET /${framing} HTTP/1.1\r\nHost: api.test:${origin.port}\r\n\r\n`);
+  await readOn;
+  return (await client.readResponse()).body.sha256;
+}
+
+async function respond(exchange: Exchange): Promise<void> {
+  const { target } = exchange.request;
+  if (target === '/up') {
+    exchange.socket.pause();
+    await readOn;
+    return exchange.send(response(200, [], (await exchange.readBody()).sha256));
+  }
+  const framing = target === '/chunks' ? 'chunks' : 'Content-Length';
+  await exchange.send(`HTTP/1.1 200 OK\r\n${framingField(framing)}\r\n\r\n`);
+  await sendBody(exchange.send, framing);
+}
+
+function framingField(framing: Framing): string {
+  return framing === 'chunks' ? 'Transfer-Encoding: chunked' : `Content-Length: ${sending.length}`;
+}
+
+async function sendBody(send: (bytes: Buffer) => Promise<void>, framing: Framing): Promise<void> {
+  const pieces = framing === 'chunks' ? chunked(sending.pieces()) : sending.pieces();
+  for (const piece of pieces) {
+    await send(piece);
+    sentBytes += piece.length;
+  }
+}
+
+async function openTunnel(): Promise<WireClient> {
+  return WireClient.connectThrough(proxy.port, `api.test:${origin.port}`, { ca, name: 'api.test' });
+}
