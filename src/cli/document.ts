@@ -25,14 +25,40 @@ export async function readDocument(file: string): Promise<unknown> {
     return JSON.parse(text) as unknown;
   } catch (error) {
     // The parser's own message quotes the text around the fault, so it goes no further.
-    place = placeOf(error, text);
+    place = placeOf(positionOf(error) ?? searchPosition(text), text);
   }
   throw new InputError(`${file}${place}: not valid JSON`);
 }
 
-function placeOf(error: unknown, text: string): string {
+function positionOf(error: unknown): number | undefined {
   const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
-  if (position === undefined) return '';
-  const before = text.slice(0, Number(position)).split('\n');
+  return position === undefined ? undefined : Number(position);
+}
+
+/** Where the parser does not say: the first character that no valid document could have there. */
+function searchPosition(text: string): number {
+  let [good, bad] = [0, text.length];
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    if (isBeginning(text.slice(0, middle))) good = middle;
+    else bad = middle;
+  }
+  return good;
+}
+
+/** True for a text that could go on to become JSON: what the parser misses lies behind its end. */
+function isBeginning(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    const position = positionOf(error);
+    if (position !== undefined) return position >= text.length;
+    return error instanceof Error && error.message.includes('end of JSON input');
+  }
+}
+
+function placeOf(position: number, text: string): string {
+  const before = text.slice(0, position).split('\n');
   return `:${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
 }

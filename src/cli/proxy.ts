@@ -41,7 +41,7 @@ export async function run(args: string[]): Promise<number> {
   await sidecar.listen();
   sidecar.log.info(
     {
-      proxy: `http://${sidecar.proxyAddress}:${sidecar.proxyPort}`,
+      proxy: proxyUrl(sidecar),
       ca: caFiles(config).certificateFile,
       fingerprint: ca.fingerprintSha256,
       revision: sidecar.revision,
@@ -79,6 +79,10 @@ async function serve(sidecar: Sidecar, config: Config, loaded: WorkspaceSecrets)
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   return promise;
+}
+
+function proxyUrl({ proxyAddress, proxyPort }: Sidecar): string {
+  return `http://${proxyAddress.includes(':') ? `[${proxyAddress}]` : proxyAddress}:${proxyPort}`;
 }
 
 /** Puts the proxy_config file in force. False: it was refused, and reported, and the old one stays. */

@@ -1,0 +1,252 @@
+// `sallyport proxy` as an operator meets it: what it says before it starts or instead of it, what its signals do, and
+// with which code it ends.
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createOrigin } from '../support/recording-origin.ts';
+import { createScratch, type Scratch } from '../support/scratch.ts';
+import { SpawnedProcess, launcher, runToEnd } from '../support/spawned-process.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
+import { WireClient } from '../support/wire-client.ts';
+
+const nameTable = join(import.meta.dirname, '..', 'support', 'name-table.ts');
+const origins = createTestAuthority();
+
+function rules(value: string): unknown {
+  return { rules: [{ match_hosts: ['api.test'], headers: [{ name: 'X-Key', type: 'plaintext', value }] }] };
+}
+
+function spawnProxy(
+  scratch: Scratch,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): SpawnedProcess {
+  return new SpawnedProcess(process.execPath, ['--import', nameTable, launcher, 'proxy', ...args], {
+    env: { SALLYPORT_LISTEN: '127.0.0.1:0', SALLYPORT_STATE_DIR: scratch.path, ...env },
+  });
+}
+
+const isReady = (record: Readonly<Record<string, unknown>>): boolean => record['msg'] === 'ready';
+
+describe('a start that should be mended', () => {
+  type Row = readonly [
+    what: string,
+    give: (scratch: Scratch) => Promise<{ args?: string[]; env?: Record<string, string> }>,
+    says: RegExp,
+  ];
+  const rows: readonly Row[] = [
+    [
+      'an unknown key of the config',
+      async (scratch) => ({
+        args: ['--config', await scratch.write('config.json', { listne: 'x', egress: { ports: ['a'] } })],
+      }),
+      /config\.json: egress\.ports\[0\]: .*\n(?:.*\n)*.*config\.json: .*listne/,
+    ],
+    [
+      'a proxy_config with two faults',
+      async (scratch) => ({
+        args: [
+          '--proxy-config',
+          await scratch.write('rules.json', {
+            rules: [{ match_hosts: ['*'], headers: [{ name: 'Host', type: 'plaintext', value: 'x' }] }],
+          }),
+        ],
+      }),
+      /rules\.json: rules\[0\]\.match_hosts\[0\]: [^]*rules\.json: rules\[0\]\.headers\[0\]\.name: /,
+    ],
+    [
+      'a secret that nobody gave',
+      async (scratch) => ({
+        args: [
+          '--proxy-config',
+          await scratch.write('rules.json', {
+            rules: [
+              {
+                match_hosts: ['a.test'],
+                headers: [{ name: 'X', type: 'workspace_secret', value: '{MISSING_ONE}' }],
+              },
+            ],
+          }),
+        ],
+      }),
+      /rules\.json: rules\[0\]\.headers\[0\]\.value: .*MISSING_ONE/,
+    ],
+    [
+      'a config that is no JSON',
+      async (scratch) => ({ args: ['--config', await scratch.write('c.json', '{"a": 1,\n "key": secret}')] }),
+      /c\.json:2:9: not valid JSON/,
+    ],
+    [
+      'a proxy_config that is no JSON',
+      async (scratch) => ({ args: ['--proxy-config', await scratch.write('p.json', '{')] }),
+      /p\.json.*: not valid JSON/,
+    ],
+    [
+      'a config that is not there',
+      async () => ({ args: ['--config', '/nonexistent/c.json'] }),
+      /\/nonexistent\/c\.json cannot be read: ENOENT/,
+    ],
+    [
+      'a variable with a value that does not fit',
+      async () => ({ env: { SALLYPORT_EGRESS_PORTS: '80,http', SALLYPORT_LOG_LEVEL: 'loud' } }),
+      /SALLYPORT_EGRESS_PORTS[^]*SALLYPORT_LOG_LEVEL/,
+    ],
+    [
+      'an address that others reach, without a word on who may',
+      async () => ({ env: { SALLYPORT_LISTEN: '0.0.0.0:0' } }),
+      /listen|SALLYPORT_LISTEN.*auth/,
+    ],
+    [
+      'verification switched off by Node’s variable',
+      async () => ({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }),
+      /NODE_TLS_REJECT_UNAUTHORIZED.*SALLYPORT_UPSTREAM_CA/,
+    ],
+    ['a flag that does not exist', async () => ({ args: ['--verbose'] }), /--verbose/],
+  ];
+  it.each(rows)('for %s says where and ends with code 2', async (_, give, says) => {
+    await using scratch = await createScratch();
+    const { args = [], env = {} } = await give(scratch);
+    await using child = spawnProxy(scratch, args, env);
+    expect(await child.exited).toEqual({ code: 2, signal: null });
+    expect(child.stderr).toMatch(says);
+    expect(child.stderr).not.toMatch(/\bat .*\.ts:\d+|secret\}/);
+    expect(child.records.some(isReady)).toBe(false);
+  });
+});
+
+describe('a start', () => {
+  it('makes a CA, says where everything is, and serves at the port it names', async () => {
+    await using scratch = await createScratch();
+    await using child = spawnProxy(scratch, []);
+    const ready = await child.record(isReady);
+    expect(ready).toMatchObject({ ca: join(scratch.path, 'ca.pem'), revision: 0, pid: expect.any(Number) });
+    expect(ready['fingerprint']).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/);
+    const [, port] = /^http:\/\/127\.0\.0\.1:(\d+)$/.exec(String(ready['proxy'])) ?? [];
+    expect(Number(port)).toBeGreaterThan(0);
+    await using client = await WireClient.connect(Number(port));
+    await client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect((await client.readResponse()).head.status).toBe(200);
+    expect((await stat(join(scratch.path, 'ca.key'))).mode & 0o777).toBe(0o600);
+    expect(await readFile(join(scratch.path, 'ca.pem'), 'utf8')).not.toContain('PRIVATE');
+  });
+
+  it('on an address that others reach is allowed to an operator who says who may', async () => {
+    await using scratch = await createScratch();
+    for (const env of [{ SALLYPORT_AUTH: 'none' }, { SALLYPORT_ALLOW_CLIENTS: '127.0.0.0/8' }]) {
+      await using child = spawnProxy(scratch, ['--listen', '0.0.0.0:0'], env);
+      expect(String((await child.record(isReady))['proxy'])).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+    }
+  });
+
+  it('on IPv6 names an address that can be pasted', async () => {
+    await using scratch = await createScratch();
+    await using child = spawnProxy(scratch, ['--listen', '[::1]:0']);
+    expect(String((await child.record(isReady))['proxy'])).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  });
+
+  it('where the port is taken ends with code 1 and one line', async () => {
+    await using scratch = await createScratch();
+    await using taken = await createOrigin();
+    await using child = spawnProxy(scratch, ['--listen', `127.0.0.1:${taken.port}`]);
+    expect(await child.exited).toEqual({ code: 1, signal: null });
+    expect(child.stderr).toMatch(/^sallyport: .*EADDRINUSE.*\n$/);
+  });
+});
+
+describe('signals', () => {
+  it('SIGHUP takes a good file, refuses a bad one and keeps the old, and takes a good one again', async () => {
+    await using scratch = await createScratch();
+    await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
+    const file = await scratch.write('rules.json', rules('one'));
+    const upstreamCa = await scratch.write('upstream.pem', origins.certificatePem);
+    await using child = spawnProxy(scratch, ['--proxy-config', file], { SALLYPORT_UPSTREAM_CA: upstreamCa });
+    const ready = await child.record(isReady);
+    const port = Number(/(\d+)$/.exec(String(ready['proxy']))?.[1]);
+    const ca = await readFile(join(scratch.path, 'ca.pem'), 'utf8');
+    const authority = `api.test:${origin.port}`;
+    const injected = async (): Promise<string | undefined> => {
+      await using client = await WireClient.connectThrough(port, authority, { ca, name: 'api.test' });
+      await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+      await client.readResponse();
+      return origin.requests.at(-1)?.headers.find(([name]) => name === 'X-Key')?.[1];
+    };
+    expect(await injected()).toBe('one');
+
+    await writeFile(file, JSON.stringify(rules('two')));
+    child.kill('SIGHUP');
+    await child.record((record) => record['msg'] === 'proxy_config applied' && record['revision'] === 2);
+    expect(await injected()).toBe('two');
+
+    await writeFile(file, JSON.stringify({ rules: [{ match_hosts: ['*'], headers: [] }] }));
+    child.kill('SIGHUP');
+    const refused = await child.record(({ msg }) => String(msg).startsWith('proxy_config refused'));
+    expect(refused).toMatchObject({
+      level: 'error',
+      file,
+      issues: expect.arrayContaining([expect.anything()]),
+    });
+    expect(await injected()).toBe('two');
+
+    await writeFile(file, '{"rules": [');
+    child.kill('SIGHUP');
+    const unreadable = await child.record(({ msg }) => String(msg).startsWith('reload failed'));
+    expect(unreadable).toMatchObject({ level: 'error', reason: expect.stringContaining(file) });
+    expect(await injected()).toBe('two');
+
+    await writeFile(file, JSON.stringify(rules('three')));
+    child.kill('SIGHUP');
+    await child.record((record) => record['msg'] === 'proxy_config applied' && record['revision'] === 3);
+    expect(await injected()).toBe('three');
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s lets a running request end, then ends with code 0',
+    async (signal) => {
+      const gate = Promise.withResolvers<void>();
+      await using scratch = await createScratch();
+      await using origin = await createOrigin({
+        respond: async ({ send }) => {
+          await gate.promise;
+          await send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        },
+      });
+      await using child = spawnProxy(scratch, []);
+      const port = Number(/(\d+)$/.exec(String((await child.record(isReady))['proxy']))?.[1]);
+      await using client = await WireClient.connect(port);
+      const authority = `127.0.0.1:${origin.port}`;
+      await client.send(`GET http://${authority}/ HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+      await origin.request(0);
+      child.kill(signal);
+      await child.record(({ msg }) => msg === 'draining');
+      gate.resolve();
+      const answer = await client.readResponse();
+      expect([answer.head.status, answer.text]).toEqual([200, 'ok']);
+      client.end();
+      expect(await child.exited).toEqual({ code: 0, signal: null });
+      expect(child.records.filter(({ msg }) => msg === 'exchange')).toHaveLength(1);
+    },
+  );
+
+  it('SIGTERM with nothing running ends at once, with idle connections let go', async () => {
+    await using scratch = await createScratch();
+    await using child = spawnProxy(scratch, []);
+    const port = Number(/(\d+)$/.exec(String((await child.record(isReady))['proxy']))?.[1]);
+    await using client = await WireClient.connect(port);
+    child.kill('SIGTERM');
+    expect(await client.finished).toBe('end');
+    client.end();
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+  });
+});
+
+describe('the front door', () => {
+  it.each([
+    ['nothing', []],
+    ['an unknown command', ['serve']],
+    ['a name that every object has', ['constructor']],
+  ])('%s is answered with the usage and code 2', async (_, args) => {
+    const { code, stderr } = await runToEnd(process.execPath, [launcher, ...args]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^usage: sallyport COMMAND/);
+  });
+});
