@@ -68,8 +68,8 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
       .on('close', () => {
         open -= 1;
         if (open === 0) resolve({ bytesUp: counts.up, bytesDown: counts.down, reason });
-        // Closed without having ended: the peer reset it, or it was destroyed.
-        else if (!from.readableEnded || from.errored) endBoth('reset');
+        // Closed without having ended, or while the other side still speaks: reset by its peer or destroyed by us.
+        else if (!from.readableEnded || from.errored || !to.readableEnded) endBoth('reset');
         else if (!to.writableEnded) to.end();
       });
     to.on('drain', () => from.resume());

@@ -1,0 +1,27 @@
+// Two sockets joined: half-close is honoured, but a side that can hear nothing any more does not hold the other.
+import { expect, it } from 'vitest';
+import { createOrigin } from '../support/recording-origin.ts';
+import { createTestSidecar } from '../support/test-sidecar.ts';
+import { WireClient } from '../support/wire-client.ts';
+
+it('a drain ends a tunnel whose client has half-closed and whose host goes on', async () => {
+  const sawEnd = Promise.withResolvers<void>();
+  await using origin = await createOrigin({
+    async respond({ reader, send }) {
+      await reader.finished;
+      await send('still here');
+      sawEnd.resolve();
+      await new Promise(() => {});
+    },
+  });
+  await using proxy = await createTestSidecar({ config: { timeouts: { drain_ms: 50 } } });
+  await using client = await WireClient.connect(proxy.port);
+  expect((await client.openTunnel(`127.0.0.1:${origin.port}`)).status).toBe(200);
+  await client.send('GET / HTTP/1.1\r\n\r\n');
+  await origin.request(0);
+  client.end();
+  await sawEnd.promise;
+  expect(String(await client.readSome())).toBe('still here');
+  await proxy.sidecar.close();
+  expect(await proxy.record(0)).toMatchObject({ outcome: 'tunnelled', reason: 'reset' });
+});
