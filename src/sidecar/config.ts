@@ -1,7 +1,7 @@
 // What an operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
 // proxy_config, which a tenant authors. Parsing opens no file; the caller brings the document.
 import { type Issue, parseWith, z } from '../base/schema.ts';
-import { type Cidr, parseCidr } from '../policy/address.ts';
+import { type Cidr, classifyAddress, parseAddress, parseCidr } from '../policy/address.ts';
 import { parseAuthority } from '../policy/authority.ts';
 import type { CleartextDestination } from '../proxy/address-guard.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
@@ -60,7 +60,7 @@ export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): ConfigRe
   return exposed ? { ok: false, issues: [exposed] } : { ok: true, value: Object.freeze(config) };
 }
 
-/** The JSON Schema of the config file, for editors. */
+/** Every variable and the key of the file that it sets. */
 export function configVariables(): readonly { readonly name: string; readonly key: string }[] {
   return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
 }
@@ -76,7 +76,8 @@ export function parseListenAddress(text: string): ListenAddress | string {
 
 /** True for an address that only this machine can reach. */
 export function isLoopbackListen(listen: ListenAddress): boolean {
-  return listen.host === 'localhost' || listen.host === '::1' || /^127\./.test(listen.host);
+  const address = parseAddress(listen.host);
+  return address ? classifyAddress(address) === 'loopback' : listen.host === 'localhost';
 }
 
 const listenAddress = z.string().superRefine((text, context) => {
