@@ -176,6 +176,8 @@ export async function spawnSallyport(options: {
   readonly args?: readonly string[];
   /** Modules to load before it, besides the name table. */
   readonly preloads?: readonly string[];
+  /** Descriptors above 2, in order from 3. */
+  readonly descriptors?: readonly number[];
 }): Promise<SpawnedSallyport> {
   const scratch = await createScratch();
   const proxyConfig = await scratch.write('proxy-config.json', options.proxyConfig);
@@ -192,6 +194,7 @@ export async function spawnSallyport(options: {
         ...(options.upstreamCaPem === undefined ? {} : { SALLYPORT_UPSTREAM_CA: upstreamCa }),
         ...options.env,
       },
+      descriptors: options.descriptors ?? [],
     },
   );
   const dispose = async (): Promise<void> => {

@@ -1,0 +1,100 @@
+// Many at once, and some that are slow on purpose: every answer goes to the one who asked, and a head that never ends
+// takes nothing from anybody else.
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
+import { spawnSallyport, type SpawnedSallyport } from '../support/spawned-process.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
+import { WireClient } from '../support/wire-client.ts';
+
+const CLIENTS = 200;
+const REQUESTS_EACH = 20;
+const SLOW_CLIENTS = 100;
+const HEAD_MS = 700;
+const DRIP_MS = 50;
+
+const origins = createTestAuthority();
+let origin: RecordingOrigin;
+let proxy: SpawnedSallyport;
+let ca: string;
+let authority: string;
+
+beforeAll(async () => {
+  origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] }, respond: answerNonce });
+  const headers = [{ name: 'X-Key', type: 'plaintext', value: 'injected' }];
+  proxy = await spawnSallyport({
+    upstreamCaPem: origins.certificatePem,
+    proxyConfig: { rules: [{ name: 'api', match_hosts: ['api.test'], headers }] },
+    env: { SALLYPORT_TIMEOUTS_HEAD_MS: String(HEAD_MS) },
+  });
+  ca = await readFile(proxy.caFile, 'utf8');
+  authority = `api.test:${origin.port}`;
+});
+
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await origin.close();
+});
+
+describe(`${CLIENTS} keep-alive clients with ${REQUESTS_EACH} requests each`, () => {
+  it('all get their own answers, on connections that are shared', async () => {
+    const answers = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => askInTurn(client)));
+    expect(answers.flatMap((wrong) => wrong)).toEqual([]);
+    expect(origin.requests.filter(({ headers }) => !headers.some(([name]) => name === 'X-Key'))).toEqual([]);
+    expect(origin.requests).toHaveLength(CLIENTS * REQUESTS_EACH);
+    expect(origin.connections).toBeLessThanOrEqual(CLIENTS);
+    expect(proxy.process.stderr).toBe('');
+  });
+});
+
+describe(`${SLOW_CLIENTS} clients whose heads never end`, () => {
+  it('are answered at their deadline, however they drip, while a bystander is served', async () => {
+    const slow = await Promise.all(Array.from({ length: SLOW_CLIENTS }, (_, i) => openSlow(i % 2 === 0)));
+    const ends = slow.map((client) => dripUntilEnd(client));
+    expect(await askInTurn(-1)).toEqual([]);
+    for (const text of await Promise.all(ends)) {
+      expect(text).toMatch(/^HTTP\/1\.1 408 .*X-Sallyport-Error: request_timeout/s);
+    }
+    expect(await askInTurn(-2)).toEqual([]);
+    for (const client of slow) await client[Symbol.asyncDispose]();
+  });
+});
+
+/** Asks one question after the other on one connection; answers what came back wrong. */
+async function askInTurn(clientNumber: number): Promise<string[]> {
+  await using client = await open();
+  const wrong: string[] = [];
+  for (let i = 0; i < REQUESTS_EACH; i += 1) {
+    const nonce = `${clientNumber}-${i}-${Math.random()}`;
+    await client.send(`GET /${nonce} HTTP/1.1\r\nHost: ${authority}\r\nX-Nonce: ${nonce}\r\n\r\n`);
+    const { head, text } = await client.readResponse();
+    if (head.status !== 200 || text !== `${nonce} /${nonce}`) wrong.push(`${nonce}: ${head.status} ${text}`);
+  }
+  return wrong;
+}
+
+/** On the proxy port, or inside an intercepted tunnel. */
+async function openSlow(isInside: boolean): Promise<WireClient> {
+  const client = isInside ? await open() : await WireClient.connect(proxy.port);
+  await client.send(
+    `GET ${isInside ? '' : `http://${authority}`}/ HTTP/1.1\r\nHost: ${authority}\r\nX-Slow: `,
+  );
+  return client;
+}
+
+/** Keeps the connection busy: a limit on silence would never end it. */
+async function dripUntilEnd(client: WireClient): Promise<string> {
+  const drip = setInterval(() => client.send('z').catch(() => undefined), DRIP_MS);
+  const text = await client.readToEnd();
+  clearInterval(drip);
+  return text;
+}
+
+function open(): Promise<WireClient> {
+  return WireClient.connectThrough(proxy.port, authority, { ca, name: 'api.test' });
+}
+
+async function answerNonce({ request, send }: Exchange): Promise<void> {
+  const nonce = request.headers.find(([name]) => name === 'X-Nonce')?.[1] ?? '';
+  await send(response(200, [], `${nonce} ${request.target}`));
+}
