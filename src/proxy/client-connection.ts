@@ -123,7 +123,8 @@ export class ClientConnection {
     if (!keepAlive || this.mustEnd) return this.end();
     // Held for a host that has answered without taking the last of the body.
     if (this.socket.isPaused()) this.socket.resume();
-    // A turn later, when the connection that served the last request is back.
+    // A turn later: what the host sent together with the end of its answer (one read, several TLS records) is seen
+    // first and ends its connection; else it would answer the request that waits here (a poisoned queue).
     if (this.#input) setImmediate(() => this.#readNext());
   }
 

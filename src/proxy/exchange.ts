@@ -20,7 +20,7 @@ import { type RequestPlan, planRequest, refusalOfFault } from './request-plan.ts
 import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
-import { giveBack, openFresh, takePooled } from './upstream-lease.ts';
+import { openFresh, takePooled } from './upstream-lease.ts';
 import { joinUpgraded } from './upgrade.ts';
 
 /** Starts an exchange for a head that is no CONNECT. */
@@ -191,7 +191,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const upstream = this.#upstream;
     this.#upstream = undefined;
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
-    if (upstream && rest === 0 && this.#answer?.isReusable) giveBack(this.#context.upstream, upstream);
+    if (upstream && rest === 0 && this.#answer?.isReusable) this.#context.upstream.give(upstream);
     else upstream?.discard();
     this.#finish(this.#passage?.injection ? 'injected' : 'forwarded');
     this.#connection.next(this.#answer?.ending === 'keep');

@@ -33,15 +33,6 @@ export function openFresh(
   return upstream.open(poolKey(policy, plan), dialTarget(policy, plan), signal);
 }
 
-/**
- * Gives a connection back a turn later. What the host sent together with the end of its answer is seen first and
- * ends the connection; else it would answer the next request (a poisoned queue).
- */
-export function giveBack(upstream: Upstream, connection: UpstreamConnection): void {
-  connection.disown();
-  setImmediate(() => upstream.give(connection));
-}
-
 /** One pool serves one sandbox and one trust set; revision, scheme and authority are the rest. */
 function poolKey(policy: Policy, { scheme, target }: RequestPlan): string {
   return `${poolPrefix(policy.revision)}${scheme}://${target.authority.text}`;

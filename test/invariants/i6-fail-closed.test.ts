@@ -226,8 +226,8 @@ describe('I6 fail closed: callbacks', () => {
 describe('I6 fail closed: documents', () => {
   const rule = (header: unknown): unknown => ({ rules: [bearerRule('api.test', { headers: [header] })] });
   const rows: readonly (readonly [why: string, document: unknown])[] = [
-    ['a secret that does not exist', rule({ name: 'A', type: 'workspace_secret', value: '{MISSING}' })],
-    ['a secret that is empty', rule({ name: 'A', type: 'workspace_secret', value: '{EMPTY}' })],
+    ['a secret that does not exist', rule({ name: 'A', type: 'workspace_secret', value: 'k-{MISSING}-k' })],
+    ['a secret that is empty', rule({ name: 'A', type: 'workspace_secret', value: 'k-{EMPTY}-k' })],
     ['a secret with a line break', rule({ name: 'A', type: 'workspace_secret', value: '{BROKEN}' })],
     ['a secret above ASCII', rule({ name: 'A', type: 'workspace_secret', value: '{WIDE}' })],
     ['a template without a secret', rule({ name: 'A', type: 'workspace_secret', value: 'TOKEN' })],

@@ -46,6 +46,8 @@ export type OriginOptions = {
   /** Speaks TLS, with a certificate for whichever of these names the client asks; the first one without SNI. */
   readonly tls?: { readonly authority: TestAuthority; readonly names: readonly string[] };
   readonly respond?: (exchange: Exchange) => void | Promise<void>;
+  /** Another loopback address than 127.0.0.1. */
+  readonly address?: string;
 };
 
 export type RecordingOrigin = AsyncDisposable & {
@@ -95,7 +97,7 @@ export async function createOrigin(options: OriginOptions = {}): Promise<Recordi
     socket.end();
   }
 
-  const port = await listen(server);
+  const port = await listen(server, options.address ?? '127.0.0.1');
   const close = (): Promise<void> => closeServer(server, open);
   return {
     port,
@@ -206,11 +208,11 @@ function secure(raw: Socket, tls: NonNullable<OriginOptions['tls']>): Promise<So
   });
 }
 
-function listen(server: Server): Promise<number> {
+function listen(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     // A listening TCP server's address is never a string: that form is for pipes.
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+    server.listen(0, address, () => resolve((server.address() as AddressInfo).port));
   });
 }
 

@@ -1,0 +1,160 @@
+// `npm run mutants [-- I2 …]`: breaks the sources in every listed way, one at a time and in private copies of the
+// tree, and expects the invariant's own tests to turn red. Exits with 1 if a mutation survives, does not even run, or
+// no longer fits its file.
+import { spawn } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Invariant, type Mutation, invariantTests, mutations } from './mutations.ts';
+
+const AT_ONCE = 2;
+const TEST_TIMEOUT_MS = 5_000;
+const RUN_TIMEOUT_MS = 120_000;
+const COPIED = [
+  'src',
+  'test',
+  'scripts',
+  'config',
+  'certs',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+];
+
+type Verdict = {
+  readonly outcome: 'killed' | 'SURVIVED' | 'DID NOT RUN' | 'NOT FOUND';
+  /** The first test that turned red, or why none did. */
+  readonly by: string;
+};
+type TestRun = { readonly passed: number; readonly failed: readonly string[] };
+
+const root = join(import.meta.dirname, '..');
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(wanted: readonly string[]): Promise<number> {
+  const isWanted = (invariant: Invariant): boolean => wanted.length === 0 || wanted.includes(invariant);
+  const chosen = mutations.filter(({ invariant }) => isWanted(invariant));
+  const copies = await Promise.all(Array.from({ length: AT_ONCE }, () => createCopy()));
+  try {
+    const invariants = [...new Set(chosen.map(({ invariant }) => invariant))];
+    const unmutated = await inTurns(copies, invariants, (copy, invariant) => runTests(copy, invariant));
+    const red = invariants.filter((_, i) => !isGreen(unmutated[i]));
+    if (red.length > 0) {
+      console.log(`red without any mutation, so red would prove nothing: ${red.join(', ')}`);
+      return 1;
+    }
+    const verdicts = await inTurns(copies, chosen, tryMutation);
+    console.log(tableOf(chosen, verdicts));
+    const bad = verdicts.filter(({ outcome }) => outcome !== 'killed').length;
+    console.log(`${verdicts.length} mutations, ${verdicts.length - bad} killed, ${bad} not`);
+    return bad === 0 ? 0 : 1;
+  } finally {
+    await Promise.all(copies.map((copy) => rm(copy, { recursive: true, force: true })));
+  }
+}
+
+async function createCopy(): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'sallyport-mutant-'));
+  for (const name of COPIED) await cp(join(root, name), join(copy, name), { recursive: true });
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+/** Works through the items in order, each on whichever copy is free. */
+async function inTurns<Item, Result>(
+  copies: readonly string[],
+  items: readonly Item[],
+  work: (copy: string, item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const queue = items.entries();
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (const [i, item] of queue) results[i] = await work(copy, item);
+    }),
+  );
+  return results;
+}
+
+async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
+  const file = join(copy, mutation.file);
+  const source = await readFile(file, 'utf8');
+  const [before, after, ...more] = source.split(mutation.text);
+  if (before === undefined || after === undefined || more.length > 0)
+    return { outcome: 'NOT FOUND', by: `the text does not stand in ${mutation.file} exactly once` };
+  await writeFile(file, `${before}${mutation.replacement}${after}`);
+  try {
+    return verdictOn(await runTests(copy, mutation.invariant), mutation.invariant);
+  } finally {
+    await writeFile(file, source);
+  }
+}
+
+// A mutation that does not parse, or a run that ends by itself, is red too, and shows nothing: only a named test counts.
+function verdictOn(run: TestRun | undefined, invariant: Invariant): Verdict {
+  if (run === undefined) return { outcome: 'DID NOT RUN', by: 'the tests did not come to an end' };
+  const killer = run.failed.find((title) => title.startsWith(`${invariant} `));
+  if (killer !== undefined) return { outcome: 'killed', by: killer };
+  return run.passed > 0
+    ? { outcome: 'SURVIVED', by: 'every test is green' }
+    : { outcome: 'DID NOT RUN', by: 'no test ran' };
+}
+
+function isGreen(run: TestRun | undefined): boolean {
+  return run !== undefined && run.failed.length === 0 && run.passed > 0;
+}
+
+/** Undefined if there is no report: the run ended before the tests did. */
+async function runTests(copy: string, invariant: Invariant): Promise<TestRun | undefined> {
+  const report = join(copy, 'report.json');
+  await rm(report, { force: true });
+  await runVitest(copy, [
+    'run',
+    invariantTests[invariant],
+    '--bail=1',
+    '--reporter=json',
+    `--outputFile=${report}`,
+    `--testTimeout=${TEST_TIMEOUT_MS}`,
+  ]);
+  const text = await readFile(report, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  // The shape of vitest's own report.
+  const { testResults } = JSON.parse(text) as {
+    testResults: readonly { assertionResults: readonly { status: string; title: string }[] }[];
+  };
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  return {
+    passed: tests.filter(({ status }) => status === 'passed').length,
+    failed: tests.filter(({ status }) => status === 'failed').map(({ title }) => title),
+  };
+}
+
+async function runVitest(copy: string, args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, [join('node_modules', 'vitest', 'vitest.mjs'), ...args], {
+    cwd: copy,
+    stdio: 'ignore',
+    timeout: RUN_TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', () => resolve());
+  });
+}
+
+function tableOf(chosen: readonly Mutation[], verdicts: readonly Verdict[]): string {
+  const rows = chosen.map(({ invariant, name }, i) => {
+    const { outcome, by } = verdicts[i] ?? { outcome: 'DID NOT RUN', by: '' };
+    return [invariant, name, outcome, by];
+  });
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
