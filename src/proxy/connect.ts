@@ -78,7 +78,7 @@ class Tunnel {
           scheme: 'tunnel',
           named: 'no',
           isPortListed: cover.portListed,
-          denies: (address) => policy.deniesAddress(address),
+          denies: (address) => policy.deniesAddress(address, authority.port),
         },
         this.#abort.signal,
       )

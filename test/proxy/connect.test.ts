@@ -274,6 +274,22 @@ describe('which of the two a tunnel is', () => {
     await client.send(head('CONNECT innocent.test:443 HTTP/1.1'));
     expect(errorOf((await client.readResponse()).head)).toBe('access_denied');
   });
+
+  it('a deny_list entry with a port denies its addresses on that port alone', async () => {
+    await using mirror = await createMirror();
+    await using denied = await createMirror();
+    await using proxy = await createTestSidecar({
+      proxyConfig: { access_control: { deny_list: [`127.0.0.0/8:${denied.port}`] } },
+    });
+    for (const [port, status] of [
+      [denied.port, 403],
+      [mirror.port, 200],
+    ]) {
+      await using client = await WireClient.connect(proxy.port);
+      await client.send(head(`CONNECT other.test:${port} HTTP/1.1`));
+      expect((await client.readHead()).status).toBe(status);
+    }
+  });
 });
 
 describe('the proxy itself', () => {
