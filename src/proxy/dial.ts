@@ -80,7 +80,10 @@ export function createDialler(options: {
       ...(session ? { session } : {}),
     };
     const socket = connectTls(options);
-    socket.on('session', (ticket) => sessions.set(key, ticket));
+    // A ticket may follow the handshake of a peer that `proven` refuses, and would spare it the proof next time.
+    socket.on('session', (ticket) => {
+      if (!socket.destroyed) sessions.set(key, ticket);
+    });
     return socket;
   }
 
@@ -97,7 +100,7 @@ export function createDialler(options: {
       if (result !== socket) socket.destroy();
       resolve(result);
     };
-    const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority) : socket);
+    const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority, trust) : socket);
     const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket));
     const onEnd = (): void => finish(refuse('upstream_unreachable', 'ended before it was ready'));
     const onAbort = (): void => finish(refuse('upstream_unreachable', 'aborted'));
@@ -150,11 +153,14 @@ function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): S
  * one parse per connection, not per request. A resumed handshake shows no certificate; node:tls hands out a session
  * only after its full handshake was verified, and it is kept under that very authority.
  */
-function proven(socket: TLSSocket, authority: Authority): Socket | Refusal {
+function proven(socket: TLSSocket, authority: Authority, trust: TrustSet): Socket | Refusal {
   if (!socket.authorized) return refuse('upstream_untrusted', 'not authorized');
-  const isNamed = (): boolean =>
-    checkServerIdentity(authority.host, socket.getPeerCertificate()) === undefined;
-  if (!socket.isSessionReused() && !isNamed()) return refuse('upstream_untrusted', 'name');
+  if (!socket.isSessionReused()) {
+    if (checkServerIdentity(authority.host, socket.getPeerCertificate()) !== undefined)
+      return refuse('upstream_untrusted', 'name');
+    if (trust.showsOwnKey(socket.getPeerX509Certificate()))
+      return refuse('upstream_untrusted', 'own_authority');
+  }
   socket.setNoDelay(true);
   return socket;
 }

@@ -10,6 +10,11 @@ export type TrustSet = {
   /** Built once for all connections: building takes milliseconds. */
   readonly context: SecureContext;
   readonly certificates: readonly string[];
+  /**
+   * Whether a chain that a peer showed, from its leaf upwards, holds the key `without`. Leaving our CA out of the
+   * roots is not enough where another root has signed it: what we mint would pass by way of that one.
+   */
+  showsOwnKey(peer: X509Certificate | undefined): boolean;
 };
 
 /**
@@ -39,6 +44,12 @@ export function createTrustSet(options: {
     // With `ca` given, Node's own store and NODE_EXTRA_CA_CERTS count for nothing.
     context: createSecureContext({ ca: certificates, minVersion: 'TLSv1.2' }),
     certificates,
+    showsOwnKey(peer) {
+      if (without === undefined) return false;
+      for (let link = peer; link !== undefined; link = link.issuerCertificate)
+        if (spkiSha256(link) === without.spkiSha256) return true;
+      return false;
+    },
   };
 }
 
