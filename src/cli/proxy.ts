@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createFdSink } from '../base/log.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
-import { handOverSecretVariables } from '../sidecar/secret-environment.ts';
+import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
@@ -17,6 +17,8 @@ export async function run(args: string[]): Promise<number> {
   const { values: flags } = parseArgs({ args, options: flagOptions });
   const fd = flags['secrets-fd'] === undefined ? undefined : parseDescriptor(flags['secrets-fd']);
   handOverSecretVariables(fd);
+  // Before anything that can fail: what is not claimed stays behind as a file.
+  const handed = claimSecrets(process.env);
   const ignored = checkEnvironment(process.env);
   const env = { ...process.env, ...flagVariables(flags) };
   const document = flags.config === undefined ? {} : await readDocument(flags.config);
@@ -27,7 +29,7 @@ export async function run(args: string[]): Promise<number> {
   }
   const config = parsed.value;
   const secrets = loadWorkspaceSecrets(
-    { fd, directory: config.secretsDirectory, file: config.secretsFile },
+    { handed, fd, directory: config.secretsDirectory, file: config.secretsFile },
     process.env,
   );
   const { ca } = await loadOrCreateCertificateAuthority(caFiles(config));

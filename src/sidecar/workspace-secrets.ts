@@ -7,7 +7,7 @@
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { ALPHABET, type FoundSecret, isSecretName } from './secret-document.ts';
-import { claimSecrets, secretFileVariables, secretVariables } from './secret-environment.ts';
+import { type HandedSecrets, secretFileVariables, secretVariables } from './secret-environment.ts';
 import {
   maxSecretBytes,
   maxSecrets,
@@ -19,6 +19,8 @@ import {
 } from './secret-files.ts';
 
 export type SecretSources = {
+  /** What the process that was replaced by this one left for it (see secret-environment.ts). */
+  readonly handed?: HandedSecrets | undefined;
   readonly fd?: number | undefined;
   readonly directory?: string | undefined;
   readonly file?: string | undefined;
@@ -33,19 +35,19 @@ export type WorkspaceSecrets = {
   reload(): WorkspaceSecrets;
 };
 
-/** Throws an Error that names the source and the line, never a value. Removes what it takes from `env`. */
+/** Throws an Error that names the source and the line, never a value. */
 export function loadWorkspaceSecrets(sources: SecretSources, env: NodeJS.ProcessEnv): WorkspaceSecrets {
   const [exposed] = secretVariables(env);
   if (exposed !== undefined) throw new Error(`${exposed.from} is still in the environment of this process`);
-  const handed = claimSecrets(env);
-  const given = handed.descriptor ?? (sources.fd === undefined ? [] : readSecretDescriptor(sources.fd).found);
+  const given =
+    sources.handed?.descriptor ?? (sources.fd === undefined ? [] : readSecretDescriptor(sources.fd).found);
   const paths = secretFileVariables(env);
   return gather(() => [
     { found: given, warnings: [] },
     { found: paths.map(({ name, value, from }) => readSecretFile(name, value, from)), warnings: [] },
     sources.directory === undefined ? nothing : readSecretDirectory(sources.directory),
     sources.file === undefined ? nothing : readSecretLines(sources.file),
-    { found: handed.variables, warnings: [] },
+    { found: sources.handed?.variables ?? [], warnings: [] },
   ]);
 }
 

@@ -1,5 +1,6 @@
 // `sallyport proxy` as an operator meets it: what it says before it starts or instead of it, what its signals do, and
 // with which code it ends.
+import { existsSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -112,6 +113,24 @@ describe('a start that should be mended', () => {
     expect(child.stderr).not.toMatch(/\bat .*\.ts:\d+|secret\}/);
     expect(child.records.some(isReady)).toBe(false);
   });
+});
+
+it.runIf(process.platform === 'linux').each([
+  ['in its configuration', [], { SALLYPORT_LISTEN: 'nonsense' }],
+  ['in Node’s own switches', [], { NODE_TLS_REJECT_UNAUTHORIZED: '0' }],
+  ['in a file that is not there', ['--config', '/nonexistent/c.json'], {}],
+] as const)('a start that fails %s leaves no secrets of its environment behind', async (_, args, env) => {
+  await using scratch = await createScratch();
+  const witness = await scratch.write(
+    'witness.mjs',
+    `const [, path] = /:(.*)/.exec(process.env.SALLYPORT_HANDED_SECRETS ?? '') ?? [];
+    if (path !== undefined) console.log(JSON.stringify({ msg: 'handed over', path }));`,
+  );
+  const variables = { NODE_OPTIONS: `--import=${witness}`, SALLYPORT_SECRET_A: 'sesame-open-now', ...env };
+  await using child = spawnProxy(scratch, args, variables);
+  expect(await child.exited).toEqual({ code: 2, signal: null });
+  const { path } = await child.record(({ msg }) => msg === 'handed over');
+  expect(existsSync(String(path))).toBe(false);
 });
 
 describe('a start', () => {

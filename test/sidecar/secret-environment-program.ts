@@ -1,6 +1,6 @@
 // A stand-in for the command, for secret-environment.test.ts: starts as it does, says what it sees, and stays.
 import { readFileSync } from 'node:fs';
-import { handOverSecretVariables } from '../../src/sidecar/secret-environment.ts';
+import { claimSecrets, handOverSecretVariables } from '../../src/sidecar/secret-environment.ts';
 import { loadWorkspaceSecrets } from '../../src/sidecar/workspace-secrets.ts';
 
 // Here rather than among the arguments, which must not hold it.
@@ -10,7 +10,7 @@ const descriptor = process.argv.indexOf('--secrets-fd');
 const fd = descriptor === -1 ? undefined : Number(process.argv[descriptor + 1]);
 handOverSecretVariables(fd);
 const handedOver = process.env['SALLYPORT_HANDED_SECRETS'] ?? '';
-const secrets = loadWorkspaceSecrets({ fd }, process.env);
+const secrets = loadWorkspaceSecrets({ handed: claimSecrets(process.env), fd }, process.env);
 const says = {
   msg: 'ready',
   handoverFile: handedOver.slice(handedOver.indexOf(':') + 1),
