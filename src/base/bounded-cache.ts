@@ -1,4 +1,4 @@
-// A map with a bound: least recently used entries leave first, and an entry past its time is never handed out.
+// A map with bounds: least recently used entries leave first, and an entry past its time is never handed out.
 // The only file that knows lru-cache. It knows nothing of what is stored.
 import { LRUCache } from 'lru-cache';
 
@@ -11,9 +11,20 @@ export class BoundedCache<V extends {}> {
   readonly #ttlMs: number;
   readonly #now: () => number;
 
-  /** `now` must be monotonic, in milliseconds; without `ttlMs` an entry stays until it is crowded out. */
-  constructor(options: { max: number; ttlMs?: number; now?: () => number }) {
-    this.#entries = new LRUCache({ max: options.max });
+  /**
+   * At most `max` entries and, with `bytes`, at most `bytes.max` in all by the reckoning of `bytes.of` (above 0); a
+   * value beyond that alone is not kept. `now` must be monotonic, in milliseconds; without `ttlMs` an entry stays
+   * until it is crowded out.
+   */
+  constructor(options: {
+    max: number;
+    bytes?: { readonly max: number; of(value: V): number };
+    ttlMs?: number;
+    now?: () => number;
+  }) {
+    const { max, bytes } = options;
+    const bound = bytes && { maxSize: bytes.max, sizeCalculation: ({ value }: Entry<V>) => bytes.of(value) };
+    this.#entries = new LRUCache({ max, ...bound });
     this.#ttlMs = options.ttlMs ?? Number.POSITIVE_INFINITY;
     this.#now = options.now ?? (() => performance.now());
   }

@@ -6,6 +6,8 @@ import type { InjectedHeader } from '../policy/policy.ts';
 
 const MAX_HEADERS = 64;
 const MAX_DEPTH = 32;
+// What hosts accept in a head; and each answer is kept, rendered and made into masks.
+const MAX_VALUE_BYTES = 16_384;
 
 export type CallbackReply =
   | { readonly ok: true; readonly headers: readonly InjectedHeader[] }
@@ -38,6 +40,7 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
   if (entries.length > MAX_HEADERS) return `more than ${MAX_HEADERS} headers`;
   const taken = new Set<string>();
   const headers: InjectedHeader[] = [];
+  let valueBytes = 0;
   for (const [name, value] of entries) {
     const position = headers.length + 1;
     if (headerNameFault(name) !== undefined) return `the name of header ${position} may not be injected`;
@@ -47,6 +50,8 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
     if (typeof value !== 'string') return `the value of header ${position} is not a string`;
     if (headerValueFault(value) !== undefined)
       return `the value of header ${position} is not a valid field value`;
+    valueBytes += value.length;
+    if (valueBytes > MAX_VALUE_BYTES) return `the values together have more than ${MAX_VALUE_BYTES} bytes`;
     const secret = new Secret(value);
     headers.push(Object.freeze({ name, value: secret, masks: Object.freeze([secret]) }));
   }

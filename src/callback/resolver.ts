@@ -13,6 +13,8 @@ export type CallbackOutcome =
   | { readonly ok: true; readonly headers: readonly InjectedHeader[]; readonly cached: boolean }
   | { readonly ok: false; readonly reason: string };
 
+type Kept = CallbackOutcome & { readonly ok: true };
+
 export type CallbackResolver = {
   /** A cache hit answers synchronously, with the same frozen outcome each time. A failure is never an exception. */
   resolve(callback: CompiledCallback, authority: Authority): CallbackOutcome | Promise<CallbackOutcome>;
@@ -22,9 +24,14 @@ export type CallbackResolver = {
   close(): Promise<void>;
 };
 
+/** Beside names and values: the entry, its key, and for each header its objects, its line and the forms to mask. */
+const ENTRY_BYTES = 512;
+const HEADER_BYTES = 256;
+
 /**
- * Limits: `maxEntries` cached outcomes (1,000), `maxInFlight` distinct calls at once (64), `timeoutMs` for a whole
- * call from address check to last byte (10 s). `now` is monotonic, in milliseconds. `caPem` undefined: Node's roots.
+ * Limits: `maxEntries` cached outcomes (1,000) of `maxCachedBytes` in all (4 MiB), `maxInFlight` distinct calls at
+ * once (64), `timeoutMs` for a whole call from address check to last byte (10 s). `now` is monotonic, in
+ * milliseconds. `caPem` undefined: Node's roots.
  */
 export function createCallbackResolver(options: {
   sandbox: string;
@@ -32,12 +39,18 @@ export function createCallbackResolver(options: {
   caPem: readonly string[] | undefined;
   now?: () => number;
   maxEntries?: number;
+  maxCachedBytes?: number;
   maxInFlight?: number;
   timeoutMs?: number;
 }): CallbackResolver {
-  const { sandbox, vet, caPem, now, maxEntries = 1_000, maxInFlight = 64, timeoutMs = 10_000 } = options;
+  const { sandbox, vet, caPem, now, maxInFlight = 64, timeoutMs = 10_000 } = options;
+  const { maxEntries = 1_000, maxCachedBytes = 4_194_304 } = options;
   const client = createCallbackClient({ vet, caPem, timeoutMs });
-  const cache = new BoundedCache<CallbackOutcome>({ max: maxEntries, ...(now && { now }) });
+  const cache = new BoundedCache<Kept>({
+    max: maxEntries,
+    bytes: { max: maxCachedBytes, of: bytesOf },
+    ...(now && { now }),
+  });
   const flights = new SingleFlight<CallbackOutcome>();
   let generation = 0;
 
@@ -74,4 +87,11 @@ export function createCallbackResolver(options: {
       await client.close();
     },
   };
+}
+
+function bytesOf({ headers }: Kept): number {
+  return headers.reduce(
+    (sum, { name, value }) => sum + HEADER_BYTES + name.length + value.length,
+    ENTRY_BYTES,
+  );
 }

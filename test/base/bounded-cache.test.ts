@@ -57,6 +57,23 @@ it('the least recently used entry leaves when a fourth comes', () => {
   expect([...cache.keys()]).toEqual(['d', 'a', 'c']);
 });
 
+it('bounded in bytes, the least recently used entries make room', () => {
+  const cache = new BoundedCache<string>({ max: 10, bytes: { max: 10, of: (value) => value.length } });
+  for (const [key, bytes] of Object.entries({ a: 4, b: 4, c: 2 })) cache.set(key, 'x'.repeat(bytes));
+  expect([...cache.keys()]).toEqual(['c', 'b', 'a']);
+  cache.get('a');
+  cache.set('d', 'xxx');
+  expect([...cache.keys()]).toEqual(['d', 'a', 'c']);
+});
+
+it('an entry that is larger than all may be is not kept, nor what stood in its place', () => {
+  const cache = new BoundedCache<string>({ max: 10, bytes: { max: 10, of: (value) => value.length } });
+  cache.set('a', 'x');
+  cache.set('b', 'x');
+  cache.set('a', 'x'.repeat(11));
+  expect([...cache.keys()]).toEqual(['b']);
+});
+
 it('delete and clear forget', () => {
   const { cache } = cacheAt(0);
   for (const key of ['a', 'b']) cache.set(key, key);

@@ -16,7 +16,7 @@ type Setup = AsyncDisposable & {
 };
 
 async function setUp(
-  options: { maxEntries?: number; maxInFlight?: number; sandbox?: string } = {},
+  options: { maxEntries?: number; maxCachedBytes?: number; maxInFlight?: number } = {},
 ): Promise<Setup> {
   const endpoint = await createCallbackEndpoint(answer);
   const clock = { time: 1_000 };
@@ -118,6 +118,22 @@ describe('cache', () => {
     expect(setup.endpoint.calls).toHaveLength(3);
     await setup.ask('b.test:443');
     expect(setup.endpoint.calls).toHaveLength(4);
+  });
+
+  it.each([
+    ['few large answers', { a: 'v'.repeat(8_000), b: 'v'.repeat(8_000) }, 2, 2],
+    ['more small ones, which cost more than their bytes', { a: 'v' }, 10, 59],
+  ])('is bounded in bytes too: %s', async (_, headers, least, most) => {
+    await using setup = await setUp({ maxCachedBytes: 40_000 });
+    setup.endpoint.answerWith({ headers });
+    const hosts = Array.from({ length: 60 }, (_unused, i) => `h${i}.test:443`);
+    for (const host of hosts) await setup.ask(host);
+    const callback = compiledCallback(setup.endpoint.url);
+    const isKept = (host: string): boolean =>
+      !(setup.resolver.resolve(callback, authorityOf(host)) instanceof Promise);
+    const kept = hosts.map(isKept).lastIndexOf(false);
+    expect(hosts.length - 1 - kept).toBeGreaterThanOrEqual(least);
+    expect(hosts.length - 1 - kept).toBeLessThanOrEqual(most);
   });
 });
 
