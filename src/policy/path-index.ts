@@ -1,68 +1,73 @@
 // Finds the first rule whose path patterns match, among a thousand rules of one host, without asking them all:
 // patterns are grouped by the text before their first star, and only groups that begin the path are asked.
+// One index serves every host, so that memory is linear in the configuration; a host brings only the set of its rules.
 import { type Glob, globMatches, type PathPattern } from './path-pattern.ts';
 
 /** `patterns` empty: every path. */
 export type PathRule<T> = { readonly patterns: readonly PathPattern[]; readonly value: T };
 
-/** The winner is the first rule, in the order given, of which a pattern matches. */
-export type PathIndex<T> = {
+/** The winner is the first rule, in the order of the index, of which a pattern matches. */
+export type PathFinder<T> = {
   winnerAsSent(path: string): T | undefined;
   winnerDecoded(path: string): T | undefined;
 };
 
+/** Some of the rules, in a byte for each rule of the index: what one host costs. */
+export type PathIndex<T> = { among(values: Iterable<T>): PathFinder<T> };
+
 /** Indexes the rules once, in both spellings of their patterns. */
 export function createPathIndex<T>(rules: readonly PathRule<T>[]): PathIndex<T> {
-  const slots = rules.flatMap(({ patterns, value }, order) =>
-    (patterns.length === 0 ? [EVERY_PATH] : patterns).map(({ asWritten, decoded }) => ({
-      order,
-      value,
-      asWritten,
-      decoded,
-    })),
+  const orders = new Map(rules.map(({ value }, order) => [value, order]));
+  const slots = rules.flatMap(({ patterns }, order) =>
+    (patterns.length === 0 ? [EVERY_PATH] : patterns).map((pattern) => ({ order, pattern })),
   );
+  const asSent = createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.asWritten })));
+  const decoded = createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.decoded })));
   return {
-    winnerAsSent: createFinder(
-      slots.map(({ order, value, asWritten }) => ({ order, value, glob: asWritten })),
-    ),
-    winnerDecoded: createFinder(slots.map(({ order, value, decoded }) => ({ order, value, glob: decoded }))),
+    among: (values) => {
+      const members = new Uint8Array(rules.length);
+      for (const value of values) members[orders.get(value) ?? rules.length] = 1;
+      return {
+        winnerAsSent: (path) => rules[asSent(path, members)]?.value,
+        winnerDecoded: (path) => rules[decoded(path, members)]?.value,
+      };
+    },
   };
 }
 
 const EVERYTHING: Glob = { first: '', middle: [], last: '' };
 const EVERY_PATH: PathPattern = { text: '', asWritten: EVERYTHING, decoded: EVERYTHING };
 
-type Slot<T> = { readonly order: number; readonly value: T; readonly glob: Glob };
+type Slot = { readonly order: number; readonly glob: Glob };
 
-function createFinder<T>(slots: readonly Slot<T>[]): (path: string) => T | undefined {
-  const byLength = new Map<number, Map<string, Slot<T>[]>>();
+/** Answers the least order of a member that matches, or -1. */
+type Search = (path: string, members: Uint8Array) => number;
+
+function createSearch(slots: readonly Slot[]): Search {
+  const byLength = new Map<number, Map<string, Slot[]>>();
   for (const slot of slots) {
     const { first } = slot.glob;
-    const byText = byLength.get(first.length) ?? new Map<string, Slot<T>[]>();
+    const byText = byLength.get(first.length) ?? new Map<string, Slot[]>();
     const group = byText.get(first) ?? [];
     group.push(slot);
     byLength.set(first.length, byText.set(first, group));
   }
   const groups = [...byLength].toSorted(([a], [b]) => a - b);
-  return (path) => {
-    let best: Slot<T> | undefined;
+  return (path, members) => {
+    let best = -1;
     for (const [length, byText] of groups) {
       if (length > path.length) break;
-      best = firstMatch(byText.get(path.slice(0, length)), path, best);
+      const group = byText.get(path.slice(0, length));
+      if (group !== undefined) best = firstMatch(group, path, members, best);
     }
-    return best?.value;
+    return best;
   };
 }
 
-function firstMatch<T>(
-  slots: readonly Slot<T>[] | undefined,
-  path: string,
-  best: Slot<T> | undefined,
-): Slot<T> | undefined {
-  if (slots === undefined) return best;
-  for (const slot of slots) {
-    if (best !== undefined && best.order <= slot.order) return best;
-    if (globMatches(slot.glob, path)) return slot;
+function firstMatch(slots: readonly Slot[], path: string, members: Uint8Array, best: number): number {
+  for (const { order, glob } of slots) {
+    if (best >= 0 && best <= order) return best;
+    if (members[order] === 1 && globMatches(glob, path)) return order;
   }
   return best;
 }

@@ -7,7 +7,7 @@ import type { Authority } from './authority.ts';
 import type { DestinationList } from './destination-list.ts';
 import { createHostIndex, type Indexed } from './host-index.ts';
 import type { HostPattern } from './host-pattern.ts';
-import { createPathIndex, type PathIndex } from './path-index.ts';
+import { createPathIndex, type PathFinder, type PathIndex } from './path-index.ts';
 import type { PathPattern } from './path-pattern.ts';
 import { mostDecoded, pathAmbiguity } from './path-spelling.ts';
 
@@ -82,12 +82,17 @@ export type PolicyParts = {
 export function createPolicy(parts: PolicyParts): Policy {
   const judge = createJudge(parts);
   const verdicts = new Map<string, Verdict>();
+  let held = 0;
   const verdictOn = (authority: Authority): Verdict => {
     const known = verdicts.get(authority.text);
     if (known !== undefined) return known;
     // Emptied when full: an agent that sprays names pays for the walk each time and cannot make this grow.
-    if (verdicts.size >= MAX_VERDICTS) verdicts.clear();
+    if (verdicts.size >= MAX_VERDICTS || held >= MAX_HELD) {
+      verdicts.clear();
+      held = 0;
+    }
     const verdict = judge(authority);
+    held += verdict.secrets.length;
     verdicts.set(authority.text, verdict);
     return verdict;
   };
@@ -103,6 +108,8 @@ export function createPolicy(parts: PolicyParts): Policy {
 }
 
 const MAX_VERDICTS = 512;
+// Secrets that verdicts point to: thousands may meet on each of many hosts.
+const MAX_HELD = 200_000;
 
 /** What is known of a destination before any request. */
 type Verdict = {
@@ -110,7 +117,7 @@ type Verdict = {
   /** For every request, unless the path is read. */
   readonly decision: Decision;
   /** The rules of a host of which one reads the path. */
-  readonly paths: PathIndex<RuleDecision> | undefined;
+  readonly paths: PathFinder<RuleDecision> | undefined;
   readonly secrets: readonly Secret[];
 };
 
@@ -120,9 +127,14 @@ type RuleDecision = Extract<Decision, { apply: 'rule' }>;
 type CallbackDecision = Extract<Decision, { apply: 'callback' }>;
 
 function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
-  const rules = createHostIndex(parts.rules.flatMap(toRuleDecisions));
+  const decisions = parts.rules.map(toRuleDecision);
+  const rules = createHostIndex(
+    decisions.flatMap((value) => value.rule.hosts.map((pattern) => ({ pattern, value }))),
+  );
   const callbacks = createHostIndex(parts.callbacks.flatMap(toCallbackDecisions));
-  const rulesTogether = createRuleSets();
+  const rulesTogether = createRuleSets(
+    createPathIndex(decisions.map((value) => ({ patterns: value.rule.paths, value }))),
+  );
   return (authority) => {
     const access = judgeAccess(parts, authority);
     if (access.kind === 'refuse')
@@ -149,8 +161,10 @@ function judgeAccess({ allow, deny }: PolicyParts, authority: Authority): Access
   return { kind: 'pass', portListed: allowed.some(({ port }) => port === authority.port) };
 }
 
-/** Remembers each set of rules that some host has: hosts under one wildcard share it, with its index of paths. */
-function createRuleSets(): (matching: readonly Indexed<RuleDecision>[]) => Omit<Verdict, 'cover'> {
+/** Remembers each set of rules that some host has: hosts under one wildcard share it. */
+function createRuleSets(
+  paths: PathIndex<RuleDecision>,
+): (matching: readonly Indexed<RuleDecision>[]) => Omit<Verdict, 'cover'> {
   const sets = new Map<string, Omit<Verdict, 'cover'>>();
   return (matching) => {
     const decisions = [...new Set(matching.map(({ value }) => value))];
@@ -160,9 +174,7 @@ function createRuleSets(): (matching: readonly Indexed<RuleDecision>[]) => Omit<
     const readsPath = decisions.some(({ rule }) => rule.paths.length > 0);
     const set = {
       decision: decisions[0] ?? NO_PATH_MATCH,
-      paths: readsPath
-        ? createPathIndex(decisions.map((value) => ({ patterns: value.rule.paths, value })))
-        : undefined,
+      paths: readsPath ? paths.among(decisions) : undefined,
       secrets: Object.freeze([
         ...new Set(decisions.flatMap(({ rule }) => rule.headers.flatMap(({ masks }) => masks))),
       ]),
@@ -197,9 +209,8 @@ function decideTarget({ cover, decision, paths }: Verdict, target: string): Deci
 const TWO_READINGS = 'the path as sent and the path fully decoded meet different rules';
 const NO_PATH_MATCH: Decision = Object.freeze({ kind: 'intercept', apply: 'none', reason: 'no_path_match' });
 
-function toRuleDecisions(rule: CompiledRule): Indexed<RuleDecision>[] {
-  const value: RuleDecision = Object.freeze({ kind: 'intercept', apply: 'rule', rule });
-  return rule.hosts.map((pattern) => ({ pattern, value }));
+function toRuleDecision(rule: CompiledRule): RuleDecision {
+  return Object.freeze({ kind: 'intercept', apply: 'rule', rule });
 }
 
 function toCallbackDecisions(callback: CompiledCallback): Indexed<CallbackDecision>[] {

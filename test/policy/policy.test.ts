@@ -1,4 +1,6 @@
 // What is decided: precedence, wildcards, ports, paths, no_proxy and access_control, as tables of questions.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
@@ -325,6 +327,31 @@ describe('a policy', () => {
       expect(told(policy.decide(authorityOf(`n${i}.good.test`), '/v1/x'))).toBe('rule wild');
     expect(policy.decide(asked, '/v1/x')).toBe(first);
     expect(told(policy.decide(asked, '/v2'))).toBe('rule exact');
+  });
+
+  it('holds no more for many hosts than for one, however many patterns they share', () => {
+    const wide = Array.from({ length: 98 }, (_, r) =>
+      rule(
+        `wide ${r}`,
+        ['*.good.test'],
+        Array.from({ length: 100 }, (__, i) => `/r${r}/p${i}/*`),
+      ),
+    );
+    const own = Array.from({ length: 40 }, (_, i) => rule(`own ${i}`, [`h${i}.good.test`], ['/own/*']));
+    const policy = policyOf({ rules: [...own, ...wide] });
+    setFlagsFromString('--expose-gc');
+    const heapBytes = (): number => {
+      runInNewContext('gc')();
+      return process.memoryUsage().heapUsed;
+    };
+    const ask = (i: number): string =>
+      told(policy.decide(authorityOf(`h${i}.good.test`), i % 2 === 0 ? '/own/x' : '/r97/p99/x'));
+    ask(0);
+    const before = heapBytes();
+    for (let i = 0; i < 40; i += 1) expect(ask(i)).toBe(i % 2 === 0 ? `rule own ${i}` : 'rule wide 97');
+    // An index of the paths for each host would take 200 MiB.
+    expect(heapBytes() - before).toBeLessThan(8 * 2 ** 20);
+    expect(ask(1)).toBe('rule wide 97');
   });
 
   it('gives the secrets of every rule on a host, the same array each time', () => {
