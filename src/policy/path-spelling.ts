@@ -3,32 +3,46 @@
 // Paths are strings of bytes here (latin1), as they come off the wire.
 import { isUtf8 } from 'node:buffer';
 
-/**
- * Percent-decoding to its fixpoint, `\` as `/`, `;…` cut from each segment, slashes merged. Total, linear,
- * and idempotent. Escapes never overlap, so the order in which they are decoded does not matter.
- */
-export function mostDecoded(path: string): string {
-  if (!NEEDS_DECODING.test(path)) return path;
-  return decodeEscapes(path)
-    .replaceAll('\\', '/')
-    .replace(/;[^/]*/g, '')
-    .replace(/\/{2,}/g, '/');
-}
+/** `decoded`: whole, but percent-decoded to the fixpoint. `cut`: the most decoded, without what some origins drop. */
+export type PathReadings = { readonly decoded: string; readonly cut: string };
 
-/** Why this path cannot be judged by rules on paths, as a sentence; undefined if it can. */
-export function pathAmbiguity(sent: string, decoded: string): string | undefined {
+/** How origins may read the path; a string says why rules on paths cannot judge it, as a sentence. */
+export function readPath(sent: string): PathReadings | string {
   if (sent.length > MAX_PATH_BYTES) return `the path has more than ${MAX_PATH_BYTES} bytes`;
   if (!sent.startsWith('/')) return 'the path does not begin with a slash';
   if (/%(?![0-9A-Fa-f]{2})/.test(sent)) return 'the path holds an invalid percent-escape';
   if (sent.includes('#')) return 'the path holds a fragment';
-  if (DOT_SEGMENT.test(decoded)) return 'the path holds a dot segment';
+  // Asked of the whole text: what one origin cuts off, another splits, truncates or logs.
+  const decoded = decodePath(sent);
   if (CONTROL.test(decoded)) return 'the path holds a control character';
   if (!isAscii(decoded) && !isUtf8Text(decoded)) return 'the path is not valid UTF-8';
-  return undefined;
+  const cut = cutPath(decoded);
+  if (DOT_SEGMENT.test(decoded) || DOT_SEGMENT.test(cut)) return 'the path holds a dot segment';
+  return { decoded, cut };
+}
+
+/** Both steps at once: total, linear and idempotent. */
+export function mostDecoded(path: string): string {
+  return cutPath(decodePath(path));
+}
+
+/** Percent-decoding to its fixpoint, `\` as `/`, slashes merged. Escapes never overlap, so their order does not matter. */
+function decodePath(path: string): string {
+  if (!NEEDS_DECODING.test(path)) return path;
+  return mergeSlashes(decodeEscapes(path).replaceAll('\\', '/'));
+}
+
+/** Takes a decoded path and cuts `;…` from each segment. */
+function cutPath(decoded: string): string {
+  return decoded.includes(';') ? mergeSlashes(decoded.replace(/;[^/]*/g, '')) : decoded;
+}
+
+function mergeSlashes(path: string): string {
+  return path.replace(/\/{2,}/g, '/');
 }
 
 const MAX_PATH_BYTES = 8192;
-const NEEDS_DECODING = /[%\\;]|\/\//;
+const NEEDS_DECODING = /[%\\]|\/\//;
 const DOT_SEGMENT = /(?:^|\/)\.\.?(?:\/|$)/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 

@@ -9,7 +9,7 @@ import { createHostIndex, type Indexed } from './host-index.ts';
 import type { HostPattern } from './host-pattern.ts';
 import { createPathIndex, type PathFinder, type PathIndex } from './path-index.ts';
 import type { PathPattern } from './path-pattern.ts';
-import { mostDecoded, pathAmbiguity } from './path-spelling.ts';
+import { readPath } from './path-spelling.ts';
 
 /** `masks`: the values to mask in what the origin answers. */
 export type InjectedHeader = {
@@ -199,11 +199,11 @@ function decideTarget({ cover, decision, paths }: Verdict, target: string): Deci
   if (paths === undefined) return decision;
   const query = target.indexOf('?');
   const sent = query < 0 ? target : target.slice(0, query);
-  const decoded = mostDecoded(sent);
-  const ambiguity = pathAmbiguity(sent, decoded);
-  if (ambiguity !== undefined) return ambiguousPath(ambiguity);
+  const readings = readPath(sent);
+  if (typeof readings === 'string') return ambiguousPath(readings);
+  const { cut } = readings;
   const winner = paths.winnerAsSent(sent);
-  return winner === paths.winnerDecoded(decoded) ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
+  return winner === paths.winnerDecoded(cut) ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
 }
 
 const TWO_READINGS = 'the path as sent and the path fully decoded meet different rules';
