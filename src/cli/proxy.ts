@@ -1,33 +1,29 @@
 // `sallyport proxy`: files, variables and flags in, one running sidecar out. SIGHUP reads the proxy_config again,
 // SIGTERM and SIGINT drain.
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createFdSink } from '../base/log.ts';
-import { type Config, parseConfig } from '../sidecar/config.ts';
+import type { Config } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { formatIssues } from './issue-lines.ts';
-import { InputError, readDocument } from './document.ts';
+import { readDocument } from './document.ts';
+import { caFiles, checkEnvironment, configFlags, parseDescriptor, readConfig } from './settings.ts';
 
 /** Exit code 0 after a clean drain, 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
-  const { values: flags } = parseArgs({ args, options: flagOptions });
-  const fd = flags['secrets-fd'] === undefined ? undefined : parseDescriptor(flags['secrets-fd']);
+  const { values: flags } = parseArgs({
+    args,
+    options: { ...configFlags, 'secrets-fd': { type: 'string' } },
+  });
+  const fd = parseDescriptor(flags['secrets-fd']);
   handOverSecretVariables(fd);
   // Before anything that can fail: what is not claimed stays behind as a file.
   const handed = claimSecrets(process.env);
   const ignored = checkEnvironment(process.env);
-  const env = { ...process.env, ...flagVariables(flags) };
-  const document = flags.config === undefined ? {} : await readDocument(flags.config);
-  const parsed = parseConfig(document, env);
-  if (!parsed.ok) {
-    process.stderr.write(formatIssues(flags.config ?? 'configuration', parsed.issues));
-    return 2;
-  }
-  const config = parsed.value;
+  const config = await readConfig(flags, process.env);
+  if (!config) return 2;
   const secrets = loadWorkspaceSecrets(
     { handed, fd, directory: config.secretsDirectory, file: config.secretsFile },
     process.env,
@@ -103,63 +99,3 @@ async function applyFile(sidecar: Sidecar, config: Config, secrets: WorkspaceSec
   );
   return false;
 }
-
-const flagOptions = {
-  config: { type: 'string' },
-  'proxy-config': { type: 'string' },
-  listen: { type: 'string' },
-  'state-dir': { type: 'string' },
-  'secrets-dir': { type: 'string' },
-  'secrets-file': { type: 'string' },
-  'secrets-fd': { type: 'string' },
-} as const;
-
-function flagVariables(flags: Partial<Record<keyof typeof flagOptions, string>>): NodeJS.ProcessEnv {
-  return {
-    ...(flags['proxy-config'] === undefined ? {} : { SALLYPORT_PROXY_CONFIG: flags['proxy-config'] }),
-    ...(flags.listen === undefined ? {} : { SALLYPORT_LISTEN: flags.listen }),
-    ...(flags['state-dir'] === undefined ? {} : { SALLYPORT_STATE_DIR: flags['state-dir'] }),
-    ...(flags['secrets-dir'] === undefined ? {} : { SALLYPORT_SECRETS_DIR: flags['secrets-dir'] }),
-    ...(flags['secrets-file'] === undefined ? {} : { SALLYPORT_SECRETS_FILE: flags['secrets-file'] }),
-  };
-}
-
-/** The CA pair: as configured, else in the state directory. */
-export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
-  certificateFile: string;
-  keyFile: string;
-} {
-  if (config.ca) return config.ca;
-  const directory =
-    config.stateDir ?? join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'sallyport');
-  return { certificateFile: join(directory, 'ca.pem'), keyFile: join(directory, 'ca.key') };
-}
-
-function parseDescriptor(text: string): number {
-  const fd = Number(text);
-  if (!Number.isInteger(fd) || fd < 3) throw new InputError('--secrets-fd should be a descriptor above 2');
-  return fd;
-}
-
-/**
- * Switches of Node that would undo what the proxy promises, whoever set them: the dangerous one ends the start, the
- * others have no effect here, and the answer says so.
- */
-function checkEnvironment(env: NodeJS.ProcessEnv): string[] {
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-    throw new InputError(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host: unset it, and name your CA in SALLYPORT_UPSTREAM_CA',
-    );
-  }
-  const set = withoutEffect.filter(
-    ({ name }) => env[name] !== undefined || env[name.toLowerCase()] !== undefined,
-  );
-  return set.map(({ name, instead }) => `${name} has no effect on the proxy itself: ${instead}`);
-}
-
-const withoutEffect: readonly { readonly name: string; readonly instead: string }[] = [
-  { name: 'NODE_EXTRA_CA_CERTS', instead: 'name the file in SALLYPORT_UPSTREAM_CA' },
-  { name: 'HTTPS_PROXY', instead: 'connections to hosts are direct' },
-  { name: 'HTTP_PROXY', instead: 'connections to hosts are direct' },
-  { name: 'ALL_PROXY', instead: 'connections to hosts are direct' },
-];

@@ -1,0 +1,84 @@
+// What the commands that need a config share: their flags, the file and the variables under them, and where the CA
+// lies. Opens no port and reads no secret.
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, parseConfig } from '../sidecar/config.ts';
+import { InputError, readDocument } from './document.ts';
+import { formatIssues } from './issue-lines.ts';
+
+/** Flags that stand for a key of the config, for parseArgs. */
+export const configFlags = {
+  config: { type: 'string' },
+  'proxy-config': { type: 'string' },
+  listen: { type: 'string' },
+  'state-dir': { type: 'string' },
+  'secrets-dir': { type: 'string' },
+  'secrets-file': { type: 'string' },
+} as const;
+
+export type ConfigFlags = Partial<Record<keyof typeof configFlags, string>>;
+
+/** The config by file, variables and flags. Undefined: it was refused, and every issue is on standard error. */
+export async function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Promise<Config | undefined> {
+  const document = flags.config === undefined ? {} : await readDocument(flags.config);
+  const parsed = parseConfig(document, { ...env, ...flagVariables(flags) });
+  if (parsed.ok) return parsed.value;
+  process.stderr.write(formatIssues(flags.config ?? 'configuration', parsed.issues));
+  return undefined;
+}
+
+/** The state directory: as configured, else the user's own. */
+export function stateDirectory({ stateDir }: Pick<Config, 'stateDir'>): string {
+  return stateDir ?? join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'sallyport');
+}
+
+/** The CA pair: as configured, else in the state directory. */
+export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
+  certificateFile: string;
+  keyFile: string;
+} {
+  if (config.ca) return config.ca;
+  const directory = stateDirectory(config);
+  return { certificateFile: join(directory, 'ca.pem'), keyFile: join(directory, 'ca.key') };
+}
+
+/** The value of --secrets-fd. */
+export function parseDescriptor(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const fd = Number(text);
+  if (!Number.isInteger(fd) || fd < 3) throw new InputError('--secrets-fd should be a descriptor above 2');
+  return fd;
+}
+
+/**
+ * Switches of Node that would undo what the proxy promises, whoever set them: the dangerous one ends the start, the
+ * others have no effect here, and the answer says so.
+ */
+export function checkEnvironment(env: NodeJS.ProcessEnv): string[] {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    throw new InputError(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host: unset it, and name your CA in SALLYPORT_UPSTREAM_CA',
+    );
+  }
+  const set = withoutEffect.filter(
+    ({ name }) => env[name] !== undefined || env[name.toLowerCase()] !== undefined,
+  );
+  return set.map(({ name, instead }) => `${name} has no effect on the proxy itself: ${instead}`);
+}
+
+function flagVariables(flags: ConfigFlags): NodeJS.ProcessEnv {
+  return {
+    ...(flags['proxy-config'] === undefined ? {} : { SALLYPORT_PROXY_CONFIG: flags['proxy-config'] }),
+    ...(flags.listen === undefined ? {} : { SALLYPORT_LISTEN: flags.listen }),
+    ...(flags['state-dir'] === undefined ? {} : { SALLYPORT_STATE_DIR: flags['state-dir'] }),
+    ...(flags['secrets-dir'] === undefined ? {} : { SALLYPORT_SECRETS_DIR: flags['secrets-dir'] }),
+    ...(flags['secrets-file'] === undefined ? {} : { SALLYPORT_SECRETS_FILE: flags['secrets-file'] }),
+  };
+}
+
+const withoutEffect: readonly { readonly name: string; readonly instead: string }[] = [
+  { name: 'NODE_EXTRA_CA_CERTS', instead: 'name the file in SALLYPORT_UPSTREAM_CA' },
+  { name: 'HTTPS_PROXY', instead: 'connections to hosts are direct' },
+  { name: 'HTTP_PROXY', instead: 'connections to hosts are direct' },
+  { name: 'ALL_PROXY', instead: 'connections to hosts are direct' },
+];
