@@ -162,7 +162,7 @@ const judgedIsSent: readonly Mutation[] = [
     invariant: 'I3',
     name: 'the path is judged in one spelling',
     file: 'src/policy/policy.ts',
-    text: 'winner === paths.winnerDecoded(cut) ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS)',
+    text: 'isAgreed ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS)',
     replacement: 'winner ?? NO_PATH_MATCH',
     breaks: 'the origin that decodes gets another path than the one judged',
   },

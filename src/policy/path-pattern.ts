@@ -1,7 +1,7 @@
 // `/v1/*`, `/v1*`, `/repos/*/contents`: one pattern for request paths, matched by our own glob, because a regular
 // expression with several stars is cubic. It runs over literals with indexOf and never goes back behind the last star.
-// A pattern is held in two spellings, as written and most decoded, to meet a path in the same spelling.
-import { mostDecoded } from './path-spelling.ts';
+// A pattern is held in two spellings, as written and decoded, to meet a path in the same spelling.
+import { decodePath } from './path-spelling.ts';
 
 export type PathPattern = { readonly text: string; readonly asWritten: Glob; readonly decoded: Glob };
 
@@ -22,7 +22,7 @@ export function parsePathPattern(text: string): PathPattern | string {
   const single = text.endsWith('/**') ? text.slice(0, -1) : text;
   const literals = single.split('*');
   if (literals.length - 1 > MAX_STARS) return `A path pattern holds at most ${MAX_STARS} stars`;
-  return { text, asWritten: toGlob(literals), decoded: toGlob(literals.map(mostDecoded)) };
+  return { text, asWritten: toGlob(literals), decoded: toGlob(literals.map(decodePath)) };
 }
 
 /** Does the glob match the whole path? A star stays within its segment, but for the last character of the pattern. */
@@ -61,7 +61,7 @@ function grammarFault(text: string): string | undefined {
   // RFC 3986 §3.3 pchar; anything else arrives percent-encoded, or not at all.
   if (!/^(?:[A-Za-z0-9/\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})*$/.test(text))
     return 'A path pattern holds the characters of a path and *; write others percent-encoded, alternatives one entry each';
-  const decoded = mostDecoded(text);
+  const decoded = decodePath(text);
   if (text.includes('//')) return 'Repeated slashes are merged before matching; write one';
   if (/[\x00-\x1f\x7f]/.test(decoded)) return 'A path with an encoded control character is always refused';
   if (decoded.split('/').some((segment) => segment === '.' || segment === '..'))

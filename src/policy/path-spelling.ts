@@ -1,5 +1,5 @@
-// Two spellings of one path: as sent, and most decoded, the form in which the most willing origin may read it.
-// If no rule distinguishes the two, whatever lies between them does not matter either.
+// The spellings of one path: as sent, decoded, and cut, the form that the most willing origin may be left with.
+// If no rule distinguishes the three, whatever lies between them does not matter either.
 // Paths are strings of bytes here (latin1), as they come off the wire.
 import { isUtf8 } from 'node:buffer';
 
@@ -16,25 +16,21 @@ export function readPath(sent: string): PathReadings | string {
   const decoded = decodePath(sent);
   if (CONTROL.test(decoded)) return 'the path holds a control character';
   if (!isAscii(decoded) && !isUtf8Text(decoded)) return 'the path is not valid UTF-8';
-  const cut = cutPath(decoded);
-  if (DOT_SEGMENT.test(decoded) || DOT_SEGMENT.test(cut)) return 'the path holds a dot segment';
-  return { decoded, cut };
-}
-
-/** Both steps at once: total, linear and idempotent. */
-export function mostDecoded(path: string): string {
-  return cutPath(decodePath(path));
+  if (DOT_SEGMENT.test(decoded)) return 'the path holds a dot segment';
+  return { decoded, cut: cutPath(decoded) };
 }
 
 /** Percent-decoding to its fixpoint, `\` as `/`, slashes merged. Escapes never overlap, so their order does not matter. */
-function decodePath(path: string): string {
+export function decodePath(path: string): string {
   if (!NEEDS_DECODING.test(path)) return path;
   return mergeSlashes(decodeEscapes(path).replaceAll('\\', '/'));
 }
 
-/** Takes a decoded path and cuts `;…` from each segment. */
-function cutPath(decoded: string): string {
-  return decoded.includes(';') ? mergeSlashes(decoded.replace(/;[^/]*/g, '')) : decoded;
+/** Takes a decoded path; cuts it at the first `?` or `#`, as an origin does that forwards it decoded, then `;…` from each segment. */
+export function cutPath(decoded: string): string {
+  if (!/[;?#]/.test(decoded)) return decoded;
+  const path = decoded.replace(/[?#][^]*/, '');
+  return mergeSlashes(path.replace(/;[^/]*/g, ''));
 }
 
 function mergeSlashes(path: string): string {
@@ -43,7 +39,8 @@ function mergeSlashes(path: string): string {
 
 const MAX_PATH_BYTES = 8192;
 const NEEDS_DECODING = /[%\\]|\/\//;
-const DOT_SEGMENT = /(?:^|\/)\.\.?(?:\/|$)/;
+// Also where it becomes one when `;…`, `?…` or `#…` is cut, each by itself or together.
+const DOT_SEGMENT = /(?:^|\/)\.\.?(?:[/;?#]|$)/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 
 /** A stack machine: what a decoded byte completes (`%25` + `32` + `65`) is decoded at once, so one pass is the fixpoint. */

@@ -201,12 +201,12 @@ function decideTarget({ cover, decision, paths }: Verdict, target: string): Deci
   const sent = query < 0 ? target : target.slice(0, query);
   const readings = readPath(sent);
   if (typeof readings === 'string') return ambiguousPath(readings);
-  const { cut } = readings;
   const winner = paths.winnerAsSent(sent);
-  return winner === paths.winnerDecoded(cut) ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
+  const isAgreed = [readings.decoded, readings.cut].every((path) => paths.winnerDecoded(path) === winner);
+  return isAgreed ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
 }
 
-const TWO_READINGS = 'the path as sent and the path fully decoded meet different rules';
+const TWO_READINGS = 'the path as sent and the path decoded meet different rules';
 const NO_PATH_MATCH: Decision = Object.freeze({ kind: 'intercept', apply: 'none', reason: 'no_path_match' });
 
 function toRuleDecision(rule: CompiledRule): RuleDecision {

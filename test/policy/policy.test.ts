@@ -209,6 +209,32 @@ describe('on a host with rules on paths', () => {
   it.each(rows)('%s %s -> %s', (authority, target, expected) => {
     expect(told(policy.decide(authorityOf(authority), target))).toBe(expected);
   });
+  describe('an encoded ? or # may end the path at the origin:', () => {
+    const repos = policyOf({
+      rules: [
+        rule('contents', ['api.test'], ['/repos/*/contents']),
+        rule('inner', ['api.test'], ['/x/*/y']),
+        rule('any x', ['api.test'], ['/x/*']),
+      ],
+    });
+    it.each<[target: string, told: string]>([
+      ['/repos/adm/contents', 'rule contents'],
+      ['/repos/adm%3f/contents', 'ambiguous_path'],
+      ['/repos/adm%23/contents', 'ambiguous_path'],
+      ['/repos/adm%253F/contents', 'ambiguous_path'],
+      ['/repos/adm%3bx%3f/contents', 'ambiguous_path'],
+      ['/x/C%23', 'rule any x'],
+      ['/x/C%3Fy', 'rule any x'],
+      ['/x/..%3fy', 'ambiguous_path'],
+      ['/x/a?/contents', 'rule any x'],
+      // And may not: most origins split the query off before they decode.
+      ['/x/a%3f%2fy', 'ambiguous_path'],
+      ['/x/a;y%2fy', 'ambiguous_path'],
+      ['/z/a%3f', 'no_path_match'],
+    ])('%s -> %s', (target, expected) => {
+      expect(told(repos.decide(authorityOf('api.test'), target))).toBe(expected);
+    });
+  });
   it('a rule for every path stands among them in its order', () => {
     const mixed = policyOf({ rules: [rule('v1', ['a.test'], ['/v1/*']), rule('rest', ['a.test'])] });
     expect(told(mixed.decide(authorityOf('a.test'), '/v1/x'))).toBe('rule v1');
