@@ -62,6 +62,8 @@ function grammarFault(text: string): string | undefined {
   if (!/^(?:[A-Za-z0-9/\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})*$/.test(text))
     return 'A path pattern holds the characters of a path and *; write others percent-encoded, alternatives one entry each';
   const decoded = decodePath(text);
+  if (/[;?#]/.test(decoded))
+    return 'What follows an encoded ; ? or # may be cut off at the origin; write * from there on, as in /x/*';
   if (text.includes('//')) return 'Repeated slashes are merged before matching; write one';
   if (/[\x00-\x1f\x7f]/.test(decoded)) return 'A path with an encoded control character is always refused';
   if (decoded.split('/').some((segment) => segment === '.' || segment === '..'))

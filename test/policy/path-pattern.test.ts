@@ -61,6 +61,10 @@ describe('a path pattern', () => {
     ['/%252e/x', /dot segment/],
     ['/a%00', /control/],
     ['/a%0a', /control/],
+    ['/a%3bb/*', /write \* /],
+    ['/a%3Fb', /write \* /],
+    ['/x/C%23', /write \* /],
+    ['/x/%253b', /write \* /],
     ['/{a,b}', /one entry each/],
     ['/[ab]', /one entry each/],
     ['/a|b', /one entry each/],
@@ -149,6 +153,7 @@ describe('the worst patterns', () => {
     ['many stars', '/*a*a*a*a*a*a*a*b'],
     ['a long literal behind a star', `/*${'a'.repeat(240)}b`],
     ['a long literal that fails at its start', `/*b${'a'.repeat(240)}`],
+    ['a short literal that nearly meets everywhere', '/*aab*'],
     ['literals that meet everywhere', `/*${'a'.repeat(80)}*${'a'.repeat(80)}*${'a'.repeat(80)}b`],
   ];
   it.each(rows)('%s cost at most a few passes over the path', (_name, text) => {
