@@ -40,6 +40,28 @@ report('1,000 path rules, 8 KiB of escapes, none', 1_000, () =>
   paths.decide(api, `/v1/${'%61'.repeat(2700)}`),
 );
 
+// The dearest that limits allow: every kind of pattern at its limit, on the longest path that each nearly meets.
+const long = 'z'.repeat(250);
+const dear = [
+  ...texts(10, (i) => `/*zz${i}*`),
+  ...texts(990, (i) => `/*z${i}/*`),
+  ...texts(9000, (i) => `/${long}${i}`),
+];
+const worst = policyOf(
+  Array.from({ length: 100 }, (_, i) => ({
+    match_hosts: ['api.example.test'],
+    match_paths: dear.slice(i * 100, i * 100 + 100),
+    headers,
+  })),
+);
+const zs = `/${'z'.repeat(8000)}`;
+report('10,000 path patterns at every limit, 8 KiB, none', 200, () => worst.decide(api, zs));
+report('the same in three spellings', 200, () => worst.decide(api, `${zs}%7a;%3f`));
+
+function texts(count: number, text: (i: number) => string): string[] {
+  return Array.from({ length: count }, (_, i) => text(i));
+}
+
 function policyOf(rules: readonly unknown[]): Policy {
   const parsed = parseProxyConfig({ rules });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues[0]));

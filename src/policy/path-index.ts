@@ -6,8 +6,12 @@ import { type Glob, globMatches, type PathPattern } from './path-pattern.ts';
 /** `patterns` empty: every path. */
 export type PathRule<T> = { readonly patterns: readonly PathPattern[]; readonly value: T };
 
-/** The winner is the first rule, in the order of the index, of which a pattern matches. */
+/**
+ * The winner is the first rule, in the order of the index, of which a pattern matches.
+ * `isPlain`: no pattern holds an escape, so that a path without one has the same winner twice.
+ */
 export type PathFinder<T> = {
+  readonly isPlain: boolean;
   winnerAsSent(path: string): T | undefined;
   winnerDecoded(path: string): T | undefined;
 };
@@ -22,12 +26,16 @@ export function createPathIndex<T>(rules: readonly PathRule<T>[]): PathIndex<T> 
     (patterns.length === 0 ? [EVERY_PATH] : patterns).map((pattern) => ({ order, pattern })),
   );
   const asSent = createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.asWritten })));
-  const decoded = createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.decoded })));
+  const isPlain = slots.every(({ pattern }) => pattern.asWritten === pattern.decoded);
+  const decoded = isPlain
+    ? asSent
+    : createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.decoded })));
   return {
     among: (values) => {
       const members = new Uint8Array(rules.length);
       for (const value of values) members[orders.get(value) ?? rules.length] = 1;
       return {
+        isPlain,
         winnerAsSent: (path) => rules[asSent(path, members)]?.value,
         winnerDecoded: (path) => rules[decoded(path, members)]?.value,
       };

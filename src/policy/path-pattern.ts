@@ -22,7 +22,16 @@ export function parsePathPattern(text: string): PathPattern | string {
   const single = text.endsWith('/**') ? text.slice(0, -1) : text;
   const literals = single.split('*');
   if (literals.length - 1 > MAX_STARS) return `A path pattern holds at most ${MAX_STARS} stars`;
-  return { text, asWritten: toGlob(literals), decoded: toGlob(literals.map(decodePath)) };
+  const decoded = literals.map(decodePath);
+  const asWritten = toGlob(literals);
+  // One object for both says that nothing is encoded.
+  return { text, asWritten, decoded: decoded.join('*') === single ? asWritten : toGlob(decoded) };
+}
+
+/** How matching costs on a long path: a comparison; a look for the next slash (0.2 µs); a search for text (50 µs). */
+export function matchingEffort(text: string): 'compare' | 'look' | 'search' {
+  if (/\*[^*/]+\*/.test(text)) return 'search';
+  return /\*(?!\*?$)/.test(text) ? 'look' : 'compare';
 }
 
 /** Does the glob match the whole path? A star stays within its segment, but for the last character of the pattern. */
@@ -31,14 +40,25 @@ export function globMatches({ first, middle, last }: Glob, path: string): boolea
   if (last === undefined) return path.length === first.length;
   let at = first.length;
   for (const literal of middle) {
-    // The leftmost place is as good as any: what follows can only gain from it.
-    const found = path.indexOf(literal, at);
-    if (found < 0 || crossesSlash(path, at, found)) return false;
+    const found = findInSegment(path, literal, at);
+    if (found < 0) return false;
     at = found + literal.length;
   }
   if (last === '') return true;
   const tail = path.length - last.length;
   return tail >= at && path.endsWith(last) && !crossesSlash(path, at, tail);
+}
+
+/** The leftmost place of the literal behind a star; as good as any, since what follows can only gain from it; or -1. */
+function findInSegment(path: string, literal: string, at: number): number {
+  const inside = literal.indexOf('/');
+  // The star reaches to the next slash at most, so that a literal with a slash has one place: no search.
+  if (inside >= 0) {
+    const place = path.indexOf('/', at) - inside;
+    return place >= at && path.startsWith(literal, place) ? place : -1;
+  }
+  const found = path.indexOf(literal, at);
+  return found >= 0 && !crossesSlash(path, at, found) ? found : -1;
 }
 
 function toGlob(literals: readonly string[]): Glob {

@@ -202,7 +202,10 @@ function decideTarget({ cover, decision, paths }: Verdict, target: string): Deci
   const readings = readPath(sent);
   if (typeof readings === 'string') return ambiguousPath(readings);
   const winner = paths.winnerAsSent(sent);
-  const isAgreed = [readings.decoded, readings.cut].every((path) => paths.winnerDecoded(path) === winner);
+  const agrees = (path: string): boolean => paths.winnerDecoded(path) === winner;
+  const { decoded, cut } = readings;
+  const isAgreed =
+    ((paths.isPlain && decoded === sent) || agrees(decoded)) && (cut === decoded || agrees(cut));
   return isAgreed ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
 }
 

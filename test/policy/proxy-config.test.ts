@@ -64,6 +64,20 @@ describe('a document is accepted:', () => {
     ['with a callback on loopback', withCallback({ url: 'http://127.0.0.1:9444/credentials?x=1' })],
     ['with a callback on IPv6', withCallback({ url: 'http://[::1]:9444' })],
     ['with 1,000 rules', { rules: many(1000, (i) => ({ ...rule, match_hosts: [`h${i}.test`] })) }],
+    [
+      'with 1,000 paths with a star before their end',
+      {
+        rules: many(10, (r) => ({
+          ...rule,
+          match_hosts: [`r${r}.test`],
+          match_paths: many(100, (i) => `/${r}/*/${i}/*`),
+        })),
+      },
+    ],
+    [
+      'with 10 paths with text between stars of one segment',
+      withRule({ match_paths: many(10, (i) => `/*zz${i}*`) }),
+    ],
     ['with 1,000 hosts', withRule({ match_hosts: many(1000, (i) => `h${i}.test`) })],
     [
       'with names that are special to JavaScript',
@@ -135,6 +149,22 @@ describe('a document is refused:', () => {
         })),
       },
       ['rules too_long', 'rules too_long'],
+    ],
+    [
+      '1,001 paths with a star before their end',
+      {
+        rules: many(11, (r) => ({
+          ...rule,
+          match_hosts: [`r${r}.test`],
+          match_paths: many(91, (i) => `/${r}/*/${i}/*`),
+        })),
+      },
+      ['rules too_long'],
+    ],
+    [
+      '11 paths with text between stars of one segment',
+      withRule({ match_paths: many(11, (i) => `/*zz${i}*`) }),
+      ['rules too_long'],
     ],
     [
       'a path without a slash',
