@@ -58,8 +58,11 @@ export function classifyAddress(address: Address): AddressClass {
   if (special !== undefined) return special;
   const inner = embeddedV4(address).map(classifyAddress);
   if (inner.length > 0) return classifyInner(inner);
-  // Of IPv6 only 2000::/3 is global unicast; what is not assigned is not public.
-  return address.family === 4 || cidrContains(GLOBAL_UNICAST, address) ? 'public' : 'reserved';
+  if (address.family === 4) return 'public';
+  // Of IPv6 only 2000::/3 is global unicast; what is not assigned is not public. Of 2001::/23, for protocols
+  // (RFC 2928), Teredo is read above for what it embeds.
+  const isPublic = cidrContains(GLOBAL_UNICAST, address) && !cidrContains(PROTOCOLS, address);
+  return isPublic ? 'public' : 'reserved';
 }
 
 /** The IPv4 addresses that an IPv6 address may stand for: mapped, translated, compatible, NAT64, 6to4, Teredo. */
@@ -147,6 +150,7 @@ const range = (text: string): Cidr => {
 };
 
 const GLOBAL_UNICAST = range('2000::/3');
+const PROTOCOLS = range('2001::/23');
 
 // What no setting allows, the gravest first.
 const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'multicast'];
@@ -154,7 +158,7 @@ const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'multicast'];
 // First hit wins: the metadata services lie inside wider ranges.
 const SPECIAL: readonly (readonly [Cidr, AddressClass])[] = (
   [
-    ['metadata', '169.254.169.254', 'fd00:ec2::254', 'fd20:ce::254', '168.63.129.16', '100.100.100.200'],
+    ['metadata', '169.254.169.254', 'fd00:ec2::/32', 'fd20:ce::254', '168.63.129.16', '100.100.100.200'],
     ['unspecified', '0.0.0.0/8', '::'],
     ['loopback', '127.0.0.0/8', '::1'],
     ['link_local', '169.254.0.0/16', 'fe80::/10'],
@@ -162,8 +166,7 @@ const SPECIAL: readonly (readonly [Cidr, AddressClass])[] = (
     ['cgnat', '100.64.0.0/10'],
     ['multicast', '224.0.0.0/4', 'ff00::/8'],
     ['reserved', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '198.18.0.0/15', '198.51.100.0/24'],
-    ['reserved', '203.0.113.0/24', '240.0.0.0/4', '2001:2::/48', '2001:10::/28', '2001:20::/28'],
-    ['reserved', '2001:db8::/32', '3fff::/20'],
+    ['reserved', '203.0.113.0/24', '240.0.0.0/4', '2001:db8::/32', '3fff::/20'],
   ] as const
 ).flatMap(([name, ...ranges]) => ranges.map((text) => [range(text), name] as const));
 

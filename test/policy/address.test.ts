@@ -122,6 +122,7 @@ describe('a range', () => {
 describe('the class of', () => {
   const rows: Readonly<Record<string, readonly string[]>> = {
     metadata: [
+      ...['fd00:ec2::', 'fd00:ec2::253', 'fd00:ec2:ffff::1'],
       ...['169.254.169.254', 'fd00:ec2::254', 'fd20:ce::254', '168.63.129.16', '100.100.100.200'],
       ...['::ffff:169.254.169.254', '::169.254.169.254', '64:ff9b::169.254.169.254', '2002:a9fe:a9fe::1'],
       ...[
@@ -165,6 +166,7 @@ describe('the class of', () => {
         '203.0.113.1',
       ],
       ...['240.0.0.1', '255.255.255.255', '2001:db8::1', '2001:2::1', '2001:10::1', '2001:20::1', '3fff::1'],
+      ...['2001:1::1', '2001:3::1', '2001:4:112::1', '2001:30::1', '2001:1ff:ffff::1'],
       ...['100::1', '4000::1', '1::1', '5f00::1', 'fe00::1', '64:ff9a::1'],
     ],
     embedded_v4: [
@@ -196,12 +198,14 @@ describe('the class of', () => {
     ],
   };
   const flat = Object.entries(rows).flatMap(([name, texts]) => texts.map((text) => [text, name] as const));
-  it.each([...flat, ['2606:4700::1111', 'public'], ['2a00:1450:4001::1', 'public']] as const)(
-    '%s is %s',
-    (text, name) => {
-      expect(classifyAddress(addressOf(text))).toBe(name);
-    },
-  );
+  it.each([
+    ...flat,
+    ['2606:4700::1111', 'public'],
+    ['2001:200::1', 'public'],
+    ['2a00:1450:4001::1', 'public'],
+  ] as const)('%s is %s', (text, name) => {
+    expect(classifyAddress(addressOf(text))).toBe(name);
+  });
 
   it('an inner address is never milder than the address itself', () => {
     const never = new Set(['metadata', 'link_local', 'unspecified', 'multicast']);
