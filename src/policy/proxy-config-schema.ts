@@ -185,7 +185,8 @@ function templateFault(value: string): string | undefined {
 }
 
 function urlFault(value: string): string | undefined {
-  const [, scheme, authority] = /^(https?):\/\/([^/?#\\]*)[\x21-\x5b\x5d-\x7e]*$/.exec(value) ?? [];
+  // What stands behind the authority begins with a delimiter, so that no text can be split in two ways.
+  const [, scheme, authority] = /^(https?):\/\/([^/?#\\]*)(?:[/?#][\x21-\x5b\x5d-\x7e]*)?$/.exec(value) ?? [];
   if (scheme === undefined || authority === undefined)
     return 'A callback URL should begin with http:// or https:// and hold visible ASCII only, without a backslash';
   if (value.includes('#')) return 'A callback URL should have no fragment';
@@ -204,7 +205,7 @@ function refineEnvVars(vars: Readonly<Record<string, string>>, context: z.Refine
     context.addIssue({ code: 'custom', message: 'Input should have at most 100 entries' });
   for (const name of names)
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) || vars[name]?.includes('\0'))
-      context.addIssue({ code: 'custom', path: [name.slice(0, 128)], message: ENV_VAR });
+      context.addIssue({ code: 'custom', path: [name], message: ENV_VAR });
 }
 
 const ENV_VAR = 'A variable should have a name of letters, digits and underscores, and a value without NUL';
