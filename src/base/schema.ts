@@ -24,20 +24,36 @@ export function toJsonSchema(schema: z.ZodType): unknown {
   return z.toJSONSchema(schema, { io: 'input' });
 }
 
+/** At most a hundred issues; where there are more, one behind them says how many. */
+export function capIssues(issues: readonly Issue[]): readonly Issue[] {
+  const more = issues.length - MAX_ISSUES;
+  if (more <= 0) return issues;
+  const msg = `${more} more issues are not shown; mend these first`;
+  return [...issues.slice(0, MAX_ISSUES), { loc: [], msg, type: 'too_many_issues' }];
+}
+
+/** A key as part of a `loc`: it comes from the author, and may be as long as the document. */
+export function toLocKey(key: string): string {
+  return key.slice(0, MAX_KEY).toWellFormed();
+}
+
+const MAX_ISSUES = 100;
+const MAX_KEY = 100;
+
 function toIssues(issue: z.core.$ZodIssue, prefix: Loc): Issue[] {
-  const loc = [...prefix, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
+  const loc = [
+    ...prefix,
+    ...issue.path.map((part) => (typeof part === 'number' ? part : toLocKey(String(part)))),
+  ];
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
-      loc: [...loc, key.slice(0, MAX_KEY)],
+      loc: [...loc, toLocKey(key)],
       msg: 'Unknown key: remove it, or correct its spelling',
       type: 'extra_forbidden',
     }));
   }
   return [{ loc, ...describe(issue) }];
 }
-
-// A key comes from the author, and it may be as long as the document.
-const MAX_KEY = 100;
 
 type Described = { readonly msg: string; readonly type: string };
 

@@ -1,7 +1,7 @@
 // Authored form + secrets -> Policy. After this, deciding cannot fail: each value is resolved and is a valid field
 // value. It takes what parseProxyConfig has accepted, and it never opens a secret.
 import { createHash } from 'node:crypto';
-import type { Issue } from '../base/schema.ts';
+import { capIssues, type Issue } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { compileDestinations, type DestinationList, parseDestination } from './destination-list.ts';
 import { headerValueFault } from './header-rules.ts';
@@ -34,7 +34,7 @@ export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, r
   const rules = config.rules.flatMap((rule, i) =>
     rule.enabled ? compileRule(rule, i, secrets, issues) : [],
   );
-  if (issues.length > 0) return { ok: false, issues };
+  if (issues.length > 0) return { ok: false, issues: capIssues(issues) };
   const noProxy = noProxyEntries(config).map(({ text }) => text);
   const { allow_list: allow, deny_list: deny } = config.access_control ?? {};
   const value = createPolicy({

@@ -1,6 +1,14 @@
 // Reads a proxy_config: unknown input in; the authored form with warnings, or every issue at once, out.
 // Reading JSON or YAML is the caller's part; so is resolving secrets (compile.ts).
-import { type Issue, type Loc, parseWith, toJsonSchema, type z } from '../base/schema.ts';
+import {
+  capIssues,
+  type Issue,
+  type Loc,
+  parseWith,
+  toJsonSchema,
+  toLocKey,
+  type z,
+} from '../base/schema.ts';
 import { findConflicts } from './proxy-config-conflicts.ts';
 import { type ProxyConfig, proxyConfigParts, proxyConfigSchema } from './proxy-config-schema.ts';
 
@@ -13,13 +21,14 @@ export function parseProxyConfig(
   input: unknown,
   options: { readonly allowWildcards?: readonly string[] } = {},
 ): ParsedProxyConfig {
-  const malformed = structureIssues(input, []);
-  if (malformed.length > 0) return { ok: false, issues: malformed };
+  const malformed = structureIssues(input);
+  if (malformed.length > 0) return { ok: false, issues: capIssues(malformed) };
   const parsed = parseWith(proxyConfigSchema, input);
-  const conflicts = findConflicts(parsed.ok ? parsed.value : soundParts(input), options.allowWildcards ?? []);
+  const known = parsed.ok ? parsed.value : soundParts(input, parsed.issues);
+  const conflicts = findConflicts(known, options.allowWildcards ?? []);
   const issues = [...(parsed.ok ? [] : parsed.issues), ...conflicts.issues];
-  if (!parsed.ok || issues.length > 0) return { ok: false, issues };
-  return { ok: true, value: parsed.value, warnings: conflicts.warnings };
+  if (!parsed.ok || issues.length > 0) return { ok: false, issues: capIssues(issues) };
+  return { ok: true, value: parsed.value, warnings: capIssues(conflicts.warnings) };
 }
 
 /** The JSON Schema of a proxy_config, for editors; it says less than parseProxyConfig, never more. */
@@ -28,37 +37,57 @@ export function proxyConfigJsonSchema(): unknown {
 }
 
 const MAX_DEPTH = 16;
+const MAX_VALUES = 100_000;
+// The longest list that the schema knows; it would read a longer one to the end before it says so.
+const MAX_LIST = 1000;
 
-/** What would mislead the reader behind us: nesting, `__proto__` as a key, text that is not Unicode. */
-function structureIssues(input: unknown, loc: Loc): Issue[] {
-  if (loc.length > MAX_DEPTH)
-    return [{ loc, msg: `Nested deeper than ${MAX_DEPTH} levels`, type: 'value_error' }];
-  if (typeof input === 'string' && !input.isWellFormed())
-    return [{ loc, msg: 'Input should be valid Unicode', type: 'string_unicode' }];
-  if (Array.isArray(input)) return input.flatMap((value, i) => structureIssues(value, [...loc, i]));
-  if (typeof input !== 'object' || input === null) return [];
-  return Object.entries(input).flatMap(([key, value]) =>
-    key === '__proto__' || !key.isWellFormed()
-      ? [
-          {
-            loc: [...loc, key.toWellFormed()],
+/** What would mislead or delay the reader behind us: size, nesting, `__proto__` as a key, text that is not Unicode. */
+function structureIssues(document: unknown): Issue[] {
+  let values = 0;
+  const walk = (input: unknown, loc: Loc): Issue[] => {
+    if (loc.length > MAX_DEPTH)
+      return [{ loc, msg: `Nested deeper than ${MAX_DEPTH} levels`, type: 'value_error' }];
+    if (typeof input === 'string' && !input.isWellFormed())
+      return [{ loc, msg: 'Input should be valid Unicode', type: 'string_unicode' }];
+    if (typeof input !== 'object' || input === null) return [];
+    if (Array.isArray(input) && input.length > MAX_LIST)
+      return [{ loc, msg: `Input should have at most ${MAX_LIST} entries`, type: 'too_long' }];
+    const keys = Object.keys(input);
+    values += keys.length;
+    if (values > MAX_VALUES) return [];
+    if (Array.isArray(input)) return input.flatMap((value, i) => walk(value, [...loc, i]));
+    return Object.entries(input).flatMap(([key, value]) =>
+      isMisleading(key)
+        ? {
+            loc: [...loc, toLocKey(key)],
             msg: 'This key is not understood anywhere',
             type: 'extra_forbidden',
-          },
-        ]
-      : structureIssues(value, [...loc, key.slice(0, 100)]),
-  );
+          }
+        : walk(value, [...loc, toLocKey(key)]),
+    );
+  };
+  const issues = walk(document, []);
+  const msg = `The document should have at most ${MAX_VALUES} values`;
+  return values > MAX_VALUES ? [{ loc: [], msg, type: 'too_long' }] : issues;
+}
+
+function isMisleading(key: string): boolean {
+  return key === '__proto__' || !key.isWellFormed();
 }
 
 /** What can still be checked of a document at fault: its sound entries, each in its place. */
-function soundParts(input: unknown): ProxyConfig {
+function soundParts(input: unknown, issues: readonly Issue[]): ProxyConfig {
   const { rules, callbacks, no_proxy: noProxy, access_control: access } = toRecord(input);
   const lists = parseWith(proxyConfigParts.accessControl, access);
+  const faulty = new Set(issues.map(({ loc: [list, index] }) => `${list}.${index}`));
+  // An entry at fault is not read a second time.
+  const sound = <T>(list: string, entries: unknown, schema: z.ZodType<T>, fallback: T): T[] =>
+    toList(entries).map((entry, i) =>
+      faulty.has(`${list}.${i}`) ? fallback : soundOr(schema, entry, fallback),
+    );
   return {
-    rules: toList(rules).map((rule) => soundOr(proxyConfigParts.rule, rule, FAULTY_RULE)),
-    callbacks: toList(callbacks).map((callback) =>
-      soundOr(proxyConfigParts.callback, callback, FAULTY_CALLBACK),
-    ),
+    rules: sound('rules', rules, proxyConfigParts.rule, FAULTY_RULE),
+    callbacks: sound('callbacks', callbacks, proxyConfigParts.callback, FAULTY_CALLBACK),
     no_proxy: toList(noProxy).map((entry) => (typeof entry === 'string' ? entry : '')),
     access_control: lists.ok ? lists.value : undefined,
   };

@@ -353,6 +353,49 @@ describe('a document is refused:', () => {
     expect(issuesOf(withCallback({ url }))).toEqual(['callbacks.0.url value_error']);
   });
 
+  it('a callback URL is read in one pass', () => {
+    const url = `http://${'a'.repeat(1000)}/${'b'.repeat(1030)} `;
+    const before = process.cpuUsage();
+    for (let i = 0; i < 50; i += 1)
+      expect(issuesOf(withCallback({ url }))).toEqual(['callbacks.0.url value_error']);
+    const { user, system } = process.cpuUsage(before);
+    // CPU time of this process and not time on the wall; the bound is many times what it takes.
+    expect((user + system) / 50).toBeLessThan(2000);
+  });
+
+  it('too many values are not walked, and too long a list is not read', () => {
+    const long = { rules: many(500_000, () => 1) };
+    expect(issuesOf(long)).toEqual(['rules too_long']);
+    const wide = { rules: many(1000, () => ({ match_hosts: many(100, () => 1) })) };
+    expect(issuesOf(wide)).toEqual([' too_long']);
+    expect(issuesOf(Object.fromEntries(many(100_001, (i) => [`k${i}`, 1])))).toEqual([' too_long']);
+  });
+
+  it('a hundred issues are told, and how many there are besides', () => {
+    const parsed = parseProxyConfig(Object.fromEntries(many(1000, (i) => [`k${i}`, 1])));
+    const issues = parsed.ok ? [] : parsed.issues;
+    expect(issues).toHaveLength(101);
+    expect(issues.at(-1)).toEqual({
+      loc: [],
+      msg: '900 more issues are not shown; mend these first',
+      type: 'too_many_issues',
+    });
+  });
+
+  it.each<[name: string, config: (key: string) => object]>([
+    ['of a wrong type', (key) => withRule({ env_vars: { [key]: 1 } })],
+    ['unknown', (key) => ({ [key]: 1 })],
+    ['not Unicode', (key) => withRule({ env_vars: { [`${key}\ud800`]: 'x' } })],
+    ['cut within a character', (key) => ({ [`x${'😀'.repeat(60)}${key}`]: 1 })],
+  ])('a long key is told cut: %s', (_name, config) => {
+    const parsed = parseProxyConfig(config('k'.repeat(100_000)));
+    const issues = parsed.ok ? [] : parsed.issues;
+    expect(issues).toHaveLength(1);
+    const last = String(issues[0]?.loc.at(-1));
+    expect(last.length).toBeLessThanOrEqual(100);
+    expect(last.isWellFormed()).toBe(true);
+  });
+
   it('with every issue at once', () => {
     const input = {
       rules: [
