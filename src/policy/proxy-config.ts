@@ -38,7 +38,7 @@ export function proxyConfigJsonSchema(): unknown {
 
 const MAX_DEPTH = 16;
 const MAX_VALUES = 100_000;
-// The longest list that the schema knows; it would read a longer one to the end before it says so.
+// The longest list that the schema knows, and no object is longer; it would read more to the end before it says so.
 const MAX_LIST = 1000;
 
 /** What would mislead or delay the reader behind us: size, nesting, `__proto__` as a key, text that is not Unicode. */
@@ -50,10 +50,10 @@ function structureIssues(document: unknown): Issue[] {
     if (typeof input === 'string' && !input.isWellFormed())
       return [{ loc, msg: 'Input should be valid Unicode', type: 'string_unicode' }];
     if (typeof input !== 'object' || input === null) return [];
-    if (Array.isArray(input) && input.length > MAX_LIST)
+    const { length } = Array.isArray(input) ? input : Object.keys(input);
+    if (length > MAX_LIST)
       return [{ loc, msg: `Input should have at most ${MAX_LIST} entries`, type: 'too_long' }];
-    const keys = Object.keys(input);
-    values += keys.length;
+    values += length;
     if (values > MAX_VALUES) return [];
     if (Array.isArray(input)) return input.flatMap((value, i) => walk(value, [...loc, i]));
     return Object.entries(input).flatMap(([key, value]) =>

@@ -368,7 +368,7 @@ describe('a document is refused:', () => {
     expect(issuesOf(long)).toEqual(['rules too_long']);
     const wide = { rules: many(1000, () => ({ match_hosts: many(100, () => 1) })) };
     expect(issuesOf(wide)).toEqual([' too_long']);
-    expect(issuesOf(Object.fromEntries(many(100_001, (i) => [`k${i}`, 1])))).toEqual([' too_long']);
+    expect(issuesOf(Object.fromEntries(many(1001, (i) => [`k${i}`, 1])))).toEqual([' too_long']);
   });
 
   it('a hundred issues are told, and how many there are besides', () => {
