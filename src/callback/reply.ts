@@ -1,11 +1,11 @@
 // Turns the bytes of a callback's answer into headers to inject: all of them, or none and why. Pure.
 // No reason quotes the answer: it holds a credential, perhaps in the wrong place.
+import { type JsonFault, parseJsonDocument } from '../base/json-document.ts';
 import { Secret } from '../base/secret.ts';
 import { foldHeaderName, headerNameFault, headerValueFault } from '../policy/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';
 
 const MAX_HEADERS = 64;
-const MAX_DEPTH = 32;
 // What hosts accept in a head; and each answer is kept, rendered and made into masks.
 const MAX_VALUE_BYTES = 16_384;
 
@@ -26,12 +26,18 @@ function parseJson(bytes: Uint8Array): { readonly value: unknown } | string {
   try {
     // ignoreBOM keeps the mark in the text, where JSON.parse stumbles over it.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    const value: unknown = JSON.parse(text);
-    return ambiguityOf(text) ?? { value };
+    const reading = parseJsonDocument(text);
+    return reading.ok ? reading : FAULTS[reading.fault.kind];
   } catch {
-    return 'body is not JSON in UTF-8';
+    return FAULTS.not_json;
   }
 }
+
+const FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+  not_json: 'body is not JSON in UTF-8',
+  repeated_name: 'body repeats a member name',
+  too_deep: 'body is nested too deeply',
+};
 
 function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
   if (!isObject(reply) || !Object.hasOwn(reply, 'headers')) return 'body is not an object with "headers"';
@@ -60,20 +66,4 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-// JSON.parse takes the last of two members of one name; a reader upstream of us may have taken the first.
-// The text is valid JSON by then, so that a string before a colon is a name and brackets pair up.
-function ambiguityOf(json: string): string | undefined {
-  const open: Set<string>[] = [];
-  for (const [token, name, colon] of json.matchAll(/[{}[\]]|("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g)) {
-    if (token === '{' || token === '[') open.push(new Set());
-    if (token === '}' || token === ']') open.pop();
-    if (open.length > MAX_DEPTH) return 'body is nested too deeply';
-    if (name === undefined || colon === undefined) continue;
-    const member = String(JSON.parse(name));
-    if (open.at(-1)?.has(member)) return 'body repeats a member name';
-    open.at(-1)?.add(member);
-  }
-  return undefined;
 }

@@ -1,38 +1,42 @@
 // Reads a JSON document that a person wrote. Errors say where in the file, never what stood there: it may hold a
 // credential.
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { type JsonFault, parseJsonDocument, positionOfSyntaxError } from '../base/json-document.ts';
 
 /** Something that the operator gave and can mend: the program ends with code 2. */
 export class InputError extends Error {
   override readonly name: string = 'InputError';
 }
 
-/** The parsed JSON of `file`; throws an InputError with file, line and column. */
+/** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
 export async function readDocument(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    throw new InputError(
-      `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
-      {
-        cause: error,
-      },
-    );
-  }
-  let place: string;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    // The parser's own message quotes the text around the fault, so it goes no further.
-    place = placeOf(positionOf(error) ?? searchPosition(text), text);
-  }
-  throw new InputError(`${file}${place}: not valid JSON`);
+  const text = await readText(file);
+  const reading = parseJsonDocument(text);
+  if (reading.ok) return reading.value;
+  const { kind, position } = reading.fault;
+  throw new InputError(`${file}${placeOf(position ?? searchPosition(text), text)}: ${FAULTS[kind]}`);
 }
 
-function positionOf(error: unknown): number | undefined {
-  const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
-  return position === undefined ? undefined : Number(position);
+const MAX_BYTES = 4 * 2 ** 20;
+
+const FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+  not_json: 'not valid JSON',
+  repeated_name: 'this name is given twice in one object',
+  too_deep: 'nested deeper than 32 levels',
+};
+
+async function readText(file: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    // Not its size: a pipe has none, a device no end. `end` counts the byte it names.
+    for await (const chunk of createReadStream(file, { end: MAX_BYTES })) chunks.push(chunk);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    throw new InputError(`${file} cannot be read: ${code}`, { cause: error });
+  }
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length > MAX_BYTES) throw new InputError(`${file}: larger than 4 MiB`);
+  return bytes.toString('utf8');
 }
 
 /** Where the parser does not say: the first character that no valid document could have there. */
@@ -52,7 +56,7 @@ function isBeginning(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch (error) {
-    const position = positionOf(error);
+    const position = positionOfSyntaxError(error);
     if (position !== undefined) return position >= text.length;
     return error instanceof Error && error.message.includes('end of JSON input');
   }

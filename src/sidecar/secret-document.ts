@@ -1,5 +1,6 @@
 // Reads a document that gives many secrets: NAME=value lines, or a JSON object of strings. Pure.
 // An error names the source and the line and never quotes it: what stands there may be a secret in the wrong place.
+import { type JsonFault, parseJsonDocument } from '../base/json-document.ts';
 
 export type FoundSecret = { readonly name: string; readonly value: string; readonly from: string };
 
@@ -60,11 +61,14 @@ function parseJson(text: string, source: string): FoundSecret[] {
 }
 
 function parseObject(text: string, source: string): Record<string, unknown> {
-  try {
-    // A text that begins with a brace parses to an object or not at all.
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    // The parser's own message quotes the text.
-    throw new Error(`${source}: this begins with { and is not valid JSON`);
-  }
+  const reading = parseJsonDocument(text);
+  if (!reading.ok) throw new Error(`${source}: ${JSON_FAULTS[reading.fault.kind]}`);
+  // A text that begins with a brace parses to an object or not at all.
+  return reading.value as Record<string, unknown>;
 }
+
+const JSON_FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+  not_json: 'this begins with { and is not valid JSON',
+  repeated_name: 'a name is given twice',
+  too_deep: 'each value should be a string',
+};

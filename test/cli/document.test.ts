@@ -33,6 +33,26 @@ describe('a document', () => {
     expect(String(error)).toBe(`InputError: ${file}:${place}: not valid JSON`);
   });
 
+  it.each([
+    ['a name twice', '{"a": "private",\n "a": 1}', ':2:2: this name is given twice in one object'],
+    ['33 levels', '['.repeat(33) + ']'.repeat(33), ':1:33: nested deeper than 32 levels'],
+    ['more than 4 MiB', `"${'x'.repeat(4 * 2 ** 20)}"`, ': larger than 4 MiB'],
+  ])('with %s is refused, though it is JSON', async (_, text, message) => {
+    await using scratch = await createScratch();
+    const file = await scratch.write('a.json', text);
+    await expect(readDocument(file)).rejects.toThrow(new InputError(`${file}${message}`));
+  });
+
+  it('of 4 MiB is read', async () => {
+    await using scratch = await createScratch();
+    const text = 'x'.repeat(4 * 2 ** 20 - 2);
+    expect(await readDocument(await scratch.write('a.json', `"${text}"`))).toBe(text);
+  });
+
+  it('without an end is read to the bound', async () => {
+    await expect(readDocument('/dev/zero')).rejects.toThrow('/dev/zero: larger than 4 MiB');
+  });
+
   it('that is not there is refused by its code', async () => {
     await expect(readDocument('/nonexistent.json')).rejects.toThrow(
       '/nonexistent.json cannot be read: ENOENT',

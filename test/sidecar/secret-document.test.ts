@@ -51,6 +51,7 @@ const faults: readonly [string, string, string][] = [
 
 const jsonFaults: readonly [string, string, string][] = [
   ['JSON cut short', `{"A":"${CANARY}`, 'fd: this begins with { and is not valid JSON'],
+  ['a name twice', `{"A":"a","\\u0041":"${CANARY}"}`, 'fd: a name is given twice'],
   ['a number', '{"A":1}', 'fd: A should be a string'],
   ['an object', `{"A":{"B":"${CANARY}"}}`, 'fd: A should be a string'],
   [

@@ -1,0 +1,70 @@
+// JSON that means one thing: JSON.parse takes the last of two members of one name, another reader the first, so that
+// what one of them checked is not what the other uses. It knows nothing of what a document says, and never quotes it.
+
+/** `position` is an index into the text; undefined where JSON.parse does not tell. */
+export type JsonFault = {
+  readonly kind: 'not_json' | 'repeated_name' | 'too_deep';
+  readonly position: number | undefined;
+};
+export type JsonReading =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly fault: JsonFault };
+
+/** Reads a JSON text (RFC 8259) in which no object repeats a name and nothing is nested deeper than 32 levels. */
+export function parseJsonDocument(text: string): JsonReading {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, fault: { kind: 'not_json', position: positionOfSyntaxError(error) } };
+  }
+  const fault = findAmbiguity(text);
+  return fault === undefined ? { ok: true, value } : { ok: false, fault };
+}
+
+/** The parser's own message quotes the text around the fault, so nothing but the place is taken from it. */
+export function positionOfSyntaxError(error: unknown): number | undefined {
+  const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
+  return position === undefined ? undefined : Number(position);
+}
+
+const MAX_DEPTH = 32;
+
+/** The text is valid JSON by then, so that brackets pair up and a string before a colon is a name. */
+function findAmbiguity(text: string): JsonFault | undefined {
+  const open: Set<string>[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '{' || character === '[') {
+      if (open.push(new Set()) > MAX_DEPTH) return { kind: 'too_deep', position: at };
+    } else if (character === '}' || character === ']') open.pop();
+    else if (character === '"') {
+      const end = endOfString(text, at);
+      if (isBeforeColon(text, end) && !addName(open.at(-1), text.slice(at, end)))
+        return { kind: 'repeated_name', position: at };
+      at = end - 1;
+    }
+  }
+  return undefined;
+}
+
+// A loop and no regular expression: over a string of a million escapes those run out of stack.
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+function isBeforeColon(text: string, from: number): boolean {
+  let at = from;
+  while (/^[ \t\r\n]$/.test(text[at] ?? '')) at += 1;
+  return text[at] === ':';
+}
+
+function addName(names: Set<string> | undefined, written: string): boolean {
+  // Escapes are resolved: "\u0061" is "a".
+  const name = String(JSON.parse(written));
+  if (names === undefined || names.has(name)) return false;
+  names.add(name);
+  return true;
+}
