@@ -35,6 +35,8 @@ export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, r
     rule.enabled ? compileRule(rule, i, secrets, issues) : [],
   );
   if (issues.length > 0) return { ok: false, issues: capIssues(issues) };
+  const excess = excessOf(rules);
+  if (excess !== undefined) return { ok: false, issues: [excess] };
   const noProxy = noProxyEntries(config).map(({ text }) => text);
   const { allow_list: allow, deny_list: deny } = config.access_control ?? {};
   const value = createPolicy({
@@ -49,6 +51,19 @@ export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, r
     deny: deny && compileList(deny),
   });
   return { ok: true, value };
+}
+
+// Many times what any host reads in one head. What is masked in responses is kept in several forms of it.
+const MAX_VALUE_BYTES = 262_144;
+
+/** Only here are the secrets filled in, and so the values as long as they will be. */
+function excessOf(rules: readonly CompiledRule[]): Issue | undefined {
+  const bytes = rules
+    .flatMap(({ headers }) => headers.flatMap(({ value, masks }) => [...new Set([value, ...masks])]))
+    .reduce((sum, { length }) => sum + length, 0);
+  if (bytes <= MAX_VALUE_BYTES) return undefined;
+  const msg = `All header values and their secrets should have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
+  return { loc: ['rules'], msg, type: 'too_long' };
 }
 
 /** The policy of a proxy without a proxy_config: everything is tunnelled, nothing is injected. */

@@ -27,6 +27,8 @@ export function findConflicts(config: ProxyConfig, allowWildcards: readonly stri
 // Comparing and compiling 10,000 patterns takes a tenth of a second, in which nobody else is served. Stars cost with
 // each request: at these limits the longest path that is made for it costs two milliseconds (bench/policy-decide.ts).
 const MAX_OF_A_KIND = 10_000;
+// Each is rendered, and made into forms by which a response is masked.
+const MAX_HEADERS = 1_000;
 const MAX_STARS_INSIDE = 1000;
 const MAX_SEARCHES = 10;
 
@@ -46,6 +48,7 @@ function excesses({ rules, callbacks, no_proxy: noProxy }: ProxyConfig): Issue[]
       MAX_SEARCHES,
     ],
     ['no_proxy', countOf([...rules, { no_proxy: noProxy }], 'no_proxy'), MAX_OF_A_KIND],
+    ['headers', countOf(rules, 'headers') + countOf(callbacks, 'request_headers'), MAX_HEADERS],
   ];
   return counts.flatMap(([kind, count, max]) => {
     const msg = `All ${kind} together should have at most ${max} entries; they have ${count}`;
@@ -54,7 +57,7 @@ function excesses({ rules, callbacks, no_proxy: noProxy }: ProxyConfig): Issue[]
 }
 
 function countOf<K extends string>(
-  entries: readonly { readonly [key in K]: readonly string[] }[],
+  entries: readonly { readonly [key in K]: readonly unknown[] }[],
   key: K,
 ): number {
   return entries.reduce((sum, entry) => sum + entry[key].length, 0);

@@ -121,6 +121,23 @@ describe('a header is refused, by its path and without its value:', () => {
   });
 });
 
+it.each([
+  [15, 8_000, true],
+  [17, 8_000, false],
+])(
+  'values have at most 256 KiB in all with the secrets they show: %i of %i twice',
+  (count, bytes, isFine) => {
+    const rules = Array.from({ length: count }, (_, i) => ({
+      match_hosts: [`h${i}.test`],
+      headers: [template('Bearer {TOKEN}')],
+    }));
+    const compiled = compile({ rules }, { TOKEN: 'v'.repeat(bytes) });
+    expect(compiled.ok || compiled.issues.map(({ loc, type }) => [loc, type])).toEqual(
+      isFine || [[['rules'], 'too_long']],
+    );
+  },
+);
+
 describe('a callback', () => {
   const shared = (type: string, value: string): object => ({
     request_headers: [{ name: 'X-Shared', type, value }],

@@ -166,3 +166,11 @@ describe('a document at its limits', () => {
     expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
   });
 });
+
+it('headers are at most 1,000 in all, those of callbacks included', () => {
+  const many = Array.from({ length: 64 }, (_, i) => ({ name: `X-${i}`, type: 'plaintext', value: 'v' }));
+  const full = Array.from({ length: 15 }, (_, i) => ({ match_hosts: [`h${i}.test`], headers: many }));
+  const asks = (count: number): object => ({ ...callback('c.test'), request_headers: many.slice(0, count) });
+  expect(told({ rules: full, callbacks: [asks(40)] })).toEqual([]);
+  expect(told({ rules: full, callbacks: [asks(41)] })).toEqual(['rules too_long']);
+});
