@@ -188,7 +188,7 @@ const judgedIsSent: readonly Mutation[] = [
     file: 'src/policy/path-spelling.ts',
     text: ".replace(/;[^/]*/g, '')",
     replacement: '',
-    breaks: 'an origin that cuts `;…` reads a dot segment that nobody judged',
+    breaks: 'an origin that cuts `;…` reads another path than the one judged',
   },
   {
     invariant: 'I3',
