@@ -27,7 +27,7 @@ export function createTrustSet(options: {
   without?: { readonly spkiSha256: string } | undefined;
   rootsPem?: readonly string[] | undefined;
 }): TrustSet {
-  const { extraPem, without, rootsPem = defaultRoots() } = options;
+  const { extraPem, without, rootsPem = systemRoots() } = options;
   const roots = [...new Set(rootsPem)].map((pem) => new X509Certificate(pem));
   const extra = extraPem === undefined ? [] : parseExtra(extraPem);
   const trusted = new Map<string, string>();
@@ -53,7 +53,8 @@ export function createTrustSet(options: {
   };
 }
 
-function defaultRoots(): readonly string[] {
+/** PEM, one certificate each: the system's, or where it has none those that come with Node. */
+export function systemRoots(): readonly string[] {
   const system = getCACertificates('system');
   return system.length > 0 ? system : getCACertificates('bundled');
 }
