@@ -1,4 +1,4 @@
-// Reads secrets from files, directories and descriptors, each within a bound. It judges no value.
+// Reads secrets from files, directories and descriptors, each within a bound. It judges no value but the proxy token's.
 // Errors name the path and never the content.
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,6 +25,16 @@ export type SecretSource = { readonly found: readonly FoundSecret[]; readonly wa
 export function readSecretFile(name: string, path: string, from: string = path): FoundSecret {
   return { name, value: readText(path, from, maxSecretBytes + 2).replace(/\r?\n$/, ''), from };
 }
+
+/** The token that clients of the proxy show. As text, unlike a workspace's secret, since clients are to be told of it. */
+export function readProxyToken(path: string): string {
+  const { value } = readSecretFile('proxy token', path);
+  if (value.length < MIN_TOKEN_CHARS)
+    throw new Error(`${path}: the proxy token should have at least ${MIN_TOKEN_CHARS} characters`);
+  return value;
+}
+
+const MIN_TOKEN_CHARS = 16;
 
 /**
  * A mounted directory, one secret a file, named by the file. Symbolic links are followed: in a Kubernetes mount every

@@ -21,6 +21,7 @@ import { createLeafCache } from '../tls/leaf-cache.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import type { Config } from './config.ts';
 import { callbackGuard, egressRules } from './egress.ts';
+import { readProxyToken } from './secret-files.ts';
 
 export type Applied =
   | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
@@ -56,7 +57,8 @@ const MAX_SESSIONS = 1_000;
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
   const { ca, sink = createFdSink(1) } = parts;
   const log = createLog(config.logLevel, sink);
-  const token = config.auth && config.auth !== 'none' ? await readToken(config.auth.tokenFile) : undefined;
+  const token =
+    config.auth && config.auth !== 'none' ? new Secret(readProxyToken(config.auth.tokenFile)) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
   const trust = createTrustSet({ without: ca, ...(extraPem === undefined ? {} : { extraPem }) });
   const listeners: Listener[] = [];
@@ -142,10 +144,4 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
       await sink.close();
     },
   };
-}
-
-async function readToken(file: string): Promise<Secret> {
-  const text = (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
-  if (text.length < 16) throw new Error(`${file}: the proxy token should have at least 16 characters`);
-  return new Secret(text);
 }
