@@ -26,7 +26,11 @@ const root = dirname(dirname(launcher));
 
 // getaddrinfo runs on libuv's pool, two at a time by default on small machines: a few names with a silent
 // DNS server would hold up every other lookup for seconds. Read by libuv at the pool's first use.
-process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '32';
+if (!process.env.UV_THREADPOOL_SIZE) {
+  process.env.UV_THREADPOOL_SIZE = '32';
+  // `run` gives its command what the caller set, and this is not it.
+  process.env.SALLYPORT_OWN_THREADPOOL = '1';
+}
 
 if (isAtLeast(process.versions.node, FLOOR)) {
   // The young generation stays at its first size: relayed buffers die at once, and a larger one would only keep
@@ -111,7 +115,9 @@ function refuseExposedSecrets() {
 }
 
 // Standard streams, and the descriptor that --secrets-fd names; a child inherits no other.
-function inheritedStreams(args) {
+function inheritedStreams(all) {
+  // What follows `--` is another program's.
+  const args = all.includes('--') ? all.slice(0, all.indexOf('--')) : all;
   const at = args.findIndex((arg) => arg === '--secrets-fd' || arg.startsWith('--secrets-fd='));
   const named = at === -1 ? 0 : Number(args[at].split('=')[1] || args[at + 1]);
   const streams = ['inherit', 'inherit', 'inherit'];

@@ -2,6 +2,8 @@
 // 2 for input that should be mended, 1 for everything else.
 const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<number> }>>> = {
   proxy: () => import('./cli/proxy.ts'),
+  run: () => import('./cli/run.ts'),
+  env: () => import('./cli/env.ts'),
   check: () => import('./cli/check.ts'),
   start: () => import('./cli/start.ts'),
   demo: () => import('./cli/demo.ts'),
@@ -11,6 +13,10 @@ const usage = `usage: sallyport COMMAND [OPTIONS]
 
   proxy   run the proxy: --config FILE, --proxy-config FILE, --listen HOST:PORT, --state-dir DIR,
           --secrets-dir DIR, --secrets-file FILE, --secrets-fd N
+  run     run a command behind a proxy of its own: run [OPTIONS] -- CMD ARGS...; options as for proxy,
+          but no --listen, and --log FILE (- is standard error) for its records
+  env     print the variables for a proxy that runs: eval "$(sallyport env)"; --config, --proxy-config,
+          --listen, --state-dir
   check   validate files: check FILE...
   start   run the proxy beside a local TLS echo origin, on the example configuration
   demo    show an injected credential end to end

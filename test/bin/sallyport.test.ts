@@ -155,6 +155,14 @@ describe('on a Node that is too old', () => {
     }
   });
 
+  it('hands over no descriptor that stands behind --, in the words of another program', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+    const args = ['run', '--', 'x', '--secrets-fd', '9'];
+    const { code, stdout } = await run(file, args, { old: true });
+    expect([code, JSON.parse(stdout).args]).toEqual([0, args]);
+  });
+
   it('refuses to live on beside the program with a secret in its own environment', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });

@@ -1,0 +1,75 @@
+// Node learned to read the proxy variables late; before that its fetch goes past the proxy without a word. Whoever is
+// about to run such a Node should be told.
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access, open, stat } from 'node:fs/promises';
+import { basename, delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** A sentence if `command` is a Node, or a script for one, that ignores the proxy variables. Asks the Node itself. */
+export async function oldNodeWarning(command: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const program = await findProgram(command, env);
+  const node = program === undefined ? undefined : await nodeBehind(program, env);
+  const version = node === undefined ? undefined : await versionOf(node, env);
+  if (version === undefined || readsProxyVariables(version)) return undefined;
+  return (
+    `${node} is ${version}, which ignores the proxy variables in fetch or https: its requests go past the proxy, ` +
+    'without a credential; use Node 22.21, 24.5 or newer'
+  );
+}
+
+/** `v22.21.0` and later of that line, `v24.5.0` and later: both `fetch` and `https` read them. */
+export function readsProxyVariables(version: string): boolean {
+  const [, major = 0, minor = 0] = (/^v(\d+)\.(\d+)\./.exec(version) ?? []).map(Number);
+  if (major === 22) return minor >= 21;
+  return major === 24 ? minor >= 5 : major > 24;
+}
+
+async function findProgram(command: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (command.includes('/')) return command;
+  for (const directory of (env['PATH'] ?? '').split(delimiter)) {
+    const candidate = join(directory || '.', command);
+    if (await isExecutable(candidate)) return candidate;
+  }
+  return undefined;
+}
+
+async function isExecutable(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return (await stat(file)).isFile();
+  } catch {
+    return false; // not there, or not for us: the search goes on, as the shell's does
+  }
+}
+
+/** The Node that runs `program`: itself, or the one that its first line names (npm, npx, tsx). */
+async function nodeBehind(program: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (isNode(program)) return program;
+  const words = (await firstLine(program)).replace(/^#!\s*/, '').split(/\s+/);
+  const named = words.find((word) => isNode(word));
+  return named === undefined ? undefined : await findProgram(named, env);
+}
+
+function isNode(file: string): boolean {
+  return /^node(?:js)?$/.test(basename(file));
+}
+
+async function firstLine(file: string): Promise<string> {
+  try {
+    await using handle = await open(file, 'r');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
+    const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');
+    return line.startsWith('#!') ? line : '';
+  } catch {
+    return ''; // running it will say what is wrong with it
+  }
+}
+
+async function versionOf(node: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  try {
+    return (await promisify(execFile)(node, ['--version'], { env, timeout: 2_000 })).stdout.trim();
+  } catch {
+    return undefined; // no Node after all, or one that cannot start: not for us to report
+  }
+}
