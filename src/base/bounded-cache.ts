@@ -14,17 +14,19 @@ export class BoundedCache<V extends {}> {
   /**
    * At most `max` entries and, with `bytes`, at most `bytes.max` in all by the reckoning of `bytes.of` (above 0); a
    * value beyond that alone is not kept. `now` must be monotonic, in milliseconds; without `ttlMs` an entry stays
-   * until it is crowded out.
+   * until it is crowded out. `onGone` gets each value that leaves, whatever the cause.
    */
   constructor(options: {
     max: number;
     bytes?: { readonly max: number; of(value: V): number };
     ttlMs?: number;
     now?: () => number;
+    onGone?: (value: V) => void;
   }) {
-    const { max, bytes } = options;
+    const { max, bytes, onGone } = options;
     const bound = bytes && { maxSize: bytes.max, sizeCalculation: ({ value }: Entry<V>) => bytes.of(value) };
-    this.#entries = new LRUCache({ max, ...bound });
+    const told = onGone && { dispose: ({ value }: Entry<V>) => onGone(value) };
+    this.#entries = new LRUCache({ max, ...bound, ...told });
     this.#ttlMs = options.ttlMs ?? Number.POSITIVE_INFINITY;
     this.#now = options.now ?? (() => performance.now());
   }

@@ -74,6 +74,22 @@ it('an entry that is larger than all may be is not kept, nor what stood in its p
   expect([...cache.keys()]).toEqual(['b']);
 });
 
+it('whoever leaves is told of once: crowded out, replaced, past its time, deleted or cleared', () => {
+  const clock = { time: 0 };
+  const gone: string[] = [];
+  const onGone = (value: string): void => void gone.push(value);
+  const cache = new BoundedCache<string>({ max: 2, ttlMs: 10, now: () => clock.time, onGone });
+  for (const key of ['a', 'b', 'c']) cache.set(key, key);
+  cache.set('b', 'renewed');
+  expect(gone).toEqual(['a', 'b']);
+  clock.time = 10;
+  cache.get('b');
+  cache.delete('c');
+  cache.set('d', 'd');
+  cache.clear();
+  expect(gone).toEqual(['a', 'b', 'renewed', 'c', 'd']);
+});
+
 it('delete and clear forget', () => {
   const { cache } = cacheAt(0);
   for (const key of ['a', 'b']) cache.set(key, key);
