@@ -28,15 +28,17 @@ export function setTransport(secure: Socket, raw: Socket): void {
 function probe(): void {
   for (const socket of held) {
     if (socket.destroyed || !socket.isPaused()) held.delete(socket);
-    else ask(transports.get(socket) ?? socket);
+    else ask(socket, transports.get(socket) ?? socket);
   }
   if (held.size > 0) return;
   clearInterval(timer);
   timer = undefined;
 }
 
-function ask(socket: Socket): void {
-  socket.setKeepAlive(true, KEEP_ALIVE_MS);
+function ask(socket: Socket, transport: Socket): void {
+  transport.setKeepAlive(true, KEEP_ALIVE_MS);
+  // Behind our FIN nothing can be written: the attempt would cut off a client that still uploads. Keep-alive is left.
+  if (socket.writableEnded || transport.writableEnded) return;
   // Bytes that wait to be written ask the same question.
-  if (socket.writableLength === 0) socket.write('');
+  if (transport.writableLength === 0) transport.write('');
 }

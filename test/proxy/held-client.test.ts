@@ -1,11 +1,21 @@
 // A client that is made to wait for its host must not wait for ever: its next request is read once the exchange is
-// over, even where the host answered without taking the last of the body.
+// over, even where the host answered without taking the last of the body. And looking after it must not cut it off.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { expect, it } from 'vitest';
+import { connect as connectTls, TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { ClientConnection, type ConnectionScope } from '../../src/proxy/client-connection.ts';
-import { holdClient } from '../../src/proxy/held-client.ts';
+import { holdClient, setTransport } from '../../src/proxy/held-client.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
+
+// One clock for the file: the held clients of a process share a timer.
+beforeAll(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+});
+afterAll(() => {
+  vi.useRealTimers();
+});
 
 it('a held client is read again when its exchange is over', async () => {
   const server = createServer();
@@ -29,6 +39,64 @@ it('a held client is read again when its exchange is over', async () => {
   await connection.gone;
   server.close();
 });
+
+type Pair = { readonly client: Socket; readonly held: Socket };
+
+const authority = createTestAuthority();
+const ways: readonly (readonly [string, (port: number, accepted: Promise<unknown[]>) => Promise<Pair>])[] = [
+  [
+    'a plain client',
+    async (port, accepted) => {
+      const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      const [held] = await accepted;
+      return { client, held: held as Socket };
+    },
+  ],
+  [
+    'a TLS client',
+    async (port, accepted) => {
+      const ca = authority.certificatePem;
+      const client = connectTls({ port, host: '127.0.0.1', allowHalfOpen: true, ca, servername: 'a.test' });
+      const raw = (await accepted)[0] as Socket;
+      const held = new TLSSocket(raw, { isServer: true, secureContext: authority.contextFor('a.test') });
+      setTransport(held, raw);
+      await once(client, 'secureConnect');
+      return { client, held };
+    },
+  ],
+];
+
+it.each(ways)('%s whose host has ended first may go on to send, however long it is held', async (_, open) => {
+  const server = createServer({ allowHalfOpen: true });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // The address of a listening TCP server.
+  const { port } = server.address() as AddressInfo;
+  const { client, held } = await open(port, once(server, 'connection'));
+  const ended = once(client, 'end');
+  client.resume();
+  held.end('the host is done');
+  await ended;
+  holdClient(held);
+  vi.advanceTimersByTime(5_000);
+  client.end('the client is not');
+  expect(await heard(held)).toBe('the client is not');
+  client.destroy();
+  held.destroy();
+  server.close();
+});
+
+/** Reads to the end; a connection that broke says so instead. */
+function heard(socket: Socket): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  socket.on('end', () => resolve(text));
+  socket.on('error', (error) => resolve(String(error)));
+  socket.on('close', () => resolve('closed'));
+  socket.resume();
+  return promise;
+}
 
 // The parts of a context that a connection uses between two heads.
 const scope = {
