@@ -323,8 +323,8 @@ const rightAnswer: readonly Mutation[] = [
     invariant: 'I12',
     name: 'the next request leaves at once',
     file: 'src/proxy/client-connection.ts',
-    text: 'if (this.#input) setImmediate(() => this.#readNext());',
-    replacement: 'if (this.#input) this.#readNext();',
+    text: 'if (this.#input.length > 0) setImmediate(() => this.#readNext());',
+    replacement: 'if (this.#input.length > 0) this.#readNext();',
     breaks: 'what came together with one answer is read as the next one',
   },
   {

@@ -7,6 +7,7 @@ import { isFault } from '../http1/fault.ts';
 import { type RequestHead, parseRequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
 import type { ProxyContext } from './context.ts';
+import { HeadBuffer } from './head-buffer.ts';
 import { MAX_AHEAD_BYTES } from './limits.ts';
 import { type ExchangeRecord, type Outcome } from './record.ts';
 import { type Refusal, refusalBytes, refuse } from './refusal.ts';
@@ -48,7 +49,7 @@ export class ClientConnection {
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   #running: RunningExchange | undefined;
-  #input: Buffer | undefined;
+  readonly #input: HeadBuffer;
   #headTimer: NodeJS.Timeout | undefined;
   #ending: Promise<unknown> | undefined;
   #isEnding = false;
@@ -61,6 +62,7 @@ export class ClientConnection {
     this.socket = socket;
     this.scope = scope;
     this.#start = start;
+    this.#input = new HeadBuffer(scope.context.limits.maxRequestHeadBytes);
     this.#listeners = [
       ['data', (chunk: Buffer) => this.#onData(chunk)],
       ['drain', () => this.#onDrain()],
@@ -87,7 +89,7 @@ export class ClientConnection {
 
   /** True while no exchange runs and no part of a head has come: may be closed at any time. */
   get isIdle(): boolean {
-    return !this.#running && !this.#input && !this.#isDetached;
+    return !this.#running && this.#input.length === 0 && !this.#isDetached;
   }
 
   /** The exchange that gets the socket's events until `next`. */
@@ -98,14 +100,13 @@ export class ClientConnection {
   /** Bytes behind the running exchange's body: the next request, sent early. */
   keepAhead(chunk: Buffer): void {
     if (chunk.length === 0 || this.#hasOverflowed) return;
-    const length = (this.#input?.length ?? 0) + chunk.length;
-    if (length > MAX_AHEAD_BYTES) {
+    if (this.#input.length + chunk.length > MAX_AHEAD_BYTES) {
       // Too far ahead: nothing of it will be answered, and the connection ends after the running exchange.
       this.#hasOverflowed = true;
-      this.#input = undefined;
+      this.#input.take();
       return;
     }
-    this.#input = this.#input ? Buffer.concat([this.#input, chunk]) : chunk;
+    this.#input.push(chunk);
   }
 
   /** Bytes of the client were thrown away: what it says from here on cannot be read. */
@@ -125,14 +126,14 @@ export class ClientConnection {
     if (this.socket.isPaused()) this.socket.resume();
     // A turn later: what the host sent together with the end of its answer (one read, several TLS records) is seen
     // first and ends its connection; else it would answer the request that waits here (a poisoned queue).
-    if (this.#input) setImmediate(() => this.#readNext());
+    if (this.#input.length > 0) setImmediate(() => this.#readNext());
   }
 
   /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
   end(): void {
     if (this.#isEnding || this.#isDetached) return;
     this.#isEnding = true;
-    this.#input = undefined;
+    this.#input.take();
     clearTimeout(this.#headTimer);
     const { socket } = this;
     socket.end(() => {
@@ -149,9 +150,7 @@ export class ClientConnection {
     this.socket.pause();
     for (const [event, listener] of this.#listeners)
       this.socket.off(event, listener as (...args: unknown[]) => void);
-    const ahead = this.#input;
-    this.#input = undefined;
-    return ahead;
+    return this.#input.take();
   }
 
   /** Not gone before `ending` either: what joined its socket to another still has a record to write. */
@@ -197,7 +196,7 @@ export class ClientConnection {
     if (this.#running) return this.#guard((running) => running?.onClientBytes(chunk));
     // Waits for our last answer to leave before it reads on: a client that does not read gets no more work done.
     if (this.socket.writableNeedDrain) return this.keepAhead(chunk);
-    this.#input = this.#input ? Buffer.concat([this.#input, chunk]) : chunk;
+    this.#input.push(chunk);
     this.#readHead();
   }
 
@@ -206,24 +205,26 @@ export class ClientConnection {
   }
 
   #readHead(): void {
-    const input = this.#input;
-    if (!input || this.#isEnding) return;
+    if (this.#input.length === 0 || this.#isEnding) return;
     const { limits, timeouts } = this.scope.context;
-    const head = parseRequestHead(input, 0, {
-      maxHeadBytes: limits.maxRequestHeadBytes,
-      maxFields: limits.maxFields,
-      maxTargetBytes: limits.maxTargetBytes,
-    });
+    const input = this.#input.unparsed();
+    const head =
+      input &&
+      parseRequestHead(input, 0, {
+        maxHeadBytes: limits.maxRequestHeadBytes,
+        maxFields: limits.maxFields,
+        maxTargetBytes: limits.maxTargetBytes,
+      });
     if (head === undefined) {
       this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);
       return;
     }
     clearTimeout(this.#headTimer);
     this.#headTimer = undefined;
-    this.#input = undefined;
+    this.#input.take();
     if (isFault(head)) return this.refuse(refusalOfFault(head));
     this.exchanges += 1;
-    this.#guard(() => this.#start(this, head, input.subarray(head.end)));
+    this.#guard(() => this.#start(this, head, head.bytes.subarray(head.end)));
   }
 
   /** A bug is answered like any failure: it neither ends the process nor leaves the client waiting. */

@@ -6,6 +6,7 @@ import { type ConnectionFields, readConnectionFields } from '../http1/connection
 import { isFault } from '../http1/fault.ts';
 import { type Framing, responseFraming } from '../http1/framing.ts';
 import { type HeadLimits, type ResponseHead, parseResponseHead } from '../http1/head-parser.ts';
+import { HeadBuffer } from './head-buffer.ts';
 import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from './limits.ts';
 
 export type ResponseSink = {
@@ -26,7 +27,8 @@ export class ResponseReader {
   readonly #limits: HeadLimits;
   readonly #sink: ResponseSink;
   readonly #onPiece: (piece: Buffer) => void;
-  #pending: Buffer | undefined;
+  /** There is one only once a head has come in pieces. */
+  #pending: HeadBuffer | undefined;
   #framing: Framing | undefined;
   #remaining = 0;
   #walker: ChunkWalker | undefined;
@@ -50,9 +52,10 @@ export class ResponseReader {
     if (this.#isOver) return;
     this.#hasStarted = true;
     if (this.#framing) return this.#pushBody(chunk);
-    const bytes = this.#pending ? Buffer.concat([this.#pending, chunk]) : chunk;
-    this.#pending = undefined;
-    this.#pushHeads(bytes);
+    if (!this.#pending) return this.#pushHeads(chunk);
+    this.#pending.push(chunk);
+    const bytes = this.#pending.unparsed();
+    if (bytes) this.#pushHeads(bytes);
   }
 
   /** The host ended: the proper end of an unframed body, a cut anywhere else. */
@@ -67,9 +70,11 @@ export class ResponseReader {
     while (!this.#isOver) {
       const head = parseResponseHead(bytes, at, this.#limits);
       if (head === undefined) {
-        this.#pending = at === 0 ? bytes : bytes.subarray(at);
-        return;
+        if (this.#pending) return;
+        this.#pending = new HeadBuffer(this.#limits.maxHeadBytes);
+        return this.#pending.restart(at === 0 ? bytes : bytes.subarray(at));
       }
+      this.#pending = undefined;
       if (isFault(head)) return this.#fault(head.code);
       const connection = readConnectionFields(head);
       if (isFault(connection)) return this.#fault(connection.code);
