@@ -1,6 +1,6 @@
-// Walks a chunked body as it streams by and re-emits it canonically: lower-case sizes, no leading zeros, no
-// extensions, no trailers (RFC 9112 §7.1). State is a few numbers, data is never copied, and bytes that are
-// canonical already leave in one piece. Knows nothing of heads, sockets or back-pressure.
+// Walks a chunked body as it streams by and re-emits it canonically: no leading zeros, no extensions, no
+// trailers (RFC 9112 §7.1). Sizes in capitals pass: all parsers read them alike. State is a few numbers, data is never
+// copied, and bytes that are canonical already leave in one piece. Knows nothing of heads, sockets or back-pressure.
 import { byteAt, CR, hexValue, LF, SEMICOLON } from './byte-class.ts';
 import {
   EXTENSION_MALFORMED,
@@ -23,8 +23,6 @@ const DONE = 7;
 const MAX_SIZE_DIGITS = 16;
 const MAX_EXTENSION_BYTES = 256;
 const LAST_CHUNK = '0\r\n\r\n';
-const LOWER_A = 0x61;
-const NINE = 0x39;
 /** The head in progress began in an earlier buffer. */
 const EARLIER = -1;
 
@@ -36,7 +34,7 @@ export class ChunkWalker {
   #fault: HeadFault | undefined;
   #size = 0;
   #digits = 0;
-  /** The head so far is what we would write ourselves. */
+  /** The head so far may leave as it came. */
   #canonical = true;
   #extension = EXTENSION_START;
   #extensionBytes = 0;
@@ -105,7 +103,7 @@ export class ChunkWalker {
 
   #readSize(byte: number): HeadFault | undefined {
     const value = hexValue(byte);
-    if (value >= 0) return this.#readDigit(byte, value);
+    if (value >= 0) return this.#readDigit(value);
     if (this.#digits === 0) return faults.chunkSizeMalformed;
     if (byte === CR) return this.#enter(SIZE_LF);
     // Whitespace, `0x`, a bare LF: parsers that skip over them disagree with those that do not.
@@ -118,13 +116,12 @@ export class ChunkWalker {
     return this.#enter(EXTENSION);
   }
 
-  #readDigit(byte: number, value: number): HeadFault | undefined {
+  #readDigit(value: number): HeadFault | undefined {
     if (this.#digits > 0 && this.#size === 0) {
       // Leading zeros: some origins pad; a client that does is probing for a digit limit.
       if (this.#isRequest) return faults.chunkSizeMalformed;
       this.#canonical = false;
     }
-    if (byte > NINE && byte < LOWER_A) this.#canonical = false;
     this.#digits++;
     this.#size = this.#size * 16 + value;
     const isTooLarge = this.#digits > MAX_SIZE_DIGITS || this.#size > Number.MAX_SAFE_INTEGER;

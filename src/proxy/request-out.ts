@@ -39,7 +39,11 @@ export class RequestOut {
 
   /** Takes what belongs to the body and answers how many bytes of `chunk` that was. */
   push(chunk: Buffer): number {
+    // A body of many small pieces must not cost a record and a system call for each.
+    const host = this.#host;
+    host?.cork();
     const taken = this.#body.push(chunk);
+    host?.uncork();
     if (this.#body.heldBytes > MAX_HELD_BYTES) holdClient(this.#client);
     return taken;
   }
@@ -60,10 +64,12 @@ export class RequestOut {
     clearTimeout(this.#continueTimer);
     const host = this.#host;
     if (!host) return;
+    host.cork();
     this.#body.openTo((piece) => {
       this.bytes += piece.length;
       if (!host.write(piece)) holdClient(this.#client);
     });
+    host.uncork();
     if (!host.writableNeedDrain) this.#client.resume();
   }
 

@@ -63,7 +63,7 @@ export function readResponse(bytes: Buffer, requestMethod: string): Reading {
 export function decodeCanonical(text: string): string {
   let data = '';
   for (let at = 0; ; ) {
-    const [head = '', digits = ''] = /^(0|[1-9a-f][0-9a-f]*)\r\n/.exec(text.slice(at, at + 18)) ?? [];
+    const [head = '', digits = ''] = /^(0|[1-9a-fA-F][0-9a-fA-F]*)\r\n/.exec(text.slice(at, at + 18)) ?? [];
     const start = at + head.length;
     const size = Number.parseInt(digits, 16);
     const next = start + size + 2;

@@ -138,7 +138,7 @@ describe('a body', () => {
       'in chunks with capital sizes',
       'Transfer-Encoding: Chunked',
       `A\r\n0123456789\r\n0\r\n\r\n`,
-      `a\r\n0123456789\r\n0\r\n\r\n`,
+      `A\r\n0123456789\r\n0\r\n\r\n`,
     ],
     [
       'in chunks with trailers',
