@@ -287,7 +287,7 @@ const failClosed: readonly Mutation[] = [
   {
     invariant: 'I6',
     name: 'exchanges without a record',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/exchange-start.ts',
     text: "if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);",
     replacement: '',
     breaks: 'credentials are used while nothing can be recorded',

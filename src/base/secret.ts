@@ -29,6 +29,17 @@ export class Secret {
     return new Secret(parts.map((part) => (typeof part === 'string' ? part : part.#value)).join(''));
   }
 
+  /**
+   * The credentials inside an authorization value, which a host may echo without their scheme: what follows
+   * `Bearer `, `Token ` and the like, and for `Basic` the user's password too (RFC 9110 §11.4, RFC 7617).
+   */
+  credentials(): readonly Secret[] {
+    const [, scheme = '', rest = ''] = /^([A-Za-z][A-Za-z0-9-]*) +(\S.*)$/.exec(this.#value) ?? [];
+    if (rest === '') return [];
+    const password = scheme.toLowerCase() === 'basic' ? passwordOf(rest) : '';
+    return [rest, password].filter((text) => text !== '').map((text) => new Secret(text));
+  }
+
   /** Answers a yes/no question about the value, such as "is it a valid field value". */
   satisfies(test: (value: string) => boolean): boolean {
     return test(this.#value);
@@ -59,6 +70,11 @@ export class Secret {
 
 // console.log and pino's formatters reach for this symbol before toString.
 Object.defineProperty(Secret.prototype, inspect.custom, { value: () => PRINTED });
+
+function passwordOf(encoded: string): string {
+  const pair = Buffer.from(encoded, 'base64').toString('utf8');
+  return pair.slice(pair.indexOf(':') + 1);
+}
 
 function digest(value: string): Buffer {
   return createHash('sha256').update(processKey).update(value, 'utf8').digest();

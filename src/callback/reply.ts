@@ -59,7 +59,9 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
     valueBytes += value.length;
     if (valueBytes > MAX_VALUE_BYTES) return `the values together have more than ${MAX_VALUE_BYTES} bytes`;
     const secret = new Secret(value);
-    headers.push(Object.freeze({ name, value: secret, masks: Object.freeze([secret]) }));
+    headers.push(
+      Object.freeze({ name, value: secret, masks: Object.freeze([secret, ...secret.credentials()]) }),
+    );
   }
   return Object.freeze(headers);
 }

@@ -84,6 +84,7 @@ function forOneCommand(config: Config, isLogged: boolean): Config {
     ...config,
     allowClients: undefined,
     logLevel: isLogged || logLevel === 'silent' ? logLevel : 'error',
+    isRecorded: isLogged && config.isRecorded,
     timeouts: { ...timeouts, drainMs: Math.min(timeouts.drainMs, MAX_DRAIN_MS) },
   };
 }

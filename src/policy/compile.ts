@@ -122,7 +122,7 @@ function resolveHeader({ name, type, value }: HeaderEntry, secrets: SecretLookup
   if (type === 'plaintext') return injected(name, value, []);
   if (type === 'workspace_secret') return resolveTemplate(name, value, secrets);
   const secret = new Secret(value);
-  return injected(name, secret, [secret]);
+  return injected(name, secret, [secret, ...secret.credentials()]);
 }
 
 function resolveTemplate(name: string, template: string, secrets: SecretLookup): InjectedHeader | string {

@@ -49,6 +49,19 @@ export function judgeAnswer(
   const isUnframed = framing.kind === 'until_close';
   const isKept = !plan.endsConnection && !state.isEarly && !isUnframed && !state.mustEnd;
   const isBound = bindsConnection(head) || bindsConnection(plan.head);
-  const isReusable = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed && !isBound;
+  const isWhole = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed;
+  const isReusable = isWhole && !isBound && !mayHaveLeftBody(plan, head.status);
   return { ending: isKept ? 'keep' : 'close', isReusable };
 }
+
+/**
+ * A host that answers without reading the body reads it as the next request: the body of one client would become a
+ * request that nobody judged, and the head behind it, credential included, its body. So a connection is kept only
+ * after a body that the method calls for and the host says it took (RFC 9112 §9.3; "CL.0" desync).
+ */
+function mayHaveLeftBody(plan: RequestPlan, status: number): boolean {
+  if (plan.isUpgrade) return true;
+  return plan.framing.kind !== 'none' && (!methodsWithBody.has(plan.head.method) || status >= 300);
+}
+
+const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);

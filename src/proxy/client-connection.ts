@@ -46,6 +46,8 @@ export class ClientConnection {
   readonly gone: Promise<void>;
   /** Exchanges begun on this connection. */
   exchanges = 0;
+  /** Something on it has a record that is no exchange's. */
+  hasRecord = false;
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   #running: RunningExchange | undefined;
@@ -180,6 +182,7 @@ export class ClientConnection {
     fields: Partial<ExchangeRecord> & { outcome: Outcome },
     startedMs: number = performance.now(),
   ): void {
+    this.hasRecord = true;
     const { context, scheme, clientAddress, tunnel } = this.scope;
     const base = {
       sandbox: context.sandbox,

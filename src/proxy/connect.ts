@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { describeBug } from '../base/log.ts';
 import { Field } from '../http1/field-name.ts';
 import { type RequestHead, findField } from '../http1/head-parser.ts';
+import { parseAddress } from '../policy/address.ts';
 import { type Authority, parseAuthority } from '../policy/authority.ts';
 import type { Cover, Policy } from '../policy/policy.ts';
 import type { ClientConnection } from './client-connection.ts';
@@ -94,6 +95,11 @@ class Tunnel {
       opened.destroy();
       return;
     }
+    const outdated = this.#refuseOutdated(opened);
+    if (outdated) {
+      opened.destroy();
+      return this.#refuse(outdated);
+    }
     this.#isOver = true;
     const { socket, scope } = this.#connection;
     const { timeouts } = scope.context;
@@ -114,6 +120,19 @@ class Tunnel {
       });
     });
     this.#connection.staysUntil(ending);
+  }
+
+  /** The rules may have changed while the host was dialled; what stands is judged by those in force. */
+  #refuseOutdated(opened: Socket): Refusal | undefined {
+    const { authority } = this.#target;
+    const policy = this.#connection.scope.context.policy();
+    if (policy === this.#target.policy) return undefined;
+    const cover = policy.coverOf(authority);
+    if (cover.kind === 'refuse') return refuse(cover.reason, cover.detail);
+    if (cover.kind === 'intercept') return refuse('rules_changed');
+    const address = parseAddress(opened.remoteAddress ?? '');
+    const isDenied = !address || policy.deniesAddress(address, authority.port);
+    return isDenied ? refuse('access_denied', 'deny_list address') : undefined;
   }
 
   #refuse(refusal: Refusal): void {

@@ -1,17 +1,16 @@
 // What the record of an exchange says of its request and of the gate's answer.
-import type { ProxyContext } from './context.ts';
+import type { ConnectionScope } from './client-connection.ts';
 import type { Passage } from './inject.ts';
 import { type ExchangeRecord, recordedPath } from './record.ts';
 import type { RequestPlan } from './request-plan.ts';
 
 export function beginRecord(
-  { sandbox }: ProxyContext,
+  { context, clientAddress: client }: ConnectionScope,
   revision: number,
-  { client, plan }: { readonly client: string | undefined; readonly plan: RequestPlan },
+  { head, target, scheme }: RequestPlan,
 ): ExchangeRecord {
-  const { head, target, scheme } = plan;
   return {
-    sandbox,
+    sandbox: context.sandbox,
     revision,
     client,
     method: head.method,

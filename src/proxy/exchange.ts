@@ -4,41 +4,34 @@
 import { describeBug } from '../base/log.ts';
 import type { ConnectionFields } from '../http1/connection-fields.ts';
 import type { Framing } from '../http1/framing.ts';
-import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
+import type { ResponseHead } from '../http1/head-parser.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type AnswerVerdict, judgeAnswer } from './answer.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from './context.ts';
+import { cut } from './cut.ts';
 import { type Passage, judgeRequest } from './inject.ts';
+import { MAX_JUDGEMENTS, responseHeadLimits } from './limits.ts';
 import { maskResponseHead } from './mask.ts';
 import { outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from './record.ts';
 import { beginRecord, notePassage } from './exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from './refusal.ts';
 import { RequestOut } from './request-out.ts';
-import { type RequestPlan, planRequest, refusalOfFault } from './request-plan.ts';
+import { type RequestPlan, refusalOfFault } from './request-plan.ts';
 import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
 import { openFresh, takePooled } from './upstream-lease.ts';
 import { joinUpgraded } from './upgrade.ts';
 
-/** Starts an exchange for a head that is no CONNECT. */
-export function startExchange(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
-  const { context, tunnel, scheme } = connection.scope;
-  const details = { method: head.method, ...(tunnel ? { authority: tunnel.text } : {}) };
-  if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);
-  const plan = planRequest(head, tunnel, scheme);
-  if (isRefusal(plan)) return connection.refuse(plan, details);
-  new Exchange(connection, plan).start(rest);
-}
-
-class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
+/** Begins with `start`; ends by telling its connection `next`, or with it. */
+export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   readonly #connection: ClientConnection;
   readonly #context: ProxyContext;
   readonly #plan: RequestPlan;
-  readonly #policy: Policy;
-  readonly #record: ExchangeRecord;
+  #policy: Policy;
+  #record: ExchangeRecord;
   readonly #startedMs: number = performance.now();
   readonly #request: RequestOut;
   readonly #response: ResponseOut;
@@ -47,30 +40,32 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   #upstream: UpstreamConnection | undefined;
   #reader: ResponseReader;
   #hasRetried = false;
+  #judgements = 0;
   /** Set with the final head: from there on nothing can be refused, only cut. */
   #answer: Exclude<AnswerVerdict, Refusal> | undefined;
   #isOver = false;
 
   constructor(connection: ClientConnection, plan: RequestPlan) {
-    const { context, clientAddress } = connection.scope;
     this.#connection = connection;
-    this.#context = context;
+    this.#context = connection.scope.context;
     this.#plan = plan;
-    this.#policy = context.policy();
+    this.#policy = this.#context.policy();
     this.#request = new RequestOut(plan, connection.socket);
     this.#response = new ResponseOut(connection.socket);
-    this.#reader = this.#createReader();
-    this.#record = beginRecord(context, this.#policy.revision, { client: clientAddress, plan });
+    this.#reader = new ResponseReader(plan.head.method, responseHeadLimits(this.#context.limits), this);
+    this.#record = beginRecord(connection.scope, this.#policy.revision, plan);
   }
 
   start(rest: Buffer): void {
     this.#connection.run(this);
     if (rest.length > 0) this.onClientBytes(rest);
-    if (this.#isOver) return;
+    if (!this.#isOver) this.#judge();
+  }
+
+  #judge(): void {
     const { egress, callbacks } = this.#context;
     const { target, scheme } = this.#plan;
-    const { authority, path } = target;
-    const verdict = judgeRequest({ policy: this.#policy, authority, path, scheme, egress, callbacks });
+    const verdict = judgeRequest({ ...target, policy: this.#policy, scheme, egress, callbacks });
     if (verdict instanceof Promise) this.#wait(verdict, (settled) => this.#onVerdict(settled));
     else this.#onVerdict(verdict);
   }
@@ -92,8 +87,19 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#wait(opening, (opened) => {
       if (isRefusal(opened)) this.#refuse(opened);
       else if (this.#isOver) opened.discard();
-      else this.#send(opened);
+      else if (this.#context.policy() === this.#policy) this.#send(opened);
+      else this.#judgeAnew(opened);
     });
+  }
+
+  /** The rules changed before a byte left: what was revoked while the request waited must not leave any more. */
+  #judgeAnew(opened: UpstreamConnection): void {
+    opened.discard();
+    this.#judgements += 1;
+    if (this.#judgements === MAX_JUDGEMENTS) return this.#refuse(refuse('rules_changed'));
+    this.#policy = this.#context.policy();
+    this.#record = beginRecord(this.#connection.scope, this.#policy.revision, this.#plan);
+    this.#judge();
   }
 
   #send(upstream: UpstreamConnection): void {
@@ -216,7 +222,7 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     if (this.#record.upstream_reused && isIdempotent && framing.kind === 'none' && !this.#hasRetried) {
       this.#hasRetried = true;
       this.#releaseUpstream();
-      this.#reader = this.#createReader();
+      this.#reader = this.#reader.anew();
       return this.#dial();
     }
     // A client retries by itself on a connection that has worked before; on its first request it would not.
@@ -230,12 +236,10 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.onBody(outgoing);
     this.#response.flush();
     this.#upstream = undefined;
-    const { timeouts } = this.#context;
-    const { rest } = this.#reader;
-    const [connection, record] = [this.#connection, this.#record];
-    const joined = joinUpgraded({ connection, upstream, rest, timeouts, record });
-    this.#wait(joined, () => this.#finish('upgraded'));
+    const [connection, record, { rest }] = [this.#connection, this.#record, this.#reader];
+    const joined = joinUpgraded({ connection, upstream, rest, timeouts: this.#context.timeouts, record });
     connection.staysUntil(joined);
+    this.#wait(joined, () => this.#finish('upgraded'));
   }
 
   onBody(bytes: Buffer): void {
@@ -264,7 +268,8 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#record.reason = reason;
     this.#record.cause = cause;
     this.#finish('failed');
-    this.#connection.socket.destroy();
+    if (this.#answer) cut(this.#connection.socket);
+    else this.#connection.socket.destroy();
   }
 
   #wait<T>(pending: Promise<T>, next: (settled: T) => void): void {
@@ -291,10 +296,5 @@ class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#record.bytes_down += this.#response.bytes;
     this.#record.outcome = outcome;
     this.#context.recorder.emit(this.#record, this.#startedMs);
-  }
-
-  #createReader(): ResponseReader {
-    const { maxResponseHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = this.#context.limits;
-    return new ResponseReader(this.#plan.head.method, { maxHeadBytes, maxFields, maxTargetBytes }, this);
   }
 }

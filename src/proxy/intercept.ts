@@ -6,7 +6,7 @@ import type { Authority } from '../policy/authority.ts';
 import { describeBug } from '../base/log.ts';
 import { fatalAlert } from '../tls/client-hello.ts';
 import { ClientConnection, type ConnectionScope } from './client-connection.ts';
-import { startExchange } from './exchange.ts';
+import { startExchange } from './exchange-start.ts';
 import { setTransport } from './held-client.ts';
 import type { ExchangeRecord } from './record.ts';
 import { sniff } from './sniff.ts';
@@ -23,7 +23,7 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
       return recordEnd(scope, startedMs, { reason: endReasons[found.kind] });
     }
     if (found.kind === 'http') {
-      startConnection(socket, { ...scope, scheme: 'http' });
+      startConnection(socket, { ...scope, scheme: 'http' }, startedMs);
       return;
     }
     const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
@@ -85,7 +85,7 @@ function terminate(raw: Socket, scope: TunnelScope, startedMs: number): void {
     const named = servername ? servername.toLowerCase().replace(/\.$/, '') : undefined;
     if (named !== undefined && named !== host) return finish({ reason: 'sni_mismatch', cause: 'openssl' });
     finish(undefined);
-    startConnection(secure, { ...scope, scheme: 'https' });
+    startConnection(secure, { ...scope, scheme: 'https' }, startedMs);
   };
   // A client that distrusts our certificate sends a FIN, and outside of tls.Server nothing else would follow.
   const onEnd = (): void => finish({ reason: 'handshake_aborted' });
@@ -101,8 +101,13 @@ function handshakeEnd(code: string): Partial<ExchangeRecord> {
   return { reason: isDistrust ? 'client_distrusts_ca' : 'handshake_failed', cause: code };
 }
 
-function startConnection(socket: Socket, scope: ConnectionScope): void {
+function startConnection(socket: Socket, scope: TunnelScope, startedMs: number): void {
   const connection = new ClientConnection(socket, scope, startExchange);
+  // A tunnel that was opened and never used leaves its trace too.
+  void connection.gone.then(() => {
+    if (connection.exchanges > 0 || connection.hasRecord) return;
+    recordEnd(scope, startedMs, { reason: scope.context.isDraining() ? 'shutting_down' : 'client_gone' });
+  });
   if (scope.context.isDraining()) connection.end();
   else socket.resume();
 }

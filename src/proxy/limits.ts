@@ -1,6 +1,8 @@
 // Every bound of the data path, with its default. Timeouts are idle limits unless they say "deadline":
 // a total limit would cut long streams, and model calls stream for minutes.
 
+import type { HeadLimits } from '../http1/head-parser.ts';
+
 export type Timeouts = {
   /** Deadline for a request head, once its first byte is there. */
   readonly headMs: number;
@@ -63,6 +65,12 @@ export const defaultLimits: Limits = Object.freeze({
   maxLookups: 8,
 });
 
+/** The bounds of a host's heads, as the parser wants them. */
+export function responseHeadLimits(limits: Limits): HeadLimits {
+  const { maxResponseHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
+  return { maxHeadBytes, maxFields, maxTargetBytes };
+}
+
 /** What a client may send ahead of the answer it waits for. More ends the connection after that answer. */
 export const MAX_AHEAD_BYTES = 16_384;
 /** Interim responses of one exchange. */
@@ -70,3 +78,5 @@ export const MAX_INTERIM_RESPONSES = 20;
 export const MAX_INTERIM_BYTES = 65_536;
 /** Answers of one lookup that are used; every one of them is checked before any is dialled. */
 export const MAX_ADDRESSES = 16;
+/** How often one request is judged, because the rules change while its host is dialled, before it is given up. */
+export const MAX_JUDGEMENTS = 10;

@@ -9,7 +9,7 @@ import { ClientConnection, type ConnectionScope } from './client-connection.ts';
 import { isAuthorized, isClientAllowed } from './client-filter.ts';
 import { startConnect } from './connect.ts';
 import type { ProxyContext } from './context.ts';
-import { startExchange } from './exchange.ts';
+import { startExchange } from './exchange-start.ts';
 import { refuse } from './refusal.ts';
 
 export type Listener = {

@@ -36,6 +36,7 @@ export type RefusalCode =
   | 'upstream_asks_proxy_auth'
   | 'too_many_connections'
   | 'record_sink_blocked'
+  | 'rules_changed'
   | 'shutting_down'
   | 'upstream_timeout'
   | 'version_refused';
@@ -95,6 +96,7 @@ const catalogue: Readonly<Record<RefusalCode, Entry>> = {
   upstream_asks_proxy_auth: [502, 'the host asked for proxy credentials'],
   too_many_connections: [503, 'too many connections'],
   record_sink_blocked: [503, 'the record of this request could not be written'],
+  rules_changed: [503, 'the rules changed while the request waited', 'send it again'],
   shutting_down: [503, 'the proxy is shutting down'],
   upstream_timeout: [504, 'the host did not answer in time'],
   version_refused: [505, 'the only versions are HTTP/1.0 and HTTP/1.1'],

@@ -43,6 +43,11 @@ export class ResponseReader {
     this.#onPiece = (piece) => sink.onBody(piece);
   }
 
+  /** For the same request on another connection. */
+  anew(): ResponseReader {
+    return new ResponseReader(this.#method, this.#limits, this.#sink);
+  }
+
   /** True once any byte of the answer has come. */
   get hasStarted(): boolean {
     return this.#hasStarted;

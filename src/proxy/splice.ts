@@ -4,6 +4,7 @@
 //   client ──▶ upstream      FIN on one side becomes FIN on the other,
 //   client ◀── upstream      RST or an error on either ends both at once
 import type { Socket } from 'node:net';
+import { cut } from './cut.ts';
 import { holdClient } from './held-client.ts';
 
 export type SpliceEnd = {
@@ -36,8 +37,10 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
 
   const endBoth = (why: SpliceEnd['reason']): void => {
     if (reason === 'closed') reason = why;
-    client.destroy();
-    upstream.destroy();
+    for (const socket of [client, upstream]) {
+      if (why === 'reset') cut(socket);
+      else socket.destroy();
+    }
   };
 
   const join = (from: Socket, to: Socket, count: (bytes: number) => void): void => {

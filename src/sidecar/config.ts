@@ -34,6 +34,8 @@ export type Config = {
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  /** One record for each exchange, whatever the level; `silent` and `log.records: false` leave them out. */
+  readonly isRecorded: boolean;
   readonly whenBlocked: 'refuse' | 'drop';
 };
 
@@ -125,6 +127,7 @@ const schema = z.strictObject({
   log: z
     .strictObject({
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+      records: z.boolean().default(true),
       when_blocked: z.enum(['refuse', 'drop']).default('refuse'),
     })
     .prefault({}),
@@ -163,6 +166,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_CALLBACK_ALLOW_PRIVATE', path: ['callback', 'allow_private'], read: asBoolean },
   { name: 'SALLYPORT_CALLBACK_TIMEOUT_MS', path: ['callback', 'timeout_ms'], read: Number },
   { name: 'SALLYPORT_LOG_LEVEL', path: ['log', 'level'], read: asText },
+  { name: 'SALLYPORT_LOG_RECORDS', path: ['log', 'records'], read: asBoolean },
   { name: 'SALLYPORT_LOG_WHEN_BLOCKED', path: ['log', 'when_blocked'], read: asText },
   ...numericVariables('limits', defaultLimits),
   ...numericVariables('timeouts', defaultTimeouts),
@@ -205,6 +209,7 @@ function toConfig(document: z.infer<typeof schema>): Config {
     limits: withDefaults(defaultLimits, document.limits),
     timeouts: withDefaults(defaultTimeouts, document.timeouts),
     logLevel: document.log.level,
+    isRecorded: document.log.records && document.log.level !== 'silent',
     whenBlocked: document.log.when_blocked,
   };
 }

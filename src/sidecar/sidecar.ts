@@ -57,6 +57,8 @@ const MAX_SESSIONS = 1_000;
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
   const { ca, sink = createFdSink(1) } = parts;
   const log = createLog(config.logLevel, sink);
+  // Apart from the log: a quieter log must not lose the account of what was done.
+  const records = createLog(config.isRecorded ? 'info' : 'silent', sink);
   const token =
     config.auth && config.auth !== 'none' ? new Secret(readProxyToken(config.auth.tokenFile)) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
@@ -99,7 +101,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     clients: { token, allowClients: config.allowClients },
     limits,
     timeouts,
-    recorder: createRecorder({ log, sink, whenBlocked: config.whenBlocked }),
+    recorder: createRecorder({ log: records, sink, whenBlocked: config.whenBlocked }),
     log,
     connections: new Set<OpenConnection>(),
     isDraining: () => isDraining,

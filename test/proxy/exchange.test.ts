@@ -229,6 +229,25 @@ describe('a host that does not answer as HTTP/1.1', () => {
     });
   });
 
+  it('up to the close, in the clear, is a reset: a FIN would say that it was whole', async () => {
+    const wasRead = Promise.withResolvers<void>();
+    await using path = await createDataPath({
+      isClear: true,
+      respond: async ({ send, reset }) => {
+        await send('HTTP/1.1 200 OK\r\n\r\nhalf of it');
+        await wasRead.promise;
+        reset();
+      },
+    });
+    const client = await path.plain();
+    const authority = `other.test:${path.origin.port}`;
+    await client.send(head(`GET http://${authority}/ HTTP/1.1`, `Host: ${authority}`));
+    expect(await client.readThrough('half of it')).toContain('200 OK');
+    wasRead.resolve();
+    expect(await client.finished).toBe('ECONNRESET');
+    expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', reason: 'upstream_truncated' });
+  });
+
   it('at all within its time is a 504', async () => {
     await using path = await createDataPath({
       config: { timeouts: { response_idle_ms: 50 } },

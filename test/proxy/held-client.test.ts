@@ -56,7 +56,8 @@ const ways: readonly (readonly [string, (port: number, accepted: Promise<unknown
     'a TLS client',
     async (port, accepted) => {
       const ca = authority.certificatePem;
-      const client = connectTls({ port, host: '127.0.0.1', allowHalfOpen: true, ca, servername: 'a.test' });
+      const options = { port, host: '127.0.0.1', allowHalfOpen: true, ca, servername: 'a.test' };
+      const client = connectTls(options);
       const raw = (await accepted)[0] as Socket;
       const held = new TLSSocket(raw, { isServer: true, secureContext: authority.contextFor('a.test') });
       setTransport(held, raw);

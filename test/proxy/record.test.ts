@@ -290,3 +290,40 @@ describe('records that cannot be written', () => {
     expect([written.length, recorder.counts]).toEqual([1, { emitted: 1, dropped: 1 }]);
   });
 });
+
+describe('what is recorded', () => {
+  it('does not depend on the level of the log', async () => {
+    await using path = await createDataPath({ config: { log: { level: 'error' } } });
+    await send(path, 'GET /v1/x HTTP/1.1', close);
+    expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 200 });
+  });
+
+  it.each([
+    ['records are switched off', { log: { records: false } }],
+    ['the log is silent', { log: { level: 'silent' } }],
+  ])('is nothing where %s', async (_, config) => {
+    await using path = await createDataPath({ config });
+    await send(path, 'GET /v1/x HTTP/1.1', close);
+    expect(path.proxy.records()).toEqual([]);
+  });
+
+  it('includes an intercepted tunnel that was opened and never used', async () => {
+    await using path = await createDataPath();
+    const client = await path.tunnel();
+    client.end();
+    expect(await path.proxy.record(0)).toMatchObject({
+      method: 'CONNECT',
+      authority: path.authority,
+      outcome: 'failed',
+      reason: 'client_gone',
+    });
+  });
+
+  it('includes one whose client left in the middle of a head', async () => {
+    await using path = await createDataPath();
+    const client = await path.tunnel();
+    await client.send('GET /');
+    client.reset();
+    expect(await path.proxy.record(0)).toMatchObject({ method: 'CONNECT', reason: 'client_gone' });
+  });
+});

@@ -42,6 +42,7 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
   ['upstream_asks_proxy_auth', 502, 'the host asked for proxy credentials'],
   ['too_many_connections', 503, 'too many connections'],
   ['record_sink_blocked', 503, 'the record of this request could not be written'],
+  ['rules_changed', 503, 'the rules changed while the request waited'],
   ['shutting_down', 503, 'the proxy is shutting down'],
   ['upstream_timeout', 504, 'the host did not answer in time'],
   ['version_refused', 505, 'the only versions are HTTP/1.0 and HTTP/1.1'],
@@ -57,6 +58,7 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
   address_private: 'the operator sets egress.allow_private',
   cleartext_refused: 'use https://, or the operator lists the destination in inject_cleartext',
   proxy_auth_required: 'put it into the proxy URL: http://sallyport:TOKEN@host:port',
+  rules_changed: 'send it again',
 };
 
 function parts(bytes: Buffer): { startLine: string; fields: string[]; body: string } {

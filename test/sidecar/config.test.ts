@@ -47,6 +47,7 @@ describe('without a word of the operator', () => {
       limits: defaultLimits,
       timeouts: defaultTimeouts,
       logLevel: 'info',
+      isRecorded: true,
       whenBlocked: 'refuse',
     });
   });
@@ -96,6 +97,7 @@ describe('a variable', () => {
     ['SALLYPORT_CALLBACK_ALLOW_PRIVATE', 'false', (c) => c.callback.allowPrivate, false],
     ['SALLYPORT_CALLBACK_TIMEOUT_MS', '500', (c) => c.callback.timeoutMs, 500],
     ['SALLYPORT_LOG_LEVEL', 'debug', (c) => c.logLevel, 'debug'],
+    ['SALLYPORT_LOG_RECORDS', 'false', (c) => c.isRecorded, false],
     ['SALLYPORT_LOG_WHEN_BLOCKED', 'drop', (c) => c.whenBlocked, 'drop'],
     ['SALLYPORT_LIMITS_MAX_CONNECTIONS', '7', (c) => c.limits.maxConnections, 7],
     ['SALLYPORT_TIMEOUTS_RESPONSE_IDLE_MS', '1234', (c) => c.timeouts.responseIdleMs, 1_234],

@@ -1,0 +1,58 @@
+import { inspect } from 'node:util';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../src/base/secret.ts';
+
+const value = 'sesame-open-now';
+
+describe('a secret', () => {
+  const secret = new Secret(value);
+  const prints: readonly (readonly [string, () => string])[] = [
+    ['String()', () => String(secret)],
+    ['a template literal', () => `${secret}`],
+    ['concatenation', () => '' + (secret as unknown as string)],
+    ['JSON', () => JSON.stringify({ secret })],
+    ['util.inspect', () => inspect({ secret }, { showHidden: true, depth: 9 })],
+    ['Object.entries', () => JSON.stringify(Object.entries(secret))],
+    [
+      'pino',
+      () => {
+        let line = '';
+        pino({}, { write: (text: string) => void (line += text) }).info(
+          { secret, nested: { secret } },
+          `${secret}`,
+        );
+        return line;
+      },
+    ],
+  ];
+  it.each(prints)('does not show in %s', (_, print) => expect(print()).not.toContain(value));
+
+  it('opens in reveal alone', () => expect(secret.reveal()).toBe(value));
+
+  it('is compared whole, whatever the lengths', () => {
+    expect([secret.equals(value), secret.equals(`${value}x`), secret.equals('')]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('has one fingerprint a value', () => {
+    expect(secret.fingerprint()).toBe(new Secret(value).fingerprint());
+    expect(secret.fingerprint()).not.toBe(new Secret('other').fingerprint());
+  });
+});
+
+describe('the credentials of an authorization value', () => {
+  const basic = Buffer.from('user:pass-word-1').toString('base64');
+  it.each([
+    ['Bearer sk-live-abcdef', ['sk-live-abcdef']],
+    ['token   ghp_123456789', ['ghp_123456789']],
+    [`Basic ${basic}`, [basic, 'pass-word-1']],
+    ['sk-live-abcdef', []],
+    ['', []],
+  ])('%s', (text, found) => {
+    expect(new Secret(text).credentials().map((one) => one.reveal())).toEqual(found);
+  });
+});
