@@ -52,6 +52,8 @@ export type SidecarParts = {
 
 const SANDBOX = 'default';
 const MAX_SESSIONS = 1_000;
+// A host chooses how long its tickets are: up to 64 KiB each.
+const MAX_SESSION_BYTES = 4 * 1024 * 1024;
 
 /** Wires everything and listens nowhere yet. Throws an Error that says what to mend when it cannot. */
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
@@ -71,7 +73,10 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     maxLookups: limits.maxLookups,
     ...(parts.lookup ? { lookup: parts.lookup } : {}),
   });
-  const sessions = new BoundedCache<Buffer>({ max: MAX_SESSIONS });
+  const sessions = new BoundedCache<Buffer>({
+    max: MAX_SESSIONS,
+    bytes: { max: MAX_SESSION_BYTES, of: (ticket) => ticket.length },
+  });
   const dialler = createDialler({ resolver, egress, trust, sessions, connectMs: timeouts.connectMs });
   const upstream = createUpstream({
     dialler,
