@@ -355,8 +355,8 @@ const rightAnswer: readonly Mutation[] = [
     invariant: 'I12',
     name: 'a cut answer is followed by the next',
     file: 'src/proxy/exchange.ts',
-    text: 'this.#connection.socket.destroy();',
-    replacement: 'this.#connection.next(true);',
+    text: 'if (this.#answer) cut(this.#connection.socket);',
+    replacement: 'if (this.#answer) this.#connection.next(true);',
     breaks: 'the next answer completes the one that was cut',
   },
 ];
