@@ -13,6 +13,8 @@ import { caFiles, checkEnvironment, configFlags, parseDescriptor, readConfig } f
 
 /** Exit code 0 after a clean drain, 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
+  // Nothing is in force yet that could be read again, and the signal's default would end the start.
+  process.on('SIGHUP', () => {});
   const { values: flags } = parseArgs({
     args,
     options: { ...configFlags, 'secrets-fd': { type: 'string' } },

@@ -83,10 +83,13 @@ class Tunnel {
         },
         this.#abort.signal,
       )
-      .then(
-        (opened) => this.#onDialled(opened),
-        (error: unknown) => this.onBug(error),
-      );
+      .then((opened) => this.#onDialled(opened))
+      .catch((error: unknown) => {
+        const wasOver = this.#isOver;
+        this.onBug(error);
+        // Past the hand-over nobody else would end it.
+        if (wasOver) this.#connection.socket.destroy();
+      });
   }
 
   #onDialled(opened: Socket | Refusal): void {
