@@ -11,7 +11,8 @@ const LAW: Readonly<Record<string, readonly string[]>> = {
   tls: ['base'],
   callback: ['base', 'policy', 'http1', 'tls'],
   proxy: ['base', 'policy', 'http1', 'tls', 'callback'],
-  sidecar: ['base', 'policy', 'http1', 'tls', 'callback', 'proxy'],
+  admin: ['base'],
+  sidecar: ['base', 'policy', 'http1', 'tls', 'callback', 'proxy', 'admin'],
   cli: ['base', 'policy', 'http1', 'tls', 'callback', 'proxy', 'sidecar'],
   main: ['base', 'cli', 'sidecar'],
 };
@@ -24,6 +25,9 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 
 /** The one file that imports an npm package. */
 const DOORS: Readonly<Record<string, string>> = {
+  '@hono/node-server': 'src/admin/server.ts',
+  hono: 'src/admin/app.ts',
+  'libsodium-wrappers': 'src/base/seal.ts',
   'lru-cache': 'src/base/bounded-cache.ts',
   'node-forge': 'src/tls/certificate.ts',
   picomatch: 'src/policy/host-pattern.ts',
@@ -34,10 +38,14 @@ const DOORS: Readonly<Record<string, string>> = {
 };
 
 /** Packages that may only be loaded when first needed. */
-const LAZY: readonly string[] = ['undici'];
+const LAZY: readonly string[] = ['libsodium-wrappers', 'undici'];
 
 /** The only files that may open a secret. */
-const REVEALING: readonly string[] = ['src/callback/client.ts', 'src/proxy/inject.ts'];
+const REVEALING: readonly string[] = [
+  'src/callback/client.ts',
+  'src/proxy/inject.ts',
+  'src/sidecar/sandbox-state.ts',
+];
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');
 
@@ -137,7 +145,7 @@ describe('the law of imports', () => {
     expect(Object.keys(DOORS).toSorted()).toEqual(Object.keys(dependencies).toSorted());
   });
 
-  it('opens secrets in two files only', () => expect(revelations(sources)).toEqual([]));
+  it('opens secrets in three files only', () => expect(revelations(sources)).toEqual([]));
 });
 
 describe('a breach of the law is seen', () => {
