@@ -9,6 +9,9 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   demo: () => import('./cli/demo.ts'),
 };
 
+/** How long what a program has left open may keep the process. */
+const MAX_REST_MS = 250;
+
 const usage = `usage: sallyport COMMAND [OPTIONS]
 
   proxy   run the proxy: --config FILE, --proxy-config FILE, --listen HOST:PORT, --state-dir DIR,
@@ -38,6 +41,8 @@ if (name === '--help' || name === 'help') {
     process.stderr.write(`sallyport: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = isInputError(error) ? 2 : 1;
   }
+  // A log line that nobody reads would keep it for ever.
+  setTimeout(() => process.exit(), MAX_REST_MS).unref();
 }
 
 /** By name and code, since the class lives in a program that is loaded only when it is asked for. */

@@ -22,12 +22,16 @@ const BLOCKED_CHARS = 4 * 1024 * 1024;
 const FLUSH_DELAY_MS = 20;
 const FLUSH_CHARS = 32 * 1024;
 const RETRY_DELAY_MS = 50;
+/** A write under way for longer has a reader that does not read. */
+const STUCK_MS = 1000;
 
 /** A sink over a file descriptor. Writes go to the thread pool; at most 8 Mi characters wait. */
 export function createFdSink(fd: number): LogSink {
   let waiting: string[] = [];
   let waitingChars = 0;
   let inFlight: Buffer | undefined;
+  /** When the write began that the thread pool has in hand. */
+  let writingSinceMs: number | undefined;
   let timer: NodeJS.Timeout | undefined;
   let dropped = 0;
   let drained: (() => void) | undefined;
@@ -48,24 +52,31 @@ export function createFdSink(fd: number): LogSink {
     inFlight = Buffer.from(waiting.join(''), 'utf8');
     waiting = [];
     waitingChars = 0;
+    writeInFlight();
+  }
+
+  function writeInFlight(): void {
+    if (!inFlight) return;
+    writingSinceMs = performance.now();
     writeFd(fd, inFlight, onWritten);
   }
 
   function onWritten(error: NodeJS.ErrnoException | null, written: number): void {
+    writingSinceMs = undefined;
     const rest = inFlight?.subarray(error ? 0 : written);
     inFlight = rest && rest.length > 0 ? rest : undefined;
     if (!inFlight) return flush();
     // EAGAIN: a full non-blocking pipe. Anything else (disk full, reader gone) is retried just the same: the
     // bound above turns a sink that stays broken into "blocked", which the listener reports to clients.
-    const retry = (): void => {
-      if (inFlight) writeFd(fd, inFlight, onWritten);
-    };
-    if (error) setTimeout(retry, RETRY_DELAY_MS).unref();
-    else retry();
+    if (error) setTimeout(writeInFlight, RETRY_DELAY_MS).unref();
+    else writeInFlight();
   }
 
-  const flushAtExit = (): void => {
-    const rest = Buffer.concat([inFlight ?? Buffer.alloc(0), Buffer.from(waiting.join(''), 'utf8')]);
+  const flushAtExit = (code: number): void => {
+    if (writingSinceMs !== undefined && performance.now() - writingSinceMs > STUCK_MS) return endStuck(code);
+    // What the thread pool has in hand it writes before the process ends.
+    const unsent = writingSinceMs === undefined && inFlight ? inFlight : Buffer.alloc(0);
+    const rest = Buffer.concat([unsent, Buffer.from(waiting.join(''), 'utf8')]);
     try {
       if (rest.length > 0) writeSync(fd, rest);
     } catch {
@@ -102,6 +113,14 @@ export function createFdSink(fd: number): LogSink {
       if (waiting.length === 0 && !inFlight) process.off('exit', flushAtExit);
     },
   };
+}
+
+/**
+ * Ends the process with `code` while a write of it hangs. An exit would wait for the thread pool, and with it for the
+ * reader, for ever; a process that is replaced waits for nothing.
+ */
+function endStuck(code: number): void {
+  process.execve?.(process.execPath, [process.execPath, '-e', `process.exit(${code})`], {});
 }
 
 /** A logger that writes JSON lines (`time` ISO 8601, `level` by name) into the sink. */
