@@ -1,5 +1,5 @@
-// What the record of an exchange says of its request and of the gate's answer.
-import type { ConnectionScope } from './client-connection.ts';
+// What the record of an exchange says of its request, of the gate's answer and of a client that did not see the end.
+import type { ClientConnection, ConnectionScope } from './client-connection.ts';
 import type { Passage } from './inject.ts';
 import { type ExchangeRecord, recordedPath } from './record.ts';
 import type { RequestPlan } from './request-plan.ts';
@@ -27,4 +27,10 @@ export function notePassage(record: ExchangeRecord, { rule, callback, isCached, 
   if (callback !== undefined) record.callback = callback;
   if (isCached !== undefined) record.callback_cached = isCached;
   if (reason !== undefined) record.reason = reason;
+}
+
+/** Why the client's connection is gone: it has ended or failed, or else the drain's deadline has closed it. */
+export function goneReason({ socket, scope }: ClientConnection): 'client_gone' | 'shutting_down' {
+  const isClients = socket.readableEnded || socket.errored !== null;
+  return scope.context.isDraining() && !isClients ? 'shutting_down' : 'client_gone';
 }

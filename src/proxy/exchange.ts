@@ -15,7 +15,7 @@ import { MAX_JUDGEMENTS, responseHeadLimits } from './limits.ts';
 import { maskResponseHead } from './mask.ts';
 import { outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from './record.ts';
-import { beginRecord, notePassage } from './exchange-record.ts';
+import { beginRecord, goneReason, notePassage } from './exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from './refusal.ts';
 import { RequestOut } from './request-out.ts';
 import { type RequestPlan, refusalOfFault } from './request-plan.ts';
@@ -133,7 +133,7 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   }
 
   onClientGone(): void {
-    this.#fail('client_gone');
+    this.#fail(goneReason(this.#connection));
   }
 
   onUpstreamData(chunk: Buffer): void {

@@ -379,7 +379,7 @@ describe('on the way down', () => {
     expect((await blind.openTunnel(`blind.test:${path.origin.port}`)).status).toBe(200);
     await path.proxy.sidecar.close();
     const ends = path.proxy.records().map(({ outcome, reason }) => `${outcome} ${reason}`);
-    expect(ends.toSorted()).toEqual(['failed client_gone', 'tunnelled reset', 'upgraded reset']);
+    expect(ends.toSorted()).toEqual(['failed shutting_down', 'tunnelled reset', 'upgraded reset']);
     for (const client of [waiting, upgraded, blind])
       expect(await client.finished).toMatch(/^(end|ECONNRESET)$/);
   });
