@@ -14,8 +14,8 @@ export type Destination = { readonly text: string; readonly port: number | undef
 export type DestinationList = {
   /** Every entry that matches the destination, port included. */
   matches(authority: Authority): readonly Destination[];
-  /** Is the address in one of the ranges? Without a port, entries for any port count. */
-  holdsAddress(address: Address, port?: number): boolean;
+  /** Is the address in one of the ranges, at this port? */
+  holdsAddress(address: Address, port: number): boolean;
 };
 
 /**
@@ -52,7 +52,7 @@ export function compileDestinations(entries: readonly Destination[]): Destinatio
       return holding(address).filter(({ port }) => port === undefined || port === authority.port);
     },
     holdsAddress: (address, port) =>
-      holding(address).some((entry) => entry.port === undefined || port === undefined || entry.port === port),
+      holding(address).some((entry) => entry.port === undefined || entry.port === port),
   };
 }
 

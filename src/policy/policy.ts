@@ -59,8 +59,8 @@ export type Policy = {
   coverOf(authority: Authority): Cover;
   /** What becomes of a request for `target`, in origin-form as it will be sent (or `*`). Never throws. */
   decide(authority: Authority, target: string): Decision;
-  /** Is a resolved address in a range of the deny_list? Without a port, entries for any port count. */
-  deniesAddress(address: Address, port?: number): boolean;
+  /** Is a resolved address, at this port, in a range of the deny_list? */
+  deniesAddress(address: Address, port: number): boolean;
   /** The secrets of every rule on this host, to mask in its answers; the same array each time. */
   secretsFor(authority: Authority): readonly Secret[];
   readonly noProxyEntries: readonly string[];
@@ -100,7 +100,7 @@ export function createPolicy(parts: PolicyParts): Policy {
     revision: parts.revision,
     coverOf: (authority: Authority) => verdictOn(authority).cover,
     decide: (authority: Authority, target: string) => decideTarget(verdictOn(authority), target),
-    deniesAddress: (address: Address, port?: number) => parts.deny?.holdsAddress(address, port) ?? false,
+    deniesAddress: (address: Address, port: number) => parts.deny?.holdsAddress(address, port) ?? false,
     secretsFor: (authority: Authority) => verdictOn(authority).secrets,
     noProxyEntries: parts.noProxyEntries,
     summary: Object.freeze({ rules: parts.rules.length, callbacks: parts.callbacks.length }),

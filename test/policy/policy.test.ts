@@ -343,7 +343,7 @@ describe('a policy', () => {
   it('that is empty tunnels everything', () => {
     const empty = emptyPolicy(3);
     expect(told(empty.decide(authorityOf('a.test'), '/'))).toBe('no_match');
-    expect(empty.deniesAddress(addressOf('10.0.0.1'))).toBe(false);
+    expect(empty.deniesAddress(addressOf('10.0.0.1'), 443)).toBe(false);
     expect(empty).toMatchObject({ revision: 3, noProxyEntries: [], summary: { rules: 0, callbacks: 0 } });
   });
 
