@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Config, parseConfig } from '../sidecar/config.ts';
 import { InputError, readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
+import { unknownVariableWarnings } from './unknown-variables.ts';
 
 /** Flags that stand for a key of the config, for parseArgs. */
 export const configFlags = {
@@ -51,8 +52,8 @@ export function parseDescriptor(text: string | undefined): number | undefined {
 }
 
 /**
- * Switches of Node that would undo what the proxy promises, whoever set them: the dangerous one ends the start, the
- * others have no effect here, and the answer says so.
+ * Switches of Node that would undo what the proxy promises, whoever set them: the dangerous one ends the start. The
+ * others have no effect here, nor have variables of ours that are not settings, and the answer says so.
  */
 export function checkEnvironment(env: NodeJS.ProcessEnv): string[] {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
@@ -63,7 +64,10 @@ export function checkEnvironment(env: NodeJS.ProcessEnv): string[] {
   const set = withoutEffect.filter(
     ({ name }) => env[name] !== undefined || env[name.toLowerCase()] !== undefined,
   );
-  return set.map(({ name, instead }) => `${name} has no effect on the proxy itself: ${instead}`);
+  return [
+    ...set.map(({ name, instead }) => `${name} has no effect on the proxy itself: ${instead}`),
+    ...unknownVariableWarnings(env),
+  ];
 }
 
 function flagVariables(flags: ConfigFlags): NodeJS.ProcessEnv {

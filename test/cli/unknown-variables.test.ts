@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { isKnownVariable, unknownVariableWarnings } from '../../src/cli/unknown-variables.ts';
+import { readSources } from '../architecture/source-tree.ts';
+import { launcher, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
+
+describe('a variable of ours that nothing reads', () => {
+  it.each([
+    ['SALLYPORT_LISTN', 'SALLYPORT_LISTEN'],
+    ['SALLYPORT_LSITEN', 'SALLYPORT_LISTEN'],
+    ['SALLYPORT_ALLOW_CLIENT', 'SALLYPORT_ALLOW_CLIENTS'],
+    ['SALLYPORT_TIMEOUT_DRAIN_MS', 'SALLYPORT_TIMEOUTS_DRAIN_MS'],
+    ['SALLYPORT_DRAIN_MS', 'SALLYPORT_TIMEOUTS_DRAIN_MS'],
+    ['SALLYPORT_TOKEN_FILE', 'SALLYPORT_AUTH_TOKEN_FILE'],
+    ['SALLYPORT_SECRETS_API_KEY', 'SALLYPORT_SECRET_<NAME>'],
+    ['SALLYPORT_SECERT_API_KEY', 'SALLYPORT_SECRET_<NAME>'],
+  ])('%s is told that %s is near', (name, near) => {
+    expect(unknownVariableWarnings({ [name]: 'x' })).toEqual([
+      `${name} is not a setting: did you mean ${near}?`,
+    ]);
+  });
+
+  it('and is near to none has no effect', () => {
+    expect(unknownVariableWarnings({ SALLYPORT_VERBOSITY: 'x' })).toEqual([
+      'SALLYPORT_VERBOSITY is not a setting: it has no effect',
+    ]);
+  });
+
+  it('is named, and its value is not', () => {
+    const value = 'sesame-open-now';
+    expect(unknownVariableWarnings({ SALLYPORT_LISTN: value }).join()).not.toContain(value);
+  });
+});
+
+describe('no word is said of', () => {
+  it.each([
+    ['a setting', { SALLYPORT_LISTEN: '127.0.0.1:0' }],
+    ['a limit', { SALLYPORT_LIMITS_MAX_FIELDS: '10' }],
+    ['a secret', { SALLYPORT_SECRET_API_KEY: 'x', SALLYPORT_SECRET_OTHER_FILE: '/x' }],
+    ['what the launcher leaves', { SALLYPORT_OWN_THREADPOOL: '1' }],
+    ['what is set to nothing, as for a setting', { SALLYPORT_LISTN: '' }],
+    ['what is not ours', { SALLY_LISTEN: 'x', MY_SALLYPORT_LISTEN: 'x' }],
+    [
+      'what Kubernetes sets for a service of our name',
+      {
+        SALLYPORT_SERVICE_HOST: '10.0.0.1',
+        SALLYPORT_SERVICE_PORT: '3128',
+        SALLYPORT_SERVICE_PORT_PROXY: '3128',
+        SALLYPORT_PORT: 'tcp://10.0.0.1:3128',
+        SALLYPORT_PORT_3128_TCP_ADDR: '10.0.0.1',
+        SALLYPORT_EU_SERVICE_HOST: '10.0.0.2',
+        SALLYPORT_EU_PORT_3128_TCP: 'tcp://10.0.0.2:3128',
+      },
+    ],
+  ])('%s', (_, env) => {
+    expect(unknownVariableWarnings(env)).toEqual([]);
+  });
+});
+
+it('what looks like a service of our name is no excuse without one', () => {
+  expect(unknownVariableWarnings({ SALLYPORT_PORT: '3128' })).toHaveLength(1);
+});
+
+it('every variable of ours that the sources name is known', () => {
+  const sources = [...readSources('src/**/*.ts'), ...readSources('bin/*.js')];
+  const named = sources.flatMap(({ text }) => text.match(/\bSALLYPORT_[A-Z0-9][A-Z0-9_]*/g) ?? []);
+  expect(named).toContain('SALLYPORT_HANDED_SECRETS');
+  expect([...new Set(named)].filter((name) => !isKnownVariable(name))).toEqual([]);
+});
+
+describe('a slip in a variable is told at the start of', () => {
+  const isTold = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
+    level === 'warn' && msg === 'SALLYPORT_LISTN is not a setting: did you mean SALLYPORT_LISTEN?';
+  const env = { SALLYPORT_LISTN: '127.0.0.1:1' };
+
+  it('proxy', async () => {
+    await using proxy = await spawnSallyport({ proxyConfig: {}, env });
+    await proxy.process.record(isTold);
+  });
+
+  it('run', async () => {
+    const args = [launcher, 'run', '--log', '-', '--', process.execPath, '--version'];
+    await using child = new SpawnedProcess(process.execPath, args, { env });
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+    expect(child.records.filter(isTold)).toHaveLength(1);
+  });
+});
