@@ -2,6 +2,7 @@
 // Errors name the path and never the content.
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Config } from './config.ts';
 import {
   ALPHABET,
   type FoundSecret,
@@ -34,7 +35,12 @@ export function readProxyToken(path: string): string {
   return value;
 }
 
-const MIN_TOKEN_CHARS = 16;
+export const MIN_TOKEN_CHARS = 16;
+
+/** What the operator should know of the proxy token's file. */
+export function tokenWarnings({ auth }: Pick<Config, 'auth'>): readonly string[] {
+  return auth === undefined || auth === 'none' ? [] : exposureWarnings(auth.tokenFile);
+}
 
 /**
  * A mounted directory, one secret a file, named by the file. Symbolic links are followed: in a Kubernetes mount every
@@ -57,8 +63,13 @@ export function readSecretDirectory(directory: string): SecretSource {
 /** A file of NAME=value lines. */
 export function readSecretLines(path: string): SecretSource {
   const found = parseSecretLines(readText(path, path, MAX_DOCUMENT_BYTES), path);
+  return { found, warnings: exposureWarnings(path) };
+}
+
+/** Not refused: a mount, Kubernetes' among them, may give a mode that its user cannot change. */
+function exposureWarnings(path: string): readonly string[] {
   const isOpen = (reading(path, () => statSync(path)).mode & 0o077) !== 0;
-  return { found, warnings: isOpen ? [`${path} can be read by other users: chmod 600 it`] : [] };
+  return isOpen ? [`${path} can be read by other users: chmod 600 it`] : [];
 }
 
 /** A document on an inherited descriptor, read to its end. Then it is closed, so that no child inherits it. */

@@ -1,5 +1,6 @@
+import { chmod } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { readProxyToken } from '../../src/sidecar/secret-files.ts';
+import { readProxyToken, tokenWarnings } from '../../src/sidecar/secret-files.ts';
 import { createScratch } from '../support/scratch.ts';
 
 describe('the proxy token', () => {
@@ -15,5 +16,27 @@ describe('the proxy token', () => {
     await using scratch = await createScratch();
     const file = await scratch.write('token', '0123456789abcde\n');
     expect(() => readProxyToken(file)).toThrow(`${file}: the proxy token should have at least 16 characters`);
+  });
+});
+
+describe('the file of the proxy token', () => {
+  it.each(['644', '640', '604', '620'])('that others may open, by mode %s, is told of', async (mode) => {
+    await using scratch = await createScratch();
+    const file = await scratch.write('token', '0123456789abcdef');
+    await chmod(file, Number.parseInt(mode, 8));
+    expect(tokenWarnings({ auth: { tokenFile: file } })).toEqual([
+      `${file} can be read by other users: chmod 600 it`,
+    ]);
+  });
+
+  it.each(['600', '400'])('that is its owner’s alone, by mode %s, is not', async (mode) => {
+    await using scratch = await createScratch();
+    const file = await scratch.write('token', '0123456789abcdef');
+    await chmod(file, Number.parseInt(mode, 8));
+    expect(tokenWarnings({ auth: { tokenFile: file } })).toEqual([]);
+  });
+
+  it('that is not there, since none is set, is not', () => {
+    expect([...tokenWarnings({ auth: undefined }), ...tokenWarnings({ auth: 'none' })]).toEqual([]);
   });
 });
