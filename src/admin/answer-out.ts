@@ -1,0 +1,76 @@
+// Writes an answer, with the fields that every answer has, and sees to it that its connection ends as it should. It must
+// not know why the answer is what it is.
+import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { AdminAnswer } from './answer.ts';
+
+export type AnswerOptions = {
+  readonly request: string;
+  /** The connection ends with this answer. */
+  readonly isLast: boolean;
+  /** The client may still be sending a body that nobody wants. */
+  readonly isBodyUnread: boolean;
+  /** How long the client may take to read the answer. */
+  readonly sendMs: number;
+};
+
+// A socket that is closed over unread bytes is reset, and a reset can overtake the answer: what still comes is thrown
+// away for a while (RFC 9112 §9.6).
+const LINGER_MS = 500;
+const LINGER_BYTES = 4 * 1024 * 1024;
+
+export function sendAnswer(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  answer: AdminAnswer,
+  { request, isLast, isBodyUnread, sendMs }: AnswerOptions,
+): void {
+  if (outgoing.destroyed) return;
+  // The socket, not the answer: one that waits behind another on its connection has no socket yet.
+  const limit = setTimeout(() => incoming.socket.destroy(), sendMs);
+  outgoing.once('close', () => clearTimeout(limit));
+  outgoing.writeHead(answer.status, {
+    ...fieldsOf(answer, request),
+    ...(isLast || isBodyUnread ? { Connection: 'close' } : {}),
+  });
+  if (!isBodyUnread) return void outgoing.end(answer.content?.text);
+  outgoing.write(answer.content?.text ?? '');
+  linger(incoming, outgoing);
+}
+
+/** For a connection on which Node gave up before there was a request to answer. */
+export function sendRawAnswer(socket: Duplex, answer: AdminAnswer, request: string): void {
+  const fields = Object.entries({ ...fieldsOf(answer, request), Connection: 'close' });
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const reason = STATUS_CODES[answer.status] ?? '';
+  socket.end(`HTTP/1.1 ${answer.status} ${reason}\r\n${lines}\r\n${answer.content?.text ?? ''}`, () =>
+    socket.destroy(),
+  );
+}
+
+function fieldsOf({ fields, content }: AdminAnswer, request: string): Readonly<Record<string, string>> {
+  return {
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': request,
+    ...fields,
+    ...(content === undefined
+      ? {}
+      : { 'Content-Type': content.type, 'Content-Length': String(Buffer.byteLength(content.text)) }),
+  };
+}
+
+function linger(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  let left = LINGER_BYTES;
+  const end = (): void => void outgoing.end();
+  const timer = setTimeout(end, LINGER_MS);
+  outgoing.once('close', () => clearTimeout(timer));
+  incoming.on('data', (piece: Buffer) => {
+    left -= piece.length;
+    if (left < 0) end();
+  });
+  incoming.once('end', end);
+  incoming.once('close', end);
+  incoming.once('error', end);
+  incoming.resume();
+}

@@ -1,0 +1,88 @@
+// Reading and replacing a sandbox's proxy_config. What the document says is judged by the target; here it is only unwrapped.
+import { type Issue, type Loc, toLocKey } from '../base/schema.ts';
+import { type AdminAnswer, invalid, ok, refused } from './answer.ts';
+import { matchesWeakly, parseTagList, strongTags, type TagList } from './entity-tag.ts';
+import { answerProblem } from './problem-answer.ts';
+import type { AdminRequest } from './route.ts';
+import { noSuchSandbox } from './sandbox-routes.ts';
+import type { AdminTarget } from './target.ts';
+
+export function showProxyConfig(request: AdminRequest, target: AdminTarget): AdminAnswer {
+  const shown = target.proxyConfig(request.sandbox);
+  if (shown === undefined) return noSuchSandbox;
+  const known = tagsOf(request, 'if-none-match');
+  if (known?.ok === false) return malformedTags('If-None-Match');
+  const fields = { ETag: shown.etag };
+  if (known !== undefined && matchesWeakly(known.tags, shown.etag)) return { status: 304, fields };
+  return ok({ proxy_config: shown.document, revision: shown.revision }, { fields });
+}
+
+export async function applyProxyConfig(request: AdminRequest, target: AdminTarget): Promise<AdminAnswer> {
+  const known = tagsOf(request, 'if-match');
+  if (known?.ok === false) return malformedTags('If-Match');
+  const wrapped = unwrap(request.body);
+  if (!wrapped.ok) return invalid(wrapped.issues);
+  const { document, revision, loc } = wrapped;
+  const change = await target.applyProxyConfig(request.sandbox, document, {
+    ...(known === undefined ? {} : { etags: strongTags(known.tags) }),
+    ...(revision === undefined ? {} : { revision }),
+  });
+  if (change.ok) {
+    const { revision, warnings, etag } = change.value;
+    const inRequest = warnings.map((issue) => ({ ...issue, loc: [...loc, ...issue.loc] }));
+    return ok({ revision, warnings: inRequest }, { fields: { ETag: etag }, revision });
+  }
+  return change.problem.kind === 'stale' ? stale(request, target) : answerProblem(change.problem, loc);
+}
+
+function stale(request: AdminRequest, target: AdminTarget): AdminAnswer {
+  const shown = target.proxyConfig(request.sandbox);
+  if (shown === undefined) return noSuchSandbox;
+  const detail = `Revision ${shown.revision} is in force, which is not the one that this request expects: read it with GET, then send its ETag as If-Match`;
+  return refused({ status: 412, reason: 'stale', detail, fields: { ETag: shown.etag } });
+}
+
+function tagsOf(request: AdminRequest, name: string): TagList | undefined {
+  const field = request.field(name);
+  return field === undefined ? undefined : parseTagList(field);
+}
+
+function malformedTags(name: string): AdminAnswer {
+  const detail = `${name} should be * or a list of entity tags in double quotes, as ETag gave them`;
+  return refused({ status: 400, reason: 'malformed_etag', detail });
+}
+
+type Unwrapped =
+  | {
+      readonly ok: true;
+      readonly document: unknown;
+      readonly revision: number | undefined;
+      readonly loc: Loc;
+    }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** `{"proxy_config": document}` with or without `revision` beside it, else the body is the document. */
+function unwrap(body: unknown): Unwrapped {
+  if (!isObject(body) || !Object.hasOwn(body, 'proxy_config'))
+    return { ok: true, document: body, revision: undefined, loc: ['body'] };
+  const { proxy_config: document, revision, ...rest } = body;
+  const issues = Object.keys(rest).map((key) => ({
+    loc: ['body', toLocKey(key)],
+    msg: 'Beside proxy_config only revision may stand: remove it, or move it into proxy_config',
+    type: 'extra_forbidden',
+  }));
+  if (revision === undefined || isRevision(revision)) {
+    if (issues.length > 0) return { ok: false, issues };
+    return { ok: true, document, revision, loc: ['body', 'proxy_config'] };
+  }
+  const msg = 'Input should be a whole number: the revision that this request expects to replace';
+  return { ok: false, issues: [...issues, { loc: ['body', 'revision'], msg, type: 'int_type' }] };
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,164 @@
+// One request from its head to its answer and its record, in the order of trust: who asks, whether there is such a thing,
+// what is asked, and only then a body. It must not know sockets or the router.
+import { describeBug, type Log } from '../base/log.ts';
+import { toLocKey } from '../base/schema.ts';
+import { type AccessGuard, tokenRequired } from './access-guard.ts';
+import { type AdminAnswer, invalid, refused, retryAfter } from './answer.ts';
+import { type AdminRecord, toAdminRecord } from './record.ts';
+import { type DocumentReading, judgeContentType } from './request-body.ts';
+import type { RequestHead } from './request-head.ts';
+import { type AdminRequest, hasDocument, isWrite, type Route } from './route.ts';
+import { noSuchSandbox } from './sandbox-routes.ts';
+import type { AdminTarget } from './target.ts';
+import type { WriteGate } from './write-gate.ts';
+
+export type AdminScope = {
+  readonly target: AdminTarget;
+  readonly guard: AccessGuard;
+  readonly writes: WriteGate;
+  readonly log: Log;
+  record(entry: AdminRecord): void;
+  isRecordBlocked(): boolean;
+};
+
+/** A request as it came, its body not yet read. */
+export type Arrival = {
+  readonly request: string;
+  readonly head: RequestHead;
+  readonly client: string | undefined;
+  readonly startedMs: number;
+  /** Never rejects. */
+  readDocument(): Promise<DocumentReading>;
+  /** Told as soon as it is known. */
+  onTrusted(): void;
+};
+
+/** What the router found for a method and a path. */
+export type RouteMatch = {
+  readonly route: Route | undefined;
+  /** The parameter of the path. */
+  readonly id: string | undefined;
+  /** Other methods that the path knows. */
+  readonly allowed: readonly string[];
+  /** The path may be used without a token. */
+  readonly isOpen: boolean;
+};
+
+export const noRoute: RouteMatch = { route: undefined, id: undefined, allowed: [], isOpen: false };
+
+/** Never rejects; leaves at most one record. */
+export async function answerArrival(
+  scope: AdminScope,
+  arrival: Arrival,
+  match: RouteMatch,
+): Promise<AdminAnswer> {
+  const { token, refusal } = scope.guard.judge(arrival.head);
+  if (token === 'right') arrival.onTrusted();
+  const answer =
+    refusal ?? (await answerCaller(scope, arrival, match, token === 'right').catch(onBug(scope, arrival)));
+  const isRead = arrival.head.method === 'GET' || arrival.head.method === 'HEAD';
+  if (!isRead || token === 'wrong') {
+    const { request, client, startedMs } = arrival;
+    const start = {
+      action: match.route?.action ?? 'unknown',
+      sandbox: sandboxOf(match),
+      client,
+      request,
+      startedMs,
+    };
+    scope.record(toAdminRecord(start, answer, performance.now()));
+  }
+  return answer;
+}
+
+async function answerCaller(
+  scope: AdminScope,
+  arrival: Arrival,
+  match: RouteMatch,
+  isTrusted: boolean,
+): Promise<AdminAnswer> {
+  if (!isTrusted && !match.isOpen) return tokenRequired;
+  const { head } = arrival;
+  const { route } = match;
+  if (route === undefined) return refuseRoute(match.allowed);
+  const sandbox = sandboxOf(match);
+  if (sandbox === undefined) return noSuchSandbox;
+  if (head.queryNames.length > 0) return refuseQuery(head.queryNames);
+  if (head.values('expect').some((value) => value.toLowerCase() !== '100-continue'))
+    return UNKNOWN_EXPECTATION;
+  const ask = { sandbox, body: undefined, field: (name: string) => joined(head.values(name)) };
+  return isWrite(route) ? write(scope, arrival, route, ask) : route.handler(ask, scope.target);
+}
+
+async function write(
+  scope: AdminScope,
+  arrival: Arrival,
+  route: Route,
+  ask: AdminRequest,
+): Promise<AdminAnswer> {
+  if (scope.isRecordBlocked()) return RECORDS_BLOCKED;
+  const wrongType = hasDocument(route) ? judgeContentType(arrival.head) : undefined;
+  if (wrongType !== undefined) return wrongType;
+  const shut = scope.writes.enter();
+  if (shut !== undefined) return shut;
+  try {
+    const reading = hasDocument(route) ? await arrival.readDocument() : NO_DOCUMENT;
+    if (!reading.ok) return reading.answer;
+    return await scope.writes.run(() => route.handler({ ...ask, body: reading.document }, scope.target));
+  } finally {
+    scope.writes.leave();
+  }
+}
+
+function onBug({ log }: AdminScope, { request }: Arrival): (error: unknown) => AdminAnswer {
+  return (error) => {
+    log.error({ ...describeBug(error), request }, 'admin request failed');
+    return BUG;
+  };
+}
+
+const ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Undefined when the path names what no sandbox can be called. */
+function sandboxOf({ id = 'default' }: RouteMatch): string | undefined {
+  return ID.test(id) ? id : undefined;
+}
+
+function refuseRoute(allowed: readonly string[]): AdminAnswer {
+  if (allowed.length === 0) return NO_SUCH_PATH;
+  const detail = 'This path does not know this method: Allow lists those that it knows';
+  return refused({ status: 405, reason: 'method', detail, fields: { Allow: allowed.join(', ') } });
+}
+
+function refuseQuery(names: readonly string[]): AdminAnswer {
+  const msg = 'Unknown query parameter: remove it';
+  return invalid(names.map((name) => ({ loc: ['query', toLocKey(name)], msg, type: 'extra_forbidden' })));
+}
+
+function joined(values: readonly string[]): string | undefined {
+  return values.length === 0 ? undefined : values.join(', ');
+}
+
+const NO_DOCUMENT: DocumentReading = { ok: true, document: undefined };
+const NO_SUCH_PATH: AdminAnswer = refused({
+  status: 404,
+  reason: 'no_route',
+  detail: 'There is no such path: GET / lists those that there are',
+});
+const UNKNOWN_EXPECTATION: AdminAnswer = refused({
+  status: 417,
+  reason: 'expectation',
+  detail: 'Of Expect only 100-continue is known: remove it',
+});
+const RECORDS_BLOCKED: AdminAnswer = refused({
+  status: 503,
+  reason: 'records_blocked',
+  detail:
+    'Records cannot be written, so nothing is changed: make the output of the sidecar be read, then try again',
+  fields: retryAfter(1000),
+});
+const BUG: AdminAnswer = refused({
+  status: 500,
+  reason: 'bug',
+  detail: 'This is a fault of the sidecar: its log names it beside the X-Request-Id of this answer',
+});

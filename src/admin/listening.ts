@@ -1,0 +1,89 @@
+// Binds the admin API to a port or to a unix socket that nobody but its owner can open. Its errors say which setting to
+// change. It must not know HTTP.
+import { lstat, unlink } from 'node:fs/promises';
+import { type AddressInfo, connect, type Server } from 'node:net';
+
+export type AdminListen = { readonly host: string; readonly port: number } | { readonly path: string };
+export type AdminAddress = { readonly url: string; readonly address: string; readonly port: number };
+
+const SETTING = 'change admin.listen or SALLYPORT_ADMIN_LISTEN';
+// The kernel cuts longer ones (sun_path), and would bind elsewhere than was asked.
+const MAX_PATH_BYTES = 103;
+
+/** Throws an Error that names the address. */
+export async function listenAt(server: Server, at: AdminListen): Promise<AdminAddress> {
+  if ('path' in at) return listenAtPath(server, at.path);
+  await bound(server, `${bracketed(at.host)}:${at.port}`, () =>
+    server.listen({ host: at.host, port: at.port }),
+  );
+  const { address, port } = server.address() as AddressInfo;
+  return { url: `http://${bracketed(address)}:${port}`, address, port };
+}
+
+async function listenAtPath(server: Server, path: string): Promise<AdminAddress> {
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES)
+    throw new Error(`the admin socket ${path} is over ${MAX_PATH_BYTES} bytes long: ${SETTING}`);
+  await removeStale(path);
+  await bound(server, path, () => {
+    // bind() happens within this call and makes the file, so there is no moment at which others could open it.
+    const before = process.umask(0o177);
+    try {
+      server.listen({ path });
+    } finally {
+      process.umask(before);
+    }
+  });
+  return { url: `unix:${path}`, address: path, port: 0 };
+}
+
+async function bound(server: Server, where: string, listen: () => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const onError = (error: NodeJS.ErrnoException): void => reject(new Error(toSentence(where, error)));
+  server.once('error', onError);
+  server.once('listening', resolve);
+  listen();
+  await promise;
+  server.off('error', onError);
+}
+
+function toSentence(where: string, { code = 'an unknown error' }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `the admin API cannot listen at ${where}, which is in use: end what listens there, or ${SETTING}`;
+    case 'EACCES':
+    case 'EPERM':
+      return `the admin API may not listen at ${where}: ${SETTING}`;
+    default:
+      return `the admin API cannot listen at ${where} (${code}): ${SETTING}`;
+  }
+}
+
+/** A process that was killed leaves its socket behind; nobody answers there. Anything else is not ours to remove. */
+async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new Error(`the admin socket ${path} cannot be made (${error.code}): ${SETTING}`);
+  });
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new Error(`${path} exists and is no socket: remove it, or ${SETTING}`);
+  const refusal = await refusalOf(path);
+  if (refusal === undefined)
+    throw new Error(`another process answers at the admin socket ${path}: end it, or ${SETTING}`);
+  if (refusal !== 'ECONNREFUSED')
+    throw new Error(`the admin socket ${path} exists and cannot be asked (${refusal}): ${SETTING}`);
+  await unlink(path);
+}
+
+/** Undefined when somebody answers. */
+async function refusalOf(path: string): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const socket = connect({ path }, () => resolve(undefined));
+  socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'an unknown error'));
+  const refusal = await promise;
+  socket.destroy();
+  return refusal;
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,135 @@
+// The body of an admin request: bounded bytes, then strict UTF-8, then JSON that means one thing. It must not know what
+// the document says.
+import type { IncomingMessage } from 'node:http';
+import { type JsonFault, parseJsonDocument } from '../base/json-document.ts';
+import { type AdminAnswer, invalid, refused } from './answer.ts';
+import type { RequestHead } from './request-head.ts';
+
+export type BodyFault = 'too_large' | 'late' | 'malformed' | 'gone';
+export type DocumentReading =
+  | { readonly ok: true; readonly document: unknown }
+  | { readonly ok: false; readonly answer: AdminAnswer };
+
+export class RequestBody {
+  readonly #incoming: IncomingMessage;
+  readonly #maxBytes: number;
+  #fail: ((fault: BodyFault) => void) | undefined;
+  #isWhole = false;
+
+  constructor(incoming: IncomingMessage, maxBytes: number) {
+    this.#incoming = incoming;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** True once every byte of it was taken. */
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  /** Ends the reading that is under way; false when there is none. */
+  interrupt(fault: BodyFault): boolean {
+    this.#fail?.(fault);
+    return this.#fail !== undefined;
+  }
+
+  /** Never rejects. */
+  async read(): Promise<DocumentReading> {
+    if (Number(this.#incoming.headers['content-length'] ?? 0) > this.#maxBytes)
+      return { ok: false, answer: ANSWERS.too_large };
+    const bytes = await this.#collect();
+    return typeof bytes === 'string' ? { ok: false, answer: ANSWERS[bytes] } : parseDocument(bytes);
+  }
+
+  #collect(): Promise<Buffer | BodyFault> {
+    const { promise, resolve } = Promise.withResolvers<Buffer | BodyFault>();
+    const incoming = this.#incoming;
+    const pieces: Buffer[] = [];
+    let length = 0;
+    this.#fail = (fault) => {
+      incoming.off('data', take);
+      incoming.pause();
+      resolve(fault);
+    };
+    const take = (piece: Buffer): void => {
+      length += piece.length;
+      if (length > this.#maxBytes) this.#fail?.('too_large');
+      else pieces.push(piece);
+    };
+    incoming.on('data', take);
+    incoming.on('end', () => {
+      this.#isWhole = true;
+      resolve(Buffer.concat(pieces));
+    });
+    incoming.on('error', () => this.#fail?.('gone'));
+    incoming.on('close', () => this.#fail?.('gone'));
+    // The client may have left before anybody listened; nothing would be told then.
+    if (incoming.destroyed) this.#fail('gone');
+    return promise.finally(() => {
+      this.#fail = undefined;
+    });
+  }
+}
+
+/** Undefined when the fields say what a document must be sent as. */
+export function judgeContentType(head: RequestHead): AdminAnswer | undefined {
+  const types = head.values('content-type');
+  if (types.length !== 1 || !isJson(types[0] ?? '')) return NOT_JSON;
+  return head.values('content-encoding').length > 0 ? ENCODED : undefined;
+}
+
+const JSON_TYPE = /^application\/json((?:[ \t]*;[ \t]*[a-z0-9_-]+=(?:"[^"\\]*"|[^\s";,]+))*)[ \t]*;?$/i;
+
+function isJson(type: string): boolean {
+  const [, parameters] = JSON_TYPE.exec(type) ?? [];
+  if (parameters === undefined) return false;
+  const charsets = [...parameters.matchAll(/;[ \t]*charset="?([^";\s]*)/gi)];
+  return charsets.every(([, charset]) => charset?.toLowerCase() === 'utf-8');
+}
+
+function parseDocument(bytes: Buffer): DocumentReading {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return { ok: false, answer: invalidJson('The body is not valid UTF-8') };
+  }
+  if (text.trim() === '')
+    return { ok: false, answer: invalidJson('The body is empty: send a JSON document') };
+  const reading = parseJsonDocument(text);
+  if (reading.ok) return { ok: true, document: reading.value };
+  const { kind, position } = reading.fault;
+  const where = position === undefined ? '' : `, at character ${position + 1}`;
+  return { ok: false, answer: invalidJson(`${JSON_FAULTS[kind]}${where}`) };
+}
+
+function invalidJson(msg: string): AdminAnswer {
+  return invalid([{ loc: ['body'], msg, type: 'json_invalid' }]);
+}
+
+const JSON_FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+  not_json: 'The body is not valid JSON',
+  repeated_name: 'An object gives one name twice',
+  too_deep: 'The body is nested too deeply',
+};
+
+const NOT_JSON: AdminAnswer = refused({
+  status: 415,
+  reason: 'content_type',
+  detail: 'Send the document as UTF-8 with the header Content-Type: application/json',
+});
+const ENCODED: AdminAnswer = refused({
+  status: 415,
+  reason: 'content_encoding',
+  detail: 'Send the document as it is, without Content-Encoding',
+});
+const ANSWERS: Readonly<Record<BodyFault, AdminAnswer>> = {
+  too_large: refused({ status: 413, reason: 'too_large', detail: 'Send a smaller document' }),
+  late: refused({ status: 408, reason: 'late', detail: 'The request took too long: send it again' }),
+  malformed: refused({ status: 400, reason: 'malformed', detail: 'Correct the framing of the body' }),
+  // Nobody is there to read it; the status is for the record.
+  gone: refused({
+    status: 499,
+    reason: 'client_gone',
+    detail: 'The client left before its request was whole',
+  }),
+};

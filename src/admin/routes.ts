@@ -1,0 +1,60 @@
+// The table of routes: all that the admin API can do, as data. `GET /` shows it.
+import { type AdminAnswer, ok } from './answer.ts';
+import { applyProxyConfig, showProxyConfig } from './config-routes.ts';
+import { showCa, showHealth, showReadiness } from './open-routes.ts';
+import type { Method, Route } from './route.ts';
+import { changeSandbox, createSandbox, listSandboxes, removeSandbox, showSandbox } from './sandbox-routes.ts';
+import { changeSecrets, listSecrets } from './secret-routes.ts';
+
+type Row = readonly [method: Method, action: string, what: string, handler: Route['handler']];
+
+const CONFIG: readonly Row[] = [
+  ['GET', 'proxy_config.show', 'shows the proxy_config in force; opaque values as is_set', showProxyConfig],
+  ['PUT', 'proxy_config.apply', 'replaces the proxy_config, whole; honours If-Match', applyProxyConfig],
+  ['POST', 'proxy_config.apply', 'the same as PUT', applyProxyConfig],
+];
+const SECRETS: readonly Row[] = [
+  ['GET', 'workspace_secrets.list', 'lists the names of workspace secrets', listSecrets],
+  ['PUT', 'workspace_secrets.change', 'merges secrets; null deletes; used by the next apply', changeSecrets],
+  ['POST', 'workspace_secrets.change', 'the same as PUT', changeSecrets],
+];
+const SANDBOXES: readonly Row[] = [
+  ['GET', 'sandboxes.list', 'lists the sandboxes', listSandboxes],
+  ['POST', 'sandbox.create', 'creates a sandbox', createSandbox],
+];
+const SANDBOX: readonly Row[] = [
+  ['GET', 'sandbox.show', 'shows a sandbox', showSandbox],
+  ['PATCH', 'sandbox.change', 'changes a sandbox', changeSandbox],
+  ['DELETE', 'sandbox.remove', 'removes a sandbox', removeSandbox],
+];
+const OPEN: readonly (readonly [path: string, ...Row])[] = [
+  ['/', 'GET', 'routes.list', 'this list', listRoutes],
+  ['/healthz', 'GET', 'health.show', 'answers as long as the process does', showHealth],
+  ['/readyz', 'GET', 'readiness.show', '200 once requests are served, else 503', showReadiness],
+  ['/v1/ca.pem', 'GET', 'ca.show', 'the CA certificate that clients must trust', showCa],
+];
+
+function at(path: string, rows: readonly Row[], needsToken: boolean = true): readonly Route[] {
+  return rows.map(([method, action, what, handler]) => ({ method, path, needsToken, action, what, handler }));
+}
+
+export const routes: readonly Route[] = [
+  ...OPEN.flatMap(([path, ...row]) => at(path, [row], false)),
+  ...at('/v1/proxy_config', CONFIG),
+  ...at('/v1/workspace_secrets', SECRETS),
+  ...at('/v1/sandboxes', SANDBOXES),
+  ...at('/v1/sandboxes/{id}', SANDBOX),
+  ...at('/v1/sandboxes/{id}/proxy_config', CONFIG),
+  ...at('/v1/sandboxes/{id}/workspace_secrets', SECRETS),
+];
+
+function listRoutes(): AdminAnswer {
+  return ok({
+    routes: routes.map(({ method, path, what, needsToken }) => ({
+      method,
+      path,
+      what,
+      needs_token: needsToken,
+    })),
+  });
+}

@@ -1,0 +1,26 @@
+// Workspace secrets of a sandbox: names can be read, values only be written.
+import { type AdminAnswer, invalid, ok } from './answer.ts';
+import { answerProblem } from './problem-answer.ts';
+import type { AdminRequest } from './route.ts';
+import { noSuchSandbox } from './sandbox-routes.ts';
+import { parseSecretChanges } from './secret-changes.ts';
+import type { AdminTarget } from './target.ts';
+
+export function listSecrets(request: AdminRequest, target: AdminTarget): AdminAnswer {
+  const names = target.secretNames(request.sandbox);
+  return names === undefined ? noSuchSandbox : ok({ workspace_secrets: toEntries(names) });
+}
+
+export async function changeSecrets(request: AdminRequest, target: AdminTarget): Promise<AdminAnswer> {
+  const changes = parseSecretChanges(request.body);
+  if (!changes.ok) return invalid(changes.issues);
+  const change = await target.changeSecrets(request.sandbox, changes.value);
+  if (!change.ok) return answerProblem(change.problem, ['body']);
+  const { names, warnings } = change.value;
+  const inRequest = warnings.map((issue) => ({ ...issue, loc: ['body', ...issue.loc] }));
+  return ok({ workspace_secrets: toEntries(names), warnings: inRequest });
+}
+
+function toEntries(names: readonly string[]): readonly { readonly key: string }[] {
+  return names.map((key) => ({ key }));
+}

@@ -1,0 +1,72 @@
+// What the admin API knows of the sidecar: a set of closures and the documents that pass through them. It must not know
+// how a document is judged, where it is kept, or that there is a proxy at all.
+import type { Issue } from '../base/schema.ts';
+import type { Secret } from '../base/secret.ts';
+
+/** Why a change was not made. A message is a sentence for the operator that quotes no value. */
+export type Problem =
+  /** `loc` is relative to the document that was given. */
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
+  | { readonly kind: Exclude<ProblemKind, 'invalid'>; readonly message: string };
+
+export type ProblemKind =
+  | 'invalid'
+  | 'not_found'
+  | 'exists'
+  | 'stale'
+  | 'protected'
+  | 'full'
+  | 'storage_failed'
+  | 'records_blocked'
+  | 'busy';
+
+export type Change<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problem: Problem };
+
+/**
+ * What a writer expects to replace: entity tags, a revision, any (`*`), or nothing said. An entity tag is written as it
+ * stands in the field, quotes included (RFC 9110 §8.8.3); an empty list matches nothing.
+ */
+export type Expected = { readonly etags?: readonly string[] | '*'; readonly revision?: number };
+
+export type AppliedConfig = {
+  readonly revision: number;
+  readonly etag: string;
+  readonly warnings: readonly Issue[];
+};
+export type ShownConfig = { readonly revision: number; readonly etag: string; readonly document: unknown };
+
+export type ShownSandbox = {
+  readonly id: string;
+  /** The URL of the proxy that this sandbox uses. */
+  readonly proxy: string;
+  readonly has_token: boolean;
+  readonly revision: number;
+  readonly limits: Readonly<Record<string, number>>;
+  readonly connections: number;
+  readonly created_at: string;
+};
+
+export type ChangedSecrets = { readonly names: readonly string[]; readonly warnings: readonly Issue[] };
+/** A token that was made here is told once. */
+export type ChangedSandbox = { readonly sandbox: ShownSandbox; readonly token?: string };
+export type CreatedSandbox = ChangedSandbox & { readonly warnings: readonly Issue[] };
+
+export type AdminTarget = {
+  isReady(): boolean;
+  readonly caPem: string;
+  /** Undefined: no such sandbox. */
+  proxyConfig(id: string): ShownConfig | undefined;
+  applyProxyConfig(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>>;
+  /** Undefined: no such sandbox. */
+  secretNames(id: string): readonly string[] | undefined;
+  /** null deletes. */
+  changeSecrets(id: string, changes: ReadonlyMap<string, Secret | null>): Promise<Change<ChangedSecrets>>;
+  sandboxes(): readonly ShownSandbox[];
+  sandbox(id: string): ShownSandbox | undefined;
+  /** Validates the document itself: `{id?, listen?, token?, limits?, proxy_config?, workspace_secrets?}`. */
+  createSandbox(document: unknown): Promise<Change<CreatedSandbox>>;
+  changeSandbox(id: string, document: unknown): Promise<Change<ChangedSandbox>>;
+  removeSandbox(id: string): Promise<Change<undefined>>;
+};

@@ -1,0 +1,244 @@
+import { describe, expect, it } from 'vitest';
+import { CA_PEM, createAdminScene, field, SANDBOX, WARNING } from './admin-scene.ts';
+import { Secret } from '../../src/base/secret.ts';
+
+const DOCUMENT = { rules: [{ name: 'r' }] };
+const inBody = (...loc: readonly string[]): unknown => ({ ...WARNING, loc: [...loc, ...WARNING.loc] });
+
+describe('proxy_config', () => {
+  for (const path of ['/v1/proxy_config', '/v1/sandboxes/default/proxy_config'])
+    for (const method of ['PUT', 'POST'])
+      it(`is replaced by ${method} ${path}`, async () => {
+        await using scene = await createAdminScene();
+        const answer = await scene.ask(method, path, { body: DOCUMENT });
+        expect(answer.head.status).toBe(200);
+        expect(JSON.parse(answer.text)).toEqual({ revision: 8, warnings: [inBody('body')] });
+        expect(field(answer, 'etag')).toBe('"e8"');
+        expect(scene.calls).toEqual([{ name: 'applyProxyConfig', id: 'default', given: [DOCUMENT, {}] }]);
+      });
+
+  it('may be wrapped, with the revision that the writer expects', async () => {
+    await using scene = await createAdminScene();
+    const body = { proxy_config: DOCUMENT, revision: 7 };
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
+    expect(JSON.parse(answer.text)).toEqual({ revision: 8, warnings: [inBody('body', 'proxy_config')] });
+    expect(scene.calls[0]?.given).toEqual([DOCUMENT, { revision: 7 }]);
+  });
+
+  it('may have nothing else beside it when wrapped', async () => {
+    await using scene = await createAdminScene();
+    const body = { proxy_config: DOCUMENT, rules: [], revision: '7' };
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
+    expect(answer.head.status).toBe(422);
+    expect(JSON.parse(answer.text).detail.map(({ loc, type }: never) => [loc, type])).toEqual([
+      [['body', 'rules'], 'extra_forbidden'],
+      [['body', 'revision'], 'int_type'],
+    ]);
+    expect(scene.calls).toEqual([]);
+  });
+
+  it('is shown with its revision and its ETag', async () => {
+    await using scene = await createAdminScene();
+    for (const path of ['/v1/proxy_config', '/v1/sandboxes/default/proxy_config']) {
+      const answer = await scene.ask('GET', path);
+      expect([answer.head.status, field(answer, 'etag')]).toEqual([200, '"e7"']);
+      expect(JSON.parse(answer.text)).toEqual({ proxy_config: { rules: [] }, revision: 7 });
+    }
+  });
+
+  it.each([
+    ['"e7"', 304],
+    ['W/"e7"', 304],
+    ['"x", "e7"', 304],
+    ['*', 304],
+    ['"x"', 200],
+    ['e7', 400],
+  ])('read with If-None-Match: %s is answered %i', async (tags, status) => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('GET', '/v1/proxy_config', { more: [`If-None-Match: ${tags}`] });
+    expect(answer.head.status).toBe(status);
+    if (status === 304) expect([answer.text, field(answer, 'etag')]).toEqual(['', '"e7"']);
+  });
+
+  it.each([
+    [['"e7"'], 200, ['"e7"']],
+    [['"x"', '"e7"'], 200, ['"x"', '"e7"']],
+    [['*'], 200, '*'],
+    [['W/"e7"'], 412, []],
+    [['"x"'], 412, ['"x"']],
+    [['e7'], 400, undefined],
+    [['"e7'], 400, undefined],
+    [['*, "e7"'], 400, undefined],
+    [['*', '*'], 400, undefined],
+    [[''], 400, undefined],
+  ] as const)('replaced with If-Match: %j is answered %i', async (tags, status, etags) => {
+    await using scene = await createAdminScene();
+    const more = tags.map((tag) => `If-Match: ${tag}`);
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
+    expect(answer.head.status).toBe(status);
+    expect(scene.calls.map(({ given }) => given[1])).toEqual(etags === undefined ? [] : [{ etags }]);
+    if (status !== 412) return;
+    expect(JSON.parse(answer.text).detail).toContain('Revision 7 is in force');
+    expect(field(answer, 'etag')).toBe('"e7"');
+  });
+
+  it('replaced over another revision than expected is a 412', async () => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: { proxy_config: {}, revision: 3 } });
+    expect(answer.head.status).toBe(412);
+  });
+
+  it('tells every issue of a document at the place where it stood in the body', async () => {
+    const issues = [{ loc: ['rules', 3, 'name'], msg: 'Field required', type: 'missing' }];
+    const applyProxyConfig = async (): Promise<never> =>
+      ({ ok: false, problem: { kind: 'invalid', issues } }) as never;
+    await using scene = await createAdminScene({ target: { applyProxyConfig } });
+    for (const [body, ...loc] of [
+      [DOCUMENT, 'body'],
+      [{ proxy_config: DOCUMENT }, 'body', 'proxy_config'],
+    ]) {
+      const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
+      expect(answer.head.status).toBe(422);
+      expect(JSON.parse(answer.text)).toEqual({
+        detail: [{ ...issues[0], loc: [...loc, 'rules', 3, 'name'] }],
+      });
+    }
+  });
+});
+
+describe('workspace secrets', () => {
+  it.each(['PUT', 'POST'])('are merged by %s, and null deletes', async (method) => {
+    await using scene = await createAdminScene();
+    for (const path of ['/v1/workspace_secrets', '/v1/sandboxes/default/workspace_secrets'])
+      for (const body of [
+        { A: 'value-a', B: null },
+        [
+          { key: 'A', value: 'value-a' },
+          { key: 'B', value: null },
+        ],
+      ]) {
+        const answer = await scene.ask(method, path, { body });
+        expect(JSON.parse(answer.text)).toEqual({
+          workspace_secrets: [{ key: 'A' }, { key: 'B' }, { key: 'C' }],
+          warnings: [inBody('body')],
+        });
+        const changes = scene.calls.at(-1)?.given[0] as ReadonlyMap<string, Secret | null>;
+        expect([...changes.keys(), changes.get('B')]).toEqual(['A', 'B', null]);
+        expect(changes.get('A')?.equals('value-a')).toBe(true);
+      }
+  });
+
+  it('are listed by name', async () => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('GET', '/v1/sandboxes/default/workspace_secrets');
+    expect(JSON.parse(answer.text)).toEqual({ workspace_secrets: [{ key: 'A' }, { key: 'B' }] });
+  });
+});
+
+describe('sandboxes', () => {
+  it('are listed, shown, created, changed and removed', async () => {
+    await using scene = await createAdminScene();
+    expect(JSON.parse((await scene.ask('GET', '/v1/sandboxes')).text)).toEqual({ sandboxes: [SANDBOX] });
+    expect(JSON.parse((await scene.ask('GET', '/v1/sandboxes/default')).text)).toEqual(SANDBOX);
+    const made = await scene.ask('POST', '/v1/sandboxes', { body: { id: 'box-1' } });
+    expect([made.head.status, field(made, 'location')]).toEqual([201, '/v1/sandboxes/box-1']);
+    expect(JSON.parse(made.text)).toMatchObject({
+      id: 'box-1',
+      token: 'told-once',
+      warnings: [inBody('body')],
+    });
+    const changed = await scene.ask('PATCH', '/v1/sandboxes/default', { body: { limits: {} } });
+    expect([changed.head.status, JSON.parse(changed.text)]).toEqual([200, SANDBOX]);
+    const removed = await scene.ask('DELETE', '/v1/sandboxes/default');
+    expect([removed.head.status, removed.text]).toEqual([204, '']);
+    expect(scene.calls.map(({ name, given }) => [name, ...given])).toEqual([
+      ['createSandbox', { id: 'box-1' }],
+      ['changeSandbox', { limits: {} }],
+      ['removeSandbox'],
+    ]);
+  });
+
+  it.each([
+    ['GET', '/v1/sandboxes/other'],
+    ['GET', '/v1/sandboxes/other/proxy_config'],
+    ['GET', '/v1/sandboxes/other/workspace_secrets'],
+    ['PUT', '/v1/sandboxes/other/proxy_config'],
+    ['PUT', '/v1/sandboxes/other/workspace_secrets'],
+    ['PATCH', '/v1/sandboxes/other'],
+    ['DELETE', '/v1/sandboxes/other'],
+    ['GET', '/v1/sandboxes/-x'],
+    ['GET', '/v1/sandboxes/x-'],
+    ['GET', '/v1/sandboxes/Default'],
+    ['GET', '/v1/sandboxes/d%65fault'],
+    ['GET', `/v1/sandboxes/${'x'.repeat(64)}`],
+    ['GET', '/v1/sandboxes/./default'],
+    ['GET', '/v1/sandboxes/x/../default'],
+    ['GET', '//v1/proxy_config'],
+    ['GET', '/v1/proxy_config/'],
+    ['GET', '/V1/proxy_config'],
+    ['GET', '/v1\\proxy_config'],
+    ['PUT', '/v1/nothing'],
+  ])('or paths that are not there are a 404: %s %s', async (method, path) => {
+    await using scene = await createAdminScene();
+    const body = method === 'PUT' || method === 'PATCH' ? {} : undefined;
+    const answer = await scene.ask(method, path, { body });
+    expect(answer.head.status).toBe(404);
+    expect(typeof JSON.parse(answer.text).detail).toBe('string');
+  });
+});
+
+describe('a refusal of the target', () => {
+  it.each([
+    ['not_found', 404],
+    ['exists', 409],
+    ['stale', 412],
+    ['protected', 409],
+    ['full', 507],
+    ['storage_failed', 500],
+    ['records_blocked', 503],
+    ['busy', 503],
+  ] as const)('%s is answered %i with its sentence', async (kind, status) => {
+    const refuse = async (): Promise<never> =>
+      ({ ok: false, problem: { kind, message: 'Do this.' } }) as never;
+    await using scene = await createAdminScene({ target: { createSandbox: refuse, removeSandbox: refuse } });
+    for (const answer of [
+      await scene.ask('POST', '/v1/sandboxes', { body: {} }),
+      await scene.ask('DELETE', '/v1/sandboxes/default'),
+    ]) {
+      expect([answer.head.status, JSON.parse(answer.text)]).toEqual([status, { detail: 'Do this.' }]);
+      expect(field(answer, 'retry-after')).toBe(status === 503 ? '1' : undefined);
+    }
+    expect(scene.records.map(({ reason }) => reason)).toEqual([kind, kind]);
+  });
+});
+
+describe('what needs no token', () => {
+  const anyone = ['Host: 127.0.0.1'];
+
+  it('is health, readiness, the CA certificate and the list of routes', async () => {
+    let isReady = false;
+    await using scene = await createAdminScene({ target: { isReady: () => isReady } });
+    expect((await scene.ask('GET', '/healthz', { fields: anyone })).head.status).toBe(200);
+    expect((await scene.ask('GET', '/readyz', { fields: anyone })).head.status).toBe(503);
+    isReady = true;
+    expect((await scene.ask('GET', '/readyz', { fields: anyone })).head.status).toBe(200);
+    const ca = await scene.ask('GET', '/v1/ca.pem', { fields: anyone });
+    expect([field(ca, 'content-type'), ca.text]).toEqual(['application/x-pem-file', CA_PEM]);
+    const head = await scene.ask('HEAD', '/v1/ca.pem', { fields: anyone });
+    expect([head.head.status, field(head, 'content-length')]).toEqual([200, String(CA_PEM.length)]);
+    expect(scene.records).toEqual([]);
+  });
+
+  it('lists every route with what it does and whether it needs a token', async () => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('GET', '/', { fields: anyone });
+    const { routes } = JSON.parse(answer.text);
+    expect(routes.length).toBe(21);
+    for (const { method, path, what, needs_token } of routes) {
+      expect(what).toMatch(/^\S/);
+      const asked = await scene.ask(method, path.replace('{id}', 'default'), { fields: anyone });
+      expect([method, path, asked.head.status === 401]).toEqual([method, path, needs_token]);
+    }
+    expect(scene.calls).toEqual([]);
+  });
+});
