@@ -97,9 +97,7 @@ function compileRule(entry: RuleEntry, index: number, secrets: SecretLookup, iss
 }
 
 function compileCallback(entry: CallbackEntry, index: number): CompiledCallback {
-  const requestHeaders = entry.request_headers.map(({ name, type, value }) =>
-    Object.freeze({ name, value: type === 'opaque' ? new Secret(value) : value }),
-  );
+  const requestHeaders = entry.request_headers.map(({ name, value }) => Object.freeze({ name, value }));
   const identity = requestHeaders.map(({ name, value }) => [
     name,
     typeof value === 'string' ? value : value.fingerprint(),
@@ -119,10 +117,8 @@ function compileCallback(entry: CallbackEntry, index: number): CompiledCallback 
 }
 
 function resolveHeader({ name, type, value }: HeaderEntry, secrets: SecretLookup): InjectedHeader | string {
-  if (type === 'plaintext') return injected(name, value, []);
-  if (type === 'workspace_secret') return resolveTemplate(name, value, secrets);
-  const secret = new Secret(value);
-  return injected(name, secret, [secret, ...secret.credentials()]);
+  if (type === 'opaque') return injected(name, value, [value, ...value.credentials()]);
+  return type === 'plaintext' ? injected(name, value, []) : resolveTemplate(name, value, secrets);
 }
 
 function resolveTemplate(name: string, template: string, secrets: SecretLookup): InjectedHeader | string {

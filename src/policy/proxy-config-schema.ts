@@ -1,6 +1,8 @@
 // The AUTHORED form of a proxy_config, in the words of its authors: the shape, the limits, and what each field
-// may hold by itself. What one entry means for another is asked in proxy-config-conflicts.ts.
+// may hold by itself. What one entry means for another is asked in proxy-config-conflicts.ts. An opaque value leaves
+// here as a Secret: nothing behind the schema ever holds it in clear.
 import { type Loc, z } from '../base/schema.ts';
+import { Secret } from '../base/secret.ts';
 import { parseAuthority } from './authority.ts';
 import { parseDestination } from './destination-list.ts';
 import { foldHeaderName, headerNameFault, headerValueFault, requestHeaderNameFault } from './header-rules.ts';
@@ -26,11 +28,10 @@ export type RuleEntry = {
   readonly no_proxy: readonly string[];
 };
 
-export type HeaderEntry = {
-  readonly name: string;
-  readonly type: 'workspace_secret' | 'plaintext' | 'opaque';
-  readonly value: string;
-};
+export type HeaderEntry = TextEntry<'workspace_secret' | 'plaintext'> | OpaqueEntry;
+export type RequestHeaderEntry = TextEntry<'plaintext'> | OpaqueEntry;
+export type OpaqueEntry = { readonly name: string; readonly type: 'opaque'; readonly value: Secret };
+type TextEntry<T> = { readonly name: string; readonly type: T; readonly value: string };
 
 export type CallbackEntry = {
   readonly name?: string | undefined;
@@ -38,7 +39,7 @@ export type CallbackEntry = {
   readonly enabled: boolean;
   readonly match_hosts: readonly string[];
   readonly url: string;
-  readonly request_headers: readonly (HeaderEntry & { readonly type: 'plaintext' | 'opaque' })[];
+  readonly request_headers: readonly RequestHeaderEntry[];
   readonly ttl_seconds: number;
 };
 
@@ -78,52 +79,11 @@ const plaintext = z.literal('plaintext').describe('Stored and returned as writte
 const opaque = z.literal('opaque').describe('Write-only: sealed at rest and never returned');
 
 const injectedName = text(256, headerNameFault);
-const injectedHeader = z.discriminatedUnion(
-  'type',
-  [
-    z.strictObject({ name: injectedName, type: workspaceSecret, value: secretTemplate }),
-    z.strictObject({ name: injectedName, type: plaintext, value: headerValue }),
-    z.strictObject({ name: injectedName, type: opaque, value: headerValue }),
-  ],
-  { error: "Input should be 'workspace_secret', 'plaintext' or 'opaque'" },
-);
-
 const requestName = text(256, requestHeaderNameFault);
-const requestHeader = z.discriminatedUnion(
-  'type',
-  [
-    z.strictObject({ name: requestName, type: plaintext, value: headerValue }),
-    z.strictObject({ name: requestName, type: opaque, value: headerValue }),
-  ],
-  { error: "Input should be 'plaintext' or 'opaque'; a workspace_secret is not sent to a callback" },
-);
-
-const rule: z.ZodType<RuleEntry> = z.strictObject({
-  name: label.optional().describe('How records and messages call the rule'),
-  description,
-  enabled: z.boolean().default(true).describe('A disabled rule counts for nothing'),
-  env_vars: z.record(z.string(), z.string().max(4096)).superRefine(refineEnvVars).default({}),
-  match_hosts: hosts,
-  match_paths: z
-    .array(pathPattern)
-    .max(100)
-    .default([])
-    .describe('Paths: /v1/*, /v1*, /repos/*/contents; none: every path'),
-  headers: z.array(injectedHeader).min(1).max(64).superRefine(refineUniqueNames),
-  no_proxy: destinations.default([]).describe('Read as if it stood beside `rules`'),
-  type: notSupported('Rules of a type (aws, gcp) are not supported yet; a rule sets headers'),
-});
-
-const callback: z.ZodType<CallbackEntry> = z.strictObject({
-  name: label.optional().describe('How records and messages call the callback'),
-  description,
-  enabled: z.boolean().default(true).describe('A disabled callback counts for nothing'),
-  match_hosts: hosts,
-  url: callbackUrl.describe('Where to POST {host, port}; http:// or https://'),
-  request_headers: z.array(requestHeader).max(64).superRefine(refineUniqueNames).default([]),
-  ttl_seconds: z.int().min(60).max(3600).describe('How long an answer is kept'),
-  full_request: notSupported('full_request is not supported yet; a callback gets {host, port}'),
-});
+const opaqueValue = headerValue.transform(toSecret);
+const opaqueValueOrNone = text(8192, (value) => (value === '' ? undefined : headerValueFault(value)))
+  .default('')
+  .transform(toSecret);
 
 const accessControl: z.ZodType<AccessControl> = z
   .strictObject({ allow_list: destinations.optional(), deny_list: destinations.optional() })
@@ -131,27 +91,117 @@ const accessControl: z.ZodType<AccessControl> = z
     error: 'Give either allow_list or deny_list',
   });
 
-/** Parts of the document, for checking one entry when another is at fault. */
-export const proxyConfigParts: {
+/** The document, and its parts for checking one entry when another is at fault. */
+export type ProxyConfigSchema = {
+  readonly document: z.ZodType<ProxyConfig>;
   readonly rule: z.ZodType<RuleEntry>;
   readonly callback: z.ZodType<CallbackEntry>;
   readonly accessControl: z.ZodType<AccessControl>;
-} = { rule, callback, accessControl };
+};
 
-export const proxyConfigSchema: z.ZodType<ProxyConfig> = z.strictObject({
-  rules: z
-    .array(rule)
-    .max(1000)
-    .default([])
-    .describe('Static headers; the first rule whose host and path match wins'),
-  callbacks: z
-    .array(callback)
-    .max(100)
-    .default([])
-    .describe('Headers asked from an endpoint, for hosts without a rule'),
-  no_proxy: destinations.default([]).describe('Destinations that are never intercepted'),
-  access_control: accessControl.optional().describe('Which destinations may be reached at all'),
-});
+/** For a document that says everything itself, such as a file. */
+export const wholeSchema: ProxyConfigSchema = createSchema(false);
+
+/**
+ * For a document that replaces another: an opaque value that is left out is an empty Secret, to be filled in.
+ * Made when first asked for, since many a process never reads an update.
+ */
+export function updateSchema(): ProxyConfigSchema {
+  updating ??= createSchema(true);
+  return updating;
+}
+
+let updating: ProxyConfigSchema | undefined;
+
+function createSchema(mayLeaveOut: boolean): ProxyConfigSchema {
+  const rule = ruleSchema(mayLeaveOut);
+  const callback = callbackSchema(mayLeaveOut);
+  const document = z.strictObject({
+    rules: z
+      .array(rule)
+      .max(1000)
+      .default([])
+      .describe('Static headers; the first rule whose host and path match wins'),
+    callbacks: z
+      .array(callback)
+      .max(100)
+      .default([])
+      .describe('Headers asked from an endpoint, for hosts without a rule'),
+    no_proxy: destinations.default([]).describe('Destinations that are never intercepted'),
+    access_control: accessControl.optional().describe('Which destinations may be reached at all'),
+  });
+  return { document, rule, callback, accessControl };
+}
+
+function ruleSchema(mayLeaveOut: boolean): z.ZodType<RuleEntry> {
+  const header = z.discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ name: injectedName, type: workspaceSecret, value: secretTemplate }),
+      z.strictObject({ name: injectedName, type: plaintext, value: headerValue }),
+      opaqueHeader(injectedName, mayLeaveOut),
+    ],
+    { error: "Input should be 'workspace_secret', 'plaintext' or 'opaque'" },
+  );
+  return z.strictObject({
+    name: label.optional().describe('How records and messages call the rule'),
+    description,
+    enabled: z.boolean().default(true).describe('A disabled rule counts for nothing'),
+    env_vars: z.record(z.string(), z.string().max(4096)).superRefine(refineEnvVars).default({}),
+    match_hosts: hosts,
+    match_paths: z
+      .array(pathPattern)
+      .max(100)
+      .default([])
+      .describe('Paths: /v1/*, /v1*, /repos/*/contents; none: every path'),
+    headers: z.array(header).min(1).max(64).superRefine(refineUniqueNames),
+    no_proxy: destinations.default([]).describe('Read as if it stood beside `rules`'),
+    type: notSupported('Rules of a type (aws, gcp) are not supported yet; a rule sets headers'),
+  });
+}
+
+function callbackSchema(mayLeaveOut: boolean): z.ZodType<CallbackEntry> {
+  const header = z.discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ name: requestName, type: plaintext, value: headerValue }),
+      opaqueHeader(requestName, mayLeaveOut),
+    ],
+    { error: "Input should be 'plaintext' or 'opaque'; a workspace_secret is not sent to a callback" },
+  );
+  return z.strictObject({
+    name: label.optional().describe('How records and messages call the callback'),
+    description,
+    enabled: z.boolean().default(true).describe('A disabled callback counts for nothing'),
+    match_hosts: hosts,
+    url: callbackUrl.describe('Where to POST {host, port}; http:// or https://'),
+    request_headers: z.array(header).max(64).superRefine(refineUniqueNames).default([]),
+    ttl_seconds: z.int().min(60).max(3600).describe('How long an answer is kept'),
+    full_request: notSupported('full_request is not supported yet; a callback gets {host, port}'),
+  });
+}
+
+/** What is shown of an opaque header may be sent back as it is, so `is_set` is read, and says nothing. */
+function opaqueHeader(name: z.ZodType<string>, mayLeaveOut: boolean) {
+  return z
+    .strictObject({
+      name,
+      type: opaque,
+      value: mayLeaveOut ? opaqueValueOrNone : opaqueValue,
+      is_set: z.boolean().optional().describe('What reads show in place of the value; not needed in writes'),
+    })
+    .superRefine(({ value, is_set: isSet }, context) => {
+      if (mayLeaveOut && isSet === false && value.length === 0)
+        context.addIssue({ code: 'custom', path: ['value'], message: NOT_SET });
+    })
+    .transform(({ name: written, type, value }): OpaqueEntry => ({ name: written, type, value }));
+}
+
+const NOT_SET = 'A header whose is_set is false should be given a value, or be left out';
+
+function toSecret(value: string): Secret {
+  return new Secret(value);
+}
 
 /** A string of bounded length with a check of its own; the check answers with a sentence. */
 function text(maxLength: number, fault: (value: string) => string | undefined): z.ZodType<string> {

@@ -10,30 +10,43 @@ import {
   type z,
 } from '../base/schema.ts';
 import { findConflicts } from './proxy-config-conflicts.ts';
-import { type ProxyConfig, proxyConfigParts, proxyConfigSchema } from './proxy-config-schema.ts';
+import {
+  type ProxyConfig,
+  type ProxyConfigSchema,
+  updateSchema,
+  wholeSchema,
+} from './proxy-config-schema.ts';
+import { keepStoredValues } from './stored-values.ts';
 
 export type ParsedProxyConfig =
   | { readonly ok: true; readonly value: ProxyConfig; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** `allowWildcards`: public suffixes that the operator lets a wildcard span. Each issue's `loc` is a path into `input`. */
-export function parseProxyConfig(
-  input: unknown,
-  options: { readonly allowWildcards?: readonly string[] } = {},
-): ParsedProxyConfig {
+export type ParseOptions = {
+  /** Public suffixes that the operator lets a wildcard span. */
+  readonly allowWildcards?: readonly string[] | undefined;
+  /** What `input` replaces: opaque values that `input` leaves out are kept from there. Without it each must be given. */
+  readonly stored?: ProxyConfig | undefined;
+};
+
+/** Each issue's `loc` is a path into `input`. */
+export function parseProxyConfig(input: unknown, options: ParseOptions = {}): ParsedProxyConfig {
+  const { allowWildcards = [], stored } = options;
   const malformed = structureIssues(input);
   if (malformed.length > 0) return { ok: false, issues: capIssues(malformed) };
-  const parsed = parseWith(proxyConfigSchema, input);
-  const known = parsed.ok ? parsed.value : soundParts(input, parsed.issues);
-  const conflicts = findConflicts(known, options.allowWildcards ?? []);
-  const issues = [...(parsed.ok ? [] : parsed.issues), ...conflicts.issues];
+  const schema = stored === undefined ? wholeSchema : updateSchema();
+  const parsed = parseWith(schema.document, input);
+  const known = parsed.ok ? parsed.value : soundParts(input, parsed.issues, schema);
+  const kept = stored === undefined ? { value: known, issues: [] } : keepStoredValues(known, stored);
+  const conflicts = findConflicts(known, allowWildcards);
+  const issues = [...(parsed.ok ? [] : parsed.issues), ...kept.issues, ...conflicts.issues];
   if (!parsed.ok || issues.length > 0) return { ok: false, issues: capIssues(issues) };
-  return { ok: true, value: parsed.value, warnings: capIssues(conflicts.warnings) };
+  return { ok: true, value: kept.value, warnings: capIssues(conflicts.warnings) };
 }
 
 /** The JSON Schema of a proxy_config, for editors; it says less than parseProxyConfig, never more. */
 export function proxyConfigJsonSchema(): unknown {
-  return toJsonSchema(proxyConfigSchema);
+  return toJsonSchema(wholeSchema.document);
 }
 
 const MAX_DEPTH = 16;
@@ -76,18 +89,18 @@ function isMisleading(key: string): boolean {
 }
 
 /** What can still be checked of a document at fault: its sound entries, each in its place. */
-function soundParts(input: unknown, issues: readonly Issue[]): ProxyConfig {
+function soundParts(input: unknown, issues: readonly Issue[], schema: ProxyConfigSchema): ProxyConfig {
   const { rules, callbacks, no_proxy: noProxy, access_control: access } = toRecord(input);
-  const lists = parseWith(proxyConfigParts.accessControl, access);
+  const lists = parseWith(schema.accessControl, access);
   const faulty = new Set(issues.map(({ loc: [list, index] }) => `${list}.${index}`));
   // An entry at fault is not read a second time.
-  const sound = <T>(list: string, entries: unknown, schema: z.ZodType<T>, fallback: T): T[] =>
+  const sound = <T>(list: string, entries: unknown, entrySchema: z.ZodType<T>, fallback: T): T[] =>
     toList(entries).map((entry, i) =>
-      faulty.has(`${list}.${i}`) ? fallback : soundOr(schema, entry, fallback),
+      faulty.has(`${list}.${i}`) ? fallback : soundOr(entrySchema, entry, fallback),
     );
   return {
-    rules: sound('rules', rules, proxyConfigParts.rule, FAULTY_RULE),
-    callbacks: sound('callbacks', callbacks, proxyConfigParts.callback, FAULTY_CALLBACK),
+    rules: sound('rules', rules, schema.rule, FAULTY_RULE),
+    callbacks: sound('callbacks', callbacks, schema.callback, FAULTY_CALLBACK),
     no_proxy: toList(noProxy).map((entry) => (typeof entry === 'string' ? entry : '')),
     access_control: lists.ok ? lists.value : undefined,
   };

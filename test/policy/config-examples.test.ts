@@ -58,4 +58,11 @@ describe('the JSON Schema', () => {
     for (const type of ['workspace_secret', 'plaintext', 'opaque'])
       expect(text).toContain(`"const":"${type}"`);
   });
+  it('wants the value of an opaque header, which only an update may leave out', () => {
+    const text = JSON.stringify(proxyConfigJsonSchema());
+    const opaque = /"const":"opaque".*?"required":(\[[^\]]*\])/g;
+    expect([...text.matchAll(opaque)].map(([, required]) => required)).toEqual(
+      Array.from({ length: 2 }, () => '["name","type","value"]'),
+    );
+  });
 });

@@ -1,4 +1,5 @@
 // The document as an author writes it: every issue at once, each with its path and type, none repeating a value.
+import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
@@ -215,6 +216,30 @@ describe('a document is refused:', () => {
       ['rules.0.headers.0.value value_error'],
     ],
     [
+      'an opaque value that is absent, which a file cannot leave to what is stored',
+      withRule({ headers: [{ name: 'X', type: 'opaque', is_set: true }] }),
+      ['rules.0.headers.0.value missing'],
+    ],
+    [
+      'is_set in words',
+      withHeader({ type: 'opaque', is_set: 'yes' }),
+      ['rules.0.headers.0.is_set bool_type'],
+    ],
+    ['is_set on a plaintext', withHeader({ is_set: true }), ['rules.0.headers.0.is_set extra_forbidden']],
+    [
+      'an opaque name and value at fault, and the name twice',
+      withRule({
+        headers: [
+          { name: 'a b', type: 'opaque', value: '' },
+          { name: 'a b', type: 'opaque', value: 'v' },
+        ],
+      }),
+      [
+        ...['rules.0.headers.0.name value_error', 'rules.0.headers.0.value value_error'],
+        ...['rules.0.headers.1.name value_error', 'rules.0.headers.1.name value_error'],
+      ],
+    ],
+    [
       'a value of 8193 characters',
       withHeader({ value: 'a'.repeat(8193) }),
       ['rules.0.headers.0.value string_too_long'],
@@ -425,6 +450,22 @@ describe('a document', () => {
         no_proxy: [],
       },
     });
+  });
+
+  it('holds its opaque values as secrets, and is_set not at all', () => {
+    const opaque = { name: 'X-Key', type: 'opaque', value: 'c4n4ry', is_set: false };
+    const input = {
+      rules: [{ ...rule, headers: [opaque] }],
+      callbacks: [{ ...callback, request_headers: [opaque] }],
+    };
+    const parsed = parseProxyConfig(input);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
+    const { rules, callbacks } = parsed.value;
+    for (const header of [rules[0]?.headers[0], callbacks[0]?.request_headers[0]]) {
+      expect(Object.keys(header ?? {})).toEqual(['name', 'type', 'value']);
+      expect(header?.type === 'opaque' && header.value.equals('c4n4ry')).toBe(true);
+    }
+    expect(inspect(parsed, { depth: 9, showHidden: true }) + JSON.stringify(parsed)).not.toContain('c4n4ry');
   });
 
   it('never has its values repeated in a message', () => {
