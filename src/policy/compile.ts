@@ -21,7 +21,7 @@ import {
   type ProxyConfig,
   type RuleEntry,
 } from './proxy-config-schema.ts';
-import { parseSecretTemplate } from './secret-template.ts';
+import { parseSecretTemplate, type Template } from './secret-template.ts';
 
 export type SecretLookup = (name: string) => Secret | undefined;
 export type Compiled =
@@ -78,6 +78,19 @@ export function emptyPolicy(revision: number): Policy {
     allow: undefined,
     deny: undefined,
   });
+}
+
+/** The workspace secrets that a config is made of: those of enabled rules, each once. */
+export function secretNamesOf(config: ProxyConfig): readonly string[] {
+  const headers = config.rules.flatMap((rule) => (rule.enabled ? rule.headers : []));
+  const names = headers.flatMap(({ type, value }) =>
+    type === 'workspace_secret' ? namesIn(accepted(parseSecretTemplate(value))) : [],
+  );
+  return [...new Set(names)];
+}
+
+function namesIn({ parts }: Template): readonly string[] {
+  return parts.flatMap((part) => (typeof part === 'string' ? [] : part.secret));
 }
 
 function compileRule(entry: RuleEntry, index: number, secrets: SecretLookup, issues: Issue[]): CompiledRule {

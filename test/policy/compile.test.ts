@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
 import { parseAuthority } from '../../src/policy/authority.ts';
-import { type Compiled, compileProxyConfig } from '../../src/policy/compile.ts';
+import { type Compiled, compileProxyConfig, secretNamesOf } from '../../src/policy/compile.ts';
 import type { CompiledCallback, InjectedHeader } from '../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
 
@@ -137,6 +137,20 @@ it.each([
     );
   },
 );
+
+it('the secrets that a config is made of are those of its enabled rules, each once', () => {
+  const rule = { match_hosts: ['a.test'], headers: [template('Basic {USER}:{PASS}')] };
+  const plain = { name: 'X-Plain', type: 'plaintext', value: '{PLAIN}' };
+  const opaque = { name: 'X-Opaque', type: 'opaque', value: '{OPAQUE}' };
+  const parsed = parseProxyConfig({
+    rules: [
+      rule,
+      { ...rule, headers: [template('{OFF}')], enabled: false },
+      { ...rule, headers: [plain, opaque, template('{PASS}{TOKEN}')] },
+    ],
+  });
+  expect(parsed.ok && secretNamesOf(parsed.value)).toEqual(['USER', 'PASS', 'TOKEN']);
+});
 
 describe('a callback', () => {
   const shared = (type: string, value: string): object => ({
