@@ -1,8 +1,15 @@
 // Which resolved addresses and which ports may be dialled. Pure: it sees addresses, never names or sockets.
 // Judged on every answer of a lookup, and the connection goes to a judged address, so that a name which
 // changes its answer between check and use (DNS rebinding) gains nothing.
-import { type Address, type Cidr, cidrContains, classifyAddress, parseAddress } from '../policy/address.ts';
-import type { Authority } from '../policy/authority.ts';
+import {
+  type Address,
+  type Cidr,
+  cidrContains,
+  classifyAddress,
+  parseAddress,
+  parseCidr,
+} from '../policy/address.ts';
+import { type Authority, parseAuthority } from '../policy/authority.ts';
 import { type Refusal, refuse } from './refusal.ts';
 
 export type EgressRules = {
@@ -19,6 +26,16 @@ export type EgressRules = {
 };
 
 export type CleartextDestination = { readonly to: Cidr | string; readonly port: number };
+
+/** `host:port` or `CIDR:port`; a v6 address or range in brackets. */
+export function parseCleartextDestination(text: string): CleartextDestination | undefined {
+  const colon = text.lastIndexOf(':');
+  const to = parseCidr(text.slice(0, colon).replace(/^\[|\]$/g, ''));
+  const port = Number(text.slice(colon + 1));
+  if (to) return Number.isInteger(port) && port >= 1 && port <= 65_535 ? { to, port } : undefined;
+  const named = parseAuthority(text);
+  return typeof named === 'string' ? undefined : { to: named.host, port: named.port };
+}
 
 export type DialPurpose = {
   readonly authority: Authority;

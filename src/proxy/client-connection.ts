@@ -14,7 +14,7 @@ import { type Refusal, refusalBytes, refuse } from './refusal.ts';
 import { refusalOfFault } from './request-plan.ts';
 import type { Scheme } from './request-target.ts';
 
-/** What a connection is, for all of its life. */
+/** What a connection is: for all of its life, but for the sandbox, which a token names later. */
 export type ConnectionScope = {
   readonly context: ProxyContext;
   readonly scheme: Scheme;
@@ -42,12 +42,14 @@ let lastId = 0;
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
-  readonly scope: ConnectionScope;
   readonly gone: Promise<void>;
+  /** Set by `admit` alone. */
+  scope!: ConnectionScope;
   /** Exchanges begun on this connection. */
   exchanges = 0;
   /** Something on it has a record that is no exchange's. */
   hasRecord = false;
+  #isAdmitted = false;
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   #running: RunningExchange | undefined;
@@ -62,7 +64,6 @@ export class ClientConnection {
     lastId += 1;
     this.id = lastId;
     this.socket = socket;
-    this.scope = scope;
     this.#start = start;
     this.#input = new HeadBuffer(scope.context.limits.maxRequestHeadBytes);
     this.#listeners = [
@@ -75,18 +76,42 @@ export class ClientConnection {
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
-    const { connections, timeouts } = scope.context;
-    connections.add(this);
+    this.#join(scope);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.gone = promise;
     socket.once('close', () => {
       void Promise.resolve(this.#ending).then(() => {
-        connections.delete(this);
+        this.#leave();
         resolve();
       });
     });
-    socket.setTimeout(timeouts.clientIdleMs);
+    socket.setTimeout(scope.context.timeouts.clientIdleMs);
     socket.setNoDelay(true);
+  }
+
+  /**
+   * The sandbox that its client speaks for from here on. False: it has spoken for another before. One connection
+   * belongs to one sandbox, so that nothing it holds can serve two.
+   */
+  admit(context: ProxyContext): boolean {
+    if (this.#isAdmitted) return context === this.scope.context;
+    this.#isAdmitted = true;
+    this.#leave();
+    this.#join({ ...this.scope, context });
+    return true;
+  }
+
+  #join(scope: ConnectionScope): void {
+    this.scope = scope;
+    scope.context.connections.add(this);
+    // Inside a tunnel the socket is the tunnel's own client once more.
+    if (!scope.tunnel) scope.context.clients.add(this.socket);
+  }
+
+  #leave(): void {
+    const { context } = this.scope;
+    context.connections.delete(this);
+    context.clients.delete(this.socket);
   }
 
   /** True while no exchange runs and no part of a head has come: may be closed at any time. */

@@ -6,7 +6,6 @@ import type { CallbackResolver } from '../callback/resolver.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { LeafCache } from '../tls/leaf-cache.ts';
 import type { EgressRules } from './address-guard.ts';
-import type { ClientFilter } from './client-filter.ts';
 import type { Dialler } from './dial.ts';
 import type { Limits, Timeouts } from './limits.ts';
 import type { Recorder } from './record.ts';
@@ -30,13 +29,15 @@ export type ProxyContext = {
   readonly upstream: Upstream;
   readonly leaves: LeafCache;
   readonly egress: EgressRules;
-  readonly clients: ClientFilter;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly recorder: Recorder;
   readonly log: Log;
   /** Open client connections; each leaves by itself when it is gone. */
   readonly connections: Set<OpenConnection>;
+  /** The sockets of clients that speak for this sandbox. */
+  readonly clients: Set<Socket>;
+  /** The process is asked to stop, or the sandbox is being removed. */
   isDraining(): boolean;
   isReady(): boolean;
 };

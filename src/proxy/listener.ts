@@ -1,14 +1,15 @@
-// The proxy port: who may connect and how many, health for probes, CONNECT or plain requests; and the way down,
-// which lets running exchanges end.
+// A proxy port: who may connect and how many, which sandbox they speak for, health for probes, CONNECT or plain
+// requests; and the way down, which lets running exchanges end.
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
 import { isFault } from '../http1/fault.ts';
 import { requestFraming } from '../http1/framing.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
 import { buildHead } from '../http1/head-writer.ts';
+import type { Admission } from './admission.ts';
 import { ClientConnection, type ConnectionScope } from './client-connection.ts';
-import { isAuthorized, isClientAllowed } from './client-filter.ts';
+import { isClientAllowed, shownToken } from './client-filter.ts';
 import { startConnect } from './connect.ts';
-import type { ProxyContext } from './context.ts';
+import type { OpenConnection } from './context.ts';
 import { startExchange } from './exchange-start.ts';
 import { refuse } from './refusal.ts';
 
@@ -23,13 +24,13 @@ export type Listener = {
 /** Listens on `host:port` (port 0: any free one). */
 export async function createListener(
   at: { host: string; port: number },
-  context: ProxyContext,
+  admission: Admission,
 ): Promise<Listener> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    accept(socket, context, sockets.size);
+    accept(socket, admission, sockets.size);
   });
   await listen(server, at);
   const { address, port } = server.address() as AddressInfo;
@@ -41,15 +42,19 @@ export async function createListener(
     },
     async close(drainMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const connection of context.connections) if (connection.isIdle) connection.end();
+      for (const connection of connectionsOf(admission)) if (connection.isIdle) connection.end();
       const deadline = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, drainMs);
       await closed;
       clearTimeout(deadline);
-      await Promise.all([...context.connections].map(({ gone }) => gone));
+      await Promise.all(connectionsOf(admission).map(({ gone }) => gone));
     },
   };
+}
+
+function connectionsOf(admission: Admission): OpenConnection[] {
+  return [...admission.served()].flatMap((context) => [...context.connections]);
 }
 
 async function listen(server: Server, at: { host: string; port: number }): Promise<void> {
@@ -60,25 +65,30 @@ async function listen(server: Server, at: { host: string; port: number }): Promi
   server.off('error', reject);
 }
 
-function accept(socket: Socket, context: ProxyContext, open: number): void {
+function accept(socket: Socket, admission: Admission, open: number): void {
+  const context = admission.own;
   const scope: ConnectionScope = {
     context,
     scheme: 'http',
     tunnel: undefined,
     clientAddress: socket.remoteAddress,
   };
-  const connection = new ClientConnection(socket, scope, startFromProxyPort);
-  if (!isClientAllowed(socket.remoteAddress, context.clients))
+  const connection = new ClientConnection(socket, scope, (one, head, rest) =>
+    start(one, admission, head, rest),
+  );
+  if (!isClientAllowed(socket.remoteAddress, admission.allowClients))
     return connection.refuse(refuse('client_denied'));
   if (open > context.limits.maxConnections) return connection.refuse(refuse('too_many_connections'));
   if (context.isDraining()) connection.refuse(refuse('shutting_down'));
 }
 
-function startFromProxyPort(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
-  const { context } = connection.scope;
+function start(connection: ClientConnection, admission: Admission, head: RequestHead, rest: Buffer): void {
   const isProbe = head.bytes[head.targetStart] === 0x2f && answerProbe(connection, head);
   if (isProbe) return;
-  if (!isAuthorized(head, context.clients)) return askForToken(connection, head, rest);
+  const context = admission.admit(shownToken(head));
+  if (!context || !connection.admit(context)) return askForToken(connection, head, rest);
+  if (context.clients.size > context.limits.maxConnections)
+    return connection.refuse(refuse('too_many_connections'), { method: head.method });
   if (head.method === 'CONNECT') startConnect(connection, head, rest);
   else startExchange(connection, head, rest);
 }

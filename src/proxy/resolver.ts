@@ -24,10 +24,11 @@ const LOOPBACK: readonly ResolvedAddress[] = [
 
 export function createResolver(options: {
   timeoutMs: number;
-  maxLookups: number;
+  /** Asked for at each use: it may change. */
+  readonly maxLookups: number;
   lookup?: Lookup;
 }): Resolver {
-  const { timeoutMs, maxLookups, lookup = lookupSystem } = options;
+  const { timeoutMs, lookup = lookupSystem } = options;
   const answers = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
   const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveFault>();
   const waiting = new Set<() => void>();
@@ -50,7 +51,7 @@ export function createResolver(options: {
   }
 
   async function lookUp(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
-    if (running < maxLookups) running += 1;
+    if (running < options.maxLookups) running += 1;
     else if (!(await waitForSlot())) return 'upstream_timeout';
     try {
       const found = (await lookup(host)).slice(0, MAX_ADDRESSES);

@@ -126,16 +126,16 @@ export type Upstream = {
 export function createUpstream(options: {
   dialler: Dialler;
   responseIdleMs: number;
-  maxIdle: number;
-  maxIdlePerHost: number;
+  readonly maxIdle: number;
+  readonly maxIdlePerHost: number;
 }): Upstream {
-  const { dialler, responseIdleMs, maxIdle, maxIdlePerHost } = options;
+  // The bounds are asked for at each use: they may change while it runs.
+  const { dialler, responseIdleMs } = options;
   const idle = new Map<string, UpstreamConnection[]>();
   let idleCount = 0;
   let isClosed = false;
   let prefix = '';
-  const sweeper = setInterval(sweep, SWEEP_MS);
-  sweeper.unref();
+  let sweeper: NodeJS.Timeout | undefined;
 
   function sweep(): void {
     const now = performance.now();
@@ -149,6 +149,10 @@ export function createUpstream(options: {
       if (kept.length === 0) idle.delete(key);
       else idle.set(key, kept);
     }
+    // Hundreds of sandboxes that rest should not wake the process.
+    if (idle.size > 0) return;
+    clearInterval(sweeper);
+    sweeper = undefined;
   }
 
   function drop(isDropped: (key: string) => boolean): void {
@@ -192,13 +196,14 @@ export function createUpstream(options: {
     give(connection) {
       connection.disown();
       const list = idle.get(connection.key);
-      const isFull = idleCount >= maxIdle || (list?.length ?? 0) >= maxIdlePerHost;
+      const isFull = idleCount >= options.maxIdle || (list?.length ?? 0) >= options.maxIdlePerHost;
       if (isClosed || isFull || !connection.key.startsWith(prefix) || !connection.isUsable) {
         connection.socket.destroy();
         return;
       }
       connection.idleSinceMs = performance.now();
       idleCount += 1;
+      sweeper ??= setInterval(sweep, SWEEP_MS).unref();
       if (list) list.push(connection);
       else idle.set(connection.key, [connection]);
     },
