@@ -1,15 +1,29 @@
-// `sallyport proxy`: files, variables and flags in, one running sidecar out. SIGHUP reads the proxy_config again,
-// SIGTERM and SIGINT drain.
+// `sallyport proxy`: files, variables and flags in, one running sidecar with its admin API out. SIGHUP reads the
+// proxy_config and the secrets again, SIGTERM and SIGINT drain.
 import { parseArgs } from 'node:util';
 import { createFdSink } from '../base/log.ts';
+import { loadAdminToken } from '../sidecar/admin-token.ts';
+import { listenerUrl } from '../sidecar/admin-target.ts';
 import type { Config } from '../sidecar/config.ts';
-import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
+import type { Applied } from '../sidecar/sandboxes.ts';
+import { type HandedSecrets, claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
+import { tokenWarnings } from '../sidecar/secret-files.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
+import { createStateStore } from '../sidecar/state-store.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { formatIssues } from './issue-lines.ts';
 import { readDocument } from './document.ts';
-import { caFiles, checkEnvironment, configFlags, parseDescriptor, readConfig } from './settings.ts';
+import {
+  adminTokenSource,
+  caFiles,
+  checkEnvironment,
+  configFlags,
+  parseDescriptor,
+  readConfig,
+  stateDirectory,
+  stateKeySource,
+} from './settings.ts';
 
 /** Exit code 0 after a clean drain, 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
@@ -31,25 +45,39 @@ export async function run(args: string[]): Promise<number> {
     process.env,
   );
   const { ca } = await loadOrCreateCertificateAuthority(caFiles(config));
-  const sidecar = await createSidecar(config, { ca, sink: createFdSink(1) });
-  for (const warning of [...ignored, ...secrets.warnings]) sidecar.log.warn(warning);
-  const isApplied = await applyFile(sidecar, config, secrets);
-  if (!isApplied) {
+  const store = createStateStore({ directory: stateDirectory(config), key: stateKeySource(config, handed) });
+  const sidecar = await createSidecar(config, { ca, sink: createFdSink(1), store });
+  for (const warning of [...ignored, ...tokenWarnings(config), ...secrets.warnings])
+    sidecar.log.warn(warning);
+  try {
+    await sidecar.restore(secrets.lookup);
+    if (config.proxyConfigFile !== undefined && !(await apply(sidecar, config, secrets))) return 2;
+    await open(sidecar, config, handed);
+    return await serve(sidecar, config, secrets);
+  } finally {
     await sidecar.close();
-    return 2;
   }
+}
+
+/** Opens the doors and says where they are. */
+async function open(sidecar: Sidecar, config: Config, handed: HandedSecrets): Promise<void> {
+  const source = adminTokenSource(config, handed);
+  const isAdminOn = config.admin.listen !== 'off';
+  const token = isAdminOn ? await loadAdminToken(source) : undefined;
   await sidecar.listen();
+  const admin = token && (await sidecar.openAdmin(token));
+  const { certificateFile } = caFiles(config);
   sidecar.log.info(
     {
-      proxy: proxyUrl(sidecar),
-      ca: caFiles(config).certificateFile,
-      fingerprint: ca.fingerprintSha256,
+      proxy: listenerUrl({ address: sidecar.proxyAddress, port: sidecar.proxyPort }),
+      ...(admin && { admin, admin_token: 'file' in source ? source.file : source.from }),
+      ca: certificateFile,
+      fingerprint: sidecar.fingerprint,
       revision: sidecar.revision,
       pid: process.pid,
     },
     'ready',
   );
-  return serve(sidecar, config, secrets);
 }
 
 async function serve(sidecar: Sidecar, config: Config, loaded: WorkspaceSecrets): Promise<number> {
@@ -60,7 +88,7 @@ async function serve(sidecar: Sidecar, config: Config, loaded: WorkspaceSecrets)
     queue = queue.then(async () => {
       try {
         const reloaded = secrets.reload();
-        if (await applyFile(sidecar, config, reloaded)) secrets = reloaded;
+        if (await apply(sidecar, config, reloaded)) secrets = reloaded;
       } catch (error) {
         sidecar.log.error(
           { reason: error instanceof Error ? error.message : 'unknown' },
@@ -71,33 +99,25 @@ async function serve(sidecar: Sidecar, config: Config, loaded: WorkspaceSecrets)
   });
   const stop = (): void => {
     sidecar.log.info('draining');
-    sidecar.close().then(
-      () => resolve(0),
-      () => resolve(1),
-    );
+    resolve(0);
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   return promise;
 }
 
-function proxyUrl({ proxyAddress, proxyPort }: Sidecar): string {
-  return `http://${proxyAddress.includes(':') ? `[${proxyAddress}]` : proxyAddress}:${proxyPort}`;
-}
-
-/** Puts the proxy_config file in force. False: it was refused, and reported, and the old one stays. */
-async function applyFile(sidecar: Sidecar, config: Config, secrets: WorkspaceSecrets): Promise<boolean> {
-  if (config.proxyConfigFile === undefined) return true;
-  const applied = sidecar.applyProxyConfig(await readDocument(config.proxyConfigFile), secrets.lookup);
+/** Puts the file in force, or without one what is in force, with the secrets of now. False: refused, and reported. */
+async function apply(sidecar: Sidecar, config: Config, secrets: WorkspaceSecrets): Promise<boolean> {
+  const { proxyConfigFile: file } = config;
+  const applied: Applied =
+    file === undefined
+      ? sidecar.reapply(secrets.lookup)
+      : sidecar.applyProxyConfig(await readDocument(file), secrets.lookup);
   if (applied.ok) {
-    for (const { loc, msg } of applied.warnings)
-      sidecar.log.warn({ file: config.proxyConfigFile, at: loc.join('.') }, msg);
+    for (const { loc, msg } of applied.warnings) sidecar.log.warn({ file, at: loc.join('.') }, msg);
     return true;
   }
-  process.stderr.write(formatIssues(config.proxyConfigFile, applied.issues));
-  sidecar.log.error(
-    { file: config.proxyConfigFile, issues: applied.issues },
-    'proxy_config refused; the old one stays',
-  );
+  process.stderr.write(formatIssues(file ?? 'proxy_config', applied.issues));
+  sidecar.log.error({ file, issues: applied.issues }, 'proxy_config refused; the old one stays');
   return false;
 }

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { createFdSink } from '../base/log.ts';
 import type { Config } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
+import { tokenWarnings } from '../sidecar/secret-files.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
@@ -41,7 +42,8 @@ export async function run(args: string[]): Promise<number> {
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(openLog(flags.log)) });
   const directory = await mkdtemp(join(tmpdir(), 'sallyport-run-'));
   try {
-    for (const warning of [...ignored, ...secrets.warnings]) sidecar.log.warn(warning);
+    for (const warning of [...ignored, ...tokenWarnings(config), ...secrets.warnings])
+      sidecar.log.warn(warning);
     if (!applyRules(sidecar, config, { rules, secrets })) return 2;
     await sidecar.listen();
     const caller = withoutProxySettings(process.env);
@@ -60,7 +62,7 @@ export async function run(args: string[]): Promise<number> {
   }
 }
 
-const { listen: _, ...ownFlags } = configFlags;
+const { listen: _, 'admin-listen': __, ...ownFlags } = configFlags;
 const flagOptions = { ...ownFlags, 'secrets-fd': { type: 'string' }, log: { type: 'string' } } as const;
 
 type Flags = Partial<Record<keyof typeof flagOptions, string>>;

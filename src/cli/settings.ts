@@ -2,7 +2,10 @@
 // lies. Opens no port and reads no secret.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { AdminTokenSource } from '../sidecar/admin-token.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
+import type { HandedSecrets } from '../sidecar/secret-environment.ts';
+import type { StateKeySource } from '../sidecar/state-key.ts';
 import { InputError, readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
@@ -12,6 +15,7 @@ export const configFlags = {
   config: { type: 'string' },
   'proxy-config': { type: 'string' },
   listen: { type: 'string' },
+  'admin-listen': { type: 'string' },
   'state-dir': { type: 'string' },
   'secrets-dir': { type: 'string' },
   'secrets-file': { type: 'string' },
@@ -41,6 +45,20 @@ export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
   if (config.ca) return config.ca;
   const directory = stateDirectory(config);
   return { certificateFile: join(directory, 'ca.pem'), keyFile: join(directory, 'ca.key') };
+}
+
+/** Where the admin token is: as configured, else a file in the state directory. */
+export function adminTokenSource(config: Config, { operators }: HandedSecrets): AdminTokenSource {
+  const text = operators.SALLYPORT_ADMIN_TOKEN;
+  if (text !== undefined) return { text, from: 'SALLYPORT_ADMIN_TOKEN' };
+  return { file: config.admin.tokenFile ?? join(stateDirectory(config), 'admin-token') };
+}
+
+/** The key that seals the state: as configured, else a file in the state directory. */
+export function stateKeySource(config: Config, { operators }: HandedSecrets): StateKeySource {
+  const text = operators.SALLYPORT_STATE_KEY;
+  if (text !== undefined) return { text, from: 'SALLYPORT_STATE_KEY' };
+  return { file: config.stateKeyFile ?? join(stateDirectory(config), 'state.key') };
 }
 
 /** The value of --secrets-fd. */
@@ -74,6 +92,7 @@ function flagVariables(flags: ConfigFlags): NodeJS.ProcessEnv {
   return {
     ...(flags['proxy-config'] === undefined ? {} : { SALLYPORT_PROXY_CONFIG: flags['proxy-config'] }),
     ...(flags.listen === undefined ? {} : { SALLYPORT_LISTEN: flags.listen }),
+    ...(flags['admin-listen'] === undefined ? {} : { SALLYPORT_ADMIN_LISTEN: flags['admin-listen'] }),
     ...(flags['state-dir'] === undefined ? {} : { SALLYPORT_STATE_DIR: flags['state-dir'] }),
     ...(flags['secrets-dir'] === undefined ? {} : { SALLYPORT_SECRETS_DIR: flags['secrets-dir'] }),
     ...(flags['secrets-file'] === undefined ? {} : { SALLYPORT_SECRETS_FILE: flags['secrets-file'] }),

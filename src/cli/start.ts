@@ -1,8 +1,9 @@
 // `sallyport start`: the sidecar and a local TLS echo origin on the example configuration, and the lines to paste.
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFdSink } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
+import { loadAdminToken } from '../sidecar/admin-token.ts';
 import { parseConfig } from '../sidecar/config.ts';
 import { createSidecar } from '../sidecar/sidecar.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
@@ -26,8 +27,8 @@ export async function run(): Promise<number> {
   });
   const originCa = join(certs, 'origin-ca.pem');
   await writeFile(originCa, origin.caPem);
-  const rules = join(certs, 'proxy-config.json');
-  await writeFile(rules, await readFile(join(packageRoot, 'config', 'proxy-config.example.json')));
+  const rules = join(packageRoot, 'config', 'proxy-config.example.json');
+  const tokenFile = join(certs, 'admin-token');
 
   const files = { certificateFile: join(certs, 'ca.pem'), keyFile: join(certs, 'ca.key') };
   const { ca } = await loadOrCreateCertificateAuthority(files);
@@ -37,17 +38,14 @@ export async function run(): Promise<number> {
     return 2;
   }
   const sidecar = await createSidecar(config.value, { ca, sink: createFdSink(1) });
-  const apply = async (): Promise<boolean> => {
-    const lookup = (name: string): Secret | undefined => (name === 'DEMO_TOKEN' ? DEMO_TOKEN : undefined);
-    const applied = sidecar.applyProxyConfig(await readDocument(rules), lookup);
-    if (!applied.ok) process.stderr.write(formatIssues(rules, applied.issues));
-    return applied.ok;
-  };
-  if (!(await apply())) return 2;
+  const lookup = (name: string): Secret | undefined => (name === 'DEMO_TOKEN' ? DEMO_TOKEN : undefined);
+  const applied = sidecar.applyProxyConfig(await readDocument(rules), lookup);
+  if (!applied.ok) {
+    process.stderr.write(formatIssues(rules, applied.issues));
+    return 2;
+  }
   await sidecar.listen();
-  process.on('SIGHUP', () => {
-    apply().catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
-  });
+  const admin = await sidecar.openAdmin(await loadAdminToken({ file: tokenFile }));
 
   const proxy = `http://${sidecar.proxyAddress}:${sidecar.proxyPort}`;
   const url = `https://api.localhost:${origin.port}/v1/hello`;
@@ -56,7 +54,7 @@ The proxy listens on ${proxy}. Paste, in another terminal:
 
   direct         curl --cacert ${originCa} ${url}
   by the proxy   curl --cacert ${files.certificateFile} -x ${proxy} ${url}
-  another rule   sed -i s/sallyport-demo/changed/ ${rules} && kill -HUP ${process.pid}
+  another rule   sed s/sallyport-demo/changed/ ${rules} | curl -T - -H 'Content-Type: application/json' -H "Authorization: Bearer $(cat ${tokenFile})" ${admin}/v1/proxy_config
 
 Ctrl-C ends it.
 

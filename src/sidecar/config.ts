@@ -1,12 +1,17 @@
 // What an operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
 // proxy_config, which a tenant authors. Parsing opens no file; the caller brings the document.
 import { type Issue, parseWith, z } from '../base/schema.ts';
-import { type Cidr, classifyAddress, parseAddress, parseCidr } from '../policy/address.ts';
+import { type Cidr, parseCidr } from '../policy/address.ts';
 import { parseAuthority } from '../policy/authority.ts';
-import type { CleartextDestination } from '../proxy/address-guard.ts';
+import { type CleartextDestination, parseCleartextDestination } from '../proxy/address-guard.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
-
-export type ListenAddress = { readonly host: string; readonly port: number };
+import {
+  type ListenAddress,
+  type SocketPath,
+  isLoopbackListen,
+  parseAdminListen,
+  parseListenAddress,
+} from './listen-address.ts';
 
 export type Config = {
   readonly listen: ListenAddress;
@@ -16,6 +21,13 @@ export type Config = {
   readonly proxyConfigFile: string | undefined;
   readonly requireConfig: boolean;
   readonly stateDir: string | undefined;
+  readonly stateKeyFile: string | undefined;
+  readonly admin: {
+    readonly listen: ListenAddress | SocketPath | 'off';
+    readonly tokenFile: string | undefined;
+    /** Names, besides those of loopback, by which requests without a token may call it. */
+    readonly hosts: readonly string[];
+  };
   readonly secretsDirectory: string | undefined;
   readonly secretsFile: string | undefined;
   readonly ca: { readonly certificateFile: string; readonly keyFile: string } | undefined;
@@ -67,21 +79,6 @@ export function configVariables(): readonly { readonly name: string; readonly ke
   return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
 }
 
-/** `host:port`, `[v6]:port`, `:port` (every interface) or a bare port of loopback; port 0 is any free one. */
-export function parseListenAddress(text: string): ListenAddress | string {
-  const found = /^(?:(?<host>[^[\]:]*|\[[^\]]+\]):)?(?<port>[0-9]{1,5})$/.exec(text)?.groups;
-  const port = Number(found?.['port'] ?? Number.NaN);
-  if (!found || !(port <= 65_535)) return 'should be host:port, for example 127.0.0.1:3128 or [::1]:3128';
-  const host = found['host'] ?? '127.0.0.1';
-  return { host: host === '' ? '0.0.0.0' : host.replace(/^\[|\]$/g, ''), port };
-}
-
-/** True for an address that only this machine can reach. */
-export function isLoopbackListen(listen: ListenAddress): boolean {
-  const address = parseAddress(listen.host);
-  return address ? classifyAddress(address) === 'loopback' : listen.host === 'localhost';
-}
-
 const listenAddress = z.string().superRefine((text, context) => {
   const parsed = parseListenAddress(text);
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
@@ -89,8 +86,16 @@ const listenAddress = z.string().superRefine((text, context) => {
 const cidr = z.string().refine((text) => parseCidr(text) !== undefined, {
   message: 'should be an address or a CIDR without host bits, for example 10.0.0.0/8',
 });
-const cleartext = z.string().refine((text) => parseCleartext(text) !== undefined, {
+const cleartext = z.string().refine((text) => parseCleartextDestination(text) !== undefined, {
   message: 'should be host:port or CIDR:port, for example mock.internal:8080 or 10.1.0.0/16:80',
+});
+const adminListen = z.string().superRefine((text, context) => {
+  const parsed = parseAdminListen(text);
+  if (typeof parsed === 'object' && 'fault' in parsed)
+    context.addIssue({ code: 'custom', message: parsed.fault });
+});
+const hostName = z.string().refine((text) => typeof parseAuthority(`${text}:1`) !== 'string', {
+  message: 'should be a host name or an address, without a port',
 });
 const file = z.string().min(1);
 const milliseconds = z.int().min(1).max(86_400_000);
@@ -105,6 +110,14 @@ const schema = z.strictObject({
   proxy_config: file.optional(),
   require_config: z.boolean().default(false),
   state_dir: file.optional(),
+  state_key_file: file.optional(),
+  admin: z
+    .strictObject({
+      listen: adminListen.default('127.0.0.1:3129'),
+      token_file: file.optional(),
+      hosts: z.array(hostName).default([]),
+    })
+    .prefault({}),
   secrets: z.strictObject({ directory: file.optional(), file: file.optional() }).prefault({}),
   ca: z.strictObject({ certificate: file, key: file }).optional(),
   upstream: z.strictObject({ ca_file: file.optional() }).prefault({}),
@@ -153,6 +166,10 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_PROXY_CONFIG', path: ['proxy_config'], read: asText },
   { name: 'SALLYPORT_REQUIRE_CONFIG', path: ['require_config'], read: asBoolean },
   { name: 'SALLYPORT_STATE_DIR', path: ['state_dir'], read: asText },
+  { name: 'SALLYPORT_STATE_KEY_FILE', path: ['state_key_file'], read: asText },
+  { name: 'SALLYPORT_ADMIN_LISTEN', path: ['admin', 'listen'], read: asText },
+  { name: 'SALLYPORT_ADMIN_TOKEN_FILE', path: ['admin', 'token_file'], read: asText },
+  { name: 'SALLYPORT_ADMIN_HOSTS', path: ['admin', 'hosts'], read: asList },
   { name: 'SALLYPORT_SECRETS_DIR', path: ['secrets', 'directory'], read: asText },
   { name: 'SALLYPORT_SECRETS_FILE', path: ['secrets', 'file'], read: asText },
   { name: 'SALLYPORT_CA_CERT', path: ['ca', 'certificate'], read: asText },
@@ -191,6 +208,12 @@ function toConfig(document: z.infer<typeof schema>): Config {
     proxyConfigFile: document.proxy_config,
     requireConfig: document.require_config,
     stateDir: document.state_dir,
+    stateKeyFile: document.state_key_file,
+    admin: {
+      listen: parseAdminListen(document.admin.listen) as Config['admin']['listen'],
+      tokenFile: document.admin.token_file,
+      hosts: document.admin.hosts,
+    },
     secretsDirectory: document.secrets.directory,
     secretsFile: document.secrets.file,
     ca: ca && { certificateFile: ca.certificate, keyFile: ca.key },
@@ -203,7 +226,7 @@ function toConfig(document: z.infer<typeof schema>): Config {
       privateByRule: egress.private_by_rule,
       ports: egress.ports,
     },
-    injectCleartext: document.inject_cleartext.flatMap((entry) => parseCleartext(entry) ?? []),
+    injectCleartext: document.inject_cleartext.flatMap((entry) => parseCleartextDestination(entry) ?? []),
     allowWildcards: document.allow_wildcards,
     callback: { allowPrivate: document.callback.allow_private, timeoutMs: document.callback.timeout_ms },
     limits: withDefaults(defaultLimits, document.limits),
@@ -245,15 +268,6 @@ function setAt(target: Record<string, unknown>, path: readonly string[], value: 
   const next: Record<string, unknown> = isObject ? (child as Record<string, unknown>) : {};
   target[key] = next;
   setAt(next, rest, value);
-}
-
-function parseCleartext(text: string): CleartextDestination | undefined {
-  const colon = text.lastIndexOf(':');
-  const to = parseCidr(text.slice(0, colon).replace(/^\[|\]$/g, ''));
-  const port = Number(text.slice(colon + 1));
-  if (to) return Number.isInteger(port) && port >= 1 && port <= 65_535 ? { to, port } : undefined;
-  const named = parseAuthority(text);
-  return typeof named === 'string' ? undefined : { to: named.host, port: named.port };
 }
 
 function toCidrs(entries: readonly string[]): Cidr[] {

@@ -4,23 +4,38 @@ import { networkInterfaces } from 'node:os';
 import type { VetHost } from '../callback/resolver.ts';
 import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/address.ts';
 import { type EgressRules, refuseAddress } from '../proxy/address-guard.ts';
-import type { Listener } from '../proxy/listener.ts';
 import type { Resolver } from '../proxy/resolver.ts';
-import { type Config, isLoopbackListen } from './config.ts';
+import type { Config } from './config.ts';
+import { isLoopbackListen } from './listen-address.ts';
 
-/** What the operator allows to be dialled. */
-export function egressRules(config: Config, listeners: readonly Listener[]): EgressRules {
+/** An address and a port on which this process listens. */
+export type OwnListener = { readonly address: string; readonly port: number };
+
+/** All that are open now: of the proxy, and of the admin API if that has one on a port. */
+export type OwnListeners = { readonly proxies: Set<OwnListener>; admin: OwnListener | undefined };
+
+/** What the operator allows to be dialled; `own` is looked at each time. */
+export function egressRules(config: Config, own: OwnListeners): EgressRules {
   const { allowAllPrivate, allowLoopback, allowCidrs, privateByRule, ports } = config.egress;
   return {
     allowAllPrivate,
     // A client that shares our loopback reaches it without us; refusing would only surprise it.
-    allowLoopback: allowLoopback ?? isLoopbackListen(config.listen),
+    get allowLoopback() {
+      if (allowLoopback !== undefined) return allowLoopback;
+      if (!isLoopbackListen(config.listen)) return false;
+      for (const { address } of own.proxies) if (!isLoopbackListen({ host: address })) return false;
+      return true;
+    },
     allowCidrs,
     privateByRule,
     ports: new Set(ports),
     injectCleartext: config.injectCleartext,
-    isOwnListener: (address, port) =>
-      listeners.some((listener) => listener.port === port && listensOn(listener.address, address)),
+    isOwnListener(address, port) {
+      const isAt = (one: OwnListener): boolean => one.port === port && listensOn(one.address, address);
+      if (own.admin && isAt(own.admin)) return true;
+      for (const one of own.proxies) if (isAt(one)) return true;
+      return false;
+    },
   };
 }
 

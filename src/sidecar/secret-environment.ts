@@ -14,9 +14,14 @@ const PREFIX = 'SALLYPORT_SECRET_';
 const FILE_SUFFIX = '_FILE';
 const HANDOVER = 'SALLYPORT_HANDED_SECRETS';
 
+/** Variables that hold a secret of the operator's own; each has a twin that names a file. */
+export const operatorVariables = ['SALLYPORT_ADMIN_TOKEN', 'SALLYPORT_STATE_KEY'] as const;
+export type OperatorVariable = (typeof operatorVariables)[number];
+
 /** `descriptor`: what --secrets-fd gave, if it was read before. */
 export type HandedSecrets = {
   readonly variables: readonly FoundSecret[];
+  readonly operators: Readonly<Partial<Record<OperatorVariable, string>>>;
   readonly descriptor?: readonly FoundSecret[];
 };
 
@@ -34,7 +39,7 @@ export function secretFileVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
 
 /** A copy of the environment that holds no secret. Paths of secrets stay. */
 export function withoutSecretVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const exposed = new Set(secretVariables(env).map(({ from }) => from)).add(HANDOVER);
+  const exposed = new Set([...secretVariables(env).map(({ from }) => from), ...operatorVariables, HANDOVER]);
   return Object.fromEntries(Object.entries(env).filter(([variable]) => !exposed.has(variable)));
 }
 
@@ -45,13 +50,15 @@ export function withoutSecretVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEn
  */
 export function handOverSecretVariables(fd?: number): void {
   const variables = secretVariables(process.env);
-  if (variables.length === 0) return;
+  const operators = operatorsOf(process.env);
+  if (variables.length === 0 && Object.keys(operators).length === 0) return;
   if (process.execve === undefined)
     throw new Error(
-      `${PREFIX}<NAME> works where a process can replace itself; give a file or --secrets-fd here`,
+      'a secret in a variable needs a process that can replace itself; give a file or --secrets-fd here',
     );
   const { key, path } = seal({
     variables,
+    operators,
     ...(fd !== undefined && { descriptor: readSecretDescriptor(fd).found }),
   });
   try {
@@ -71,10 +78,15 @@ export function handOverSecretVariables(fd?: number): void {
 /** In the process that came after: takes what was handed over, once. Removes its trace from `env`. */
 export function claimSecrets(env: NodeJS.ProcessEnv): HandedSecrets {
   const handover = env[HANDOVER];
-  if (handover === undefined) return { variables: [] };
+  if (handover === undefined) return { variables: [], operators: {} };
   delete env[HANDOVER];
   const colon = handover.indexOf(':');
   return unseal({ key: handover.slice(0, colon), path: handover.slice(colon + 1) });
+}
+
+function operatorsOf(env: NodeJS.ProcessEnv): HandedSecrets['operators'] {
+  const given = operatorVariables.map((name) => [name, env[name]] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== ''));
 }
 
 function variables(env: NodeJS.ProcessEnv): FoundSecret[] {

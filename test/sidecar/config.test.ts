@@ -1,12 +1,7 @@
 // What an operator sets: every key, its variable, its limits, and what is refused with words that help.
 import { describe, expect, it } from 'vitest';
-import {
-  type Config,
-  configVariables,
-  isLoopbackListen,
-  parseConfig,
-  parseListenAddress,
-} from '../../src/sidecar/config.ts';
+import { type Config, configVariables, parseConfig } from '../../src/sidecar/config.ts';
+import { isLoopbackListen, parseListenAddress } from '../../src/sidecar/listen-address.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 
 function parsed(document: unknown, env: Record<string, string> = {}): Config {
@@ -30,6 +25,8 @@ describe('without a word of the operator', () => {
       proxyConfigFile: undefined,
       requireConfig: false,
       stateDir: undefined,
+      stateKeyFile: undefined,
+      admin: { listen: { host: '127.0.0.1', port: 3129 }, tokenFile: undefined, hosts: [] },
       secretsDirectory: undefined,
       secretsFile: undefined,
       ca: undefined,
@@ -66,6 +63,12 @@ describe('a variable', () => {
       (c) => c.allowClients?.map(({ prefix }) => prefix),
       [8, 32],
     ],
+    ['SALLYPORT_ADMIN_LISTEN', '[::1]:0', (c) => c.admin.listen, { host: '::1', port: 0 }],
+    ['SALLYPORT_ADMIN_LISTEN', 'unix:/run/s.sock', (c) => c.admin.listen, { path: '/run/s.sock' }],
+    ['SALLYPORT_ADMIN_LISTEN', 'off', (c) => c.admin.listen, 'off'],
+    ['SALLYPORT_ADMIN_TOKEN_FILE', '/run/admin', (c) => c.admin.tokenFile, '/run/admin'],
+    ['SALLYPORT_ADMIN_HOSTS', 'admin.test, 10.0.0.1', (c) => c.admin.hosts, ['admin.test', '10.0.0.1']],
+    ['SALLYPORT_STATE_KEY_FILE', '/run/key', (c) => c.stateKeyFile, '/run/key'],
     ['SALLYPORT_PROXY_CONFIG', '/etc/p.json', (c) => c.proxyConfigFile, '/etc/p.json'],
     ['SALLYPORT_REQUIRE_CONFIG', 'true', (c) => c.requireConfig, true],
     ['SALLYPORT_REQUIRE_CONFIG', '0', (c) => c.requireConfig, false],
@@ -233,7 +236,7 @@ describe('an address to listen on', () => {
     ['localhost.example.com', false],
     ['a.localhost', false],
   ])('%s is reached by this machine alone: %s', (host, isLoopback) => {
-    expect(isLoopbackListen({ host, port: 1 })).toBe(isLoopback);
+    expect(isLoopbackListen({ host })).toBe(isLoopback);
   });
 });
 

@@ -190,6 +190,7 @@ export async function spawnSallyport(options: {
     {
       env: {
         SALLYPORT_LISTEN: '127.0.0.1:0',
+        SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
         SALLYPORT_STATE_DIR: scratch.path,
         ...(options.upstreamCaPem === undefined ? {} : { SALLYPORT_UPSTREAM_CA: upstreamCa }),
         ...options.env,

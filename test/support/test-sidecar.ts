@@ -2,7 +2,8 @@
 import type { Issue } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
-import { type Applied, type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
+import type { Applied } from '../../src/sidecar/sandboxes.ts';
+import { type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
 import type { ResolvedAddress } from '../../src/proxy/resolver.ts';
 import {
   type CertificateAuthority,

@@ -1,0 +1,80 @@
+// The sidecar as the admin API knows it: what is shown of sandboxes, and the changes. No value of a secret passes here,
+// but for a token that was made a moment ago.
+import type { AdminTarget, Change, ShownSandbox } from '../admin/target.ts';
+import { toProxyConfigDocument } from '../policy/proxy-config-document.ts';
+import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
+import { createSandboxChanges } from './sandbox-changes.ts';
+import type { Made } from './sandbox-creation.ts';
+import { showLimits } from './sandbox-document.ts';
+import { DEFAULT, type Entry, type Sandboxes } from './sandboxes.ts';
+
+export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTarget {
+  const changes = createSandboxChanges(sandboxes);
+
+  function show({ state, sandbox, listener }: Entry): ShownSandbox {
+    const { context } = sandbox;
+    return {
+      id: state.id,
+      proxy: listenerUrl(listener ?? sandboxes.get(DEFAULT)?.listener),
+      has_token: state.token !== undefined,
+      revision: state.revision,
+      limits: showLimits(context.limits),
+      connections: context.clients.size,
+      created_at: state.createdAt,
+    };
+  }
+
+  function showMade({ entry, token, warnings }: Made): {
+    sandbox: ShownSandbox;
+    token?: string;
+    warnings: Made['warnings'];
+  } {
+    return { sandbox: show(entry), ...(token !== undefined && { token }), warnings };
+  }
+
+  return {
+    isReady: () => sandboxes.main.own.isReady(),
+    caPem,
+    proxyConfig(id) {
+      const state = sandboxes.get(id)?.state;
+      if (!state) return undefined;
+      const document = toProxyConfigDocument(state.proxyConfig ?? EMPTY, () => ({ is_set: true }));
+      return { revision: state.revision, etag: state.etag, document };
+    },
+    applyProxyConfig: changes.apply,
+    secretNames(id) {
+      const secrets = sandboxes.get(id)?.state.secrets;
+      return secrets && [...secrets.keys()].toSorted();
+    },
+    async changeSecrets(id, given) {
+      const changed = await changes.changeSecrets(id, given);
+      return mapChange(changed, ({ state }) => ({
+        names: [...state.secrets.keys()].toSorted(),
+        warnings: [],
+      }));
+    },
+    sandboxes: () => sandboxes.all().map(show),
+    sandbox(id) {
+      const entry = sandboxes.get(id);
+      return entry && show(entry);
+    },
+    createSandbox: async (document) => mapChange(await changes.create(document), showMade),
+    changeSandbox: async (id, document) => mapChange(await changes.change(id, document), showMade),
+    removeSandbox: changes.remove,
+  };
+}
+
+const EMPTY: ProxyConfig = { rules: [], callbacks: [], no_proxy: [] };
+
+/** `http://host:port` of an open listener; empty before it is open. */
+export function listenerUrl(
+  listener: { readonly address: string; readonly port: number } | undefined,
+): string {
+  if (!listener) return '';
+  const { address, port } = listener;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+}
+
+function mapChange<T, U>(change: Change<T>, map: (value: T) => U): Change<U> {
+  return change.ok ? { ok: true, value: map(change.value) } : change;
+}

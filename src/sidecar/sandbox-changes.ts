@@ -1,0 +1,175 @@
+// How sandboxes are changed at run time: one writer after the other, each change whole, kept before it is in force.
+// A change that cannot be kept is not made. It answers with values; what they mean over HTTP is the admin API's part.
+import type { AppliedConfig, Change, Expected, Problem } from '../admin/target.ts';
+import type { Issue } from '../base/schema.ts';
+import type { Secret } from '../base/secret.ts';
+import { WorkQueue } from '../base/work-queue.ts';
+import { type Made, createSandboxMaker } from './sandbox-creation.ts';
+import { parseSandboxChange } from './sandbox-document.ts';
+import type { SandboxState } from './sandbox-state.ts';
+import { TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
+import { DEFAULT, type Entry, type Sandboxes, codeOf } from './sandboxes.ts';
+import { maxSecrets } from './secret-files.ts';
+
+export type SandboxChanges = {
+  apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>>;
+  /** null deletes. What is in force stays as it is until a proxy_config is applied. */
+  changeSecrets(id: string, changes: ReadonlyMap<string, Secret | null>): Promise<Change<Entry>>;
+  create(document: unknown): Promise<Change<Made>>;
+  change(id: string, document: unknown): Promise<Change<Made>>;
+  remove(id: string): Promise<Change<undefined>>;
+};
+
+export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
+  const { config, log } = sandboxes.shared;
+  const create = createSandboxMaker(sandboxes, keep);
+  const queue = new WorkQueue();
+
+  /** One writer at a time, whatever the sandbox: each sees what the one before it left. */
+  function inTurn<T>(act: () => Promise<T>): Promise<T> {
+    return queue.run('sandboxes', act);
+  }
+
+  async function stored(what: Promise<void>, id: string): Promise<Problem | undefined> {
+    try {
+      await what;
+      return undefined;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'unknown error';
+      log.error({ sandbox: id, reason }, 'the state could not be written');
+      const message = `The state could not be written (${codeOf(error)}); nothing was changed`;
+      return { kind: 'storage_failed', message };
+    }
+  }
+
+  function keep(state: SandboxState): Promise<Problem | undefined> {
+    return stored(sandboxes.keep(state), state.id);
+  }
+
+  async function apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
+    const entry = sandboxes.get(id);
+    if (!entry) return refused(notFound(id));
+    const { state } = entry;
+    if (isStale(state, expected)) return refused(stale(state));
+    const prepared = sandboxes.prepare(state, document);
+    if (!prepared.ok) return refused({ kind: 'invalid', issues: prepared.issues });
+    const failed = await keep(prepared.next);
+    if (failed) return refused(failed);
+    // The operator's own document was read again in the meantime: this one is judged anew.
+    if (entry.state !== state) return apply(id, document, expected);
+    sandboxes.adopt(entry, prepared);
+    const { revision, etag } = prepared.next;
+    const isFileOver = id === DEFAULT && config.proxyConfigFile !== undefined;
+    const warnings = isFileOver ? [...prepared.warnings, FILE_WINS] : prepared.warnings;
+    return done({ revision, etag, warnings });
+  }
+
+  async function changeSecrets(
+    id: string,
+    changes: ReadonlyMap<string, Secret | null>,
+  ): Promise<Change<Entry>> {
+    const entry = sandboxes.get(id);
+    if (!entry) return refused(notFound(id));
+    const { state } = entry;
+    const next = { ...state, secrets: mergeSecrets(state.secrets, changes) };
+    if (next.secrets.size > maxSecrets) return refused({ kind: 'invalid', issues: [TOO_MANY] });
+    const failed = await keep(next);
+    if (failed) return refused(failed);
+    if (entry.state !== state) return changeSecrets(id, changes);
+    entry.state = next;
+    return done(entry);
+  }
+
+  async function change(id: string, document: unknown): Promise<Change<Made>> {
+    const entry = sandboxes.get(id);
+    if (!entry) return refused(notFound(id));
+    if (id === DEFAULT) return refused(PROTECTED);
+    const parsed = parseSandboxChange(document);
+    if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
+    const token = givenToken(parsed.value.token, entry.admission);
+    if (token === 'taken') return refused({ kind: 'invalid', issues: [TOKEN_TAKEN] });
+    const { state } = entry;
+    const limits = { ...state.limits, ...parsed.value.limits };
+    const next = { ...state, limits, token: token?.secret ?? state.token };
+    const failed = await keep(next);
+    if (failed) return refused(failed);
+    entry.state = next;
+    entry.sandbox.limit(limits);
+    if (token) await exchangeToken(entry, state.token, token.secret);
+    return done({ entry, token: token?.told, warnings: [] });
+  }
+
+  async function remove(id: string): Promise<Change<undefined>> {
+    const entry = sandboxes.get(id);
+    if (!entry) return refused(notFound(id));
+    if (id === DEFAULT) return refused(PROTECTED);
+    const failed = await stored(sandboxes.forget(id), id);
+    if (failed) return refused(failed);
+    await sandboxes.drop(entry);
+    return done(undefined);
+  }
+
+  return {
+    apply: (id, document, expected) => inTurn(() => apply(id, document, expected)),
+    changeSecrets: (id, changes) => inTurn(() => changeSecrets(id, changes)),
+    create: (document) => inTurn(() => create(document)),
+    change: (id, document) => inTurn(() => change(id, document)),
+    remove: (id) => inTurn(() => remove(id)),
+  };
+}
+
+/** A token is changed because somebody should not have it any more: whoever came in by it leaves. */
+async function exchangeToken(entry: Entry, old: Secret | undefined, token: Secret): Promise<void> {
+  const { admission, sandbox } = entry;
+  if (old) admission.remove(old);
+  admission.add(token, sandbox.context);
+  await sandbox.disconnect();
+}
+
+export function mergeSecrets(
+  secrets: ReadonlyMap<string, Secret>,
+  changes: ReadonlyMap<string, Secret | null>,
+): ReadonlyMap<string, Secret> {
+  const merged = new Map(secrets);
+  for (const [name, value] of changes) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, value);
+  }
+  return merged;
+}
+
+/** RFC 9110 §13.1.1: none of the tags that the writer names, or another revision. */
+function isStale(state: SandboxState, { etags, revision }: Expected): boolean {
+  if (revision !== undefined && revision !== state.revision) return true;
+  if (etags === undefined) return false;
+  return etags === '*' ? state.revision === 0 : !etags.includes(state.etag);
+}
+
+function stale({ revision }: SandboxState): Problem {
+  return { kind: 'stale', message: `Revision ${revision} is in force: read it, and write on top of it` };
+}
+
+function notFound(id: string): Problem {
+  return { kind: 'not_found', message: `There is no sandbox ${id}` };
+}
+
+const PROTECTED: Problem = {
+  kind: 'protected',
+  message: 'The sandbox "default" is the operator\'s: its listener, token and limits stand in the config',
+};
+
+const FILE_WINS: Issue = {
+  loc: [],
+  msg: "In force until the next start or SIGHUP: then the operator's file is read again",
+  type: 'file_wins',
+};
+
+const TOO_MANY: Issue = { loc: [], msg: `At most ${maxSecrets} secrets may be kept`, type: 'too_long' };
+
+function done<T>(value: T): Change<T> {
+  return { ok: true, value };
+}
+
+function refused(problem: Problem): { readonly ok: false; readonly problem: Problem } {
+  return { ok: false, problem };
+}

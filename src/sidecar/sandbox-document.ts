@@ -1,0 +1,129 @@
+// What the admin API takes to make or change a sandbox: unknown input in, a typed value or every issue at once out.
+// The proxy_config and the secrets inside are read elsewhere.
+import { type Issue, parseWith, z } from '../base/schema.ts';
+import { Secret } from '../base/secret.ts';
+import type { Config } from './config.ts';
+import { type ListenAddress, isLoopbackListen, parseListenAddress } from './listen-address.ts';
+import type { SandboxLimits } from './sandbox.ts';
+import { MIN_TOKEN_CHARS } from './secret-files.ts';
+
+/** `made`: a token is to be made here and told once. */
+export type WantedToken = Secret | 'made' | undefined;
+
+export type SandboxDocument = {
+  /** Undefined: one is made. */
+  readonly id: string | undefined;
+  readonly listen: ListenAddress | undefined;
+  readonly token: WantedToken;
+  readonly limits: Partial<SandboxLimits>;
+  readonly proxyConfig: unknown;
+  readonly workspaceSecrets: unknown;
+};
+
+type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+export const SANDBOX_ID: RegExp = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Reads `{id?, listen?, token?, limits?, proxy_config?, workspace_secrets?}`. */
+export function parseSandboxDocument(
+  input: unknown,
+  config: Pick<Config, 'auth' | 'allowClients'>,
+): Parsed<SandboxDocument> {
+  const parsed = parseWith(creation, input);
+  if (!parsed.ok) return parsed;
+  const { id, listen: text, token, limits, proxy_config: proxyConfig, workspace_secrets } = parsed.value;
+  // The schema let through what parses.
+  const listen = text === undefined ? undefined : (parseListenAddress(text) as ListenAddress);
+  // On the main listener a token is all that tells sandboxes apart.
+  const wanted = token === undefined && listen === undefined ? 'made' : toWantedToken(token);
+  if (listen && wanted === undefined && isExposed(listen, config)) return { ok: false, issues: [EXPOSED] };
+  const value = { id, listen, token: wanted, limits: toLimits(limits), proxyConfig };
+  return { ok: true, value: { ...value, workspaceSecrets: workspace_secrets } };
+}
+
+export type SandboxChange = {
+  readonly token: WantedToken;
+  /** Undefined: as they are. */
+  readonly limits: Partial<SandboxLimits> | undefined;
+};
+
+/** Reads `{token?, limits?}`. */
+export function parseSandboxChange(input: unknown): Parsed<SandboxChange> {
+  const parsed = parseWith(change, input);
+  if (!parsed.ok) return parsed;
+  const { token, limits } = parsed.value;
+  return { ok: true, value: { token: toWantedToken(token), limits: limits && toLimits(limits) } };
+}
+
+const id = z.string().refine((text) => SANDBOX_ID.test(text), {
+  message: 'should be of lower-case letters, digits and inner hyphens, at most 63',
+});
+const listen = z.string().superRefine((text, context) => {
+  const parsed = parseListenAddress(text);
+  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+});
+const MADE = 'generate';
+// Of what fits into the user name or password of a URL as it stands.
+const token = z
+  .string()
+  .refine(
+    (text) => text === MADE || (text.length >= MIN_TOKEN_CHARS && /^[A-Za-z0-9._~-]{1,256}$/.test(text)),
+    {
+      message: `should be "${MADE}", or ${MIN_TOKEN_CHARS} to 256 letters, digits, ".", "_", "~" and "-"`,
+    },
+  );
+const limit = z.int().min(1).max(1_000_000).optional();
+const limits = z.strictObject({
+  max_connections: limit,
+  max_lookups: limit,
+  max_idle_upstream: limit,
+  max_idle_per_host: limit,
+});
+
+const creation = z.strictObject({
+  id: id.optional(),
+  listen: listen.optional(),
+  token: token.optional(),
+  limits: limits.default({}),
+  proxy_config: z.unknown().optional(),
+  workspace_secrets: z.unknown().optional(),
+});
+
+const change = z.strictObject({ token: token.optional(), limits: limits.optional() });
+
+const EXPOSED: Issue = {
+  loc: ['listen'],
+  msg: 'Others can reach this address: give a token, or have the operator set allow_clients or auth: "none"',
+  type: 'value_error',
+};
+
+function isExposed(at: ListenAddress, config: Pick<Config, 'auth' | 'allowClients'>): boolean {
+  return !isLoopbackListen(at) && config.allowClients === undefined && config.auth !== 'none';
+}
+
+function toWantedToken(text: string | undefined): WantedToken {
+  if (text === undefined) return undefined;
+  return text === MADE ? 'made' : new Secret(text);
+}
+
+function toLimits(given: z.infer<typeof limits>): Partial<SandboxLimits> {
+  const named = {
+    maxConnections: given.max_connections,
+    maxLookups: given.max_lookups,
+    maxIdleUpstream: given.max_idle_upstream,
+    maxIdlePerHost: given.max_idle_per_host,
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+}
+
+/** The limits in the words of their authors. */
+export function showLimits(given: SandboxLimits): Readonly<Record<string, number>> {
+  return {
+    max_connections: given.maxConnections,
+    max_lookups: given.maxLookups,
+    max_idle_upstream: given.maxIdleUpstream,
+    max_idle_per_host: given.maxIdlePerHost,
+  };
+}

@@ -1,0 +1,248 @@
+// Every sandbox of the process: what is kept of it, and what runs of it. `default` is always there and comes by the
+// main listener. How they are changed is in sandbox-changes.ts; what the operator's files say of `default` comes in here.
+import { type Issue } from '../base/schema.ts';
+import type { Secret } from '../base/secret.ts';
+import { type SecretLookup, compileProxyConfig, secretNamesOf } from '../policy/compile.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
+import { parseProxyConfig } from '../policy/proxy-config.ts';
+import { type Admission, createAdmission } from '../proxy/admission.ts';
+import { type Listener, createListener } from '../proxy/listener.ts';
+import type { ListenAddress } from './listen-address.ts';
+import {
+  type SandboxState,
+  decodeSandboxState,
+  describe,
+  encodeSandboxState,
+  newEtag,
+  newSandboxState,
+} from './sandbox-state.ts';
+import { type Sandbox, type SharedParts, createSandbox } from './sandbox.ts';
+import type { StateStore } from './state-store.ts';
+
+export type Applied =
+  | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** A sandbox with what is kept of it. `listener`: its own, once it is open. */
+export type Entry = {
+  state: SandboxState;
+  readonly sandbox: Sandbox;
+  readonly admission: Admission;
+  listener: Listener | undefined;
+};
+
+/** A document that passed, and what became of it; to be put in force when it is kept. */
+export type Prepared = {
+  readonly ok: true;
+  readonly next: SandboxState;
+  readonly policy: Policy;
+  readonly warnings: readonly Issue[];
+};
+
+export type Preparation = Prepared | { readonly ok: false; readonly issues: readonly Issue[] };
+
+export type Sandboxes = {
+  readonly main: Admission;
+  readonly shared: SharedParts;
+  get(id: string): Entry | undefined;
+  all(): readonly Entry[];
+  /** Reads what the store holds. Throws an Error that says which sandbox cannot be restored, and why. */
+  restore(secrets: SecretLookup): Promise<void>;
+  /** Opens the main listener and those of restored sandboxes. */
+  listen(at: ListenAddress): Promise<void>;
+  /** The operator's own document and secrets for `default`, put in force at once and not kept. */
+  applyOperators(document: unknown, secrets: SecretLookup): Applied;
+  /** The document of `default` once more, with the operator's secrets of now. */
+  reapply(secrets: SecretLookup): Applied;
+  /** Validates and compiles without effect. An opaque value that the document leaves out is the one of `state`. */
+  prepare(state: SandboxState, document: unknown): Preparation;
+  /** From here on `next` is what the sandbox is, and its requests are judged by `policy`. */
+  adopt(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void;
+  add(state: SandboxState): Entry;
+  openListener(entry: Entry, at: ListenAddress): Promise<void>;
+  /** Cuts its clients and forgets it. */
+  drop(entry: Entry): Promise<void>;
+  keep(state: SandboxState): Promise<void>;
+  forget(id: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+export const DEFAULT: 'default' = 'default';
+
+export function createSandboxes(options: {
+  shared: SharedParts;
+  /** The token of the main listener's own clients. */
+  token: Secret | undefined;
+  store: StateStore | undefined;
+}): Sandboxes {
+  const { shared, token, store } = options;
+  const { config, log } = shared;
+  const entries = new Map<string, Entry>();
+  let operators: SecretLookup = () => undefined;
+
+  const own = createSandbox(DEFAULT, shared);
+  const main = createAdmission({
+    own: own.context,
+    isOpen: () => token === undefined,
+    allowClients: config.allowClients,
+  });
+  if (token) main.add(token, own.context);
+  entries.set(DEFAULT, {
+    state: newSandboxState(DEFAULT),
+    sandbox: own,
+    admission: main,
+    listener: undefined,
+  });
+  const ofDefault = (): Entry => entries.get(DEFAULT) as Entry;
+
+  /** What `default` may use beside its own secrets: the operator's. Other sandboxes have what they were given. */
+  function lookupIn(id: string, secrets: ReadonlyMap<string, Secret>): SecretLookup {
+    return (name) => secrets.get(name) ?? (id === DEFAULT ? operators(name) : undefined);
+  }
+
+  function adopt(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void {
+    entry.state = next;
+    entry.sandbox.putInForce(policy);
+    log.info({ sandbox: next.id, revision: policy.revision, ...policy.summary }, 'proxy_config applied');
+  }
+
+  function compileNext(
+    state: SandboxState,
+    proxyConfig: ProxyConfig,
+    warnings: readonly Issue[],
+  ): Preparation {
+    const revision = state.revision + 1;
+    const compiled = compileProxyConfig(proxyConfig, lookupIn(state.id, state.secrets), revision);
+    if (!compiled.ok) return compiled;
+    const used = valuesOf(secretNamesOf(proxyConfig), state.secrets);
+    const next = { ...state, revision, etag: newEtag(revision), proxyConfig, used };
+    return { ok: true, next, policy: compiled.value, warnings };
+  }
+
+  function prepare(state: SandboxState, document: unknown, stored?: ProxyConfig): Preparation {
+    const { allowWildcards } = config;
+    const authored = parseProxyConfig(document, { allowWildcards, ...(stored && { stored }) });
+    return authored.ok ? compileNext(state, authored.value, authored.warnings) : authored;
+  }
+
+  /** In force at once; a document at fault changes nothing, the operator's secrets neither. */
+  function applyNow(secrets: SecretLookup, prepared: () => Preparation): Applied {
+    const before = operators;
+    operators = secrets;
+    const result = prepared();
+    if (!result.ok) {
+      operators = before;
+      return result;
+    }
+    adopt(ofDefault(), result);
+    return { ok: true, revision: result.next.revision, warnings: result.warnings };
+  }
+
+  function restoreOne(id: string, content: string): void {
+    const { allowWildcards } = config;
+    const state = decodeSandboxState(content, { allowWildcards });
+    if (typeof state === 'string') throw new Error(`the state of sandbox ${id} cannot be used: ${state}`);
+    if (state.id !== id) throw new Error(`the state of sandbox ${id} is that of another`);
+    const entry = id === DEFAULT ? ofDefault() : add(state);
+    entry.state = state;
+    const { proxyConfig, revision } = state;
+    // The operator's file stands above what is kept.
+    if (!proxyConfig || (id === DEFAULT && config.proxyConfigFile !== undefined)) return;
+    // As it was: with the values of then, even where they have been deleted since.
+    const compiled = compileProxyConfig(proxyConfig, lookupIn(id, state.used), revision);
+    if (!compiled.ok)
+      throw new Error(`the proxy_config of sandbox ${id} cannot be used: ${describe(compiled.issues)}`);
+    adopt(entry, { next: state, policy: compiled.value });
+  }
+
+  function add(state: SandboxState): Entry {
+    const sandbox = createSandbox(state.id, shared, state.limits);
+    const entry: Entry = {
+      state,
+      sandbox,
+      listener: undefined,
+      admission: state.listen
+        ? createAdmission({
+            own: sandbox.context,
+            isOpen: () => entry.state.token === undefined,
+            allowClients: config.allowClients,
+          })
+        : main,
+    };
+    if (state.token) entry.admission.add(state.token, sandbox.context);
+    entries.set(state.id, entry);
+    return entry;
+  }
+
+  async function openListener(entry: Entry, at: ListenAddress): Promise<void> {
+    entry.listener = await createListener(at, entry.admission);
+    shared.listeners.proxies.add(entry.listener);
+  }
+
+  async function reopenListener(entry: Entry, at: ListenAddress): Promise<void> {
+    try {
+      await openListener(entry, at);
+    } catch (cause) {
+      const [what, where] = [`the listener of sandbox ${entry.state.id}`, `${at.host}:${at.port}`];
+      throw new Error(`${what} cannot be opened on ${where}: ${codeOf(cause)}`, { cause });
+    }
+  }
+
+  return {
+    main,
+    shared,
+    prepare: (state, document) => prepare(state, document, state.proxyConfig),
+    adopt,
+    add,
+    openListener,
+    get: (id) => entries.get(id),
+    all: () => [...entries.values()],
+    async restore(secrets) {
+      operators = secrets;
+      for (const [id, content] of (await store?.readAll()) ?? []) restoreOne(id, content);
+    },
+    async listen(at) {
+      await openListener(ofDefault(), at);
+      for (const entry of entries.values()) {
+        const { listen } = entry.state;
+        if (listen) await reopenListener(entry, listen);
+      }
+    },
+    applyOperators: (document, secrets) => applyNow(secrets, () => prepare(ofDefault().state, document)),
+    reapply(secrets) {
+      const { state } = ofDefault();
+      const { proxyConfig, revision } = state;
+      if (proxyConfig) return applyNow(secrets, () => compileNext(state, proxyConfig, []));
+      operators = secrets;
+      return { ok: true, revision, warnings: [] };
+    },
+    async drop(entry) {
+      const { id, token: shown } = entry.state;
+      entries.delete(id);
+      if (shown) entry.admission.remove(shown);
+      await Promise.all([entry.listener?.close(0), entry.sandbox.close()]);
+      if (entry.listener) shared.listeners.proxies.delete(entry.listener);
+    },
+    keep: async (state) => store?.write(state.id, encodeSandboxState(state)),
+    forget: async (id) => store?.remove(id),
+    async close() {
+      await Promise.all(
+        [...entries.values()].map(({ listener }) => listener?.close(config.timeouts.drainMs)),
+      );
+      await Promise.all([...entries.values()].map(({ sandbox }) => sandbox.close()));
+    },
+  };
+}
+
+function valuesOf(
+  names: readonly string[],
+  secrets: ReadonlyMap<string, Secret>,
+): ReadonlyMap<string, Secret> {
+  return new Map([...secrets].filter(([name]) => names.includes(name)));
+}
+
+/** The code of a system error, which names no input. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}
