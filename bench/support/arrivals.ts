@@ -1,0 +1,80 @@
+// When requests are due, and who sends them: closed loop (each connection asks again once it is answered) or at a
+// constant rate. Latency counts from the time a request was due, sent or not, so that a server that stalls is charged
+// for every request it kept from being sent (coordinated omission). Opens no socket and reads no clock of its own.
+
+export type Arrivals = {
+  /** The due time of the next request, if it is due by now. */
+  take(nowMs: number): number | undefined;
+  /** True when no request will become due any more. */
+  isOver(nowMs: number): boolean;
+};
+
+/** A connection: one request at a time. */
+export type Line = { exchange(onAnswer: () => void): void };
+
+export type Dispatch = {
+  /** Sends what is due, as long as a connection is free. To be called whenever time has passed. */
+  pump(): void;
+};
+
+/** Due at once, until `endMs`. */
+export function createClosedLoop(endMs: number): Arrivals {
+  return {
+    take: (nowMs) => (nowMs < endMs ? nowMs : undefined),
+    isOver: (nowMs) => nowMs >= endMs,
+  };
+}
+
+/** `count` requests, due at equal distances from `startMs` on, whatever becomes of those before. */
+export function createConstantRate(startMs: number, ratePerSecond: number, count: number): Arrivals {
+  let taken = 0;
+  return {
+    take(nowMs) {
+      const dueMs = startMs + (taken * 1000) / ratePerSecond;
+      if (taken >= count || dueMs > nowMs) return undefined;
+      taken += 1;
+      return dueMs;
+    },
+    isOver: () => taken >= count,
+  };
+}
+
+/** Sends each request as soon as it is due and a connection is free. `latencies` and `delays` (due to sent) fill up. */
+export function dispatch(options: {
+  readonly lines: readonly Line[];
+  readonly arrivals: Arrivals;
+  readonly now: () => number;
+  readonly latencies: number[];
+  readonly delays: number[];
+  readonly onOver: () => void;
+}): Dispatch {
+  const { arrivals, now, latencies, delays, onOver } = options;
+  const free = [...options.lines];
+  let inFlight = 0;
+
+  function pump(): void {
+    for (let line = free[0]; line !== undefined; line = free[0]) {
+      const sentMs = now();
+      const dueMs = arrivals.take(sentMs);
+      if (dueMs === undefined) {
+        if (inFlight === 0 && arrivals.isOver(sentMs)) onOver();
+        return;
+      }
+      free.shift();
+      inFlight += 1;
+      delays.push(sentMs - dueMs);
+      send(line, dueMs);
+    }
+  }
+
+  function send(line: Line, dueMs: number): void {
+    line.exchange(() => {
+      latencies.push(now() - dueMs);
+      inFlight -= 1;
+      free.push(line);
+      pump();
+    });
+  }
+
+  return { pump };
+}

@@ -1,0 +1,159 @@
+// The processes of a benchmark: started on a core of their own where the system can, measured by the kernel's own
+// accounting, and gone when the benchmark ends, whatever way it ends. Linux only.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
+import { cpus } from 'node:os';
+
+export type Child = {
+  readonly name: string;
+  readonly pid: number;
+  readonly process: ChildProcess;
+  /** Sends a message and resolves with the next one that comes back; rejects when the child ends instead. */
+  ask(message: unknown): Promise<unknown>;
+  /** Kills it, and what it started. */
+  stop(): Promise<void>;
+};
+
+export type StartOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A core to stay on, if the machine lets us choose. */
+  readonly core?: number;
+  /** A descriptor for standard output, or `ipc` for a program that is told by messages. */
+  readonly output: number | 'ipc';
+  readonly errors?: number;
+  readonly uid?: number;
+};
+
+export type Children = AsyncDisposable & {
+  readonly isPinned: boolean;
+  /** Name, process and command of all that run. */
+  list(): readonly { readonly name: string; readonly pid: number; readonly command: string }[];
+  start(name: string, command: readonly string[], options: StartOptions): Child;
+};
+
+const MS_PER_TICK = 1000 / Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout || 100);
+
+export function createChildren(): Children {
+  const running = new Set<Child>();
+  const isPinned = canPin();
+  // The last net, for ends that leave no time: what is signalled here is reaped by the system.
+  process.on('exit', () => running.forEach(killTree));
+  return {
+    isPinned,
+    list: () =>
+      [...running].map(({ name, pid, process: { spawnargs } }) => ({
+        name,
+        pid,
+        command: spawnargs.join(' '),
+      })),
+    start(name, command, options) {
+      const child = startChild(name, command, options, isPinned);
+      running.add(child);
+      child.process.once('exit', () => running.delete(child));
+      return child;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...running].map((child) => child.stop()));
+    },
+  };
+}
+
+function canPin(): boolean {
+  const isSet = (core: string): boolean => spawnSync('taskset', ['-c', core, 'true']).status === 0;
+  return cpus().length > 1 && isSet('0') && isSet('1');
+}
+
+function startChild(
+  name: string,
+  command: readonly string[],
+  options: StartOptions,
+  isPinned: boolean,
+): Child {
+  const { core, output, errors, uid, env } = options;
+  const pinned = isPinned && core !== undefined ? ['taskset', '-c', String(core)] : [];
+  const [program = '', ...args] = [...pinned, ...command];
+  const child = spawn(program, args, {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: [
+      'ignore',
+      output === 'ipc' ? 'ignore' : output,
+      errors ?? 'inherit',
+      output === 'ipc' ? output : 'ignore',
+    ],
+    serialization: 'advanced',
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  if (child.pid === undefined) throw new Error(`${name} does not start: ${program}`);
+  const self: Child = {
+    name,
+    pid: child.pid,
+    process: child,
+    async ask(message) {
+      const ended = new AbortController();
+      const { signal } = ended;
+      const gone = once(child, 'exit', { signal }).then(() => Promise.reject(new Error(`${name} ended`)));
+      try {
+        child.send(message as object);
+        const [answer] = await Promise.race([once(child, 'message', { signal }), gone]);
+        return answer;
+      } finally {
+        gone.catch(() => undefined);
+        ended.abort();
+      }
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      killTree(self);
+      await exited;
+    },
+  };
+  return self;
+}
+
+function killTree({ pid, process: child }: Child): void {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  // Parents first: they would replace a child that ends.
+  const below = childrenOf(pid);
+  for (const each of [pid, ...below]) {
+    try {
+      process.kill(each, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+/** The processes that a process started and that still run. */
+export function childrenOf(pid: number): readonly number[] {
+  const all = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+  return all.map(Number).filter((each) => statFields(each)?.[1] === String(pid));
+}
+
+/** User and system time of a process, all its threads. */
+export function cpuMs(pid: number): number {
+  const fields = statFields(pid);
+  if (fields === undefined) throw new Error(`process ${pid} is gone`);
+  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
+}
+
+/** Resident memory, now and at its highest. */
+export function residentMb(pid: number): { readonly now: number; readonly peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const mb = (key: string): number =>
+    Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
+  return { now: mb('VmRSS'), peak: mb('VmHWM') };
+}
+
+/** /proc/PID/stat from the third field on: the second is a name that may hold anything. */
+function statFields(pid: number): readonly string[] | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  } catch (error) {
+    // Gone since it was listed; reading it while it ends gives ESRCH.
+    if (['ENOENT', 'ESRCH'].includes(String((error as NodeJS.ErrnoException).code))) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,99 @@
+// One connection of a client: TCP, CONNECT if there is a proxy, TLS that is verified, then one request after the
+// other. Used by the load client and by the measure of a start.
+import { type Socket, connect as connectTcp } from 'node:net';
+import { type TLSSocket, connect as connectTls } from 'node:tls';
+import type { Line } from './arrivals.ts';
+import { createAnswerReader } from './answer-reader.ts';
+
+export type Target = {
+  readonly port: number;
+  /** Where the proxy should connect to; without it the port speaks TLS at once. */
+  readonly connectTo?: string;
+  readonly host: string;
+  readonly caPem: string;
+  readonly request: string;
+};
+
+export type Connection = Line & {
+  /** As negotiated: `TLSv1.3 TLS_AES_256_GCM_SHA384`. */
+  readonly suite: string;
+  close(): void;
+};
+
+const OPEN_DEADLINE_MS = 10_000;
+
+export async function openConnection(
+  target: Target,
+  onFault: (error: Error) => void,
+  onFirstByte?: () => void,
+): Promise<Connection> {
+  const raw = await connectTo(target.port);
+  const deadline = setTimeout(() => raw.destroy(new Error('no connection in time')), OPEN_DEADLINE_MS);
+  if (target.connectTo !== undefined) await openTunnel(raw, target.connectTo);
+  const socket = await startTls(raw, target);
+  clearTimeout(deadline);
+  const read = createAnswerReader();
+  const request = Buffer.from(target.request);
+  let answered: (() => void) | undefined;
+  let hasBytes = false;
+  socket.on('data', (chunk: Buffer) => {
+    if (!hasBytes) onFirstByte?.();
+    hasBytes = true;
+    try {
+      if (!read(chunk)) return;
+    } catch (error) {
+      return onFault(error as Error);
+    }
+    const done = answered;
+    answered = undefined;
+    if (done === undefined) onFault(new Error('an answer came that nobody asked for'));
+    else done();
+  });
+  const onEnd = (): void => onFault(new Error('a connection was closed'));
+  socket.on('error', onFault).on('close', onEnd);
+  return {
+    suite: `${socket.getProtocol()} ${socket.getCipher().standardName}`,
+    exchange(onAnswer) {
+      answered = onAnswer;
+      socket.write(request);
+    },
+    close() {
+      socket.off('close', onEnd).destroy();
+    },
+  };
+}
+
+export async function connectTo(port: number): Promise<Socket> {
+  const socket = connectTcp({ port, host: '127.0.0.1', noDelay: true });
+  await settled(socket, 'connect');
+  return socket;
+}
+
+async function openTunnel(socket: Socket, authority: string): Promise<void> {
+  socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+  let head = '';
+  while (!head.includes('\r\n\r\n')) {
+    await settled(socket, 'readable');
+    head += (socket.read() as Buffer | null)?.toString('latin1') ?? '';
+  }
+  if (!/^HTTP\/1\.1 200 [^\r]*\r\n(?:[^\r]+\r\n)*\r\n$/.test(head)) throw new Error(`CONNECT gave ${head}`);
+}
+
+async function startTls(raw: Socket, target: Target): Promise<TLSSocket> {
+  const socket = connectTls({
+    socket: raw,
+    host: target.host,
+    servername: target.host,
+    ca: target.caPem,
+    ALPNProtocols: ['http/1.1'],
+  });
+  await settled(socket, 'secureConnect');
+  return socket;
+}
+
+function settled(socket: Socket, event: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const onClose = (): void => reject(new Error(`closed before ${event}`));
+  socket.once(event, resolve).once('error', reject).once('close', onClose);
+  return promise.finally(() => socket.off(event, resolve).off('error', reject).off('close', onClose));
+}

@@ -1,0 +1,84 @@
+// The load client, a process of its own that is told by messages: open connections, run for a time, close. Its
+// connections are fixed and kept alive; it answers with every latency, and with the CPU that it took itself.
+import { createClosedLoop, createConstantRate, dispatch } from './arrivals.ts';
+import { type Connection, type Target, openConnection } from './connection.ts';
+import { type Ticker, startTicker } from './ticker.ts';
+
+export type LoadCommand =
+  | { readonly do: 'open'; readonly target: Target; readonly clients: number }
+  | { readonly do: 'run'; readonly durationMs: number; readonly ratePerSecond?: number }
+  | { readonly do: 'close' };
+
+export type LoadAnswer =
+  | { readonly suites: readonly string[] }
+  | { readonly fault: string }
+  | LoadResult
+  | Record<string, never>;
+
+export type LoadResult = {
+  /** In milliseconds, one for each request. */
+  readonly latencies: Float64Array;
+  /** From due to sent: what the client itself adds at a constant rate. */
+  readonly delays: Float64Array;
+  readonly seconds: number;
+  readonly cpuMs: number;
+};
+
+const FINEST_TICK_MS = 0.1;
+
+let connections: readonly Connection[] = [];
+
+function fail(error: Error): void {
+  process.send?.({ fault: error.message }, () => process.exit(1));
+}
+
+async function open(target: Target, clients: number): Promise<LoadAnswer> {
+  connections = await Promise.all(Array.from({ length: clients }, () => openConnection(target, fail)));
+  return { suites: [...new Set(connections.map(({ suite }) => suite))] };
+}
+
+async function run(durationMs: number, ratePerSecond: number | undefined): Promise<LoadResult> {
+  const latencies: number[] = [];
+  const delays: number[] = [];
+  const { promise: over, resolve: onOver } = Promise.withResolvers<void>();
+  let pump = (): void => {};
+  let ticker: Ticker | undefined;
+  if (ratePerSecond !== undefined)
+    ticker = await startTicker(Math.max(1000 / ratePerSecond, FINEST_TICK_MS), () => pump());
+  const usage = process.cpuUsage();
+  const startMs = performance.now();
+  const arrivals =
+    ratePerSecond === undefined
+      ? createClosedLoop(startMs + durationMs)
+      : createConstantRate(startMs, ratePerSecond, Math.ceil((ratePerSecond * durationMs) / 1000));
+  const options = { lines: connections, arrivals, now: () => performance.now(), latencies, delays, onOver };
+  ({ pump } = dispatch(options));
+  pump();
+  await over;
+  const seconds = (performance.now() - startMs) / 1000;
+  const { user, system } = process.cpuUsage(usage);
+  await ticker?.stop();
+  return {
+    latencies: Float64Array.from(latencies),
+    delays: Float64Array.from(delays),
+    seconds,
+    cpuMs: (user + system) / 1000,
+  };
+}
+
+function close(): LoadAnswer {
+  for (const connection of connections) connection.close();
+  connections = [];
+  return {};
+}
+
+function obey(command: LoadCommand): Promise<LoadAnswer> | LoadAnswer {
+  if (command.do === 'open') return open(command.target, command.clients);
+  if (command.do === 'run') return run(command.durationMs, command.ratePerSecond);
+  return close();
+}
+
+process.on('message', (command: LoadCommand) => {
+  Promise.try(obey, command).then((answer) => process.send?.(answer), fail);
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,105 @@
+// Puts cases under load, in turns: each round takes every case once, every other round backwards, so that what
+// changes with time changes for all. Collects samples; what they amount to is asked in figures.ts.
+import { join } from 'node:path';
+import type { BenchCase, CaseName, Load, LoadName } from './cases.ts';
+import { type Child, type Children, cpuMs } from './children.ts';
+import type { LoadAnswer, LoadCommand, LoadResult } from './load-client.ts';
+import { LOAD_CORE } from './scene.ts';
+
+export type Sample = {
+  readonly latencies: Float64Array;
+  readonly delays: Float64Array;
+  readonly perSecond: number;
+  /** CPU of the process in between, and of the load client, for each request. */
+  readonly cpuUs: number | undefined;
+  readonly clientCpuUs: number;
+};
+
+export type Samples = ReadonlyMap<CaseName, ReadonlyMap<LoadName, readonly Sample[]>>;
+
+export type LoadClient = {
+  measure(subject: BenchCase, load: Load, settleMs: number): Promise<Sample>;
+  /** The TLS version and suite of every connection so far; the same for all, or the comparison is unfair. */
+  suites(): readonly string[];
+};
+
+const FEWEST_ROUNDS = 3;
+
+export function startLoadClient(children: Children): LoadClient {
+  const child = children.start('load', [process.execPath, join(import.meta.dirname, 'load-client.ts')], {
+    core: LOAD_CORE,
+    output: 'ipc',
+  });
+  const suites = new Set<string>();
+  return {
+    async measure({ name, target, pid }, load, settleMs) {
+      try {
+        const opened = await command(child, { do: 'open', target, clients: load.clients });
+        if ('suites' in opened) opened.suites.forEach((suite) => suites.add(suite));
+        await command(child, { do: 'run', durationMs: settleMs });
+        const beforeMs = pid === undefined ? 0 : cpuMs(pid);
+        const { durationMs, ratePerSecond } = load;
+        const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
+        const result = (await command(child, { do: 'run', durationMs, ...rate })) as LoadResult;
+        const usedMs = pid === undefined ? undefined : cpuMs(pid) - beforeMs;
+        await command(child, { do: 'close' });
+        return toSample(result, usedMs);
+      } catch (error) {
+        throw new Error(`case ${name}, load ${load.name}: ${(error as Error).message}`, { cause: error });
+      }
+    },
+    suites: () => [...suites],
+  };
+}
+
+/** Every case under every load, `rounds` times; fewer, but three, once `lastRoundMs` is past. */
+export async function measureRounds(
+  client: LoadClient,
+  cases: readonly BenchCase[],
+  loads: readonly Load[],
+  options: {
+    readonly rounds: number;
+    readonly lastRoundMs: number;
+    readonly settleMs: number;
+    onRound(round: number): void;
+  },
+): Promise<Samples> {
+  const samples = new Map(
+    cases.map(({ name }) => [name, new Map(loads.map((load) => [load.name, [] as Sample[]]))]),
+  );
+  for (let round = 0; round < options.rounds; round += 1) {
+    if (round >= FEWEST_ROUNDS && performance.now() > options.lastRoundMs) break;
+    for (const load of loads) {
+      for (const subject of round % 2 === 0 ? cases : cases.toReversed()) {
+        const sample = await client.measure(subject, load, options.settleMs);
+        samples.get(subject.name)?.get(load.name)?.push(sample);
+      }
+    }
+    options.onRound(round + 1);
+  }
+  return samples;
+}
+
+/** The samples of both, which differ in their loads. */
+export function joinSamples(one: Samples, other: Samples): Samples {
+  return new Map([...one].map(([name, byLoad]) => [name, new Map([...byLoad, ...(other.get(name) ?? [])])]));
+}
+
+async function command(child: Child, message: LoadCommand): Promise<LoadAnswer> {
+  const answer = (await child.ask(message)) as LoadAnswer;
+  if ('fault' in answer) throw new Error(answer.fault);
+  return answer;
+}
+
+function toSample(result: LoadResult, usedMs: number | undefined): Sample {
+  const { latencies, delays, seconds, cpuMs: clientMs } = result;
+  const count = latencies.length;
+  if (count === 0) throw new Error('no request was answered');
+  return {
+    latencies,
+    delays,
+    perSecond: count / seconds,
+    cpuUs: usedMs === undefined ? undefined : (usedMs * 1000) / count,
+    clientCpuUs: (clientMs * 1000) / count,
+  };
+}

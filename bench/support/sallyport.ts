@@ -1,0 +1,149 @@
+// Sallyport as it is shipped: the bundle, laid out as a package without sources, started by its launcher with the
+// default configuration and its records written to a file. Also how long such a start takes.
+import { once } from 'node:events';
+import { cpSync, globSync, mkdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Child, Children } from './children.ts';
+import { type Scene, PROXY_CORE, hosts, withOutput } from './scene.ts';
+
+export type Sallyport = {
+  readonly child: Child;
+  readonly port: number;
+  readonly caPem: string;
+  /** Empties the file of records, and answers how large it was. */
+  emptyRecords(): number;
+};
+
+export type SallyportStart = {
+  readonly name: string;
+  readonly packageDirectory: string;
+  readonly listen: string;
+  readonly stateDirectory: string;
+  readonly recordsFile: string;
+  readonly core?: number;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+const root: string = join(import.meta.dirname, '..', '..');
+const START_DEADLINE_MS = 10_000;
+
+/** The bundle, made anew if it is older than what it is made of, as a package in `directory`. */
+export function layOutPackage(directory: string): string {
+  const bundle = join(root, 'dist', 'sallyport.js');
+  const inputs = globSync(['src/**/*.ts', 'scripts/build.ts', 'package-lock.json'], { cwd: root });
+  const changedMs = Math.max(...inputs.map((file) => statSync(join(root, file)).mtimeMs));
+  const builtMs = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (builtMs < changedMs) {
+    const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts', 'build.ts')], {
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`the bundle cannot be built:\n${stderr}`);
+  }
+  const laidOut = join(directory, 'package');
+  mkdirSync(join(laidOut, 'bin'), { recursive: true });
+  for (const part of ['bin/sallyport.js', 'package.json', 'dist'])
+    cpSync(join(root, part), join(laidOut, part), { recursive: true });
+  return laidOut;
+}
+
+/** One rule, one callback and one host that is left alone. */
+export async function writeProxyConfig(scene: Scene): Promise<string> {
+  const file = join(scene.directory, 'proxy-config.json');
+  const header = { name: 'Authorization', type: 'opaque', value: scene.credential };
+  const document = {
+    rules: [{ name: 'bench', match_hosts: [hosts.rule], match_paths: ['/v1/*'], headers: [header] }],
+    callbacks: [{ name: 'bench', match_hosts: [hosts.callback], url: scene.callbackUrl, ttl_seconds: 3600 }],
+    no_proxy: [hosts.tunnel],
+  };
+  await writeFile(file, JSON.stringify(document), { mode: 0o600 });
+  return file;
+}
+
+/** Starts the process; it is not ready yet. */
+export function spawnSallyport(
+  children: Children,
+  start: SallyportStart,
+  environment: Readonly<Record<string, string>>,
+): Child {
+  const launcher = join(start.packageDirectory, 'bin', 'sallyport.js');
+  const args = ['proxy', '--listen', start.listen, '--state-dir', start.stateDirectory];
+  return withOutput(start.recordsFile, (output) =>
+    children.start(start.name, [process.execPath, launcher, ...args], {
+      output,
+      ...(start.core === undefined ? {} : { core: start.core }),
+      env: {
+        HOME: start.stateDirectory,
+        SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
+        ...environment,
+        ...start.env,
+      },
+    }),
+  );
+}
+
+/** What the proxy reads to know the scene: its rules, and the authority of the origin. */
+export function sceneEnvironment(scene: Scene, proxyConfigFile: string): Record<string, string> {
+  return { SALLYPORT_PROXY_CONFIG: proxyConfigFile, SALLYPORT_UPSTREAM_CA: scene.caFile };
+}
+
+/** The line that says that the proxy is ready, with its addresses. */
+export async function waitForReady(
+  child: Child,
+  recordsFile: string,
+): Promise<{ proxy: string; ca: string }> {
+  const endMs = performance.now() + START_DEADLINE_MS;
+  while (performance.now() < endMs && child.process.exitCode === null) {
+    const lines = readFileSync(recordsFile, 'utf8').split('\n');
+    const ready = lines.slice(0, -1).find((line) => line.includes('"msg":"ready"'));
+    if (ready !== undefined) return JSON.parse(ready);
+    await delay(5);
+  }
+  throw new Error(`${child.name} does not start`);
+}
+
+export async function startSallyport(
+  children: Children,
+  scene: Scene,
+  options: { readonly packageDirectory: string; readonly profileDirectory?: string | undefined },
+): Promise<Sallyport> {
+  const stateDirectory = join(scene.directory, 'state');
+  await mkdir(stateDirectory, { mode: 0o700 });
+  const recordsFile = join(scene.directory, 'records.jsonl');
+  const { profileDirectory, packageDirectory } = options;
+  const child = spawnSallyport(
+    children,
+    {
+      name: 'sallyport',
+      packageDirectory,
+      listen: '127.0.0.1:0',
+      stateDirectory,
+      recordsFile,
+      core: PROXY_CORE,
+      ...(profileDirectory === undefined
+        ? {}
+        : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDirectory}` } }),
+    },
+    sceneEnvironment(scene, await writeProxyConfig(scene)),
+  );
+  const ready = await waitForReady(child, recordsFile);
+  return {
+    child,
+    port: Number(new URL(ready.proxy).port),
+    caPem: await readFile(ready.ca, 'utf8'),
+    emptyRecords() {
+      const { size } = statSync(recordsFile);
+      truncateSync(recordsFile);
+      return size;
+    },
+  };
+}
+
+/** Ends a proxy as an operator does, so that it writes what it writes at its end. */
+export async function drain(child: Child): Promise<void> {
+  const exited = once(child.process, 'exit');
+  child.process.kill('SIGTERM');
+  await exited;
+}

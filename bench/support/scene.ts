@@ -1,0 +1,129 @@
+// Everything that stands around a proxy while it is measured: names and certificates, the origin, the callback
+// endpoint, the credential. It knows no proxy.
+import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { type Server, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
+import { join } from 'node:path';
+import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
+import type { Children } from './children.ts';
+import type { OriginAnswer, OriginOptions } from './origin.ts';
+
+export type Scene = AsyncDisposable & {
+  readonly directory: string;
+  readonly originPort: number;
+  readonly caPem: string;
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** The Authorization that a proxy injects. */
+  readonly credential: string;
+  readonly callbackUrl: string;
+  /** How often the callback endpoint was asked. */
+  callbackCalls(): number;
+};
+
+/** Names under localhost need no lookup; each is dealt with in its own way by the proxy. */
+export const hosts = {
+  rule: 'api.localhost',
+  callback: 'minted.localhost',
+  tunnel: 'plain.localhost',
+} as const;
+export const LOAD_CORE = 1;
+export const PROXY_CORE = 0;
+
+const PLACEHOLDER = 'Bearer placeholder-of-the-agent';
+
+export async function createScene(children: Children, directory: string): Promise<Scene> {
+  const ca = createCertificateAuthority();
+  const leaves = Object.values(hosts).map((host) => {
+    const { chainPem, keyPem } = ca.issueLeaf({ host, kind: 'name' }, new Date());
+    return { host, chainPem, keyPem };
+  });
+  const credential = `Bearer ${randomBytes(24).toString('base64url')}`;
+  const origin = children.start('origin', [process.execPath, join(import.meta.dirname, 'origin.ts')], {
+    core: LOAD_CORE,
+    output: 'ipc',
+  });
+  const options: OriginOptions = { leaves, injected: credential, untouched: PLACEHOLDER };
+  const { port: originPort } = (await origin.ask(options)) as OriginAnswer;
+  const endpoint = await createEndpoint(credential);
+  const write = async (name: string, content = ''): Promise<string> => {
+    const file = join(directory, name);
+    await writeFile(file, content, { mode: 0o644 });
+    return file;
+  };
+  return {
+    directory,
+    originPort,
+    caPem: ca.certificatePem,
+    caFile: await write('ca.pem', ca.certificatePem),
+    certFile: await write('leaf.pem', leaves[0]?.chainPem),
+    keyFile: await write('leaf.key', leaves[0]?.keyPem),
+    credential,
+    callbackUrl: endpoint.url,
+    callbackCalls: endpoint.calls,
+    [Symbol.asyncDispose]: endpoint.close,
+  };
+}
+
+/** A request as a client library sends it. Below /v1/ the origin wants the credential, elsewhere what stands here. */
+export function requestTo(authority: string, folder: '/v0' | '/v1'): string {
+  return (
+    `GET ${folder}/models?limit=20 HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: bench/1.0\r\n` +
+    `Accept: application/json\r\nAccept-Encoding: identity\r\nContent-Type: application/json\r\n` +
+    `X-Trace: 4bf92f3577b34da6\r\nAuthorization: ${PLACEHOLDER}\r\n\r\n`
+  );
+}
+
+type Endpoint = { readonly url: string; calls(): number; close(): Promise<void> };
+
+async function createEndpoint(credential: string): Promise<Endpoint> {
+  let calls = 0;
+  const server = createServer((request, response) => {
+    calls += 1;
+    request.resume().on('end', () => {
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify({ headers: { Authorization: credential } }));
+    });
+  });
+  const port = await listen(server);
+  return {
+    url: `http://127.0.0.1:${port}/credentials`,
+    calls: () => calls,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A port that was free a moment ago, for programs that cannot be told to find one. */
+export async function findFreePort(): Promise<number> {
+  const server = createTcpServer();
+  const port = await listen(server);
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function listen(server: Server | ReturnType<typeof createTcpServer>): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** Runs `use` with a file that output may be appended to. */
+export function withOutput<T>(file: string, use: (fd: number) => T): T {
+  // Appending, so that the file may be emptied while a process writes.
+  const fd = openSync(file, 'a', 0o600);
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

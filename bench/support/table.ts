@@ -1,0 +1,77 @@
+// The report as a table for people, with both sides of every ratio. Measures nothing.
+import type { BenchCase, LoadName } from './cases.ts';
+import { type Figures, addedMs, find } from './figures.ts';
+import type { Spread } from './percentiles.ts';
+import type { Report } from './report.ts';
+
+function headline(load: LoadName, report: Report): string {
+  const { clients } = report.plan;
+  if (load === 'h1_1') return '1 client, closed loop';
+  if (load === 'h1_32') return `${clients} clients, closed loop`;
+  const rate = `${report.rate_per_second}/s, half of what the slowest reached`;
+  return `${clients} connections at a constant rate (${rate}); latency from the time a request was due`;
+}
+
+export function formatReport(report: Report, cases: readonly BenchCase[]): string {
+  const { machine, versions, plan, memory, start_ms: start } = report;
+  const ceiling = find(report.cases, 'direct', 'h1_32');
+  return [
+    `${machine.cpu}, ${machine.cores} cores, ${machine.system}, load ${machine.load_average.map((each) => each.toFixed(1)).join(' ')}`,
+    `Node ${versions.node}, nginx ${versions.nginx ?? 'not installed'}, ${report.suite} on both sides`,
+    machine.pinned
+      ? 'the proxy on core 0, origin and load client on core 1'
+      : 'not pinned to cores: figures vary more',
+    ...Object.entries(report.commands).map(([name, command]) => `  ${name.padEnd(12)}${command}`),
+    '',
+    ...cases.map(({ name, about }) => `  ${name.padEnd(12)}${about}`),
+    '',
+    `Medians of up to ${plan.rounds} rounds in turns (least to most); CPU of the process in between, for each request`,
+    ...(['h1_1', 'h1_32', 'rate'] as const).flatMap((load) => section(report, load)),
+    `ceiling of the load client and the origin, direct: ${ceiling?.per_second.median.toFixed(0)}/s, ${ceiling?.client_cpu_us.median.toFixed(1)} us CPU of the client for each request`,
+    `callback endpoint asked ${report.callback_calls} time(s)`,
+    `memory      idle ${memory.idle_mb.toFixed(1)} MB, after the load ${memory.loaded_mb.toFixed(1)} MB, highest ${memory.peak_mb.toFixed(1)} MB`,
+    `start       to the first byte of an injected answer, bundle: ${spread(start.warm, 0)} ms with the compile cache of the image, ${spread(start.cold, 0)} ms without`,
+    '',
+    ...Object.entries(report.ratios).map(([name, value]) => `${name.padEnd(24)}${value ?? 'null'}`),
+    `${report.seconds.toFixed(0)} s`,
+  ].join('\n');
+}
+
+function section(report: Report, load: LoadName): readonly string[] {
+  const rows = report.cases.filter((each) => each.load === load);
+  const ratios = Object.entries(report.ratios_by_load[load]).map(
+    ([name, value]) => `${name} ${value ?? 'null'}`,
+  );
+  return [
+    headline(load, report),
+    '  case         rounds  CPU us/request           requests/s  p50 ms                    p90     p99 ms                    p99.9   added p50  p99',
+    ...rows.map((row) => line(report.cases, row)),
+    ...(load === 'rate' ? [`  sent later than due (direct): ${delays(rows)}`] : []),
+    `  ratios: ${ratios.join(', ')}`,
+    '',
+  ];
+}
+
+function line(all: readonly Figures[], row: Figures): string {
+  const added = (at: 'p50' | 'p99'): string => addedMs(all, row.case, row.load, at)?.toFixed(3) ?? '';
+  return [
+    `  ${row.case.padEnd(13)}`,
+    String(row.rounds).padEnd(8),
+    (row.cpu_us ? spread(row.cpu_us, 1) : '-').padEnd(25),
+    row.per_second.median.toFixed(0).padEnd(12),
+    spread(row.p50, 3).padEnd(26),
+    row.p90.median.toFixed(3).padEnd(8),
+    spread(row.p99, 3).padEnd(26),
+    row.all.p999.toFixed(3).padEnd(8),
+    ...(row.case === 'direct' ? [] : [added('p50').padEnd(11), added('p99')]),
+  ].join('');
+}
+
+function delays(rows: readonly Figures[]): string {
+  const delay = rows.find((row) => row.case === 'direct')?.delay;
+  return delay ? `p50 ${delay.p50.toFixed(3)} ms, p99 ${delay.p99.toFixed(3)} ms` : 'unknown';
+}
+
+function spread({ median, low, high }: Spread, digits: number): string {
+  return `${median.toFixed(digits)} (${low.toFixed(digits)} to ${high.toFixed(digits)})`;
+}

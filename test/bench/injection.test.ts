@@ -1,0 +1,152 @@
+// The benchmark itself: its arithmetic, what it calls latency, and that a run of it says what it should and leaves
+// nothing behind. No figure of such a short run means anything.
+import { existsSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createAnswerReader } from '../../bench/support/answer-reader.ts';
+import { type Line, createClosedLoop, createConstantRate, dispatch } from '../../bench/support/arrivals.ts';
+import { percentile, percentilesOf, spreadOf } from '../../bench/support/percentiles.ts';
+import { type Scratch, createScratch } from '../support/scratch.ts';
+import { SpawnedProcess, launcher, projectRoot, runToEnd } from '../support/spawned-process.ts';
+
+describe('percentiles', () => {
+  const thousand = Float64Array.from({ length: 1000 }, (_, i) => i + 1);
+
+  it('are samples, by nearest rank', () => {
+    const expected = { count: 1000, p50: 500, p90: 900, p99: 990, p999: 999, max: 1000 };
+    expect(percentilesOf([thousand])).toEqual(expected);
+    expect(percentilesOf([thousand.subarray(0, 400).toReversed(), thousand.subarray(400)])).toEqual(expected);
+  });
+
+  it('are the largest sample where samples are few', () => {
+    expect([0.5, 0.9, 0.99].map((share) => percentile([1, 2, 3], share))).toEqual([2, 3, 3]);
+    expect(percentile([7], 0.01)).toBe(7);
+  });
+
+  it('have medians between the two in the middle', () => {
+    expect(spreadOf([4, 1, 3, 2])).toEqual({ median: 2.5, low: 1, high: 4 });
+    expect(spreadOf([9, 1, 5])).toEqual({ median: 5, low: 1, high: 9 });
+  });
+});
+
+describe('a server that stalls for 100 ms', () => {
+  /** One connection to a server that answers after 1 ms, but stalls at the fifth request; time is what we say. */
+  function latenciesUnder(arrivalsOf: (startMs: number) => ReturnType<typeof createClosedLoop>): number[] {
+    let nowMs = 0;
+    let answer: { atMs: number; onAnswer: () => void } | undefined;
+    let asked = 0;
+    const line: Line = {
+      exchange(onAnswer) {
+        asked += 1;
+        answer = { atMs: nowMs + (asked === 5 ? 100 : 1), onAnswer };
+      },
+    };
+    const latencies: number[] = [];
+    const over = new AbortController();
+    const onOver = (): void => over.abort();
+    const now = (): number => nowMs;
+    const { pump } = dispatch({ lines: [line], arrivals: arrivalsOf(0), now, latencies, delays: [], onOver });
+    for (; !over.signal.aborted; nowMs += 0.5) {
+      if (answer && answer.atMs <= nowMs) {
+        const { onAnswer } = answer;
+        answer = undefined;
+        onAnswer();
+      }
+      pump();
+    }
+    return latencies;
+  }
+
+  it('is charged at a constant rate for every request that was due meanwhile', () => {
+    const latencies = latenciesUnder((startMs) => createConstantRate(startMs, 500, 100));
+    expect(latencies).toHaveLength(100);
+    expect(latencies.slice(0, 8)).toEqual([1, 1, 1, 1, 100, 99, 98, 97]);
+    expect(latencies.filter((latency) => latency > 50)).toHaveLength(50);
+  });
+
+  it('is charged in a closed loop once, which is why both are measured', () => {
+    const latencies = latenciesUnder(() => createClosedLoop(200));
+    expect(latencies.filter((latency) => latency > 1)).toEqual([100]);
+  });
+});
+
+describe('an answer', () => {
+  const answer = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-N: 1\r\n\r\nok');
+  const other = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes');
+  const refusal = Buffer.from('HTTP/1.1 500 Wrong\r\nContent-Length: 2\r\n\r\nno');
+
+  it.each([1, 7, 1000])('is complete with its last byte, in pieces of %i', (size) => {
+    const read = createAnswerReader();
+    for (const each of [answer, answer, other, answer])
+      for (let at = 0; at < each.length; at += size)
+        expect(read(each.subarray(at, at + size))).toBe(at + size >= each.length);
+  });
+
+  it('that is no 200 is an error, the first or a later one', () => {
+    expect(() => createAnswerReader()(refusal)).toThrow('500 Wrong');
+    const read = createAnswerReader();
+    read(answer);
+    expect(() => read(refusal)).toThrow('500 Wrong');
+  });
+});
+
+describe('npm run bench', () => {
+  let scratch: Scratch;
+  const bench = join(projectRoot, 'bench', 'injection.ts');
+  const args = (): string[] => [bench, '--tiny', '--json', '--package', scratch.path];
+
+  beforeAll(async () => {
+    // The bundle of a package of its own: dist/ is the developer's.
+    scratch = await createScratch();
+    await mkdir(join(scratch.path, 'bin'));
+    await copyFile(launcher, join(scratch.path, 'bin', 'sallyport.js'));
+    await copyFile(join(projectRoot, 'package.json'), join(scratch.path, 'package.json'));
+    const build = join(projectRoot, 'scripts', 'build.ts');
+    const built = await runToEnd(process.execPath, [build, join(scratch.path, 'dist')]);
+    expect(built.code, built.stderr).toBe(0);
+  });
+  afterAll(() => scratch[Symbol.asyncDispose]());
+
+  it('prints one object with --json: ratios at its root, and both sides of each', async () => {
+    const { code, stdout, stderr } = await runToEnd(process.execPath, args());
+    expect(code, stderr).toBe(0);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    const report = JSON.parse(stdout);
+    expect(Object.keys(report.ratios).toSorted()).toEqual([
+      'callback_hit_vs_rule',
+      'cpu_vs_nginx_h1_32',
+      'p50_added_vs_nginx_1',
+      'p99_added_vs_nginx_1',
+      'rss_idle_mb',
+      'rss_loaded_mb',
+      'start_ms',
+    ]);
+    expect(report.ratios.rss_idle_mb).toBeGreaterThan(10);
+    expect(report.ratios.start_ms).toBeGreaterThan(10);
+    const peers = report.versions.nginx === null ? [] : ['nginx'];
+    const names = ['direct', 'tunnel', 'intercepted', 'rule', 'callback', ...peers];
+    const expected = names.flatMap((name) => ['h1_1', 'h1_32', 'rate'].map((load) => `${name} ${load}`));
+    const found = report.cases.map((row: { case: string; load: string }) => `${row.case} ${row.load}`);
+    expect(found.toSorted()).toEqual(expected.toSorted());
+    for (const row of report.cases) expect(row.all.p50).toBeGreaterThan(0);
+    expect(report).toMatchObject({ callback_calls: 1, suite: expect.stringContaining('TLSv1.3') });
+  });
+
+  it('leaves no process behind when it is interrupted', async () => {
+    await using child = new SpawnedProcess(process.execPath, args());
+    await vi.waitUntil(() => child.stderr.includes('warming up'), 15_000);
+    const pids = [...(/processes (.*)/.exec(child.stderr)?.[1]?.matchAll(/ (\d+)/g) ?? [])].map(
+      ([, pid]) => pid,
+    );
+    expect(pids.length).toBeGreaterThanOrEqual(3);
+    child.kill('SIGINT');
+    expect(await child.exited).toMatchObject({ code: 1 });
+    expect(pids.filter((pid) => isRunning(Number(pid)))).toEqual([]);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  const file = `/proc/${pid}/stat`;
+  return existsSync(file) && !/\) Z /.test(readFileSync(file, 'utf8'));
+}
