@@ -5,7 +5,8 @@ import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Invariant, type Mutation, invariantTests, mutations } from './mutations.ts';
+import type { Invariant, Mutation } from './mutations/mutation.ts';
+import { invariantTests, mutations } from './mutations.ts';
 
 const AT_ONCE = 2;
 const TEST_TIMEOUT_MS = 5_000;
@@ -111,7 +112,7 @@ async function runTests(copy: string, invariant: Invariant): Promise<TestRun | u
   await rm(report, { force: true });
   await runVitest(copy, [
     'run',
-    invariantTests[invariant],
+    invariantTests[invariant] ?? '',
     '--bail=1',
     '--reporter=json',
     `--outputFile=${report}`,

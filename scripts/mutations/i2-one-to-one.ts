@@ -1,0 +1,61 @@
+// Ways to make one request two, or none.
+import type { Mutation } from './mutation.ts';
+
+export const oneToOne: readonly Mutation[] = [
+  {
+    invariant: 'I2',
+    name: 'every method is repeated',
+    file: 'src/proxy/exchange.ts',
+    text: "this.#record.upstream_reused && isIdempotent && framing.kind === 'none'",
+    replacement: "this.#record.upstream_reused && framing.kind === 'none'",
+    breaks: 'a POST that met a dead connection is sent twice',
+  },
+  {
+    invariant: 'I2',
+    name: 'bodies are repeated',
+    file: 'src/proxy/exchange.ts',
+    text: "isIdempotent && framing.kind === 'none' && !this.#hasRetried",
+    replacement: 'isIdempotent && !this.#hasRetried',
+    breaks: 'a request is sent again without the body that already left',
+  },
+  {
+    invariant: 'I2',
+    name: 'a held body counts as sent',
+    file: 'src/proxy/exchange.ts',
+    text: 'const isEarly = !this.#request.isPassedOn;',
+    replacement: 'const isEarly = !this.#request.isComplete;',
+    breaks: "the next request becomes the body that an origin's 401 to Expect left outstanding",
+  },
+  {
+    invariant: 'I2',
+    name: 'length and coding together',
+    file: 'src/http1/framing.ts',
+    text: 'if (length !== -1) return faults.lengthAndEncoding;',
+    replacement: '',
+    breaks: 'the origin may cut the body elsewhere and find a second request in it',
+  },
+  {
+    invariant: 'I2',
+    name: 'chunk extensions in requests',
+    file: 'src/http1/chunk-walker.ts',
+    text: 'if (this.#isRequest) return faults.chunkExtensionRefused;',
+    replacement: '',
+    breaks: 'bytes that one hop skips and another reads',
+  },
+  {
+    invariant: 'I2',
+    name: 'any 101 is an upgrade',
+    file: 'src/proxy/answer.ts',
+    text: "const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';",
+    replacement: 'const isAsked = true;',
+    breaks: 'unframed bytes reach an origin that was asked nothing of the kind',
+  },
+  {
+    invariant: 'I2',
+    name: 'a refused CONNECT leaves its connection open',
+    file: 'src/proxy/client-connection.ts',
+    text: 'const { method, authority, keepAlive = false } = details;',
+    replacement: 'const { method, authority, keepAlive = true } = details;',
+    breaks: 'bytes meant for the tunnel are read as requests to the proxy',
+  },
+];

@@ -1,0 +1,53 @@
+// Ways to set the injected field never, twice or wrongly.
+import type { Mutation } from './mutation.ts';
+
+export const exactlyOnce: readonly Mutation[] = [
+  {
+    invariant: 'I4',
+    name: 'the agent keeps its own field',
+    file: 'src/proxy/inject.ts',
+    text: 'injection.replaced.some(isReplaced) || ',
+    replacement: '',
+    breaks: "the origin finds the agent's field beside ours",
+  },
+  {
+    invariant: 'I4',
+    name: 'one of several is removed',
+    file: 'src/proxy/inject.ts',
+    text: 'urlOverrides.some(isReplaced)) drop[i] = 1;',
+    replacement: 'urlOverrides.some(isReplaced)) { drop[i] = 1; break; }',
+    breaks: 'a second field of the same name survives',
+  },
+  {
+    invariant: 'I4',
+    name: 'an underscore is another letter',
+    file: 'src/http1/field-name.ts',
+    text: 'return byte === UNDERSCORE_BYTE ? HYPHEN_BYTE : byte;',
+    replacement: 'return byte;',
+    breaks: 'X_Api_Key reaches origins that read it as X-Api-Key',
+  },
+  {
+    invariant: 'I4',
+    name: 'Connection passes',
+    file: 'src/http1/connection-fields.ts',
+    text: 'drop[i] = 1;\n    if (id === Field.connection) {',
+    replacement: 'drop[i] = id === Field.connection ? 0 : 1;\n    if (id === Field.connection) {',
+    breaks: 'a hop behind us strips the injected field that the agent nominated',
+  },
+  {
+    invariant: 'I4',
+    name: 'trailers pass',
+    file: 'src/http1/chunk-walker.ts',
+    text: 'if (!isCanonical) this.#replaceHead(bytes, past, LAST_CHUNK, emit);',
+    replacement: '',
+    breaks: 'an origin that merges trailers finds a second field',
+  },
+  {
+    invariant: 'I4',
+    name: 'ours is written twice',
+    file: 'src/proxy/outgoing-head.ts',
+    text: 'append.push(injection.lines);',
+    replacement: 'append.push(injection.lines, injection.lines);',
+    breaks: 'the field is there twice',
+  },
+];
