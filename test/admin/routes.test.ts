@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CA_PEM, createAdminScene, field, SANDBOX, WARNING } from './admin-scene.ts';
-import { Secret } from '../../src/base/secret.ts';
+import type { Secret } from '../../src/base/secret.ts';
 
 const DOCUMENT = { rules: [{ name: 'r' }] };
 const inBody = (...loc: readonly string[]): unknown => ({ ...WARNING, loc: [...loc, ...WARNING.loc] });

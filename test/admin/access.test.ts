@@ -1,0 +1,235 @@
+import { describe, expect, it } from 'vitest';
+import { createAdminScene, field, readAnswer, request, TOKEN } from './admin-scene.ts';
+
+const LOCAL = 'Host: localhost';
+const BEARER = `Authorization: Bearer ${TOKEN}`;
+const KEY = `X-Api-Key: ${TOKEN}`;
+
+describe('the token', () => {
+  it.each([
+    ['as Bearer', [BEARER], 200],
+    ['as bearer in small letters', [`authorization: bearer ${TOKEN}`], 200],
+    ['as X-Api-Key', [KEY], 200],
+    ['in both fields', [BEARER, KEY], 200],
+    ['not at all', [], 401],
+    ['wrong', ['Authorization: Bearer wrong'], 401],
+    ['empty', ['X-Api-Key:'], 401],
+    ['as a prefix of itself', [`X-Api-Key: ${TOKEN.slice(0, -1)}`], 401],
+    ['under another scheme', [`Authorization: Basic ${TOKEN}`], 401],
+    ['without a scheme', [`Authorization: ${TOKEN}`], 401],
+    ['right beside a wrong key', [BEARER, 'X-Api-Key: wrong'], 401],
+    ['right beside a wrong Bearer', ['Authorization: Bearer wrong', KEY], 401],
+    ['twice', [BEARER, BEARER], 401],
+    ['twice, the second wrong', [KEY, 'X-Api-Key: wrong'], 401],
+    ['twice, the first wrong', ['X-Api-Key: wrong', KEY], 401],
+    ['as a cookie', [`Cookie: token=${TOKEN}`], 401],
+  ])('%s', async (_, fields, status) => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('GET', '/v1/proxy_config', { fields: [LOCAL, ...fields] });
+    expect(answer.head.status).toBe(status);
+    if (status === 200) return;
+    expect(field(answer, 'www-authenticate')).toMatch(/^Bearer/);
+    expect(JSON.parse(answer.text).detail).toContain('Authorization: Bearer TOKEN');
+  });
+
+  it('in the query is none, and the parameter is refused', async () => {
+    await using scene = await createAdminScene();
+    const path = `/v1/proxy_config?token=${TOKEN}`;
+    expect((await scene.ask('GET', path, { fields: [LOCAL] })).head.status).toBe(401);
+    const answer = await scene.ask('GET', path);
+    expect(answer.head.status).toBe(422);
+    expect(JSON.parse(answer.text).detail).toEqual([
+      { loc: ['query', 'token'], msg: 'Unknown query parameter: remove it', type: 'extra_forbidden' },
+    ]);
+  });
+
+  it('that is wrong is a 401 five times in a minute, then a 429, and the right one always passes', async () => {
+    await using scene = await createAdminScene();
+    const statuses: number[] = [];
+    for (let turn = 0; turn < 8; turn += 1) {
+      const wrong = await scene.ask('GET', '/v1/proxy_config', { fields: [LOCAL, `X-Api-Key: ${turn}`] });
+      statuses.push(wrong.head.status);
+      if (wrong.head.status === 429) expect(Number(field(wrong, 'retry-after'))).toBeGreaterThan(50);
+      expect((await scene.ask('GET', '/v1/proxy_config')).head.status).toBe(200);
+      const none = await scene.ask('GET', '/v1/proxy_config', { fields: [LOCAL] });
+      expect(none.head.status).toBe(401);
+    }
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
+  });
+
+  it('that is wrong is refused where none is needed, and counted', async () => {
+    await using scene = await createAdminScene({ limits: { wrongTokensPerMinute: 1 } });
+    const statuses: number[] = [];
+    for (const path of ['/healthz', '/', '/v1/ca.pem'])
+      statuses.push((await scene.ask('GET', path, { fields: [LOCAL, 'X-Api-Key: wrong'] })).head.status);
+    expect(statuses).toEqual([401, 429, 429]);
+  });
+
+  it('decides whether a path that is not there is a 401 or a 404', async () => {
+    await using scene = await createAdminScene();
+    for (const path of ['/nothing', '/v1', '/v1/sandboxes/x/y', '/%2e', '/v1/sandboxes/-']) {
+      expect((await scene.ask('GET', path, { fields: [LOCAL] })).head.status).toBe(401);
+      const answer = await scene.ask('GET', path);
+      expect(answer.head.status).toBe(404);
+      expect(answer.text).toMatch(/GET \//);
+    }
+  });
+});
+
+describe('Host', () => {
+  it.each([
+    ['localhost', 200],
+    ['LocalHost:1234', 200],
+    ['127.0.0.1', 200],
+    ['127.255.3.4:3129', 200],
+    ['[::1]', 200],
+    ['[::1]:3129', 200],
+    ['admin.internal', 200],
+    ['Admin.Internal:80', 200],
+    ['other.internal:8443', 200],
+    ['other.internal', 421],
+    ['attacker.test', 421],
+    ['a.localhost', 421],
+    ['localhost.attacker.test', 421],
+    ['127.0.0.1.attacker.test', 421],
+    ['128.0.0.1', 421],
+    ['127.0.0.256', 421],
+    ['127.1', 421],
+    ['[::2]', 421],
+    ['localhost:', 400],
+    ['localhost:x', 400],
+    ['user@localhost', 400],
+    ['localhost, localhost', 400],
+    ['', 400],
+  ])('%s is answered %i without a token', async (host, status) => {
+    await using scene = await createAdminScene({ hosts: ['admin.internal', 'Other.internal:8443'] });
+    const answer = await scene.ask('GET', '/healthz', { fields: [`Host: ${host}`] });
+    expect(answer.head.status).toBe(status);
+    // Before anything else: also where the path would be a 401.
+    const other = await scene.ask('PUT', '/v1/proxy_config', { fields: [`Host: ${host}`], body: {} });
+    expect(other.head.status).toBe(status === 200 ? 401 : status);
+  });
+
+  it('may be any name for whoever has the token', async () => {
+    await using scene = await createAdminScene();
+    const fields = ['Host: proxy.example', BEARER];
+    expect((await scene.ask('GET', '/v1/proxy_config', { fields })).head.status).toBe(200);
+    const wrong = ['Host: proxy.example', 'X-Api-Key: wrong'];
+    expect((await scene.ask('GET', '/v1/proxy_config', { fields: wrong })).head.status).toBe(421);
+  });
+
+  it('must come exactly once, also with the token', async () => {
+    await using scene = await createAdminScene();
+    for (const fields of [[BEARER], [LOCAL, LOCAL, BEARER]])
+      expect((await scene.ask('GET', '/v1/proxy_config', { fields })).head.status).toBe(400);
+    await using client = await scene.connect();
+    await client.send(`GET /healthz HTTP/1.0\r\n\r\n`);
+    expect((await client.readHead()).status).toBe(400);
+  });
+});
+
+describe('a request that came through a proxy', () => {
+  it.each([
+    ['Via: 1.1 sallyport'],
+    ['Forwarded: for=10.0.0.1'],
+    ['X-Forwarded-For: 10.0.0.1'],
+    ['x-forwarded-anything: 1'],
+    ['Proxy-Connection: keep-alive'],
+    ['Proxy-Authorization: Basic eA=='],
+    ['Upgrade: websocket'],
+    ['Upgrade: h2c'],
+  ])('with %s is refused', async (mark) => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { more: [mark], body: {} });
+    expect([answer.head.status, scene.calls]).toEqual([403, []]);
+    expect((await scene.ask('GET', '/healthz', { more: [mark], fields: [LOCAL] })).head.status).toBe(403);
+    expect(scene.records).toMatchObject([{ action: 'proxy_config.apply', status: 403, reason: 'proxied' }]);
+  });
+
+  it('with an Upgrade that Connection names is refused', async () => {
+    await using scene = await createAdminScene();
+    const more = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: eA=='];
+    expect((await scene.ask('GET', '/v1/proxy_config', { more })).head.status).toBe(403);
+  });
+
+  it.each([
+    ['GET', 'http://localhost/v1/proxy_config'],
+    ['PUT', 'http://127.0.0.1:3129/v1/proxy_config'],
+    ['GET', 'https://localhost/'],
+    ['OPTIONS', '*'],
+    ['CONNECT', 'localhost:3129'],
+  ])('by its target is refused: %s %s', async (method, target) => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    await client.send(request(method, target));
+    const answer = await client.readResponse();
+    expect(answer.head.status).toBe(403);
+    expect(field(answer, 'x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await client.finished).toBe('end');
+  });
+});
+
+describe('a method', () => {
+  it.each([
+    ['DELETE', '/v1/proxy_config', 'GET, HEAD, PUT, POST'],
+    ['PUT', '/v1/sandboxes', 'GET, HEAD, POST'],
+    ['POST', '/v1/sandboxes/default', 'GET, HEAD, PATCH, DELETE'],
+    ['OPTIONS', '/v1/workspace_secrets', 'GET, HEAD, PUT, POST'],
+    ['TRACE', '/healthz', 'GET, HEAD'],
+    ['PROPFIND', '/', 'GET, HEAD'],
+  ])('%s %s that the path does not know is a 405 with Allow', async (method, path, allow) => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask(method, path);
+    expect([answer.head.status, field(answer, 'allow')]).toEqual([405, allow]);
+    expect(scene.records).toHaveLength(1);
+  });
+
+  it('is told without a token only where the path needs none', async () => {
+    await using scene = await createAdminScene();
+    expect((await scene.ask('POST', '/healthz', { fields: [LOCAL] })).head.status).toBe(405);
+    expect((await scene.ask('DELETE', '/v1/proxy_config', { fields: [LOCAL] })).head.status).toBe(401);
+  });
+});
+
+describe('every answer', () => {
+  it.each([
+    ['GET', '/healthz', {}],
+    ['GET', '/v1/ca.pem', {}],
+    ['HEAD', '/v1/proxy_config', {}],
+    ['GET', '/v1/proxy_config', { more: ['If-None-Match: *'] }],
+    ['GET', '/nothing', {}],
+    ['GET', '/v1/proxy_config', { fields: ['Host: attacker.test'] }],
+    ['GET', '/v1/proxy_config', { fields: [LOCAL] }],
+    ['PUT', '/v1/proxy_config', { body: {}, more: ['Origin: http://attacker.test'] }],
+    ['PUT', '/v1/proxy_config', { body: '{' }],
+    ['DELETE', '/v1/sandboxes/default', {}],
+    [
+      'OPTIONS',
+      '/v1/proxy_config',
+      { more: ['Origin: http://a.test', 'Access-Control-Request-Method: PUT'] },
+    ],
+    ['GET', 'not-a-path', {}],
+  ])('has the fields that keep it from caches and pages: %s %s', async (method, path, options) => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask(method, path, options);
+    expect(field(answer, 'cache-control')).toBe('no-store');
+    expect(field(answer, 'x-content-type-options')).toBe('nosniff');
+    expect(field(answer, 'x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(answer.head.text).not.toMatch(/^(access-control-|set-cookie)/im);
+  });
+
+  it('to requests on one connection comes in order', async () => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    await client.send(
+      Buffer.concat([
+        request('PUT', '/v1/proxy_config', { body: {} }),
+        request('GET', '/v1/sandboxes'),
+        request('GET', '/nothing'),
+      ]),
+    );
+    const statuses = [];
+    for (let turn = 0; turn < 3; turn += 1) statuses.push((await readAnswer(client)).head.status);
+    expect(statuses).toEqual([200, 200, 404]);
+  });
+});
