@@ -10,6 +10,7 @@ export class BoundedCache<V extends {}> {
   readonly #entries: LRUCache<string, Entry<V>>;
   readonly #ttlMs: number;
   readonly #now: () => number;
+  #clears = 0;
 
   /**
    * At most `max` entries and, with `bytes`, at most `bytes.max` in all by the reckoning of `bytes.of` (above 0); a
@@ -49,7 +50,13 @@ export class BoundedCache<V extends {}> {
   }
 
   clear(): void {
+    this.#clears += 1;
     this.#entries.clear();
+  }
+
+  /** How often it was cleared: work that began before the last time can tell that what it brings is of the past. */
+  get generation(): number {
+    return this.#clears;
   }
 
   /** Entries held, those past their time included until they are asked for or crowded out. */

@@ -80,9 +80,11 @@ export function createDialler(options: {
       ...(session ? { session } : {}),
     };
     const socket = connectTls(options);
-    // A ticket may follow the handshake of a peer that `proven` refuses, and would spare it the proof next time.
+    const { generation } = sessions;
+    // A ticket may follow the handshake of a peer that `proven` refuses, and would spare it the proof next time; or a
+    // change of the rules, which ends all that was warmed under the old ones.
     socket.on('session', (ticket) => {
-      if (!socket.destroyed) sessions.set(key, ticket);
+      if (!socket.destroyed && sessions.generation === generation) sessions.set(key, ticket);
     });
     return socket;
   }

@@ -98,3 +98,13 @@ it('delete and clear forget', () => {
   cache.clear();
   expect([cache.get('b'), cache.size]).toEqual([undefined, 0]);
 });
+
+it('a clear begins a new generation, and nothing else does', () => {
+  const { cache } = cacheAt(0);
+  const { generation } = cache;
+  cache.set('a', 'value');
+  cache.delete('a');
+  expect(cache.generation).toBe(generation);
+  cache.clear();
+  expect(cache.generation).not.toBe(generation);
+});

@@ -1,7 +1,7 @@
 // From a judged authority to a connection that proved its name: certificates that fail, sessions that may not stand in
 // for a certificate, deadlines, and clients that give up. Until a socket is handed out, nothing of a request exists.
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { BoundedCache } from '../../src/base/bounded-cache.ts';
@@ -245,6 +245,47 @@ describe('a TLS session', () => {
     expect(await dialled(dialler({ sessions }), to)).toMatch(/^upstream_untrusted/);
   });
 
+  it('that comes after the cache was cleared is not kept: it is of the rules before', async () => {
+    const sessions = new BoundedCache<Buffer>({ max: 10 });
+    const gate = Promise.withResolvers<void>();
+    const context = contextOf({ host: 'api.test' });
+    await using peer = await createPeer(() => context);
+    // Holds back what follows the server's handshake, its tickets.
+    await using relay = await listenRaw((client) => {
+      const upstream = connect(peer.port, '127.0.0.1');
+      let hasAnswered = false;
+      let isOpen = false;
+      upstream
+        .on('error', () => client.destroy())
+        .on('data', (chunk) => {
+          hasAnswered = true;
+          client.write(chunk);
+        });
+      client
+        .on('close', () => upstream.destroy())
+        .on('data', (chunk) => {
+          if (hasAnswered && !isOpen) upstream.pause();
+          upstream.write(chunk);
+        });
+      void gate.promise.then(() => {
+        isOpen = true;
+        upstream.resume();
+      });
+    });
+    const socket = await dialler({ sessions }).dial(
+      target(`api.test:${relay.port}`),
+      new AbortController().signal,
+    );
+    expect(socket).toBeInstanceOf(TLSSocket);
+    expect(sessions.size).toBe(0);
+    const came = once((socket as TLSSocket).resume(), 'session');
+    sessions.clear();
+    gate.resolve();
+    await came;
+    expect(sessions.size).toBe(0);
+    (socket as TLSSocket).destroy();
+  });
+
   it('of a host that was refused is not kept', async () => {
     const sessions = new BoundedCache<Buffer>({ max: 10 });
     await using peer = await createPeer(() => contextOf({ host: 'other.test' }));
@@ -310,7 +351,6 @@ describe('a host that breaks its TLS right behind the handshake', () => {
   it('is a 502, and the proxy serves on', async () => {
     const context = origins.contextFor('api.test');
     await using peer = await createPeer(() => context);
-    const { connect } = await import('node:net');
     // Passes bytes on and hangs garbage on the server's first flight, so that both arrive in one segment.
     await using relay = await listenRaw((client) => {
       const upstream = connect(peer.port, '127.0.0.1');
