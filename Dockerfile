@@ -15,7 +15,7 @@ LABEL org.opencontainers.image.title="sallyport" \
   org.opencontainers.image.licenses="MIT"
 RUN groupadd --gid 10001 sallyport \
   && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin sallyport \
-  && install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport
+  && install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport /run/sallyport
 WORKDIR /opt/sallyport
 COPY package.json LICENSE ./
 COPY bin bin
@@ -26,13 +26,15 @@ COPY --from=build /build/dist dist
 ENV NODE_COMPILE_CACHE=/opt/sallyport/cache
 RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" /tmp/warm \
   && setpriv --reuid=10001 --regid=10001 --clear-groups \
-    timeout --preserve-status --signal=TERM 3 node bin/sallyport.js proxy --listen 127.0.0.1:0 --state-dir /tmp/warm \
+    timeout --preserve-status --signal=TERM 3 node bin/sallyport.js proxy --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --state-dir /tmp/warm \
   && rm -r /tmp/warm \
   && chown -R 0:0 "$NODE_COMPILE_CACHE"
 
 # The listener is open to private networks only. Behind a network that routes public addresses, set
 # SALLYPORT_ALLOW_CLIENTS or a token of your own.
+# The admin API is a socket in a directory of its own: to be shared with whoever may change the rules, and nobody else.
 ENV SALLYPORT_LISTEN=0.0.0.0:3128 \
+  SALLYPORT_ADMIN_LISTEN=unix:/run/sallyport/admin.sock \
   SALLYPORT_ALLOW_CLIENTS=127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7 \
   SALLYPORT_STATE_DIR=/var/lib/sallyport \
   UV_THREADPOOL_SIZE=32
