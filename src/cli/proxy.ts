@@ -3,8 +3,8 @@
 import { parseArgs } from 'node:util';
 import { createFdSink } from '../base/log.ts';
 import { loadAdminToken } from '../sidecar/admin-token.ts';
-import { listenerUrl } from '../sidecar/admin-target.ts';
 import type { Config } from '../sidecar/config.ts';
+import { listenerUrl } from '../sidecar/listen-address.ts';
 import type { Applied } from '../sidecar/sandboxes.ts';
 import { type HandedSecrets, claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { tokenWarnings } from '../sidecar/secret-files.ts';

@@ -1,12 +1,14 @@
 // Variables named like ours that nothing reads: a setting with a slip in its name would be silently without effect, and
 // a limit that an operator believes in would not be there. It sees names and judges no value.
 import { configVariables } from '../sidecar/config.ts';
+import { operatorVariables } from '../sidecar/secret-environment.ts';
 
 /** Read from the environment beside the settings. A name that ends with `_` stands for all that begin with it. */
 export const furtherVariables: readonly string[] = [
   'SALLYPORT_SECRET_',
   'SALLYPORT_HANDED_SECRETS',
   'SALLYPORT_OWN_THREADPOOL',
+  ...operatorVariables,
 ];
 
 /** As many letters too many, missing or wrong are a slip. */

@@ -5,6 +5,7 @@ import { toProxyConfigDocument } from '../policy/proxy-config-document.ts';
 import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
 import { createSandboxChanges } from './sandbox-changes.ts';
 import type { Made } from './sandbox-creation.ts';
+import { listenerUrl } from './listen-address.ts';
 import { showLimits } from './sandbox-document.ts';
 import { DEFAULT, type Entry, type Sandboxes } from './sandboxes.ts';
 
@@ -65,15 +66,6 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
 }
 
 const EMPTY: ProxyConfig = { rules: [], callbacks: [], no_proxy: [] };
-
-/** `http://host:port` of an open listener; empty before it is open. */
-export function listenerUrl(
-  listener: { readonly address: string; readonly port: number } | undefined,
-): string {
-  if (!listener) return '';
-  const { address, port } = listener;
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-}
 
 function mapChange<T, U>(change: Change<T>, map: (value: T) => U): Change<U> {
   return change.ok ? { ok: true, value: map(change.value) } : change;

@@ -34,3 +34,12 @@ export function isLoopbackListen({ host }: Pick<ListenAddress, 'host'>): boolean
   const address = parseAddress(host);
   return address ? classifyAddress(address) === 'loopback' : host === 'localhost';
 }
+
+/** `http://host:port` of an open listener; empty before it is open. */
+export function listenerUrl(
+  listener: { readonly address: string; readonly port: number } | undefined,
+): string {
+  if (!listener) return '';
+  const { address, port } = listener;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+}

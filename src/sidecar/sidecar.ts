@@ -9,7 +9,6 @@ import { createRecorder } from '../proxy/record.ts';
 import type { Lookup } from '../proxy/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createTrustSet } from '../tls/trust.ts';
-import { createAdminTarget } from './admin-target.ts';
 import type { Config } from './config.ts';
 import { type OwnListeners, egressRules } from './egress.ts';
 import { type Applied, DEFAULT, createSandboxes } from './sandboxes.ts';
@@ -99,7 +98,10 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
       const { listen, hosts } = config.admin;
       if (listen === 'off') throw new Error('admin.listen is off');
       // Loaded when it is asked for: a command behind a proxy of its own has no use for it.
-      const { createAdminServer } = await import('../admin/server.ts');
+      const [{ createAdminServer }, { createAdminTarget }] = await Promise.all([
+        import('../admin/server.ts'),
+        import('./admin-target.ts'),
+      ]);
       admin = await createAdminServer({
         target: createAdminTarget(sandboxes, ca.certificatePem),
         listen,

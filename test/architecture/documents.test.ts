@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
 import { refusalCatalogue } from '../../src/proxy/refusal.ts';
+import { operatorVariables } from '../../src/sidecar/secret-environment.ts';
 import { configVariables } from '../../src/sidecar/config.ts';
 import { projectRoot } from '../support/spawned-process.ts';
 
@@ -32,7 +33,7 @@ describe.each(documents)('%s', (name) => {
   });
 
   it('names only variables that the program reads', () => {
-    const known = configVariables().map((variable) => variable.name);
+    const known = [...configVariables().map((variable) => variable.name), ...operatorVariables];
     const named = matches(text, /\b(SALLYPORT_[A-Z_]+[A-Z])\b(?!_<)/g).filter(
       (variable) => variable !== 'SALLYPORT_SECRET',
     );

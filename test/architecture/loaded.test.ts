@@ -7,13 +7,21 @@ import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { projectRoot, spawnSallyport } from '../support/spawned-process.ts';
 
-const MAX_OWN_FILES = 100;
+const MAX_OWN_FILES = 150;
+const MAX_WITHOUT_ADMIN = 120;
 
-async function loadedBy(proxyConfig: unknown): Promise<readonly string[]> {
+async function loadedBy(
+  proxyConfig: unknown,
+  env: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
   await using scratch = await createScratch();
   const file = await scratch.write('loaded', '');
   const preloads = [join(import.meta.dirname, 'load-record.ts')];
-  await using sallyport = await spawnSallyport({ proxyConfig, preloads, env: { SALLYPORT_LOADED: file } });
+  await using sallyport = await spawnSallyport({
+    proxyConfig,
+    preloads,
+    env: { ...env, SALLYPORT_LOADED: file },
+  });
   sallyport.process.kill('SIGTERM');
   await sallyport.process.exited;
   const root = `${pathToFileURL(projectRoot).href}/`;
@@ -41,13 +49,22 @@ describe('a running sidecar', () => {
     const own = loaded.filter((url) => url.startsWith('src/'));
     expect(own).toContain('src/main.ts');
     expect(own.length).toBeLessThanOrEqual(MAX_OWN_FILES);
-    expect(own.filter((file) => /^src\/(platform|admin|gateway)\//.test(file))).toEqual([]);
+    expect(own.filter((file) => /^src\/(platform|gateway)\//.test(file))).toEqual([]);
     expect(packagesIn(loaded).filter((name) => !productionPackages().has(name))).toEqual([]);
     expect(packagesIn(loaded)).not.toContain('undici');
+    expect(packagesIn(loaded)).not.toContain('libsodium-wrappers');
     const elsewhere = loaded.filter(
       (url) => !/^(src|bin|node_modules|node:|test\/(support|architecture))/.test(url),
     );
     expect(elsewhere).toEqual([]);
+  });
+
+  it('without an admin API has loaded nothing of it', async () => {
+    const loaded = await loadedBy({ rules: [rule] }, { SALLYPORT_ADMIN_LISTEN: 'off' });
+    const own = loaded.filter((url) => url.startsWith('src/'));
+    expect(own.length).toBeLessThanOrEqual(MAX_WITHOUT_ADMIN);
+    expect(own.filter((file) => file.startsWith('src/admin/'))).toEqual([]);
+    expect(packagesIn(loaded)).not.toContain('hono');
   });
 });
 
