@@ -1,14 +1,17 @@
 // A sidecar inside the test process: every name ends at loopback, records are kept in memory.
+import { join } from 'node:path';
 import type { Issue } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import type { Applied } from '../../src/sidecar/sandboxes.ts';
 import { type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
+import { type StateStore, createStateStore } from '../../src/sidecar/state-store.ts';
 import type { ResolvedAddress } from '../../src/proxy/resolver.ts';
 import {
   type CertificateAuthority,
   createCertificateAuthority,
 } from '../../src/tls/certificate-authority.ts';
+import { type AskAdmin, createAdminClient } from './admin-client.ts';
 import { createScratch } from './scratch.ts';
 import type { LogRecord } from './spawned-process.ts';
 import type { TestAuthority } from './test-authority.ts';
@@ -24,6 +27,10 @@ export type TestSidecarOptions = {
   readonly names?: Readonly<Record<string, readonly string[] | Error | Promise<readonly string[]>>>;
   /** The clock of the callback cache, in milliseconds. */
   readonly now?: () => number;
+  /** Opens the admin API on 127.0.0.1:0. */
+  readonly admin?: boolean;
+  /** A directory, for the sealed store that a start makes in it, or a store of the test's own; restored at once. */
+  readonly state?: string | StateStore;
 };
 
 export type TestSidecar = AsyncDisposable & {
@@ -41,7 +48,14 @@ export type TestSidecar = AsyncDisposable & {
   apply(document: unknown): Applied;
   /** Makes the sink of records say that it takes no more, or that it does again. */
   blockSink(isBlocked: boolean): void;
+  /** Of the admin API; empty without it. */
+  readonly adminUrl: string;
+  readonly adminToken: string;
+  /** Asks the admin API, with the token. */
+  readonly admin: AskAdmin;
 };
+
+const ADMIN_TOKEN = 'canary-admin-token-0cc175b9c0f1b6a831c399e269772661';
 
 /** The proxy's own CA. One for all: making a CA is not what these tests are about. */
 export const proxyAuthority: CertificateAuthority = createCertificateAuthority({
@@ -68,9 +82,11 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
       ? { upstream: { ca_file: await scratch.write('upstream-ca.pem', options.origins.certificatePem) } }
       : {}),
     ...options.config,
+    admin: { listen: '127.0.0.1:0', ...(options.config?.['admin'] as object | undefined) },
   };
   const parsed = parseConfig(document, {});
   if (!parsed.ok) throw new Error(`test config: ${describe(parsed.issues)}`);
+  const store = typeof options.state === 'string' ? createStore(options.state) : options.state;
   const sidecar = await createSidecar(parsed.value, {
     ca: proxyAuthority,
     sink,
@@ -81,17 +97,30 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
       return answer.map((address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
     },
     ...(options.now ? { now: options.now } : {}),
+    ...(store ? { store } : {}),
   });
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> =>
+    (closed ??= sidecar.close().finally(() => scratch[Symbol.asyncDispose]()));
   const secrets = new Map(
     Object.entries(options.secrets ?? {}).map(([name, value]) => [name, new Secret(value)]),
   );
-  const apply = (proxyConfig: unknown): Applied =>
-    sidecar.applyProxyConfig(proxyConfig, (name) => secrets.get(name));
-  if (options.proxyConfig !== undefined) {
-    const applied = apply(options.proxyConfig);
-    if (!applied.ok) throw new Error(`test proxy_config: ${describe(applied.issues)}`);
+  const lookupSecret = (name: string): Secret | undefined => secrets.get(name);
+  const apply = (proxyConfig: unknown): Applied => sidecar.applyProxyConfig(proxyConfig, lookupSecret);
+  let adminUrl = '';
+  try {
+    // As a start does, in that order.
+    await sidecar.restore(lookupSecret);
+    if (options.proxyConfig !== undefined) {
+      const applied = apply(options.proxyConfig);
+      if (!applied.ok) throw new Error(`test proxy_config: ${describe(applied.issues)}`);
+    }
+    await sidecar.listen();
+    if (options.admin) adminUrl = await sidecar.openAdmin(new Secret(ADMIN_TOKEN));
+  } catch (error) {
+    await close();
+    throw error;
   }
-  await sidecar.listen();
   const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');
   return {
     port: sidecar.proxyPort,
@@ -101,6 +130,9 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
     lookups,
     apply,
     records,
+    adminUrl,
+    adminToken: ADMIN_TOKEN,
+    admin: options.admin ? createAdminClient(adminUrl, ADMIN_TOKEN) : noAdmin,
     blockSink(isBlocked) {
       sink.isBlocked = isBlocked;
     },
@@ -114,11 +146,17 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
         waiting.delete(resolve);
       }
     },
-    async [Symbol.asyncDispose]() {
-      await sidecar.close();
-      await scratch[Symbol.asyncDispose]();
-    },
+    /** May be called before the end of the test, to start the next one on the same state. */
+    [Symbol.asyncDispose]: close,
   };
+}
+
+function createStore(directory: string): StateStore {
+  return createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+}
+
+async function noAdmin(): Promise<never> {
+  throw new Error('this test sidecar was made without `admin`');
 }
 
 function describe(issues: readonly Issue[]): string {
