@@ -18,12 +18,20 @@ export function refusal(file: string, found: string, mend: string, cause?: unkno
 
 /** Reads a file that anybody may read. */
 export async function readCertificateFile(file: string): Promise<string> {
-  return readText(file, () => undefined);
+  return readText(file, () => undefined, NAME_A_PAIR);
 }
 
+/** What to do about a key file that cannot be read, and about one that others may have read. */
+export type KeyAdvice = { readonly unreadable: string; readonly exposed: string };
+
+const ABOUT_A_PAIR: KeyAdvice = {
+  unreadable: NAME_A_PAIR,
+  exposed: 'replace the pair if they may have read it',
+};
+
 /** Reads a private key file. Refuses one that group or others may read or write, or that another user owns. */
-export async function readKeyFile(file: string): Promise<string> {
-  return readText(file, ({ mode, uid }) => {
+export async function readKeyFile(file: string, advice: KeyAdvice = ABOUT_A_PAIR): Promise<string> {
+  const examine = ({ mode, uid }: Stats): void => {
     const ours = process.getuid?.() ?? uid;
     if (uid !== ours && uid !== 0) {
       const found = `the key belongs to uid ${uid}, not to uid ${ours} that runs here`;
@@ -31,9 +39,10 @@ export async function readKeyFile(file: string): Promise<string> {
     }
     if ((mode & 0o077) !== 0) {
       const found = `mode 0${(mode & 0o777).toString(8)} opens the key to other users`;
-      throw refusal(file, found, `chmod 0600 ${file}, and replace the pair if they may have read it`);
+      throw refusal(file, found, `chmod 0600 ${file}, and ${advice.exposed}`);
     }
-  });
+  };
+  return readText(file, examine, advice.unreadable);
 }
 
 /** Whether the name is taken, be it by a file that cannot be read or by a link to nowhere. */
@@ -87,28 +96,29 @@ function publish(staged: readonly { readonly temporary: string; readonly file: s
 }
 
 /** A name outlives a power cut only once its directory is on disk. */
-async function syncDirectory(directory: string): Promise<void> {
+export async function syncDirectory(directory: string): Promise<void> {
   await using handle = await open(directory, 'r');
   await handle.sync();
 }
 
 /** `examine` sees the open file: a path could be pointed elsewhere between the question and the reading. */
-async function readText(file: string, examine: (stats: Stats) => void): Promise<string> {
-  await using handle = await openToRead(file);
+async function readText(file: string, examine: (stats: Stats) => void, mend: string): Promise<string> {
+  await using handle = await openToRead(file, mend);
   const stats = await handle.stat();
-  if (!stats.isFile()) throw refusal(file, 'not a regular file', NAME_A_PAIR);
+  if (!stats.isFile()) throw refusal(file, 'not a regular file', mend);
   examine(stats);
   return await handle.readFile('utf8');
 }
 
-async function openToRead(file: string): Promise<FileHandle> {
+async function openToRead(file: string, mend: string): Promise<FileHandle> {
   try {
     return await open(file, 'r');
   } catch (cause) {
-    throw refusal(file, `cannot be opened (${codeOf(cause)})`, NAME_A_PAIR, cause);
+    throw refusal(file, `cannot be opened (${codeOf(cause)})`, mend, cause);
   }
 }
 
-function codeOf(error: unknown): unknown {
+/** The code of a system error, for messages and decisions. */
+export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
