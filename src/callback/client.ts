@@ -1,9 +1,10 @@
 // Calls an integrator's endpoint over HTTP and returns the headers it gives, or why it gave none.
 // The only file that knows undici, loaded when the first callback is called. It knows no cache and no sandbox.
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import type * as Undici from 'undici';
 import { type Authority, parseAuthority } from '../policy/authority.ts';
 import type { CompiledCallback } from '../policy/policy.ts';
+import type { TrustSet } from '../tls/trust.ts';
 import { readBody } from './body.ts';
 import { type CallbackReply, parseReply } from './reply.ts';
 
@@ -24,6 +25,8 @@ export type CallbackClient = {
 type Settings = {
   readonly vet: VetHost;
   readonly caPem: readonly string[] | undefined;
+  /** Without it a chain that holds our own key passes where another root has signed it. */
+  readonly showsOwnKey?: TrustSet['showsOwnKey'] | undefined;
   readonly timeoutMs: number;
 };
 
@@ -130,11 +133,23 @@ function createConnector(undici: typeof Undici.default, settings: Settings): Und
         maxCachedSessions: 0,
         timeout: settings.timeoutMs,
         ...(trust && { secureContext: trust, rejectUnauthorized: true }),
-      })({ ...target, hostname: host, ...(isName && { servername: host }) }, settle);
+      })({ ...target, hostname: host, ...(isName && { servername: host }) }, (...made) =>
+        settle(...proven(made, settings)),
+      );
     destinationOf(target.host ?? '', isTls ? 443 : 80, settings.vet)
       .then(open)
       .catch((error: Error) => settle(error, null));
   };
+}
+
+type Made = Parameters<Undici.buildConnector.Callback>;
+
+/** As `dial` does: an endpoint that shows a leaf of ours is a loop or a thief. */
+function proven(made: Made, { showsOwnKey }: Settings): Made {
+  const [, socket] = made;
+  if (!(socket instanceof TLSSocket) || !showsOwnKey?.(socket.getPeerX509Certificate())) return made;
+  socket.destroy();
+  return [refusal('its certificate is of our own authority'), null];
 }
 
 type Destination = {

@@ -3,6 +3,7 @@ import { Secret } from '../../src/base/secret.ts';
 import { createCallbackClient, type VetHost } from '../../src/callback/client.ts';
 import type { CallbackReply } from '../../src/callback/reply.ts';
 import type { CompiledCallback } from '../../src/policy/policy.ts';
+import type { TrustSet } from '../../src/tls/trust.ts';
 import {
   createOrigin,
   type Exchange,
@@ -36,7 +37,12 @@ export function originOf(script: Script, tls?: OriginOptions['tls']): Promise<Re
   return createOrigin(tls === undefined ? { respond } : { respond, tls });
 }
 
-export type Settings = { vet?: VetHost; caPem?: readonly string[]; timeoutMs?: number };
+export type Settings = {
+  vet?: VetHost;
+  caPem?: readonly string[];
+  showsOwnKey?: TrustSet['showsOwnKey'];
+  timeoutMs?: number;
+};
 
 export async function callOnce(callback: CompiledCallback, settings: Settings = {}): Promise<CallbackReply> {
   const client = createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 10_000, ...settings });

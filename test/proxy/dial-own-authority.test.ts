@@ -1,42 +1,14 @@
 // A host that shows a leaf of ours is a loop or a thief, also where a root that everybody trusts has signed our CA.
 import { once } from 'node:events';
-import { chmod, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { expect, it } from 'vitest';
 import { BoundedCache } from '../../src/base/bounded-cache.ts';
 import { createDialler } from '../../src/proxy/dial.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
-import { type CertificateAuthority, loadCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import { type TrustSet, createTrustSet } from '../../src/tls/trust.ts';
-import { createScratch, type Scratch } from '../support/scratch.ts';
-import { runProgram } from '../tls/external-program.ts';
+import { createSubordinate } from '../support/subordinate-authority.ts';
 import { listenTls } from '../tls/handshake.ts';
 import { authorityOf } from './request-head.ts';
-
-/** A CA that a root has signed, as a company's may be, with that root's certificate. */
-async function createSubordinate(scratch: Scratch): Promise<{ ca: CertificateAuthority; rootPem: string }> {
-  const at = (name: string): string => join(scratch.path, name);
-  const curve = ['-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
-  const asCa = ['-addext', 'basicConstraints=critical,CA:TRUE', '-addext', 'keyUsage=critical,keyCertSign'];
-  const issuers = { root: [], ca: ['-CA', at('root.pem'), '-CAkey', at('root.key')] };
-  for (const [name, issuer] of Object.entries(issuers)) {
-    const files = ['-keyout', at(`${name}.key`), '-out', at(`${name}.pem`)];
-    await runProgram('openssl', [
-      'req',
-      '-x509',
-      '-subj',
-      `/CN=${name}`,
-      ...curve,
-      ...asCa,
-      ...issuer,
-      ...files,
-    ]);
-  }
-  await chmod(at('ca.key'), 0o600);
-  const ca = await loadCertificateAuthority({ certificateFile: at('ca.pem'), keyFile: at('ca.key') });
-  return { ca, rootPem: await readFile(at('root.pem'), 'utf8') };
-}
 
 /** `ready`, once the host has spoken and so has sent its tickets, or the code and cause of the refusal. */
 async function dialled(port: number, trust: TrustSet, sessions: BoundedCache<Buffer>): Promise<string> {
@@ -74,8 +46,7 @@ async function dialled(port: number, trust: TrustSet, sessions: BoundedCache<Buf
 it.each(['TLSv1.2', 'TLSv1.3'] as const)(
   'a host that our own CA vouches for is refused below a trusted root too, each time (%s)',
   async (maxVersion) => {
-    await using scratch = await createScratch();
-    const { ca, rootPem } = await createSubordinate(scratch);
+    const { ca, rootPem } = await createSubordinate();
     const { chainPem, keyPem } = ca.issueLeaf({ host: 'api.test', kind: 'name' }, new Date());
     const context = createSecureContext({ cert: chainPem, key: keyPem, maxVersion });
     await using host = await listenTls(() => context);
