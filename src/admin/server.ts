@@ -16,7 +16,7 @@ import { type AdminScope, answerArrival, type Arrival, noRoute, type RouteMatch 
 import { type AdminListen, listenAt } from './listening.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { AdminRecord } from './record.ts';
-import { RequestBody } from './request-body.ts';
+import { type BodyFault, RequestBody } from './request-body.ts';
 import { readHead } from './request-head.ts';
 import { routes } from './routes.ts';
 import type { AdminTarget } from './target.ts';
@@ -221,15 +221,28 @@ class Desk {
     });
   }
 
-  /** A head that is none, a body that is framed wrongly, or either too late. */
-  #giveUp({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    const isLate = code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  /** A head that is none, a body that is framed wrongly, either of them too late, or a client that has left. */
+  #giveUp({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    if (connection?.body?.interrupt(isLate ? 'late' : 'malformed')) return;
+    const fault = faultOf(code);
+    const isReading = connection?.body?.interrupt(fault) === true;
+    if (fault === 'gone') socket.destroy();
+    else if (isReading) return;
     // An answer is under way, and another one beside it would be taken for it.
-    if (!socket.writable || (connection !== undefined && connection.running > 0)) socket.destroy();
-    else sendRawAnswer(socket, isLate ? LATE : code === 'HPE_HEADER_OVERFLOW' ? LONG : BAD, randomUUID());
+    else if (!socket.writable || (connection !== undefined && connection.running > 0)) socket.destroy();
+    else
+      sendRawAnswer(
+        socket,
+        code === 'HPE_HEADER_OVERFLOW' ? LONG : fault === 'late' ? LATE : BAD,
+        randomUUID(),
+      );
   }
+}
+
+function faultOf(code: string): BodyFault {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'late';
+  // The parser's words for a client that ends before its request does; the system has others.
+  return code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE' ? 'malformed' : 'gone';
 }
 
 const LATE = refused({ status: 408, reason: 'late', detail: 'Send the whole request sooner' });

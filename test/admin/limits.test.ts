@@ -1,0 +1,250 @@
+import { describe, expect, it } from 'vitest';
+import type { AdminTarget } from '../../src/admin/target.ts';
+import { createAdminScene, field, OWN, readAnswer, request, SANDBOX } from './admin-scene.ts';
+
+const PATH = '/v1/proxy_config';
+const BEGUN = ['Content-Type: application/json', 'Content-Length: 10'];
+
+/** A target whose writes wait until they are let go, and which counts how many run at once. */
+function createGatedTarget(): {
+  readonly target: Partial<AdminTarget>;
+  readonly seen: { running: number; most: number; started: number };
+  readonly begun: Promise<void>;
+  open(): void;
+} {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const seen = { running: 0, most: 0, started: 0 };
+  return {
+    seen,
+    begun: begun.promise,
+    open: gate.resolve,
+    target: {
+      async changeSandbox() {
+        seen.started += 1;
+        seen.running += 1;
+        seen.most = Math.max(seen.most, seen.running);
+        begun.resolve();
+        await gate.promise;
+        seen.running -= 1;
+        return { ok: true, value: { sandbox: SANDBOX } };
+      },
+    },
+  };
+}
+
+describe('a client that is slow', () => {
+  const limits = { requestMs: 150 };
+
+  it('with nothing at all is let go', async () => {
+    await using scene = await createAdminScene({ limits });
+    await using client = await scene.connect();
+    expect(await client.finished).toBe('end');
+  });
+
+  it('with a head gets a 408 with the fields that every answer has', async () => {
+    await using scene = await createAdminScene({ limits });
+    await using client = await scene.connect();
+    await client.send('GET / HTTP/1.1\r\nHost: loc');
+    const answer = await client.readResponse();
+    expect([answer.head.status, field(answer, 'cache-control'), field(answer, 'connection')]).toEqual([
+      408,
+      'no-store',
+      'close',
+    ]);
+    expect(JSON.parse(answer.text).detail).toMatch(/sooner/);
+    expect(await client.finished).toBe('end');
+  });
+
+  it('with a body gets a 408 and leaves one record', async () => {
+    await using scene = await createAdminScene({ limits });
+    await using client = await scene.connect();
+    await client.send(request('PUT', PATH, { more: BEGUN }));
+    await client.send('{"a"');
+    const answer = await client.readResponse();
+    expect([answer.head.status, field(answer, 'connection')]).toEqual([408, 'close']);
+    expect(await client.finished).toBe('end');
+    expect(scene.records).toMatchObject([{ action: 'proxy_config.apply', status: 408, outcome: 'failed' }]);
+    expect(scene.calls).toEqual([]);
+  });
+
+  it('with its next request is let go', async () => {
+    await using scene = await createAdminScene({ limits: { keepAliveMs: 100 } });
+    await using client = await scene.connect();
+    await client.send(request('GET', '/healthz'));
+    expect((await client.readResponse()).head.status).toBe(200);
+    expect(await client.finished).toBe('end');
+  });
+
+  it('in reading its answer is let go', async () => {
+    const document = { text: 'x'.repeat(32 * 1024 * 1024) };
+    const target = { proxyConfig: () => ({ revision: 1, etag: '"e"', document }) };
+    await using scene = await createAdminScene({ limits, target });
+    await using client = await scene.connect();
+    await client.send(request('GET', PATH));
+    expect((await client.readHead()).status).toBe(200);
+    client.socket.pause();
+    // Resolves once every connection is gone; this one would stay for ever.
+    await scene.server.close(60_000);
+  });
+});
+
+describe('a head', () => {
+  it('over 16 KiB is a 431', async () => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('GET', '/', { more: [`X-Long: ${'x'.repeat(17_000)}`] });
+    expect([answer.head.status, field(answer, 'x-content-type-options')]).toEqual([431, 'nosniff']);
+  });
+
+  it.each([
+    ['no HTTP', 'hello\r\n\r\n'],
+    ['TLS', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00])],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a folded field', 'GET / HTTP/1.1\r\nHost: localhost\r\n folded: x\r\n\r\n'],
+    ['a bare line feed', 'GET / HTTP/1.1\nHost: localhost\n\n'],
+  ])('that is %s is a 400', async (_, bytes) => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    await client.send(bytes);
+    const answer = await client.readResponse();
+    expect(answer.head.status).toBe(400);
+    expect(typeof JSON.parse(answer.text).detail).toBe('string');
+  });
+
+  it('that is none behind a request under way ends the connection without a second answer', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target });
+    await using client = await scene.connect();
+    await client.send(request('PATCH', '/v1/sandboxes/default', { body: {} }));
+    await gated.begun;
+    await client.send('nonsense\r\n\r\n');
+    await client.finished;
+    gated.open();
+    expect(await scene.record(0)).toMatchObject({ status: 200, outcome: 'done' });
+    expect(client.transcript).toBe('');
+  });
+});
+
+describe('connections', () => {
+  it('over the limit take the place of the oldest one that has not shown the token', async () => {
+    await using scene = await createAdminScene({ limits: { connections: 3 } });
+    await using operator = await scene.connect();
+    await operator.send(request('GET', PATH));
+    expect((await operator.readResponse()).head.status).toBe(200);
+    await using first = await scene.connect();
+    await using second = await scene.connect();
+    await using third = await scene.connect();
+    expect(['end', 'ECONNRESET']).toContain(await first.finished);
+    for (const client of [operator, second, third]) {
+      await client.send(request('GET', '/healthz'));
+      expect((await client.readResponse()).head.status).toBe(200);
+    }
+  });
+
+  it('that all have shown the token keep their places', async () => {
+    await using scene = await createAdminScene({ limits: { connections: 1 } });
+    await using operator = await scene.connect();
+    await operator.send(request('GET', PATH));
+    await operator.readResponse();
+    await using other = await scene.connect();
+    expect(['end', 'ECONNRESET']).toContain(await other.finished);
+    await operator.send(request('GET', PATH));
+    expect((await operator.readResponse()).head.status).toBe(200);
+  });
+});
+
+describe('writes', () => {
+  const change = request('PATCH', '/v1/sandboxes/default', { body: {} });
+
+  it('run one at a time, eight at most wait, and reads pass them', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target });
+    const clients = await Promise.all(Array.from({ length: 8 }, () => scene.connect()));
+    // Each is inside once it is asked for its body.
+    for (const client of clients) {
+      await client.send(
+        request('PATCH', '/v1/sandboxes/default', {
+          more: ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2'],
+        }),
+      );
+      expect((await client.readHead()).status).toBe(100);
+    }
+    const ninth = await scene.ask('PATCH', '/v1/sandboxes/default', { body: {} });
+    expect([ninth.head.status, field(ninth, 'retry-after')]).toEqual([503, '1']);
+    expect((await scene.ask('GET', PATH)).head.status).toBe(200);
+    for (const client of clients) await client.send('{}');
+    await gated.begun;
+    gated.open();
+    for (const client of clients) {
+      expect((await readAnswer(client)).head.status).toBe(200);
+      await client[Symbol.asyncDispose]();
+    }
+    expect(gated.seen).toEqual({ running: 0, most: 1, started: 8 });
+    expect((await scene.ask('PATCH', '/v1/sandboxes/default', { body: {} })).head.status).toBe(200);
+  });
+
+  it('over so many a second are a 429', async () => {
+    await using scene = await createAdminScene({ limits: { writesPerSecond: 3 } });
+    await using client = await scene.connect();
+    await client.send(Buffer.concat([change, change, change, change]));
+    const statuses: number[] = [];
+    let last = await readAnswer(client);
+    for (let turn = 0; turn < 3; turn += 1) {
+      statuses.push(last.head.status);
+      last = await readAnswer(client);
+    }
+    expect([...statuses, last.head.status, field(last, 'retry-after')]).toEqual([200, 200, 200, 429, '1']);
+  });
+
+  it('of callers without the token take no place', async () => {
+    await using scene = await createAdminScene({ limits: { writesPerSecond: 1, writesAtOnce: 1 } });
+    for (let turn = 0; turn < 3; turn += 1)
+      await scene.ask('PUT', PATH, { fields: ['Host: localhost'], body: {} });
+    expect((await scene.ask('PUT', PATH, { body: {} })).head.status).toBe(200);
+  });
+});
+
+describe('close', () => {
+  it('lets the request that runs end, and idle connections at once', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target });
+    await using idle = await scene.connect();
+    await idle.send(request('GET', '/healthz'));
+    await idle.readResponse();
+    await using client = await scene.connect();
+    await client.send(request('PATCH', '/v1/sandboxes/default', { body: {} }));
+    await gated.begun;
+    const closed = scene.server.close(60_000);
+    expect(['end', 'ECONNRESET']).toContain(await idle.finished);
+    await expect(scene.connect()).rejects.toThrow('ECONNREFUSED');
+    gated.open();
+    const answer = await client.readResponse();
+    expect([answer.head.status, field(answer, 'connection')]).toEqual([200, 'close']);
+    await closed;
+  });
+
+  it('ends what still runs after its time', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target });
+    await using client = await scene.connect();
+    await client.send(request('PATCH', '/v1/sandboxes/default', { body: {} }));
+    await gated.begun;
+    await scene.server.close(50);
+    expect(['end', 'ECONNRESET']).toContain(await client.finished);
+    gated.open();
+  });
+
+  it('waits for a write whose client has left', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target });
+    const client = await scene.connect();
+    await client.send(request('PATCH', '/v1/sandboxes/default', { body: {}, fields: OWN }));
+    await gated.begun;
+    client.reset();
+    const closed = scene.server.close(60_000);
+    expect(scene.records).toEqual([]);
+    gated.open();
+    await closed;
+    expect(scene.records).toMatchObject([{ action: 'sandbox.change', status: 200, outcome: 'done' }]);
+  });
+});

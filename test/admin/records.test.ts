@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { createAdminScene, field, readAnswer, request, TOKEN } from './admin-scene.ts';
+
+const PATH = '/v1/proxy_config';
+const LOCAL = 'Host: localhost';
+const ANYONE = { fields: [LOCAL] };
+
+describe('a write', () => {
+  it('leaves one record that its answer names', async () => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('PUT', '/v1/sandboxes/default/proxy_config', { body: { rules: [] } });
+    expect(scene.records).toEqual([
+      {
+        action: 'proxy_config.apply',
+        sandbox: 'default',
+        status: 200,
+        outcome: 'done',
+        revision: 8,
+        client: '127.0.0.1',
+        request: field(answer, 'x-request-id'),
+        duration_ms: expect.any(Number),
+      },
+    ]);
+    expect(scene.records[0]?.duration_ms).toBeGreaterThan(0);
+  });
+
+  it('that creates names the sandbox that it made', async () => {
+    await using scene = await createAdminScene();
+    await scene.ask('POST', '/v1/sandboxes', { body: {} });
+    expect(scene.records).toMatchObject([{ action: 'sandbox.create', sandbox: 'box-1', status: 201 }]);
+  });
+
+  it.each([
+    ['without a token', 'PUT', PATH, { ...ANYONE, body: {} }, 401, 'no_token'],
+    ['with a wrong token', 'PUT', PATH, { fields: [LOCAL, 'X-Api-Key: x'], body: {} }, 401, 'wrong_token'],
+    ['under a foreign name', 'PUT', PATH, { fields: ['Host: a.test'], body: {} }, 421, 'foreign_host'],
+    ['without a Host', 'PUT', PATH, { fields: [], body: {} }, 400, 'bad_host'],
+    ['through a proxy', 'PUT', PATH, { more: ['Via: 1.1 x'], body: {} }, 403, 'proxied'],
+    ['of another type', 'PUT', PATH, { more: ['Content-Type: text/plain'], body: '{}' }, 415, 'content_type'],
+    ['with a query', 'PUT', `${PATH}?a=1`, { body: {} }, 422, 'invalid'],
+    ['that is no JSON', 'PUT', PATH, { body: '{' }, 422, 'invalid'],
+    ['that is too large', 'PUT', PATH, { body: 'x'.repeat(1024 * 1024 + 1) }, 413, 'too_large'],
+    ['over another revision', 'PUT', PATH, { body: {}, more: ['If-Match: "x"'] }, 412, 'stale'],
+    ['of a sandbox that is not there', 'PATCH', '/v1/sandboxes/other', { body: {} }, 404, 'not_found'],
+    ['to a path that is not there', 'PUT', '/v1/other', { body: {} }, 404, 'no_route'],
+    ['by a method that is not known', 'DELETE', PATH, {}, 405, 'method'],
+  ] as const)(
+    'that is refused leaves one record too: %s',
+    async (_, method, path, options, status, reason) => {
+      await using scene = await createAdminScene();
+      const answer = await scene.ask(method, path, options);
+      expect(answer.head.status).toBe(status);
+      expect(scene.records).toMatchObject([
+        { status, reason, outcome: 'refused', request: field(answer, 'x-request-id') },
+      ]);
+    },
+  );
+
+  it.each(['reset', 'end'] as const)(
+    'leaves one record when its client leaves within the body by %s',
+    async (leave) => {
+      await using scene = await createAdminScene();
+      const client = await scene.connect();
+      await client.send(
+        request('PUT', PATH, { more: ['Content-Type: application/json', 'Content-Length: 10'] }),
+      );
+      await client.send('{"a"');
+      client[leave]();
+      expect(await scene.record(0)).toMatchObject({ status: 499, outcome: 'failed', reason: 'client_gone' });
+      await scene.server.close(0);
+      expect([scene.records.length, scene.calls]).toEqual([1, []]);
+    },
+  );
+
+  it('leaves one record and frees its place when its handler throws', async () => {
+    const canary = 'canary-in-an-error';
+    const fail = async (): Promise<never> => {
+      throw new TypeError(canary);
+    };
+    const target = {
+      applyProxyConfig: fail,
+      changeSecrets() {
+        throw new RangeError(canary);
+      },
+    };
+    await using scene = await createAdminScene({ target, limits: { writesAtOnce: 1 } });
+    for (const path of [PATH, '/v1/workspace_secrets']) {
+      const answer = await scene.ask('PUT', path, { body: {} });
+      expect(answer.head.status).toBe(500);
+      expect(JSON.parse(answer.text).detail).toMatch(/log/);
+      expect(scene.logLines.at(-1)).toContain(field(answer, 'x-request-id'));
+      expect(answer.head.text + answer.text + scene.logLines.join()).not.toContain(canary);
+    }
+    expect(scene.records).toMatchObject([
+      { status: 500, outcome: 'failed', reason: 'bug' },
+      { status: 500, outcome: 'failed', reason: 'bug' },
+    ]);
+    expect(scene.logLines.map((line) => JSON.parse(line).error)).toEqual(['TypeError', 'RangeError']);
+  });
+
+  it('is refused while records cannot be written, reads are not', async () => {
+    await using scene = await createAdminScene();
+    scene.blockRecords(true);
+    const answer = await scene.ask('PUT', PATH, { body: {} });
+    expect([answer.head.status, field(answer, 'retry-after')]).toEqual([503, '1']);
+    expect((await scene.ask('GET', PATH)).head.status).toBe(200);
+    expect([scene.calls, scene.records[0]?.reason]).toEqual([[], 'records_blocked']);
+    scene.blockRecords(false);
+    expect((await scene.ask('PUT', PATH, { body: {} })).head.status).toBe(200);
+  });
+});
+
+describe('a read', () => {
+  it('leaves no record unless its token is wrong', async () => {
+    await using scene = await createAdminScene();
+    await scene.ask('GET', PATH);
+    await scene.ask('GET', PATH, ANYONE);
+    await scene.ask('GET', '/nothing');
+    await scene.ask('HEAD', '/healthz', ANYONE);
+    expect(scene.records).toEqual([]);
+    await scene.ask('GET', PATH, { fields: [LOCAL, 'X-Api-Key: x'] });
+    expect(scene.records).toMatchObject([
+      { action: 'proxy_config.show', status: 401, reason: 'wrong_token' },
+    ]);
+  });
+
+  it('that fails is a 500 and a log line', async () => {
+    const proxyConfig = (): never => {
+      throw new Error('canary');
+    };
+    await using scene = await createAdminScene({ target: { proxyConfig } });
+    expect((await scene.ask('GET', PATH)).head.status).toBe(500);
+    expect(scene.logLines.join()).toContain('admin request failed');
+  });
+});
+
+describe('a secret that was sent', () => {
+  const PLANTED = 'canary-secret-7c4a8d09ca3762af61e59520943dc264';
+  const spellings = [PLANTED, TOKEN, encodeURIComponent(PLANTED), Buffer.from(PLANTED).toString('base64')];
+
+  it.each([
+    ['PUT', '/v1/workspace_secrets', { body: { GOOD: PLANTED } }],
+    ['PUT', '/v1/workspace_secrets', { body: { [PLANTED]: 'GOOD' } }],
+    ['PUT', '/v1/workspace_secrets', { body: { GOOD: { value: PLANTED } } }],
+    ['PUT', '/v1/workspace_secrets', { body: [{ key: PLANTED, value: PLANTED }] }],
+    ['PUT', '/v1/workspace_secrets', { body: [{ key: 'A', value: 'x', [PLANTED]: PLANTED }] }],
+    ['PUT', '/v1/workspace_secrets', { body: `{"A": "${PLANTED}", "A": "${PLANTED}"}` }],
+    ['PUT', '/v1/workspace_secrets', { body: `{"A": ${PLANTED}}` }],
+    ['PUT', '/v1/workspace_secrets', { body: `"${PLANTED}"` }],
+    ['PUT', PATH, { body: { proxy_config: {}, revision: PLANTED } }],
+    ['PUT', PATH, { body: {}, more: [`If-Match: ${PLANTED}`] }],
+    ['PUT', PATH, { body: PLANTED, more: [`Content-Type: ${PLANTED}`] }],
+    ['PUT', `${PATH}?key=${PLANTED}`, { body: {} }],
+    ['GET', PATH, { fields: [LOCAL, `X-Api-Key: ${PLANTED}`] }],
+    ['PUT', `/v1/${PLANTED}`, { body: {} }],
+    ['GET', PATH, { fields: [`Host: ${PLANTED}`] }],
+    ['GET', PATH, { more: [`X-Forwarded-For: ${PLANTED}`] }],
+    ['PUT', PATH, { body: {}, more: [`Expect: ${PLANTED}`] }],
+  ])('stands in no answer, record or log line: %s %s %j', async (method, path, options) => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    await client.send(request(method, path, options));
+    await readAnswer(client);
+    const told = [client.transcript, JSON.stringify(scene.records), ...scene.logLines].join('\n');
+    expect(told).toContain('HTTP/1.1');
+    for (const spelling of spellings) expect(told).not.toContain(spelling);
+  });
+
+  it('would be seen if it did', async () => {
+    const proxyConfig = (): never => ({ revision: 1, etag: '"e"', document: { leak: PLANTED } }) as never;
+    await using scene = await createAdminScene({ target: { proxyConfig } });
+    expect((await scene.ask('GET', PATH)).text).toContain(PLANTED);
+  });
+});
