@@ -1,0 +1,29 @@
+import { chmod } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { createScratch } from '../support/scratch.ts';
+import { SpawnedProcess, launcher, spawnSallyport } from '../support/spawned-process.ts';
+
+describe('a proxy token that other users can read is told of, and taken, at the start of', () => {
+  const isTold = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
+    level === 'warn' && String(msg).endsWith('token can be read by other users: chmod 600 it');
+
+  it('proxy', async () => {
+    await using scratch = await createScratch();
+    const file = await scratch.write('token', '0123456789abcdef');
+    await chmod(file, 0o644);
+    await using proxy = await spawnSallyport({ proxyConfig: {}, env: { SALLYPORT_AUTH_TOKEN_FILE: file } });
+    await proxy.process.record(isTold);
+  });
+
+  it('run', async () => {
+    await using scratch = await createScratch();
+    const file = await scratch.write('token', '0123456789abcdef');
+    await chmod(file, 0o644);
+    const args = [launcher, 'run', '--log', '-', '--', process.execPath, '--version'];
+    await using child = new SpawnedProcess(process.execPath, args, {
+      env: { SALLYPORT_AUTH_TOKEN_FILE: file },
+    });
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+    expect(child.records.filter(isTold)).toHaveLength(1);
+  });
+});
