@@ -39,10 +39,12 @@ export type AskOptions = {
 export const OWN: readonly string[] = ['Host: localhost', `Authorization: Bearer ${TOKEN}`];
 
 export async function createAdminScene(
-  options: { readonly target?: Partial<AdminTarget>; readonly listen?: AdminServerOptions['listen'] } & Pick<
-    Partial<AdminServerOptions>,
-    'hosts' | 'limits'
-  > = {},
+  options: {
+    readonly target?: Partial<AdminTarget>;
+    readonly listen?: AdminServerOptions['listen'];
+    /** Takes the place of what keeps the records. */
+    readonly record?: AdminServerOptions['record'];
+  } & Pick<Partial<AdminServerOptions>, 'hosts' | 'limits'> = {},
 ): Promise<AdminScene> {
   const calls: Call[] = [];
   const records: AdminRecord[] = [];
@@ -54,10 +56,12 @@ export async function createAdminScene(
     listen: options.listen ?? { host: '127.0.0.1', port: 0 },
     token: new Secret(TOKEN),
     hosts: options.hosts ?? [],
-    record(entry) {
-      records.push(entry);
-      for (const wake of wakers) wake();
-    },
+    record:
+      options.record ??
+      ((entry) => {
+        records.push(entry);
+        for (const wake of wakers) wake();
+      }),
     isRecordBlocked: () => isBlocked,
     log: createLog('debug', { write: (line) => void logLines.push(line) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),

@@ -98,6 +98,21 @@ describe('a write', () => {
     expect(scene.logLines.map((line) => JSON.parse(line).error)).toEqual(['TypeError', 'RangeError']);
   });
 
+  it.each(['/v1/proxy_config', '/v1/%2e'])(
+    'whose record fails ends its connection alone: PUT %s',
+    async (path) => {
+      const record = (): never => {
+        throw new RangeError('canary');
+      };
+      await using scene = await createAdminScene({ record });
+      await using client = await scene.connect();
+      await client.send(request('PUT', path, { body: {} }));
+      expect(await client.readToEnd().catch(() => '')).toBe('');
+      expect(scene.logLines.map((line) => JSON.parse(line).error)).toEqual(['RangeError']);
+      expect((await scene.ask('GET', PATH)).head.status).toBe(200);
+    },
+  );
+
   it('is refused while records cannot be written, reads are not', async () => {
     await using scene = await createAdminScene();
     scene.blockRecords(true);

@@ -1,0 +1,159 @@
+// Takes requests in from Node's server, has them answered and knows which are under way. It must not know what a route
+// does, nor how one is found: `route` is told.
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { describeBug } from '../base/log.ts';
+import { sendAnswer, sendRawAnswer } from './answer-out.ts';
+import { refused } from './answer.ts';
+import { ConnectionTable } from './connection-table.ts';
+import { type AdminScope, answerArrival, type Arrival, noRoute, type RouteMatch } from './exchange.ts';
+import { type BodyFault, RequestBody } from './request-body.ts';
+import { readHead } from './request-head.ts';
+
+export type DeskLimits = {
+  readonly connections: number;
+  readonly bodyBytes: number;
+  /** For a whole request, and again for its answer to be read. */
+  readonly requestMs: number;
+};
+
+/** What one request needs until it is answered. */
+export type Case = {
+  readonly arrival: Arrival;
+  readonly body: RequestBody;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+};
+
+/** Has a case answered, by a call of `answer` with what it found for the path. */
+export type Router = (one: Case, path: string) => Promise<void>;
+
+export class Desk {
+  readonly #scope: AdminScope;
+  readonly #limits: DeskLimits;
+  readonly #connections: ConnectionTable;
+  readonly #running: Set<Promise<void>> = new Set();
+  readonly #route: Router;
+  #isClosing = false;
+
+  constructor(scope: AdminScope, limits: DeskLimits, route: Router) {
+    this.#scope = scope;
+    this.#limits = limits;
+    this.#route = route;
+    this.#connections = new ConnectionTable(limits.connections);
+  }
+
+  attach(server: Server): void {
+    server.on('connection', (socket) => this.#connections.add(socket));
+    server.on('checkContinue', (incoming, outgoing) => this.receive(incoming, outgoing));
+    server.on('checkExpectation', (incoming, outgoing) => this.receive(incoming, outgoing));
+    // Node hands over the bare socket here; it is refused like everything that a proxy is sent.
+    server.on('connect', (incoming, socket) => {
+      const outgoing = new ServerResponse(incoming);
+      socket.on('error', () => socket.destroy());
+      outgoing.assignSocket(socket as Socket);
+      outgoing.on('finish', () => (socket as Socket).destroySoon());
+      this.receive(incoming, outgoing);
+    });
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#giveUp(error, socket as Socket));
+  }
+
+  receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const one = this.#open(incoming, outgoing);
+    const { head } = one.arrival;
+    const connection = this.#connections.get(incoming.socket);
+    if (connection !== undefined) {
+      connection.running += 1;
+      connection.body = one.body;
+      outgoing.once('close', () => (connection.running -= 1));
+    }
+    // Whoever waits for this answer has left; what was asked for is done and recorded all the same.
+    outgoing.on('error', () => outgoing.destroy());
+    const answered =
+      head.path === undefined || head.host === undefined || !head.isOriginForm
+        ? this.answer(one, noRoute)
+        : this.#route(one, head.path);
+    const work = answered.catch((error: unknown) => this.fail(one, error));
+    this.#running.add(work);
+    void work.finally(() => this.#running.delete(work));
+  }
+
+  /** For what nobody foresaw: the operator is told, and nobody waits for an answer that will not come. */
+  fail({ arrival, incoming }: Case, error: unknown): void {
+    this.#scope.log.error({ ...describeBug(error), request: arrival.request }, 'admin request failed');
+    incoming.socket.destroy();
+  }
+
+  async close(server: Server, drainMs: number): Promise<void> {
+    this.#isClosing = true;
+    const { promise: expired, resolve } = Promise.withResolvers<void>();
+    const limit = setTimeout(() => {
+      this.#connections.destroyAll();
+      resolve();
+    }, drainMs);
+    const closed = new Promise<void>((done) => server.close(() => done()));
+    this.#connections.destroyIdle();
+    await Promise.race([Promise.all([closed, ...this.#running]), expired]);
+    await closed;
+    clearTimeout(limit);
+  }
+
+  #open(incoming: IncomingMessage, outgoing: ServerResponse): Case {
+    const head = readHead(incoming);
+    const body = new RequestBody(incoming, this.#limits.bodyBytes);
+    const { socket } = incoming;
+    const arrival: Arrival = {
+      request: randomUUID(),
+      head,
+      client: socket.remoteAddress,
+      startedMs: performance.now(),
+      onTrusted: () => {
+        const connection = this.#connections.get(socket);
+        if (connection !== undefined) connection.isTrusted = true;
+      },
+      readDocument: () => {
+        if (head.values('expect').length > 0) outgoing.writeContinue();
+        return body.read();
+      },
+    };
+    return { arrival, body, incoming, outgoing };
+  }
+
+  async answer({ arrival, body, incoming, outgoing }: Case, match: RouteMatch): Promise<void> {
+    const answer = await answerArrival(this.#scope, arrival, match);
+    sendAnswer(incoming, outgoing, answer, {
+      request: arrival.request,
+      isLast: this.#isClosing || !arrival.head.isOriginForm,
+      isBodyUnread: arrival.head.hasBody && !body.isWhole,
+      sendMs: this.#limits.requestMs,
+    });
+  }
+
+  /** A head that is none, a body that is framed wrongly, either of them too late, or a client that has left. */
+  #giveUp({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    const fault = faultOf(code);
+    const isReading = connection?.body?.interrupt(fault) === true;
+    if (fault === 'gone') socket.destroy();
+    else if (isReading) return;
+    // An answer is under way, and another one beside it would be taken for it.
+    else if (!socket.writable || (connection !== undefined && connection.running > 0)) socket.destroy();
+    else
+      sendRawAnswer(
+        socket,
+        code === 'HPE_HEADER_OVERFLOW' ? LONG : fault === 'late' ? LATE : BAD,
+        randomUUID(),
+      );
+  }
+}
+
+function faultOf(code: string): BodyFault {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'late';
+  // The parser's words for a client that ends before its request does; the system has others.
+  return code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE' ? 'malformed' : 'gone';
+}
+
+const LATE = refused({ status: 408, reason: 'late', detail: 'Send the whole request sooner' });
+const LONG = refused({ status: 431, reason: 'head', detail: 'Send fewer or shorter header fields' });
+const BAD = refused({ status: 400, reason: 'head', detail: 'This is not an HTTP/1.1 request: correct it' });
