@@ -7,6 +7,8 @@ import { codeOf, refusal } from '../tls/pem-files.ts';
 export type StateLock = { release(): void };
 
 const SQLITE_BUSY = 5;
+// SQLite locks in steps: of two that start at once, each could find the other on the way and both give up.
+const PATIENCE_MS = 100;
 
 /** Throws an Error that says so if another process has it. */
 export async function lockState(directory: string): Promise<StateLock> {
@@ -14,10 +16,10 @@ export async function lockState(directory: string): Promise<StateLock> {
   await createEmptyFile(file);
   // Loaded only where there is state.
   const { DatabaseSync } = await import('node:sqlite');
-  const database = new DatabaseSync(file, { timeout: 0 });
+  const database = new DatabaseSync(file, { timeout: PATIENCE_MS });
   try {
-    // No journal: it would be a second file.
-    database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
+    // Otherwise the journal would be a second file, open to others.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (cause) {
     database.close();
     throw isBusy(cause)

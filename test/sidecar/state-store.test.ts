@@ -83,10 +83,13 @@ describe('state', () => {
 
   it('is for us alone to read', async () => {
     await using state = await createState({ box: 'a' });
+    const store = state.start();
+    await store.readAll();
     const modeOf = async (name: string): Promise<number> =>
       (await stat(join(state.directory, name))).mode & 0o777;
     expect(await state.files()).toEqual(everything);
     expect(await Promise.all(['', ...everything].map(modeOf))).toEqual([0o700, 0o700, 0o600, 0o600, 0o600]);
+    await store.close();
   });
 
   it('is written in the order of the calls', async () => {
