@@ -46,7 +46,7 @@ export const plans: Readonly<Record<'quick' | 'full' | 'tiny', Plan>> = {
     settleMs: 40,
     durationMs: { h1_1: 400, h1_32: 700, rate: 500 },
     starts: 5,
-    lastRoundMs: { closed: 36_000, rate: 58_000 },
+    lastRoundMs: { closed: 42_000, rate: 64_000 },
   },
   full: {
     clients: 32,

@@ -7,7 +7,8 @@ import { type Percentiles, type Spread, percentilesOf, spreadOf } from './percen
 export type Figures = {
   readonly case: CaseName;
   readonly load: LoadName;
-  readonly rounds: number;
+  /** One entry for each round, as measured. */
+  readonly rounds: readonly Round[];
   readonly cpu_us: Spread | null;
   readonly client_cpu_us: Spread;
   readonly per_second: Spread;
@@ -21,6 +22,11 @@ export type Figures = {
   /** From due to sent, all rounds together: what the load client adds at a constant rate. */
   readonly delay: Percentiles;
 };
+
+export type Round = {
+  readonly cpu_us: number | null;
+  readonly per_second: number;
+} & Pick<Percentiles, 'count' | 'p50' | 'p99'>;
 
 export type Ratios = {
   readonly cpu_vs_nginx_h1_32: number | null;
@@ -52,7 +58,10 @@ function summarize(name: CaseName, load: LoadName, list: readonly Sample[]): Fig
   return {
     case: name,
     load,
-    rounds: list.length,
+    rounds: list.map(({ cpuUs, perSecond }, i) => {
+      const { count = 0, p50 = 0, p99 = 0 } = rounds[i] ?? {};
+      return { cpu_us: cpuUs ?? null, per_second: perSecond, count, p50, p99 };
+    }),
     cpu_us: cpu.length === 0 ? null : spreadOf(cpu),
     client_cpu_us: spreadOf(list.map(({ clientCpuUs }) => clientCpuUs)),
     per_second: spreadOf(list.map(({ perSecond }) => perSecond)),

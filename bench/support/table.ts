@@ -56,7 +56,7 @@ function line(all: readonly Figures[], row: Figures): string {
   const added = (at: 'p50' | 'p99'): string => addedMs(all, row.case, row.load, at)?.toFixed(3) ?? '';
   return [
     `  ${row.case.padEnd(13)}`,
-    String(row.rounds).padEnd(8),
+    String(row.rounds.length).padEnd(8),
     (row.cpu_us ? spread(row.cpu_us, 1) : '-').padEnd(25),
     row.per_second.median.toFixed(0).padEnd(12),
     spread(row.p50, 3).padEnd(26),

@@ -131,7 +131,7 @@ describe('npm run bench', () => {
     expect(found.toSorted()).toEqual(expected.toSorted());
     for (const row of report.cases) expect(row.all.p50).toBeGreaterThan(0);
     expect(report).toMatchObject({ callback_calls: 1, suite: expect.stringContaining('TLSv1.3') });
-  });
+  }, 60_000);
 
   it('leaves no process behind when it is interrupted', async () => {
     await using child = new SpawnedProcess(process.execPath, args());
