@@ -46,6 +46,12 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     return stored(sandboxes.keep(state), state.id);
   }
 
+  /** Something was kept for `result`, which may be a refusal: then the next start must not find it. */
+  async function undoneUnlessDone<T>(entry: Entry, result: Change<T>): Promise<Change<T>> {
+    if (!result.ok) await keep(entry.state);
+    return result;
+  }
+
   async function apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
     const entry = sandboxes.get(id);
     if (!entry) return refused(notFound(id));
@@ -56,7 +62,7 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     const failed = await keep(prepared.next);
     if (failed) return refused(failed);
     // The operator's own document was read again in the meantime: this one is judged anew.
-    if (entry.state !== state) return apply(id, document, expected);
+    if (entry.state !== state) return undoneUnlessDone(entry, await apply(id, document, expected));
     sandboxes.adopt(entry, prepared);
     const { revision, etag } = prepared.next;
     const isFileOver = id === DEFAULT && config.proxyConfigFile !== undefined;
@@ -72,10 +78,11 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     if (!entry) return refused(notFound(id));
     const { state } = entry;
     const next = { ...state, secrets: mergeSecrets(state.secrets, changes) };
-    if (next.secrets.size > maxSecrets) return refused({ kind: 'invalid', issues: [TOO_MANY] });
+    const tooMuch = sizeFault(next.secrets);
+    if (tooMuch) return refused({ kind: 'invalid', issues: [tooMuch] });
     const failed = await keep(next);
     if (failed) return refused(failed);
-    if (entry.state !== state) return changeSecrets(id, changes);
+    if (entry.state !== state) return undoneUnlessDone(entry, await changeSecrets(id, changes));
     entry.state = next;
     return done(entry);
   }
@@ -164,7 +171,19 @@ const FILE_WINS: Issue = {
   type: 'file_wins',
 };
 
-const TOO_MANY: Issue = { loc: [], msg: `At most ${maxSecrets} secrets may be kept`, type: 'too_long' };
+// Each change seals all of them at once, in one turn of the event loop that serves the proxy.
+const MAX_SECRET_CHARS = 1_048_576;
+
+/** Why so many, or so large, secrets are not kept for one sandbox. */
+function sizeFault(secrets: ReadonlyMap<string, Secret>): Issue | undefined {
+  if (secrets.size > maxSecrets)
+    return { loc: [], msg: `At most ${maxSecrets} secrets may be kept`, type: 'too_long' };
+  let chars = 0;
+  for (const { length } of secrets.values()) chars += length;
+  if (chars <= MAX_SECRET_CHARS) return undefined;
+  const msg = `The secrets should have at most ${MAX_SECRET_CHARS} characters in all; delete some first`;
+  return { loc: [], msg, type: 'too_long' };
+}
 
 function done<T>(value: T): Change<T> {
   return { ok: true, value };
