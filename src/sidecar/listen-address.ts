@@ -6,7 +6,7 @@ export type SocketPath = { readonly path: string };
 
 /** `host:port`, `[v6]:port`, `:port` (every interface) or a bare port of loopback; port 0 is any free one. */
 export function parseListenAddress(text: string): ListenAddress | string {
-  const found = /^(?:(?<host>[^[\]:]*|\[[^\]]+\]):)?(?<port>[0-9]{1,5})$/.exec(text)?.groups;
+  const found = /^(?:(?<host>[^[\]:\s]*|\[[^\]]+\]):)?(?<port>[0-9]{1,5})$/.exec(text)?.groups;
   const port = Number(found?.['port'] ?? Number.NaN);
   if (!found || !(port <= 65_535)) return 'should be host:port, for example 127.0.0.1:3128 or [::1]:3128';
   const host = found['host'] ?? '127.0.0.1';
