@@ -56,7 +56,8 @@ type TunnelTarget = {
 /** A blind tunnel: waits for its host while it watches its client, then joins the two. */
 class Tunnel {
   readonly #connection: ClientConnection;
-  readonly #target: TunnelTarget;
+  /** With the policy that judged it last. */
+  #target: TunnelTarget;
   readonly #abort: AbortController = new AbortController();
   readonly #startedMs: number = performance.now();
   #isOver = false;
@@ -135,7 +136,9 @@ class Tunnel {
     if (cover.kind === 'intercept') return refuse('rules_changed');
     const address = parseAddress(opened.remoteAddress ?? '');
     const isDenied = !address || policy.deniesAddress(address, authority.port);
-    return isDenied ? refuse('access_denied', 'deny_list address') : undefined;
+    if (isDenied) return refuse('access_denied', 'deny_list address');
+    this.#target = { authority, policy, cover };
+    return undefined;
   }
 
   #refuse(refusal: Refusal): void {
