@@ -1,6 +1,7 @@
 // Every mutation, and where the tests of each invariant are. scripts/mutants.ts runs them; a test holds that each text
 // still stands where it stood.
 import { destination } from './mutations/i1-destination.ts';
+import { atomic } from './mutations/i10-atomic.ts';
 import { rightAnswer } from './mutations/i12-right-answer.ts';
 import { oneToOne } from './mutations/i2-one-to-one.ts';
 import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
@@ -15,6 +16,7 @@ export const invariantTests: Readonly<Partial<Record<Invariant, string>>> = {
   I3: 'test/invariants/i3-judged-is-sent.test.ts',
   I4: 'test/invariants/i4-exactly-once.test.ts',
   I6: 'test/invariants/i6-fail-closed.test.ts',
+  I10: 'test/invariants/i10-atomic.test.ts',
   I12: 'test/invariants/i12-right-answer.test.ts',
 };
 
@@ -24,5 +26,6 @@ export const mutations: readonly Mutation[] = [
   ...judgedIsSent,
   ...exactlyOnce,
   ...failClosed,
+  ...atomic,
   ...rightAnswer,
 ];

@@ -41,6 +41,8 @@ export type SceneOptions = {
   readonly secrets?: Readonly<Record<string, string>>;
   readonly resolve?: TestSidecarOptions['names'];
   readonly now?: () => number;
+  /** Whether there is an admin API, and what keeps its changes. */
+  readonly sidecar?: Pick<TestSidecarOptions, 'admin' | 'state'>;
 };
 
 /** A rule that injects the secret as `Authorization`. */
@@ -64,6 +66,7 @@ export async function createScene(options: SceneOptions = {}): Promise<Scene> {
     config: { timeouts: { drain_ms: 200 }, ...options.config?.(origin.port) },
     ...(resolve ? { names: resolve } : {}),
     ...(now ? { now } : {}),
+    ...options.sidecar,
   });
   const at = (name = 'api.test'): string => `${name}:${origin.port}`;
   return {

@@ -1,0 +1,86 @@
+// Ways to let a request see two revisions, or to let what is kept part from what is in force.
+import type { Mutation } from './mutation.ts';
+
+export const atomic: readonly Mutation[] = [
+  {
+    invariant: 'I10',
+    name: 'a request that was dialled for is not judged again',
+    file: 'src/proxy/exchange.ts',
+    text: 'else if (this.#context.policy() === this.#policy) this.#send(opened);\n      else this.#judgeAnew(opened);',
+    replacement: 'else this.#send(opened);',
+    breaks: 'what was revoked while the host was dialled leaves all the same',
+  },
+  {
+    invariant: 'I10',
+    name: 'a request that is judged again keeps its record',
+    file: 'src/proxy/exchange.ts',
+    text: 'this.#record = beginRecord(this.#connection.scope, this.#policy.revision, this.#plan);\n    this.#judge();',
+    replacement: 'this.#judge();',
+    breaks: 'the record names a revision that the request was not sent under',
+  },
+  {
+    invariant: 'I10',
+    name: 'connections outlive their revision',
+    file: 'src/sidecar/sandbox.ts',
+    text: 'upstream.keepOnly(poolPrefix(next.revision));',
+    replacement: '',
+    breaks:
+      'a request that waited for its callback leaves on an old connection, with what the old callback gave',
+  },
+  {
+    invariant: 'I10',
+    name: 'callbacks outlive their revision',
+    file: 'src/sidecar/sandbox.ts',
+    text: 'callbacks.forget();',
+    replacement: '',
+    breaks: 'what a callback gave under the old rules is injected under the new ones',
+  },
+  {
+    invariant: 'I10',
+    name: 'a tunnel keeps the revision of its CONNECT',
+    file: 'src/proxy/connect.ts',
+    text: 'this.#target = { authority, policy, cover };',
+    replacement: '',
+    breaks: 'the record gives the reason of rules that were no longer in force',
+  },
+  {
+    invariant: 'I10',
+    name: 'in force before it is kept',
+    file: 'src/sidecar/sandbox-changes.ts',
+    text: 'const failed = await keep(prepared.next);',
+    replacement: 'entry.sandbox.putInForce(prepared.policy);\n    const failed = await keep(prepared.next);',
+    breaks: 'requests are judged by a document that a crash would take back',
+  },
+  {
+    invariant: 'I10',
+    name: 'in force though it cannot be kept',
+    file: 'src/sidecar/sandbox-changes.ts',
+    text: 'if (failed) return refused(failed);\n    // The operator',
+    replacement: '// The operator',
+    breaks: 'a document that cannot be kept is in force until the next start',
+  },
+  {
+    invariant: 'I10',
+    name: 'conditions are not looked at',
+    file: 'src/sidecar/sandbox-changes.ts',
+    text: 'if (isStale(state, expected)) return refused(stale(state));',
+    replacement: '',
+    breaks: 'of two writers who read the same revision both win, and one change is lost',
+  },
+  {
+    invariant: 'I10',
+    name: 'a refused document stays where it was kept',
+    file: 'src/sidecar/sandbox-changes.ts',
+    text: 'if (!result.ok) await keep(entry.state);',
+    replacement: '',
+    breaks: 'a document that was refused is in force after the next start',
+  },
+  {
+    invariant: 'I10',
+    name: 'a start uses the secrets of now',
+    file: 'src/sidecar/sandboxes.ts',
+    text: 'lookupIn(id, state.used)',
+    replacement: 'lookupIn(id, state.secrets)',
+    breaks: 'after a start another value is injected than before, though nothing was applied',
+  },
+];

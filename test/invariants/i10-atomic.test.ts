@@ -1,0 +1,625 @@
+// I10: a request sees one revision of the rules from start to end, and what is told to be in force is what is kept.
+// Documents are swapped at every point of a request's walk; the origin sees which one it was judged by.
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { headerValues } from '../support/message-reader.ts';
+import { createOrigin, echo, response } from '../support/recording-origin.ts';
+import { type TestSidecar, createTestSidecar } from '../support/test-sidecar.ts';
+import { WireClient } from '../support/wire-client.ts';
+import { type Scene, bearerRule, head, publicAuthority } from './credential-scene.ts';
+import {
+  type Mark,
+  type ScriptedStore,
+  answerMarked,
+  carrying,
+  createRevisionScene,
+  createScriptedStore,
+  markedCallback,
+  markedRule,
+  marksIn,
+} from './revision-scene.ts';
+
+function swap({ proxy }: Scene, document: unknown = { rules: [markedRule('new')] }): void {
+  expect(proxy.apply(document)).toMatchObject({ ok: true });
+}
+
+/** Every request that arrived was judged by the document of the mark; the records say so too. */
+async function expectJudgedBy(scene: Scene, marks: readonly Mark[]): Promise<void> {
+  expect(scene.origin.requests.map(marksIn)).toEqual(marks.map(carrying));
+  for (const [i, mark] of marks.entries())
+    expect(await scene.proxy.record(i)).toMatchObject({
+      revision: mark === 'old' ? 1 : 2,
+      injected: carrying(mark).map((field) =>
+        expect.stringMatching(new RegExp(`^${field.split(':')[0]}$`, 'i')),
+      ),
+    });
+}
+
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: resolve };
+}
+
+describe('I10 atomic: rules that change while a request', () => {
+  it('I10 atomic: is half a head: the whole is judged by the new ones', async () => {
+    await using scene = await createRevisionScene();
+    await using client = await scene.tunnel();
+    const bytes = head('GET /', scene.at());
+    await client.send(bytes.slice(0, 20));
+    // What was sent before it is there when this is.
+    await using _bystander = await scene.tunnel();
+    swap(scene);
+    await client.send(bytes.slice(20));
+    expect((await client.readResponse()).head.status).toBe(200);
+    await expectJudgedBy(scene, ['new']);
+  });
+
+  it('I10 atomic: stands behind another: each is judged when its turn comes', async () => {
+    const { opened, open } = gate();
+    await using scene = await createRevisionScene({
+      async respond(exchange) {
+        if (exchange.request.target === '/1') await opened;
+        await echo(exchange);
+      },
+    });
+    await using client = await scene.tunnel();
+    await client.send(`${head('GET /1', scene.at())}${head('GET /2', scene.at())}`);
+    await scene.origin.request(0);
+    swap(scene);
+    open();
+    await client.readResponse();
+    await client.readResponse();
+    await expectJudgedBy(scene, ['old', 'new']);
+  });
+
+  it('I10 atomic: is about to begin inside its tunnel: the tunnel belongs to no revision', async () => {
+    await using scene = await createRevisionScene();
+    await using client = await scene.client();
+    expect((await client.openTunnel(scene.at())).status).toBe(200);
+    swap(scene);
+    await client.startTls({ ca: scene.proxy.caPem, name: 'api.test' });
+    await client.send(head('GET /', scene.at()));
+    await client.readResponse();
+    await expectJudgedBy(scene, ['new']);
+  });
+
+  it("I10 atomic: waits for its callback: the old one's answer is not used, nor an old connection", async () => {
+    const { opened, open } = gate();
+    let nowMs = 0;
+    const asked: Mark[] = [];
+    await using endpoint = await createCallbackEndpoint(
+      answerMarked((mark) => {
+        asked.push(mark);
+        return asked.length === 2 ? opened : undefined;
+      }),
+    );
+    await using scene = await createRevisionScene({
+      names: ['called.test'],
+      rules: [],
+      callbacks: [markedCallback('old', endpoint.url)],
+      now: () => nowMs,
+    });
+    await using client = await scene.tunnel('called.test');
+    await client.send(head('GET /warm', scene.at('called.test')));
+    await client.readResponse();
+    // The answer is too old to be used again; the connection is not.
+    nowMs += 61_000;
+    await client.send(head('GET /late', scene.at('called.test')));
+    await expect.poll(() => asked).toEqual(['old', 'old']);
+    swap(scene, { callbacks: [markedCallback('new', endpoint.url)] });
+    open();
+    await client.readResponse();
+    await expectJudgedBy(scene, ['old', 'new']);
+    expect(asked).toEqual(['old', 'old', 'new']);
+    expect(scene.origin.requests.at(-1)?.connection).not.toBe(0);
+  });
+
+  it('I10 atomic: waits for its callback: a rule in its place is what counts', async () => {
+    const { opened, open } = gate();
+    await using endpoint = await createCallbackEndpoint(answerMarked(() => opened));
+    await using scene = await createRevisionScene({
+      names: ['called.test'],
+      rules: [],
+      callbacks: [markedCallback('old', endpoint.url)],
+    });
+    await using client = await scene.tunnel('called.test');
+    await client.send(head('GET /', scene.at('called.test')));
+    await expect.poll(() => endpoint.calls.length).toBe(1);
+    swap(scene, { rules: [markedRule('new', 'called.test')] });
+    open();
+    await client.readResponse();
+    await expectJudgedBy(scene, ['new']);
+    expect(await scene.proxy.record(0)).not.toHaveProperty('callback');
+  });
+
+  it('I10 atomic: waits for the lookup of its host: it is judged anew', async () => {
+    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
+    await using scene = await createRevisionScene({ resolve: { 'api.test': promise } });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at()));
+    await expect.poll(() => scene.proxy.lookups).toEqual(['api.test']);
+    swap(scene);
+    resolve(['127.0.0.1']);
+    await client.readResponse();
+    await expectJudgedBy(scene, ['new']);
+  });
+
+  /** Calls `act` within each handshake of the origin. */
+  function duringHandshakes(act: () => void): {
+    authority: typeof publicAuthority;
+    names: readonly string[];
+  } {
+    const contextFor: typeof publicAuthority.contextFor = (name) => {
+      act();
+      return publicAuthority.contextFor(name);
+    };
+    return { authority: { ...publicAuthority, contextFor }, names: ['api.test'] };
+  }
+
+  it('I10 atomic: waits for the handshake of its host: it is judged anew', async () => {
+    let hasSwapped = false;
+    await using scene: Scene = await createRevisionScene({
+      tls: duringHandshakes(() => {
+        if (!hasSwapped) swap(scene);
+        hasSwapped = true;
+      }),
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at()));
+    await client.readResponse();
+    await expectJudgedBy(scene, ['new']);
+  });
+
+  it('I10 atomic: is dialled, each time it is dialled: it is given up, and nothing was sent', async () => {
+    await using scene: Scene = await createRevisionScene({ tls: duringHandshakes(() => swap(scene)) });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at()));
+    const { head: answer, text } = await client.readResponse();
+    expect([answer.status, JSON.parse(text).error]).toEqual([503, 'rules_changed']);
+    expect(scene.origin.transcripts.join('')).toBe('');
+  });
+
+  it('I10 atomic: sends its body: it ends as it began, and its connection serves no other', async () => {
+    await using scene = await createRevisionScene();
+    await using client = await scene.tunnel();
+    await client.send(`${head('POST /', scene.at(), ['Content-Length: 8'])}half`);
+    await scene.origin.request(0);
+    swap(scene);
+    await client.send('half');
+    expect((await client.readResponse()).head.status).toBe(200);
+    await client.send(head('GET /next', scene.at()));
+    await client.readResponse();
+    await expectJudgedBy(scene, ['old', 'new']);
+    expect(scene.origin.requests.map(({ body }) => body?.length)).toEqual([8, 0]);
+    expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1]);
+  });
+
+  it('I10 atomic: waits for 100 Continue: its body follows its head', async () => {
+    const { opened, open } = gate();
+    await using scene = await createRevisionScene({
+      async respond(exchange) {
+        await opened;
+        await echo(exchange);
+      },
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('POST /', scene.at(), ['Content-Length: 4', 'Expect: 100-continue']));
+    await scene.origin.request(0);
+    swap(scene);
+    open();
+    expect((await client.readHead()).status).toBe(100);
+    await client.send('body');
+    expect((await client.readResponse()).head.status).toBe(200);
+    await expectJudgedBy(scene, ['old']);
+    expect(scene.origin.requests[0]?.body?.length).toBe(4);
+  });
+
+  it('I10 atomic: waits for its answer: what it carried is masked, old as it is', async () => {
+    const { opened, open } = gate();
+    await using scene = await createRevisionScene({
+      async respond({ request, send }) {
+        await opened;
+        await send(response(200, [['X-Echo', headerValues(request, 'x-opaque').join()]], 'body'));
+      },
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at()));
+    await scene.origin.request(0);
+    swap(scene);
+    open();
+    const { head: answer, text } = await client.readResponse();
+    expect([headerValues(answer, 'x-echo'), text]).toEqual([['**********'], 'body']);
+    await expectJudgedBy(scene, ['old']);
+  });
+
+  it('I10 atomic: is sent once more, because its connection had ended: it is judged anew', async () => {
+    await using scene: Scene = await createRevisionScene({
+      async respond(exchange) {
+        const { request, reset } = exchange;
+        if (request.target !== '/again' || request.connection !== 0) return echo(exchange);
+        swap(scene);
+        reset();
+      },
+    });
+    await using client = await scene.tunnel();
+    for (const path of ['/warm', '/again']) {
+      await client.send(head(`GET ${path}`, scene.at()));
+      expect((await client.readResponse()).head.status).toBe(200);
+    }
+    expect(scene.origin.requests.map(marksIn)).toEqual(
+      ['old', 'old', 'new'].map((mark) => carrying(mark as Mark)),
+    );
+    expect(scene.proxy.records().map(({ revision }) => revision)).toEqual([1, 2]);
+  });
+
+  it('I10 atomic: becomes another protocol: its head was of one revision, and what follows is of none', async () => {
+    const { opened, open } = gate();
+    await using scene = await createRevisionScene({
+      async respond({ send, reader, end }) {
+        await opened;
+        await send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+        await send(await reader.read(4));
+        end();
+      },
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at(), ['Connection: Upgrade', 'Upgrade: websocket']));
+    await scene.origin.request(0);
+    swap(scene);
+    open();
+    expect((await client.readHead()).status).toBe(101);
+    swap(scene, {});
+    await client.send('ping');
+    expect(await client.readToEnd()).toBe('ping');
+    client.end();
+    await expectJudgedBy(scene, ['old']);
+  });
+
+  it('I10 atomic: has ended: the next on its connection is judged by the new ones, and dialled anew', async () => {
+    await using scene = await createRevisionScene();
+    await using client = await scene.tunnel();
+    for (const path of ['/1', '/2', '/3']) {
+      if (path === '/2') swap(scene);
+      await client.send(head(`GET ${path}`, scene.at()));
+      await client.readResponse();
+    }
+    await expectJudgedBy(scene, ['old', 'new', 'new']);
+    expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 1]);
+  });
+
+  it('I10 atomic: waits for its tunnel: it opens under the new ones, and its record says so', async () => {
+    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
+    await using blind = await createOrigin();
+    await using scene = await createRevisionScene({ resolve: { 'late.test': promise } });
+    await using client = await scene.client();
+    await client.send(head(`CONNECT late.test:${blind.port}`, `late.test:${blind.port}`));
+    await expect.poll(() => scene.proxy.lookups).toEqual(['late.test']);
+    swap(scene, { rules: [markedRule('new')], no_proxy: ['late.test'] });
+    resolve(['127.0.0.1']);
+    expect((await client.readHead()).status).toBe(200);
+    await client.send(head('GET /', 'late.test', ['Connection: close']));
+    client.end();
+    await client.readToEnd();
+    expect(await scene.proxy.record(0)).toMatchObject({
+      outcome: 'tunnelled',
+      revision: 2,
+      reason: 'no_proxy',
+    });
+  });
+
+  it('I10 atomic: might use what a callback gave before: the same callback is asked again', async () => {
+    await using endpoint = await createCallbackEndpoint(answerMarked());
+    const document = { callbacks: [markedCallback('old', endpoint.url)] };
+    await using scene = await createRevisionScene({ names: ['called.test'], rules: [], ...document });
+    await using client = await scene.tunnel('called.test');
+    for (const path of ['/1', '/2', '/3']) {
+      if (path === '/3') swap(scene, document);
+      await client.send(head(`GET ${path}`, scene.at('called.test')));
+      await client.readResponse();
+    }
+    expect(endpoint.calls).toHaveLength(2);
+    expect(scene.origin.requests.map(marksIn)).toEqual(Array(3).fill(carrying('old')));
+  });
+});
+
+describe('I10 atomic: many clients and many revisions', () => {
+  const hosts = ['a.test', 'b.test', 'c.test'];
+
+  /** Each header says for which host and of which document it is; hosts that are not named get none. */
+  function documentOf(count: number, named: readonly string[]): unknown {
+    const rules = hosts.map((host) =>
+      bearerRule(host, {
+        match_paths: named.includes(host) ? [] : ['/no/such/path'],
+        headers: ['X-One', 'X-Two', `X-${count}`].map((name) => ({
+          name,
+          type: name === 'X-Two' ? 'opaque' : 'plaintext',
+          value: `${host} ${count}`,
+        })),
+      }),
+    );
+    return { rules };
+  }
+
+  const turn = (): Promise<void> => new Promise((next) => setImmediate(next));
+
+  it("I10 atomic: hosts, names and values of one revision never stand beside another's", async () => {
+    await using scene = await createRevisionScene({ names: hosts, rules: [] });
+    const documents: (readonly string[])[] = [[], []];
+    let path = 0;
+    const expected = (index: number): readonly string[] => {
+      const { revision, authority } = scene.proxy.records()[index] ?? {};
+      const host = String(authority).split(':')[0] ?? '';
+      const value = `${host} ${revision}`;
+      return documents[Number(revision)]?.includes(host)
+        ? [`X-One: ${value}`, `X-Two: ${value}`, `X-${revision}: ${value}`]
+        : [];
+    };
+    const ask = async (host: string, count: number): Promise<void> => {
+      await using client = await scene.tunnel(host);
+      for (let i = 0; i < count; i += 1) {
+        path += 1;
+        await client.send(head(`GET /${path}`, scene.at(host)));
+        expect((await client.readResponse()).head.status).toBe(200);
+      }
+    };
+    const swaps = fc.array(fc.tuple(fc.subarray(hosts), fc.nat(6)), { minLength: 1, maxLength: 12 });
+    const clients = fc.array(fc.tuple(fc.constantFrom(...hosts), fc.integer({ min: 1, max: 6 })), {
+      minLength: 2,
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(swaps, clients, async (changes, askers) => {
+        const asking = Promise.all(askers.map(([host, count]) => ask(host, count)));
+        for (const [named, turns] of changes) {
+          swap(scene, documentOf(documents.length, named));
+          documents.push(named);
+          for (let i = 0; i < turns; i += 1) await turn();
+        }
+        await asking;
+      }),
+      { numRuns: 10 },
+    );
+    await scene.proxy.record(path - 1);
+    const places = new Map(scene.proxy.records().map(({ path: place }, i) => [place, i]));
+    const seen = scene.origin.requests.map(({ headers, target }) => ({
+      target,
+      fields: headers.map((field) => field.join(': ')).filter((field) => /^X-(?:One|Two|\d+): /.test(field)),
+    }));
+    expect(seen).toEqual(seen.map(({ target }) => ({ target, fields: expected(places.get(target) ?? -1) })));
+    // Requests met several revisions, or this would have tested nothing.
+    expect(new Set(scene.proxy.records().map(({ revision }) => revision)).size).toBeGreaterThan(10);
+  });
+});
+
+describe('I10 atomic: what the admin API is given', () => {
+  const CONFIG = '/v1/proxy_config';
+
+  function documentOf(count: number, secret?: string): unknown {
+    const plain = { name: 'X-Count', type: 'plaintext', value: String(count) };
+    const opaque = { name: 'X-Opaque', type: 'opaque', value: `opaque-${count}` };
+    const kept = { name: 'X-Kept', type: 'workspace_secret', value: `{${secret}}` };
+    const headers = secret === undefined ? [plain, opaque] : [plain, opaque, kept];
+    return { rules: [bearerRule('api.test', { headers })] };
+  }
+
+  const counted = (count: number | string, kept?: string): readonly string[] => [
+    `X-Count: ${count}`,
+    `X-Opaque: opaque-${count}`,
+    ...(kept === undefined ? [] : [`X-Kept: ${kept}`]),
+  ];
+
+  async function createOrigins(): Promise<Awaited<ReturnType<typeof createOrigin>>> {
+    return createOrigin({ tls: { authority: publicAuthority, names: ['api.test'] } });
+  }
+
+  /** A start on what the store keeps, as the process makes it. */
+  function start(state: ScriptedStore): Promise<TestSidecar> {
+    return createTestSidecar({
+      admin: true,
+      state,
+      origins: publicAuthority,
+      config: { timeouts: { drain_ms: 200 } },
+    });
+  }
+
+  /** What one request carries by now, by the listener at `port`. */
+  async function sight(
+    proxy: TestSidecar,
+    originPort: number,
+    port: number = proxy.port,
+  ): Promise<readonly string[]> {
+    const authority = `api.test:${originPort}`;
+    const tls = { ca: `${proxy.caPem}\n${publicAuthority.certificatePem}`, name: 'api.test' };
+    await using client = await WireClient.connectThrough(port, authority, tls);
+    await client.send(head('GET /', authority));
+    const { text } = await client.readResponse();
+    const { headers } = JSON.parse(text) as { headers: readonly (readonly [string, string])[] };
+    return headers
+      .map((field) => field.join(': '))
+      .filter((field) => /^X-(?:Count|Opaque|Kept):/.test(field));
+  }
+
+  it('I10 atomic: a document that is refused changes nothing, in force or kept', async () => {
+    await using origin = await createOrigins();
+    const store = createScriptedStore();
+    await using proxy = await start(store);
+    expect(await proxy.admin('PUT', CONFIG, documentOf(1))).toMatchObject({ status: 200 });
+    const [before, kept] = [await proxy.admin('GET', CONFIG), store.contents.get('default')];
+    const [rule] = (documentOf(2) as { rules: readonly unknown[] }).rules;
+    for (const bad of [
+      { rules: [rule, { ...Object(rule), match_hosts: ['*'] }] },
+      documentOf(2, 'MISSING'),
+      { ...Object(documentOf(2)), extra: 1 },
+    ])
+      expect((await proxy.admin('PUT', CONFIG, bad)).status).toBe(422);
+    expect((await proxy.admin('PUT', CONFIG, '{"rules": [')).status).toBe(422);
+    expect(await proxy.admin('GET', CONFIG)).toEqual(before);
+    expect(store.contents.get('default')).toBe(kept);
+    expect(await sight(proxy, origin.port)).toEqual(counted(1));
+  });
+
+  it('I10 atomic: what cannot be kept is not done, and is done once it can be', async () => {
+    await using origin = await createOrigins();
+    const store = createScriptedStore();
+    await using proxy = await start(store);
+    const box = { id: 'box', listen: '127.0.0.1:0', proxy_config: documentOf(7) };
+    const writes = [
+      ['PUT', '/v1/workspace_secrets', { KEPT: 'second' }],
+      ['PUT', CONFIG, documentOf(2, 'KEPT')],
+      ['PUT', '/v1/sandboxes/box/proxy_config', documentOf(8)],
+      ['PATCH', '/v1/sandboxes/box', { limits: { max_connections: 1 }, token: 'generate' }],
+      ['POST', '/v1/sandboxes', { id: 'other', listen: '127.0.0.1:0' }],
+      ['DELETE', '/v1/sandboxes/box', undefined],
+    ] as const;
+    await proxy.admin('PUT', '/v1/workspace_secrets', { KEPT: 'first' });
+    await proxy.admin('PUT', CONFIG, documentOf(1, 'KEPT'));
+    const made = await proxy.admin('POST', '/v1/sandboxes', box);
+    const boxPort = Number(new URL(String(made.body['proxy'])).port);
+    const look = async (): Promise<unknown> => [
+      ...(await Promise.all(
+        [CONFIG, '/v1/workspace_secrets', '/v1/sandboxes', '/v1/sandboxes/box/proxy_config'].map((path) =>
+          proxy.admin('GET', path),
+        ),
+      )),
+      new Map(store.contents),
+    ];
+    const before = await look();
+    store.before = () => Promise.reject(new Error('no space left on device'));
+    for (const [method, path, body] of writes)
+      expect([path, (await proxy.admin(method, path, body)).status]).toEqual([path, 500]);
+    expect(await look()).toEqual(before);
+    expect(await sight(proxy, origin.port)).toEqual(counted(1, 'first'));
+    expect(await sight(proxy, origin.port, boxPort)).toEqual(counted(7));
+    store.before = () => undefined;
+    for (const [method, path, body] of writes)
+      expect((await proxy.admin(method, path, body)).status).toBeLessThan(300);
+    expect(await sight(proxy, origin.port)).toEqual(counted(2, 'second'));
+    expect([...store.contents.keys()].toSorted()).toEqual(['default', 'other']);
+  });
+
+  it('I10 atomic: nothing is in force before it is kept', async () => {
+    const { opened, open } = gate();
+    await using origin = await createOrigins();
+    const store = createScriptedStore();
+    await using proxy = await start(store);
+    const first = await proxy.admin('PUT', CONFIG, documentOf(1));
+    const writing = Promise.withResolvers<void>();
+    store.before = () => {
+      writing.resolve();
+      return opened;
+    };
+    const put = proxy.admin('PUT', CONFIG, documentOf(2));
+    await writing.promise;
+    expect(await sight(proxy, origin.port)).toEqual(counted(1));
+    expect((await proxy.admin('GET', CONFIG)).etag).toBe(first.etag);
+    open();
+    expect((await put).status).toBe(200);
+    expect(await sight(proxy, origin.port)).toEqual(counted(2));
+  });
+
+  it.each(['If-Match', 'revision'])(
+    'I10 atomic: of writers on top of one revision (%s) exactly one wins, in force and kept',
+    async (how) => {
+      await using origin = await createOrigins();
+      const store = createScriptedStore();
+      await using proxy = await start(store);
+      let { etag = '', body } = await proxy.admin('PUT', CONFIG, documentOf(0));
+      for (let round = 1; round <= 10; round += 1) {
+        const replies = await Promise.all(
+          [0, 1, 2, 3].map((writer) => {
+            const document = documentOf(round * 10 + writer);
+            return how === 'If-Match'
+              ? proxy.admin('PUT', CONFIG, document, [`If-Match: ${etag}`])
+              : proxy.admin('PUT', CONFIG, { proxy_config: document, revision: body['revision'] });
+          }),
+        );
+        expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 412, 412, 412]);
+        const winner = replies.findIndex(({ status }) => status === 200);
+        ({ etag = '', body } = replies[winner] ?? { body: {} });
+        expect(await proxy.admin('GET', CONFIG)).toMatchObject({ etag, body: { revision: round + 1 } });
+        expect(await sight(proxy, origin.port)).toEqual(counted(round * 10 + winner));
+        expect(store.contents.get('default')).toContain(`"opaque-${round * 10 + winner}"`);
+      }
+    },
+  );
+
+  it('I10 atomic: a write that the operator came before is refused, and not kept either', async () => {
+    const { opened, open } = gate();
+    await using origin = await createOrigins();
+    const store = createScriptedStore();
+    const proxy = await start(store);
+    const { etag } = await proxy.admin('PUT', CONFIG, documentOf(1));
+    const writing = Promise.withResolvers<void>();
+    store.before = () => {
+      writing.resolve();
+      return opened;
+    };
+    const put = proxy.admin('PUT', CONFIG, documentOf(2), [`If-Match: ${etag}`]);
+    await writing.promise;
+    // As SIGHUP does.
+    expect(proxy.sidecar.reapply(() => undefined)).toMatchObject({ ok: true, revision: 2 });
+    open();
+    expect((await put).status).toBe(412);
+    expect(await sight(proxy, origin.port)).toEqual(counted(1));
+    await proxy[Symbol.asyncDispose]();
+    await using next = await start(store);
+    expect(await sight(next, origin.port)).toEqual(counted(1));
+  });
+
+  it('I10 atomic: a write without a condition goes on top of what the operator came with', async () => {
+    const { opened, open } = gate();
+    await using origin = await createOrigins();
+    const store = createScriptedStore();
+    await using proxy = await start(store);
+    await proxy.admin('PUT', CONFIG, documentOf(1));
+    const writing = Promise.withResolvers<void>();
+    store.before = () => {
+      writing.resolve();
+      return opened;
+    };
+    const put = proxy.admin('PUT', CONFIG, documentOf(2));
+    await writing.promise;
+    expect(proxy.sidecar.reapply(() => undefined)).toMatchObject({ ok: true, revision: 2 });
+    open();
+    expect(await put).toMatchObject({ status: 200, body: { revision: 3 } });
+    expect(await sight(proxy, origin.port)).toEqual(counted(2));
+  });
+
+  it('I10 atomic: whatever was written and whatever failed, a start finds what was in force', async () => {
+    await using origin = await createOrigins();
+    const step = fc.record({
+      what: fc.constantFrom('config', 'config', 'secret', 'bad'),
+      fails: fc.constantFrom(false, false, true),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        const store = createScriptedStore();
+        const proxy = await start(store);
+        await proxy.admin('PUT', '/v1/workspace_secrets', { KEPT: 'value-0' });
+        await proxy.admin('PUT', CONFIG, documentOf(0, 'KEPT'));
+        let [inForce, secret] = [counted(0, 'value-0'), 'value-0'];
+        for (const [i, { what, fails }] of steps.entries()) {
+          store.before = () => (fails ? Promise.reject(new Error('no')) : undefined);
+          const count = i + 1;
+          const [path, body] =
+            what === 'secret'
+              ? ['/v1/workspace_secrets', { KEPT: `value-${count}` }]
+              : [CONFIG, documentOf(count, what === 'bad' ? 'MISSING' : 'KEPT')];
+          const { status } = await proxy.admin('PUT', path, body);
+          expect(status).toBe(what === 'bad' ? 422 : fails ? 500 : 200);
+          if (status !== 200) continue;
+          if (what === 'secret') secret = `value-${count}`;
+          else inForce = counted(count, secret);
+        }
+        expect(await sight(proxy, origin.port)).toEqual(inForce);
+        const shown = await proxy.admin('GET', CONFIG);
+        await proxy[Symbol.asyncDispose]();
+        await using next = await start(store);
+        expect(await next.admin('GET', CONFIG)).toEqual(shown);
+        expect(await sight(next, origin.port)).toEqual(inForce);
+      }),
+      { numRuns: 5 },
+    );
+  });
+});
