@@ -1,5 +1,5 @@
 // Hides secret values that a host echoes in its response heads: same length, so that no offset moves, in raw,
-// percent, base64 and base64url form. Pure; it is given values and never sees a secret type.
+// percent, JSON, hex, base64 and base64url form. Pure; it is given values and never sees a secret type.
 import { COLON } from '../http1/byte-class.ts';
 import { Field } from '../http1/field-name.ts';
 import type { ResponseHead } from '../http1/head-parser.ts';
@@ -16,7 +16,15 @@ const STATUS_BYTES = 12;
 /** The forms of each value under which a host may send it back. */
 export function compileMask(values: readonly string[]): Mask {
   const masked = values.filter((value) => Buffer.byteLength(value) >= MIN_MASKED_BYTES);
-  return compileNeedles(masked.flatMap((value) => [value, ...base64Forms(Buffer.from(value))]));
+  return compileNeedles(masked.flatMap(formsOf));
+}
+
+function formsOf(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const hex = bytes.toString('hex');
+  const json = JSON.stringify(value).slice(1, -1);
+  // Some writers of JSON escape slashes too.
+  return [value, json, json.replaceAll('/', '\\/'), hex, hex.toUpperCase(), ...base64Forms(bytes)];
 }
 
 /**

@@ -43,6 +43,10 @@ describe('a secret in a response head', () => {
     ['as a form field, where a space is a plus', 'Bearer abcdef12', 'Bearer+abcdef12'],
     ['as base64', secret, Buffer.from(secret).toString('base64')],
     ['as base64url', '>>>???>>>???', Buffer.from('>>>???>>>???').toString('base64url')],
+    ['as hex', secret, Buffer.from(secret).toString('hex')],
+    ['as hex in capitals', secret, Buffer.from(secret).toString('hex').toUpperCase()],
+    ['as a string of JSON', 'p"q\\r/stuv', 'p\\"q\\\\r/stuv'],
+    ['as a string of JSON with its slashes escaped', 'p"q\\r/stuv', 'p\\"q\\\\r\\/stuv'],
   ];
   it.each(forms)('%s is masked', (_, value, form) => {
     const out = masked(inField(`a${form} b`), value);
