@@ -2,7 +2,7 @@
 // does, nor how one is found: `route` is told.
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { describeBug } from '../base/log.ts';
 import { sendAnswer, sendRawAnswer } from './answer-out.ts';
 import { refused } from './answer.ts';
@@ -48,14 +48,7 @@ export class Desk {
     server.on('connection', (socket) => this.#connections.add(socket));
     server.on('checkContinue', (incoming, outgoing) => this.receive(incoming, outgoing));
     server.on('checkExpectation', (incoming, outgoing) => this.receive(incoming, outgoing));
-    // Node hands over the bare socket here; it is refused like everything that a proxy is sent.
-    server.on('connect', (incoming, socket) => {
-      const outgoing = new ServerResponse(incoming);
-      socket.on('error', () => socket.destroy());
-      outgoing.assignSocket(socket as Socket);
-      outgoing.on('finish', () => (socket as Socket).destroySoon());
-      this.receive(incoming, outgoing);
-    });
+    server.on('connect', (incoming, socket) => this.#receiveBare(incoming, socket as Socket));
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#giveUp(error, socket as Socket));
   }
 
@@ -85,6 +78,17 @@ export class Desk {
     incoming.socket.destroy();
   }
 
+  /** Of a CONNECT Node hands over the bare socket; it is refused like everything that a proxy is sent. */
+  #receiveBare(incoming: IncomingMessage, socket: Socket): void {
+    socket.on('error', () => socket.destroy());
+    // It came behind a request that is not answered yet: an answer to it would be taken for that one's.
+    if ((this.#connections.get(socket)?.running ?? 1) > 0) return void socket.destroy();
+    const outgoing = new ServerResponse(incoming);
+    outgoing.assignSocket(socket);
+    outgoing.on('finish', () => socket.destroySoon());
+    this.receive(incoming, outgoing);
+  }
+
   async close(server: Server, drainMs: number): Promise<void> {
     this.#isClosing = true;
     const { promise: expired, resolve } = Promise.withResolvers<void>();
@@ -92,11 +96,14 @@ export class Desk {
       this.#connections.destroyAll();
       resolve();
     }, drainMs);
-    const closed = new Promise<void>((done) => server.close(() => done()));
+    // Not the close of an HTTP server: that one cuts off answers that are written and not yet sent.
+    const closed = new Promise<void>((done) => NetServer.prototype.close.call(server, () => done()));
     this.#connections.destroyIdle();
     await Promise.race([Promise.all([closed, ...this.#running]), expired]);
     await closed;
     clearTimeout(limit);
+    // It says that the server is closed, and ends its timer.
+    server.close(() => undefined);
   }
 
   #open(incoming: IncomingMessage, outgoing: ServerResponse): Case {

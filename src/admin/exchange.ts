@@ -82,11 +82,15 @@ async function answerCaller(
   const { route } = match;
   if (route === undefined) return refuseRoute(match.allowed);
   const sandbox = sandboxOf(match);
-  if (sandbox === undefined) return noSuchSandbox;
+  if (sandbox === undefined && route.subject === 'path') return noSuchSandbox;
   if (head.queryNames.length > 0) return refuseQuery(head.queryNames);
   if (head.values('expect').some((value) => value.toLowerCase() !== '100-continue'))
     return UNKNOWN_EXPECTATION;
-  const ask = { sandbox, body: undefined, field: (name: string) => joined(head.values(name)) };
+  const ask = {
+    sandbox: sandbox ?? 'default',
+    body: undefined,
+    field: (name: string) => joined(head.values(name)),
+  };
   return isWrite(route) ? write(scope, arrival, route, ask) : route.handler(ask, scope.target);
 }
 
@@ -119,9 +123,10 @@ function onBug({ log }: AdminScope, { request }: Arrival): (error: unknown) => A
 
 const ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Undefined when the path names what no sandbox can be called. */
-function sandboxOf({ id = 'default' }: RouteMatch): string | undefined {
-  return ID.test(id) ? id : undefined;
+/** Undefined when there is none, or when the path names what no sandbox can be called. */
+function sandboxOf({ route, id = '' }: RouteMatch): string | undefined {
+  if (route?.subject === 'default') return 'default';
+  return route?.subject === 'path' && ID.test(id) ? id : undefined;
 }
 
 function refuseRoute(allowed: readonly string[]): AdminAnswer {

@@ -6,7 +6,7 @@ import type { AdminTarget } from './target.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export type AdminRequest = {
-  /** The sandbox that the path names; `default` where it names none. */
+  /** The sandbox that the path is about; `default` where it names none. */
   readonly sandbox: string;
   /** The JSON document of a POST, PUT or PATCH; undefined for other methods. */
   readonly body: unknown;
@@ -18,6 +18,8 @@ export type Route = {
   readonly method: Method;
   /** With at most one parameter, `{id}`. */
   readonly path: string;
+  /** The sandbox that it is about: the one in the path, `default`, or none. */
+  readonly subject: 'path' | 'default' | 'none';
   readonly needsToken: boolean;
   /** For the record. */
   readonly action: string;

@@ -34,14 +34,18 @@ const OPEN: readonly (readonly [path: string, ...Row])[] = [
   ['/v1/ca.pem', 'GET', 'ca.show', 'the CA certificate that clients must trust', showCa],
 ];
 
-function at(path: string, rows: readonly Row[], needsToken: boolean = true): readonly Route[] {
-  return rows.map(([method, action, what, handler]) => ({ method, path, needsToken, action, what, handler }));
+function at(path: string, rows: readonly Row[], about: Partial<Route> = {}): readonly Route[] {
+  const subject = path.includes('{id}') ? 'path' : 'none';
+  return rows.map(([method, action, what, handler]) => ({
+    ...{ method, path, subject, needsToken: true, action, what, handler },
+    ...about,
+  }));
 }
 
 export const routes: readonly Route[] = [
-  ...OPEN.flatMap(([path, ...row]) => at(path, [row], false)),
-  ...at('/v1/proxy_config', CONFIG),
-  ...at('/v1/workspace_secrets', SECRETS),
+  ...OPEN.flatMap(([path, ...row]) => at(path, [row], { needsToken: false })),
+  ...at('/v1/proxy_config', CONFIG, { subject: 'default' }),
+  ...at('/v1/workspace_secrets', SECRETS, { subject: 'default' }),
   ...at('/v1/sandboxes', SANDBOXES),
   ...at('/v1/sandboxes/{id}', SANDBOX),
   ...at('/v1/sandboxes/{id}/proxy_config', CONFIG),

@@ -169,6 +169,17 @@ describe('a request that came through a proxy', () => {
   });
 });
 
+describe('a CONNECT behind a request that is not answered yet', () => {
+  it('ends the connection and nothing else', async () => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    const connect = request('CONNECT', 'localhost:3129');
+    await client.send(Buffer.concat([request('PUT', '/v1/proxy_config', { body: {} }), connect]));
+    expect(['end', 'ECONNRESET']).toContain(await client.finished);
+    expect((await scene.ask('GET', '/healthz')).head.status).toBe(200);
+  });
+});
+
 describe('a method', () => {
   it.each([
     ['DELETE', '/v1/proxy_config', 'GET, HEAD, PUT, POST'],

@@ -225,6 +225,19 @@ describe('close', () => {
     await closed;
   });
 
+  it('lets an answer that is not yet sent be read to its end', async () => {
+    const document = { text: 'x'.repeat(8 * 1024 * 1024) };
+    const target = { proxyConfig: () => ({ revision: 1, etag: '"e"', document }) };
+    await using scene = await createAdminScene({ target });
+    await using client = await scene.connect();
+    await client.send(request('GET', PATH));
+    await client.readHead();
+    const closed = scene.server.close(60_000);
+    expect((await client.readBody()).length).toBeGreaterThan(8 * 1024 * 1024);
+    client.end();
+    await closed;
+  });
+
   it('ends what still runs after its time', async () => {
     const gated = createGatedTarget();
     await using scene = await createAdminScene({ target: gated.target });

@@ -31,6 +31,18 @@ describe('a write', () => {
   });
 
   it.each([
+    ['PUT', '/v1/workspace_secrets', 'default'],
+    ['DELETE', '/v1/sandboxes/box-2', 'box-2'],
+    ['DELETE', '/v1/sandboxes/Box', undefined],
+    ['POST', '/v1/sandboxes', undefined],
+    ['PUT', '/v1/other', undefined],
+  ])('that is refused names the sandbox that it was about: %s %s', async (method, path, sandbox) => {
+    await using scene = await createAdminScene();
+    await scene.ask(method, path, { ...ANYONE, body: {} });
+    expect(scene.records.map((record) => record.sandbox)).toEqual([sandbox]);
+  });
+
+  it.each([
     ['without a token', 'PUT', PATH, { ...ANYONE, body: {} }, 401, 'no_token'],
     ['with a wrong token', 'PUT', PATH, { fields: [LOCAL, 'X-Api-Key: x'], body: {} }, 401, 'wrong_token'],
     ['under a foreign name', 'PUT', PATH, { fields: ['Host: a.test'], body: {} }, 421, 'foreign_host'],
