@@ -99,7 +99,8 @@ const EXPOSED: Issue = {
   type: 'value_error',
 };
 
-function isExposed(at: ListenAddress, config: Pick<Config, 'auth' | 'allowClients'>): boolean {
+/** Whether others reach a listener there, and nothing but a token could keep them out. */
+export function isExposed(at: ListenAddress, config: Pick<Config, 'auth' | 'allowClients'>): boolean {
   return !isLoopbackListen(at) && config.allowClients === undefined && config.auth !== 'none';
 }
 

@@ -9,6 +9,7 @@ import { parseProxyConfig } from '../policy/proxy-config.ts';
 import { type Admission, createAdmission } from '../proxy/admission.ts';
 import { type Listener, createListener } from '../proxy/listener.ts';
 import type { ListenAddress } from './listen-address.ts';
+import { isExposed } from './sandbox-document.ts';
 import {
   type SandboxState,
   decodeSandboxState,
@@ -68,7 +69,7 @@ export type Sandboxes = {
   close(): Promise<void>;
 };
 
-export const DEFAULT: 'default' = 'default';
+export const DEFAULT = 'default' as const;
 
 export function createSandboxes(options: {
   shared: SharedParts;
@@ -144,6 +145,7 @@ export function createSandboxes(options: {
     const state = decodeSandboxState(content, { allowWildcards });
     if (typeof state === 'string') throw new Error(`the state of sandbox ${id} cannot be used: ${state}`);
     if (state.id !== id) throw new Error(`the state of sandbox ${id} is that of another`);
+    assertDoor(state);
     const entry = id === DEFAULT ? ofDefault() : add(state);
     entry.state = state;
     const { proxyConfig, revision } = state;
@@ -154,6 +156,19 @@ export function createSandboxes(options: {
     if (!compiled.ok)
       throw new Error(`the proxy_config of sandbox ${id} cannot be used: ${describe(compiled.issues)}`);
     adopt(entry, { next: state, policy: compiled.value });
+  }
+
+  /** What was judged when it was made is judged by the config of now: it says who may come in, and by what. */
+  function assertDoor({ id, listen, token: shown }: SandboxState): void {
+    if (listen && !shown && isExposed(listen, config))
+      throw new Error(
+        `the listener of sandbox ${id} (${listen.host}:${listen.port}) can be reached by others, and it asks for no ` +
+          'token: set allow_clients or auth: "none" again, or remove its state',
+      );
+    if (!listen && shown && main.admit(shown))
+      throw new Error(
+        `the token of sandbox ${id} is that of the main listener: replace the one in auth.token_file`,
+      );
   }
 
   function add(state: SandboxState): Entry {
