@@ -28,6 +28,7 @@ export function sendAnswer(
   if (outgoing.destroyed) return;
   // The socket, not the answer: one that waits behind another on its connection has no socket yet.
   const limit = setTimeout(() => incoming.socket.destroy(), sendMs);
+  limit.unref();
   outgoing.once('close', () => clearTimeout(limit));
   outgoing.writeHead(answer.status, {
     ...fieldsOf(answer, request),

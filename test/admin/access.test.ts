@@ -112,8 +112,10 @@ describe('Host', () => {
 
   it('may be any name for whoever has the token', async () => {
     await using scene = await createAdminScene();
-    const fields = ['Host: proxy.example', BEARER];
-    expect((await scene.ask('GET', '/v1/proxy_config', { fields })).head.status).toBe(200);
+    for (const host of ['proxy.example', '1.2.3.4.5', '0x7f.1', 'name:99999', '[::::]', '-.']) {
+      const fields = [`Host: ${host}`, BEARER];
+      expect((await scene.ask('GET', '/v1/proxy_config', { fields })).head.status).toBe(200);
+    }
     const wrong = ['Host: proxy.example', 'X-Api-Key: wrong'];
     expect((await scene.ask('GET', '/v1/proxy_config', { fields: wrong })).head.status).toBe(421);
   });

@@ -256,8 +256,12 @@ describe('close', () => {
     await client.send(request('PATCH', '/v1/sandboxes/default', { body: {}, fields: OWN }));
     await gated.begun;
     client.reset();
-    const closed = scene.server.close(60_000);
-    expect(scene.records).toEqual([]);
+    // By its answer the server has seen the reset.
+    await scene.ask('GET', PATH);
+    let isClosed = false;
+    const closed = scene.server.close(60_000).then(() => (isClosed = true));
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect([isClosed, scene.records]).toEqual([false, []]);
     gated.open();
     await closed;
     expect(scene.records).toMatchObject([{ action: 'sandbox.change', status: 200, outcome: 'done' }]);

@@ -34,6 +34,10 @@ describe('proxy_config', () => {
       [['body', 'rules'], 'extra_forbidden'],
       [['body', 'revision'], 'int_type'],
     ]);
+    const beside = await scene.ask('PUT', '/v1/proxy_config', {
+      body: { proxy_config: DOCUMENT, rules: [] },
+    });
+    expect([beside.head.status, beside.text.includes('extra_forbidden')]).toEqual([422, true]);
     expect(scene.calls).toEqual([]);
   });
 
