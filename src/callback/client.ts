@@ -1,6 +1,6 @@
 // Calls an integrator's endpoint over HTTP and returns the headers it gives, or why it gave none.
 // The only file that knows undici, loaded when the first callback is called. It knows no cache and no sandbox.
-import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import type * as Undici from 'undici';
 import { type Authority, parseAuthority } from '../policy/authority.ts';
 import type { CompiledCallback } from '../policy/policy.ts';
@@ -22,11 +22,12 @@ export type CallbackClient = {
   close(): Promise<void>;
 };
 
+/** Who may vouch for an endpoint; undefined: Node's roots. One set serves every sandbox, for each copy costs megabytes. */
+export type CallbackTrust = Pick<TrustSet, 'context' | 'showsOwnKey'>;
+
 type Settings = {
   readonly vet: VetHost;
-  readonly caPem: readonly string[] | undefined;
-  /** Without it a chain that holds our own key passes where another root has signed it. */
-  readonly showsOwnKey?: TrustSet['showsOwnKey'] | undefined;
+  readonly trust: CallbackTrust | undefined;
   readonly timeoutMs: number;
 };
 
@@ -120,10 +121,9 @@ function createAgent(undici: typeof Undici.default, settings: Settings): Undici.
 }
 
 function createConnector(undici: typeof Undici.default, settings: Settings): Undici.buildConnector.connector {
-  let trust: SecureContext | undefined;
+  const { trust } = settings;
   return (target, settle) => {
     const isTls = target.protocol === 'https:';
-    if (isTls) trust ??= createSecureContext(settings.caPem && { ca: [...settings.caPem] });
     const open = ({ host, isName, addresses }: Destination): void =>
       undici.buildConnector({
         allowH2: false,
@@ -132,7 +132,7 @@ function createConnector(undici: typeof Undici.default, settings: Settings): Und
         // A resumed session skips the chain.
         maxCachedSessions: 0,
         timeout: settings.timeoutMs,
-        ...(trust && { secureContext: trust, rejectUnauthorized: true }),
+        ...(isTls && { rejectUnauthorized: true, ...(trust && { secureContext: trust.context }) }),
       })({ ...target, hostname: host, ...(isName && { servername: host }) }, (...made) =>
         settle(...proven(made, settings)),
       );
@@ -145,9 +145,9 @@ function createConnector(undici: typeof Undici.default, settings: Settings): Und
 type Made = Parameters<Undici.buildConnector.Callback>;
 
 /** As `dial` does: an endpoint that shows a leaf of ours is a loop or a thief. */
-function proven(made: Made, { showsOwnKey }: Settings): Made {
+function proven(made: Made, { trust }: Settings): Made {
   const [, socket] = made;
-  if (!(socket instanceof TLSSocket) || !showsOwnKey?.(socket.getPeerX509Certificate())) return made;
+  if (!(socket instanceof TLSSocket) || !trust?.showsOwnKey(socket.getPeerX509Certificate())) return made;
   socket.destroy();
   return [refusal('its certificate is of our own authority'), null];
 }

@@ -5,8 +5,7 @@ import { BoundedCache } from '../base/bounded-cache.ts';
 import { SingleFlight } from '../base/single-flight.ts';
 import type { Authority } from '../policy/authority.ts';
 import type { CompiledCallback, InjectedHeader } from '../policy/policy.ts';
-import type { TrustSet } from '../tls/trust.ts';
-import { createCallbackClient, type VetHost } from './client.ts';
+import { type CallbackTrust, createCallbackClient, type VetHost } from './client.ts';
 
 export type { VetHost } from './client.ts';
 
@@ -32,22 +31,21 @@ const HEADER_BYTES = 256;
 /**
  * Limits: `maxEntries` cached outcomes (1,000) of `maxCachedBytes` in all (4 MiB), `maxInFlight` distinct calls at
  * once (64), `timeoutMs` for a whole call from address check to last byte (10 s). `now` is monotonic, in
- * milliseconds. `caPem` undefined: Node's roots. `showsOwnKey` is asked of each endpoint's chain.
+ * milliseconds. `trust` undefined: Node's roots.
  */
 export function createCallbackResolver(options: {
   sandbox: string;
   vet: VetHost;
-  caPem: readonly string[] | undefined;
-  showsOwnKey?: TrustSet['showsOwnKey'];
+  trust: CallbackTrust | undefined;
   now?: () => number;
   maxEntries?: number;
   maxCachedBytes?: number;
   maxInFlight?: number;
   timeoutMs?: number;
 }): CallbackResolver {
-  const { sandbox, vet, caPem, showsOwnKey, now, maxInFlight = 64, timeoutMs = 10_000 } = options;
+  const { sandbox, vet, trust, now, maxInFlight = 64, timeoutMs = 10_000 } = options;
   const { maxEntries = 1_000, maxCachedBytes = 4_194_304 } = options;
-  const client = createCallbackClient({ vet, caPem, showsOwnKey, timeoutMs });
+  const client = createCallbackClient({ vet, trust, timeoutMs });
   const cache = new BoundedCache<Kept>({
     max: maxEntries,
     bytes: { max: maxCachedBytes, of: bytesOf },

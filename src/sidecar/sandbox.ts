@@ -86,7 +86,7 @@ export function createSandbox(
   const callbacks = createCallbackResolver({
     sandbox: id,
     vet: callbackGuard(config, resolver, egress),
-    caPem: trust.certificates,
+    trust,
     timeoutMs: config.callback.timeoutMs,
     ...(now ? { now } : {}),
   });

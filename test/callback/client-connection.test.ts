@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createCallbackClient, type VetHost } from '../../src/callback/client.ts';
 import { type Exchange, response } from '../support/recording-origin.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
+import { createTrustSet } from '../../src/tls/trust.ts';
 import { authorityOf, compiledCallback, vetLoopback } from './compiled-callback.ts';
 import { BODY, CANARY, callOnce, failed, good, originOf, type Script, withSecret } from './single-call.ts';
 
@@ -41,7 +42,7 @@ describe('dials what the address check returned and nothing else', () => {
   it('asks with the canonical host and port, once a connection', async () => {
     await using origin = await originOf(response(200, [['Connection', 'close']], BODY));
     const vet = vi.fn(vetLoopback);
-    const client = createCallbackClient({ vet, caPem: undefined, timeoutMs: 10_000 });
+    const client = createCallbackClient({ vet, trust: undefined, timeoutMs: 10_000 });
     const callback = compiledCallback(`http://CB.Test.:${origin.port}/`);
     for (const _ of [1, 2]) await client.call(callback, authorityOf('api.test:443'));
     await client.close();
@@ -115,7 +116,7 @@ describe('over TLS', () => {
   it.each(rows)('%s', async (_, host, certified, caPem, reason) => {
     await using origin = await originOf(good, { authority, names: [certified] });
     const callback = compiledCallback(`https://${host}:${origin.port}/`, withSecret);
-    const reply = await callOnce(callback, caPem && { caPem });
+    const reply = await callOnce(callback, caPem && { trust: createTrustSet({ rootsPem: caPem }) });
     if (reason === undefined) expect(reply.ok).toBe(true);
     else expect(reply).toEqual({ ok: false, reason });
     // Not a byte of the request, the shared secret among it, before the other end has proved its name.
@@ -128,7 +129,9 @@ describe('over TLS', () => {
     await using server = createServer((socket) => socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo; // A TCP server's; the other form is for pipes.
-    const reply = await callOnce(compiledCallback(`https://cb.test:${port}/`), { caPem: trusted });
+    const reply = await callOnce(compiledCallback(`https://cb.test:${port}/`), {
+      trust: createTrustSet({ rootsPem: trusted }),
+    });
     expect(reply).toEqual({ ok: false, reason: failed('ERR_SSL_WRONG_VERSION_NUMBER') });
   });
 });
@@ -157,7 +160,7 @@ describe('one deadline for the whole call', () => {
   it('frees the connection of a call that it ended', async () => {
     const closed = Promise.withResolvers<unknown>();
     await using origin = await originOf(async ({ reader }) => closed.resolve(await reader.finished));
-    const client = createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 60 });
+    const client = createCallbackClient({ vet: vetLoopback, trust: undefined, timeoutMs: 60 });
     await client.call(compiledCallback(`http://cb.test:${origin.port}/`), authorityOf('api.test:443'));
     await closed.promise;
     await client.close();
@@ -176,7 +179,7 @@ describe('closing', () => {
       vetting.resolve();
       return never;
     };
-    const client = createCallbackClient({ vet, caPem: undefined, timeoutMs: 10_000 });
+    const client = createCallbackClient({ vet, trust: undefined, timeoutMs: 10_000 });
     const urls = [`http://cb.test:${origin.port}/`, `http://slow.test:${origin.port}/`];
     const calls = urls.map((url) => client.call(compiledCallback(url), authorityOf('api.test:443')));
     await Promise.all([origin.request(0), vetting.promise]);
@@ -186,6 +189,6 @@ describe('closing', () => {
   });
 
   it('is harmless before the first call', async () => {
-    await createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 10_000 }).close();
+    await createCallbackClient({ vet: vetLoopback, trust: undefined, timeoutMs: 10_000 }).close();
   });
 });

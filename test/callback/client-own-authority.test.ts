@@ -1,6 +1,7 @@
 // An endpoint that shows a leaf of ours is a loop or a thief, also where a root that everybody trusts has signed our CA.
 import { createSecureContext } from 'node:tls';
 import { expect, it } from 'vitest';
+import type { CallbackTrust } from '../../src/callback/client.ts';
 import type { CallbackReply } from '../../src/callback/reply.ts';
 import { createTrustSet } from '../../src/tls/trust.ts';
 import { createSubordinate } from '../support/subordinate-authority.ts';
@@ -17,11 +18,8 @@ it('an endpoint that our own CA vouches for is refused below a trusted root too,
     },
   };
   await using origin = await originOf(good, { authority, names: ['cb.test'] });
-  const ask = ({ certificates, showsOwnKey }: ReturnType<typeof createTrustSet>): Promise<CallbackReply> =>
-    callOnce(compiledCallback(`https://cb.test:${origin.port}/`, withSecret), {
-      caPem: certificates,
-      showsOwnKey,
-    });
+  const ask = (trust: CallbackTrust): Promise<CallbackReply> =>
+    callOnce(compiledCallback(`https://cb.test:${origin.port}/`, withSecret), { trust });
 
   const unaware = createTrustSet({ rootsPem: [rootPem] });
   expect((await ask(unaware)).ok).toBe(true);

@@ -149,7 +149,7 @@ describe('asks', () => {
       { name: 'X-Plain', value: 'as  WRITTEN' },
       { name: 'x-SECRET', value: new Secret(SHARED) },
     ];
-    const client = createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 10_000 });
+    const client = createCallbackClient({ vet: vetLoopback, trust: undefined, timeoutMs: 10_000 });
     const callback = compiledCallback(`http://CB.test:${origin.port}/a%2Fb/?q=1#part`, { requestHeaders });
     await client.call(callback, authorityOf('API.Test.:443'));
     await client.close();
@@ -172,7 +172,7 @@ describe('asks', () => {
 
   it('an IPv6 destination without brackets', async () => {
     await using origin = await originOf(good);
-    const client = createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 10_000 });
+    const client = createCallbackClient({ vet: vetLoopback, trust: undefined, timeoutMs: 10_000 });
     await client.call(compiledCallback(`http://127.0.0.1:${origin.port}/`), authorityOf('[2001:DB8::1]:443'));
     await client.close();
     expect(origin.requests[0]?.body?.content.toString()).toBe('{"host":"2001:db8::1","port":443}');
@@ -189,7 +189,7 @@ describe('asks', () => {
 
   it('again on the same connection, without the cookie that it was given', async () => {
     await using origin = await originOf(response(200, [['Set-Cookie', 'a=b']], BODY));
-    const client = createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 10_000 });
+    const client = createCallbackClient({ vet: vetLoopback, trust: undefined, timeoutMs: 10_000 });
     const callback = compiledCallback(`http://127.0.0.1:${origin.port}/`);
     await client.call(callback, authorityOf('a.test:443'));
     // The pool takes the connection back a turn later.

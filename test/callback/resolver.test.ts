@@ -23,7 +23,7 @@ async function setUp(
   const resolver = createCallbackResolver({
     sandbox: 'default',
     vet: vetLoopback,
-    caPem: undefined,
+    trust: undefined,
     now: () => clock.time,
     ...options,
   });

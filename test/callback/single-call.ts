@@ -1,9 +1,8 @@
 // One call to a scripted endpoint, as the client tests make it.
 import { Secret } from '../../src/base/secret.ts';
-import { createCallbackClient, type VetHost } from '../../src/callback/client.ts';
+import { type CallbackTrust, createCallbackClient, type VetHost } from '../../src/callback/client.ts';
 import type { CallbackReply } from '../../src/callback/reply.ts';
 import type { CompiledCallback } from '../../src/policy/policy.ts';
-import type { TrustSet } from '../../src/tls/trust.ts';
 import {
   createOrigin,
   type Exchange,
@@ -39,13 +38,12 @@ export function originOf(script: Script, tls?: OriginOptions['tls']): Promise<Re
 
 export type Settings = {
   vet?: VetHost;
-  caPem?: readonly string[];
-  showsOwnKey?: TrustSet['showsOwnKey'];
+  trust?: CallbackTrust;
   timeoutMs?: number;
 };
 
 export async function callOnce(callback: CompiledCallback, settings: Settings = {}): Promise<CallbackReply> {
-  const client = createCallbackClient({ vet: vetLoopback, caPem: undefined, timeoutMs: 10_000, ...settings });
+  const client = createCallbackClient({ vet: vetLoopback, trust: undefined, timeoutMs: 10_000, ...settings });
   try {
     return await client.call(callback, authorityOf('api.test:8443'));
   } finally {
