@@ -158,6 +158,7 @@ const scope = {
     limits: defaultLimits,
     timeouts: defaultTimeouts,
     connections: new Set(),
+    clients: new Set(),
     policy: () => ({ revision: 1 }),
     recorder: { emit: () => undefined },
     isDraining: () => false,

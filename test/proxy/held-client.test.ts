@@ -103,6 +103,7 @@ function heard(socket: Socket): Promise<string> {
 const scope = {
   context: {
     connections: new Set(),
+    clients: new Set(),
     limits: defaultLimits,
     timeouts: defaultTimeouts,
     isDraining: () => false,

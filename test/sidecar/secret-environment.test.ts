@@ -49,7 +49,7 @@ describe('which variables hold what', () => {
 
 describe('a hand-over that is not ours', () => {
   it('none: no secrets', () => {
-    expect(claimSecrets({})).toEqual({ variables: [] });
+    expect(claimSecrets({})).toEqual({ variables: [], operators: {} });
   });
 
   it('a file that was not sealed with the key is refused, and gone', async () => {
