@@ -1,5 +1,5 @@
-// A value that must never be printed. It opens in reveal() alone, which two files of the product call:
-// the gate that writes the header and the client that asks a callback (a test holds this).
+// A value that must never be printed. It opens in reveal() alone, which three files of the product call: the gate that
+// writes the header, the client that asks a callback, and what is about to be sealed (a test holds this).
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 
@@ -14,7 +14,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself. Only the gate and the callback client may ask. */
+  /** The value itself, for the files that may ask. */
   reveal(): string {
     return this.#value;
   }
