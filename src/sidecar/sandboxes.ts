@@ -257,7 +257,8 @@ function valuesOf(
   return new Map([...secrets].filter(([name]) => names.includes(name)));
 }
 
-/** The code of a system error, which names no input. */
+/** The code of a system error, or of the one behind it, which names no input. */
 export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  if (!(error instanceof Error)) return 'unknown error';
+  return 'code' in error ? String(error.code) : codeOf(error.cause);
 }

@@ -1,6 +1,6 @@
 // One origin behind sidecars that are started one after the other on the same state, as restarts are. What a test reads
 // is the key that the origin got: which value, of which revision, reached it.
-import { createOrigin, type RecordingOrigin } from '../support/recording-origin.ts';
+import { type OriginOptions, createOrigin, type RecordingOrigin } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
 import { type TestSidecar, type TestSidecarOptions, createTestSidecar } from '../support/test-sidecar.ts';
@@ -24,9 +24,11 @@ export type SandboxScene = AsyncDisposable & {
   keyAt(port: number, token?: string): Promise<string | undefined>;
 };
 
-export async function createSandboxScene(): Promise<SandboxScene> {
+export async function createSandboxScene(
+  options: Pick<OriginOptions, 'respond'> = {},
+): Promise<SandboxScene> {
   const scratch = await createScratch();
-  const origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
+  const origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] }, ...options });
   const authority = `api.test:${origin.port}`;
   const clients: WireClient[] = [];
   let running: TestSidecar | undefined;
