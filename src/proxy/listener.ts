@@ -1,6 +1,7 @@
 // A proxy port: who may connect and how many, which sandbox they speak for, health for probes, CONNECT or plain
 // requests; and the way down, which lets running exchanges end.
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+import { describeBug } from '../base/log.ts';
 import { isFault } from '../http1/fault.ts';
 import { requestFraming } from '../http1/framing.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
@@ -33,6 +34,8 @@ export async function createListener(
     accept(socket, admission, sockets.size);
   });
   await listen(server, at);
+  // An accept that fails (no buffers, no descriptors) is one client's loss and must not end the process.
+  server.on('error', (error) => admission.own.log.error(describeBug(error), 'accept failed'));
   const { address, port } = server.address() as AddressInfo;
   return {
     address,
