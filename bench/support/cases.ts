@@ -44,9 +44,9 @@ export const plans: Readonly<Record<'quick' | 'full' | 'tiny', Plan>> = {
     rounds: 5,
     warmUpMs: 1000,
     settleMs: 40,
-    durationMs: { h1_1: 400, h1_32: 700, rate: 500 },
+    durationMs: { h1_1: 350, h1_32: 700, rate: 450 },
     starts: 5,
-    lastRoundMs: { closed: 42_000, rate: 64_000 },
+    lastRoundMs: { closed: 48_000, rate: 70_000 },
   },
   full: {
     clients: 32,
