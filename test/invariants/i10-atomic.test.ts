@@ -327,7 +327,7 @@ describe('I10 atomic: many clients and many revisions', () => {
   const hosts = ['a.test', 'b.test', 'c.test'];
 
   /** Each header says for which host and of which document it is; hosts that are not named get none. */
-  function documentOf(count: number, named: readonly string[]): unknown {
+  function documentOf(count: number, named: readonly string[]): { readonly rules: readonly unknown[] } {
     const rules = hosts.map((host) =>
       bearerRule(host, {
         match_paths: named.includes(host) ? [] : ['/no/such/path'],
@@ -344,7 +344,7 @@ describe('I10 atomic: many clients and many revisions', () => {
   const turn = (): Promise<void> => new Promise((next) => setImmediate(next));
 
   it("I10 atomic: hosts, names and values of one revision never stand beside another's", async () => {
-    await using scene = await createRevisionScene({ names: hosts, rules: [] });
+    await using scene = await createRevisionScene({ names: hosts, ...documentOf(1, []) });
     const documents: (readonly string[])[] = [[], []];
     let path = 0;
     const expected = (index: number): readonly string[] => {
@@ -355,22 +355,21 @@ describe('I10 atomic: many clients and many revisions', () => {
         ? [`X-One: ${value}`, `X-Two: ${value}`, `X-${revision}: ${value}`]
         : [];
     };
-    const ask = async (host: string, count: number): Promise<void> => {
-      await using client = await scene.tunnel(host);
+    const tunnels = await Promise.all(
+      [...hosts, ...hosts].map(async (host) => ({ host, client: await scene.tunnel(host) })),
+    );
+    const askAll = async ({ host, client }: (typeof tunnels)[number], count: number): Promise<void> => {
       for (let i = 0; i < count; i += 1) {
         path += 1;
         await client.send(head(`GET /${path}`, scene.at(host)));
         expect((await client.readResponse()).head.status).toBe(200);
       }
     };
-    const swaps = fc.array(fc.tuple(fc.subarray(hosts), fc.nat(6)), { minLength: 1, maxLength: 12 });
-    const clients = fc.array(fc.tuple(fc.constantFrom(...hosts), fc.integer({ min: 1, max: 6 })), {
-      minLength: 2,
-      maxLength: 6,
-    });
+    const swaps = fc.array(fc.tuple(fc.subarray(hosts), fc.nat(6)), { minLength: 1, maxLength: 5 });
+    const counts = fc.array(fc.nat(4), { minLength: tunnels.length, maxLength: tunnels.length });
     await fc.assert(
-      fc.asyncProperty(swaps, clients, async (changes, askers) => {
-        const asking = Promise.all(askers.map(([host, count]) => ask(host, count)));
+      fc.asyncProperty(swaps, counts, async (changes, asked) => {
+        const asking = Promise.all(tunnels.map((tunnel, i) => askAll(tunnel, asked[i] ?? 0)));
         for (const [named, turns] of changes) {
           swap(scene, documentOf(documents.length, named));
           documents.push(named);
@@ -380,6 +379,7 @@ describe('I10 atomic: many clients and many revisions', () => {
       }),
       { numRuns: 10 },
     );
+    for (const { client } of tunnels) await client[Symbol.asyncDispose]();
     await scene.proxy.record(path - 1);
     const places = new Map(scene.proxy.records().map(({ path: place }, i) => [place, i]));
     const seen = scene.origin.requests.map(({ headers, target }) => ({
@@ -388,7 +388,7 @@ describe('I10 atomic: many clients and many revisions', () => {
     }));
     expect(seen).toEqual(seen.map(({ target }) => ({ target, fields: expected(places.get(target) ?? -1) })));
     // Requests met several revisions, or this would have tested nothing.
-    expect(new Set(scene.proxy.records().map(({ revision }) => revision)).size).toBeGreaterThan(10);
+    expect(new Set(scene.proxy.records().map(({ revision }) => revision)).size).toBeGreaterThan(5);
   });
 });
 
