@@ -1,0 +1,82 @@
+// What agents do in the canary test: requests that succeed and requests that fail in every way. Everything that an
+// agent can read is kept.
+import { WireClient } from '../support/wire-client.ts';
+import { badAnswers, goodAnswer } from './canary-peers.ts';
+import type { CanaryScene } from './canary-scene.ts';
+
+/** An agent of one sandbox: the port that it was told and the token that it shows. */
+export type Agent = { readonly port: number; readonly token: string; readonly caPem: string };
+
+type AgentRequest = {
+  readonly path?: string;
+  readonly port?: number;
+  readonly fields?: readonly string[];
+};
+
+/** Requests that get their credential, and see it in no answer. */
+export async function succeed(scene: CanaryScene, agent: Agent, hosts: readonly string[]): Promise<void> {
+  scene.peers.callback.answerWith(goodAnswer(scene.values));
+  for (const host of hosts) await ask(scene, agent, host);
+  const fields = ['Connection: upgrade', 'Upgrade: websocket'];
+  await ask(scene, agent, 'opaque.test', { path: '/upgrade', fields });
+}
+
+/** Requests that fail once their credential is in somebody's hand. */
+export async function failInEveryWay(scene: CanaryScene, agent: Agent): Promise<void> {
+  const { untrusted, callback } = scene.peers;
+  await ask(scene, agent, 'untrusted.test', { port: untrusted.port });
+  await ask(scene, agent, 'lost.test');
+  await ask(scene, agent, 'refused.test', { port: 1 });
+  for (const path of ['/malformed', '/proxy-auth', '/reset', '/cut'])
+    await ask(scene, agent, 'opaque.test', { path });
+  for (const answer of badAnswers(scene.values)) {
+    callback.answerWith(answer);
+    await ask(scene, agent, 'uncalled.test');
+  }
+  await ask(scene, { ...agent, token: `${agent.token}x` }, 'opaque.test');
+  await askInClear(scene, agent);
+}
+
+async function ask(
+  scene: CanaryScene,
+  agent: Agent,
+  host: string,
+  { path = '/echo', port = scene.peers.origin.port, fields = ['Connection: close'] }: AgentRequest = {},
+): Promise<void> {
+  const authority = `${host}:${port}`;
+  await using client = await WireClient.connect(agent.port);
+  const connected = await client.openTunnel(authority, [proxyAuthorization(agent)]);
+  scene.keep('answers to agents', connected.text);
+  if (connected.status !== 200) await client.readBody();
+  else {
+    await client.startTls({ ca: agent.caPem, name: host });
+    await client.send([`GET ${path} HTTP/1.1`, `Host: ${authority}`, ...fields, '', ''].join('\r\n'));
+    await client.finished;
+  }
+  scene.keep('answers to agents', Buffer.from(client.transcript, 'latin1'));
+  // The last head is the final one.
+  const [, status] = [...client.transcript.matchAll(/^HTTP\/1\.1 (\d+)/gm)].at(-1) ?? [];
+  scene.statuses.push(`${host}${path} ${status}`);
+}
+
+/** Without a tunnel: a rule's host, the same with a bare LF in a field that holds a secret, and no host at all. */
+async function askInClear(scene: CanaryScene, agent: Agent): Promise<void> {
+  const authority = `opaque.test:${scene.peers.origin.port}`;
+  const good = [`GET http://${authority}/ HTTP/1.1`, `Host: ${authority}`, proxyAuthorization(agent)];
+  const heads = [
+    good,
+    [...good, `X: ${scene.values.opaque}\nY`],
+    ['GET / HTTP/1.1', proxyAuthorization(agent)],
+  ];
+  for (const lines of heads) {
+    await using client = await WireClient.connect(agent.port);
+    await client.send([...lines, 'Connection: close', '', ''].join('\r\n'));
+    await client.finished;
+    scene.keep('answers to agents', Buffer.from(client.transcript, 'latin1'));
+    scene.statuses.push(`in clear ${client.transcript.slice(9, 12)}`);
+  }
+}
+
+function proxyAuthorization({ token }: Agent): string {
+  return `Proxy-Authorization: Basic ${Buffer.from(`sallyport:${token}`).toString('base64')}`;
+}

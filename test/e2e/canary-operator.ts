@@ -1,0 +1,114 @@
+// What an operator does in the canary test: reads everything, and writes wrongly with a secret wherever one can be put.
+// Every answer is kept, but for the one that tells a token.
+import { WireClient } from '../support/wire-client.ts';
+import { VISIBLE, sandboxesWith, secretChangesWith, secretEverywhere } from './canary-documents.ts';
+import type { CanaryProxy, CanaryScene } from './canary-scene.ts';
+
+export type AdminAsk = {
+  readonly method?: string;
+  readonly token?: string;
+  readonly type?: string;
+  /** Text as it is, anything else as JSON. */
+  readonly body?: unknown;
+  readonly fields?: readonly string[];
+};
+
+/** Answers status and body; everything that came is kept, unless it is the one answer that tells a token. */
+export async function administer(
+  scene: CanaryScene,
+  proxy: CanaryProxy,
+  path: string,
+  options: AdminAsk = {},
+): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
+  const { body, method = 'GET', token = scene.values.adminToken, type = 'application/json' } = options;
+  const content = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: localhost',
+    'Connection: close',
+    ...(token === '' ? [] : [`Authorization: Bearer ${token}`]),
+    ...(body === undefined ? [] : [`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(content)}`]),
+    ...(options.fields ?? []),
+  ];
+  const text = await converse(proxy, `${lines.join('\r\n')}\r\n\r\n${content}`);
+  const status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+  const answer = text.slice(text.indexOf('\r\n\r\n') + 4);
+  const parsed = answer.startsWith('{') ? JSON.parse(answer) : {};
+  if (method !== 'GET') scene.statuses.push(`${method} ${path} ${status}`);
+  if (parsed.token === undefined) scene.keep('admin answers', text);
+  return { status, body: parsed };
+}
+
+/** Every route that can be read, of every sandbox. */
+export async function readEverything(scene: CanaryScene, proxy: CanaryProxy): Promise<void> {
+  const { body } = await administer(scene, proxy, '/');
+  const routes = body['routes'] as readonly { readonly method: string; readonly path: string }[];
+  for (const { method, path } of routes) {
+    if (method !== 'GET') continue;
+    const paths = path.includes('{id}')
+      ? ['default', 'tenant', 'own'].map((id) => path.replace('{id}', id))
+      : [path];
+    for (const one of paths) await administer(scene, proxy, one);
+  }
+  if (!scene.sinks.get('admin answers')?.includes(VISIBLE)) throw new Error('GET did not show the documents');
+}
+
+/** Requests that are refused, with the secret in every place that a client can put one. Answers the statuses. */
+export async function writeWrongly(scene: CanaryScene, proxy: CanaryProxy): Promise<readonly number[]> {
+  const { opaque: secret } = scene.values;
+  const bodies: readonly (readonly [path: string, AdminAsk])[] = [
+    ...secretEverywhere(secret).map((body) => [CONFIG, { body }] as const),
+    ...[secret, `{"${secret}`, `{"a": "${secret}", "a": ${secret}}`].map(
+      (body) => [CONFIG, { body }] as const,
+    ),
+    ...sandboxesWith(secret).map((body) => ['/v1/sandboxes', { method: 'POST', body }] as const),
+    ...sandboxesWith(secret).map((body) => ['/v1/sandboxes/tenant', { method: 'PATCH', body }] as const),
+    ...secretChangesWith(secret).map((body) => ['/v1/workspace_secrets', { body }] as const),
+    ...headsWith(scene.values),
+  ];
+  const statuses: number[] = [];
+  for (const [path, options] of bodies)
+    statuses.push((await administer(scene, proxy, path, { method: 'PUT', ...options })).status);
+  for (const bytes of [`GET / HTTP/1.1\r\n${secret}\r\n\r\n`, `${secret}\r\n\r\n`]) {
+    const answer = await converse(proxy, bytes);
+    scene.keep('admin answers', answer);
+    statuses.push(Number(answer.slice(9, 12)));
+  }
+  return statuses;
+}
+
+const CONFIG = '/v1/proxy_config';
+
+function headsWith({
+  opaque: secret,
+  wrongAdminToken: wrong,
+}: CanaryScene['values']): readonly (readonly [string, AdminAsk])[] {
+  const encoded = encodeURIComponent(secret);
+  const body = {};
+  return [
+    [`${CONFIG}?key=${encoded}`, { body }],
+    [CONFIG, { body, type: secret }],
+    [CONFIG, { body: { description: secret.repeat(30_000) } }],
+    ...[
+      `Content-Encoding: ${secret}`,
+      `Expect: ${secret}`,
+      `If-Match: ${secret}`,
+      `If-Match: "${encoded}"`,
+    ].map((field) => [CONFIG, { body, fields: [field] }] as const),
+    [CONFIG, { method: 'DELETE', fields: [`X-Other: ${secret}`] }],
+    [`/v1/sandboxes/${encoded}`, { method: 'DELETE' }],
+    [`/v1/${encoded}`, { method: 'GET' }],
+    [CONFIG, { method: 'GET', token: '' }],
+    [CONFIG, { method: 'GET', token: wrong }],
+    [CONFIG, { token: wrong, body }],
+    [CONFIG, { method: 'GET', token: '', fields: [`X-Api-Key: ${wrong}`] }],
+    [CONFIG, { body, token: '', fields: [`Authorization: Basic ${Buffer.from(wrong).toString('base64')}`] }],
+  ];
+}
+
+async function converse({ adminPort }: CanaryProxy, bytes: string): Promise<string> {
+  await using client = await WireClient.connect(adminPort);
+  await client.send(Buffer.from(bytes));
+  await client.finished;
+  return client.transcript;
+}
