@@ -128,7 +128,8 @@ function createConnector(undici: typeof Undici.default, settings: Settings): Und
       undici.buildConnector({
         allowH2: false,
         autoSelectFamily: true,
-        lookup: (_host, _options, done) => done(null, [...addresses]),
+        // A turn later, as in `dial`: a connection that is refused at once must find its listeners.
+        lookup: (_host, _options, done) => process.nextTick(done, null, [...addresses]),
         // A resumed session skips the chain.
         maxCachedSessions: 0,
         timeout: settings.timeoutMs,

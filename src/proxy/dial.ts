@@ -130,12 +130,15 @@ function isLoopback(text: string): boolean {
   return address !== undefined && classifyAddress(address) === 'loopback';
 }
 
-/** A lookup that knows only the judged addresses: nothing resolves the name a second time. */
+/**
+ * A lookup that knows only the judged addresses: nothing resolves the name a second time. It answers a turn later: the
+ * system may refuse a connection at once, and within tls.connect that throws, and leaves an error that nobody hears.
+ */
 function answering(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback): void => {
     const [first] = addresses;
-    if (options.all || !first) callback(null, [...addresses]);
-    else callback(null, first.address, first.family);
+    if (options.all || !first) process.nextTick(callback, null, [...addresses]);
+    else process.nextTick(callback, null, first.address, first.family);
   };
 }
 
