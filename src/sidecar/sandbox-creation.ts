@@ -41,7 +41,9 @@ export function createSandboxMaker(
       await sandboxes.drop(entry);
       return refused(problem);
     }
-    const warnings = [...(plan.prepared?.warnings ?? []), ...warningsOf(entry, sandboxes)];
+    sandboxes.admit(entry);
+    const ofRules = below('proxy_config', plan.prepared?.warnings ?? []);
+    const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
     return { ok: true, value: { entry, token: plan.token?.told, warnings } };
   };
 }

@@ -31,6 +31,8 @@ export type Entry = {
   readonly sandbox: Sandbox;
   readonly admission: Admission;
   listener: Listener | undefined;
+  /** False until it is kept: what a start would not find lets nobody in. */
+  isAdmitting: boolean;
 };
 
 /** A document that passed, and what became of it; to be put in force when it is kept. */
@@ -60,7 +62,9 @@ export type Sandboxes = {
   prepare(state: SandboxState, document: unknown): Preparation;
   /** From here on `next` is what the sandbox is, and its requests are judged by `policy`. */
   adopt(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void;
+  /** Nobody is let in before `admit`. */
   add(state: SandboxState): Entry;
+  admit(entry: Entry): void;
   openListener(entry: Entry, at: ListenAddress): Promise<void>;
   /** Cuts its clients and forgets it. */
   drop(entry: Entry): Promise<void>;
@@ -94,6 +98,7 @@ export function createSandboxes(options: {
     sandbox: own,
     admission: main,
     listener: undefined,
+    isAdmitting: true,
   });
   const ofDefault = (): Entry => entries.get(DEFAULT) as Entry;
 
@@ -147,6 +152,7 @@ export function createSandboxes(options: {
     if (state.id !== id) throw new Error(`the state of sandbox ${id} is that of another`);
     assertDoor(state);
     const entry = id === DEFAULT ? ofDefault() : add(state);
+    if (id !== DEFAULT) admit(entry);
     entry.state = state;
     const { proxyConfig, revision } = state;
     // The operator's file stands above what is kept.
@@ -180,14 +186,19 @@ export function createSandboxes(options: {
       admission: state.listen
         ? createAdmission({
             own: sandbox.context,
-            isOpen: () => entry.state.token === undefined,
+            isOpen: () => entry.isAdmitting && entry.state.token === undefined,
             allowClients: config.allowClients,
           })
         : main,
+      isAdmitting: false,
     };
-    if (state.token) entry.admission.add(state.token, sandbox.context);
     entries.set(state.id, entry);
     return entry;
+  }
+
+  function admit(entry: Entry): void {
+    entry.isAdmitting = true;
+    if (entry.state.token) entry.admission.add(entry.state.token, entry.sandbox.context);
   }
 
   async function openListener(entry: Entry, at: ListenAddress): Promise<void> {
@@ -210,6 +221,7 @@ export function createSandboxes(options: {
     prepare: (state, document) => prepare(state, document, state.proxyConfig),
     adopt,
     add,
+    admit,
     openListener,
     get: (id) => entries.get(id),
     all: () => [...entries.values()],
