@@ -6,6 +6,7 @@ import { rightAnswer } from './mutations/i12-right-answer.ts';
 import { oneToOne } from './mutations/i2-one-to-one.ts';
 import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
 import { exactlyOnce } from './mutations/i4-exactly-once.ts';
+import { noLeak } from './mutations/i5-no-leak.ts';
 import { failClosed } from './mutations/i6-fail-closed.ts';
 import type { Invariant, Mutation } from './mutations/mutation.ts';
 
@@ -15,6 +16,7 @@ export const invariantTests: Readonly<Partial<Record<Invariant, string>>> = {
   I2: 'test/invariants/i2-one-to-one.test.ts',
   I3: 'test/invariants/i3-judged-is-sent.test.ts',
   I4: 'test/invariants/i4-exactly-once.test.ts',
+  I5: 'test/invariants/i5-no-leak.test.ts',
   I6: 'test/invariants/i6-fail-closed.test.ts',
   I10: 'test/invariants/i10-atomic.test.ts',
   I12: 'test/invariants/i12-right-answer.test.ts',
@@ -25,6 +27,7 @@ export const mutations: readonly Mutation[] = [
   ...oneToOne,
   ...judgedIsSent,
   ...exactlyOnce,
+  ...noLeak,
   ...failClosed,
   ...atomic,
   ...rightAnswer,

@@ -1,0 +1,418 @@
+// I5: no secret, raw or encoded, in a head that the sandbox reads, a log line, a record, an error, an admin answer, a
+// file of the state or an environment. The whole command is searched by test/e2e/canary.test.ts; here each guard is
+// asked by itself.
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { format, inspect } from 'node:util';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { createLog } from '../../src/base/log.ts';
+import { Secret } from '../../src/base/secret.ts';
+import { parseReply } from '../../src/callback/reply.ts';
+import { readDocument } from '../../src/cli/document.ts';
+import { formatIssues } from '../../src/cli/issue-lines.ts';
+import type * as Compile from '../../src/policy/compile.ts';
+import { loadAdminToken } from '../../src/sidecar/admin-token.ts';
+import { parseConfig } from '../../src/sidecar/config.ts';
+import { parseSecretDocument } from '../../src/sidecar/secret-document.ts';
+import { withoutSecretVariables } from '../../src/sidecar/secret-environment.ts';
+import { readStateKey } from '../../src/sidecar/state-key.ts';
+import { loadWorkspaceSecrets } from '../../src/sidecar/workspace-secrets.ts';
+import { sandboxesWith, secretChangesWith, secretEverywhere } from '../e2e/canary-documents.ts';
+import { findLeaks } from '../e2e/canary-search.ts';
+import { textCanary } from '../e2e/canary-values.ts';
+import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { type Exchange, response } from '../support/recording-origin.ts';
+import { createScratch } from '../support/scratch.ts';
+import { createTestSidecar } from '../support/test-sidecar.ts';
+import { createScene, head, type Scene } from './credential-scene.ts';
+
+/** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 makes `+` and `/` of. */
+const CANARY = 'q7Zr"\\%x2Hb~>>Lw9u??+Kd4/=&Vn3sTy8e';
+const canaries = [textCanary('the secret', CANARY)];
+const leaksIn = (place: string, text: unknown): readonly string[] =>
+  findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
+
+// What fails at the moment. The message stands for what an error may quote.
+const broken = vi.hoisted(() => new Set<string>());
+vi.mock('../../src/policy/compile.ts', async (original) => {
+  const actual = await original<typeof Compile>();
+  const failIf = (part: string): void => {
+    if (broken.has(part)) throw new TypeError(`quoted: ${CANARY}`);
+  };
+  return {
+    ...actual,
+    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
+      failIf('compile');
+      const compiled = actual.compileProxyConfig(...args);
+      if (!compiled.ok) return compiled;
+      const policy = compiled.value;
+      const decide: typeof policy.decide = (...asked) => {
+        failIf('decide');
+        return policy.decide(...asked);
+      };
+      return { ...compiled, value: { ...policy, decide } };
+    },
+  };
+});
+beforeEach(() => broken.clear());
+
+const opaque = (name: string): unknown => ({ name, type: 'opaque', value: `Bearer ${CANARY}` });
+
+async function createCanaryScene(options: Parameters<typeof createScene>[0] = {}): Promise<Scene> {
+  return createScene({
+    rules: [{ match_hosts: ['api.test'], match_paths: ['/in/*'], headers: [opaque('Authorization')] }],
+    ...options,
+  });
+}
+
+/** Everything that the agent reads in answer to one request. */
+async function ask(scene: Scene, path = '/in/1', fields: readonly string[] = []): Promise<string> {
+  await using client = await scene.tunnel();
+  await client.send(head(`GET ${path}`, scene.at(), fields.length > 0 ? fields : ['Connection: close']));
+  await client.finished;
+  return client.transcript;
+}
+
+describe('I5 no leak: heads', () => {
+  const bytes = Buffer.from(CANARY);
+  const value = (text: string): Buffer => response(200, [['X-Echo', text]], 'body');
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const rows: readonly (readonly [where: string, answer: Buffer | string])[] = [
+    ['in a field', value(CANARY)],
+    ['with its scheme', value(`Bearer ${CANARY}`)],
+    ['in the reason phrase', `HTTP/1.1 200 ${CANARY}\r\nContent-Length: 0\r\n\r\n`],
+    ['as a part of a URL', value(`/?key=${encodeURIComponent(CANARY)}`)],
+    ['in base64', value(base64(CANARY))],
+    ['in base64 behind one byte', value(base64(`:${CANARY}`))],
+    ['in base64 behind two bytes', value(base64(`u:${CANARY}`))],
+    ['in base64url', value(bytes.toString('base64url'))],
+    ['in hex', value(bytes.toString('hex'))],
+    ['in hex in capitals', value(bytes.toString('hex').toUpperCase())],
+    ['in JSON', value(JSON.stringify({ authorization: CANARY }))],
+    [
+      'in several fields',
+      response(200, [
+        ['X-A', CANARY],
+        ['Set-Cookie', `a=${CANARY}`],
+        ['Link', CANARY],
+      ]),
+    ],
+    [
+      'in an early hint',
+      `HTTP/1.1 103 ${CANARY}\r\nLink: ${CANARY}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`,
+    ],
+    ['in a field name', `HTTP/1.1 200 OK\r\nX-${bytes.toString('hex')}: 1\r\nContent-Length: 0\r\n\r\n`],
+    [
+      'before a chunked body',
+      `HTTP/1.1 200 OK\r\nX-A: ${CANARY}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ['in a trailer', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Echo: ${CANARY}\r\n\r\n`],
+  ];
+  it.each(rows)('I5 no leak: a host that sends the secret back %s', async (_, answer) => {
+    await using scene = await createCanaryScene({ respond: ({ send }) => send(answer) });
+    const injected = await ask(scene);
+    expect(injected).toMatch(/^HTTP\/1\.1 (200|103)/);
+    expect(scene.origin.requests[0]?.headers).toContainEqual(['Authorization', `Bearer ${CANARY}`]);
+    // It may also remember it, and send it back where nothing is injected.
+    const remembered = await ask(scene, '/elsewhere');
+    expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: a host that sends it back in the head of its 101', async () => {
+    const fields = ['Connection: upgrade', 'Upgrade: websocket'];
+    const lines = [`HTTP/1.1 101 ${CANARY}`, ...fields, `X-Echo: ${CANARY}`, '', ''];
+    await using scene = await createCanaryScene({
+      respond: ({ send, end }) => send(lines.join('\r\n')).then(end),
+    });
+    const answer = await ask(scene, '/in/1', fields);
+    expect(answer).toMatch(/^HTTP\/1\.1 101/);
+    expect(leaksIn('the answer', answer)).toEqual([]);
+  });
+
+  it('I5 no leak: a host that sends back what a callback gave', async () => {
+    await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
+    await using scene = await createCanaryScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+      respond: ({ send }) => send(response(302, [['Location', `/${CANARY}`]])),
+    });
+    // By the call, and from the cache.
+    const answers = [await ask(scene), await ask(scene)];
+    expect(scene.origin.requests.map(({ headers }) => headers.some(([, got]) => got === CANARY))).toEqual([
+      true,
+      true,
+    ]);
+    expect(leaksIn('the answers', answers.join('\n'))).toEqual([]);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+});
+
+describe('I5 no leak: failures', () => {
+  const rows: readonly (readonly [how: string, answer: (exchange: Exchange) => Promise<void> | void])[] = [
+    ['that is no HTTP', ({ send, end }) => send(`${CANARY}\r\n\r\n`).then(end)],
+    [
+      'with a line that is no field',
+      ({ send, end }) => send(`HTTP/1.1 200 OK\r\n${CANARY}\r\n\r\n`).then(end),
+    ],
+    [
+      'with two lengths',
+      ({ send }) => send(`HTTP/1.1 200 ${CANARY}\r\nContent-Length: 1\r\nContent-Length: ${CANARY}\r\n\r\n`),
+    ],
+    ['that asks for proxy credentials', ({ send }) => send(response(407, [['Proxy-Authenticate', CANARY]]))],
+    ['that ends in the middle', ({ send, end }) => send(`HTTP/1.1 200 ${CANARY}\r\nX: ${CANARY}`).then(end)],
+    ['that is a reset', ({ reset }) => reset()],
+  ];
+  it.each(rows)('I5 no leak: an answer %s', async (_, respond) => {
+    await using scene = await createCanaryScene({ respond });
+    const answer = await ask(scene);
+    expect(answer).toMatch(/^HTTP\/1\.1 502/);
+    expect(leaksIn('the refusal', answer)).toEqual([]);
+    await scene.proxy.record(0);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: the record of an injection names the header and no value', async () => {
+    await using scene = await createCanaryScene({ respond: ({ send }) => send(response(200, [])) });
+    await ask(scene);
+    expect(await scene.proxy.record(0)).toMatchObject({ outcome: 'injected', injected: ['Authorization'] });
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: a fault of ours is logged by kind and place, without its message', async () => {
+    await using scene = await createCanaryScene();
+    broken.add('decide');
+    const answer = await ask(scene);
+    expect(answer).toMatch(/^HTTP\/1\.1 500/);
+    await scene.proxy.record(0);
+    expect(scene.proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
+    expect(leaksIn('the refusal', answer)).toEqual([]);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  const replies: readonly (readonly [fault: string, reply: string])[] = [
+    ['no JSON', `{"headers": {"A": ${CANARY}}`],
+    ['no object', JSON.stringify({ headers: CANARY })],
+    ['a name', JSON.stringify({ headers: { [CANARY]: 'x' } })],
+    ['a value', JSON.stringify({ headers: { A: `${CANARY}\r\n` } })],
+    ['a list for a value', JSON.stringify({ headers: { A: [CANARY] } })],
+    ['a repeated name', `{"headers": {}, "${CANARY.replaceAll(/["\\]/g, '')}": 1, "headers": {}}`],
+  ];
+  it.each(replies)('I5 no leak: why a callback failed, with the secret as or in %s', (_, reply) => {
+    const parsed = parseReply(Buffer.from(reply));
+    expect(parsed.ok).toBe(false);
+    expect(leaksIn('the reason', parsed)).toEqual([]);
+  });
+});
+
+describe('I5 no leak: the admin API', () => {
+  const document = {
+    rules: [
+      {
+        match_hosts: ['api.test'],
+        headers: [opaque('A'), { name: 'B', type: 'workspace_secret', value: '{B}' }],
+      },
+    ],
+    callbacks: [
+      {
+        match_hosts: ['c.test'],
+        url: 'http://127.0.0.1:9/',
+        request_headers: [opaque('X')],
+        ttl_seconds: 60,
+      },
+    ],
+  };
+
+  it('I5 no leak: nothing that can be read shows a value, and nothing that is kept holds one', async () => {
+    await using scratch = await createScratch();
+    await using proxy = await createTestSidecar({ admin: true, state: scratch.path });
+    const answers = [
+      await proxy.admin('PUT', '/v1/workspace_secrets', { B: CANARY }),
+      await proxy.admin('PUT', '/v1/proxy_config', document),
+      await proxy.admin('POST', '/v1/sandboxes', {
+        id: 'a',
+        token: 'token-0123456789',
+        workspace_secrets: { B: CANARY },
+        proxy_config: document,
+      }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 201]);
+    const { body } = await proxy.admin('GET', '/');
+    for (const { method, path } of body['routes'] as { method: string; path: string }[])
+      if (method === 'GET') answers.push(await proxy.admin('GET', path.replace('{id}', 'a')));
+    expect(answers.filter(({ text }) => text.includes('"is_set":true'))).toHaveLength(2);
+    expect(leaksIn('the answers', answers.map(({ text }) => text).join('\n'))).toEqual([]);
+    expect(leaksIn('the log', proxy.lines)).toEqual([]);
+    const kept = await readdir(join(scratch.path, 'sandboxes'));
+    expect(kept.toSorted()).toEqual(['a.sealed', 'default.sealed']);
+    for (const name of kept)
+      expect(findLeaks(name, await readFile(join(scratch.path, 'sandboxes', name)), canaries)).toEqual([]);
+  });
+
+  it('I5 no leak: no refusal repeats what was sent', async () => {
+    await using proxy = await createTestSidecar({ admin: true });
+    const sent = [
+      ...secretEverywhere(CANARY).map((body) => ['PUT', '/v1/proxy_config', body] as const),
+      ...sandboxesWith(CANARY).map((body) => ['POST', '/v1/sandboxes', body] as const),
+      ...secretChangesWith(CANARY).map((body) => ['PUT', '/v1/workspace_secrets', body] as const),
+      ['PUT', '/v1/proxy_config', `{"rules": ${CANARY}`] as const,
+    ];
+    for (const [method, path, body] of sent) {
+      const answer = await proxy.admin(method, path, body);
+      expect(answer.status).toBe(422);
+      expect(leaksIn(`${method} ${path}`, answer.text)).toEqual([]);
+    }
+    expect(leaksIn('the log', proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: a wrong token stands in no answer and no record', async () => {
+    await using proxy = await createTestSidecar({ admin: true });
+    const answer = await proxy.admin('PUT', '/v1/proxy_config', {}, [`X-Api-Key: ${CANARY}`]);
+    expect(answer.status).toBe(401);
+    expect(proxy.lines).toContainEqual(expect.objectContaining({ msg: 'admin', reason: 'wrong_token' }));
+    expect([...leaksIn('the answer', answer.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
+  });
+
+  it('I5 no leak: a fault of ours while a document is applied', async () => {
+    await using proxy = await createTestSidecar({ admin: true });
+    broken.add('compile');
+    const answer = await proxy.admin('PUT', '/v1/proxy_config', document);
+    expect(answer.status).toBe(500);
+    expect(proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
+    expect([...leaksIn('the answer', answer.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
+  });
+});
+
+describe('I5 no leak: what the operator gives', () => {
+  const refuses = (read: () => unknown): Promise<string> =>
+    new Promise((resolve) => resolve(read())).then(
+      () => 'nothing was refused',
+      (error: unknown) => inspect(error, { depth: 9 }),
+    );
+  const rows: readonly (readonly [what: string, read: () => unknown])[] = [
+    ['a line of secrets', () => parseSecretDocument(`A=1\n${CANARY}\n`, 'FILE')],
+    ['a line that begins with a quote', () => parseSecretDocument(`A="${CANARY}`, 'FILE')],
+    ['a JSON of secrets', () => parseSecretDocument(`{"A": ${CANARY}}`, 'FILE')],
+    [
+      'a JSON of secrets with one for a name',
+      () => parseSecretDocument(JSON.stringify({ [CANARY]: 'A' }), 'FILE'),
+    ],
+    ['a JSON of secrets with a list', () => parseSecretDocument(JSON.stringify({ A: [CANARY] }), 'FILE')],
+    [
+      'a secret that is too long',
+      () => loadWorkspaceSecrets({ handed: handed('A', CANARY.repeat(3_000)) }, {}),
+    ],
+    ['a secret whose name is none', () => loadWorkspaceSecrets({ handed: handed('1', CANARY) }, {})],
+    [
+      'a secret that stayed in the environment',
+      () => loadWorkspaceSecrets({}, { SALLYPORT_SECRET_A: CANARY }),
+    ],
+    ['an admin token with a space', () => loadAdminToken({ text: `${CANARY} ${CANARY}`, from: 'VARIABLE' })],
+    ['a state key that is none', () => readStateKey({ text: CANARY, from: 'VARIABLE' })],
+  ];
+  it.each(rows)('I5 no leak: why %s is refused', async (_, read) => {
+    const reason = await refuses(read);
+    expect(reason).toMatch(/^Error: (FILE|VARIABLE|SALLYPORT_SECRET_)/);
+    expect(leaksIn('the reason', reason)).toEqual([]);
+  });
+
+  it('I5 no leak: why a document is refused that is no JSON', async () => {
+    await using scratch = await createScratch();
+    for (const text of [CANARY, `{"a": ${CANARY}}`, `{"a": "${CANARY}`, `{"a": 1, "a": "x", ${CANARY}}`]) {
+      const reason = await refuses(async () => readDocument(await scratch.write('document.json', text)));
+      expect(reason).toContain('document.json:1:');
+      expect(leaksIn('the reason', reason)).toEqual([]);
+    }
+  });
+
+  it('I5 no leak: why a config is refused', () => {
+    const groups = [
+      'auth',
+      'admin',
+      'secrets',
+      'ca',
+      'egress',
+      'callback',
+      'limits',
+      'timeouts',
+      'log',
+      'upstream',
+    ];
+    const lists = {
+      allow_clients: [CANARY],
+      inject_cleartext: [CANARY],
+      egress: { allow_private: [CANARY] },
+    };
+    const fields = { listen: CANARY, require_config: CANARY, admin: { listen: CANARY, hosts: [CANARY] } };
+    const variables = {
+      SALLYPORT_LISTEN: CANARY,
+      SALLYPORT_LIMITS_MAX_LOOKUPS: CANARY,
+      SALLYPORT_LOG_LEVEL: CANARY,
+    };
+    for (const [document, env] of [
+      [Object.fromEntries(groups.map((group) => [group, CANARY])), {}],
+      [{ ...lists, ...fields, log: { level: CANARY } }, {}],
+      [{}, variables],
+    ]) {
+      const parsed = parseConfig(document, env as NodeJS.ProcessEnv);
+      if (parsed.ok) throw new Error('nothing was refused');
+      expect(parsed.issues.length).toBeGreaterThan(2);
+      expect(leaksIn('the issues', formatIssues('FILE', parsed.issues))).toEqual([]);
+    }
+  });
+
+  it('I5 no leak: the environment of the process that comes after', () => {
+    const env = {
+      SALLYPORT_SECRET_A: CANARY,
+      'SALLYPORT_SECRET_NO-NAME': CANARY,
+      SALLYPORT_ADMIN_TOKEN: CANARY,
+      SALLYPORT_STATE_KEY: randomBytes(32).toString('base64'),
+      SALLYPORT_HANDED_SECRETS: CANARY,
+      SALLYPORT_LISTEN: '127.0.0.1:0',
+    };
+    expect(withoutSecretVariables(env)).toEqual({ SALLYPORT_LISTEN: '127.0.0.1:0' });
+  });
+});
+
+describe('I5 no leak: a secret as a value', () => {
+  const secret = new Secret(CANARY);
+  const rows: readonly (readonly [how: string, print: () => string])[] = [
+    ['as text', () => `${secret} ${String(secret)} ${secret + ''}`],
+    ['as JSON', () => JSON.stringify({ secret, list: [secret], map: Object.fromEntries([['a', secret]]) })],
+    ['by inspect', () => inspect({ secret, map: new Map([['a', secret]]) }, { depth: 9, showHidden: true })],
+    ['by format', () => format('%s %j %o %O', secret, secret, secret, secret)],
+    ['by its keys', () => JSON.stringify([Object.entries(secret), { ...secret }])],
+    ['by structuredClone', () => inspect(structuredClone(secret), { showHidden: true })],
+    ['in an error', () => inspect(new Error('refused', { cause: { secret } }), { depth: 9 })],
+    [
+      'joined and taken apart',
+      () => inspect([Secret.join(['Bearer ', secret]), new Secret(`Basic ${CANARY}`).credentials()]),
+    ],
+    ['by its fingerprint', () => secret.fingerprint()],
+  ];
+  it.each(rows)('I5 no leak: printed %s', (_, print) => {
+    expect(leaksIn('the text', print())).toEqual([]);
+  });
+
+  it('I5 no leak: logged in every way', () => {
+    const lines: string[] = [];
+    const log = createLog('trace', { write: (line) => void lines.push(line) });
+    log.info(
+      { secret, headers: [{ name: 'A', value: secret }], error: { cause: secret } },
+      'one %s %o',
+      secret,
+      secret,
+    );
+    log.error(secret as unknown as object);
+    expect(lines).toHaveLength(2);
+    expect(leaksIn('the lines', lines.join(''))).toEqual([]);
+  });
+});
+
+function handed(
+  name: string,
+  value: string,
+): { variables: { name: string; value: string; from: string }[]; operators: object } {
+  return { variables: [{ name, value, from: `SALLYPORT_SECRET_${name}` }], operators: {} };
+}
