@@ -1,0 +1,57 @@
+// Writes down every TCP connection that this process begins, at the last step before the kernel, and lets none leave
+// loopback: a test may name a forbidden address, and no packet goes there even where the code under test is wrong.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
+import { constants } from 'node:os';
+
+export type DialLedger = Disposable & {
+  /** `address:port` in the order of the attempts. */
+  readonly attempts: readonly string[];
+  /** Of each connection that a server of this process accepted: the port it came in by, 0 for a unix socket. */
+  readonly accepted: readonly number[];
+};
+
+type Connect = (request: object, address: string, port: number, ...rest: unknown[]) => number;
+type Handles = Record<'connect' | 'connect6', Connect>;
+
+const LOOPBACK = /^(?:127\.|::1$)/;
+
+/** Throws where it would see nothing. */
+export async function openDialLedger(): Promise<DialLedger> {
+  const attempts: string[] = [];
+  const accepted: number[] = [];
+  const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const handles = handlesOf(server);
+  const { connect: connect4, connect6 } = handles;
+  const watched = (original: Connect): Connect =>
+    function (this: object, request, address, port, ...rest) {
+      attempts.push(`${address}:${port}`);
+      if (!LOOPBACK.test(address)) return -constants.errno.ECONNREFUSED;
+      return original.call(this, request, address, port, ...rest);
+    };
+  Object.assign(handles, { connect: watched(connect4), connect6: watched(connect6) });
+  const onAccepted = (message: unknown): void => {
+    accepted.push((message as { readonly socket: Socket }).socket.localPort ?? 0);
+  };
+  subscribe('net.server.socket', onAccepted);
+  const { port } = server.address() as AddressInfo;
+  await once(connect(port, '127.0.0.1').resume(), 'close');
+  server.close();
+  if (attempts.length !== 1 || accepted[0] !== port) throw new Error('the ledger sees nothing');
+  return {
+    attempts,
+    accepted,
+    [Symbol.dispose]() {
+      Object.assign(handles, { connect: connect4, connect6 });
+      unsubscribe('net.server.socket', onAccepted);
+    },
+  };
+}
+
+/** What all TCP handles of the process share. Node has no public place that sees every dialled address. */
+function handlesOf(server: Server): Handles {
+  const { _handle: handle } = server as unknown as { readonly _handle: object };
+  return Object.getPrototypeOf(handle) as Handles;
+}

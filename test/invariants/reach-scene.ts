@@ -1,0 +1,126 @@
+// The ways by which a sandbox may try to reach what it must not, and one sidecar with everything allowed that can be
+// allowed. Each way says how it was answered, for which cause, and what was dialled on the way.
+import { networkInterfaces } from 'node:os';
+import { createOrigin, response } from '../support/recording-origin.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
+import { type TestSidecar, type TestSidecarOptions, createTestSidecar } from '../support/test-sidecar.ts';
+import { WireClient, type WireHead } from '../support/wire-client.ts';
+import { head } from './credential-scene.ts';
+import type { DialLedger } from './dial-ledger.ts';
+
+export type Scene = AsyncDisposable & { readonly proxy: TestSidecar; readonly ledger: DialLedger };
+
+/** `answer`: status and code; `cause`: what the record says; `dialled`: by the proxy, not by its client. */
+export type Attempt = {
+  readonly answer: string;
+  readonly cause: unknown;
+  readonly dialled: readonly string[];
+};
+
+/** Tries to reach `authority`, a host and a port in any spelling. */
+export type Door = (scene: Scene, authority: string) => Promise<Attempt>;
+
+const EVERY_PORT: readonly number[] = Array.from({ length: 65_535 }, (_, i) => i + 1);
+const origins = createTestAuthority('Stand-in for the public CAs');
+
+/** Every port of every host, so that the address alone is judged. */
+export const anyPort: Readonly<Record<string, unknown>> = { ports: EVERY_PORT };
+/** Nothing that an operator can set allows more. */
+export const loosest: Readonly<Record<string, unknown>> = {
+  egress: { ...anyPort, allow_private: ['all', '0.0.0.0/0', '::/0'] },
+  timeouts: { drain_ms: 200 },
+};
+
+export async function createReachScene(ledger: DialLedger, options: TestSidecarOptions): Promise<Scene> {
+  const config = { ...loosest, ...options.config };
+  const proxy = await createTestSidecar({ origins, proxyConfig: {}, ...options, config });
+  return { proxy, ledger, [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose]() };
+}
+
+export const doors: Readonly<Record<string, Door>> = {
+  'a CONNECT': (scene, authority) =>
+    attempt(scene, async (client) => {
+      await client.send(head(`CONNECT ${authority}`, authority));
+      return client.readHead();
+    }),
+  'an http:// request': (scene, authority) =>
+    attempt(scene, async (client) => {
+      await client.send(head(`GET http://${authority}/`, authority));
+      return client.readHead();
+    }),
+  'a request inside a tunnel that a rule covers': (scene, authority) =>
+    attempt(scene, async (client) => {
+      // A path that the rule does not match: cleartext is forwarded then, without its credential.
+      scene.proxy.apply({ rules: [ruleFor(authority, { match_paths: ['/never'] })] });
+      const opened = await client.openTunnel(authority);
+      if (opened.status !== 200) return opened;
+      await client.send(head('GET /', authority));
+      return client.readHead();
+    }),
+  'a callback': (scene, authority) =>
+    attempt(scene, async (client) => {
+      const url = `http://${authority}/headers`;
+      const applied = scene.proxy.apply({
+        callbacks: [{ match_hosts: ['api.test'], url, ttl_seconds: 60 }],
+      });
+      if (!applied.ok) return 'not a document';
+      await client.openTunnel('api.test:443');
+      await client.startTls({ ca: scene.proxy.caPem, name: 'api.test' });
+      await client.send(head('GET /', 'api.test'));
+      return client.readHead();
+    }),
+};
+
+/** `authority` is named by whatever a tenant can write; a list that cannot hold its host is left out. */
+export function documentsFor(authority: string): readonly unknown[] {
+  const host = hostOf(authority);
+  return [
+    {},
+    { no_proxy: [host] },
+    { no_proxy: ['*.test', 'localhost', '.localhost', '0.0.0.0/0', '::/0'] },
+    { access_control: { allow_list: [authority] } },
+    { access_control: { allow_list: ['*.test', 'localhost', '*.localhost', '0.0.0.0/0', '::/0'] } },
+  ];
+}
+
+export function ruleFor(authority: string, more: object = {}): unknown {
+  const headers = [{ name: 'X-Key', type: 'plaintext', value: 'one' }];
+  return { match_hosts: [hostOf(authority)], headers, ...more };
+}
+
+export function hostOf(authority: string): string {
+  return authority.slice(0, authority.lastIndexOf(':'));
+}
+
+/** Addresses of this machine beyond loopback, as an authority spells them. */
+export function ownAddresses(family: 'IPv4' | 'IPv6'): readonly string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((addresses = []) => addresses)
+    .filter((one) => !one.internal && one.family === family)
+    .map(({ address }) => (family === 'IPv6' ? `[${address.split('%')[0]}]` : address));
+}
+
+/** Answers with a redirect to `location`, by an origin beside the proxy. */
+export function redirectOrigin(location: string): ReturnType<typeof createOrigin> {
+  return createOrigin({ respond: ({ send }) => send(response(307, [['Location', location]])) });
+}
+
+async function attempt(
+  { proxy, ledger }: Scene,
+  ask: (client: WireClient) => Promise<WireHead | string>,
+): Promise<Attempt> {
+  await using client = await WireClient.connect(proxy.port);
+  const before = { attempts: ledger.attempts.length, records: proxy.records().length };
+  const answer = await ask(client);
+  const [record] = proxy.records().slice(before.records);
+  return {
+    answer: typeof answer === 'string' ? answer : answerOf(answer),
+    cause: record?.['cause'],
+    dialled: ledger.attempts.slice(before.attempts),
+  };
+}
+
+function answerOf({ status, headers }: WireHead): string {
+  const code = headers.find(([name]) => name === 'X-Sallyport-Error')?.[1];
+  return code === undefined ? String(status) : `${status} ${code}`;
+}
