@@ -1,0 +1,224 @@
+// Eight clients that ask again as soon as they are answered, or a moment later, while an operator replaces the document so many times a second by the
+// admin API of a real process. What comes of it is in the figures; whoever runs it judges them.
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Percentiles } from '../../bench/support/percentiles.ts';
+import { createStateStore } from '../../src/sidecar/state-store.ts';
+import { type AskAdmin, createAdminClient } from '../support/admin-client.ts';
+import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { headerValues } from '../support/message-reader.ts';
+import {
+  type Exchange,
+  type OriginOptions,
+  type RecordingOrigin,
+  createOrigin,
+  jsonResponse,
+  response,
+} from '../support/recording-origin.ts';
+import { type SpawnedSallyport, spawnSallyport } from '../support/spawned-process.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
+import { WireClient } from '../support/wire-client.ts';
+import { type Numbered, SECRET_NAME, documentOf, fieldsOf, injectedText } from './replacement-documents.ts';
+import { ReplacementLog } from './replacement-log.ts';
+
+export type ReplacementFigures = {
+  readonly replacements: number;
+  readonly replacementsPerSecond: number;
+  readonly secretWrites: number;
+  readonly requests: number;
+  readonly givenUp: number;
+  readonly violationCount: number;
+  /** The first few, in words. */
+  readonly violations: readonly string[];
+  /** Milliseconds from a write, answered or sent, to the last arrival of what it replaced. */
+  readonly lagSinceAnswer: Percentiles;
+  readonly lagSinceSent: Percentiles;
+  /** The sealed state holds the document that was put in force last. */
+  readonly isLastKept: boolean;
+};
+
+/** How each client asks: one connection serves so many of its requests, in a tunnel with TLS or in clear. */
+type Manner = {
+  readonly host: 'api.test' | 'called.test' | 'clear.test';
+  readonly method: 'GET' | 'POST';
+  readonly requests: number;
+};
+
+const CLIENTS: readonly Manner[] = [
+  { host: 'api.test', method: 'GET', requests: Number.POSITIVE_INFINITY },
+  { host: 'api.test', method: 'GET', requests: Number.POSITIVE_INFINITY },
+  { host: 'api.test', method: 'POST', requests: Number.POSITIVE_INFINITY },
+  { host: 'api.test', method: 'GET', requests: 5 },
+  { host: 'called.test', method: 'GET', requests: 20 },
+  { host: 'clear.test', method: 'GET', requests: Number.POSITIVE_INFINITY },
+  { host: 'clear.test', method: 'POST', requests: Number.POSITIVE_INFINITY },
+  { host: 'clear.test', method: 'GET', requests: 5 },
+];
+
+/** One replacement in so many comes with a new value of the workspace secret. */
+const SECRET_EVERY = 4;
+
+type Stage = {
+  readonly log: ReplacementLog;
+  readonly proxy: SpawnedSallyport;
+  readonly ca: string;
+  readonly ports: Readonly<Record<Manner['host'], number>>;
+  readonly endpoint: CallbackEndpoint;
+  readonly admin: AskAdmin;
+  /** What each number stands for. */
+  readonly documents: Map<number, Numbered>;
+};
+
+export async function runReplacements(options: {
+  readonly perSecond: number;
+  readonly seconds: number;
+  /** Of each client between an answer and its next request; 0 takes all that the machine has. */
+  readonly pauseMs: number;
+}): Promise<ReplacementFigures> {
+  const log = new ReplacementLog();
+  const documents: Stage['documents'] = new Map();
+  const authority = createTestAuthority();
+  await using origin = await createLoadOrigin(log, { authority, names: ['api.test', 'called.test'] });
+  await using clear = await createLoadOrigin(log);
+  await using endpoint = await createCallbackEndpoint((exchange) => answerCallback(exchange, documents));
+  await using proxy = await spawnSallyport({
+    proxyConfig: {},
+    upstreamCaPem: authority.certificatePem,
+    env: { SALLYPORT_INJECT_CLEARTEXT: `clear.test:${clear.port}` },
+  });
+  const ready = await proxy.process.record(({ msg }) => msg === 'ready');
+  const stage: Stage = {
+    log,
+    proxy,
+    documents,
+    endpoint,
+    ports: { 'api.test': origin.port, 'called.test': origin.port, 'clear.test': clear.port },
+    ca: await readFile(proxy.caFile, 'utf8'),
+    admin: createAdminClient(
+      String(ready['admin']),
+      (await readFile(String(ready['admin_token']), 'utf8')).trim(),
+    ),
+  };
+  const writes = { secrets: 0, last: { count: 0, secret: '' } };
+  await replace(stage, writes);
+  const stop = new AbortController();
+  const clients = CLIENTS.map((manner) => askAgain(stage, manner, stop.signal, options.pauseMs));
+  const startedMs = performance.now();
+  const elapsedMs = (): number => performance.now() - startedMs;
+  let replacements = 0;
+  while (elapsedMs() < options.seconds * 1000) {
+    await replace(stage, writes);
+    replacements += 1;
+    // One that was late does not make the next ones late.
+    const dueMs = (replacements * 1000) / options.perSecond - elapsedMs();
+    if (dueMs > 0) await delay(dueMs);
+  }
+  const seconds = elapsedMs() / 1000;
+  stop.abort();
+  await Promise.all(clients);
+  proxy.process.kill('SIGTERM');
+  await proxy.process.exited;
+  const { sinceAnswer, sinceSent } = log.lags();
+  return {
+    replacements,
+    replacementsPerSecond: replacements / seconds,
+    secretWrites: writes.secrets,
+    requests: log.answers,
+    givenUp: log.givenUp,
+    violationCount: log.violationCount,
+    violations: log.violations,
+    lagSinceAnswer: sinceAnswer,
+    lagSinceSent: sinceSent,
+    isLastKept: (await keptIn(dirname(proxy.caFile))).includes(`"opaque-${writes.last.count}"`),
+  };
+}
+
+/** Puts the next document in force, with a new secret if it is time. */
+async function replace(stage: Stage, writes: { secrets: number; last: Numbered }): Promise<void> {
+  const { log, admin, endpoint, documents } = stage;
+  const count = writes.last.count + 1;
+  const hasNewSecret = count % SECRET_EVERY === 1;
+  const document = { count, secret: hasNewSecret ? `secret-${count}` : writes.last.secret };
+  if (hasNewSecret) {
+    const { status } = await admin('PUT', '/v1/workspace_secrets', { [SECRET_NAME]: document.secret });
+    if (status !== 200) throw new Error(`the secret was answered ${status}`);
+    writes.secrets += 1;
+  }
+  writes.last = document;
+  documents.set(count, document);
+  log.send(document);
+  const { status, text } = await admin('PUT', '/v1/proxy_config', documentOf(document, endpoint.url));
+  if (status !== 200) throw new Error(`document ${count} was answered ${status}: ${text}`);
+  log.answer(count);
+}
+
+async function askAgain(stage: Stage, manner: Manner, signal: AbortSignal, pauseMs: number): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await using client = await open(stage, manner.host);
+      for (let i = 0; i < manner.requests && !signal.aborted; i += 1) {
+        await ask(stage, client, manner);
+        if (pauseMs > 0) await delay(pauseMs);
+      }
+    } catch (error) {
+      stage.log.violate(`a client failed: ${String(error)}`);
+    }
+  }
+}
+
+function open({ proxy, ca, ports }: Stage, host: Manner['host']): Promise<WireClient> {
+  return host === 'clear.test'
+    ? WireClient.connect(proxy.port)
+    : WireClient.connectThrough(proxy.port, `${host}:${ports[host]}`, { ca, name: host });
+}
+
+let lastNonce = 0;
+
+async function ask({ log, ports }: Stage, client: WireClient, { host, method }: Manner): Promise<void> {
+  lastNonce += 1;
+  const path = `/${lastNonce}`;
+  const authority = `${host}:${ports[host]}`;
+  const inForce = log.answered;
+  const target = host === 'clear.test' ? `http://${authority}${path}` : path;
+  const lines = [`${method} ${target} HTTP/1.1`, `Host: ${authority}`, 'X-Plain: of the client'];
+  const hasBody = method === 'POST';
+  await client.send([...lines, ...(hasBody ? ['Content-Length: 8'] : []), '', ''].join('\r\n'));
+  // In two pieces: the document may change between them.
+  if (hasBody) for (const piece of ['half', 'half']) await client.send(piece);
+  const { head, text } = await client.readResponse();
+  if (head.status === 503 && headerValues(head, 'x-sallyport-error')[0] === 'rules_changed') log.givenUp += 1;
+  else if (head.status !== 200) log.violate(`answered with ${head.status}: ${text}`);
+  else if (!text.startsWith(`${path}\n`)) log.violate('the answer to another request');
+  else log.read(text.slice(path.length + 1), inForce);
+}
+
+/** Says what arrived, and notes when. */
+function createLoadOrigin(log: ReplacementLog, tls?: OriginOptions['tls']): Promise<RecordingOrigin> {
+  return createOrigin({
+    ...(tls && { tls }),
+    async respond({ request, readBody, send }) {
+      const fields = injectedText(request.headers);
+      log.arrive(fields);
+      await readBody();
+      await send(response(200, [], `${request.target}\n${fields}`));
+    },
+  });
+}
+
+/** Gives the headers of the document that its call is of. */
+async function answerCallback({ request, send }: Exchange, documents: Stage['documents']): Promise<void> {
+  const document = documents.get(Number(headerValues(request, 'x-count')[0]));
+  const headers = document ? Object.fromEntries(fieldsOf(document)) : {};
+  await send(jsonResponse({ headers }));
+}
+
+/** The sealed state of `default`, opened. */
+async function keptIn(directory: string): Promise<string> {
+  const store = createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+  try {
+    return (await store.readAll()).get('default') ?? '';
+  } finally {
+    await store.close();
+  }
+}
