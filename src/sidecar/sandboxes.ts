@@ -202,16 +202,20 @@ export function createSandboxes(options: {
   }
 
   async function openListener(entry: Entry, at: ListenAddress): Promise<void> {
-    entry.listener = await createListener(at, entry.admission);
+    entry.listener = await createListener(at, entry.admission, shared.budget);
     shared.listeners.proxies.add(entry.listener);
   }
 
-  async function reopenListener(entry: Entry, at: ListenAddress): Promise<void> {
+  /** Throws an Error that says what to mend. */
+  async function openAtStart(entry: Entry, at: ListenAddress): Promise<void> {
     try {
       await openListener(entry, at);
     } catch (cause) {
-      const [what, where] = [`the listener of sandbox ${entry.state.id}`, `${at.host}:${at.port}`];
-      throw new Error(`${what} cannot be opened on ${where}: ${codeOf(cause)}`, { cause });
+      const { id } = entry.state;
+      const where = `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
+      const what = id === DEFAULT ? 'the proxy' : `the listener of sandbox ${id}`;
+      const mend = id === DEFAULT ? 'change listen or SALLYPORT_LISTEN' : 'end what listens there';
+      throw new Error(`${what} cannot be opened on ${where} (${codeOf(cause)}): ${mend}`, { cause });
     }
   }
 
@@ -230,10 +234,10 @@ export function createSandboxes(options: {
       for (const [id, content] of (await store?.readAll()) ?? []) restoreOne(id, content);
     },
     async listen(at) {
-      await openListener(ofDefault(), at);
+      await openAtStart(ofDefault(), at);
       for (const entry of entries.values()) {
         const { listen } = entry.state;
-        if (listen) await reopenListener(entry, listen);
+        if (listen) await openAtStart(entry, listen);
       }
     },
     applyOperators: (document, secrets) => applyNow(secrets, () => prepare(ofDefault().state, document)),

@@ -337,7 +337,7 @@ describe('a start is stopped by', () => {
     await first[Symbol.asyncDispose]();
     await using _taken = await createTestSidecar({ config: { listen: `127.0.0.1:${port}` } });
     await expect(scene.start()).rejects.toThrow(
-      `the listener of sandbox box cannot be opened on 127.0.0.1:${port}: EADDRINUSE`,
+      `the listener of sandbox box cannot be opened on 127.0.0.1:${port} (EADDRINUSE): end what listens there`,
     );
   });
 
