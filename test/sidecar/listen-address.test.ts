@@ -1,6 +1,11 @@
 // Where listeners may stand, in every spelling that operators write, and which of them only this machine reaches.
 import { describe, expect, it } from 'vitest';
-import { isLoopbackListen, parseAdminListen, parseListenAddress } from '../../src/sidecar/listen-address.ts';
+import {
+  isLoopbackListen,
+  listenerUrl,
+  parseAdminListen,
+  parseListenAddress,
+} from '../../src/sidecar/listen-address.ts';
 
 describe('an address', () => {
   it.each([
@@ -76,4 +81,12 @@ describe('only this machine reaches', () => {
       expect(isLoopbackListen({ host })).toBe(false);
     },
   );
+});
+
+it.each([
+  [undefined, ''],
+  [{ address: '127.0.0.1', port: 3128 }, 'http://127.0.0.1:3128'],
+  [{ address: '::1', port: 3128 }, 'http://[::1]:3128'],
+])('the URL of a listener at %j is %j', (listener, url) => {
+  expect(listenerUrl(listener)).toBe(url);
 });
