@@ -8,6 +8,7 @@ import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
 import { exactlyOnce } from './mutations/i4-exactly-once.ts';
 import { noLeak } from './mutations/i5-no-leak.ts';
 import { failClosed } from './mutations/i6-fail-closed.ts';
+import { reach } from './mutations/i8-reach.ts';
 import type { Invariant, Mutation } from './mutations/mutation.ts';
 
 /** Where the tests of each invariant are. */
@@ -18,6 +19,7 @@ export const invariantTests: Readonly<Partial<Record<Invariant, string>>> = {
   I4: 'test/invariants/i4-exactly-once.test.ts',
   I5: 'test/invariants/i5-no-leak.test.ts',
   I6: 'test/invariants/i6-fail-closed.test.ts',
+  I8: 'test/invariants/i8-reach.test.ts',
   I10: 'test/invariants/i10-atomic.test.ts',
   I12: 'test/invariants/i12-right-answer.test.ts',
 };
@@ -29,6 +31,7 @@ export const mutations: readonly Mutation[] = [
   ...exactlyOnce,
   ...noLeak,
   ...failClosed,
+  ...reach,
   ...atomic,
   ...rightAnswer,
 ];
