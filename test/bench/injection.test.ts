@@ -135,7 +135,7 @@ describe('npm run bench', () => {
 
   it('leaves no process behind when it is interrupted', async () => {
     await using child = new SpawnedProcess(process.execPath, args());
-    await vi.waitUntil(() => child.stderr.includes('warming up'), 15_000);
+    await vi.waitUntil(() => child.stderr.includes('warming up'), 30_000);
     const pids = [...(/processes (.*)/.exec(child.stderr)?.[1]?.matchAll(/ (\d+)/g) ?? [])].map(
       ([, pid]) => pid,
     );
@@ -143,7 +143,7 @@ describe('npm run bench', () => {
     child.kill('SIGINT');
     expect(await child.exited).toMatchObject({ code: 1 });
     expect(pids.filter((pid) => isRunning(Number(pid)))).toEqual([]);
-  });
+  }, 60_000);
 });
 
 function isRunning(pid: number): boolean {
