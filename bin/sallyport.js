@@ -27,7 +27,7 @@ const root = dirname(dirname(launcher));
 // getaddrinfo runs on libuv's pool, two at a time by default on small machines: a few names with a silent
 // DNS server would hold up every other lookup for seconds. Read by libuv at the pool's first use.
 if (!process.env.UV_THREADPOOL_SIZE) {
-  process.env.UV_THREADPOOL_SIZE = '32';
+  process.env.UV_THREADPOOL_SIZE = '64';
   // `run` gives its command what the caller set, and this is not it.
   process.env.SALLYPORT_OWN_THREADPOOL = '1';
 }

@@ -105,7 +105,7 @@ export class ClientConnection {
     this.scope = scope;
     scope.context.connections.add(this);
     // Inside a tunnel the socket is the tunnel's own client once more.
-    if (!scope.tunnel) scope.context.clients.add(this.socket);
+    if (this.#isAdmitted && !scope.tunnel) scope.context.clients.add(this.socket);
   }
 
   #leave(): void {

@@ -35,7 +35,7 @@ export type ProxyContext = {
   readonly log: Log;
   /** Open client connections; each leaves by itself when it is gone. */
   readonly connections: Set<OpenConnection>;
-  /** The sockets of clients that speak for this sandbox. */
+  /** The sockets of clients that have said that they speak for this sandbox. */
   readonly clients: Set<Socket>;
   /** The process is asked to stop, or the sandbox is being removed. */
   isDraining(): boolean;

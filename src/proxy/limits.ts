@@ -42,8 +42,10 @@ export const defaultTimeouts: Timeouts = Object.freeze({
 });
 
 export type Limits = {
-  /** Connections of clients to one listener. */
+  /** Connections of clients that speak for one sandbox. */
   readonly maxConnections: number;
+  /** Connections of clients, in all, that have not said yet for which sandbox they speak. */
+  readonly maxWaiting: number;
   readonly maxRequestHeadBytes: number;
   readonly maxResponseHeadBytes: number;
   readonly maxFields: number;
@@ -56,6 +58,7 @@ export type Limits = {
 
 export const defaultLimits: Limits = Object.freeze({
   maxConnections: 10_000,
+  maxWaiting: 1_024,
   maxRequestHeadBytes: 16_384,
   maxResponseHeadBytes: 32_768,
   maxFields: 100,

@@ -10,7 +10,8 @@ import type { Admission } from './admission.ts';
 import { ClientConnection, type ConnectionScope } from './client-connection.ts';
 import { isClientAllowed, shownToken } from './client-filter.ts';
 import { startConnect } from './connect.ts';
-import type { OpenConnection } from './context.ts';
+import type { ConnectionBudget, Waiting } from './connection-budget.ts';
+import type { OpenConnection, ProxyContext } from './context.ts';
 import { startExchange } from './exchange-start.ts';
 import { refuse } from './refusal.ts';
 
@@ -26,12 +27,13 @@ export type Listener = {
 export async function createListener(
   at: { host: string; port: number },
   admission: Admission,
+  budget: ConnectionBudget,
 ): Promise<Listener> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    accept(socket, admission, sockets.size);
+    accept(socket, admission, budget);
   });
   await listen(server, at);
   // An accept that fails (no buffers, no descriptors) is one client's loss and must not end the process.
@@ -68,7 +70,7 @@ async function listen(server: Server, at: { host: string; port: number }): Promi
   server.off('error', reject);
 }
 
-function accept(socket: Socket, admission: Admission, open: number): void {
+function accept(socket: Socket, admission: Admission, budget: ConnectionBudget): void {
   const context = admission.own;
   const scope: ConnectionScope = {
     context,
@@ -76,20 +78,41 @@ function accept(socket: Socket, admission: Admission, open: number): void {
     tunnel: undefined,
     clientAddress: socket.remoteAddress,
   };
-  const connection = new ClientConnection(socket, scope, (one, head, rest) =>
-    start(one, admission, head, rest),
-  );
+  const place: Waiting = {
+    yield() {
+      if (socket.writableEnded) socket.destroy();
+      else connection.refuse(refuse('too_many_connections'));
+    },
+  };
+  const connection = new ClientConnection(socket, scope, (_, head, rest) => {
+    const admitted = admit(connection, admission, head, rest);
+    if (!admitted) return;
+    budget.known(place);
+    start(connection, admitted, head, rest);
+  });
+  socket.on('close', () => budget.gone(place));
   if (!isClientAllowed(socket.remoteAddress, admission.allowClients))
     return connection.refuse(refuse('client_denied'));
-  if (open > context.limits.maxConnections) return connection.refuse(refuse('too_many_connections'));
-  if (context.isDraining()) connection.refuse(refuse('shutting_down'));
+  if (context.isDraining()) return connection.refuse(refuse('shutting_down'));
+  budget.add(place);
 }
 
-function start(connection: ClientConnection, admission: Admission, head: RequestHead, rest: Buffer): void {
+/** The sandbox that the client speaks for; undefined if it was answered for want of one. */
+function admit(
+  connection: ClientConnection,
+  admission: Admission,
+  head: RequestHead,
+  rest: Buffer,
+): ProxyContext | undefined {
   const isProbe = head.bytes[head.targetStart] === 0x2f && answerProbe(connection, head);
-  if (isProbe) return;
+  if (isProbe) return undefined;
   const context = admission.admit(shownToken(head));
-  if (!context || !connection.admit(context)) return askForToken(connection, head, rest);
+  if (context && connection.admit(context)) return context;
+  askForToken(connection, head, rest);
+  return undefined;
+}
+
+function start(connection: ClientConnection, context: ProxyContext, head: RequestHead, rest: Buffer): void {
   if (context.clients.size > context.limits.maxConnections)
     return connection.refuse(refuse('too_many_connections'), { method: head.method });
   if (head.method === 'CONNECT') startConnect(connection, head, rest);

@@ -5,6 +5,7 @@ import { BoundedCache } from '../base/bounded-cache.ts';
 import { SingleFlight } from '../base/single-flight.ts';
 import { isLocalhostName } from './address-guard.ts';
 import { MAX_ADDRESSES } from './limits.ts';
+import { type LookupSlots, createLookupSlots } from './lookup-slots.ts';
 
 export type ResolvedAddress = { readonly address: string; readonly family: 4 | 6 };
 export type ResolveFault = 'dns_failed' | 'upstream_timeout';
@@ -26,33 +27,18 @@ export function createResolver(options: {
   timeoutMs: number;
   /** Asked for at each use: it may change. */
   readonly maxLookups: number;
+  /** Those of the process; by default as many as one asks for. */
+  slots?: LookupSlots;
   lookup?: Lookup;
 }): Resolver {
-  const { timeoutMs, lookup = lookupSystem } = options;
+  const { timeoutMs, lookup = lookupSystem, slots = createLookupSlots(Number.POSITIVE_INFINITY) } = options;
   const answers = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
   const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveFault>();
-  const waiting = new Set<() => void>();
-  let running = 0;
-
-  /** True with a slot. False after the deadline: whoever asked has been answered, and the line stays short. */
-  function waitForSlot(): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const go = (): void => {
-      clearTimeout(timer);
-      waiting.delete(go);
-      resolve(true);
-    };
-    const timer = setTimeout(() => {
-      waiting.delete(go);
-      resolve(false);
-    }, timeoutMs);
-    waiting.add(go);
-    return promise;
-  }
+  const share = slots.share(() => options.maxLookups);
 
   async function lookUp(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
-    if (running < options.maxLookups) running += 1;
-    else if (!(await waitForSlot())) return 'upstream_timeout';
+    const slot = share.acquire(timeoutMs);
+    if (slot !== true && !(await slot)) return 'upstream_timeout';
     try {
       const found = (await lookup(host)).slice(0, MAX_ADDRESSES);
       if (found.length === 0) return 'dns_failed';
@@ -61,10 +47,7 @@ export function createResolver(options: {
     } catch {
       return 'dns_failed';
     } finally {
-      // The slot passes straight to the next in line; only without one does the count go down.
-      const [next] = waiting;
-      if (next) next();
-      else running -= 1;
+      share.release();
     }
   }
 

@@ -6,9 +6,11 @@ import { BoundedCache } from '../base/bounded-cache.ts';
 import { createCallbackResolver } from '../callback/resolver.ts';
 import { emptyPolicy } from '../policy/compile.ts';
 import type { Policy } from '../policy/policy.ts';
+import type { ConnectionBudget } from '../proxy/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
 import { createDialler } from '../proxy/dial.ts';
 import type { Limits } from '../proxy/limits.ts';
+import type { LookupSlots } from '../proxy/lookup-slots.ts';
 import { type Lookup, createResolver } from '../proxy/resolver.ts';
 import { createUpstream } from '../proxy/upstream.ts';
 import { poolPrefix } from '../proxy/upstream-lease.ts';
@@ -24,7 +26,9 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'recorder' | 'log'> & {
   readonly ca: CertificateAuthority;
   readonly trust: TrustSet;
   readonly listeners: OwnListeners;
+  readonly lookupSlots: LookupSlots;
   readonly lookup?: Lookup | undefined;
+  readonly budget: ConnectionBudget;
   /** Milliseconds on a monotonic clock, for the callback cache. */
   readonly now?: (() => number) | undefined;
   isDraining(): boolean;
@@ -62,6 +66,7 @@ export function createSandbox(
   const limits = { ...config.limits, ...overrides };
   const { timeouts } = config;
   const resolver = createResolver({
+    slots: shared.lookupSlots,
     timeoutMs: timeouts.dnsMs,
     get maxLookups() {
       return limits.maxLookups;

@@ -5,11 +5,14 @@ import type { AdminServer } from '../admin/server.ts';
 import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
+import { createConnectionBudget } from '../proxy/connection-budget.ts';
+import { createLookupSlots } from '../proxy/lookup-slots.ts';
 import { createRecorder } from '../proxy/record.ts';
 import type { Lookup } from '../proxy/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import type { Config } from './config.ts';
+import { maxOpenClients } from './descriptor-limit.ts';
 import { type OwnListeners, egressRules } from './egress.ts';
 import { type Applied, DEFAULT, createSandboxes } from './sandboxes.ts';
 import { readProxyToken } from './secret-files.ts';
@@ -69,7 +72,9 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     listeners,
     recorder,
     log,
+    lookupSlots: createLookupSlots(lookupThreads()),
     lookup,
+    budget: createConnectionBudget({ maxOpen: maxOpenClients(), maxWaiting: config.limits.maxWaiting }),
     now,
     isDraining: () => isDraining,
   };
@@ -121,4 +126,12 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
       await sink.close();
     },
   };
+}
+
+// libuv gives getaddrinfo half of its threads at most; two of those stay free for what else is slow.
+const DEFAULT_THREADS = 4;
+
+function lookupThreads(): number {
+  const threads = Number(process.env['UV_THREADPOOL_SIZE'] ?? DEFAULT_THREADS);
+  return Math.max(1, Math.floor(threads / 2) - 2);
 }

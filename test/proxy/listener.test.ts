@@ -288,17 +288,29 @@ describe('allow_clients', () => {
 });
 
 describe('too many connections', () => {
-  it('are told so, and those that were there go on', async () => {
-    await using proxy = await createTestSidecar({ config: { limits: { max_connections: 2 } } });
-    await using first = await WireClient.connect(proxy.port);
-    await using second = await WireClient.connect(proxy.port);
-    await using third = await WireClient.connect(proxy.port);
+  it('of a sandbox are told so, and those that were there go on', async () => {
+    await using path = await createDataPath({ config: { limits: { max_connections: 2 } } });
+    const [first, second] = [await path.tunnel(), await path.tunnel()];
+    const third = await path.plain();
+    await third.send(head(`CONNECT ${path.authority} HTTP/1.1`));
     const answer = await third.readResponse();
     expect([answer.head.status, errorOf(answer.head)]).toEqual([503, 'too_many_connections']);
     for (const client of [first, second]) {
-      await client.send(head('GET /healthz HTTP/1.1', 'Host: x'));
+      await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
       expect((await client.readResponse()).head.status).toBe(200);
     }
+  });
+
+  it('that say nothing give way, the oldest first, and keep nobody out', async () => {
+    await using path = await createDataPath({ config: { limits: { max_connections: 2, max_waiting: 2 } } });
+    const [first, second] = [await path.plain(), await path.plain()];
+    const client = await path.tunnel();
+    const answer = await first.readResponse();
+    expect([answer.head.status, errorOf(answer.head)]).toEqual([503, 'too_many_connections']);
+    await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
+    expect((await client.readResponse()).head.status).toBe(200);
+    await second.send(head('GET /healthz HTTP/1.1', 'Host: x'));
+    expect((await second.readResponse()).head.status).toBe(200);
   });
 });
 

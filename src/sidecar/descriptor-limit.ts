@@ -1,0 +1,23 @@
+// How many client connections the process may hold: what its descriptors allow, less what a change of the rules, the
+// log and the hosts need.
+import { readFileSync } from 'node:fs';
+
+// For everything that is no client and no host: files of the state, the admin API, callbacks, the runtime itself.
+const RESERVED = 512;
+const AT_LEAST = 64;
+
+/** `openFiles`: the limit of the process; unknown or without bound: as many as come. Each client may need a host. */
+export function maxOpenClients(openFiles: number | undefined = openFilesLimit()): number {
+  if (openFiles === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(AT_LEAST, Math.floor((openFiles - RESERVED) / 2));
+}
+
+/** As Linux tells it; elsewhere undefined. */
+function openFilesLimit(): number | undefined {
+  try {
+    const [, soft = ''] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return soft === '' ? undefined : Number(soft);
+  } catch {
+    return undefined; // no /proc: there is nothing to learn
+  }
+}

@@ -1,0 +1,16 @@
+// How many clients fit into the descriptors of the process.
+import { expect, it } from 'vitest';
+import { maxOpenClients } from '../../src/sidecar/descriptor-limit.ts';
+
+it.each([
+  [1_048_576, 524_032],
+  [4_096, 1_792],
+  [1_024, 256],
+  [256, 64],
+])('of %i open files %i are for clients', (files, clients) => {
+  expect(maxOpenClients(files)).toBe(clients);
+});
+
+it('the limit of this process is read', () => {
+  expect(maxOpenClients()).toBeGreaterThanOrEqual(64);
+});
