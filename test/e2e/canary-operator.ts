@@ -1,5 +1,5 @@
 // What an operator does in the canary test: reads everything, and writes wrongly with a secret wherever one can be put.
-// Every answer is kept, but for the one that tells a token.
+// Every answer is kept, but for a token that is made and told once.
 import { WireClient } from '../support/wire-client.ts';
 import { VISIBLE, sandboxesWith, secretChangesWith, secretEverywhere } from './canary-documents.ts';
 import type { CanaryProxy, CanaryScene } from './canary-scene.ts';
@@ -11,9 +11,11 @@ export type AdminAsk = {
   /** Text as it is, anything else as JSON. */
   readonly body?: unknown;
   readonly fields?: readonly string[];
+  /** The one answer that may hold the token that it has made. */
+  readonly tellsToken?: boolean;
 };
 
-/** Answers status and body; everything that came is kept, unless it is the one answer that tells a token. */
+/** Answers status and body; everything that came is kept. */
 export async function administer(
   scene: CanaryScene,
   proxy: CanaryProxy,
@@ -35,7 +37,7 @@ export async function administer(
   const answer = text.slice(text.indexOf('\r\n\r\n') + 4);
   const parsed = answer.startsWith('{') ? JSON.parse(answer) : {};
   if (method !== 'GET') scene.statuses.push(`${method} ${path} ${status}`);
-  if (parsed.token === undefined) scene.keep('admin answers', text);
+  scene.keep('admin answers', options.tellsToken ? text.replace(`"token":"${parsed.token}"`, '') : text);
   return { status, body: parsed };
 }
 

@@ -36,13 +36,17 @@ export function createCanaryValues(): CanaryValues {
   };
 }
 
-/** What an encoding writes in another way: quotes, a backslash, a percent sign, and what base64 makes `+` and `/` of. */
+/**
+ * With what encodings write in another way: quotes, a backslash, a percent sign, and what base64 makes `+` and `/` of.
+ * Where JSON wants a value its first letter is a fault, and JSON.parse quotes what follows.
+ */
 function awkward(): string {
-  return `${plain()}"\\%~>>??~+/=&${plain()}`;
+  const odd = ['"\\%', '~>>', '??+', '/=&'];
+  return `k${odd.map((signs) => `${plain(6)}${signs}`).join('')}${plain(6)}`;
 }
 
-function plain(): string {
-  return randomBytes(18).toString('base64url');
+function plain(bytes: number = 18): string {
+  return randomBytes(bytes).toString('base64url');
 }
 
 export function toCanaries(values: CanaryValues): readonly Canary[] {

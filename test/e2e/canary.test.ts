@@ -87,10 +87,10 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     const { adminSecret, sandboxToken, proxyToken } = scene.values;
     const proxy_config = tenantsDocument(scene.values, scene.peers);
     const common = { proxy_config, workspace_secrets: { ADMIN_SECRET: adminSecret } };
-    const create = (more: object): ReturnType<typeof administer> =>
-      administer(scene, proxy, '/v1/sandboxes', { method: 'POST', body: { ...common, ...more } });
-    await create({ id: 'tenant', token: sandboxToken });
-    const { body: own } = await create({ id: 'own', listen: '127.0.0.1:0', token: 'generate' });
+    const create = (more: object, tellsToken: boolean): ReturnType<typeof administer> =>
+      administer(scene, proxy, '/v1/sandboxes', { method: 'POST', body: { ...common, ...more }, tellsToken });
+    await create({ id: 'tenant', token: sandboxToken }, false);
+    const { body: own } = await create({ id: 'own', listen: '127.0.0.1:0', token: 'generate' }, true);
     madeToken = String(own['token']);
     const port = Number(new URL(String(own['proxy'])).port);
     return [agentOf(proxy, proxyToken), agentOf(proxy, sandboxToken), { ...agentOf(proxy, madeToken), port }];
@@ -110,7 +110,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     };
     for (const document of secretEverywhere(opaque))
       await reload(scene.proxyConfigFile, JSON.stringify(document));
-    await reload(scene.proxyConfigFile, good.replace('"rules"', `"rules" ${opaque}`));
+    await reload(scene.proxyConfigFile, good.replace('"rules":', `"rules": ${opaque}`));
     await writeFile(scene.proxyConfigFile, good);
     await reload(secretFile, `${fileSecret}\n${fileSecret}`);
     await writeFile(secretFile, fileSecret);
