@@ -1,7 +1,9 @@
 // Changes at run time: each one whole or not at all, kept before it is in force, and felt by the clients at once.
+import { once } from 'node:events';
 import { mkdir, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
 import { echo } from '../support/recording-origin.ts';
 import { type TestSidecar, createTestSidecar } from '../support/test-sidecar.ts';
@@ -314,6 +316,8 @@ describe('a limit that is changed holds at once:', () => {
   });
 
   it('max_lookups', async () => {
+    // The process as a whole has as many as its threads allow, which here are Node's four.
+    vi.stubEnv('UV_THREADPOOL_SIZE', '32');
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using scene = await createSandboxScene();
     const names = { 'a.test': promise, 'b.test': promise, 'c.test': promise };
@@ -338,6 +342,7 @@ describe('a limit that is changed holds at once:', () => {
     for (const client of clients) expect((await client.readHead()).status).toBe(200);
     expect(proxy.lookups).toEqual(['a.test', 'c.test', 'b.test']);
     for (const client of clients) await client[Symbol.asyncDispose]();
+    vi.unstubAllEnvs();
   });
 
   it.each(['max_idle_upstream', 'max_idle_per_host'])('%s', async (name) => {
@@ -484,6 +489,19 @@ describe('a sandbox that is removed', () => {
     const again = await proxy.admin('POST', '/v1/sandboxes', { ...document, listen: `127.0.0.1:${port}` });
     expect(again).toMatchObject({ status: 201, body: { revision: 1, proxy: `http://127.0.0.1:${port}` } });
     expect(await scene.keyAt(port, TOKEN)).toBe('box');
+  });
+
+  it('leaves its port to whatever listens there next, which was out of reach before', async () => {
+    await using proxy = await createTestSidecar({ admin: true });
+    const made = await proxy.admin('POST', '/v1/sandboxes', { id: 'box', listen: '127.0.0.1:0' });
+    const at = `127.0.0.1:${portOf(made.body['proxy'])}`;
+    expect(await connectStatus(proxy.port, at)).toMatch(/^403 /);
+    await proxy.admin('DELETE', BOX);
+    const next = createServer((socket) => socket.on('error', () => socket.destroy()));
+    next.listen(portOf(made.body['proxy']), '127.0.0.1');
+    await once(next, 'listening');
+    expect(await connectStatus(proxy.port, at)).toBe('200');
+    next.close();
   });
 
   it('leaves no client of its token to the main listener’s own', async () => {
