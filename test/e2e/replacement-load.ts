@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Percentiles } from '../../bench/support/percentiles.ts';
 import { createStateStore } from '../../src/sidecar/state-store.ts';
-import { type AskAdmin, createAdminClient } from '../support/admin-client.ts';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import {
@@ -57,7 +56,7 @@ const CLIENTS: readonly Manner[] = [
 ];
 
 /** One replacement in so many comes with a new value of the workspace secret. */
-const SECRET_EVERY = 4;
+const SECRET_EVERY = 10;
 
 type Stage = {
   readonly log: ReplacementLog;
@@ -65,7 +64,8 @@ type Stage = {
   readonly ca: string;
   readonly ports: Readonly<Record<Manner['host'], number>>;
   readonly endpoint: CallbackEndpoint;
-  readonly admin: AskAdmin;
+  /** Puts a document by the admin API, on the one connection of an operator's program. */
+  put(path: string, document: unknown): Promise<void>;
   /** What each number stands for. */
   readonly documents: Map<number, Numbered>;
 };
@@ -88,6 +88,8 @@ export async function runReplacements(options: {
     env: { SALLYPORT_INJECT_CLEARTEXT: `clear.test:${clear.port}` },
   });
   const ready = await proxy.process.record(({ msg }) => msg === 'ready');
+  const token = (await readFile(String(ready['admin_token']), 'utf8')).trim();
+  await using operator = await WireClient.connect(Number(new URL(String(ready['admin'])).port));
   const stage: Stage = {
     log,
     proxy,
@@ -95,10 +97,7 @@ export async function runReplacements(options: {
     endpoint,
     ports: { 'api.test': origin.port, 'called.test': origin.port, 'clear.test': clear.port },
     ca: await readFile(proxy.caFile, 'utf8'),
-    admin: createAdminClient(
-      String(ready['admin']),
-      (await readFile(String(ready['admin_token']), 'utf8')).trim(),
-    ),
+    put: (path, document) => put(operator, { path, document, token }),
   };
   const writes = { secrets: 0, last: { count: 0, secret: '' } };
   await replace(stage, writes);
@@ -136,21 +135,31 @@ export async function runReplacements(options: {
 
 /** Puts the next document in force, with a new secret if it is time. */
 async function replace(stage: Stage, writes: { secrets: number; last: Numbered }): Promise<void> {
-  const { log, admin, endpoint, documents } = stage;
+  const { log, put, endpoint, documents } = stage;
   const count = writes.last.count + 1;
   const hasNewSecret = count % SECRET_EVERY === 1;
   const document = { count, secret: hasNewSecret ? `secret-${count}` : writes.last.secret };
   if (hasNewSecret) {
-    const { status } = await admin('PUT', '/v1/workspace_secrets', { [SECRET_NAME]: document.secret });
-    if (status !== 200) throw new Error(`the secret was answered ${status}`);
+    await put('/v1/workspace_secrets', { [SECRET_NAME]: document.secret });
     writes.secrets += 1;
   }
   writes.last = document;
   documents.set(count, document);
   log.send(document);
-  const { status, text } = await admin('PUT', '/v1/proxy_config', documentOf(document, endpoint.url));
-  if (status !== 200) throw new Error(`document ${count} was answered ${status}: ${text}`);
+  await put('/v1/proxy_config', documentOf(document, endpoint.url));
   log.answer(count);
+}
+
+async function put(
+  operator: WireClient,
+  { path, document, token }: { readonly path: string; readonly document: unknown; readonly token: string },
+): Promise<void> {
+  const body = JSON.stringify(document);
+  const fields = ['Host: localhost', `Authorization: Bearer ${token}`, 'Content-Type: application/json'];
+  const lines = [`PUT ${path} HTTP/1.1`, ...fields, `Content-Length: ${Buffer.byteLength(body)}`, '', ''];
+  await operator.send(`${lines.join('\r\n')}${body}`);
+  const { head, text } = await operator.readResponse();
+  if (head.status !== 200) throw new Error(`${path} was answered ${head.status}: ${text}`);
 }
 
 async function askAgain(stage: Stage, manner: Manner, signal: AbortSignal, pauseMs: number): Promise<void> {
