@@ -27,8 +27,10 @@ import {
 
 /** Exit code 0 after a clean drain, 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
-  // Nothing is in force yet that could be read again, and the signal's default would end the start.
-  process.on('SIGHUP', () => {});
+  // The signal's default would end the start. What changed since the file was read is read once more behind it.
+  let isAskedAgain = false;
+  const ask = (): void => void (isAskedAgain = true);
+  process.on('SIGHUP', ask);
   const { values: flags } = parseArgs({
     args,
     options: { ...configFlags, 'secrets-fd': { type: 'string' } },
@@ -53,7 +55,10 @@ export async function run(args: string[]): Promise<number> {
     await sidecar.restore(secrets.lookup);
     if (config.proxyConfigFile !== undefined && !(await apply(sidecar, config, secrets))) return 2;
     await open(sidecar, config, handed);
-    return await serve(sidecar, config, secrets);
+    const serving = serve(sidecar, config, secrets);
+    process.off('SIGHUP', ask);
+    if (isAskedAgain) process.emit('SIGHUP');
+    return await serving;
   } finally {
     await sidecar.close();
   }

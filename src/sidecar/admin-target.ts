@@ -1,6 +1,7 @@
 // The sidecar as the admin API knows it: what is shown of sandboxes, and the changes. No value of a secret passes here,
 // but for a token that was made a moment ago.
 import type { AdminTarget, Change, ShownSandbox } from '../admin/target.ts';
+import type { Issue } from '../base/schema.ts';
 import { toProxyConfigDocument } from '../policy/proxy-config-document.ts';
 import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
 import { createSandboxChanges } from './sandbox-changes.ts';
@@ -12,16 +13,17 @@ import { DEFAULT, type Entry, type Sandboxes } from './sandboxes.ts';
 export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTarget {
   const changes = createSandboxChanges(sandboxes);
 
-  function show({ state, sandbox, listener }: Entry): ShownSandbox {
+  function show({ state, inForce, sandbox, listener, failure }: Entry): ShownSandbox {
     const { context } = sandbox;
     return {
       id: state.id,
-      proxy: listenerUrl(listener ?? sandboxes.get(DEFAULT)?.listener),
+      proxy: listenerUrl(state.listen ? listener : sandboxes.default.listener),
       has_token: state.token !== undefined,
-      revision: state.revision,
+      revision: inForce.revision,
       limits: showLimits(context.limits),
       connections: context.clients.size,
       created_at: state.createdAt,
+      ...(failure !== undefined && { failed: failure }),
     };
   }
 
@@ -37,10 +39,10 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
     isReady: () => sandboxes.main.own.isReady(),
     caPem,
     proxyConfig(id) {
-      const state = sandboxes.get(id)?.state;
-      if (!state) return undefined;
-      const document = toProxyConfigDocument(state.proxyConfig ?? EMPTY, () => ({ is_set: true }));
-      return { revision: state.revision, etag: state.etag, document };
+      const inForce = sandboxes.get(id)?.inForce;
+      if (!inForce) return undefined;
+      const document = toProxyConfigDocument(inForce.proxyConfig ?? EMPTY, () => ({ is_set: true }));
+      return { revision: inForce.revision, etag: inForce.etag, document };
     },
     applyProxyConfig: changes.apply,
     secretNames(id) {
@@ -49,10 +51,11 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
     },
     async changeSecrets(id, given) {
       const changed = await changes.changeSecrets(id, given);
-      return mapChange(changed, ({ state }) => ({
-        names: [...state.secrets.keys()].toSorted(),
-        warnings: [],
-      }));
+      const shadowed = [...given].filter(
+        ([name, value]) => value !== null && id === DEFAULT && sandboxes.isOperators(name),
+      );
+      const warnings = shadowed.map(([name]): Issue => ({ loc: [name], msg: SHADOWED, type: 'shadowed' }));
+      return mapChange(changed, ({ state }) => ({ names: [...state.secrets.keys()].toSorted(), warnings }));
     },
     sandboxes: () => sandboxes.all().map(show),
     sandbox(id) {
@@ -64,6 +67,9 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
     removeSandbox: changes.remove,
   };
 }
+
+const SHADOWED =
+  "The operator's files give a secret of this name too; this one is used instead of it, until it is deleted";
 
 const EMPTY: ProxyConfig = { rules: [], callbacks: [], no_proxy: [] };
 

@@ -5,10 +5,10 @@ import { type Cidr, parseCidr } from '../policy/address.ts';
 import { parseAuthority } from '../policy/authority.ts';
 import { type CleartextDestination, parseCleartextDestination } from '../proxy/address-guard.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
+import { exposureIssues } from './exposure.ts';
 import {
   type ListenAddress,
   type SocketPath,
-  isLoopbackListen,
   parseAdminListen,
   parseListenAddress,
 } from './listen-address.ts';
@@ -25,6 +25,8 @@ export type Config = {
   readonly admin: {
     readonly listen: ListenAddress | SocketPath | 'off';
     readonly tokenFile: string | undefined;
+    /** The operator says in so many words that it may listen where others reach it, in clear. */
+    readonly isExposed: boolean;
     /** Names, besides those of loopback, by which requests without a token may call it. */
     readonly hosts: readonly string[];
   };
@@ -70,8 +72,8 @@ export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): ConfigRe
   const parsed = parseWith(schema, merged);
   if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => namingVariable(issue, byPath)) };
   const config = toConfig(parsed.value);
-  const exposed = exposureIssue(config);
-  return exposed ? { ok: false, issues: [exposed] } : { ok: true, value: Object.freeze(config) };
+  const exposed = exposureIssues(config);
+  return exposed.length > 0 ? { ok: false, issues: exposed } : { ok: true, value: Object.freeze(config) };
 }
 
 /** Every variable and the key of the file that it sets. */
@@ -115,6 +117,7 @@ const schema = z.strictObject({
     .strictObject({
       listen: adminListen.default('127.0.0.1:3129'),
       token_file: file.optional(),
+      exposed: z.boolean().default(false),
       hosts: z.array(hostName).default([]),
     })
     .prefault({}),
@@ -169,6 +172,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_STATE_KEY_FILE', path: ['state_key_file'], read: asText },
   { name: 'SALLYPORT_ADMIN_LISTEN', path: ['admin', 'listen'], read: asText },
   { name: 'SALLYPORT_ADMIN_TOKEN_FILE', path: ['admin', 'token_file'], read: asText },
+  { name: 'SALLYPORT_ADMIN_EXPOSED', path: ['admin', 'exposed'], read: asBoolean },
   { name: 'SALLYPORT_ADMIN_HOSTS', path: ['admin', 'hosts'], read: asList },
   { name: 'SALLYPORT_SECRETS_DIR', path: ['secrets', 'directory'], read: asText },
   { name: 'SALLYPORT_SECRETS_FILE', path: ['secrets', 'file'], read: asText },
@@ -212,6 +216,7 @@ function toConfig(document: z.infer<typeof schema>): Config {
     admin: {
       listen: parseAdminListen(document.admin.listen) as Config['admin']['listen'],
       tokenFile: document.admin.token_file,
+      isExposed: document.admin.exposed,
       hosts: document.admin.hosts,
     },
     secretsDirectory: document.secrets.directory,
@@ -234,18 +239,6 @@ function toConfig(document: z.infer<typeof schema>): Config {
     logLevel: document.log.level,
     isRecorded: document.log.records && document.log.level !== 'silent',
     whenBlocked: document.log.when_blocked,
-  };
-}
-
-/** An open proxy is a decision, never a default. */
-function exposureIssue({ listen, auth, allowClients }: Config): Issue | undefined {
-  if (isLoopbackListen(listen) || auth !== undefined || allowClients !== undefined) return undefined;
-  return {
-    loc: ['listen'],
-    msg:
-      'Others can reach this address: set auth.token_file (SALLYPORT_AUTH_TOKEN_FILE), or allow_clients ' +
-      '(SALLYPORT_ALLOW_CLIENTS), or write auth: "none" (SALLYPORT_AUTH=none)',
-    type: 'value_error',
   };
 }
 

@@ -11,8 +11,33 @@ import { isLoopbackListen } from './listen-address.ts';
 /** An address and a port on which this process listens. */
 export type OwnListener = { readonly address: string; readonly port: number };
 
-/** All that are open now: of the proxy, and of the admin API if that has one on a port. */
-export type OwnListeners = { readonly proxies: Set<OwnListener>; admin: OwnListener | undefined };
+/** All that are open now: those of the proxy, and that of the admin API if it has one on a port. */
+export class OwnListeners {
+  readonly #proxies: Set<OwnListener> = new Set();
+  /** Proxy listeners that others than this machine reach. */
+  #exposed = 0;
+  admin: OwnListener | undefined;
+
+  add(listener: OwnListener): void {
+    this.#proxies.add(listener);
+    if (!isLoopbackListen({ host: listener.address })) this.#exposed += 1;
+  }
+
+  delete(listener: OwnListener): void {
+    if (this.#proxies.delete(listener) && !isLoopbackListen({ host: listener.address })) this.#exposed -= 1;
+  }
+
+  get isExposed(): boolean {
+    return this.#exposed > 0;
+  }
+
+  isOwn(address: Address, port: number): boolean {
+    const isAt = (one: OwnListener): boolean => one.port === port && listensOn(one.address, address);
+    if (this.admin && isAt(this.admin)) return true;
+    for (const one of this.#proxies) if (isAt(one)) return true;
+    return false;
+  }
+}
 
 /** What the operator allows to be dialled; `own` is looked at each time. */
 export function egressRules(config: Config, own: OwnListeners): EgressRules {
@@ -21,21 +46,13 @@ export function egressRules(config: Config, own: OwnListeners): EgressRules {
     allowAllPrivate,
     // A client that shares our loopback reaches it without us; refusing would only surprise it.
     get allowLoopback() {
-      if (allowLoopback !== undefined) return allowLoopback;
-      if (!isLoopbackListen(config.listen)) return false;
-      for (const { address } of own.proxies) if (!isLoopbackListen({ host: address })) return false;
-      return true;
+      return allowLoopback ?? (isLoopbackListen(config.listen) && !own.isExposed);
     },
     allowCidrs,
     privateByRule,
     ports: new Set(ports),
     injectCleartext: config.injectCleartext,
-    isOwnListener(address, port) {
-      const isAt = (one: OwnListener): boolean => one.port === port && listensOn(one.address, address);
-      if (own.admin && isAt(own.admin)) return true;
-      for (const one of own.proxies) if (isAt(one)) return true;
-      return false;
-    },
+    isOwnListener: (address, port) => own.isOwn(address, port),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Secret } from '../base/secret.ts';
 import { WorkQueue } from '../base/work-queue.ts';
 import { type Made, createSandboxMaker } from './sandbox-creation.ts';
 import { parseSandboxChange } from './sandbox-document.ts';
+import { startSandbox } from './sandbox-restore.ts';
 import type { SandboxState } from './sandbox-state.ts';
 import { TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
 import { DEFAULT, type Entry, type Sandboxes, codeOf } from './sandboxes.ts';
@@ -21,13 +22,13 @@ export type SandboxChanges = {
 };
 
 export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
-  const { config, log } = sandboxes.shared;
+  const { config, log, isDraining } = sandboxes.shared;
   const create = createSandboxMaker(sandboxes, keep);
   const queue = new WorkQueue();
 
   /** One writer at a time, whatever the sandbox: each sees what the one before it left. */
-  function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    return queue.run('sandboxes', act);
+  function inTurn<T>(act: () => Promise<Change<T>>): Promise<Change<T>> {
+    return queue.run('sandboxes', async () => (isDraining() ? refused(STOPPING) : act()));
   }
 
   async function stored(what: Promise<void>, id: string): Promise<Problem | undefined> {
@@ -48,26 +49,34 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
 
   /** Something was kept for `result`, which may be a refusal: then the next start must not find it. */
   async function undoneUnlessDone<T>(entry: Entry, result: Change<T>): Promise<Change<T>> {
-    if (!result.ok) await keep(entry.state);
-    return result;
+    const failed = result.ok ? undefined : await keep(entry.state);
+    return failed ? refused(IN_DOUBT) : result;
   }
 
   async function apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
     const entry = sandboxes.get(id);
     if (!entry) return refused(notFound(id));
-    const { state } = entry;
-    if (isStale(state, expected)) return refused(stale(state));
-    const prepared = sandboxes.prepare(state, document);
+    const { inForce, version } = entry;
+    if (isStale(inForce, expected)) return refused(stale(inForce));
+    const base = { ...entry.state, revision: inForce.revision };
+    const prepared = sandboxes.prepare(base, document, inForce.proxyConfig);
     if (!prepared.ok) return refused({ kind: 'invalid', issues: prepared.issues });
     const failed = await keep(prepared.next);
     if (failed) return refused(failed);
-    // The operator's own document was read again in the meantime: this one is judged anew.
-    if (entry.state !== state) return undoneUnlessDone(entry, await apply(id, document, expected));
+    // The operator's files were read again in the meantime: this document is judged anew.
+    if (entry.version !== version) return undoneUnlessDone(entry, await apply(id, document, expected));
     sandboxes.adopt(entry, prepared);
     const { revision, etag } = prepared.next;
-    const isFileOver = id === DEFAULT && config.proxyConfigFile !== undefined;
-    const warnings = isFileOver ? [...prepared.warnings, FILE_WINS] : prepared.warnings;
-    return done({ revision, etag, warnings });
+    return done({ revision, etag, warnings: [...prepared.warnings, ...(await warningsOf(entry))] });
+  }
+
+  async function warningsOf(entry: Entry): Promise<readonly Issue[]> {
+    if (entry.state.id === DEFAULT) return config.proxyConfigFile === undefined ? [] : [FILE_WINS];
+    if (entry.failure === undefined) return [];
+    // With rules that can be used it may open again.
+    entry.failure = undefined;
+    await startSandbox(sandboxes, entry);
+    return entry.failure === undefined ? [] : [{ loc: [], msg: entry.failure, type: 'closed' }];
   }
 
   async function changeSecrets(
@@ -82,7 +91,6 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     if (tooMuch) return refused({ kind: 'invalid', issues: [tooMuch] });
     const failed = await keep(next);
     if (failed) return refused(failed);
-    if (entry.state !== state) return undoneUnlessDone(entry, await changeSecrets(id, changes));
     entry.state = next;
     return done(entry);
   }
@@ -91,9 +99,9 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     const entry = sandboxes.get(id);
     if (!entry) return refused(notFound(id));
     if (id === DEFAULT) return refused(PROTECTED);
-    const parsed = parseSandboxChange(document);
+    const parsed = parseSandboxChange(document, config);
     if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
-    const token = givenToken(parsed.value.token, entry.admission);
+    const token = givenToken(parsed.value.token, entry.admission, entry.sandbox.context);
     if (token === 'taken') return refused({ kind: 'invalid', issues: [TOKEN_TAKEN] });
     const { state } = entry;
     const limits = { ...state.limits, ...parsed.value.limits };
@@ -145,9 +153,9 @@ export function mergeSecrets(
   return merged;
 }
 
-/** RFC 9110 §13.1.1: none of the tags that the writer names, or another revision. */
-function isStale(state: SandboxState, { etags, revision }: Expected): boolean {
-  if (revision !== undefined && revision !== state.revision) return true;
+/** RFC 9110 §13.1.1: none of the tags that the writer names is the one in force. */
+function isStale(state: SandboxState, { etags, etag }: Expected): boolean {
+  if (etag !== undefined && etag !== state.etag) return true;
   if (etags === undefined) return false;
   return etags === '*' ? state.revision === 0 : !etags.includes(state.etag);
 }
@@ -169,6 +177,13 @@ const FILE_WINS: Issue = {
   loc: [],
   msg: "In force until the next start or SIGHUP: then the operator's file is read again",
   type: 'file_wins',
+};
+
+const STOPPING: Problem = { kind: 'busy', message: 'The process is stopping: ask the one that follows it' };
+
+const IN_DOUBT: Problem = {
+  kind: 'storage_failed',
+  message: 'Refused, and the state could not be put back: apply a document before the next start',
 };
 
 // Each change seals all of them at once, in one turn of the event loop that serves the proxy.

@@ -5,6 +5,7 @@ import { parseSecretChanges } from '../admin/secret-changes.ts';
 import type { Change, Problem } from '../admin/target.ts';
 import type { Issue, Loc } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
+import { isLoopbackListen } from './listen-address.ts';
 import { type SandboxDocument, parseSandboxDocument } from './sandbox-document.ts';
 import { type SandboxState, newSandboxState } from './sandbox-state.ts';
 import { type GivenToken, TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
@@ -96,12 +97,22 @@ async function open(entry: Entry, sandboxes: Sandboxes): Promise<Problem | undef
   return undefined;
 }
 
-function warningsOf({ state }: Entry, { main }: Sandboxes): Issue[] {
-  if (state.listen || main.admit('none') === undefined) return [];
+function warningsOf({ state }: Entry, { main, shared }: Sandboxes): Issue[] {
+  const { listen } = state;
+  if (listen) {
+    const { allowLoopback } = shared.config.egress;
+    if (allowLoopback !== undefined || isLoopbackListen(listen) || !isLoopbackListen(shared.config.listen))
+      return [];
+    return [{ loc: ['listen'], msg: NO_LOOPBACK, type: 'loopback_closed' }];
+  }
+  if (main.admit('none') === undefined) return [];
   const msg =
     'Whoever shows no token on the main listener is a client of "default": set auth.token_file to ask everybody for one';
   return [{ loc: ['token'], msg, type: 'open_listener' }];
 }
+
+const NO_LOOPBACK =
+  'Since others reach this listener, no sandbox reaches loopback any more, unless egress.allow_private lists it';
 
 function below(key: string, issues: readonly Issue[]): readonly Issue[] {
   return issues.map((issue): Issue => ({ ...issue, loc: [key, ...issue.loc] satisfies Loc }));

@@ -3,7 +3,8 @@
 import { type Issue, parseWith, z } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import type { Config } from './config.ts';
-import { type ListenAddress, isLoopbackListen, parseListenAddress } from './listen-address.ts';
+import { type Guards, isExposed } from './exposure.ts';
+import { type ListenAddress, parseListenAddress } from './listen-address.ts';
 import type { SandboxLimits } from './sandbox.ts';
 import { MIN_TOKEN_CHARS } from './secret-files.ts';
 
@@ -29,10 +30,12 @@ export const SANDBOX_ID: RegExp = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** Reads `{id?, listen?, token?, limits?, proxy_config?, workspace_secrets?}`. */
 export function parseSandboxDocument(
   input: unknown,
-  config: Pick<Config, 'auth' | 'allowClients'>,
+  config: Guards & Pick<Config, 'limits'>,
 ): Parsed<SandboxDocument> {
   const parsed = parseWith(creation, input);
   if (!parsed.ok) return parsed;
+  const beyond = beyondOperators(parsed.value.limits, config);
+  if (beyond.length > 0) return { ok: false, issues: beyond };
   const { id, listen: text, token, limits, proxy_config: proxyConfig, workspace_secrets } = parsed.value;
   // The schema let through what parses.
   const listen = text === undefined ? undefined : (parseListenAddress(text) as ListenAddress);
@@ -50,9 +53,11 @@ export type SandboxChange = {
 };
 
 /** Reads `{token?, limits?}`. */
-export function parseSandboxChange(input: unknown): Parsed<SandboxChange> {
+export function parseSandboxChange(input: unknown, config: Pick<Config, 'limits'>): Parsed<SandboxChange> {
   const parsed = parseWith(change, input);
   if (!parsed.ok) return parsed;
+  const beyond = beyondOperators(parsed.value.limits ?? {}, config);
+  if (beyond.length > 0) return { ok: false, issues: beyond };
   const { token, limits } = parsed.value;
   return { ok: true, value: { token: toWantedToken(token), limits: limits && toLimits(limits) } };
 }
@@ -99,9 +104,15 @@ const EXPOSED: Issue = {
   type: 'value_error',
 };
 
-/** Whether others reach a listener there, and nothing but a token could keep them out. */
-export function isExposed(at: ListenAddress, config: Pick<Config, 'auth' | 'allowClients'>): boolean {
-  return !isLoopbackListen(at) && config.allowClients === undefined && config.auth !== 'none';
+/** A sandbox may have less than what the operator's config allows, never more. */
+function beyondOperators(given: z.infer<typeof limits>, config: Pick<Config, 'limits'>): Issue[] {
+  const most = showLimits(config.limits);
+  return Object.entries(given).flatMap(([key, value]): Issue[] => {
+    const limit = most[key] ?? 0;
+    if (value === undefined || value <= limit) return [];
+    const msg = `Input should be at most ${limit}, which the operator's config allows`;
+    return [{ loc: ['limits', key], msg, type: 'less_than_equal' }];
+  });
 }
 
 function toWantedToken(text: string | undefined): WantedToken {

@@ -59,27 +59,31 @@ export function encodeSandboxState(state: SandboxState): string {
   });
 }
 
+/** What was kept. `fault`: why its proxy_config cannot be used any more; the state is without it then. */
+export type DecodedState = { readonly state: SandboxState; readonly fault: string | undefined };
+
 /** Reads what encodeSandboxState wrote; a sentence if that cannot be. */
 export function decodeSandboxState(
   text: string,
   options: { readonly allowWildcards: readonly string[] },
-): SandboxState | string {
+): DecodedState | string {
   const document = parseJsonDocument(text);
   const parsed = document.ok ? parseWith(schema, document.value) : undefined;
   if (!parsed?.ok) return 'it was written by another version of Sallyport';
   const { version: _, proxyConfig, token, listen, used, secrets, limits, ...rest } = parsed.value;
   const config = proxyConfig === undefined ? undefined : parseProxyConfig(proxyConfig, options);
-  if (config && !config.ok) return `its proxy_config is refused: ${describe(config.issues)}`;
-  return {
+  const state = {
     ...rest,
     listen,
     // exactOptionalPropertyTypes: an absent limit is absent, not undefined.
     limits: Object.fromEntries(Object.entries(limits)),
     token: token === undefined ? undefined : new Secret(token),
-    proxyConfig: config?.value,
+    proxyConfig: config?.ok ? config.value : undefined,
     used: sealed(used),
     secrets: sealed(secrets),
   };
+  // What was sound once may be refused by the rules of now, such as a wildcard that the operator has withdrawn.
+  return { state, fault: config && !config.ok ? describe(config.issues) : undefined };
 }
 
 /** The first of the issues, for a message of one line. */

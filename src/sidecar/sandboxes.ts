@@ -1,6 +1,7 @@
-// Every sandbox of the process: what is kept of it, and what runs of it. `default` is always there and comes by the
-// main listener. How they are changed is in sandbox-changes.ts; what the operator's files say of `default` comes in here.
-import { type Issue } from '../base/schema.ts';
+// Every sandbox of the process: what is kept of it, what is in force, and what runs. `default` is always there and comes
+// by the main listener. How they are changed at run time is in sandbox-changes.ts, how they come back after a restart in
+// sandbox-restore.ts; what the operator's files say of `default` comes in here.
+import type { Issue } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
 import { type SecretLookup, compileProxyConfig, secretNamesOf } from '../policy/compile.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -9,30 +10,30 @@ import { parseProxyConfig } from '../policy/proxy-config.ts';
 import { type Admission, createAdmission } from '../proxy/admission.ts';
 import { type Listener, createListener } from '../proxy/listener.ts';
 import type { ListenAddress } from './listen-address.ts';
-import { isExposed } from './sandbox-document.ts';
-import {
-  type SandboxState,
-  decodeSandboxState,
-  describe,
-  encodeSandboxState,
-  newEtag,
-  newSandboxState,
-} from './sandbox-state.ts';
+import { type SandboxState, encodeSandboxState, newEtag, newSandboxState } from './sandbox-state.ts';
 import { type Sandbox, type SharedParts, createSandbox } from './sandbox.ts';
+import type { Durability } from './state-file.ts';
 import type { StateStore } from './state-store.ts';
 
 export type Applied =
   | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** A sandbox with what is kept of it. `listener`: its own, once it is open. */
 export type Entry = {
+  /** What is kept of it. */
   state: SandboxState;
+  /** What requests are judged by: as kept, but for `default` while a document of the operator's stands above it. */
+  inForce: SandboxState;
+  /** Counts what it is made of: a change that was judged by an earlier count is judged anew. */
+  version: number;
   readonly sandbox: Sandbox;
   readonly admission: Admission;
+  /** Its own, once it is open. */
   listener: Listener | undefined;
   /** False until it is kept: what a start would not find lets nobody in. */
   isAdmitting: boolean;
+  /** Why it has served nobody since the start. */
+  failure: string | undefined;
 };
 
 /** A document that passed, and what became of it; to be put in force when it is kept. */
@@ -48,30 +49,37 @@ export type Preparation = Prepared | { readonly ok: false; readonly issues: read
 export type Sandboxes = {
   readonly main: Admission;
   readonly shared: SharedParts;
+  readonly store: StateStore | undefined;
   get(id: string): Entry | undefined;
   all(): readonly Entry[];
-  /** Reads what the store holds. Throws an Error that says which sandbox cannot be restored, and why. */
-  restore(secrets: SecretLookup): Promise<void>;
-  /** Opens the main listener and those of restored sandboxes. */
-  listen(at: ListenAddress): Promise<void>;
+  readonly default: Entry;
+  /** Whether the operator's files give a secret of this name, for `default`. */
+  isOperators(name: string): boolean;
+  /** The operator's secrets of now. */
+  setOperators(secrets: SecretLookup): void;
   /** The operator's own document and secrets for `default`, put in force at once and not kept. */
   applyOperators(document: unknown, secrets: SecretLookup): Applied;
-  /** The document of `default` once more, with the operator's secrets of now. */
+  /** The document of `default` once more, with the operator's secrets of now and its own as they are in force. */
   reapply(secrets: SecretLookup): Applied;
-  /** Validates and compiles without effect. An opaque value that the document leaves out is the one of `state`. */
-  prepare(state: SandboxState, document: unknown): Preparation;
-  /** From here on `next` is what the sandbox is, and its requests are judged by `policy`. */
-  adopt(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void;
+  /** Validates and compiles without effect. An opaque value that the document leaves out is the one of `stored`. */
+  prepare(state: SandboxState, document: unknown, stored?: ProxyConfig): Preparation;
+  /** The policy of `config` with `secrets`, which for `default` the operator's complete. */
+  compile(state: SandboxState, config: ProxyConfig, secrets: ReadonlyMap<string, Secret>): Compilation;
+  /** From here on `next` is what is kept and in force. */
+  adopt(entry: Entry, prepared: Pick<Prepared, 'next' | 'policy'>): void;
   /** Nobody is let in before `admit`. */
   add(state: SandboxState): Entry;
   admit(entry: Entry): void;
   openListener(entry: Entry, at: ListenAddress): Promise<void>;
   /** Cuts its clients and forgets it. */
   drop(entry: Entry): Promise<void>;
+  /** If it rejects, what was kept before still is. */
   keep(state: SandboxState): Promise<void>;
   forget(id: string): Promise<void>;
   close(): Promise<void>;
 };
+
+type Compilation = ReturnType<typeof compileProxyConfig>;
 
 export const DEFAULT = 'default' as const;
 
@@ -82,7 +90,7 @@ export function createSandboxes(options: {
   store: StateStore | undefined;
 }): Sandboxes {
   const { shared, token, store } = options;
-  const { config, log } = shared;
+  const { config, log, listeners } = shared;
   const entries = new Map<string, Entry>();
   let operators: SecretLookup = () => undefined;
 
@@ -93,43 +101,51 @@ export function createSandboxes(options: {
     allowClients: config.allowClients,
   });
   if (token) main.add(token, own.context);
-  entries.set(DEFAULT, {
-    state: newSandboxState(DEFAULT),
-    sandbox: own,
-    admission: main,
-    listener: undefined,
-    isAdmitting: true,
-  });
-  const ofDefault = (): Entry => entries.get(DEFAULT) as Entry;
+  const ofDefault = register(newSandboxState(DEFAULT), own, main);
+  ofDefault.isAdmitting = true;
 
-  /** What `default` may use beside its own secrets: the operator's. Other sandboxes have what they were given. */
-  function lookupIn(id: string, secrets: ReadonlyMap<string, Secret>): SecretLookup {
-    return (name) => secrets.get(name) ?? (id === DEFAULT ? operators(name) : undefined);
+  function register(state: SandboxState, sandbox: Sandbox, admission: Admission): Entry {
+    const rest = { listener: undefined, isAdmitting: false, failure: undefined, version: 0 };
+    const entry: Entry = { state, inForce: state, sandbox, admission, ...rest };
+    entries.set(state.id, entry);
+    return entry;
   }
 
-  function adopt(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void {
-    entry.state = next;
-    entry.sandbox.putInForce(policy);
-    log.info({ sandbox: next.id, revision: policy.revision, ...policy.summary }, 'proxy_config applied');
+  function compile(
+    { id, revision }: SandboxState,
+    proxyConfig: ProxyConfig,
+    secrets: ReadonlyMap<string, Secret>,
+  ): Compilation {
+    // Other sandboxes than `default` have what they were given and nothing else.
+    const lookup: SecretLookup = (name) =>
+      secrets.get(name) ?? (id === DEFAULT ? operators(name) : undefined);
+    return compileProxyConfig(proxyConfig, lookup, revision);
+  }
+
+  function prepare(state: SandboxState, document: unknown, stored?: ProxyConfig): Preparation {
+    const { allowWildcards } = config;
+    const authored = parseProxyConfig(document, { allowWildcards, stored });
+    if (!authored.ok) return authored;
+    return compileNext(state, authored.value, { secrets: state.secrets, warnings: authored.warnings });
   }
 
   function compileNext(
     state: SandboxState,
     proxyConfig: ProxyConfig,
-    warnings: readonly Issue[],
+    by: { readonly secrets: ReadonlyMap<string, Secret>; readonly warnings: readonly Issue[] },
   ): Preparation {
     const revision = state.revision + 1;
-    const compiled = compileProxyConfig(proxyConfig, lookupIn(state.id, state.secrets), revision);
-    if (!compiled.ok) return compiled;
-    const used = valuesOf(secretNamesOf(proxyConfig), state.secrets);
+    const used = valuesOf(secretNamesOf(proxyConfig), by.secrets);
     const next = { ...state, revision, etag: newEtag(revision), proxyConfig, used };
-    return { ok: true, next, policy: compiled.value, warnings };
+    const compiled = compile(next, proxyConfig, by.secrets);
+    return compiled.ok ? { ok: true, next, policy: compiled.value, warnings: by.warnings } : compiled;
   }
 
-  function prepare(state: SandboxState, document: unknown, stored?: ProxyConfig): Preparation {
-    const { allowWildcards } = config;
-    const authored = parseProxyConfig(document, { allowWildcards, ...(stored && { stored }) });
-    return authored.ok ? compileNext(state, authored.value, authored.warnings) : authored;
+  function putInForce(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void {
+    entry.inForce = next;
+    entry.version += 1;
+    entry.sandbox.putInForce(policy);
+    log.info({ sandbox: next.id, revision: policy.revision, ...policy.summary }, 'proxy_config applied');
   }
 
   /** In force at once; a document at fault changes nothing, the operator's secrets neither. */
@@ -141,126 +157,74 @@ export function createSandboxes(options: {
       operators = before;
       return result;
     }
-    adopt(ofDefault(), result);
+    putInForce(ofDefault, result);
     return { ok: true, revision: result.next.revision, warnings: result.warnings };
   }
 
-  function restoreOne(id: string, content: string): void {
-    const { allowWildcards } = config;
-    const state = decodeSandboxState(content, { allowWildcards });
-    if (typeof state === 'string') throw new Error(`the state of sandbox ${id} cannot be used: ${state}`);
-    if (state.id !== id) throw new Error(`the state of sandbox ${id} is that of another`);
-    assertDoor(state);
-    const entry = id === DEFAULT ? ofDefault() : add(state);
-    if (id !== DEFAULT) admit(entry);
-    entry.state = state;
-    const { proxyConfig, revision } = state;
-    // The operator's file stands above what is kept.
-    if (!proxyConfig || (id === DEFAULT && config.proxyConfigFile !== undefined)) return;
-    // As it was: with the values of then, even where they have been deleted since.
-    const compiled = compileProxyConfig(proxyConfig, lookupIn(id, state.used), revision);
-    if (!compiled.ok)
-      throw new Error(`the proxy_config of sandbox ${id} cannot be used: ${describe(compiled.issues)}`);
-    adopt(entry, { next: state, policy: compiled.value });
-  }
-
-  /** What was judged when it was made is judged by the config of now: it says who may come in, and by what. */
-  function assertDoor({ id, listen, token: shown }: SandboxState): void {
-    if (listen && !shown && isExposed(listen, config))
-      throw new Error(
-        `the listener of sandbox ${id} (${listen.host}:${listen.port}) can be reached by others, and it asks for no ` +
-          'token: set allow_clients or auth: "none" again, or remove its state',
-      );
-    if (!listen && shown && main.admit(shown))
-      throw new Error(
-        `the token of sandbox ${id} is that of the main listener: replace the one in auth.token_file`,
-      );
-  }
-
-  function add(state: SandboxState): Entry {
-    const sandbox = createSandbox(state.id, shared, state.limits);
-    const entry: Entry = {
-      state,
-      sandbox,
-      listener: undefined,
-      admission: state.listen
-        ? createAdmission({
-            own: sandbox.context,
-            isOpen: () => entry.isAdmitting && entry.state.token === undefined,
-            allowClients: config.allowClients,
-          })
-        : main,
-      isAdmitting: false,
-    };
-    entries.set(state.id, entry);
-    return entry;
-  }
-
-  function admit(entry: Entry): void {
-    entry.isAdmitting = true;
-    if (entry.state.token) entry.admission.add(entry.state.token, entry.sandbox.context);
-  }
-
-  async function openListener(entry: Entry, at: ListenAddress): Promise<void> {
-    entry.listener = await createListener(at, entry.admission, shared.budget);
-    shared.listeners.proxies.add(entry.listener);
-  }
-
-  /** Throws an Error that says what to mend. */
-  async function openAtStart(entry: Entry, at: ListenAddress): Promise<void> {
-    try {
-      await openListener(entry, at);
-    } catch (cause) {
-      const { id } = entry.state;
-      const where = `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
-      const what = id === DEFAULT ? 'the proxy' : `the listener of sandbox ${id}`;
-      const mend = id === DEFAULT ? 'change listen or SALLYPORT_LISTEN' : 'end what listens there';
-      throw new Error(`${what} cannot be opened on ${where} (${codeOf(cause)}): ${mend}`, { cause });
-    }
+  function noteDurability(id: string, durability: Durability | undefined): void {
+    if (durability === 'in_doubt')
+      log.error({ sandbox: id }, 'the disk did not confirm the state: it may be lost with the power');
   }
 
   return {
     main,
     shared,
-    prepare: (state, document) => prepare(state, document, state.proxyConfig),
-    adopt,
-    add,
-    admit,
-    openListener,
+    store,
+    default: ofDefault,
     get: (id) => entries.get(id),
     all: () => [...entries.values()],
-    async restore(secrets) {
+    isOperators: (name) => operators(name) !== undefined,
+    setOperators(secrets) {
       operators = secrets;
-      for (const [id, content] of (await store?.readAll()) ?? []) restoreOne(id, content);
     },
-    async listen(at) {
-      await openAtStart(ofDefault(), at);
-      for (const entry of entries.values()) {
-        const { listen } = entry.state;
-        if (listen) await openAtStart(entry, listen);
-      }
-    },
-    applyOperators: (document, secrets) => applyNow(secrets, () => prepare(ofDefault().state, document)),
+    applyOperators: (document, secrets) =>
+      applyNow(secrets, () =>
+        prepare({ ...ofDefault.state, revision: ofDefault.inForce.revision }, document),
+      ),
     reapply(secrets) {
-      const { state } = ofDefault();
-      const { proxyConfig, revision } = state;
-      if (proxyConfig) return applyNow(secrets, () => compileNext(state, proxyConfig, []));
+      const { inForce } = ofDefault;
+      const { proxyConfig, used, revision } = inForce;
+      if (proxyConfig)
+        return applyNow(secrets, () => compileNext(inForce, proxyConfig, { secrets: used, warnings: [] }));
       operators = secrets;
+      ofDefault.version += 1;
       return { ok: true, revision, warnings: [] };
+    },
+    prepare,
+    compile,
+    adopt(entry, prepared) {
+      entry.state = prepared.next;
+      putInForce(entry, prepared);
+    },
+    add(state) {
+      const sandbox = createSandbox(state.id, shared, state.limits);
+      if (!state.listen) return register(state, sandbox, main);
+      const isOpen = (): boolean => entry.isAdmitting && entry.state.token === undefined;
+      const { allowClients } = config;
+      const entry = register(state, sandbox, createAdmission({ own: sandbox.context, isOpen, allowClients }));
+      return entry;
+    },
+    admit(entry) {
+      entry.isAdmitting = true;
+      if (entry.state.token) entry.admission.add(entry.state.token, entry.sandbox.context);
+    },
+    async openListener(entry, at) {
+      entry.listener = await createListener(at, entry.admission, shared.budget);
+      listeners.add(entry.listener);
     },
     async drop(entry) {
       const { id, token: shown } = entry.state;
       entries.delete(id);
-      if (shown) entry.admission.remove(shown);
+      // A sandbox that was never let in may have a token that is another's.
+      if (shown && entry.isAdmitting) entry.admission.remove(shown);
       await Promise.all([entry.listener?.close(0), entry.sandbox.close()]);
-      if (entry.listener) shared.listeners.proxies.delete(entry.listener);
+      if (entry.listener) listeners.delete(entry.listener);
     },
-    keep: async (state) => store?.write(state.id, encodeSandboxState(state)),
-    forget: async (id) => store?.remove(id),
+    keep: async (state) => noteDurability(state.id, await store?.write(state.id, encodeSandboxState(state))),
+    forget: async (id) => noteDurability(id, await store?.remove(id)),
     async close() {
-      await Promise.all(
-        [...entries.values()].map(({ listener }) => listener?.close(config.timeouts.drainMs)),
-      );
+      const { drainMs } = config.timeouts;
+      await Promise.all([...entries.values()].map(({ listener }) => listener?.close(drainMs)));
       await Promise.all([...entries.values()].map(({ sandbox }) => sandbox.close()));
     },
   };

@@ -13,7 +13,8 @@ import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import type { Config } from './config.ts';
 import { maxOpenClients } from './descriptor-limit.ts';
-import { type OwnListeners, egressRules } from './egress.ts';
+import { OwnListeners, egressRules } from './egress.ts';
+import { openListeners, restoreSandboxes } from './sandbox-restore.ts';
 import { type Applied, DEFAULT, createSandboxes } from './sandboxes.ts';
 import { readProxyToken } from './secret-files.ts';
 import type { StateStore } from './state-store.ts';
@@ -58,10 +59,11 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   const log = createLog(config.logLevel, sink);
   // Apart from the log: a quieter log must not lose the account of what was done.
   const records = createLog(config.isRecorded ? 'info' : 'silent', sink);
+  const adminRecords = createLog(config.logLevel === 'silent' ? 'silent' : 'info', sink);
   const token =
     config.auth && config.auth !== 'none' ? new Secret(readProxyToken(config.auth.tokenFile)) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
-  const listeners: OwnListeners = { proxies: new Set(), admin: undefined };
+  const listeners = new OwnListeners();
   const recorder = createRecorder({ log: records, sink, whenBlocked: config.whenBlocked });
   let isDraining = false;
   const shared = {
@@ -80,8 +82,16 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   };
   const sandboxes = createSandboxes({ shared, token, store });
   const main = (): { address: string; port: number } =>
-    sandboxes.get(DEFAULT)?.listener ?? { address: config.listen.host, port: 0 };
+    sandboxes.default.listener ?? { address: config.listen.host, port: 0 };
   let admin: AdminServer | undefined;
+
+  /** What the operator's files change is a write like those of the admin API. */
+  function recorded(applied: Applied): Applied {
+    const action = { action: 'proxy_config.apply', sandbox: DEFAULT, by: 'operator' };
+    if (applied.ok) adminRecords.info({ ...action, outcome: 'done', revision: applied.revision }, 'admin');
+    else adminRecords.info({ ...action, outcome: 'refused', reason: 'invalid' }, 'admin');
+    return applied;
+  }
 
   return {
     get proxyAddress() {
@@ -95,10 +105,10 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     },
     fingerprint: ca.fingerprintSha256,
     log,
-    restore: (secrets) => sandboxes.restore(secrets),
-    applyProxyConfig: (document, secrets) => sandboxes.applyOperators(document, secrets),
-    reapply: (secrets) => sandboxes.reapply(secrets),
-    listen: () => sandboxes.listen(config.listen),
+    restore: (secrets) => restoreSandboxes(sandboxes, secrets),
+    applyProxyConfig: (document, secrets) => recorded(sandboxes.applyOperators(document, secrets)),
+    reapply: (secrets) => recorded(sandboxes.reapply(secrets)),
+    listen: () => openListeners(sandboxes, config.listen),
     async openAdmin(adminToken) {
       const { listen, hosts } = config.admin;
       if (listen === 'off') throw new Error('admin.listen is off');
@@ -112,8 +122,8 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
         listen,
         token: adminToken,
         hosts,
-        record: (entry) => records.info(entry, 'admin'),
-        isRecordBlocked: () => recorder.isBlocked,
+        record: (entry) => adminRecords.info(entry, 'admin'),
+        isRecordBlocked: () => sink.isBlocked,
         log,
       });
       if (!('path' in listen)) listeners.admin = admin;
@@ -123,6 +133,8 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
       isDraining = true;
       await Promise.all([sandboxes.close(), admin?.close(config.timeouts.drainMs)]);
       await store?.close();
+      // Of a write that was being kept, too.
+      await admin?.settled();
       await sink.close();
     },
   };

@@ -1,7 +1,7 @@
 // The files of the state as bytes: replaced whole and durably, read within a bound. Knows no key and no sandbox.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { codeOf, refusal, syncDirectory } from '../tls/pem-files.ts';
 
@@ -17,13 +17,18 @@ export async function makeDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Durable once the promise settles. If it rejects, the file holds what it held before. */
-export async function replaceFile(file: string, bytes: Buffer): Promise<void> {
+/** `in_doubt`: done, but the disk did not confirm it; it may not be there after a loss of power. */
+export type Durability = 'durable' | 'in_doubt';
+
+/** If it rejects, the file holds what it held before. */
+export async function replaceFile(file: string, bytes: Buffer): Promise<Durability> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
+    // Before the change: once it is made, nothing that could be missing may be needed.
+    await using folder = await open(dirname(file), 'r');
     await createFile(temporary, bytes);
     await rename(temporary, file);
-    await syncDirectory(dirname(file));
+    return await confirm(folder);
   } catch (cause) {
     // A disk that fails may refuse this too; the first reason is the one to tell, and the next start removes it.
     await rm(temporary, { force: true }).catch(() => undefined);
@@ -31,14 +36,22 @@ export async function replaceFile(file: string, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Durable once the promise settles. A file that is not there is removed already. */
-export async function removeFile(file: string): Promise<void> {
+/** If it rejects, the file is still there. One that is not there is removed already. */
+export async function removeFile(file: string): Promise<Durability> {
   try {
+    await using folder = await open(dirname(file), 'r');
     await rm(file, { force: true });
-    await syncDirectory(dirname(file));
+    return await confirm(folder);
   } catch (cause) {
     throw refusal(file, `cannot be removed (${codeOf(cause)})`, 'The state that it holds is kept', cause);
   }
+}
+
+async function confirm(folder: FileHandle): Promise<Durability> {
+  return folder.sync().then(
+    () => 'durable',
+    () => 'in_doubt',
+  );
 }
 
 /** The name of the file that was being written, if `name` is what a crash in between leaves; createFiles() names alike. */

@@ -6,7 +6,7 @@ import { createSealer, type Sealer } from '../base/seal.ts';
 import { WorkQueue } from '../base/work-queue.ts';
 import { isPresent, refusal } from '../tls/pem-files.ts';
 import { createStateAccess } from './state-access.ts';
-import { makeDirectory, removeFile, replaceFile } from './state-file.ts';
+import { type Durability, makeDirectory, removeFile, replaceFile } from './state-file.ts';
 import { createStateKey, readStateKey, type StateKeySource } from './state-key.ts';
 import { isStateId, listState, readStates, stateFileName, strangersFound } from './state-listing.ts';
 import { sealState } from './state-seal.ts';
@@ -14,10 +14,10 @@ import { sealState } from './state-seal.ts';
 export type StateStore = {
   /** Content by id. To be called before anything is written; an Error names each file that cannot be used. */
   readAll(): Promise<ReadonlyMap<string, string>>;
-  /** Durable once the promise settles; if it rejects, what was there before is kept. In the order of the calls. */
-  write(id: string, content: string): Promise<void>;
-  /** Durable once the promise settles. */
-  remove(id: string): Promise<void>;
+  /** Kept once the promise settles; if it rejects, what was there before is. In the order of the calls. */
+  write(id: string, content: string): Promise<Durability>;
+  /** If it rejects, it is still there. */
+  remove(id: string): Promise<Durability>;
   /** Waits for what was begun, then lets another process in. */
   close(): Promise<void>;
 };
@@ -40,10 +40,10 @@ export function createStateStore({ directory, key }: Settings): StateStore {
   const assertOpen = (): void => {
     if (isClosed) throw new Error(`${folder}: the state is closed`);
   };
-  const inOrder = async (id: string, work: (file: string) => Promise<void>): Promise<void> => {
+  const inOrder = async (id: string, work: (file: string) => Promise<Durability>): Promise<Durability> => {
     assertOpen();
     if (!isStateId(id)) throw new Error('an id of state has a-z, 0-9 and inner hyphens, 63 at most');
-    await queue.run(id, () => work(join(folder, stateFileName(id))));
+    return queue.run(id, () => work(join(folder, stateFileName(id))));
   };
 
   return {
@@ -66,13 +66,13 @@ export function createStateStore({ directory, key }: Settings): StateStore {
         await makeDirectory(folder);
         await access.toWrite();
         sealer ??= createSealer(await keyToWrite(key));
-        await replaceFile(file, await sealState(sealer, id, content));
+        return replaceFile(file, await sealState(sealer, id, content));
       }),
     remove: (id) =>
       inOrder(id, async (file) => {
-        if (!(await isPresent(folder))) return;
+        if (!(await isPresent(folder))) return 'durable';
         await access.toWrite();
-        await removeFile(file);
+        return removeFile(file);
       }),
     async close() {
       isClosed = true;

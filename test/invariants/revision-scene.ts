@@ -74,10 +74,12 @@ export function createScriptedStore(): ScriptedStore {
     async write(id, content) {
       await store.before();
       contents.set(id, content);
+      return 'durable';
     },
     async remove(id) {
       await store.before();
       contents.delete(id);
+      return 'durable';
     },
     close: async () => {},
   };

@@ -68,6 +68,7 @@ describe('what is shown', () => {
     expect(shown.text).not.toContain('canary');
     expect(shown.body).toEqual({
       revision: 1,
+      etag: shown.etag,
       proxy_config: {
         rules: [
           {
@@ -79,8 +80,11 @@ describe('what is shown', () => {
       },
     });
     // What is shown may be put back as it is.
-    expect((await proxy.admin('PUT', '/v1/proxy_config', shown.body['proxy_config'])).status).toBe(200);
-    expect((await proxy.admin('GET', '/v1/proxy_config')).body).toEqual({ ...shown.body, revision: 2 });
+    expect((await proxy.admin('PUT', '/v1/proxy_config', shown.body)).status).toBe(200);
+    const again = await proxy.admin('GET', '/v1/proxy_config');
+    expect(again.body).toEqual({ ...shown.body, revision: 2, etag: again.etag });
+    // Once: the tag that it brings is that of the first reading.
+    expect((await proxy.admin('PUT', '/v1/proxy_config', shown.body)).status).toBe(412);
   });
 
   it('of secrets is their names', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../../src/policy/address.ts';
 import type { EgressRules } from '../../src/proxy/address-guard.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
-import { type OwnListeners, callbackGuard, egressRules } from '../../src/sidecar/egress.ts';
+import { OwnListeners, callbackGuard, egressRules } from '../../src/sidecar/egress.ts';
 
 function rulesFor(document: unknown, own: OwnListeners): EgressRules {
   const parsed = parseConfig(document, {});
@@ -13,8 +13,9 @@ function rulesFor(document: unknown, own: OwnListeners): EgressRules {
 }
 
 function listeners(...addresses: readonly string[]): OwnListeners {
-  const proxies = new Set(addresses.map((address, at) => ({ address, port: 4000 + at })));
-  return { proxies, admin: undefined };
+  const own = new OwnListeners();
+  for (const [at, address] of addresses.entries()) own.add({ address, port: 4000 + at });
+  return own;
 }
 
 function isOwn(rules: EgressRules, text: string, port: number): boolean {
@@ -43,9 +44,9 @@ describe('loopback may be dialled', () => {
     const own = listeners('127.0.0.1');
     const rules = rulesFor({}, own);
     const exposed = { address: '0.0.0.0', port: 5000 };
-    own.proxies.add(exposed);
+    own.add(exposed);
     expect(rules.allowLoopback).toBe(false);
-    own.proxies.delete(exposed);
+    own.delete(exposed);
     expect(rules.allowLoopback).toBe(true);
   });
 });
@@ -78,9 +79,9 @@ describe('a listener of ours', () => {
     own.admin = { address: '127.0.0.1', port: 3129 };
     expect(isOwn(rules, '127.0.0.1', 3129)).toBe(true);
     const proxy = { address: '127.0.0.1', port: 5000 };
-    own.proxies.add(proxy);
+    own.add(proxy);
     expect(isOwn(rules, '127.0.0.1', 5000)).toBe(true);
-    own.proxies.delete(proxy);
+    own.delete(proxy);
     expect(isOwn(rules, '127.0.0.1', 5000)).toBe(false);
   });
 });

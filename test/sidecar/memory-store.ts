@@ -35,10 +35,12 @@ export function createMemoryStore(contents: Readonly<Record<string, string>> = {
     async write(id, content) {
       await pass();
       kept.set(id, content);
+      return 'durable';
     },
     async remove(id) {
       await pass();
       kept.delete(id);
+      return 'durable';
     },
     close: async () => {},
   };

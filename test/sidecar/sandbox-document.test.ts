@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Issue } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parseCidr } from '../../src/policy/address.ts';
+import { defaultLimits } from '../../src/proxy/limits.ts';
 import {
   parseSandboxChange,
   parseSandboxDocument,
@@ -10,7 +11,7 @@ import {
   type WantedToken,
 } from '../../src/sidecar/sandbox-document.ts';
 
-const closed = { auth: undefined, allowClients: undefined };
+const closed = { auth: undefined, allowClients: undefined, limits: defaultLimits };
 const TOKEN = 'a-sandbox-token-of-enough-length';
 
 type Result = { readonly ok: true } | { readonly ok: false; readonly issues: readonly Issue[] };
@@ -167,17 +168,20 @@ describe('a listener that others reach, without a token', () => {
 
 describe('the document of a change', () => {
   it('that says nothing changes nothing', () => {
-    expect(parseSandboxChange({})).toEqual({ ok: true, value: { token: undefined, limits: undefined } });
+    expect(parseSandboxChange({}, closed)).toEqual({
+      ok: true,
+      value: { token: undefined, limits: undefined },
+    });
   });
 
   it('names only the limits that change', () => {
-    const parsed = parseSandboxChange({ limits: { max_lookups: 3 } });
+    const parsed = parseSandboxChange({ limits: { max_lookups: 3 } }, closed);
     expect(parsed).toEqual({ ok: true, value: { token: undefined, limits: { maxLookups: 3 } } });
   });
 
   it('asks for a token or brings one', () => {
-    expect(parseSandboxChange({ token: 'generate' })).toMatchObject({ value: { token: 'made' } });
-    const parsed = parseSandboxChange({ token: TOKEN });
+    expect(parseSandboxChange({ token: 'generate' }, closed)).toMatchObject({ value: { token: 'made' } });
+    const parsed = parseSandboxChange({ token: TOKEN }, closed);
     expect(parsed.ok && isToken(parsed.value.token, TOKEN)).toBe(true);
   });
 
@@ -192,7 +196,7 @@ describe('the document of a change', () => {
     ['a limit of 0', { limits: { max_connections: 0 } }, ['limits.max_connections greater_than_equal']],
     ['no object', 7, [' dict_type']],
   ])('refuses %s, and says where', (_, document, expected) => {
-    expect(places(parseSandboxChange(document))).toEqual(expected);
+    expect(places(parseSandboxChange(document, closed))).toEqual(expected);
   });
 });
 

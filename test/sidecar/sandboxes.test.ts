@@ -7,8 +7,9 @@ import { Secret } from '../../src/base/secret.ts';
 import { encodeSandboxState, newSandboxState } from '../../src/sidecar/sandbox-state.ts';
 import { createScratch } from '../support/scratch.ts';
 import { createTestSidecar } from '../support/test-sidecar.ts';
+import { WireClient } from '../support/wire-client.ts';
 import { createMemoryStore } from './memory-store.ts';
-import { createSandboxScene, keyRules, portOf } from './sandbox-scene.ts';
+import { createSandboxScene, keyRules, portOf, showing } from './sandbox-scene.ts';
 
 const CONFIG = '/v1/proxy_config';
 const SECRETS = '/v1/workspace_secrets';
@@ -42,10 +43,8 @@ describe('without a file, a start', () => {
   it('on nothing kept has nothing in force and makes no file', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
-    expect((await proxy.admin('GET', CONFIG)).body).toEqual({
-      revision: 0,
-      proxy_config: {},
-    });
+    const shown = await proxy.admin('GET', CONFIG);
+    expect(shown.body).toEqual({ revision: 0, etag: shown.etag, proxy_config: {} });
     expect(await readdir(scene.directory)).toEqual([]);
   });
 
@@ -225,14 +224,17 @@ describe('a SIGHUP without a file', () => {
     expect(shown.etag).not.toBe(put.etag);
   });
 
-  it('brings the admin API’s secrets of now into force as well', async () => {
+  it('leaves the admin API’s secrets as they are in force, also one that was deleted', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     await proxy.admin('PUT', SECRETS, { T: 'first' });
     await proxy.admin('PUT', CONFIG, template);
     await proxy.admin('PUT', SECRETS, { T: 'second' });
-    proxy.sidecar.reapply(() => undefined);
-    expect(await scene.keyAt(proxy.port)).toBe('second');
+    expect(proxy.sidecar.reapply(() => undefined).ok).toBe(true);
+    expect(await scene.keyAt(proxy.port)).toBe('first');
+    await proxy.admin('PUT', SECRETS, { T: null });
+    expect(proxy.sidecar.reapply(() => undefined).ok).toBe(true);
+    expect(await scene.keyAt(proxy.port)).toBe('first');
   });
 
   it('that lacks a secret changes nothing, the operator’s secrets of before neither', async () => {
@@ -293,23 +295,9 @@ describe('a start is stopped by', () => {
     ],
     ['the state of another sandbox', { a: stateOf('b', {}) }, /^the state of sandbox a is that of another$/],
     [
-      'a rule that may not be any more',
-      {
-        a: stateOf('a', {
-          proxyConfig: { rules: [{ ...keyRules('x').rules[0], match_hosts: ['*.github.io'] }] },
-        }),
-      },
-      /^the state of sandbox a cannot be used: its proxy_config is refused: rules\.0\.match_hosts\.0: /,
-    ],
-    [
-      'a listener that others reach without a token, where the operator no longer says who may',
-      { box: stateOf('box', { listen: { host: '0.0.0.0', port: 4000 } }) },
-      /^the listener of sandbox box \(0\.0\.0\.0:4000\) can be reached by others, and it asks for no token: set allow_clients or auth: "none" again/,
-    ],
-    [
-      'a rule whose secret is not there',
-      { a: stateOf('a', { proxyConfig: keyRules('{S}', 'workspace_secret'), revision: 3 }) },
-      /^the proxy_config of sandbox a cannot be used: rules\.0\.headers\.0\.value: .*S/,
+      'a rule of default whose secret is not there',
+      { default: stateOf('default', { proxyConfig: keyRules('{S}', 'workspace_secret'), revision: 3 }) },
+      /^the proxy_config of sandbox default cannot be used: rules\.0\.headers\.0\.value: .*S/,
     ],
   ];
   it.each(rows)('%s', async (_, contents, reason) => {
@@ -323,33 +311,131 @@ describe('a start is stopped by', () => {
     const document = { rules: [{ ...keyRules('x').rules[0], match_hosts: ['*.github.io'] }] };
     expect((await first.admin('PUT', CONFIG, document)).status).toBe(200);
     await expect(scene.start()).rejects.toThrow(
-      /^the state of sandbox default cannot be used: its proxy_config is refused: rules\.0\.match_hosts\.0: .*allow_wildcards/,
+      /^the proxy_config of sandbox default cannot be used: rules\.0\.match_hosts\.0: .*allow_wildcards/,
     );
     const third = await scene.start({ config: { allow_wildcards: ['*.github.io'] } });
     expect(third.sidecar.revision).toBe(1);
   });
+});
 
-  it('a sandbox’s port that is taken by now, and leaves nothing open', async () => {
+describe('a start keeps closed, and tells why of, a sandbox', () => {
+  const stateOf = (id: string, more: object): string =>
+    JSON.stringify({ ...(JSON.parse(encodeSandboxState(newSandboxState(id))) as object), ...more });
+  const wildcard = { rules: [{ ...keyRules('x').rules[0], match_hosts: ['*.github.io'] }] };
+
+  it.each([
+    [
+      'with a rule that may not be any more',
+      stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 }),
+      /^its proxy_config cannot be used: rules\.0\.match_hosts\.0: /,
+    ],
+    [
+      'with a rule whose secret is not there',
+      stateOf('box', { token: TOKEN, proxyConfig: keyRules('{S}', 'workspace_secret'), revision: 3 }),
+      /^its proxy_config cannot be used: rules\.0\.headers\.0\.value: .*S/,
+    ],
+    [
+      'with a listener that others reach without a token, where the operator no longer says who may',
+      stateOf('box', { listen: { host: '0.0.0.0', port: 4000 } }),
+      /^others can reach its listener, which asks for no token: set allow_clients/,
+    ],
+  ])('%s', async (_, content, reason) => {
+    await using proxy = await createTestSidecar({ admin: true, state: createMemoryStore({ box: content }) });
+    expect((await proxy.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
+      failed: expect.stringMatching(reason),
+    });
+    expect(proxy.lines.filter(({ msg }) => msg === 'the sandbox stays closed')).toHaveLength(1);
+    await using client = await WireClient.connect(proxy.port);
+    expect((await client.openTunnel('api.test:443', [showing(TOKEN)])).status).toBe(407);
+  });
+
+  it('until it gets rules that can be used', async () => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore({
+      box: stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 }),
+    });
+    const proxy = await scene.start({ state: store });
+    const put = await proxy.admin('PUT', '/v1/sandboxes/box/proxy_config', keyRules('mended'));
+    expect(put).toMatchObject({ status: 200, body: { revision: 4, warnings: [] } });
+    expect((await proxy.admin('GET', '/v1/sandboxes/box')).body).not.toHaveProperty('failed');
+    expect(await scene.keyAt(proxy.port, TOKEN)).toBe('mended');
+  });
+
+  it('whose port is taken by now, and the others serve', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
     const made = await first.admin('POST', '/v1/sandboxes', { id: 'box', listen: '127.0.0.1:0' });
+    await first.admin('PUT', CONFIG, keyRules('of default'));
     const port = portOf(made.body['proxy']);
     await first[Symbol.asyncDispose]();
     await using _taken = await createTestSidecar({ config: { listen: `127.0.0.1:${port}` } });
-    await expect(scene.start()).rejects.toThrow(
-      `the listener of sandbox box cannot be opened on 127.0.0.1:${port} (EADDRINUSE): end what listens there`,
-    );
+    const second = await scene.start();
+    expect((await second.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
+      proxy: '',
+      failed: `cannot be opened on 127.0.0.1:${port} (EADDRINUSE)`,
+    });
+    expect(await scene.keyAt(second.port)).toBe('of default');
+    expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);
   });
 
-  it('a sandbox’s token that is the main listener’s by now', async () => {
+  it('whose token is the main listener’s by now, which goes on to be that', async () => {
+    await using scene = await createSandboxScene();
     await using scratch = await createScratch();
-    const store = createMemoryStore();
-    await using first = await createTestSidecar({ admin: true, state: store });
+    const first = await scene.start();
     await first.admin('POST', '/v1/sandboxes', { id: 'box', token: TOKEN });
-    await first[Symbol.asyncDispose]();
+    await first.admin('PUT', CONFIG, keyRules('of default'));
     const auth = { token_file: await scratch.write('token', TOKEN) };
-    await expect(createTestSidecar({ state: store, config: { auth } })).rejects.toThrow(
-      'the token of sandbox box is that of the main listener: replace the one in auth.token_file',
-    );
+    const second = await scene.start({ config: { auth } });
+    expect((await second.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
+      failed: expect.stringMatching(/^its token lets clients of another sandbox in/),
+    });
+    expect(await scene.keyAt(second.port, TOKEN)).toBe('of default');
+    expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);
+    expect(await scene.keyAt(second.port, TOKEN)).toBe('of default');
+  });
+});
+
+describe('what only a document of the operator’s stands above', () => {
+  it('is not judged by a start: a kept document that may not be any more is warned of', async () => {
+    await using scene = await createSandboxScene();
+    const first = await scene.start({ config: { allow_wildcards: ['*.github.io'] } });
+    await first.admin('PUT', CONFIG, {
+      rules: [{ ...keyRules('x').rules[0], match_hosts: ['*.github.io'] }],
+    });
+    const second = await scene.start({
+      config: { proxy_config: '/operators/rules.json' },
+      proxyConfig: keyRules('file'),
+    });
+    expect(await scene.keyAt(second.port)).toBe('file');
+    expect(
+      second.lines.filter(({ msg }) => msg === 'the proxy_config that is kept cannot be used'),
+    ).toHaveLength(1);
+  });
+
+  it('is never kept: a start without the file has what the admin API put last', async () => {
+    await using scene = await createSandboxScene();
+    const first = await scene.start({
+      config: { proxy_config: '/operators/rules.json' },
+      proxyConfig: keyRules('file'),
+    });
+    await first.admin('PUT', CONFIG, keyRules('put'));
+    first.apply(keyRules('file again'));
+    expect(await scene.keyAt(first.port)).toBe('file again');
+    await first.admin('PUT', SECRETS, { A: 'a' });
+    const second = await scene.start();
+    expect(await scene.keyAt(second.port)).toBe('put');
+  });
+
+  it('while a document is being written, the operator’s secrets of now are in it and none of before', async () => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore();
+    const proxy = await scene.start({ state: store, secrets: { T: 'withdrawn' } });
+    const { begun, release } = store.hold();
+    const put = proxy.admin('PUT', CONFIG, keyRules('{T}', 'workspace_secret'));
+    await begun;
+    proxy.sidecar.reapply(lookupOf({ T: 'of now' }));
+    release();
+    expect((await put).status).toBe(200);
+    expect(await scene.keyAt(proxy.port)).toBe('of now');
   });
 });
