@@ -14,7 +14,7 @@ export function showProxyConfig(request: AdminRequest, target: AdminTarget): Adm
   if (known?.ok === false) return malformedTags('If-None-Match');
   const fields = { ETag: shown.etag };
   if (known !== undefined && matchesWeakly(known.tags, shown.etag)) return { status: 304, fields };
-  return ok({ proxy_config: shown.document, revision: shown.revision }, { fields });
+  return ok({ proxy_config: shown.document, revision: shown.revision, etag: shown.etag }, { fields });
 }
 
 export async function applyProxyConfig(request: AdminRequest, target: AdminTarget): Promise<AdminAnswer> {
@@ -22,10 +22,10 @@ export async function applyProxyConfig(request: AdminRequest, target: AdminTarge
   if (known?.ok === false) return malformedTags('If-Match');
   const wrapped = unwrap(request.body);
   if (!wrapped.ok) return invalid(wrapped.issues);
-  const { document, revision, loc } = wrapped;
+  const { document, etag, loc } = wrapped;
   const change = await target.applyProxyConfig(request.sandbox, document, {
     ...(known === undefined ? {} : { etags: strongTags(known.tags) }),
-    ...(revision === undefined ? {} : { revision }),
+    ...(etag === undefined ? {} : { etag }),
   });
   if (change.ok) {
     const { revision, warnings, etag } = change.value;
@@ -56,31 +56,30 @@ type Unwrapped =
   | {
       readonly ok: true;
       readonly document: unknown;
-      readonly revision: number | undefined;
+      readonly etag: string | undefined;
       readonly loc: Loc;
     }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** `{"proxy_config": document}` with or without `revision` beside it, else the body is the document. */
+/**
+ * `{"proxy_config": document}`, else the body is the document. What GET answered may be sent back as it is: `etag` then
+ * says what is to be replaced, and `revision` is passed over (numbers come again after a restart, tags do not).
+ */
 function unwrap(body: unknown): Unwrapped {
   if (!isObject(body) || !Object.hasOwn(body, 'proxy_config'))
-    return { ok: true, document: body, revision: undefined, loc: ['body'] };
-  const { proxy_config: document, revision, ...rest } = body;
+    return { ok: true, document: body, etag: undefined, loc: ['body'] };
+  const { proxy_config: document, etag, revision: _, ...rest } = body;
   const issues = Object.keys(rest).map((key) => ({
     loc: ['body', toLocKey(key)],
-    msg: 'Beside proxy_config only revision may stand: remove it, or move it into proxy_config',
+    msg: 'Beside proxy_config only etag and revision may stand: remove it, or move it into proxy_config',
     type: 'extra_forbidden',
   }));
-  if (revision === undefined || isRevision(revision)) {
-    if (issues.length > 0) return { ok: false, issues };
-    return { ok: true, document, revision, loc: ['body', 'proxy_config'] };
+  if (etag !== undefined && typeof etag !== 'string') {
+    const msg = 'Input should be a string: the etag that this request expects to replace';
+    return { ok: false, issues: [...issues, { loc: ['body', 'etag'], msg, type: 'string_type' }] };
   }
-  const msg = 'Input should be a whole number: the revision that this request expects to replace';
-  return { ok: false, issues: [...issues, { loc: ['body', 'revision'], msg, type: 'int_type' }] };
-}
-
-function isRevision(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
+  if (issues.length > 0) return { ok: false, issues };
+  return { ok: true, document, etag, loc: ['body', 'proxy_config'] };
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -106,6 +106,11 @@ export class Desk {
     server.close(() => undefined);
   }
 
+  /** What was cut too: a write that is being kept is done, whoever has left. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
   #open(incoming: IncomingMessage, outgoing: ServerResponse): Case {
     const head = readHead(incoming);
     const body = new RequestBody(incoming, this.#limits.bodyBytes);

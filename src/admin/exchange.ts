@@ -108,7 +108,12 @@ async function write(
   try {
     const reading = hasDocument(route) ? await arrival.readDocument() : NO_DOCUMENT;
     if (!reading.ok) return reading.answer;
-    return await scope.writes.run(() => route.handler({ ...ask, body: reading.document }, scope.target));
+    // Asked once more: the body may have taken its time, and so may the writes before this one.
+    return await scope.writes.run(() =>
+      scope.isRecordBlocked()
+        ? RECORDS_BLOCKED
+        : route.handler({ ...ask, body: reading.document }, scope.target),
+    );
   } finally {
     scope.writes.leave();
   }

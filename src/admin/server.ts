@@ -31,6 +31,8 @@ export type AdminServer = {
   readonly port: number;
   /** Stops accepting; lets running requests end, at most for `drainMs`. */
   close(drainMs: number): Promise<void>;
+  /** After `close`: every request that was taken has left its record. It waits for the target without a limit. */
+  settled(): Promise<void>;
 };
 
 export type AdminServerOptions = {
@@ -84,7 +86,7 @@ export async function createAdminServer(options: AdminServerOptions): Promise<Ad
   server.on('error', (error: NodeJS.ErrnoException) =>
     options.log.warn({ error: error.code }, 'admin listener'),
   );
-  return { ...at, close: (drainMs) => desk.close(server, drainMs) };
+  return { ...at, close: (drainMs) => desk.close(server, drainMs), settled: () => desk.settled() };
 }
 
 function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {

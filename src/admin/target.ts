@@ -25,10 +25,11 @@ export type Change<T> =
   | { readonly ok: false; readonly problem: Problem };
 
 /**
- * What a writer expects to replace: entity tags, a revision, any (`*`), or nothing said. An entity tag is written as it
- * stands in the field, quotes included (RFC 9110 §8.8.3); an empty list matches nothing.
+ * What a writer expects to replace: entity tags, any (`*`), or nothing said; `etag` is the one that a document brought
+ * with it. An entity tag is written as it stands in the field, quotes included (RFC 9110 §8.8.3); an empty list matches
+ * nothing.
  */
-export type Expected = { readonly etags?: readonly string[] | '*'; readonly revision?: number };
+export type Expected = { readonly etags?: readonly string[] | '*'; readonly etag?: string };
 
 export type AppliedConfig = {
   readonly revision: number;
@@ -46,6 +47,8 @@ export type ShownSandbox = {
   readonly limits: Readonly<Record<string, number>>;
   readonly connections: number;
   readonly created_at: string;
+  /** Why it has served nobody since the start. */
+  readonly failed?: string;
 };
 
 export type ChangedSecrets = { readonly names: readonly string[]; readonly warnings: readonly Issue[] };

@@ -135,6 +135,18 @@ describe('a write', () => {
     scene.blockRecords(false);
     expect((await scene.ask('PUT', PATH, { body: {} })).head.status).toBe(200);
   });
+
+  it('is refused when records cannot be written any more once its body has come', async () => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    const more = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2'];
+    await client.send(request('PUT', PATH, { more }));
+    expect((await client.readHead()).status).toBe(100);
+    scene.blockRecords(true);
+    await client.send('{}');
+    expect((await client.readResponse()).head.status).toBe(503);
+    expect([scene.calls, scene.records[0]?.reason]).toEqual([[], 'records_blocked']);
+  });
 });
 
 describe('a read', () => {
@@ -174,7 +186,7 @@ describe('a secret that was sent', () => {
     ['PUT', '/v1/workspace_secrets', { body: `{"A": "${PLANTED}", "A": "${PLANTED}"}` }],
     ['PUT', '/v1/workspace_secrets', { body: `{"A": ${PLANTED}}` }],
     ['PUT', '/v1/workspace_secrets', { body: `"${PLANTED}"` }],
-    ['PUT', PATH, { body: { proxy_config: {}, revision: PLANTED } }],
+    ['PUT', PATH, { body: { proxy_config: {}, etag: PLANTED } }],
     ['PUT', PATH, { body: {}, more: [`If-Match: ${PLANTED}`] }],
     ['PUT', PATH, { body: PLANTED, more: [`Content-Type: ${PLANTED}`] }],
     ['PUT', `${PATH}?key=${PLANTED}`, { body: {} }],

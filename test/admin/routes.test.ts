@@ -17,22 +17,22 @@ describe('proxy_config', () => {
         expect(scene.calls).toEqual([{ name: 'applyProxyConfig', id: 'default', given: [DOCUMENT, {}] }]);
       });
 
-  it('may be wrapped, with the revision that the writer expects', async () => {
+  it('may be wrapped, with the etag that the writer expects, as GET shows it', async () => {
     await using scene = await createAdminScene();
-    const body = { proxy_config: DOCUMENT, revision: 7 };
+    const body = { proxy_config: DOCUMENT, revision: 3, etag: '"e7"' };
     const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
     expect(JSON.parse(answer.text)).toEqual({ revision: 8, warnings: [inBody('body', 'proxy_config')] });
-    expect(scene.calls[0]?.given).toEqual([DOCUMENT, { revision: 7 }]);
+    expect(scene.calls[0]?.given).toEqual([DOCUMENT, { etag: '"e7"' }]);
   });
 
   it('may have nothing else beside it when wrapped', async () => {
     await using scene = await createAdminScene();
-    const body = { proxy_config: DOCUMENT, rules: [], revision: '7' };
+    const body = { proxy_config: DOCUMENT, rules: [], etag: 7 };
     const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
     expect(answer.head.status).toBe(422);
     expect(JSON.parse(answer.text).detail.map(({ loc, type }: never) => [loc, type])).toEqual([
       [['body', 'rules'], 'extra_forbidden'],
-      [['body', 'revision'], 'int_type'],
+      [['body', 'etag'], 'string_type'],
     ]);
     const beside = await scene.ask('PUT', '/v1/proxy_config', {
       body: { proxy_config: DOCUMENT, rules: [] },
@@ -46,7 +46,7 @@ describe('proxy_config', () => {
     for (const path of ['/v1/proxy_config', '/v1/sandboxes/default/proxy_config']) {
       const answer = await scene.ask('GET', path);
       expect([answer.head.status, field(answer, 'etag')]).toEqual([200, '"e7"']);
-      expect(JSON.parse(answer.text)).toEqual({ proxy_config: { rules: [] }, revision: 7 });
+      expect(JSON.parse(answer.text)).toEqual({ proxy_config: { rules: [] }, revision: 7, etag: '"e7"' });
     }
   });
 
@@ -86,9 +86,9 @@ describe('proxy_config', () => {
     expect(field(answer, 'etag')).toBe('"e7"');
   });
 
-  it('replaced over another revision than expected is a 412', async () => {
+  it('replaced over another etag than its body expects is a 412', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: { proxy_config: {}, revision: 3 } });
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: { proxy_config: {}, etag: '"e3"' } });
     expect(answer.head.status).toBe(412);
   });
 
