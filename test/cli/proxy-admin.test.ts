@@ -275,7 +275,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         const document = { rules: [{ ...rules('x').rules[0], match_hosts: ['*.github.io'] }] };
         await using _sidecar = await useState(scratch, document, { allow_wildcards: ['*.github.io'] });
         return {
-          says: /the state of sandbox default cannot be used: its proxy_config is refused: rules\.0\.match_hosts\.0: .*allow_wildcards/,
+          says: /the proxy_config of sandbox default cannot be used: rules\.0\.match_hosts\.0: .*allow_wildcards/,
         };
       },
     ],
