@@ -54,8 +54,8 @@ export const oneToOne: readonly Mutation[] = [
     invariant: 'I2',
     name: 'a refused CONNECT leaves its connection open',
     file: 'src/proxy/client-connection.ts',
-    text: 'const { method, authority, keepAlive = false } = details;',
-    replacement: 'const { method, authority, keepAlive = true } = details;',
+    text: 'const { keepAlive = false, ...about } = details;',
+    replacement: 'const { keepAlive = true, ...about } = details;',
     breaks: 'bytes meant for the tunnel are read as requests to the proxy',
   },
 ];

@@ -35,6 +35,7 @@ export type RunningExchange = {
 
 /** Starts what a head asks for. `rest` is what came behind the head. */
 export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
+type RefusalDetails = { method?: string; authority?: string; revision?: number; keepAlive?: boolean };
 
 const LINGER_MS = 1_000;
 let lastId = 0;
@@ -185,13 +186,12 @@ export class ClientConnection {
     this.#ending = ending;
   }
 
-  /** Answers a refusal outside of any exchange and leaves its record. */
-  refuse(refusal: Refusal, details: { method?: string; authority?: string; keepAlive?: boolean } = {}): void {
-    const { method, authority, keepAlive = false } = details;
-    const bytes = refusalBytes(refusal, { method: method ?? 'GET', close: !keepAlive });
+  /** Answers a refusal outside of any exchange and leaves its record: of the rules in force, unless it says which. */
+  refuse(refusal: Refusal, details: RefusalDetails = {}): void {
+    const { keepAlive = false, ...about } = details;
+    const bytes = refusalBytes(refusal, { method: about.method ?? 'GET', close: !keepAlive });
     this.record({
-      ...(method === undefined ? {} : { method }),
-      ...(authority === undefined ? {} : { authority }),
+      ...about,
       outcome: 'refused',
       reason: refusal.refused,
       cause: refusal.cause,

@@ -35,7 +35,7 @@ export function startConnect(connection: ClientConnection, head: RequestHead, re
   connection.detach();
   socket.write(ESTABLISHED);
   if (rest.length > 0) socket.unshift(rest);
-  intercept(socket, { ...scope, tunnel: authority });
+  intercept(socket, { ...scope, tunnel: authority, revision: policy.revision });
 }
 
 /** The authority of a CONNECT (RFC 9110 §9.3.6). Its Host field is not looked at: clients disagree about it. */
@@ -102,7 +102,7 @@ class Tunnel {
     const outdated = this.#refuseOutdated(opened);
     if (outdated) {
       opened.destroy();
-      return this.#refuse(outdated);
+      return this.#refuse(outdated, this.#connection.scope.context.policy());
     }
     this.#isOver = true;
     const { socket, scope } = this.#connection;
@@ -141,11 +141,11 @@ class Tunnel {
     return undefined;
   }
 
-  #refuse(refusal: Refusal): void {
+  #refuse(refusal: Refusal, { revision }: Policy = this.#target.policy): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const { authority } = this.#target;
-    this.#connection.refuse(refusal, { method: 'CONNECT', authority: authority.text });
+    this.#connection.refuse(refusal, { method: 'CONNECT', authority: authority.text, revision });
   }
 
   #record(end: {

@@ -11,7 +11,11 @@ import { setTransport } from './held-client.ts';
 import type { ExchangeRecord } from './record.ts';
 import { sniff } from './sniff.ts';
 
-export type TunnelScope = Omit<ConnectionScope, 'tunnel'> & { readonly tunnel: Authority };
+export type TunnelScope = Omit<ConnectionScope, 'tunnel'> & {
+  readonly tunnel: Authority;
+  /** Of the rules by which it is intercepted; requests inside have their own. */
+  readonly revision: number;
+};
 
 /** Takes a paused socket of which the 200 to CONNECT is the last thing written. */
 export function intercept(socket: Socket, scope: TunnelScope): void {
@@ -113,7 +117,7 @@ function startConnection(socket: Socket, scope: TunnelScope, startedMs: number):
 }
 
 function recordEnd(scope: TunnelScope, startedMs: number, fields: Partial<ExchangeRecord>): void {
-  const { context, tunnel, clientAddress } = scope;
+  const { context, tunnel, revision, clientAddress } = scope;
   if (fields.reason === 'client_distrusts_ca') {
     context.log.warn(
       { authority: tunnel.text, client: clientAddress },
@@ -123,7 +127,7 @@ function recordEnd(scope: TunnelScope, startedMs: number, fields: Partial<Exchan
   context.recorder.emit(
     {
       sandbox: context.sandbox,
-      revision: context.policy().revision,
+      revision,
       client: clientAddress,
       method: 'CONNECT',
       scheme: 'https',
