@@ -6,13 +6,12 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { describeBug } from '../base/log.ts';
 import { sendAnswer, sendRawAnswer } from './answer-out.ts';
 import { refused } from './answer.ts';
-import { ConnectionTable } from './connection-table.ts';
+import { type Connection, ConnectionTable, type Places } from './connection-table.ts';
 import { type AdminScope, answerArrival, type Arrival, noRoute, type RouteMatch } from './exchange.ts';
 import { type BodyFault, RequestBody } from './request-body.ts';
 import { readHead } from './request-head.ts';
 
-export type DeskLimits = {
-  readonly connections: number;
+export type DeskLimits = Places & {
   readonly bodyBytes: number;
   /** For a whole request, and again for its answer to be read. */
   readonly requestMs: number;
@@ -41,26 +40,39 @@ export class Desk {
     this.#scope = scope;
     this.#limits = limits;
     this.#route = route;
-    this.#connections = new ConnectionTable(limits.connections);
+    this.#connections = new ConnectionTable(limits);
   }
 
   attach(server: Server): void {
-    server.on('connection', (socket) => this.#connections.add(socket));
+    this.#pace(server);
     server.on('checkContinue', (incoming, outgoing) => this.receive(incoming, outgoing));
     server.on('checkExpectation', (incoming, outgoing) => this.receive(incoming, outgoing));
     server.on('connect', (incoming, socket) => this.#receiveBare(incoming, socket as Socket));
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#giveUp(error, socket as Socket));
   }
 
+  /** Puts itself between the server and its connections. */
+  #pace(server: Server): void {
+    const serve = server.listeners('connection');
+    server.removeAllListeners('connection');
+    server.on('connection', (raw) => {
+      const socket = this.#connections.add(raw);
+      if (socket !== undefined) for (const listener of serve) listener.call(server, socket);
+    });
+  }
+
   receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const one = this.#open(incoming, outgoing);
-    const { head } = one.arrival;
     const connection = this.#connections.get(incoming.socket);
-    if (connection !== undefined) {
-      connection.running += 1;
-      connection.body = one.body;
-      outgoing.once('close', () => (connection.running -= 1));
-    }
+    // The parser reads what it was given to the end, whatever became of the socket.
+    if (connection === undefined || incoming.socket.destroyed) return;
+    // Nobody may have more than one request answered at once: Node would keep them all, and loses count when one is cut.
+    if (isAnswering(connection)) return void incoming.socket.destroy();
+    const one = this.#open(incoming, outgoing, connection);
+    const { head } = one.arrival;
+    connection.running += 1;
+    connection.body = one.body;
+    connection.answer = outgoing;
+    outgoing.once('close', () => (connection.running -= 1));
     // Whoever waits for this answer has left; what was asked for is done and recorded all the same.
     outgoing.on('error', () => outgoing.destroy());
     const answered =
@@ -82,7 +94,8 @@ export class Desk {
   #receiveBare(incoming: IncomingMessage, socket: Socket): void {
     socket.on('error', () => socket.destroy());
     // It came behind a request that is not answered yet: an answer to it would be taken for that one's.
-    if ((this.#connections.get(socket)?.running ?? 1) > 0) return void socket.destroy();
+    const connection = this.#connections.get(socket);
+    if (connection === undefined || isAnswering(connection)) return void socket.destroy();
     const outgoing = new ServerResponse(incoming);
     outgoing.assignSocket(socket);
     outgoing.on('finish', () => socket.destroySoon());
@@ -111,19 +124,15 @@ export class Desk {
     await Promise.all(this.#running);
   }
 
-  #open(incoming: IncomingMessage, outgoing: ServerResponse): Case {
+  #open(incoming: IncomingMessage, outgoing: ServerResponse, connection: Connection): Case {
     const head = readHead(incoming);
     const body = new RequestBody(incoming, this.#limits.bodyBytes);
-    const { socket } = incoming;
     const arrival: Arrival = {
       request: randomUUID(),
       head,
-      client: socket.remoteAddress,
+      client: connection.socket.remoteAddress,
       startedMs: performance.now(),
-      onTrusted: () => {
-        const connection = this.#connections.get(socket);
-        if (connection !== undefined) connection.isTrusted = true;
-      },
+      onTrusted: () => this.#connections.trust(connection),
       readDocument: () => {
         if (head.values('expect').length > 0) outgoing.writeContinue();
         return body.read();
@@ -158,6 +167,10 @@ export class Desk {
         randomUUID(),
       );
   }
+}
+
+function isAnswering({ answer }: Connection): boolean {
+  return answer !== undefined && !answer.writableEnded;
 }
 
 function faultOf(code: string): BodyFault {

@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import { createAccessGuard } from './access-guard.ts';
 import { type App, createApp } from './app.ts';
-import { type Case, Desk, type DeskLimits } from './desk.ts';
+import { type Case, Desk, type DeskLimits, type Router } from './desk.ts';
 import type { AdminScope } from './exchange.ts';
 import { type AdminListen, listenAt } from './listening.ts';
 import { RateLimit } from './rate-limit.ts';
@@ -49,6 +49,7 @@ export type AdminServerOptions = {
 
 const DEFAULTS: AdminLimits = {
   connections: 64,
+  strangers: 16,
   headBytes: 16 * 1024,
   bodyBytes: 1024 * 1024,
   requestMs: 10_000,
@@ -65,8 +66,10 @@ export async function createAdminServer(options: AdminServerOptions): Promise<Ad
     await desk.answer(one, match);
     return RESPONSE_ALREADY_SENT;
   });
-  const desk = new Desk(toScope(options, limits), limits, (one, path) =>
-    route(app, one, path, (error) => desk.fail(one, error)),
+  const desk: Desk = new Desk(
+    toScope(options, limits),
+    limits,
+    createRouter(app, (one, error) => desk.fail(one, error)),
   );
   const server = createServer(
     {
@@ -103,15 +106,27 @@ function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {
   };
 }
 
-/** The head is judged by then: the adaptor, which makes a URL of Host and target, gets none that could mislead it. */
-async function route(app: App<Case>, one: Case, path: string, fail: (error: unknown) => void): Promise<void> {
-  one.incoming.url = path;
-  one.incoming.headers.host = 'localhost';
-  const listener = getRequestListener((request) => app(request, one), {
-    overrideGlobalObjects: false,
-    autoCleanupIncoming: false,
-    // The adaptor's own prints the error.
-    errorHandler: fail,
-  });
-  await listener(one.incoming, one.outgoing);
+function createRouter(app: App<Case>, fail: (one: Case, error: unknown) => void): Router {
+  const cases = new WeakMap<object, Case>();
+  const listener = getRequestListener(
+    async (request, { incoming }) => {
+      const one = cases.get(incoming);
+      if (one === undefined) throw new Error('a request that nobody received');
+      try {
+        return await app(request, one);
+      } catch (error) {
+        fail(one, error);
+        return RESPONSE_ALREADY_SENT;
+      }
+    },
+    { overrideGlobalObjects: false, autoCleanupIncoming: false },
+  );
+  return async (one, path) => {
+    const { incoming, outgoing } = one;
+    cases.set(incoming, one);
+    // The head is judged by then: the adaptor, which makes a URL of these two, gets none that could mislead it.
+    incoming.url = path;
+    incoming.headers.host = 'localhost';
+    await listener(incoming, outgoing);
+  };
 }
