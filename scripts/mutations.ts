@@ -2,6 +2,7 @@
 // still stands where it stood.
 import { destination } from './mutations/i1-destination.ts';
 import { atomic } from './mutations/i10-atomic.ts';
+import { accountable } from './mutations/i11-accountable.ts';
 import { rightAnswer } from './mutations/i12-right-answer.ts';
 import { oneToOne } from './mutations/i2-one-to-one.ts';
 import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
@@ -21,6 +22,7 @@ export const invariantTests: Readonly<Partial<Record<Invariant, string>>> = {
   I6: 'test/invariants/i6-fail-closed.test.ts',
   I8: 'test/invariants/i8-reach.test.ts',
   I10: 'test/invariants/i10-atomic.test.ts',
+  I11: 'test/invariants/i11-accountable.test.ts',
   I12: 'test/invariants/i12-right-answer.test.ts',
 };
 
@@ -33,5 +35,6 @@ export const mutations: readonly Mutation[] = [
   ...failClosed,
   ...reach,
   ...atomic,
+  ...accountable,
   ...rightAnswer,
 ];

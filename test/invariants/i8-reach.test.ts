@@ -153,7 +153,7 @@ const targets: readonly Target[] = [
 ];
 
 function openScene({ listen = '127.0.0.1:0' }: Pick<Target, 'listen'> = {}): Promise<Scene> {
-  return createReachScene(ledger, { admin: true, names, config: { admin: { listen } } });
+  return createReachScene(ledger, { admin: true, names, config: { admin: { listen, exposed: true } } });
 }
 
 describe('I8 reach: our own listeners', () => {
@@ -419,7 +419,11 @@ describe('I8 reach: loopback where it is not listed', () => {
 
   it('I8 reach: loopback is shut to everybody while one sandbox has a listener that others reach', async () => {
     await using origin = await createOrigin();
-    await using scene = await createReachScene(ledger, { admin: true, names, config: { egress: anyPort } });
+    await using scene = await createReachScene(ledger, {
+      admin: true,
+      names,
+      config: { auth: 'none', egress: anyPort },
+    });
     const connect = doors['a CONNECT'] as Door;
     const answers = [(await connect(scene, `127.0.0.1:${origin.port}`)).answer];
     await sandboxAt(scene, '0.0.0.0');

@@ -27,6 +27,7 @@ const origins = createTestAuthority('Stand-in for the public CAs');
 export const anyPort: Readonly<Record<string, unknown>> = { ports: EVERY_PORT };
 /** Nothing that an operator can set allows more. */
 export const loosest: Readonly<Record<string, unknown>> = {
+  auth: 'none',
   egress: { ...anyPort, allow_private: ['all', '0.0.0.0/0', '::/0'] },
   timeouts: { drain_ms: 200 },
 };

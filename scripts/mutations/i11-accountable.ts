@@ -1,0 +1,77 @@
+// Ways to do something that nobody can account for.
+import type { Mutation } from './mutation.ts';
+
+export const accountable: readonly Mutation[] = [
+  {
+    invariant: 'I11',
+    name: 'a request whose client leaves is forgotten',
+    file: 'src/proxy/exchange.ts',
+    text: 'this.#fail(goneReason(this.#connection));',
+    replacement: 'this.#releaseUpstream();',
+    breaks: 'a credential was used, and its client hides it by leaving',
+  },
+  {
+    invariant: 'I11',
+    name: 'a CONNECT whose client leaves is forgotten',
+    file: 'src/proxy/connect.ts',
+    text: "this.#record({ outcome: 'failed', reason: 'client_gone', bytesUp: 0, bytesDown: 0 });",
+    replacement: '',
+    breaks: 'hosts are looked up and dialled without a trace',
+  },
+  {
+    invariant: 'I11',
+    name: 'a handshake that fails is forgotten',
+    file: 'src/proxy/intercept.ts',
+    text: 'recordEnd(scope, startedMs, end);',
+    replacement: '',
+    breaks: 'an intercepted tunnel ends without a trace',
+  },
+  {
+    invariant: 'I11',
+    name: 'a refusal within a tunnel is told twice',
+    file: 'src/proxy/intercept.ts',
+    text: 'if (connection.exchanges > 0 || connection.hasRecord) return;',
+    replacement: 'if (connection.exchanges > 0) return;',
+    breaks: 'counts of records are not counts of decisions',
+  },
+  {
+    invariant: 'I11',
+    name: 'every request is the default sandbox’s',
+    file: 'src/proxy/exchange-record.ts',
+    text: 'sandbox: context.sandbox,',
+    replacement: "sandbox: 'default',",
+    breaks: 'one sandbox answers for what another did',
+  },
+  {
+    invariant: 'I11',
+    name: 'a tunnel has the revision of its end',
+    file: 'src/proxy/connect.ts',
+    text: '{ revision }: Policy = this.#target.policy',
+    replacement: '{ revision }: Policy = this.#connection.scope.context.policy()',
+    breaks: 'a refusal is put down to rules that did not make it',
+  },
+  {
+    invariant: 'I11',
+    name: 'wrong tokens on reads are forgotten',
+    file: 'src/admin/exchange.ts',
+    text: "if (!isRead || token === 'wrong') {",
+    replacement: 'if (!isRead) {',
+    breaks: 'a token is guessed without a trace',
+  },
+  {
+    invariant: 'I11',
+    name: 'a write that waited is done without a record',
+    file: 'src/admin/exchange.ts',
+    text: 'scope.isRecordBlocked()\n        ? RECORDS_BLOCKED\n        : route.handler',
+    replacement: 'route.handler',
+    breaks: 'who sends a body slowly writes while nothing can be recorded',
+  },
+  {
+    invariant: 'I11',
+    name: 'the log is closed before the last write',
+    file: 'src/sidecar/sidecar.ts',
+    text: 'await admin?.settled();',
+    replacement: '',
+    breaks: 'what is kept while the process stops has no record',
+  },
+];

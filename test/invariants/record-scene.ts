@@ -1,0 +1,62 @@
+// The scene of the tests of I11: a sandbox `box` beside `default`, each with rules and a revision of its own, and what
+// both left in the log: one short line for each record, in their order.
+import type { LogRecord } from '../support/spawned-process.ts';
+import { type MemoryStore, createMemoryStore } from '../sidecar/memory-store.ts';
+import { WireClient } from '../support/wire-client.ts';
+import { type Scene, type SceneOptions, bearerRule, createScene } from './credential-scene.ts';
+
+export const TOKEN = 'token-of-the-sandbox-box';
+export const SHOWN: string = `Proxy-Authorization: Bearer ${TOKEN}`;
+/** The revisions in force: another one for each sandbox. */
+export const REVISION: Readonly<Record<string, number>> = { default: 3, box: 1 };
+
+export type RecordScene = Scene & {
+  readonly store: MemoryStore;
+  /** Of the listener by which box is reached. */
+  readonly boxPort: number;
+  /** Fields that a client of box shows. */
+  readonly boxFields: readonly string[];
+  /** A client of box that has sent nothing. */
+  boxClient(): Promise<WireClient>;
+  /** What was recorded since the scene was made. */
+  records(): readonly LogRecord[];
+};
+
+export async function createRecordScene(
+  options: SceneOptions & { readonly hasOwnListener?: boolean } = {},
+): Promise<RecordScene> {
+  const { hasOwnListener = false, ...rest } = options;
+  const store = createMemoryStore();
+  const scene = await createScene({ ...rest, sidecar: { admin: true, state: store } });
+  const { proxy } = scene;
+  const document = { rules: rest.rules ?? [bearerRule('api.test')], callbacks: rest.callbacks ?? [] };
+  for (let revision = proxy.sidecar.revision; revision < 3; revision += 1) proxy.apply(document);
+  const made = await proxy.admin('POST', '/v1/sandboxes', {
+    id: 'box',
+    ...(hasOwnListener ? { listen: '127.0.0.1:0' } : { token: TOKEN }),
+    workspace_secrets: { TOKEN: 'another-secret-of-box' },
+    proxy_config: document,
+  });
+  if (made.status !== 201) throw new Error(`box: ${made.text}`);
+  const boxPort = Number(new URL(String(made.body['proxy'])).port);
+  const boxFields = hasOwnListener ? [] : [SHOWN];
+  const before = proxy.lines.length;
+  const records = (): readonly LogRecord[] => proxy.lines.slice(before).filter(isRecord);
+  return {
+    ...scene,
+    ...{ store, boxPort, boxFields, records },
+    boxClient: () => WireClient.connect(boxPort),
+  };
+}
+
+/** Of an exchange, or of a write by the admin API; what the test itself applies is the operator's. */
+export function isRecord({ msg, by }: LogRecord): boolean {
+  return (msg === 'exchange' || msg === 'admin') && by !== 'operator';
+}
+
+/** What a record says in short: who, which revision, what became of it, and why. */
+export function shortly(record: LogRecord): string {
+  const { msg, sandbox = '-', revision = '-', outcome, status = '-', reason = '-', action = '' } = record;
+  const what = msg === 'admin' ? `admin ${String(action)}` : 'exchange';
+  return [what, sandbox, revision, outcome, status, reason].map(String).join(' ');
+}

@@ -1,0 +1,193 @@
+// What a client of the sandbox `box` may be in the middle of: each way in leaves nothing in the records yet, and one
+// record when it ends, whoever ends it.
+import { expect } from 'vitest';
+import type { Exchange } from '../support/recording-origin.ts';
+import type { WireClient } from '../support/wire-client.ts';
+import { type SceneOptions, head } from './credential-scene.ts';
+import type { RecordScene } from './record-scene.ts';
+
+export type Situation = {
+  readonly title: string;
+  readonly options?: SceneOptions;
+  /** What the record says in the end. */
+  readonly outcome: 'failed' | 'tunnelled' | 'upgraded';
+  /** Brings a client into it. */
+  begin(scene: RecordScene): Promise<WireClient>;
+};
+
+const SWITCHING =
+  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n';
+const ASKING = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: k',
+  'Sec-WebSocket-Version: 13',
+];
+
+const silence = (): Promise<void> => new Promise(() => {});
+
+/** A client in the intercepted tunnel to api.test, its 200 read. */
+async function tunnel(scene: RecordScene): Promise<WireClient> {
+  const client = await scene.boxClient();
+  const { status } = await client.openTunnel(scene.at(), scene.boxFields);
+  expect(status).toBe(200);
+  return client;
+}
+
+async function secured(scene: RecordScene): Promise<WireClient> {
+  const client = await tunnel(scene);
+  await client.startTls({ ca: scene.proxy.caPem, name: 'api.test' });
+  return client;
+}
+
+async function asked(scene: RecordScene, line: string, fields: readonly string[] = []): Promise<WireClient> {
+  const client = await secured(scene);
+  await client.send(head(line, scene.at(), fields));
+  return client;
+}
+
+/** Ends when its client does: a half-closed tunnel stays. */
+async function untilEnd({ reader }: Exchange): Promise<void> {
+  await reader.finished;
+}
+
+async function half(exchange: Exchange): Promise<void> {
+  await exchange.send('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf');
+  await silence();
+}
+
+async function endless(exchange: Exchange): Promise<void> {
+  await exchange.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n');
+  await silence();
+}
+
+async function mirror({ send, reader }: Exchange): Promise<void> {
+  await send(`${SWITCHING}hi`);
+  for (let piece = await reader.readSome(); piece !== undefined; piece = await reader.readSome())
+    await send(piece);
+}
+
+const never = (): Promise<never> => new Promise(() => {});
+
+export const situations: readonly Situation[] = [
+  { title: 'an intercepted tunnel of which nothing came', outcome: 'failed', begin: tunnel },
+  {
+    title: 'half a ClientHello',
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await tunnel(scene);
+      await client.send('\x16\x03\x01\x02\x00\x01');
+      return client;
+    },
+  },
+  { title: 'an intercepted tunnel that was never used', outcome: 'failed', begin: secured },
+  {
+    title: 'half a head in a tunnel',
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await secured(scene);
+      await client.send('GET / HT');
+      return client;
+    },
+  },
+  {
+    title: 'a request that its host does not answer',
+    options: { respond: silence },
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await asked(scene, 'GET /');
+      await scene.origin.request(0);
+      return client;
+    },
+  },
+  {
+    title: 'a request in the clear that its host does not answer',
+    options: { respond: silence, tls: 'clear', rules: [] },
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await scene.boxClient();
+      await client.send(head(`GET http://${scene.at()}/`, scene.at(), scene.boxFields));
+      await scene.origin.request(0);
+      return client;
+    },
+  },
+  {
+    title: 'half a body of a request',
+    options: { respond: silence },
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await asked(scene, 'POST /', ['Content-Length: 9']);
+      await client.send('half');
+      await scene.origin.request(0);
+      return client;
+    },
+  },
+  ...[half, endless].map(
+    (respond): Situation => ({
+      title: `an answer that has come in part (${respond.name})`,
+      options: { respond },
+      outcome: 'failed',
+      async begin(scene) {
+        const client = await asked(scene, 'GET /');
+        await client.readThrough('half');
+        return client;
+      },
+    }),
+  ),
+  {
+    title: 'a request whose callback does not answer',
+    options: {
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: 'http://callback.test:9/', ttl_seconds: 60 }],
+      resolve: { 'callback.test': never() },
+    },
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await asked(scene, 'GET /');
+      await expect.poll(() => scene.proxy.lookups).toEqual(['callback.test']);
+      return client;
+    },
+  },
+  {
+    title: 'a request whose host is looked up',
+    options: { resolve: { 'api.test': never() } },
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await asked(scene, 'GET /');
+      await expect.poll(() => scene.proxy.lookups).toEqual(['api.test']);
+      return client;
+    },
+  },
+  {
+    title: 'a CONNECT whose host is looked up',
+    options: { rules: [], resolve: { 'api.test': never() } },
+    outcome: 'failed',
+    async begin(scene) {
+      const client = await scene.boxClient();
+      await client.send(head(`CONNECT ${scene.at()}`, scene.at(), scene.boxFields));
+      await expect.poll(() => scene.proxy.lookups).toEqual(['api.test']);
+      return client;
+    },
+  },
+  {
+    title: 'a blind tunnel',
+    options: { rules: [], tls: 'clear', respond: untilEnd },
+    outcome: 'tunnelled',
+    async begin(scene) {
+      const client = await tunnel(scene);
+      await client.send(head('GET /', scene.at()));
+      await scene.origin.request(0);
+      return client;
+    },
+  },
+  {
+    title: 'a websocket',
+    options: { respond: mirror },
+    outcome: 'upgraded',
+    async begin(scene) {
+      const client = await asked(scene, 'GET /', ASKING);
+      await client.readThrough('hi');
+      return client;
+    },
+  },
+];
