@@ -1,6 +1,6 @@
 // The one record of each exchange, tunnel and refusal: allow-listed fields, never a value, never a query.
 // It is emitted exactly once, whatever way the exchange ends.
-import type { Log } from '../base/log.ts';
+import type { LineWriter } from '../base/log.ts';
 
 export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded';
 
@@ -26,6 +26,8 @@ export type ExchangeRecord = {
   unframed?: boolean;
   bytes_up: number;
   bytes_down: number;
+  /** Set when it is emitted. */
+  duration_ms?: number;
 };
 
 export type Recorder = {
@@ -38,12 +40,13 @@ export type Recorder = {
 const MAX_PATH_CHARS = 512;
 
 export function createRecorder(options: {
-  log: Log;
+  /** Undefined: nothing is to be recorded. */
+  write: LineWriter | undefined;
   sink: { readonly isBlocked: boolean };
   /** `refuse` new exchanges while the sink is blocked, or `drop` their records and count them. */
   whenBlocked: 'refuse' | 'drop';
 }): Recorder {
-  const { log, sink, whenBlocked } = options;
+  const { write, sink, whenBlocked } = options;
   const counts = { emitted: 0, dropped: 0 };
   return {
     counts,
@@ -56,8 +59,9 @@ export function createRecorder(options: {
         return;
       }
       counts.emitted += 1;
-      const duration_ms = Math.round((performance.now() - startedMs) * 1000) / 1000;
-      log.info({ ...record, duration_ms }, 'exchange');
+      if (!write) return;
+      record.duration_ms = Math.round((performance.now() - startedMs) * 1000) / 1000;
+      write(record, 'exchange');
     },
   };
 }

@@ -2,7 +2,7 @@
 // where each comes from.
 import { readFile } from 'node:fs/promises';
 import type { AdminServer } from '../admin/server.ts';
-import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
+import { type Log, type LogSink, createFdSink, createLineWriter, createLog } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { createConnectionBudget } from '../proxy/connection-budget.ts';
@@ -57,14 +57,17 @@ export type SidecarParts = {
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
   const { ca, sink = createFdSink(1), lookup, now, store } = parts;
   const log = createLog(config.logLevel, sink);
-  // Apart from the log: a quieter log must not lose the account of what was done.
-  const records = createLog(config.isRecorded ? 'info' : 'silent', sink);
   const adminRecords = createLog(config.logLevel === 'silent' ? 'silent' : 'info', sink);
   const token =
     config.auth && config.auth !== 'none' ? new Secret(readProxyToken(config.auth.tokenFile)) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
   const listeners = new OwnListeners();
-  const recorder = createRecorder({ log: records, sink, whenBlocked: config.whenBlocked });
+  const recorder = createRecorder({
+    // Apart from the log: a quieter log must not lose the account of what was done.
+    write: config.isRecorded ? createLineWriter(sink) : undefined,
+    sink,
+    whenBlocked: config.whenBlocked,
+  });
   let isDraining = false;
   const shared = {
     config,
