@@ -1,36 +1,59 @@
 // The connections of the admin API and which of them to give up. Whoever shares its loopback can fill every place, so the
 // oldest connection that has not shown the token makes room for a new one: the operator always gets in.
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { PacedSocket } from './paced-socket.ts';
 import type { RequestBody } from './request-body.ts';
 
 export type Connection = {
+  readonly socket: PacedSocket;
   /** It has shown the token. */
   isTrusted: boolean;
   /** Requests that are not answered yet. */
   running: number;
-  /** The body of the latest request. */
+  /** The body of the latest request, and its answer. */
   body: RequestBody | undefined;
+  answer: ServerResponse | undefined;
+};
+
+export type Places = {
+  readonly connections: number;
+  /** Of these, for connections that have not shown the token. */
+  readonly strangers: number;
 };
 
 export class ConnectionTable {
-  readonly #connections: Map<Socket, Connection> = new Map();
-  readonly #max: number;
+  /** Those with the token in the order of their latest requests. */
+  readonly #connections: Map<Duplex, Connection> = new Map();
+  readonly #places: Places;
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(places: Places) {
+    this.#places = places;
   }
 
-  add(socket: Socket): void {
-    if (this.#connections.size >= this.#max && !this.#makeRoom()) {
-      socket.destroy();
-      return;
+  /** Undefined when there is no place; the connection is ended then. */
+  add(raw: Socket): PacedSocket | undefined {
+    if (!this.#makeRoom()) {
+      raw.destroy();
+      return undefined;
     }
-    this.#connections.set(socket, { isTrusted: false, running: 0, body: undefined });
+    const socket = new PacedSocket(raw);
+    const connection = { socket, isTrusted: false, running: 0, body: undefined, answer: undefined };
+    this.#connections.set(socket, connection);
     socket.once('close', () => this.#connections.delete(socket));
+    return socket;
   }
 
-  get(socket: Socket): Connection | undefined {
+  get(socket: Duplex): Connection | undefined {
     return this.#connections.get(socket);
+  }
+
+  trust(connection: Connection): void {
+    const { socket } = connection;
+    connection.isTrusted = true;
+    socket.trust();
+    if (this.#connections.delete(socket)) this.#connections.set(socket, connection);
   }
 
   destroyIdle(): void {
@@ -42,12 +65,13 @@ export class ConnectionTable {
   }
 
   #makeRoom(): boolean {
-    for (const [socket, { isTrusted }] of this.#connections) {
-      if (isTrusted) continue;
-      this.#connections.delete(socket);
-      socket.destroy();
-      return true;
-    }
-    return false;
+    const all = [...this.#connections.values()];
+    const strangers = all.filter(({ isTrusted }) => !isTrusted);
+    if (strangers.length < this.#places.strangers && all.length < this.#places.connections) return true;
+    const leaver = strangers[0] ?? all.find(({ running }) => running === 0);
+    if (leaver === undefined) return false;
+    this.#connections.delete(leaver.socket);
+    leaver.socket.destroy();
+    return true;
   }
 }

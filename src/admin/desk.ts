@@ -57,7 +57,9 @@ export class Desk {
     server.removeAllListeners('connection');
     server.on('connection', (raw) => {
       const socket = this.#connections.add(raw);
-      if (socket !== undefined) for (const listener of serve) listener.call(server, socket);
+      // It has all of a Socket that the server asks for.
+      if (socket !== undefined)
+        for (const listener of serve) listener.call(server, socket as unknown as Socket);
     });
   }
 

@@ -52,13 +52,15 @@ export const routes: readonly Route[] = [
   ...at('/v1/sandboxes/{id}/workspace_secrets', SECRETS),
 ];
 
+const LIST: AdminAnswer = ok({
+  routes: routes.map(({ method, path, what, needsToken }) => ({
+    method,
+    path,
+    what,
+    needs_token: needsToken,
+  })),
+});
+
 function listRoutes(): AdminAnswer {
-  return ok({
-    routes: routes.map(({ method, path, what, needsToken }) => ({
-      method,
-      path,
-      what,
-      needs_token: needsToken,
-    })),
-  });
+  return LIST;
 }

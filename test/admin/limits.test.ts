@@ -141,14 +141,46 @@ describe('connections', () => {
     }
   });
 
-  it('that all have shown the token keep their places', async () => {
-    await using scene = await createAdminScene({ limits: { connections: 1 } });
+  it('that have not shown the token share fewer places', async () => {
+    await using scene = await createAdminScene({ limits: { strangers: 2 } });
+    await using first = await scene.connect();
+    await using second = await scene.connect();
+    await using third = await scene.connect();
+    expect(['end', 'ECONNRESET']).toContain(await first.finished);
+    for (const client of [second, third]) {
+      await client.send(request('GET', PATH));
+      expect((await client.readResponse()).head.status).toBe(200);
+    }
+    await using fourth = await scene.connect();
+    await fourth.send(request('GET', '/healthz', { fields: ['Host: localhost'] }));
+    expect((await fourth.readResponse()).head.status).toBe(200);
+  });
+
+  it('that all have shown the token give way when they are idle, the one that is longest first', async () => {
+    await using scene = await createAdminScene({ limits: { connections: 2 } });
+    await using first = await scene.connect();
+    await using second = await scene.connect();
+    for (const client of [first, second, first]) {
+      await client.send(request('GET', PATH));
+      expect((await client.readResponse()).head.status).toBe(200);
+    }
+    await using third = await scene.connect();
+    expect(['end', 'ECONNRESET']).toContain(await second.finished);
+    for (const client of [first, third]) {
+      await client.send(request('GET', PATH));
+      expect((await client.readResponse()).head.status).toBe(200);
+    }
+  });
+
+  it('that all have shown the token keep their places while they are answered', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target, limits: { connections: 1 } });
     await using operator = await scene.connect();
-    await operator.send(request('GET', PATH));
-    await operator.readResponse();
+    await operator.send(request('PATCH', '/v1/sandboxes/default', { body: {} }));
+    await gated.begun;
     await using other = await scene.connect();
     expect(['end', 'ECONNRESET']).toContain(await other.finished);
-    await operator.send(request('GET', PATH));
+    gated.open();
     expect((await operator.readResponse()).head.status).toBe(200);
   });
 });
@@ -188,14 +220,13 @@ describe('writes', () => {
   it('over so many a second are a 429', async () => {
     await using scene = await createAdminScene({ limits: { writesPerSecond: 3 } });
     await using client = await scene.connect();
-    await client.send(Buffer.concat([change, change, change, change]));
-    const statuses: number[] = [];
-    let last = await readAnswer(client);
-    for (let turn = 0; turn < 3; turn += 1) {
-      statuses.push(last.head.status);
-      last = await readAnswer(client);
+    const told: unknown[] = [];
+    for (let turn = 0; turn < 4; turn += 1) {
+      await client.send(change);
+      const answer = await readAnswer(client);
+      told.push(answer.head.status, field(answer, 'retry-after'));
     }
-    expect([...statuses, last.head.status, field(last, 'retry-after')]).toEqual([200, 200, 200, 429, '1']);
+    expect(told).toEqual([200, undefined, 200, undefined, 200, undefined, 429, '1']);
   });
 
   it('of callers without the token take no place', async () => {
