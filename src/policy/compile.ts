@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { capIssues, type Issue } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { compileDestinations, type DestinationList, parseDestination } from './destination-list.ts';
-import { headerValueFault } from './header-rules.ts';
+import { headerLengthFault, headerValueFault } from './header-rules.ts';
 import { parseHostPattern } from './host-pattern.ts';
 import { parsePathPattern } from './path-pattern.ts';
 import {
@@ -144,13 +144,17 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
     if (secret.length === 0) return `The workspace secret ${part.secret} is empty; give it a value first`;
     used.set(part.secret, secret);
   }
-  const value = Secret.join(
-    parts.flatMap((part) => (typeof part === 'string' ? part : (used.get(part.secret) ?? []))),
-  );
+  const pieces = parts.flatMap((part) => (typeof part === 'string' ? part : (used.get(part.secret) ?? [])));
+  // Before anything is joined: a template may name a long secret thousands of times.
+  const tooLong = headerLengthFault(pieces.reduce((sum, { length }) => sum + length, 0));
+  if (tooLong !== undefined) return `${NOT_A_VALUE} ${tooLong}`;
+  const value = Secret.join(pieces);
   const fault = valueFault(value);
-  if (fault !== undefined) return `With its secret filled in, this is not a header value. ${fault}`;
+  if (fault !== undefined) return `${NOT_A_VALUE} ${fault}`;
   return injected(name, value, parts.length === 1 ? [value] : [...used.values(), value]);
 }
+
+const NOT_A_VALUE = 'With its secret filled in, this is not a header value.';
 
 function valueFault(secret: Secret): string | undefined {
   let fault: string | undefined;

@@ -27,7 +27,8 @@ export function requestHeaderNameFault(name: string): string | undefined {
 /** Why this value may not be injected (RFC 9110 §5.5, visible ASCII only), as a sentence; undefined if it may. */
 export function headerValueFault(value: string): string | undefined {
   if (value === '') return 'A header value should not be empty';
-  if (value.length > MAX_VALUE_LENGTH) return `A header value should have at most ${MAX_VALUE_LENGTH} bytes`;
+  const tooLong = headerLengthFault(value.length);
+  if (tooLong !== undefined) return tooLong;
   // The commonest slip is the line end of a secret's file; the worst is CR LF and a header of the attacker's choice.
   if (/[\r\n]/.test(value))
     return 'A header value should hold no line break; remove the one at its end, if any';
@@ -35,6 +36,13 @@ export function headerValueFault(value: string): string | undefined {
     return 'A header value should hold visible ASCII, spaces and tabs only';
   if (/^[\t ]|[\t ]$/.test(value)) return 'A header value should not begin or end with a space or tab';
   return undefined;
+}
+
+/** The same of a value that need not be there yet, by its length alone. */
+export function headerLengthFault(length: number): string | undefined {
+  return length > MAX_VALUE_LENGTH
+    ? `A header value should have at most ${MAX_VALUE_LENGTH} bytes`
+    : undefined;
 }
 
 /** One spelling for names that some server behind us reads as one: case folded, `_` as `-` (CGI, WSGI, PHP). */

@@ -1,5 +1,5 @@
 // Authored form and secrets become a policy: values resolved once, faults named by header, nothing opened.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
 import { parseAuthority } from '../../src/policy/authority.ts';
 import { type Compiled, compileProxyConfig, secretNamesOf } from '../../src/policy/compile.ts';
@@ -119,6 +119,17 @@ describe('a header is refused, by its path and without its value:', () => {
     const rules = [{ match_hosts: ['a.test'], headers: [template('{NONE}')], enabled: false }];
     expect(compile({ rules })).toMatchObject({ ok: true });
   });
+});
+
+it('a value that would be too long is refused before it is made', () => {
+  const join = vi.spyOn(Secret, 'join');
+  const compiled = compile(ruleWith(template('{A}'.repeat(2_730))), { A: 'x'.repeat(65_536) });
+  const joins = join.mock.calls.length;
+  join.mockRestore();
+  expect(compiled.ok || compiled.issues.map(({ msg }) => msg)).toEqual([
+    'With its secret filled in, this is not a header value. A header value should have at most 8192 bytes',
+  ]);
+  expect(joins).toBe(0);
 });
 
 it.each([
