@@ -1,13 +1,13 @@
 // What the entries of a proxy_config mean for one another: wildcards that are too broad, rules that access_control
 // forbids, and, as warnings, entries that do less than their author may think.
 import type { Issue, Loc } from '../base/schema.ts';
-import { cidrContains, parseAddress } from './address.ts';
-import { type Destination, parseDestination } from './destination-list.ts';
+import { type Destination, indexDestinations, parseDestination } from './destination-list.ts';
 import { type HostPattern, parseHostPattern } from './host-pattern.ts';
 import { matchingEffort } from './path-pattern.ts';
-import { createOverlapIndex, type OverlapIndex } from './pattern-overlap.ts';
 import { noProxyEntries, type ProxyConfig } from './proxy-config-schema.ts';
 import { isPublicSuffix } from './public-suffix.ts';
+import { type Span, spanOfPattern } from './span.ts';
+import { createSpanIndex } from './span-index.ts';
 
 export type Conflicts = { readonly issues: readonly Issue[]; readonly warnings: readonly Issue[] };
 
@@ -65,6 +65,8 @@ function countOf<K extends string>(
 
 type HostEntry = {
   readonly pattern: HostPattern;
+  readonly span: Span;
+  readonly port: number | undefined;
   readonly loc: Loc;
   readonly list: 'rules' | 'callbacks';
   readonly index: number;
@@ -80,6 +82,8 @@ function hostsOf(config: ProxyConfig, list: 'rules' | 'callbacks'): HostEntry[] 
       if (typeof pattern === 'string') return [];
       return {
         pattern,
+        span: spanOfPattern(pattern),
+        port: pattern.port,
         loc: [list, index, 'match_hosts', i],
         list,
         index,
@@ -111,16 +115,16 @@ function accessConflicts({ access_control: access }: ProxyConfig, hosts: readonl
 }
 
 function denied(denyList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
-  const overlap = compareWith(parseAll(denyList));
-  return hosts.flatMap(({ loc, pattern }) => {
-    const whole = overlap.holding(pattern);
+  const index = indexDestinations(parseAll(denyList));
+  return hosts.flatMap(({ loc, span, port }) => {
+    const whole = index.holding([span], port)[0]?.entry;
     if (whole !== undefined)
       return {
         loc,
         msg: `The deny_list denies this host, by ${whole.text}; keep one of the two`,
         type: 'value_error',
       };
-    const part = overlap.meeting(pattern);
+    const part = index.meeting(span, port)?.entry;
     return part === undefined
       ? []
       : { loc, msg: `The deny_list denies a part of this, by ${part.text}`, type: 'partly_denied' };
@@ -128,10 +132,10 @@ function denied(denyList: readonly string[], hosts: readonly HostEntry[]): Issue
 }
 
 function allowed(allowList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
-  const overlap = compareWith(parseAll(allowList));
-  return hosts.flatMap(({ loc, pattern }) => {
-    if (overlap.holding(pattern) !== undefined) return [];
-    const part = overlap.meeting(pattern);
+  const index = indexDestinations(parseAll(allowList));
+  return hosts.flatMap(({ loc, pattern, span, port }) => {
+    if (index.holding([span], port).length > 0) return [];
+    const part = index.meeting(span, port)?.entry;
     if (part === undefined)
       return { loc, msg: 'The allow_list does not hold this host; add it there', type: 'value_error' };
     // A host that is allowed on one port is what its author meant; a wildcard of which one name is allowed may not be.
@@ -143,9 +147,9 @@ function allowed(allowList: readonly string[], hosts: readonly HostEntry[]): Iss
 function noProxyOverlaps(config: ProxyConfig, hosts: readonly HostEntry[]): Issue[] {
   const entries = noProxyEntries(config);
   const locs = new Map(entries.map(({ text, loc }) => [text, loc]));
-  const overlap = compareWith(parseAll(entries.map(({ text }) => text)));
+  const index = indexDestinations(parseAll(entries.map(({ text }) => text)));
   return hosts.flatMap((host) => {
-    const entry = overlap.meeting(host.pattern);
+    const entry = index.meeting(host.span, host.port)?.entry;
     if (entry === undefined) return [];
     const msg = `no_proxy wins: ${entry.text} is never intercepted, although ${nameOf(host)} matches it`;
     return { loc: locs.get(entry.text) ?? host.loc, msg, type: 'no_proxy_overlap' };
@@ -154,43 +158,19 @@ function noProxyOverlaps(config: ProxyConfig, hosts: readonly HostEntry[]): Issu
 
 /** Hosts whose every request an entry before them takes: a rule takes them from callbacks, the first from those behind it. */
 function shadowed(hosts: readonly HostEntry[]): Issue[] {
-  const rules = createOverlapIndex<HostEntry>();
-  const takers = { rules: createOverlapIndex<HostEntry>(), callbacks: createOverlapIndex<HostEntry>() };
+  const rules = hosts.filter(({ list }) => list === 'rules');
+  const everyRule = createSpanIndex(rules);
+  const takers = {
+    rules: createSpanIndex(rules.filter(({ readsPath }) => !readsPath)),
+    callbacks: createSpanIndex(hosts.filter(({ list }) => list === 'callbacks')),
+  };
   return hosts.flatMap((host) => {
-    const fromRules = host.list === 'callbacks' ? rules.holding(host.pattern) : undefined;
-    const taker = fromRules ?? takers[host.list].holding(host.pattern);
-    if (host.list === 'rules') rules.add(host.pattern, host);
-    if (!host.readsPath) takers[host.list].add(host.pattern, host);
-    if (taker === undefined || (taker.index === host.index && taker.list === host.list)) return [];
-    return {
-      loc: host.loc,
-      msg: `Without effect: ${nameOf(taker)} comes first for this host`,
-      type: 'shadowed',
-    };
+    const { span, port, list, index, loc } = host;
+    const fromRules = list === 'callbacks' ? everyRule.holding([span], port)[0] : undefined;
+    const taker = fromRules ?? takers[list].holding([span], port)[0];
+    if (taker === undefined || (taker.list === list && taker.index >= index)) return [];
+    return { loc, msg: `Without effect: ${nameOf(taker)} comes first for this host`, type: 'shadowed' };
   });
-}
-
-type Comparison = Pick<OverlapIndex<Destination>, 'holding' | 'meeting'>;
-
-/** Compares hosts with a list: names as patterns, an address with the ranges. */
-function compareWith(destinations: readonly Destination[]): Comparison {
-  const names = createOverlapIndex<Destination>();
-  for (const destination of destinations)
-    if (destination.kind === 'names') names.add(destination.pattern, destination);
-  const ranges = destinations.filter((destination) => destination.kind === 'range');
-  const inRanges = ({ host, port }: HostPattern, holdsAllPorts: boolean): Destination | undefined => {
-    const address = parseAddress(host);
-    if (address === undefined) return undefined;
-    return ranges.find((entry) => {
-      const portsFit =
-        entry.port === undefined || entry.port === port || (!holdsAllPorts && port === undefined);
-      return portsFit && cidrContains(entry.range, address);
-    });
-  };
-  return {
-    holding: (pattern) => (pattern.kind === 'name' ? names.holding(pattern) : inRanges(pattern, true)),
-    meeting: (pattern) => (pattern.kind === 'name' ? names.meeting(pattern) : inRanges(pattern, false)),
-  };
 }
 
 function parseAll(texts: readonly string[]): Destination[] {
