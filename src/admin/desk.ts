@@ -119,11 +119,13 @@ export class Desk {
     clearTimeout(limit);
     // It says that the server is closed, and ends its timer.
     server.close(() => undefined);
+    this.#scope.strangers.settle();
   }
 
   /** What was cut too: a write that is being kept is done, whoever has left. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
+    this.#scope.strangers.settle();
   }
 
   #open(incoming: IncomingMessage, outgoing: ServerResponse, connection: Connection): Case {

@@ -9,6 +9,7 @@ import { type DocumentReading, judgeContentType } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
 import { type AdminRequest, hasDocument, isWrite, type Route } from './route.ts';
 import { noSuchSandbox } from './sandbox-routes.ts';
+import type { StrangerRecords } from './stranger-records.ts';
 import type { AdminTarget } from './target.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -17,6 +18,7 @@ export type AdminScope = {
   readonly guard: AccessGuard;
   readonly writes: WriteGate;
   readonly log: Log;
+  readonly strangers: StrangerRecords;
   record(entry: AdminRecord): void;
   isRecordBlocked(): boolean;
 };
@@ -66,7 +68,9 @@ export async function answerArrival(
       request,
       startedMs,
     };
-    scope.record(toAdminRecord(start, answer, performance.now()));
+    const entry = toAdminRecord(start, answer, performance.now());
+    if (token === 'right') scope.record(entry);
+    else scope.strangers.add(entry);
   }
   return answer;
 }

@@ -11,6 +11,10 @@ export type AdminRecord = {
   readonly client?: string;
   readonly request: string;
   readonly duration_ms: number;
+  /** How many refusals of callers without the token this record stands for; it is about the latest of them. */
+  readonly count?: number;
+  /** How many of these came while records could not be written. */
+  readonly suppressed?: number;
 };
 
 /** What an exchange knows of itself before it has an answer. */

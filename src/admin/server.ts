@@ -13,6 +13,7 @@ import { type AdminListen, listenAt } from './listening.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { AdminRecord } from './record.ts';
 import { routes } from './routes.ts';
+import { StrangerRecords } from './stranger-records.ts';
 import type { AdminTarget } from './target.ts';
 import { WriteGate } from './write-gate.ts';
 
@@ -22,6 +23,8 @@ export type AdminLimits = DeskLimits & {
   readonly writesAtOnce: number;
   readonly writesPerSecond: number;
   readonly wrongTokensPerMinute: number;
+  /** Records of callers without the token; more are counted. */
+  readonly strangerRecordsPerSecond: number;
 };
 
 export type AdminServer = {
@@ -57,6 +60,7 @@ const DEFAULTS: AdminLimits = {
   writesAtOnce: 8,
   writesPerSecond: 100,
   wrongTokensPerMinute: 5,
+  strangerRecordsPerSecond: 10,
 };
 
 /** Throws an Error that says which setting to change when it cannot listen. */
@@ -94,15 +98,19 @@ export async function createAdminServer(options: AdminServerOptions): Promise<Ad
 
 function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {
   const { target, token, hosts, log } = options;
+  const record = (entry: AdminRecord): void => options.record(entry);
+  const isRecordBlocked = (): boolean => options.isRecordBlocked();
   const now = (): number => performance.now();
   const wrongTokens = new RateLimit(limits.wrongTokensPerMinute, 60_000, now);
+  const strangerRecords = new RateLimit(limits.strangerRecordsPerSecond, 1000, now);
   return {
     target,
     guard: createAccessGuard({ token, hosts, wrongTokens }),
     writes: new WriteGate(limits.writesAtOnce, new RateLimit(limits.writesPerSecond, 1000, now)),
+    strangers: new StrangerRecords({ rate: strangerRecords, log, record, isRecordBlocked }),
     log,
-    record: (entry) => options.record(entry),
-    isRecordBlocked: () => options.isRecordBlocked(),
+    record,
+    isRecordBlocked,
   };
 }
 

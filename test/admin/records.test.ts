@@ -149,6 +149,61 @@ describe('a write', () => {
   });
 });
 
+describe('refusals of callers without the token', () => {
+  const WRONG = { fields: [LOCAL, 'X-Api-Key: x'], body: {} };
+
+  it('over so many a second are counted, and told in one record', async () => {
+    await using scene = await createAdminScene({ limits: { strangerRecordsPerSecond: 3 } });
+    for (let turn = 0; turn < 4; turn += 1) await scene.ask('PUT', PATH, { ...ANYONE, body: {} });
+    const answer = await scene.ask('PUT', '/v1/workspace_secrets', WRONG);
+    expect(scene.records).toHaveLength(3);
+    // Who has the token is recorded whatever others do.
+    for (let turn = 0; turn < 4; turn += 1) await scene.ask('PUT', '/v1/other', { body: {} });
+    expect(scene.records.map(({ count }) => count)).toEqual(Array(7).fill(undefined));
+    expect(await scene.record(7)).toEqual({
+      action: 'workspace_secrets.change',
+      sandbox: 'default',
+      status: 401,
+      outcome: 'refused',
+      reason: 'wrong_token',
+      client: '127.0.0.1',
+      request: field(answer, 'x-request-id'),
+      duration_ms: expect.any(Number),
+      count: 2,
+    });
+  });
+
+  it('while records cannot be written are counted, and told once they can', async () => {
+    await using scene = await createAdminScene();
+    scene.blockRecords(true);
+    for (let turn = 0; turn < 3; turn += 1) await scene.ask('GET', PATH, WRONG);
+    await scene.ask('PUT', PATH, { body: {} });
+    expect(scene.records).toMatchObject([{ reason: 'records_blocked' }]);
+    scene.blockRecords(false);
+    expect(await scene.record(1)).toMatchObject({ reason: 'wrong_token', count: 3, suppressed: 3 });
+    await scene.server.close(0);
+    expect(scene.records).toHaveLength(2);
+  });
+
+  it('that are counted are told at the end', async () => {
+    await using scene = await createAdminScene({ limits: { strangerRecordsPerSecond: 0 } });
+    await scene.ask('PUT', PATH, WRONG);
+    expect(scene.records).toEqual([]);
+    await scene.server.close(0);
+    expect(scene.records).toMatchObject([{ reason: 'wrong_token', count: 1 }]);
+  });
+
+  it('that are counted and cannot be told end nothing', async () => {
+    const record = (): never => {
+      throw new RangeError('canary');
+    };
+    await using scene = await createAdminScene({ record, limits: { strangerRecordsPerSecond: 0 } });
+    await scene.ask('PUT', PATH, WRONG);
+    await expect.poll(() => scene.logLines, { timeout: 5000 }).toHaveLength(1);
+    expect(JSON.parse(scene.logLines[0] ?? '')).toMatchObject({ error: 'RangeError' });
+  });
+});
+
 describe('a read', () => {
   it('leaves no record unless its token is wrong', async () => {
     await using scene = await createAdminScene();

@@ -1,0 +1,66 @@
+// Records of callers without the token: the first ones in a second are kept, the others counted and told in one. Whoever
+// shares this loopback could fill the log otherwise, and a log that nobody can write to any more stops the proxy.
+import { describeBug, type Log } from '../base/log.ts';
+import type { RateLimit } from './rate-limit.ts';
+import type { AdminRecord } from './record.ts';
+
+const TELL_MS = 1000;
+
+export type StrangerRecordsOptions = {
+  readonly rate: RateLimit;
+  readonly log: Log;
+  record(entry: AdminRecord): void;
+  isRecordBlocked(): boolean;
+};
+
+export class StrangerRecords {
+  readonly #options: StrangerRecordsOptions;
+  /** The latest of those that were counted. */
+  #last: AdminRecord | undefined;
+  #count = 0;
+  #suppressed = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: StrangerRecordsOptions) {
+    this.#options = options;
+  }
+
+  add(entry: AdminRecord): void {
+    const { rate, isRecordBlocked, record } = this.#options;
+    const isBlocked = isRecordBlocked();
+    if (!isBlocked && rate.take() === 0) return record(entry);
+    this.#last = entry;
+    this.#count += 1;
+    if (isBlocked) this.#suppressed += 1;
+    this.#wait();
+  }
+
+  /** Tells what is counted, whether or not it can be written: nobody will ask again. */
+  settle(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#tell();
+  }
+
+  #wait(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#options.isRecordBlocked()) return this.#wait();
+      try {
+        this.#tell();
+      } catch (error) {
+        this.#options.log.error(describeBug(error), 'admin record failed');
+      }
+    }, TELL_MS).unref();
+  }
+
+  #tell(): void {
+    const last = this.#last;
+    if (last === undefined) return;
+    const counts = { count: this.#count, ...(this.#suppressed > 0 && { suppressed: this.#suppressed }) };
+    this.#last = undefined;
+    this.#count = 0;
+    this.#suppressed = 0;
+    this.#options.record({ ...last, ...counts });
+  }
+}
