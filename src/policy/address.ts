@@ -9,10 +9,12 @@ export type Cidr = { readonly family: 4 | 6; readonly bytes: Uint8Array; readonl
 
 /** Reads a canonical dotted quad or an IPv6 address (no brackets, no zone); anything else is undefined. */
 export function parseAddress(text: string): Address | undefined {
-  const v4 = parseQuad(text);
-  if (v4 !== undefined) return { family: 4, bytes: v4, text };
-  const v6 = text.includes(':') ? parseGroups(text) : undefined;
-  return v6 === undefined ? undefined : { family: 6, bytes: v6, text: formatV6(v6) };
+  if (text.includes(':')) {
+    const groups = parseGroups(text);
+    return groups && { family: 6, bytes: toBytes(groups), text: formatV6(groups) };
+  }
+  const bytes = parseQuad(text);
+  return bytes && { family: 4, bytes, text };
 }
 
 /** Reads `address/prefix`, or a bare address as its full prefix. Set bits behind the prefix are refused: a typing slip. */
@@ -84,52 +86,78 @@ function hasHostBits(cidr: Cidr): boolean {
   return cidr.bytes.some((byte, i) => (byte & (0xff >> Math.min(8, Math.max(0, cidr.prefix - i * 8)))) !== 0);
 }
 
+// Configurations hold tens of thousands of addresses: no closure and no list for each group here.
 function parseQuad(text: string): Uint8Array | undefined {
-  const parts = text.split('.');
-  if (parts.length !== 4) return undefined;
-  const isOctet = (part: string): boolean => /^(0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255;
-  return parts.every(isOctet) ? Uint8Array.from(parts, Number) : undefined;
+  if (!QUAD.test(text)) return undefined;
+  const bytes = new Uint8Array(4);
+  for (let i = 0, at = 0; i < 4; i += 1) {
+    const dot = text.indexOf('.', at);
+    const octet = Number(text.slice(at, dot < 0 ? undefined : dot));
+    if (octet > 255) return undefined;
+    bytes[i] = octet;
+    at = dot + 1;
+  }
+  return bytes;
 }
 
-function parseGroups(text: string): Uint8Array | undefined {
-  const halves = text.split('::');
-  if (halves.length > 2) return undefined;
-  const head = toGroups(halves[0] ?? '', halves.length === 1);
-  const tail = toGroups(halves[1] ?? '', true);
-  if (head === undefined || tail === undefined) return undefined;
-  const missing = 8 - head.length - tail.length;
+const QUAD = /^(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}$/;
+
+/** The eight groups of an IPv6 address. */
+function parseGroups(text: string): readonly number[] | undefined {
+  const gap = text.indexOf('::');
+  const head = toGroups(gap < 0 ? text : text.slice(0, gap), gap < 0);
+  if (head === undefined || gap < 0) return head?.length === 8 ? head : undefined;
+  const tail = toGroups(text.slice(gap + 2), true);
   // `::` stands for at least one group (RFC 4291 §2.2).
-  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
-  const groups = [...head, ...new Array<number>(missing).fill(0), ...tail];
-  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+  if (tail === undefined || head.length + tail.length > 7) return undefined;
+  while (head.length + tail.length < 8) head.push(0);
+  head.push(...tail);
+  return head;
 }
 
 function toGroups(text: string, mayEndInQuad: boolean): number[] | undefined {
-  if (text === '') return [];
+  const groups: number[] = [];
+  if (text === '') return groups;
   const parts = text.split(':');
-  const quad = mayEndInQuad ? parseQuad(parts.at(-1) ?? '') : undefined;
-  if (quad !== undefined) parts.pop();
-  if (!parts.every((part) => /^[0-9a-fA-F]{1,4}$/.test(part))) return undefined;
-  const groups = parts.map((part) => Number.parseInt(part, 16));
-  return quad === undefined ? groups : [...groups, wordAt(quad, 0), wordAt(quad, 2)];
+  for (const part of parts) {
+    if (GROUP.test(part)) groups.push(Number.parseInt(part, 16));
+    else {
+      const quad = mayEndInQuad && groups.length === parts.length - 1 ? parseQuad(part) : undefined;
+      if (quad === undefined) return undefined;
+      groups.push(wordAt(quad, 0), wordAt(quad, 2));
+    }
+  }
+  return groups;
 }
 
-function formatV6(bytes: Uint8Array): string {
-  const groups = Array.from({ length: 8 }, (_, i) => wordAt(bytes, i * 2));
+const GROUP = /^[0-9a-fA-F]{1,4}$/;
+
+function toBytes(groups: readonly number[]): Uint8Array {
+  const bytes = new Uint8Array(16);
+  for (let i = 0; i < 16; i += 1) bytes[i] = (groups[i >> 1] ?? 0) >> (i % 2 === 0 ? 8 : 0);
+  return bytes;
+}
+
+function formatV6(groups: readonly number[]): string {
   // RFC 5952 §5: a v4-mapped address is written with its dotted quad.
-  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
-  if (isMapped) return `::ffff:${bytes.subarray(12).join('.')}`;
   const run = longestZeroRun(groups);
-  const hex = groups.map((group) => group.toString(16));
-  if (run.length < 2) return hex.join(':');
-  return `${hex.slice(0, run.start).join(':')}::${hex.slice(run.start + run.length).join(':')}`;
+  if (run.start === 0 && run.length === 5 && groups[5] === 0xffff)
+    return `::ffff:${toBytes(groups).subarray(12).join('.')}`;
+  let text = '';
+  for (let i = 0; i < 8; i += 1) {
+    if (run.length >= 2 && i === run.start) {
+      text += '::';
+      i += run.length - 1;
+    } else text += `${text === '' || text.endsWith(':') ? '' : ':'}${(groups[i] ?? 0).toString(16)}`;
+  }
+  return text;
 }
 
 function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
   let best = { start: 0, length: 0 };
   let length = 0;
-  for (const [i, group] of groups.entries()) {
-    length = group === 0 ? length + 1 : 0;
+  for (let i = 0; i < groups.length; i += 1) {
+    length = groups[i] === 0 ? length + 1 : 0;
     if (length > best.length) best = { start: i + 1 - length, length };
   }
   return best;
