@@ -1,12 +1,12 @@
 // What the config says of addresses: which may be dialled for the agent, which for a callback, and which are our
 // own. Judging stays with the address guard.
-import { networkInterfaces } from 'node:os';
 import type { VetHost } from '../callback/resolver.ts';
 import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/address.ts';
 import { type EgressRules, refuseAddress } from '../proxy/address-guard.ts';
 import type { Resolver } from '../proxy/resolver.ts';
 import type { Config } from './config.ts';
 import { isLoopbackListen } from './listen-address.ts';
+import { isLocalAddress } from './local-addresses.ts';
 
 /** An address and a port on which this process listens. */
 export type OwnListener = { readonly address: string; readonly port: number };
@@ -66,9 +66,7 @@ function isBoundTo(bound: string, address: Address): boolean {
   const own = parseAddress(bound);
   if (own && classifyAddress(own) !== 'unspecified') return own.text === address.text;
   if (classifyAddress(address) === 'loopback') return true;
-  return Object.values(networkInterfaces()).some((addresses) =>
-    addresses?.some((one) => parseAddress(one.address.split('%')[0] ?? '')?.text === address.text),
-  );
+  return isLocalAddress(address);
 }
 
 /** Resolves and judges a callback's host: the addresses that may be dialled, or why none may. */

@@ -120,6 +120,9 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
         import('../admin/server.ts'),
         import('./admin-target.ts'),
       ]);
+      // Before it is open: a name that was judged a moment earlier may be connected to a moment later.
+      if ('port' in listen && listen.port !== 0)
+        listeners.admin = { address: listen.host, port: listen.port };
       admin = await createAdminServer({
         target: createAdminTarget(sandboxes, ca.certificatePem),
         listen,
