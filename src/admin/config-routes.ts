@@ -5,7 +5,7 @@ import { matchesWeakly, parseTagList, strongTags, type TagList } from './entity-
 import { answerProblem } from './problem-answer.ts';
 import type { AdminRequest } from './route.ts';
 import { noSuchSandbox } from './sandbox-routes.ts';
-import type { AdminTarget } from './target.ts';
+import type { AdminTarget, ShownConfig } from './target.ts';
 
 export function showProxyConfig(request: AdminRequest, target: AdminTarget): AdminAnswer {
   const shown = target.proxyConfig(request.sandbox);
@@ -20,9 +20,16 @@ export function showProxyConfig(request: AdminRequest, target: AdminTarget): Adm
 export async function applyProxyConfig(request: AdminRequest, target: AdminTarget): Promise<AdminAnswer> {
   const known = tagsOf(request, 'if-match');
   if (known?.ok === false) return malformedTags('If-Match');
+  const unwanted = tagsOf(request, 'if-none-match');
+  if (unwanted?.ok === false) return malformedTags('If-None-Match');
   const wrapped = unwrap(request.body);
   if (!wrapped.ok) return invalid(wrapped.issues);
-  const { document, etag, loc } = wrapped;
+  const { document, loc } = wrapped;
+  const found = unwanted === undefined ? undefined : target.proxyConfig(request.sandbox);
+  if (unwanted !== undefined && found !== undefined && isUnwanted(found, unwanted.tags))
+    return stale(request, target);
+  // What was found is what must still be there when the turn of this write comes.
+  const etag = wrapped.etag ?? found?.etag;
   const change = await target.applyProxyConfig(request.sandbox, document, {
     ...(known === undefined ? {} : { etags: strongTags(known.tags) }),
     ...(etag === undefined ? {} : { etag }),
@@ -33,6 +40,11 @@ export async function applyProxyConfig(request: AdminRequest, target: AdminTarge
     return ok({ revision, warnings: inRequest }, { fields: { ETag: etag }, revision });
   }
   return change.problem.kind === 'stale' ? stale(request, target) : answerProblem(change.problem, loc);
+}
+
+/** RFC 9110 §13.1.2; before the first document there is nothing that `*` could match. */
+function isUnwanted({ revision, etag }: ShownConfig, tags: readonly string[] | '*'): boolean {
+  return tags === '*' ? revision > 0 : matchesWeakly(tags, etag);
 }
 
 function stale(request: AdminRequest, target: AdminTarget): AdminAnswer {

@@ -90,6 +90,8 @@ async function answerCaller(
   if (head.queryNames.length > 0) return refuseQuery(head.queryNames);
   if (head.values('expect').some((value) => value.toLowerCase() !== '100-continue'))
     return UNKNOWN_EXPECTATION;
+  if (isWrite(route) && !route.hasEtag && CONDITIONS.some((name) => head.values(name).length > 0))
+    return NO_ETAG;
   const ask = {
     sandbox: sandbox ?? 'default',
     body: undefined,
@@ -158,6 +160,13 @@ const NO_SUCH_PATH: AdminAnswer = refused({
   status: 404,
   reason: 'no_route',
   detail: 'There is no such path: GET / lists those that there are',
+});
+const CONDITIONS: readonly string[] = ['if-match', 'if-none-match'];
+// Passed over, it would be a write that its sender believes to be conditional.
+const NO_ETAG: AdminAnswer = refused({
+  status: 400,
+  reason: 'no_etag',
+  detail: 'What this route writes has no ETag: leave out If-Match and If-None-Match',
 });
 const UNKNOWN_EXPECTATION: AdminAnswer = refused({
   status: 417,

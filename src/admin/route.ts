@@ -21,6 +21,8 @@ export type Route = {
   /** The sandbox that it is about: the one in the path, `default`, or none. */
   readonly subject: 'path' | 'default' | 'none';
   readonly needsToken: boolean;
+  /** What it writes has an ETag, so that a request may say what it expects to find. */
+  readonly hasEtag: boolean;
   /** For the record. */
   readonly action: string;
   /** For the reader of `GET /`. */

@@ -10,7 +10,12 @@ type Row = readonly [method: Method, action: string, what: string, handler: Rout
 
 const CONFIG: readonly Row[] = [
   ['GET', 'proxy_config.show', 'shows the proxy_config in force; opaque values as is_set', showProxyConfig],
-  ['PUT', 'proxy_config.apply', 'replaces the proxy_config, whole; honours If-Match', applyProxyConfig],
+  [
+    'PUT',
+    'proxy_config.apply',
+    'replaces the proxy_config, whole; honours If-Match and If-None-Match',
+    applyProxyConfig,
+  ],
   ['POST', 'proxy_config.apply', 'the same as PUT', applyProxyConfig],
 ];
 const SECRETS: readonly Row[] = [
@@ -37,7 +42,7 @@ const OPEN: readonly (readonly [path: string, ...Row])[] = [
 function at(path: string, rows: readonly Row[], about: Partial<Route> = {}): readonly Route[] {
   const subject = path.includes('{id}') ? 'path' : 'none';
   return rows.map(([method, action, what, handler]) => ({
-    ...{ method, path, subject, needsToken: true, action, what, handler },
+    ...{ method, path, subject, needsToken: true, hasEtag: rows === CONFIG, action, what, handler },
     ...about,
   }));
 }

@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { createLog } from '../../src/base/log.ts';
+import { RateLimit } from '../../src/admin/rate-limit.ts';
+import type { AdminRecord } from '../../src/admin/record.ts';
+import { StrangerRecords } from '../../src/admin/stranger-records.ts';
 import { createAdminScene, field, readAnswer, request, TOKEN } from './admin-scene.ts';
 
 const PATH = '/v1/proxy_config';
@@ -183,6 +187,21 @@ describe('refusals of callers without the token', () => {
     expect(await scene.record(1)).toMatchObject({ reason: 'wrong_token', count: 3, suppressed: 3 });
     await scene.server.close(0);
     expect(scene.records).toHaveLength(2);
+  });
+
+  it('that are counted wait as long as records cannot be written', async () => {
+    const blocked = [true, true, false];
+    const told = Promise.withResolvers<AdminRecord>();
+    const strangers = new StrangerRecords({
+      rate: new RateLimit(1, 1000, () => 0),
+      log: createLog('silent', { write() {} }),
+      record: told.resolve,
+      isRecordBlocked: () => blocked.shift() ?? false,
+    });
+    const entry = { action: 'a', status: 401, outcome: 'refused', request: 'r', duration_ms: 1 } as const;
+    strangers.add(entry);
+    expect(await told.promise).toEqual({ ...entry, count: 1, suppressed: 1 });
+    expect(blocked).toEqual([]);
   });
 
   it('that are counted are told at the end', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CA_PEM, createAdminScene, field, SANDBOX, WARNING } from './admin-scene.ts';
+import type { ShownConfig } from '../../src/admin/target.ts';
 import type { Secret } from '../../src/base/secret.ts';
 
 const DOCUMENT = { rules: [{ name: 'r' }] };
@@ -84,6 +85,39 @@ describe('proxy_config', () => {
     if (status !== 412) return;
     expect(JSON.parse(answer.text).detail).toContain('Revision 7 is in force');
     expect(field(answer, 'etag')).toBe('"e7"');
+  });
+
+  it.each([
+    ['*', 7, 412],
+    ['*', 0, 200],
+    ['"e7"', 7, 412],
+    ['W/"e7"', 7, 412],
+    ['"x", "e7"', 7, 412],
+    ['"x"', 7, 200],
+    ['e7', 7, 400],
+  ])('replaced with If-None-Match: %s over revision %i is answered %i', async (tags, revision, status) => {
+    const proxyConfig = (): ShownConfig => ({ revision, etag: '"e7"', document: {} });
+    await using scene = await createAdminScene({ target: { proxyConfig } });
+    const more = [`If-None-Match: ${tags}`];
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
+    expect(answer.head.status).toBe(status);
+    // What it was compared with is what it may replace.
+    expect(scene.calls.map(({ given }) => given[1])).toEqual(status === 200 ? [{ etag: '"e7"' }] : []);
+    if (status === 412) expect(field(answer, 'etag')).toBe('"e7"');
+  });
+
+  it('of a sandbox that is not there is a 404, whatever is expected', async () => {
+    await using scene = await createAdminScene();
+    const path = '/v1/sandboxes/other/proxy_config';
+    const answer = await scene.ask('PUT', path, { body: DOCUMENT, more: ['If-None-Match: *'] });
+    expect(answer.head.status).toBe(404);
+  });
+
+  it('expected by header and by etag is what both say', async () => {
+    await using scene = await createAdminScene();
+    const body = { proxy_config: DOCUMENT, etag: '"e3"' };
+    const answer = await scene.ask('PUT', '/v1/proxy_config', { body, more: ['If-None-Match: "x"'] });
+    expect([answer.head.status, scene.calls[0]?.given[1]]).toEqual([412, { etag: '"e3"' }]);
   });
 
   it('replaced over another etag than its body expects is a 412', async () => {
@@ -188,6 +222,28 @@ describe('sandboxes', () => {
     const answer = await scene.ask(method, path, { body });
     expect(answer.head.status).toBe(404);
     expect(typeof JSON.parse(answer.text).detail).toBe('string');
+  });
+});
+
+describe('a precondition where there is no ETag', () => {
+  it.each([
+    ['PATCH', '/v1/sandboxes/default'],
+    ['DELETE', '/v1/sandboxes/default'],
+    ['POST', '/v1/sandboxes'],
+    ['PUT', '/v1/workspace_secrets'],
+    ['POST', '/v1/sandboxes/default/workspace_secrets'],
+  ])('is refused and not passed over: %s %s', async (method, path) => {
+    await using scene = await createAdminScene();
+    const body = method === 'DELETE' ? undefined : {};
+    for (const condition of ['If-Match: "e7"', 'If-None-Match: *']) {
+      const answer = await scene.ask(method, path, { body, more: [condition] });
+      expect([answer.head.status, JSON.parse(answer.text).detail]).toEqual([
+        400,
+        expect.stringContaining('leave out If-Match'),
+      ]);
+    }
+    expect(scene.calls).toEqual([]);
+    expect(scene.records.map(({ reason }) => reason)).toEqual(['no_etag', 'no_etag']);
   });
 });
 
