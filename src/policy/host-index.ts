@@ -10,16 +10,20 @@ export type HostIndex<T> = {
   matching(authority: Authority): readonly Indexed<T>[];
 };
 
-/** Compiles and indexes the entries once; asking changes nothing. */
+/** Indexes the entries once. Those of one host share its compiled pattern, and differ by port alone. */
 export function createHostIndex<T>(entries: readonly Indexed<T>[]): HostIndex<T> {
-  const exact = new Map<string, Place<T>[]>();
-  const wildcard = new Map<string, Place<T>[]>();
+  const exact = new Map<string, Group<T>>();
+  const wildcard = new Map<string, Group<T>>();
   for (const [order, { pattern, value }] of entries.entries()) {
     const map = pattern.isWildcard ? wildcard : exact;
-    const place = { pattern, value, order, matches: compileHostPattern(pattern) };
-    const places = map.get(pattern.host);
-    if (places === undefined) map.set(pattern.host, [place]);
-    else places.push(place);
+    const place = { pattern, value, order };
+    const group = map.get(pattern.host);
+    if (group !== undefined) group.places.push(place);
+    else
+      map.set(pattern.host, {
+        matchesHost: compileHostPattern({ ...pattern, port: undefined }),
+        places: [place],
+      });
   }
   return {
     matching: (authority) => {
@@ -34,12 +38,13 @@ export function createHostIndex<T>(entries: readonly Indexed<T>[]): HostIndex<T>
   };
 }
 
-type Place<T> = Indexed<T> & { readonly order: number; readonly matches: (authority: Authority) => boolean };
+type Place<T> = Indexed<T> & { readonly order: number };
+type Group<T> = { readonly matchesHost: (authority: Authority) => boolean; readonly places: Place<T>[] };
 
-function takeMatches<T>(
-  found: Place<T>[],
-  places: readonly Place<T>[] | undefined,
-  authority: Authority,
-): void {
-  for (const place of places ?? []) if (place.matches(authority)) found.push(place);
+function takeMatches<T>(found: Place<T>[], group: Group<T> | undefined, authority: Authority): void {
+  if (group === undefined || !group.matchesHost(authority)) return;
+  for (const place of group.places) {
+    const { port } = place.pattern;
+    if (port === undefined || port === authority.port) found.push(place);
+  }
 }

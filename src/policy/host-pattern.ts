@@ -31,8 +31,13 @@ export function parseHostPattern(text: string): HostPattern | string {
 /** Makes the pattern's test: does it match this authority, port included? */
 export function compileHostPattern(pattern: HostPattern): (authority: Authority) => boolean {
   const { isWildcard, host, port } = pattern;
-  const compiled = picomatch.makeRe(isWildcard ? `*.${host}` : host, GLOB_OPTIONS);
-  return (authority) => (port === undefined || port === authority.port) && compiled.test(authority.host);
+  // Compiled when first asked: ten thousand at once hold everybody up, and most are never asked.
+  let compiled: RegExp | undefined;
+  return (authority) => {
+    if (port !== undefined && port !== authority.port) return false;
+    compiled ??= picomatch.makeRe(isWildcard ? `*.${host}` : host, GLOB_OPTIONS);
+    return compiled.test(authority.host);
+  };
 }
 
 // One star is the whole grammar, and grammarFault lets nothing else through; the options say it a second time.

@@ -1,6 +1,7 @@
 // The index narrows and never decides: it answers what asking every compiled pattern answers.
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import picomatch from 'picomatch';
+import { describe, expect, it, vi } from 'vitest';
 import { parseAuthority } from '../../src/policy/authority.ts';
 import { createHostIndex } from '../../src/policy/host-index.ts';
 import { compileHostPattern, parseHostPattern } from '../../src/policy/host-pattern.ts';
@@ -26,5 +27,27 @@ describe('the host index', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+
+  it('compiles a pattern when a host first asks for it, once for all its ports', () => {
+    const makeRe = vi.spyOn(picomatch, 'makeRe');
+    const entries = Array.from({ length: 1000 }, (_, i) => [`*.h${i}.test`, `*.h${i}.test:443`])
+      .flat()
+      .flatMap((text, value) => {
+        const pattern = parseHostPattern(text);
+        return typeof pattern === 'string' ? [] : [{ pattern, value }];
+      });
+    const index = createHostIndex(entries);
+    const made = makeRe.mock.calls.length;
+    const authority = parseAuthority('a.h7.test:443');
+    if (typeof authority === 'string') throw new Error(authority);
+    const found = [index.matching(authority), index.matching(authority)];
+    const asked = makeRe.mock.calls.length;
+    makeRe.mockRestore();
+    expect(found.map((list) => list.map(({ value }) => value))).toEqual([
+      [14, 15],
+      [14, 15],
+    ]);
+    expect([made, asked]).toEqual([0, 1]);
   });
 });
