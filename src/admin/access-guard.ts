@@ -64,11 +64,17 @@ function judgeToken(head: RequestHead, token: Secret): Access['token'] {
 
 /** `hosts` is undefined for a caller with the token, who may use any name. */
 function judgeForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): AdminAnswer | undefined {
+  if (!head.isFramedPlainly) return ODD_FRAMING;
   if (head.host === undefined) return BAD_HOST;
   if (hosts !== undefined && !isOwnHost(head.host, hosts)) return FOREIGN_HOST;
   return head.isProxied || !head.isOriginForm ? PROXIED : undefined;
 }
 
+const ODD_FRAMING: AdminAnswer = refused({
+  status: 400,
+  reason: 'framing',
+  detail: 'Of Transfer-Encoding only one chunked is known, over HTTP/1.1: send Content-Length instead',
+});
 const BAD_HOST: AdminAnswer = refused({
   status: 400,
   reason: 'bad_host',

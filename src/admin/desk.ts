@@ -138,7 +138,7 @@ export class Desk {
       startedMs: performance.now(),
       onTrusted: () => this.#connections.trust(connection),
       readDocument: () => {
-        if (head.values('expect').length > 0) outgoing.writeContinue();
+        if (head.wantsContinue) outgoing.writeContinue();
         return body.read();
       },
     };

@@ -13,6 +13,10 @@ export type RequestHead = {
   /** A proxy or a switch of protocols left its mark. */
   readonly isProxied: boolean;
   readonly hasBody: boolean;
+  /** False where two readers could disagree on where the body ends (RFC 9112 §6.1, §11.2). */
+  readonly isFramedPlainly: boolean;
+  /** The client waits for a 100; one of HTTP/1.0 does not know it (RFC 9110 §10.1.1). */
+  readonly wantsContinue: boolean;
   /** Every value of the field, in order; `name` in lower case. */
   values(name: string): readonly string[];
 };
@@ -20,10 +24,11 @@ export type RequestHead = {
 export type RawHead = {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
+  readonly httpVersion?: string | undefined;
   readonly rawHeaders: readonly string[];
 };
 
-export function readHead({ method = '', url = '', rawHeaders }: RawHead): RequestHead {
+export function readHead({ method = '', url = '', httpVersion = '1.1', rawHeaders }: RawHead): RequestHead {
   const fields = groupFields(rawHeaders);
   const values = (name: string): readonly string[] => fields.get(name) ?? [];
   const query = url.indexOf('?');
@@ -37,6 +42,8 @@ export function readHead({ method = '', url = '', rawHeaders }: RawHead): Reques
     host: readHost(values('host')),
     isProxied: method === 'CONNECT' || [...fields.keys()].some((name) => PROXY_FIELD.test(name)),
     hasBody: values('transfer-encoding').length > 0 || Number(length) > 0,
+    isFramedPlainly: isPlain(values('transfer-encoding'), httpVersion),
+    wantsContinue: httpVersion === '1.1' && values('expect').length > 0,
     values,
   };
 }
@@ -56,6 +63,11 @@ function groupFields(rawHeaders: readonly string[]): ReadonlyMap<string, readonl
     else earlier.push(value);
   }
   return fields;
+}
+
+function isPlain(codings: readonly string[], httpVersion: string): boolean {
+  if (codings.length === 0) return true;
+  return codings.length === 1 && codings[0]?.toLowerCase() === 'chunked' && httpVersion === '1.1';
 }
 
 function readHost(values: readonly string[]): string | undefined {

@@ -154,6 +154,46 @@ describe('a document', () => {
     expect([odd.head.status, field(odd, 'cache-control')]).toEqual([417, 'no-store']);
   });
 
+  it('is not asked for by 100 over HTTP/1.0, which does not know it', async () => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    const more = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2'];
+    await client.send(String(request('PUT', PATH, { more })).replace('HTTP/1.1', 'HTTP/1.0'));
+    await client.send('{}');
+    expect((await client.readResponse()).head.status).toBe(200);
+  });
+
+  it.each([
+    ['Transfer-Encoding: gzip, chunked', '1.1'],
+    ['Transfer-Encoding: chunked, chunked', '1.1'],
+    ['Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', '1.1'],
+    ['Transfer-Encoding: chunked, identity', '1.1'],
+    ['Transfer-Encoding:', '1.1'],
+    ['Transfer-Encoding: chunked', '1.0'],
+  ])('framed by %s over HTTP/%s is a 400 and ends the connection', async (field, version) => {
+    await using scene = await createAdminScene();
+    await using client = await scene.connect();
+    const head = String(request('PUT', PATH, { more: ['Content-Type: application/json', field] }));
+    await client.send(head.replace('HTTP/1.1', `HTTP/${version}`));
+    await client.send('2\r\n{}\r\n0\r\n\r\n').catch(() => undefined);
+    expect((await client.readHead()).status).toBe(400);
+    expect(['end', 'ECONNRESET']).toContain(await client.finished);
+    expect(scene.calls).toEqual([]);
+  });
+
+  it.each(['identity', 'chunked;a=b'])(
+    'framed by Transfer-Encoding: %s, which has no end, ends the connection and is recorded',
+    async (coding) => {
+      await using scene = await createAdminScene();
+      await using client = await scene.connect();
+      const more = ['Content-Type: application/json', `Transfer-Encoding: ${coding}`];
+      await client.send(request('PUT', PATH, { more }));
+      expect(['end', 'ECONNRESET']).toContain(await client.finished);
+      expect(await scene.record(0)).toMatchObject({ status: 400, reason: 'framing' });
+      expect(scene.calls).toEqual([]);
+    },
+  );
+
   it('framed in two ways, or wrongly, is a 400 and reaches nobody', async () => {
     await using scene = await createAdminScene();
     const type = 'Content-Type: application/json';

@@ -82,7 +82,9 @@ describe('a write', () => {
       );
       await client.send('{"a"');
       client[leave]();
-      expect(await scene.record(0)).toMatchObject({ status: 499, outcome: 'failed', reason: 'client_gone' });
+      expect(await scene.record(0)).toMatchObject({
+        ...{ status: 499, outcome: 'failed', reason: 'client_gone', client: '127.0.0.1' },
+      });
       await scene.server.close(0);
       expect([scene.records.length, scene.calls]).toEqual([1, []]);
     },
