@@ -1,14 +1,6 @@
 // Reads a proxy_config: unknown input in; the authored form with warnings, or every issue at once, out.
 // Reading JSON or YAML is the caller's part; so is resolving secrets (compile.ts).
-import {
-  capIssues,
-  type Issue,
-  type Loc,
-  parseWith,
-  toJsonSchema,
-  toLocKey,
-  type z,
-} from '../base/schema.ts';
+import { capIssues, type Issue, parseWith, toJsonSchema, type z } from '../base/schema.ts';
 import { findConflicts } from './proxy-config-conflicts.ts';
 import {
   type ProxyConfig,
@@ -16,6 +8,7 @@ import {
   updateSchema,
   wholeSchema,
 } from './proxy-config-schema.ts';
+import { findStructureIssues } from './proxy-config-structure.ts';
 import { keepStoredValues } from './stored-values.ts';
 
 export type ParsedProxyConfig =
@@ -32,7 +25,7 @@ export type ParseOptions = {
 /** Each issue's `loc` is a path into `input`. */
 export function parseProxyConfig(input: unknown, options: ParseOptions = {}): ParsedProxyConfig {
   const { allowWildcards = [], stored } = options;
-  const malformed = structureIssues(input);
+  const malformed = findStructureIssues(input);
   if (malformed.length > 0) return { ok: false, issues: capIssues(malformed) };
   const schema = stored === undefined ? wholeSchema : updateSchema();
   const parsed = parseWith(schema.document, input);
@@ -47,45 +40,6 @@ export function parseProxyConfig(input: unknown, options: ParseOptions = {}): Pa
 /** The JSON Schema of a proxy_config, for editors; it says less than parseProxyConfig, never more. */
 export function proxyConfigJsonSchema(): unknown {
   return toJsonSchema(wholeSchema.document);
-}
-
-const MAX_DEPTH = 16;
-const MAX_VALUES = 100_000;
-// The longest list that the schema knows, and no object is longer; it would read more to the end before it says so.
-const MAX_LIST = 1000;
-
-/** What would mislead or delay the reader behind us: size, nesting, `__proto__` as a key, text that is not Unicode. */
-function structureIssues(document: unknown): Issue[] {
-  let values = 0;
-  const walk = (input: unknown, loc: Loc): Issue[] => {
-    if (loc.length > MAX_DEPTH)
-      return [{ loc, msg: `Nested deeper than ${MAX_DEPTH} levels`, type: 'value_error' }];
-    if (typeof input === 'string' && !input.isWellFormed())
-      return [{ loc, msg: 'Input should be valid Unicode', type: 'string_unicode' }];
-    if (typeof input !== 'object' || input === null) return [];
-    const { length } = Array.isArray(input) ? input : Object.keys(input);
-    if (length > MAX_LIST)
-      return [{ loc, msg: `Input should have at most ${MAX_LIST} entries`, type: 'too_long' }];
-    values += length;
-    if (values > MAX_VALUES) return [];
-    if (Array.isArray(input)) return input.flatMap((value, i) => walk(value, [...loc, i]));
-    return Object.entries(input).flatMap(([key, value]) =>
-      isMisleading(key)
-        ? {
-            loc: [...loc, toLocKey(key)],
-            msg: 'This key is not understood anywhere',
-            type: 'extra_forbidden',
-          }
-        : walk(value, [...loc, toLocKey(key)]),
-    );
-  };
-  const issues = walk(document, []);
-  const msg = `The document should have at most ${MAX_VALUES} values`;
-  return values > MAX_VALUES ? [{ loc: [], msg, type: 'too_long' }] : issues;
-}
-
-function isMisleading(key: string): boolean {
-  return key === '__proto__' || !key.isWellFormed();
 }
 
 /** What can still be checked of a document at fault: its sound entries, each in its place. */

@@ -396,6 +396,19 @@ describe('a document is refused:', () => {
     expect(issuesOf(Object.fromEntries(many(1001, (i) => [`k${i}`, 1])))).toEqual([' too_long']);
   });
 
+  it.each<[kind: string, more: (r: number) => object]>([
+    ['match_hosts', () => ({ match_hosts: many(1000, () => '*') })],
+    ['match_paths', () => ({ match_paths: many(1000, () => 'x') })],
+    ['no_proxy', () => ({ no_proxy: many(1000, () => 1) })],
+    ['headers', () => ({ headers: many(1000, () => null) })],
+    ['env_vars', () => ({ env_vars: Object.fromEntries(many(1000, (i) => [`1${i}`, 1])) })],
+  ])('more of one kind than there may be in all is not read: %s', (kind, more) => {
+    const parsed = parseProxyConfig({ rules: many(11, (r) => ({ ...rule, ...more(r) })) });
+    const issues = parsed.ok ? [] : parsed.issues;
+    expect(issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)).toEqual(['rules too_long']);
+    expect(issues[0]?.msg).toContain(`All ${kind} together`);
+  });
+
   it('a hundred issues are told, and how many there are besides', () => {
     const parsed = parseProxyConfig(Object.fromEntries(many(1000, (i) => [`k${i}`, 1])));
     const issues = parsed.ok ? [] : parsed.issues;
