@@ -118,19 +118,32 @@ function parseGroups(text: string): readonly number[] | undefined {
 function toGroups(text: string, mayEndInQuad: boolean): number[] | undefined {
   const groups: number[] = [];
   if (text === '') return groups;
-  const parts = text.split(':');
-  for (const part of parts) {
-    if (GROUP.test(part)) groups.push(Number.parseInt(part, 16));
-    else {
-      const quad = mayEndInQuad && groups.length === parts.length - 1 ? parseQuad(part) : undefined;
-      if (quad === undefined) return undefined;
-      groups.push(wordAt(quad, 0), wordAt(quad, 2));
+  let [start, group] = [0, 0];
+  for (let at = 0; at <= text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    const digit = hexDigit(code);
+    if (digit >= 0) {
+      if (at - start >= 4) return undefined;
+      group = group * 16 + digit;
+    } else if (at > start && (code === COLON || at === text.length)) {
+      groups.push(group);
+      [start, group] = [at + 1, 0];
+    } else {
+      const quad = mayEndInQuad ? parseQuad(text.slice(start)) : undefined;
+      return quad && [...groups, wordAt(quad, 0), wordAt(quad, 2)];
     }
   }
   return groups;
 }
 
-const GROUP = /^[0-9a-fA-F]{1,4}$/;
+const COLON = 0x3a;
+
+/** The value of a hexadecimal digit, or -1. */
+function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const folded = code | 0x20;
+  return folded >= 0x61 && folded <= 0x66 ? folded - 0x57 : -1;
+}
 
 function toBytes(groups: readonly number[]): Uint8Array {
   const bytes = new Uint8Array(16);

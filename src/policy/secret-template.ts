@@ -8,11 +8,13 @@ export type TemplateFault = typeof NO_PLACEHOLDER | typeof STRAY_BRACE;
 export function parseSecretTemplate(text: string): Template | TemplateFault {
   // A capture in split() is kept: literals at the even places, names at the odd ones.
   const pieces = text.split(/\{([A-Za-z_][A-Za-z0-9_]*)\}/);
-  const isLiteral = (_: string, i: number): boolean => i % 2 === 0;
-  if (pieces.filter(isLiteral).some((literal) => /[{}]/.test(literal))) return STRAY_BRACE;
-  if (pieces.length === 1) return NO_PLACEHOLDER;
-  const parts = pieces.map((piece, i) => (isLiteral(piece, i) ? piece : { secret: piece }));
-  return { parts: parts.filter((part) => part !== '') };
+  const parts: (string | { readonly secret: string })[] = [];
+  for (const [i, piece] of pieces.entries()) {
+    if (i % 2 === 1) parts.push({ secret: piece });
+    else if (/[{}]/.test(piece)) return STRAY_BRACE;
+    else if (piece !== '') parts.push(piece);
+  }
+  return pieces.length === 1 ? NO_PLACEHOLDER : { parts };
 }
 
 const NO_PLACEHOLDER =
