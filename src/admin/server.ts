@@ -22,6 +22,8 @@ export type AdminLimits = DeskLimits & {
   readonly keepAliveMs: number;
   readonly writesAtOnce: number;
   readonly writesPerSecond: number;
+  /** How long one write may keep others waiting. */
+  readonly stallMs: number;
   readonly wrongTokensPerMinute: number;
   /** Records of callers without the token; more are counted. */
   readonly strangerRecordsPerSecond: number;
@@ -59,6 +61,7 @@ const DEFAULTS: AdminLimits = {
   keepAliveMs: 5000,
   writesAtOnce: 8,
   writesPerSecond: 100,
+  stallMs: 30_000,
   wrongTokensPerMinute: 5,
   strangerRecordsPerSecond: 10,
 };
@@ -102,11 +105,12 @@ function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {
   const isRecordBlocked = (): boolean => options.isRecordBlocked();
   const now = (): number => performance.now();
   const wrongTokens = new RateLimit(limits.wrongTokensPerMinute, 60_000, now);
+  const writes = new RateLimit(limits.writesPerSecond, 1000, now);
   const strangerRecords = new RateLimit(limits.strangerRecordsPerSecond, 1000, now);
   return {
     target,
     guard: createAccessGuard({ token, hosts, wrongTokens }),
-    writes: new WriteGate(limits.writesAtOnce, new RateLimit(limits.writesPerSecond, 1000, now)),
+    writes: new WriteGate(limits.writesAtOnce, writes, limits.stallMs),
     strangers: new StrangerRecords({ rate: strangerRecords, log, record, isRecordBlocked }),
     log,
     record,

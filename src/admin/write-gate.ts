@@ -6,16 +6,21 @@ import type { RateLimit } from './rate-limit.ts';
 export class WriteGate {
   readonly #max: number;
   readonly #rate: RateLimit;
+  readonly #stallMs: number;
   #inside = 0;
-  #last: Promise<unknown> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
+  #isStalled = false;
 
-  constructor(max: number, rate: RateLimit) {
+  /** `stallMs`: how long one write may keep the others waiting. */
+  constructor(max: number, rate: RateLimit, stallMs: number) {
     this.#max = max;
     this.#rate = rate;
+    this.#stallMs = stallMs;
   }
 
   /** Lets a write in, who must `leave`, or says why not. */
   enter(): AdminAnswer | undefined {
+    if (this.#isStalled) return STALLED;
     if (this.#inside >= this.#max) return BUSY;
     const waitMs = this.#rate.take();
     if (waitMs > 0)
@@ -33,14 +38,44 @@ export class WriteGate {
     this.#inside -= 1;
   }
 
-  /** Runs `work` after all that was given before: what two writers do is decided by order, not by interleaving. */
-  run<T>(work: () => T | Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
-    return done;
+  /**
+   * Runs `work` after all that was given before: what two writers do is decided by order, not by interleaving. Work whose
+   * turn does not come is never done. Work that has begun is waited for, however long: what became of it is not known.
+   */
+  async run(work: () => AdminAnswer | Promise<AdminAnswer>): Promise<AdminAnswer> {
+    const turn = this.#last;
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    this.#last = turn.then(() => ended);
+    try {
+      if (!(await isWithin(turn, this.#stallMs))) {
+        this.#isStalled = true;
+        void turn.then(() => (this.#isStalled = false));
+        return STALLED;
+      }
+      return await work();
+    } finally {
+      end();
+    }
   }
 }
 
+async function isWithin(event: Promise<void>, ms: number): Promise<boolean> {
+  const { promise: isLate, resolve } = Promise.withResolvers<false>();
+  const limit = setTimeout(() => resolve(false), ms);
+  try {
+    return await Promise.race([event.then(() => true), isLate]);
+  } finally {
+    clearTimeout(limit);
+  }
+}
+
+const STALLED: AdminAnswer = refused({
+  status: 503,
+  reason: 'busy',
+  detail:
+    'An earlier write does not end, so nothing is changed: see to the disk that holds the state directory',
+  fields: retryAfter(10_000),
+});
 const BUSY: AdminAnswer = refused({
   status: 503,
   reason: 'busy',

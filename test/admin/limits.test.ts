@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { AdminAnswer } from '../../src/admin/answer.ts';
+import { RateLimit } from '../../src/admin/rate-limit.ts';
+import { WriteGate } from '../../src/admin/write-gate.ts';
 import type { AdminTarget } from '../../src/admin/target.ts';
 import { createAdminScene, field, OWN, readAnswer, request, SANDBOX } from './admin-scene.ts';
 
@@ -227,6 +230,37 @@ describe('writes', () => {
       told.push(answer.head.status, field(answer, 'retry-after'));
     }
     expect(told).toEqual([200, undefined, 200, undefined, 200, undefined, 429, '1']);
+  });
+
+  it('behind one that does not end are told so and never done, until it ends', async () => {
+    const gated = createGatedTarget();
+    await using scene = await createAdminScene({ target: gated.target, limits: { stallMs: 50 } });
+    await using client = await scene.connect();
+    await client.send(change);
+    await gated.begun;
+    for (let turn = 0; turn < 2; turn += 1) {
+      const behind = await scene.ask('PATCH', '/v1/sandboxes/default', { body: {} });
+      expect([behind.head.status, field(behind, 'retry-after')]).toEqual([503, '10']);
+      expect(JSON.parse(behind.text).detail).toContain('does not end');
+    }
+    expect(scene.records.map(({ reason }) => reason)).toEqual(['busy', 'busy']);
+    gated.open();
+    expect((await client.readResponse()).head.status).toBe(200);
+    expect((await scene.ask('PATCH', '/v1/sandboxes/default', { body: {} })).head.status).toBe(200);
+    expect(gated.seen).toEqual({ running: 0, most: 1, started: 2 });
+  });
+
+  it('behind one that does not end are refused at once when it is known', async () => {
+    const gate = new WriteGate(8, new RateLimit(100, 1000, () => 0), 20);
+    const { promise, resolve } = Promise.withResolvers<AdminAnswer>();
+    const hung = gate.run(() => promise);
+    expect(gate.enter()).toBeUndefined();
+    expect(await gate.run(() => ({ status: 200 }))).toMatchObject({ status: 503, reason: 'busy' });
+    expect(gate.enter()).toMatchObject({ status: 503, reason: 'busy' });
+    resolve({ status: 204 });
+    expect(await hung).toEqual({ status: 204 });
+    expect(await gate.run(() => ({ status: 200 }))).toEqual({ status: 200 });
+    expect(gate.enter()).toBeUndefined();
   });
 
   it('of callers without the token take no place', async () => {
