@@ -1,7 +1,9 @@
 // Binds the admin API to a port or to a unix socket that nobody but its owner can open. Its errors say which setting to
 // change. It must not know HTTP.
-import { lstat, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { link, lstat, rename, unlink } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
+import { dirname, join } from 'node:path';
 
 export type AdminListen = { readonly host: string; readonly port: number } | { readonly path: string };
 export type AdminAddress = { readonly url: string; readonly address: string; readonly port: number };
@@ -66,12 +68,47 @@ async function removeStale(path: string): Promise<void> {
   });
   if (found === undefined) return;
   if (!found.isSocket()) throw new Error(`${path} exists and is no socket: remove it, or ${SETTING}`);
-  const refusal = await refusalOf(path);
+  await demandStale(path, path);
+  await removeAside(path);
+}
+
+/**
+ * Another start may have put its own socket there since it was asked. So it is moved aside first, where nobody else takes
+ * or replaces it, asked again, and put back if somebody answers after all.
+ */
+async function removeAside(path: string): Promise<void> {
+  const aside = join(dirname(path), `.${randomBytes(4).toString('hex')}`);
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    // Another start was faster; whether it listens there by now is told by binding.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw new Error(`the admin socket ${path} cannot be replaced (${codeOf(error)}): ${SETTING}`, {
+      cause: error,
+    });
+  }
+  try {
+    await demandStale(aside, path);
+  } catch (error) {
+    // Not by rename, which would replace what a third start has bound.
+    await link(aside, path);
+    throw error;
+  } finally {
+    await unlink(aside);
+  }
+}
+
+/** Throws an Error about `path` unless nobody answers at `at`. */
+async function demandStale(at: string, path: string): Promise<void> {
+  const refusal = await refusalOf(at);
   if (refusal === undefined)
     throw new Error(`another process answers at the admin socket ${path}: end it, or ${SETTING}`);
   if (refusal !== 'ECONNREFUSED')
     throw new Error(`the admin socket ${path} exists and cannot be asked (${refusal}): ${SETTING}`);
-  await unlink(path);
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'an unknown error';
 }
 
 /** Undefined when somebody answers. */

@@ -1,11 +1,28 @@
-import { mkdir, lstat, stat, symlink, writeFile } from 'node:fs/promises';
+import type * as Files from 'node:fs/promises';
+import { mkdir, lstat, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { createAdminScene, request } from './admin-scene.ts';
+import { type AdminScene, createAdminScene, request } from './admin-scene.ts';
+
+/** Called where a start moves a socket away. */
+const hooks = vi.hoisted(
+  (): { before?: (() => Promise<void>) | undefined; after?: (() => Promise<void>) | undefined } => ({}),
+);
+vi.mock('node:fs/promises', async (original) => {
+  const actual = await original<typeof Files>();
+  return {
+    ...actual,
+    async rename(from: string, to: string) {
+      await hooks.before?.();
+      await actual.rename(from, to);
+      await hooks.after?.();
+    },
+  };
+});
 
 async function askOver(path: string): Promise<string> {
   const socket: Socket = connect({ path });
@@ -63,6 +80,27 @@ describe('a unix socket', () => {
     expect((await lstat(path)).isSocket()).toBe(true);
     other.close();
   });
+
+  it.each([
+    ['before', /another process answers .*admin\.sock/],
+    ['after', /admin\.sock, which is in use/],
+  ] as const)(
+    'that another start took %s this one moved the old one away stays his',
+    async (when, message) => {
+      await using scratch = await createScratch();
+      const path = join(scratch.path, 'admin.sock');
+      await leaveStaleSocket(path, join(scratch.path, 'listener.cjs'));
+      let other: AdminScene | undefined;
+      hooks[when] = async () => {
+        hooks[when] = undefined;
+        other = await createAdminScene({ listen: { path } });
+      };
+      await expect(createAdminScene({ listen: { path } })).rejects.toThrow(message);
+      expect(await askOver(path)).toContain('200 OK');
+      expect((await readdir(scratch.path)).toSorted()).toEqual(['admin.sock', 'listener.cjs']);
+      await other?.[Symbol.asyncDispose]();
+    },
+  );
 
   it('is not made in the place of what is no socket', async () => {
     await using scratch = await createScratch();
