@@ -53,9 +53,11 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
+// What one sandbox may keep warm. There may be a thousand of them.
+const MAX_LEAVES = 64;
 const MAX_SESSIONS = 1_000;
 // A host chooses how long its tickets are: up to 64 KiB each.
-const MAX_SESSION_BYTES = 4 * 1024 * 1024;
+const MAX_SESSION_BYTES = 1024 * 1024;
 
 export function createSandbox(
   id: string,
@@ -103,7 +105,7 @@ export function createSandbox(
     callbacks,
     dialler,
     upstream,
-    leaves: createLeafCache(ca),
+    leaves: createLeafCache(ca, { max: MAX_LEAVES }),
     egress,
     limits,
     timeouts,
