@@ -619,7 +619,8 @@ describe('I10 atomic: what the admin API is given', () => {
         expect(await next.admin('GET', CONFIG)).toEqual(shown);
         expect(await sight(next, origin.port)).toEqual(inForce);
       }),
-      { numRuns: 5 },
+      // A value that changed after it was used is the least that each run must meet.
+      { numRuns: 5, examples: [[[{ what: 'secret', fails: false }]]] },
     );
   });
 });
