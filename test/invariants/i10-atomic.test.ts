@@ -106,7 +106,7 @@ describe('I10 atomic: rules that change while a request', () => {
     // The answer is too old to be used again; the connection is not.
     nowMs += 61_000;
     await client.send(head('GET /late', scene.at('called.test')));
-    await expect.poll(() => asked).toEqual(['old', 'old']);
+    await expect.poll(() => asked, { timeout: 4_000 }).toEqual(['old', 'old']);
     swap(scene, { callbacks: [markedCallback('new', endpoint.url)] });
     open();
     await client.readResponse();
@@ -125,7 +125,7 @@ describe('I10 atomic: rules that change while a request', () => {
     });
     await using client = await scene.tunnel('called.test');
     await client.send(head('GET /', scene.at('called.test')));
-    await expect.poll(() => endpoint.calls.length).toBe(1);
+    await expect.poll(() => endpoint.calls.length, { timeout: 4_000 }).toBe(1);
     swap(scene, { rules: [markedRule('new', 'called.test')] });
     open();
     await client.readResponse();
@@ -138,7 +138,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await using scene = await createRevisionScene({ resolve: { 'api.test': promise } });
     await using client = await scene.tunnel();
     await client.send(head('GET /', scene.at()));
-    await expect.poll(() => scene.proxy.lookups).toEqual(['api.test']);
+    await expect.poll(() => scene.proxy.lookups, { timeout: 4_000 }).toEqual(['api.test']);
     swap(scene);
     resolve(['127.0.0.1']);
     await client.readResponse();
@@ -294,7 +294,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await using scene = await createRevisionScene({ resolve: { 'late.test': promise } });
     await using client = await scene.client();
     await client.send(head(`CONNECT late.test:${blind.port}`, `late.test:${blind.port}`));
-    await expect.poll(() => scene.proxy.lookups).toEqual(['late.test']);
+    await expect.poll(() => scene.proxy.lookups, { timeout: 4_000 }).toEqual(['late.test']);
     swap(scene, { rules: [markedRule('new')], no_proxy: ['late.test'] });
     resolve(['127.0.0.1']);
     expect((await client.readHead()).status).toBe(200);
