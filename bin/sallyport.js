@@ -106,7 +106,9 @@ function runOn(binary) {
 
 // This process would live on beside the program, and /proc shows what a process was started with until it ends.
 function refuseExposedSecrets() {
-  const exposed = Object.keys(process.env).find((name) => /^SALLYPORT_(SECRET_.*(?<!_FILE)|ADMIN_TOKEN|STATE_KEY)$/.test(name));
+  const exposed = Object.keys(process.env).find((name) =>
+    /^SALLYPORT_(SECRET_.*(?<!_FILE)|ADMIN_TOKEN|STATE_KEY)$/.test(name),
+  );
   if (!exposed) return;
   stop(
     `${exposed} would stay readable in the environment of this Node ${process.versions.node}: ` +

@@ -1,6 +1,7 @@
 // The state of every sandbox across restarts: one sealed file each, DIRECTORY/sandboxes/ID.sealed. Content is text that
 // it does not understand. What was not read is never written over, and what does not open stops the start: with half of
 // the state, rules would go missing unseen.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSealer, type Sealer } from '../base/seal.ts';
 import { WorkQueue } from '../base/work-queue.ts';
@@ -37,6 +38,13 @@ export function createStateStore({ directory, key }: Settings): StateStore {
   // What opened the state is what seals it, whatever becomes of the key file while we run.
   let sealer: Sealer | undefined;
 
+  let hasFolder = false;
+
+  const makeFolder = async (): Promise<void> => {
+    if (hasFolder && existsSync(folder)) return;
+    await makeDirectory(folder);
+    hasFolder = true;
+  };
   const assertOpen = (): void => {
     if (isClosed) throw new Error(`${folder}: the state is closed`);
   };
@@ -63,7 +71,7 @@ export function createStateStore({ directory, key }: Settings): StateStore {
     },
     write: (id, content) =>
       inOrder(id, async (file) => {
-        await makeDirectory(folder);
+        await makeFolder();
         await access.toWrite();
         sealer ??= createSealer(await keyToWrite(key));
         return replaceFile(file, await sealState(sealer, id, content));
