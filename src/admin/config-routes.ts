@@ -80,19 +80,26 @@ type Unwrapped =
 function unwrap(body: unknown): Unwrapped {
   if (!isObject(body) || !Object.hasOwn(body, 'proxy_config'))
     return { ok: true, document: body, etag: undefined, loc: ['body'] };
-  const { proxy_config: document, etag, revision: _, ...rest } = body;
-  const issues = Object.keys(rest).map((key) => ({
-    loc: ['body', toLocKey(key)],
-    msg: 'Beside proxy_config only etag and revision may stand: remove it, or move it into proxy_config',
-    type: 'extra_forbidden',
-  }));
+  const { proxy_config: document, etag, revision, ...rest } = body;
+  const issues = Object.keys(rest).map(
+    (key): Issue => ({
+      loc: ['body', toLocKey(key)],
+      msg: 'Beside proxy_config only etag and revision may stand: remove it, or move it into proxy_config',
+      type: 'extra_forbidden',
+    }),
+  );
   if (etag !== undefined && typeof etag !== 'string') {
     const msg = 'Input should be a string: the etag that this request expects to replace';
     return { ok: false, issues: [...issues, { loc: ['body', 'etag'], msg, type: 'string_type' }] };
   }
+  if (revision !== undefined && etag === undefined)
+    issues.push({ loc: ['body', 'revision'], msg: REVISION_ALONE, type: 'value_error' });
   if (issues.length > 0) return { ok: false, issues };
   return { ok: true, document, etag, loc: ['body', 'proxy_config'] };
 }
+
+const REVISION_ALONE =
+  'A number may come again after a restart: send the etag that GET answered beside it, or neither of the two';
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

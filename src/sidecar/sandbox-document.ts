@@ -2,6 +2,7 @@
 // The proxy_config and the secrets inside are read elsewhere.
 import { type Issue, parseWith, z } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
+import { parseAddress } from '../policy/address.ts';
 import type { Config } from './config.ts';
 import { type Guards, isExposed } from './exposure.ts';
 import { type ListenAddress, parseListenAddress } from './listen-address.ts';
@@ -68,6 +69,9 @@ const id = z.string().refine((text) => SANDBOX_ID.test(text), {
 const listen = z.string().superRefine((text, context) => {
   const parsed = parseListenAddress(text);
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+  // A name would be looked up while every other writer waits.
+  else if (parsed.host !== 'localhost' && !parseAddress(parsed.host))
+    context.addIssue({ code: 'custom', message: 'should be an address or localhost, and a port' });
 });
 const MADE = 'generate';
 // Of what fits into the user name or password of a URL as it stands.

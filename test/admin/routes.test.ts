@@ -42,6 +42,18 @@ describe('proxy_config', () => {
     expect(scene.calls).toEqual([]);
   });
 
+  it('is not replaced over a revision alone, whose number may come again', async () => {
+    await using scene = await createAdminScene();
+    const answer = await scene.ask('PUT', '/v1/proxy_config', {
+      body: { proxy_config: DOCUMENT, revision: 7 },
+    });
+    expect(answer.head.status).toBe(422);
+    expect(JSON.parse(answer.text).detail).toMatchObject([
+      { loc: ['body', 'revision'], type: 'value_error' },
+    ]);
+    expect(scene.calls).toEqual([]);
+  });
+
   it('is shown with its revision and its ETag', async () => {
     await using scene = await createAdminScene();
     for (const path of ['/v1/proxy_config', '/v1/sandboxes/default/proxy_config']) {

@@ -134,14 +134,17 @@ describe('the document of a new sandbox', () => {
 
 describe('a listener that others reach, without a token', () => {
   const allowClients = ['10.0.0.0/8'].flatMap((text) => parseCidr(text) ?? []);
-  it.each(['0.0.0.0:0', ':0', '[::]:0', '10.1.2.3:0', 'box.internal:0', '169.254.1.1:0'])(
-    '%s is refused',
-    (listen) => {
-      const parsed = parseSandboxDocument({ listen }, closed);
-      expect(places(parsed)).toEqual(['listen value_error']);
-      expect(JSON.stringify(parsed)).toMatch(/give a token, or .*allow_clients or auth: \\"none\\"/);
-    },
-  );
+  it.each(['0.0.0.0:0', ':0', '[::]:0', '10.1.2.3:0', '169.254.1.1:0'])('%s is refused', (listen) => {
+    const parsed = parseSandboxDocument({ listen }, closed);
+    expect(places(parsed)).toEqual(['listen value_error']);
+    expect(JSON.stringify(parsed)).toMatch(/give a token, or .*allow_clients or auth: \\"none\\"/);
+  });
+
+  it('is an address or localhost: a name would be looked up while other writers wait', () => {
+    const parsed = parseSandboxDocument({ listen: 'box.internal:0', token: TOKEN }, closed);
+    expect(places(parsed)).toEqual(['listen value_error']);
+    expect(JSON.stringify(parsed)).toContain('should be an address or localhost');
+  });
 
   it('is refused although clients of the main one show a token', () => {
     const auth = { tokenFile: '/run/token' };
