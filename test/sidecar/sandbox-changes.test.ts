@@ -54,10 +54,11 @@ describe('a proxy_config is refused and nothing changes', () => {
   });
 });
 
-it('a proxy_config for the revision in force is applied, and its warnings stand where they belong', async () => {
+it('a proxy_config for the tag in force is applied, and its warnings stand where they belong', async () => {
   await using proxy = await createTestSidecar({ admin: true });
   const document = { ...keyRules('x'), no_proxy: ['api.test'] };
-  const applied = await proxy.admin('PUT', CONFIG, { proxy_config: document, revision: 0 });
+  const { etag } = (await proxy.admin('GET', CONFIG)).body;
+  const applied = await proxy.admin('PUT', CONFIG, { proxy_config: document, revision: 0, etag });
   expect(applied).toMatchObject({ status: 200, body: { revision: 1 } });
   const warnings = applied.body['warnings'] as readonly { readonly loc: readonly unknown[] }[];
   expect(warnings.map(({ loc }) => loc.slice(0, 2))).toEqual([['body', 'proxy_config']]);
