@@ -75,9 +75,9 @@ describe('on a Node that is new enough', () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true });
     const report = JSON.parse((await run(file, ['a', '--b=c'])).stdout);
-    expect(report).toMatchObject({ args: ['a', '--b=c'], pool: '32', debugger: null });
+    expect(report).toMatchObject({ args: ['a', '--b=c'], pool: '64', debugger: null });
     expect(report).toMatchObject({ proto: false, environmentInReport: false });
-    expect(report.threads).toBeGreaterThanOrEqual(32);
+    expect(report.threads).toBeGreaterThanOrEqual(64);
   });
 
   it('keeps a thread pool size that the operator chose', async () => {
@@ -128,7 +128,7 @@ describe('on a Node that is too old', () => {
     expect(JSON.parse(stdout)).toMatchObject({
       args: ['exit', '7'],
       version: process.versions.node,
-      pool: '32',
+      pool: '64',
     });
     expect(JSON.parse(stdout)).toMatchObject({ debugger: null, proto: false, environmentInReport: false });
     expect(code).toBe(7);
