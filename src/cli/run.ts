@@ -87,6 +87,7 @@ function forOneCommand(config: Config, isLogged: boolean): Config {
     allowClients: undefined,
     logLevel: isLogged || logLevel === 'silent' ? logLevel : 'error',
     isRecorded: isLogged && config.isRecorded,
+    areChangesRecorded: isLogged && config.areChangesRecorded,
     timeouts: { ...timeouts, drainMs: Math.min(timeouts.drainMs, MAX_DRAIN_MS) },
   };
 }

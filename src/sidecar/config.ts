@@ -50,6 +50,8 @@ export type Config = {
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** One record for each exchange, whatever the level; `silent` and `log.records: false` leave them out. */
   readonly isRecorded: boolean;
+  /** One record for each change of the rules and the sandboxes; only `silent` leaves them out. */
+  readonly areChangesRecorded: boolean;
   readonly whenBlocked: 'refuse' | 'drop';
 };
 
@@ -238,6 +240,7 @@ function toConfig(document: z.infer<typeof schema>): Config {
     timeouts: withDefaults(defaultTimeouts, document.timeouts),
     logLevel: document.log.level,
     isRecorded: document.log.records && document.log.level !== 'silent',
+    areChangesRecorded: document.log.level !== 'silent',
     whenBlocked: document.log.when_blocked,
   };
 }

@@ -57,7 +57,7 @@ export type SidecarParts = {
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
   const { ca, sink = createFdSink(1), lookup, now, store } = parts;
   const log = createLog(config.logLevel, sink);
-  const adminRecords = createLog(config.logLevel === 'silent' ? 'silent' : 'info', sink);
+  const adminRecords = createLog(config.areChangesRecorded ? 'info' : 'silent', sink);
   const token =
     config.auth && config.auth !== 'none' ? new Secret(readProxyToken(config.auth.tokenFile)) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;

@@ -45,6 +45,7 @@ describe('without a word of the operator', () => {
       timeouts: defaultTimeouts,
       logLevel: 'info',
       isRecorded: true,
+      areChangesRecorded: true,
       whenBlocked: 'refuse',
     });
   });
