@@ -74,9 +74,13 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     if (entry.state.id === DEFAULT) return config.proxyConfigFile === undefined ? [] : [FILE_WINS];
     if (entry.failure === undefined) return [];
     // With rules that can be used it may open again.
+    await startAgain(entry);
+    return entry.failure === undefined ? [] : [{ loc: [], msg: entry.failure, type: 'closed' }];
+  }
+
+  async function startAgain(entry: Entry): Promise<void> {
     entry.failure = undefined;
     await startSandbox(sandboxes, entry);
-    return entry.failure === undefined ? [] : [{ loc: [], msg: entry.failure, type: 'closed' }];
   }
 
   async function changeSecrets(
@@ -110,7 +114,9 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     if (failed) return refused(failed);
     entry.state = next;
     entry.sandbox.limit(limits);
-    if (token) await exchangeToken(entry, state.token, token.secret);
+    if (token && entry.isAdmitting) await exchangeToken(entry, state.token, token.secret);
+    // The token may be what kept it closed. Under rules that are not its own nobody is let in.
+    else if (token && hasItsRules(entry)) await startAgain(entry);
     return done({ entry, token: token?.told, warnings: [] });
   }
 
@@ -131,6 +137,11 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     change: (id, document) => inTurn(() => change(id, document)),
     remove: (id) => inTurn(() => remove(id)),
   };
+}
+
+/** False where what it had in force cannot be used since the start. */
+function hasItsRules({ sandbox, inForce }: Entry): boolean {
+  return sandbox.context.policy().revision === inForce.revision;
 }
 
 /** A token is changed because somebody should not have it any more: whoever came in by it leaves. */

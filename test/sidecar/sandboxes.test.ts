@@ -361,6 +361,24 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     expect(await scene.keyAt(proxy.port, TOKEN)).toBe('mended');
   });
 
+  it('also when its token is changed, which lets its clients in once it has rules that can be used', async () => {
+    await using scene = await createSandboxScene();
+    const content = stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 });
+    const store = createMemoryStore({ box: content });
+    const proxy = await scene.start({ state: store });
+    const fresh = `${TOKEN}-anew`;
+    const changed = await proxy.admin('PATCH', '/v1/sandboxes/box', { token: fresh });
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { failed: expect.stringMatching(/^its proxy_config cannot be used/) },
+    });
+    await using client = await WireClient.connect(proxy.port);
+    expect((await client.openTunnel('api.test:443', [showing(fresh)])).status).toBe(407);
+    await proxy.admin('PUT', '/v1/sandboxes/box/proxy_config', keyRules('mended'));
+    expect(await scene.keyAt(proxy.port, fresh)).toBe('mended');
+    expect(store.contents.get('box')).toContain(`"token":"${fresh}"`);
+  });
+
   it('whose port is taken by now, and the others serve', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
@@ -392,6 +410,20 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     expect(await scene.keyAt(second.port, TOKEN)).toBe('of default');
     expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);
     expect(await scene.keyAt(second.port, TOKEN)).toBe('of default');
+  });
+
+  it('whose token is the main listener’s by now, until it gets another one', async () => {
+    await using scene = await createSandboxScene();
+    await using scratch = await createScratch();
+    const store = createMemoryStore({
+      box: stateOf('box', { token: TOKEN, proxyConfig: keyRules('box'), revision: 1 }),
+    });
+    const auth = { token_file: await scratch.write('token', TOKEN) };
+    const proxy = await scene.start({ state: store, config: { auth }, proxyConfig: keyRules('of default') });
+    const changed = await proxy.admin('PATCH', '/v1/sandboxes/box', { token: `${TOKEN}-anew` });
+    expect(changed.body).not.toHaveProperty('failed');
+    expect(await scene.keyAt(proxy.port, `${TOKEN}-anew`)).toBe('box');
+    expect(await scene.keyAt(proxy.port, TOKEN)).toBe('of default');
   });
 });
 
