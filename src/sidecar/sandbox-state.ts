@@ -23,6 +23,8 @@ export type SandboxState = {
   /** An entity tag (RFC 9110 §8.8.3); its second part is chance, so that no two documents share one. */
   readonly etag: string;
   readonly proxyConfig: ProxyConfig | undefined;
+  /** The text of a document that this start refused: kept in its place, since without it the next start would open. */
+  readonly refused?: Secret | undefined;
   /** The values that the revision in force was made of, whatever became of them since. */
   readonly used: ReadonlyMap<string, Secret>;
   readonly secrets: ReadonlyMap<string, Secret>;
@@ -46,11 +48,12 @@ export function newEtag(revision: number): string {
 
 /** The text to be sealed. It holds every value in clear. */
 export function encodeSandboxState(state: SandboxState): string {
-  const { proxyConfig, token, used, secrets, ...rest } = state;
+  const { proxyConfig, refused, token, used, secrets, ...rest } = state;
   return JSON.stringify({
     version: VERSION,
     ...rest,
     ...(token && { token: token.reveal() }),
+    ...(refused && { proxyConfig: JSON.parse(refused.reveal()) }),
     ...(proxyConfig && {
       proxyConfig: toProxyConfigDocument(proxyConfig, (value) => ({ value: value.reveal() })),
     }),
@@ -59,7 +62,7 @@ export function encodeSandboxState(state: SandboxState): string {
   });
 }
 
-/** What was kept. `fault`: why its proxy_config cannot be used any more; the state is without it then. */
+/** What was kept. `fault`: why its proxy_config cannot be used any more. */
 export type DecodedState = { readonly state: SandboxState; readonly fault: string | undefined };
 
 /** Reads what encodeSandboxState wrote; a sentence if that cannot be. */
@@ -79,6 +82,7 @@ export function decodeSandboxState(
     limits: Object.fromEntries(Object.entries(limits)),
     token: token === undefined ? undefined : new Secret(token),
     proxyConfig: config?.ok ? config.value : undefined,
+    refused: config?.ok === false ? new Secret(JSON.stringify(proxyConfig)) : undefined,
     used: sealed(used),
     secrets: sealed(secrets),
   };

@@ -136,7 +136,7 @@ export function createSandboxes(options: {
   ): Preparation {
     const revision = state.revision + 1;
     const used = valuesOf(secretNamesOf(proxyConfig), by.secrets);
-    const next = { ...state, revision, etag: newEtag(revision), proxyConfig, used };
+    const next = { ...state, revision, etag: newEtag(revision), proxyConfig, refused: undefined, used };
     const compiled = compile(next, proxyConfig, by.secrets);
     return compiled.ok ? { ok: true, next, policy: compiled.value, warnings: by.warnings } : compiled;
   }

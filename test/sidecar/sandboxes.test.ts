@@ -379,6 +379,28 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     expect(store.contents.get('box')).toContain(`"token":"${fresh}"`);
   });
 
+  it.each([
+    ['', { token: `${TOKEN}-anew` }],
+    ['', { limits: { max_connections: 9 } }],
+    ['/workspace_secrets', { A: 'a' }],
+  ])('whatever is changed of it%s but its rules, which are kept: %j', async (path, change) => {
+    await using scene = await createSandboxScene();
+    const content = stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 });
+    const store = createMemoryStore({ box: content });
+    const first = await scene.start({ state: store });
+    const method = path === '' ? 'PATCH' : 'PUT';
+    expect((await first.admin(method, `/v1/sandboxes/box${path}`, change)).status).toBe(200);
+    const second = await scene.start({ state: store });
+    expect((await second.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
+      failed: expect.stringMatching(/^its proxy_config cannot be used: rules\.0\.match_hosts\.0: /),
+    });
+    const third = await scene.start({ state: store, config: { allow_wildcards: ['*.github.io'] } });
+    expect((await third.admin('GET', '/v1/sandboxes/box/proxy_config')).body).toMatchObject({
+      revision: 3,
+      proxy_config: { rules: [{ match_hosts: ['*.github.io'] }] },
+    });
+  });
+
   it('whose port is taken by now, and the others serve', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
