@@ -5,17 +5,17 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'a request that was dialled for is not judged again',
-    file: 'src/proxy/exchange.ts',
-    text: 'else if (this.#context.policy() === this.#policy) this.#send(opened);\n      else this.#judgeAnew(opened);',
-    replacement: 'else this.#send(opened);',
+    file: 'src/proxy/approach.ts',
+    text: 'else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);\n      else this.#judgeAnew(opened);',
+    replacement: 'else this.#owner.onReady(opened, passage);',
     breaks: 'what was revoked while the host was dialled leaves all the same',
   },
   {
     invariant: 'I10',
     name: 'a request that is judged again keeps its record',
-    file: 'src/proxy/exchange.ts',
-    text: 'this.#record = beginRecord(this.#connection.scope, this.#policy.revision, this.#plan);\n    this.#judge();',
-    replacement: 'this.#judge();',
+    file: 'src/proxy/approach.ts',
+    text: 'this.record = beginRecord(this.#scope, this.#policy.revision, this.#plan);\n    this.begin();',
+    replacement: 'this.begin();',
     breaks: 'the record names a revision that the request was not sent under',
   },
   {

@@ -78,6 +78,7 @@ class Tunnel {
         {
           authority,
           scheme: 'tunnel',
+          alpn: [],
           named: 'no',
           isPortListed: cover.portListed,
           denies: (address) => policy.deniesAddress(address, authority.port),

@@ -7,6 +7,7 @@ import { type Address, classifyAddress, parseAddress } from '../policy/address.t
 import type { Authority } from '../policy/authority.ts';
 import type { TrustSet } from '../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
+import type { Protocol } from './alpn.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { ResolvedAddress, Resolver } from './resolver.ts';
 
@@ -14,6 +15,8 @@ export type DialTarget = {
   readonly authority: Authority;
   /** `tunnel`: a blind TCP connection whose TLS, if any, is the client's own. */
   readonly scheme: 'http' | 'https' | 'tunnel';
+  /** Offered in the handshake, in this order (https). */
+  readonly alpn: readonly Protocol[];
   /** A rule or callback names the host; `exact` by its exact name. Such hosts may use any port. */
   readonly named: 'exact' | 'wildcard' | 'no';
   /** allow_list holds this very host:port. */
@@ -63,7 +66,7 @@ export function createDialler(options: {
     },
   };
 
-  function openTls({ authority }: DialTarget, addresses: readonly ResolvedAddress[]): TLSSocket {
+  function openTls({ authority, alpn }: DialTarget, addresses: readonly ResolvedAddress[]): TLSSocket {
     const key = `${trust.id} ${authority.text}`;
     const session = sessions.get(key);
     const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
@@ -75,7 +78,7 @@ export function createDialler(options: {
       // No name here means verification against "localhost" (node:tls); addresses prove themselves by IP SAN.
       ...(authority.kind === 'name' ? { servername: authority.host } : {}),
       secureContext: trust.context,
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: [...alpn],
       rejectUnauthorized: true,
       ...(session ? { session } : {}),
     };
@@ -103,7 +106,7 @@ export function createDialler(options: {
       resolve(result);
     };
     const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority, trust) : socket);
-    const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket));
+    const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket, target));
     const onEnd = (): void => finish(refuse('upstream_unreachable', 'ended before it was ready'));
     const onAbort = (): void => finish(refuse('upstream_unreachable', 'aborted'));
     const timer = setTimeout(() => finish(refuse('upstream_timeout', 'connect')), connectMs);
@@ -170,8 +173,15 @@ function proven(socket: TLSSocket, authority: Authority, trust: TrustSet): Socke
   return socket;
 }
 
-function refusalOf(error: NodeJS.ErrnoException, socket: Socket): Refusal {
+/** The protocol that the host chose in its handshake; one that has no list of its own means HTTP/1.1. */
+export function chosenProtocol(socket: Socket): Protocol {
+  return 'alpnProtocol' in socket && socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
+}
+
+function refusalOf(error: NodeJS.ErrnoException, socket: Socket, { alpn }: DialTarget): Refusal {
   const code = error.code ?? error.name;
+  if (code === 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL' && alpn.length === 1)
+    return refuse(alpn[0] === 'h2' ? 'h2_unavailable' : 'alpn_changed', code);
   const isUntrusted = 'authorizationError' in socket && Boolean(socket.authorizationError);
   if (isUntrusted || code === 'ERR_TLS_CERT_ALTNAME_INVALID') return refuse('upstream_untrusted', code);
   return refuse(code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable', code);

@@ -5,42 +5,40 @@ import { describeBug } from '../base/log.ts';
 import type { ConnectionFields } from '../http1/connection-fields.ts';
 import type { Framing } from '../http1/framing.ts';
 import type { ResponseHead } from '../http1/head-parser.ts';
-import type { Policy } from '../policy/policy.ts';
 import { type AnswerVerdict, judgeAnswer } from './answer.ts';
+import { Approach, type Approaching } from './approach.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from './context.ts';
 import { cut } from './cut.ts';
-import { type Passage, judgeRequest } from './inject.ts';
-import { MAX_JUDGEMENTS, responseHeadLimits } from './limits.ts';
+import type { Passage } from './inject.ts';
+import { responseHeadLimits } from './limits.ts';
 import { maskResponseHead } from './mask.ts';
 import { outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from './record.ts';
-import { beginRecord, goneReason, notePassage } from './exchange-record.ts';
+import { goneReason } from './exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from './refusal.ts';
 import { RequestOut } from './request-out.ts';
 import { type RequestPlan, refusalOfFault } from './request-plan.ts';
 import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
-import { openFresh, takePooled } from './upstream-lease.ts';
+import { connectionLender } from './upstream-lease.ts';
 import { joinUpgraded } from './upgrade.ts';
 
 /** Begins with `start`; ends by telling its connection `next`, or with it. */
-export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
+export class Exchange
+  implements RunningExchange, UpstreamOwner, ResponseSink, Approaching<UpstreamConnection>
+{
   readonly #connection: ClientConnection;
   readonly #context: ProxyContext;
   readonly #plan: RequestPlan;
-  #policy: Policy;
-  #record: ExchangeRecord;
   readonly #startedMs: number = performance.now();
   readonly #request: RequestOut;
   readonly #response: ResponseOut;
-  #abort: AbortController | undefined;
-  #passage: Passage | undefined;
+  readonly #approach: Approach<UpstreamConnection>;
   #upstream: UpstreamConnection | undefined;
   #reader: ResponseReader;
   #hasRetried = false;
-  #judgements = 0;
   /** Set with the final head: from there on nothing can be refused, only cut. */
   #answer: Exclude<AnswerVerdict, Refusal> | undefined;
   #isOver = false;
@@ -49,64 +47,30 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     this.#connection = connection;
     this.#context = connection.scope.context;
     this.#plan = plan;
-    this.#policy = this.#context.policy();
     this.#request = new RequestOut(plan, connection.socket);
     this.#response = new ResponseOut(connection.socket);
     this.#reader = new ResponseReader(plan.head.method, responseHeadLimits(this.#context.limits), this);
-    this.#record = beginRecord(connection.scope, this.#policy.revision, plan);
+    this.#approach = new Approach(connection.scope, plan, connectionLender(connection, plan), this);
   }
 
   start(rest: Buffer): void {
     this.#connection.run(this);
     if (rest.length > 0) this.onClientBytes(rest);
-    if (!this.#isOver) this.#judge();
+    if (!this.#isOver) this.#approach.begin();
   }
 
-  #judge(): void {
-    const { egress, callbacks } = this.#context;
-    const { target, scheme } = this.#plan;
-    const verdict = judgeRequest({ ...target, policy: this.#policy, scheme, egress, callbacks });
-    if (verdict instanceof Promise) this.#wait(verdict, (settled) => this.#onVerdict(settled));
-    else this.#onVerdict(verdict);
+  get #record(): ExchangeRecord {
+    return this.#approach.record;
   }
 
-  #onVerdict(verdict: Passage | Refusal): void {
-    if (this.#isOver) return;
-    if (isRefusal(verdict)) return this.#refuse(verdict);
-    this.#passage = verdict;
-    notePassage(this.#record, verdict);
-    const { upstream } = this.#context;
-    const pooled = takePooled(upstream, this.#policy, this.#plan, this.#connection.id);
-    if (pooled) this.#send(pooled);
-    else this.#dial();
+  get #passage(): Passage | undefined {
+    return this.#approach.passage;
   }
 
-  #dial(): void {
-    this.#abort = new AbortController();
-    const opening = openFresh(this.#context.upstream, this.#policy, this.#plan, this.#abort.signal);
-    this.#wait(opening, (opened) => {
-      if (isRefusal(opened)) this.#refuse(opened);
-      else if (this.#isOver) opened.discard();
-      else if (this.#context.policy() === this.#policy) this.#send(opened);
-      else this.#judgeAnew(opened);
-    });
-  }
-
-  /** The rules changed before a byte left: what was revoked while the request waited must not leave any more. */
-  #judgeAnew(opened: UpstreamConnection): void {
-    opened.discard();
-    this.#judgements += 1;
-    if (this.#judgements === MAX_JUDGEMENTS) return this.#refuse(refuse('rules_changed'));
-    this.#policy = this.#context.policy();
-    this.#record = beginRecord(this.#connection.scope, this.#policy.revision, this.#plan);
-    this.#judge();
-  }
-
-  #send(upstream: UpstreamConnection): void {
+  onReady(upstream: UpstreamConnection, { injection }: Passage): void {
     this.#upstream = upstream;
     this.#record.upstream_reused = upstream.uses > 0;
     upstream.own(this, this.#connection.id);
-    const { injection } = this.#passage ?? {};
     if (injection) this.#record.injected = injection.names;
     const head = outgoingRequestHead(this.#plan, injection);
     this.#request.send(head, upstream.socket, this.#context.timeouts.continueMs);
@@ -116,7 +80,7 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const taken = this.#request.push(chunk);
     const { fault } = this.#request;
     // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
-    if (fault) return this.#refuse(refusalOfFault(fault));
+    if (fault) return this.onRefused(refusalOfFault(fault));
     if (taken < chunk.length) this.#connection.keepAhead(chunk.subarray(taken));
   }
 
@@ -127,7 +91,7 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   onClientIdle(): void {
     // A client that we make wait for its host is not idle: the host's own limit ends that.
     if (this.#connection.socket.isPaused()) return;
-    if (!this.#request.isComplete && !this.#answer) return this.#refuse(refuse('request_timeout', 'body'));
+    if (!this.#request.isComplete && !this.#answer) return this.onRefused(refuse('request_timeout', 'body'));
     // An answer that the client does not read; one that is not due yet has its own limit.
     if (this.#connection.socket.writableLength > 0) this.#fail('client_stalled');
   }
@@ -152,7 +116,7 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
 
   onUpstreamTimeout(): void {
     if (this.#answer) this.#fail('upstream_idle');
-    else this.#refuse(refuse('upstream_timeout', 'answer'));
+    else this.onRefused(refuse('upstream_timeout', 'answer'));
   }
 
   onUpstreamClose(code: string | undefined): void {
@@ -175,7 +139,7 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const state = { isEarly, mustEnd, hasOverflowed };
     const verdict = judgeAnswer({ head, framing, connection }, this.#plan, state);
     if (isRefusal(verdict)) {
-      this.#refuse(verdict);
+      this.onRefused(verdict);
       return false;
     }
     this.#record.status = head.status;
@@ -207,12 +171,12 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     if (this.#isOver) return;
     if (code === 'truncated' || code === 'no_answer') return this.#onCut(code);
     if (this.#answer) this.#fail('upstream_malformed', code);
-    else this.#refuse(refuse('upstream_malformed', code));
+    else this.onRefused(refuse('upstream_malformed', code));
   }
 
   #onCut(code: string): void {
     if (this.#answer) this.#fail('upstream_truncated', code);
-    else if (this.#reader.hasStarted) this.#refuse(refuse('upstream_closed', code));
+    else if (this.#reader.hasStarted) this.onRefused(refuse('upstream_closed', code));
     else this.#onNoAnswer(code);
   }
 
@@ -223,10 +187,10 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
       this.#hasRetried = true;
       this.#releaseUpstream();
       this.#reader = this.#reader.anew();
-      return this.#dial();
+      return this.#approach.again();
     }
     // A client retries by itself on a connection that has worked before; on its first request it would not.
-    if (this.#connection.exchanges === 1) this.#refuse(refuse('upstream_closed', code));
+    if (this.#connection.exchanges === 1) this.onRefused(refuse('upstream_closed', code));
     else this.#fail('upstream_closed', code);
   }
 
@@ -239,14 +203,14 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     const [connection, record, { rest }] = [this.#connection, this.#record, this.#reader];
     const joined = joinUpgraded({ connection, upstream, rest, timeouts: this.#context.timeouts, record });
     connection.staysUntil(joined);
-    this.#wait(joined, () => this.#finish('upgraded'));
+    joined.then(() => this.#finish('upgraded')).catch((error: unknown) => this.onBug(error));
   }
 
   onBody(bytes: Buffer): void {
     this.#response.add(bytes);
   }
 
-  #refuse(refusal: Refusal): void {
+  onRefused(refusal: Refusal): void {
     if (this.#isOver) return;
     if (this.#answer) return this.#fail(refusal.refused, refusal.cause);
     this.#releaseUpstream();
@@ -272,14 +236,10 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
     else this.#connection.socket.destroy();
   }
 
-  #wait<T>(pending: Promise<T>, next: (settled: T) => void): void {
-    pending.then(next).catch((error: unknown) => this.onBug(error));
-  }
-
   onBug(error: unknown): void {
     this.#context.log.error(describeBug(error), 'exchange failed');
     this.#connection.socket.uncork();
-    this.#refuse(refuse('internal_error'));
+    this.onRefused(refuse('internal_error'));
   }
 
   #releaseUpstream(): void {
@@ -290,7 +250,7 @@ export class Exchange implements RunningExchange, UpstreamOwner, ResponseSink {
   #finish(outcome: Outcome): void {
     this.#isOver = true;
     this.#response.flush();
-    this.#abort?.abort();
+    this.#approach.end();
     this.#request.stop();
     this.#record.bytes_up += this.#request.bytes;
     this.#record.bytes_down += this.#response.bytes;

@@ -34,6 +34,8 @@ export type RefusalCode =
   | 'upstream_closed'
   | 'upstream_malformed'
   | 'upstream_asks_proxy_auth'
+  | 'alpn_changed'
+  | 'h2_unavailable'
   | 'too_many_connections'
   | 'record_sink_blocked'
   | 'rules_changed'
@@ -94,6 +96,8 @@ const catalogue: Readonly<Record<RefusalCode, Entry>> = {
   upstream_closed: [502, 'the host closed the connection without an answer'],
   upstream_malformed: [502, 'the answer of the host is not valid HTTP/1.1'],
   upstream_asks_proxy_auth: [502, 'the host asked for proxy credentials'],
+  alpn_changed: [502, 'the host no longer speaks HTTP/1.1', 'connect again and offer h2 too'],
+  h2_unavailable: [502, 'the host does not speak HTTP/2', 'offer http/1.1 too, in the ALPN list of TLS'],
   too_many_connections: [503, 'too many connections'],
   record_sink_blocked: [503, 'the record of this request could not be written'],
   rules_changed: [503, 'the rules changed while the request waited', 'send it again'],
@@ -149,17 +153,28 @@ const PHRASES: Readonly<Record<number, string>> = {
  * `method` HEAD gets no body; `close` says whether the connection ends after it.
  */
 export function refusalBytes(refusal: Refusal, options: { method: string; close: boolean }): Buffer {
-  const { refused: error, status, message, hint } = refusal;
+  const { status } = refusal;
+  const { fields, body } = refusalParts(refusal);
+  const connection: RefusalParts['fields'] = options.close ? [['Connection', 'close']] : [];
+  const head = buildHead(`HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}`, [...fields, ...connection]);
+  return options.method === 'HEAD' ? head : Buffer.concat([head, body]);
+}
+
+export type RefusalParts = {
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly body: Buffer;
+};
+
+/** What a refusal says in every version of HTTP. */
+export function refusalParts({ refused: error, status, message, hint }: Refusal): RefusalParts {
   const body = Buffer.from(`${JSON.stringify({ error, message, ...(hint ? { hint } : {}) })}\n`);
-  const lines: [string, string][] = [
+  const fields: [string, string][] = [
     ['Content-Type', 'application/json'],
     ['Content-Length', String(body.length)],
     ['X-Sallyport-Error', error],
     ['Cache-Control', 'no-store'],
   ];
-  if (status === 407) lines.push(['Proxy-Authenticate', 'Basic realm="sallyport", charset="UTF-8"']);
-  if (status === 405) lines.push(['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']);
-  if (options.close) lines.push(['Connection', 'close']);
-  const head = buildHead(`HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}`, lines);
-  return options.method === 'HEAD' ? head : Buffer.concat([head, body]);
+  if (status === 407) fields.push(['Proxy-Authenticate', 'Basic realm="sallyport", charset="UTF-8"']);
+  if (status === 405) fields.push(['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']);
+  return { fields, body };
 }

@@ -70,6 +70,7 @@ async function outcome(
   const target: DialTarget = {
     authority: authorityOf(at),
     scheme: 'https',
+    alpn: ['http/1.1'],
     named: 'no',
     isPortListed: false,
     denies: () => false,

@@ -31,6 +31,7 @@ async function dialled(port: number, trust: TrustSet, sessions: BoundedCache<Buf
   const target = {
     authority,
     scheme: 'https',
+    alpn: ['http/1.1'],
     named: 'exact',
     isPortListed: false,
     denies: () => false,

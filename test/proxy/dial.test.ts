@@ -100,6 +100,7 @@ function target(authority: string, scheme: DialTarget['scheme'] = 'https'): Dial
   return {
     authority: authorityOf(authority),
     scheme,
+    alpn: ['http/1.1'],
     named: 'exact',
     isPortListed: false,
     denies: () => false,
