@@ -1,138 +1,158 @@
 // WebSocket between a ws client and a ws server: through an interception, which reads the upgrade and then no more,
-// and through a blind tunnel, which reads nothing.
+// through a blind tunnel, which reads nothing, and in clear with and without CONNECT.
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WebSocket, WebSocketServer } from 'ws';
-import { spawnSallyport, type SpawnedSallyport } from '../support/spawned-process.ts';
-import { createTestAuthority } from '../support/test-authority.ts';
-import { openTunnel, secureTunnel } from './tunnel.ts';
+import { lookUntil } from './deadline.ts';
+import {
+  createWebSocketScene,
+  INJECTED,
+  type Pair,
+  received,
+  type Side,
+  sides,
+  valuesOf,
+  type WebSocketScene,
+  ways,
+} from './websocket-scene.ts';
 
 const MEGABYTE = 1_000_000;
-const origins = createTestAuthority();
-const server = createServer({ SNICallback: (name, done) => done(null, origins.contextFor(name)) });
-const webSockets = new WebSocketServer({ server, maxPayload: 2 * MEGABYTE });
-let proxy: SpawnedSallyport;
-let proxyCa: string;
-let port: number;
+let scene: WebSocketScene;
 
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  port = (server.address() as AddressInfo).port;
-  const headers = [{ name: 'X-Key', type: 'plaintext', value: 'injected' }];
-  proxy = await spawnSallyport({
-    upstreamCaPem: origins.certificatePem,
-    proxyConfig: { rules: [{ name: 'api', match_hosts: ['api.test'], headers }] },
-  });
-  proxyCa = await readFile(proxy.caFile, 'utf8');
-});
+beforeAll(async () => void (scene = await createWebSocketScene()));
+afterAll(() => scene[Symbol.asyncDispose]());
 
-afterAll(async () => {
-  await proxy[Symbol.asyncDispose]();
-  for (const socket of webSockets.clients) socket.terminate();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
-
-type Way = { readonly name: string; readonly ca: () => string; readonly keys: readonly string[] };
-type Pair = { readonly client: WebSocket; readonly server: WebSocket };
-
-describe.each<Way>([
-  { name: 'api.test', ca: () => proxyCa, keys: ['injected'] },
-  { name: 'other.test', ca: () => origins.certificatePem, keys: [] },
-])('$name', (way) => {
-  it('has its upgrade with the injected header where a rule names it', async () => {
-    const { pair, keys } = await open(way);
-    expect(keys).toEqual(way.keys);
-    pair.client.close();
+describe.each(ways)('$title', (way) => {
+  it('has its upgrade with the credential where a rule names the host', async () => {
+    const { client, request } = await scene.open(way);
+    expect(valuesOf(request, 'authorization')).toEqual(way.host === 'api.test' ? [INJECTED] : []);
+    client.close();
   });
 
   it.each<[string, string | Buffer]>([
     ['a text', 'grüße'],
     ['an empty text', ''],
     ['bytes', Buffer.from([0, 255, 13, 10, 0])],
+    ['no bytes', Buffer.alloc(0)],
+    ['what looks like HTTP', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nGET / HTTP/1.1\r\n\r\n'],
     ['a megabyte of text', 'm'.repeat(MEGABYTE)],
     ['a megabyte of bytes', randomBytes(MEGABYTE)],
   ])('carries %s in both directions', async (_, message) => {
-    const { pair } = await open(way);
-    expect(await carried(pair.client, pair.server, message)).toEqual(message);
-    expect(await carried(pair.server, pair.client, message)).toEqual(message);
+    const pair = await scene.open(way);
+    for (const [from, to] of sides) {
+      const arrived = received(pair[to], 1);
+      pair[from].send(message);
+      expect(await arrived).toEqual([message]);
+    }
     pair.client.close();
   });
 
   it('carries a hundred messages in order while both sides send', async () => {
-    const { pair } = await open(way);
+    const { client, server } = await scene.open(way);
     const numbers = Array.from({ length: 100 }, (_, i) => String(i));
-    const both = [received(pair.client, 100), received(pair.server, 100)];
+    const both = [received(client, 100), received(server, 100)];
     for (const number of numbers) {
-      pair.client.send(number);
-      pair.server.send(number);
+      client.send(number);
+      server.send(number);
     }
     expect(await Promise.all(both)).toEqual([numbers, numbers]);
-    pair.client.close();
+    client.close();
   });
 
-  it('carries ping and pong with their payload', async () => {
-    const { pair } = await open(way);
-    for (const one of [pair.client, pair.server]) {
-      const pong = once(one, 'pong');
-      one.ping('are you there');
-      expect(String((await pong)[0])).toBe('are you there');
+  it.each(sides)('carries a megabyte in fragments of the %s, a ping amid them', async (from, to) => {
+    const pair = await scene.open(way);
+    const arrived = received(pair[to], 1);
+    const pinged = once(pair[to], 'ping').then(() => 'the ping');
+    const first = Promise.race([pinged, arrived.then(() => 'the message')]);
+    const pieces = Array.from({ length: 10 }, (_, i) => Buffer.alloc(MEGABYTE / 10, i));
+    for (const [i, piece] of pieces.entries()) {
+      pair[from].send(piece, { fin: i === 9, binary: true });
+      if (i === 4) pair[from].ping();
     }
+    expect(await first).toBe('the ping');
+    expect(await arrived).toEqual([Buffer.concat(pieces)]);
     pair.client.close();
   });
 
-  it.each<[string, keyof Pair, keyof Pair]>([
-    ['the client', 'client', 'server'],
-    ['the server', 'server', 'client'],
-  ])('tells the other side with what code %s closed', async (_, from, to) => {
-    const { pair } = await open(way);
-    const [closed, answered] = [once(pair[to], 'close'), once(pair[from], 'close')];
-    pair[from].close(4001, 'done here');
-    const [code, reason] = await closed;
-    expect([code, String(reason)]).toEqual([4001, 'done here']);
-    expect((await answered)[0]).toBe(4001);
+  it.each(sides)('carries a ping of the %s and its pong with their payload', async (from) => {
+    const pair = await scene.open(way);
+    const pong = once(pair[from], 'pong');
+    pair[from].ping('are you there');
+    expect(String((await pong)[0])).toBe('are you there');
+    pair.client.close();
   });
 
-  it.each<[string, keyof Pair, keyof Pair]>([
-    ['client', 'client', 'server'],
-    ['server', 'server', 'client'],
-  ])('a %s that is cut off is gone for the other side', async (_, from, to) => {
-    const { pair } = await open(way);
-    const closed = once(pair[to], 'close');
+  it.each<[Side, number, string]>(
+    sides.flatMap(([from]) =>
+      [1000, 1001, 1011, 3000, 4001, 4999].map((code): [Side, number, string] => [from, code, 'grüße']),
+    ),
+  )('carries a close by the %s with %i and its reason', async (from, code, why) => {
+    const pair = await scene.open(way);
+    expect(await closed(pair, from, () => pair[from].close(code, why))).toEqual([code, why, code]);
+  });
+
+  it.each(sides)('carries a close by the %s without a code', async (from) => {
+    const pair = await scene.open(way);
+    expect(await closed(pair, from, () => pair[from].close())).toEqual([1005, '', 1005]);
+  });
+
+  it.each(sides)('carries the longest reason of the %s', async (from) => {
+    const pair = await scene.open(way);
+    const why = 'y'.repeat(123);
+    expect(await closed(pair, from, () => pair[from].close(4000, why))).toEqual([4000, why, 4000]);
+  });
+
+  it.each(sides)('delivers what the %s sent before it closed', async (from, to) => {
+    const pair = await scene.open(way);
+    const arrived = received(pair[to], 3);
+    for (let i = 0; i < 3; i += 1) pair[from].send(Buffer.alloc(MEGABYTE, i));
+    pair[from].close(1000);
+    expect((await arrived).map((message) => [message.length, message[0]])).toEqual(
+      [0, 1, 2].map((i) => [MEGABYTE, i]),
+    );
+  });
+
+  it.each(sides)('a %s that is cut off is gone for the other side, without a close', async (from, to) => {
+    const pair = await scene.open(way);
+    const gone = once(pair[to], 'close');
+    // A reset comes as an error, then the end; a FIN without a close frame as the end alone.
+    pair[to].on('error', () => {});
     pair[from].terminate();
-    expect((await closed)[0]).toBe(1006);
+    expect((await gone)[0]).toBe(1006);
   });
 });
 
-async function open(way: Way): Promise<{ pair: Pair; keys: readonly string[] }> {
-  const authority = `${way.name}:${port}`;
-  const secure = await secureTunnel(await openTunnel(proxy.port, authority), way.name, way.ca());
-  const accepted = once(webSockets, 'connection');
-  const client = new WebSocket(`wss://${authority}/socket`, { createConnection: () => secure });
-  const [accepting, request] = await accepted;
-  if (client.readyState !== WebSocket.OPEN) await once(client, 'open');
-  const { rawHeaders } = request;
-  const keys = rawHeaders.filter((_: string, i: number) => rawHeaders[i - 1]?.toLowerCase() === 'x-key');
-  return { pair: { client, server: accepting }, keys };
-}
-
-async function carried(from: WebSocket, to: WebSocket, message: string | Buffer): Promise<string | Buffer> {
-  const arrived = once(to, 'message');
-  from.send(message);
-  const [bytes, isBinary] = await arrived;
-  return isBinary ? bytes : String(bytes);
-}
-
-function received(socket: WebSocket, count: number): Promise<readonly string[]> {
-  const { promise, resolve } = Promise.withResolvers<readonly string[]>();
-  const messages: string[] = [];
-  socket.on('message', (bytes) => {
-    messages.push(String(bytes));
-    if (messages.length === count) resolve(messages);
+describe('a hundred sockets', () => {
+  it('opened at once carry what is theirs and leave nothing behind', async () => {
+    const before = scene.proxy.process.usage().descriptors;
+    const pairs = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => scene.open(ways[i % ways.length] ?? ways[0]!)),
+    );
+    const echoes = pairs.map(async ({ client, server }, i) => {
+      server.on('message', (message) => server.send(`${i} heard ${String(message)}`));
+      const heard = received(client, 20);
+      for (let n = 0; n < 20; n += 1) client.send(`${i}.${n}`);
+      return heard;
+    });
+    const expected = pairs.map((_, i) => Array.from({ length: 20 }, (__, n) => `${i} heard ${i}.${n}`));
+    expect(await Promise.all(echoes)).toEqual(expected);
+    const ends = pairs.map((pair, i) => closed(pair, 'client', () => pair.client.close(4000 + i)));
+    expect(await Promise.all(ends)).toEqual(pairs.map((_, i) => [4000 + i, '', 4000 + i]));
+    expect(
+      await lookUntil(
+        () => scene.proxy.process.usage().descriptors,
+        (count) => count <= before,
+        10_000,
+      ),
+    ).toBeLessThanOrEqual(before);
   });
-  return promise;
+});
+
+/** Code and reason at the other side, and the code that comes back. */
+async function closed(pair: Pair, from: Side, close: () => void): Promise<readonly unknown[]> {
+  const to = from === 'client' ? 'server' : 'client';
+  const both = Promise.all([once(pair[to], 'close'), once(pair[from], 'close')]);
+  close();
+  const [[code, why], [back]] = await both;
+  return [code, String(why), back];
 }
