@@ -9,7 +9,7 @@ import { parseSandboxChange } from './sandbox-document.ts';
 import { startSandbox } from './sandbox-restore.ts';
 import type { SandboxState } from './sandbox-state.ts';
 import { TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
-import { DEFAULT, type Entry, type Sandboxes, codeOf } from './sandboxes.ts';
+import { DEFAULT, type Entry, type InForce, type Sandboxes, codeOf } from './sandboxes.ts';
 import { maxSecrets } from './secret-files.ts';
 
 export type SandboxChanges = {
@@ -165,13 +165,13 @@ export function mergeSecrets(
 }
 
 /** RFC 9110 §13.1.1: none of the tags that the writer names is the one in force. */
-function isStale(state: SandboxState, { etags, etag }: Expected): boolean {
+function isStale(state: InForce, { etags, etag }: Expected): boolean {
   if (etag !== undefined && etag !== state.etag) return true;
   if (etags === undefined) return false;
   return etags === '*' ? state.revision === 0 : !etags.includes(state.etag);
 }
 
-function stale({ revision }: SandboxState): Problem {
+function stale({ revision }: InForce): Problem {
   return { kind: 'stale', message: `Revision ${revision} is in force: read it, and write on top of it` };
 }
 

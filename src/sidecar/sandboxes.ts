@@ -19,11 +19,14 @@ export type Applied =
   | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
+/** The part of a state by which requests are judged. Nothing else of it has two versions. */
+export type InForce = Pick<SandboxState, 'revision' | 'etag' | 'proxyConfig' | 'used'>;
+
 export type Entry = {
   /** What is kept of it. */
   state: SandboxState;
   /** What requests are judged by: as kept, but for `default` while a document of the operator's stands above it. */
-  inForce: SandboxState;
+  inForce: InForce;
   /** Counts what it is made of: a change that was judged by an earlier count is judged anew. */
   version: number;
   readonly sandbox: Sandbox;
@@ -182,10 +185,10 @@ export function createSandboxes(options: {
         prepare({ ...ofDefault.state, revision: ofDefault.inForce.revision }, document),
       ),
     reapply(secrets) {
-      const { inForce } = ofDefault;
-      const { proxyConfig, used, revision } = inForce;
+      const { proxyConfig, used, revision } = ofDefault.inForce;
+      const state = { ...ofDefault.state, revision };
       if (proxyConfig)
-        return applyNow(secrets, () => compileNext(inForce, proxyConfig, { secrets: used, warnings: [] }));
+        return applyNow(secrets, () => compileNext(state, proxyConfig, { secrets: used, warnings: [] }));
       operators = secrets;
       ofDefault.version += 1;
       return { ok: true, revision, warnings: [] };
