@@ -1,0 +1,157 @@
+// One stream at the recording origin: what the client sent, as it was, and the hands of the script that answers it.
+// A script writes frames itself, in any order, also such as no server may send.
+//
+//   async respond({ request, interim, head, data, trailers }) {
+//     await request.ended();                       // or answer before; a script that does nothing is silence
+//     await interim(103, [['link', '</a>']]);
+//     await head(200, [['content-type', 'text/plain']]);
+//     await data('piece');                         // last one: data('piece', { isEnd: true })
+//     await trailers([['grpc-status', '0']]);
+//   }
+//   Also: answer(status, fields, body), reset(code), goaway(lastStream, code), push(path), send(frames...), connection
+import type { H2Connection } from './h2-connection.ts';
+import { type ErrorName, pushFrame } from './h2-frames.ts';
+import type { H2Stream } from './h2-stream.ts';
+import { encodeBlock, type Field, type SentField } from './hpack.ts';
+import type { HeaderList } from './message-reader.ts';
+
+export type H2Body = { readonly length: number; readonly sha256: string; readonly content: Buffer };
+export type H2Exchange = {
+  readonly request: H2Request;
+  readonly connection: H2Connection;
+  interim(status: number, fields?: readonly SentField[]): Promise<boolean>;
+  head(
+    status: number,
+    fields?: readonly SentField[],
+    options?: { readonly isEnd?: boolean; readonly split?: number },
+  ): Promise<boolean>;
+  /** Within the client's windows; false when nobody wants it any more. */
+  data(bytes: string | Buffer, options?: { readonly isEnd?: boolean }): Promise<boolean>;
+  trailers(fields: readonly SentField[]): Promise<boolean>;
+  /** A head and a body, in whole. */
+  answer(status: number, fields?: readonly SentField[], body?: string | Buffer): Promise<boolean>;
+  reset(code?: ErrorName | number): Promise<boolean>;
+  /** GOAWAY; without a number, one that includes this stream. */
+  goaway(lastStream?: number, code?: ErrorName | number, debug?: string): Promise<boolean>;
+  /** Promises a GET of this path on stream 2 (or another) without sending it. */
+  push(path: string, promised?: number): Promise<boolean>;
+  /** Any frames. */
+  send(...frames: readonly (Buffer | string)[]): Promise<boolean>;
+};
+
+/** What the client sent on a stream; it grows until the stream has ended. */
+export class H2Request {
+  readonly #stream: H2Stream;
+  readonly id: number;
+  /** Which connection brought it, counted from 0. */
+  readonly connection: number;
+
+  constructor(stream: H2Stream, connection: number) {
+    this.#stream = stream;
+    this.id = stream.id;
+    this.connection = connection;
+  }
+
+  /** The head in the order of the wire, pseudo-header fields too. */
+  get fields(): readonly Field[] {
+    return this.#stream.blocks[0]?.fields ?? [];
+  }
+
+  get headers(): HeaderList {
+    return pairsOf(this.fields);
+  }
+
+  /** Names of the fields that came as never indexed. */
+  get neverIndexed(): readonly string[] {
+    return this.fields.filter(({ isNeverIndexed }) => isNeverIndexed).map(({ name }) => name);
+  }
+
+  get method(): string {
+    return this.values(':method').join(', ');
+  }
+
+  get path(): string {
+    return this.values(':path').join(', ');
+  }
+
+  get authority(): string {
+    return this.values(':authority').join(', ');
+  }
+
+  /** The values of every field of this name. */
+  values(name: string): readonly string[] {
+    return this.fields.filter((field) => field.name === name).map(({ value }) => value);
+  }
+
+  /** What has come so far; the content is cut at 1 MiB. */
+  get body(): H2Body {
+    const { length, sha256, content } = this.#stream;
+    return { length, sha256, content };
+  }
+
+  get trailers(): HeaderList | undefined {
+    const block = this.#stream.blocks[1];
+    return block === undefined ? undefined : pairsOf(block.fields);
+  }
+
+  get isEnded(): boolean {
+    return this.#stream.isEnded;
+  }
+
+  /** The code of the RST_STREAM that came. */
+  get reset(): ErrorName | number | undefined {
+    return this.#stream.resetCode;
+  }
+
+  /** True when all of it is there; false when the stream or the connection was broken off before. */
+  ended(): Promise<boolean> {
+    return this.#stream.ended();
+  }
+
+  /** Waits for RST_STREAM, also behind the end; undefined when the connection ended instead. */
+  resetOrClosed(): Promise<ErrorName | number | undefined> {
+    return this.#stream.resetOrClosed();
+  }
+}
+
+export function createH2Exchange(request: H2Request, stream: H2Stream, connection: H2Connection): H2Exchange {
+  const send = (...frames: readonly (Buffer | string)[]): Promise<boolean> =>
+    connection.peer?.send(...frames) ?? Promise.resolve(false);
+  const head: H2Exchange['head'] = (status, fields = [], options = {}) =>
+    stream.headers([[':status', String(status)], ...fields], options);
+  return {
+    request,
+    connection,
+    interim: (status, fields) => head(status, fields),
+    head,
+    data: (bytes, options) => stream.data(bytes, options),
+    trailers: (fields) => stream.headers(fields, { isEnd: true }),
+    async answer(status, fields = [], body = '') {
+      if (body.length === 0) return head(status, fields, { isEnd: true });
+      await head(status, fields);
+      return stream.data(body, { isEnd: true });
+    },
+    reset: (code) => stream.reset(code),
+    goaway: (lastStream = stream.id, code, debug) => connection.goaway(lastStream, code, debug),
+    push(path, promised = 2) {
+      const [authority = ''] = request.values(':authority');
+      const fields = { ':method': 'GET', ':scheme': 'https', ':authority': authority, ':path': path };
+      return send(pushFrame(stream.id, promised, encodeBlock(Object.entries(fields))));
+    },
+    send,
+  };
+}
+
+/** The default script: says in JSON what arrived. */
+export async function echoStream({ request, interim, answer }: H2Exchange): Promise<void> {
+  if (request.values('expect').some((value) => value.toLowerCase() === '100-continue')) await interim(100);
+  if (!(await request.ended())) return;
+  const { method, path: target, headers, body } = request;
+  const told = { method, target, headers, body: { length: body.length, sha256: body.sha256 } };
+  const text = method === 'HEAD' ? '' : JSON.stringify(told);
+  await answer(200, [['content-type', 'application/json']], text);
+}
+
+function pairsOf(fields: readonly Field[]): HeaderList {
+  return fields.map(({ name, value }) => [name, value] as const);
+}
