@@ -1,6 +1,7 @@
 // One request from its head to its answer and its record, in the order of trust: who asks, whether there is such a thing,
 // what is asked, and only then a body. It must not know sockets or the router.
 import { describeBug, type Log } from '../base/log.ts';
+import { isSandboxId } from '../base/sandbox-id.ts';
 import { toLocKey } from '../base/schema.ts';
 import { type AccessGuard, tokenRequired } from './access-guard.ts';
 import { type AdminAnswer, invalid, refused, retryAfter } from './answer.ts';
@@ -132,12 +133,10 @@ function onBug({ log }: AdminScope, { request }: Arrival): (error: unknown) => A
   };
 }
 
-const ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-
 /** Undefined when there is none, or when the path names what no sandbox can be called. */
 function sandboxOf({ route, id = '' }: RouteMatch): string | undefined {
   if (route?.subject === 'default') return 'default';
-  return route?.subject === 'path' && ID.test(id) ? id : undefined;
+  return route?.subject === 'path' && isSandboxId(id) ? id : undefined;
 }
 
 function refuseRoute(allowed: readonly string[]): AdminAnswer {

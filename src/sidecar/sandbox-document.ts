@@ -1,5 +1,6 @@
 // What the admin API takes to make or change a sandbox: unknown input in, a typed value or every issue at once out.
 // The proxy_config and the secrets inside are read elsewhere.
+import { isSandboxId } from '../base/sandbox-id.ts';
 import { type Issue, parseWith, z } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { parseAddress } from '../policy/address.ts';
@@ -25,8 +26,6 @@ export type SandboxDocument = {
 type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly Issue[] };
-
-export const SANDBOX_ID: RegExp = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Reads `{id?, listen?, token?, limits?, proxy_config?, workspace_secrets?}`. */
 export function parseSandboxDocument(
@@ -63,7 +62,7 @@ export function parseSandboxChange(input: unknown, config: Pick<Config, 'limits'
   return { ok: true, value: { token: toWantedToken(token), limits: limits && toLimits(limits) } };
 }
 
-const id = z.string().refine((text) => SANDBOX_ID.test(text), {
+const id = z.string().refine(isSandboxId, {
   message: 'should be of lower-case letters, digits and inner hyphens, at most 63',
 });
 const listen = z.string().superRefine((text, context) => {

@@ -1,6 +1,7 @@
 // Reads the folder of sealed files. All that is wrong in it is told at once, with what is likely and how to mend it.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isSandboxId } from '../base/sandbox-id.ts';
 import type { Sealer } from '../base/seal.ts';
 import { codeOf, refusal } from '../tls/pem-files.ts';
 import { leftoverOf, readBoundedFile } from './state-file.ts';
@@ -15,11 +16,6 @@ export type StateListing = {
   readonly leftovers: readonly string[];
   readonly strangers: readonly string[];
 };
-
-/** A label of a host name, in lower case only: some file systems cannot tell the cases apart. */
-export function isStateId(id: string): boolean {
-  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(id);
-}
 
 export function stateFileName(id: string): string {
   return `${id}${SUFFIX}`;
@@ -79,7 +75,7 @@ async function readState(file: string, id: string, sealer: Sealer): Promise<Open
 function idOf(name: string | undefined): string | undefined {
   if (!name?.endsWith(SUFFIX)) return undefined;
   const id = name.slice(0, -SUFFIX.length);
-  return isStateId(id) ? id : undefined;
+  return isSandboxId(id) ? id : undefined;
 }
 
 function enumerate(items: readonly string[]): string {

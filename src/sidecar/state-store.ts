@@ -3,13 +3,14 @@
 // the state, rules would go missing unseen.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { isSandboxId } from '../base/sandbox-id.ts';
 import { createSealer, type Sealer } from '../base/seal.ts';
 import { WorkQueue } from '../base/work-queue.ts';
 import { isPresent, refusal } from '../tls/pem-files.ts';
 import { createStateAccess } from './state-access.ts';
 import { type Durability, makeDirectory, removeFile, replaceFile } from './state-file.ts';
 import { createStateKey, readStateKey, type StateKeySource } from './state-key.ts';
-import { isStateId, listState, readStates, stateFileName, strangersFound } from './state-listing.ts';
+import { listState, readStates, stateFileName, strangersFound } from './state-listing.ts';
 import { sealState } from './state-seal.ts';
 
 export type StateStore = {
@@ -50,7 +51,7 @@ export function createStateStore({ directory, key }: Settings): StateStore {
   };
   const inOrder = async (id: string, work: (file: string) => Promise<Durability>): Promise<Durability> => {
     assertOpen();
-    if (!isStateId(id)) throw new Error('an id of state has a-z, 0-9 and inner hyphens, 63 at most');
+    if (!isSandboxId(id)) throw new Error('an id of state has a-z, 0-9 and inner hyphens, 63 at most');
     return queue.run(id, () => work(join(folder, stateFileName(id))));
   };
 
