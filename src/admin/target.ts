@@ -20,9 +20,16 @@ export type ProblemKind =
   | 'records_blocked'
   | 'busy';
 
-export type Change<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problem: Problem };
+export type Change<T> = { readonly ok: true; readonly value: T } | Refused;
+export type Refused = { readonly ok: false; readonly problem: Problem };
+
+export function done<T>(value: T): Change<T> {
+  return { ok: true, value };
+}
+
+export function refused(problem: Problem): Refused {
+  return { ok: false, problem };
+}
 
 /**
  * What a writer expects to replace: entity tags, any (`*`), or nothing said; `etag` is the one that a document brought

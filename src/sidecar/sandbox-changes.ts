@@ -1,6 +1,13 @@
 // How sandboxes are changed at run time: one writer after the other, each change whole, kept before it is in force.
 // A change that cannot be kept is not made. It answers with values; what they mean over HTTP is the admin API's part.
-import type { AppliedConfig, Change, Expected, Problem } from '../admin/target.ts';
+import {
+  type AppliedConfig,
+  type Change,
+  type Expected,
+  type Problem,
+  done,
+  refused,
+} from '../admin/target.ts';
 import type { Issue } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
 import { WorkQueue } from '../base/work-queue.ts';
@@ -209,12 +216,4 @@ function sizeFault(secrets: ReadonlyMap<string, Secret>): Issue | undefined {
   if (chars <= MAX_SECRET_CHARS) return undefined;
   const msg = `The secrets should have at most ${MAX_SECRET_CHARS} characters in all; delete some first`;
   return { loc: [], msg, type: 'too_long' };
-}
-
-function done<T>(value: T): Change<T> {
-  return { ok: true, value };
-}
-
-function refused(problem: Problem): { readonly ok: false; readonly problem: Problem } {
-  return { ok: false, problem };
 }

@@ -2,7 +2,7 @@
 // cannot be kept.
 import { randomBytes } from 'node:crypto';
 import { parseSecretChanges } from '../admin/secret-changes.ts';
-import type { Change, Problem } from '../admin/target.ts';
+import { type Change, type Problem, done, refused } from '../admin/target.ts';
 import type { Issue, Loc } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
 import { isLoopbackListen } from './listen-address.ts';
@@ -45,7 +45,7 @@ export function createSandboxMaker(
     sandboxes.admit(entry);
     const ofRules = below('proxy_config', plan.prepared?.warnings ?? []);
     const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
-    return { ok: true, value: { entry, token: plan.token?.told, warnings } };
+    return done({ entry, token: plan.token?.told, warnings });
   };
 }
 
@@ -116,8 +116,4 @@ const NO_LOOPBACK =
 
 function below(key: string, issues: readonly Issue[]): readonly Issue[] {
   return issues.map((issue): Issue => ({ ...issue, loc: [key, ...issue.loc] satisfies Loc }));
-}
-
-function refused(problem: Problem): { readonly ok: false; readonly problem: Problem } {
-  return { ok: false, problem };
 }
