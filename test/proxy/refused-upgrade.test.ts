@@ -37,15 +37,15 @@ describe('an upgrade that the host refuses', () => {
     await client.send(upgradeOf(path, '/first'));
     const refused = await client.readResponse();
     expect([refused.head.status, refused.text]).toEqual([status, body]);
+    await client.send(head('GET /plain HTTP/1.1', `Host: ${path.authority}`));
+    expect((await client.readResponse()).text).toBe('plain');
     await client.send(upgradeOf(path, '/again'));
     expect((await client.readHead()).status).toBe(101);
     expect(await client.readThrough('welcome')).toBe('welcome');
-    // Twice with the credential, and never on a connection that has been asked to change its protocol before.
-    expect(path.origin.requests.map((request) => headerValues(request, 'authorization'))).toEqual([
-      [`Bearer ${secret}`],
-      [`Bearer ${secret}`],
-    ]);
-    expect(path.origin.requests.map(({ connection }) => connection)).toEqual([0, 1]);
+    const keys = path.origin.requests.map((request) => headerValues(request, 'authorization'));
+    expect(keys).toEqual([[`Bearer ${secret}`], [`Bearer ${secret}`], [`Bearer ${secret}`]]);
+    // A host's connection that was asked to change its protocol serves nobody again.
+    expect(path.origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 2]);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status, path: '/first' });
   });
 
@@ -103,6 +103,7 @@ describe('an upgrade that the host refuses', () => {
 
 function refuseFirst(status: number, answer: string): (exchange: Exchange) => Promise<void> {
   return async ({ request, send }) => {
+    if (request.target === '/plain') return send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain');
     if (request.target === '/first') return send(`HTTP/1.1 ${status} Scripted\r\n${answer}`);
     await send(switching);
     await new Promise(() => {});
