@@ -13,7 +13,9 @@ export type ClientName =
   | 'python-requests'
   | 'python-httpx'
   | 'git'
-  | 'ws';
+  | 'ws'
+  | 'node-websocket'
+  | 'python-websockets';
 
 const python: string = process.env['SALLYPORT_TEST_PYTHON'] ?? 'python3';
 const scripts: string = join(import.meta.dirname, 'clients');
@@ -25,6 +27,8 @@ const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: read
   'node-fetch': nodeScript('with-fetch.js'),
   'node-https': nodeScript('with-https.js'),
   ws: nodeScript('with-ws.js'),
+  'node-websocket': nodeScript('with-websocket.js'),
+  'python-websockets': pythonScript('with_websockets.py', 'websockets.sync.client'),
   'python-urllib': pythonScript('with_urllib.py', 'urllib.request'),
   'python-requests': pythonScript('with_requests.py', 'requests'),
   'python-httpx': pythonScript('with_httpx.py', 'httpx'),

@@ -1,53 +1,79 @@
-// A ws client through CONNECT and interception: the credential is in the upgrade, and after 101 the bytes pass.
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+// WebSocket clients through the proxy: the credential is in the upgrade, and after 101 the bytes pass. Two of them
+// know no HTTP/2; Node's own offers it, and must get its socket from a host that speaks it too.
+import { createServer, type IncomingMessage } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Server } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { createScratch } from '../support/scratch.ts';
 import { spawnSallyport, type SpawnedSallyport } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
-import { runClient } from './client-programs.ts';
+import { type ClientName, isInstalled, runClient } from './client-programs.ts';
 import { INJECTED, SECRET } from './interop-scene.ts';
 
-describe('ws', () => {
-  const authority = createTestAuthority();
-  const server = createServer({ SNICallback: (name, done) => done(null, authority.contextFor(name)) });
-  const sockets = new WebSocketServer({ server });
-  const upgrades: (readonly string[])[] = [];
-  let sallyport: SpawnedSallyport;
-  let port = 0;
+const authority = createTestAuthority();
+const SNICallback = (name: string, done: (error: null, context: SecureContext) => void): void =>
+  done(null, authority.contextFor(name));
+const servers = {
+  wss: createHttpsServer({ SNICallback }),
+  ws: createServer(),
+  both: createSecureServer({ SNICallback, allowHTTP1: true }),
+};
+const sockets = new WebSocketServer({ noServer: true });
+const upgrades: IncomingMessage[] = [];
+const ports = new Map<string, number>();
+let sallyport: SpawnedSallyport;
 
-  beforeAll(async () => {
-    sockets.on('connection', (socket, { rawHeaders }) => {
-      upgrades.push(rawHeaders);
-      socket.on('message', (message, isBinary) => socket.send(message, { binary: isBinary }));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    port = (server.address() as AddressInfo).port;
-    await using scratch = await createScratch();
-    const secrets = await scratch.write('secrets.env', `TOKEN=${SECRET}\n`);
-    const value = 'Bearer {TOKEN}';
-    const headers = [{ name: 'Authorization', type: 'workspace_secret', value }];
-    sallyport = await spawnSallyport({
-      proxyConfig: { rules: [{ name: 'good', match_hosts: ['good.test'], headers }] },
-      upstreamCaPem: authority.certificatePem,
-      args: ['--secrets-file', secrets],
-    });
+beforeAll(async () => {
+  sockets.on('connection', (socket) => {
+    socket.on('message', (message, isBinary) => socket.send(message, { binary: isBinary }));
   });
-  afterAll(async () => {
-    await sallyport[Symbol.asyncDispose]();
-    sockets.close();
-    server.closeAllConnections();
-    server.close();
-  });
-
-  it('speaks through an intercepted tunnel', async () => {
-    const proxy = { url: `http://127.0.0.1:${sallyport.port}`, caFile: sallyport.caFile };
-    const { code, stdout, stderr } = await runClient('ws', [`wss://good.test:${port}/socket`], proxy);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual({ code: 1000, first: 'one', bytes: 70_000 });
-    expect(upgrades).toHaveLength(1);
-    const at = upgrades[0]?.indexOf('Authorization') ?? -1;
-    expect(upgrades[0]?.[at + 1]).toBe(INJECTED);
+  for (const [name, server] of Object.entries(servers)) {
+    server.on('upgrade', (request: IncomingMessage, socket, head) => {
+      upgrades.push(request);
+      sockets.handleUpgrade(request, socket, head, (webSocket) => sockets.emit('connection', webSocket));
+    });
+    ports.set(name, await listen(server));
+  }
+  await using scratch = await createScratch();
+  const secrets = await scratch.write('secrets.env', `TOKEN=${SECRET}\n`);
+  const headers = [{ name: 'Authorization', type: 'workspace_secret', value: 'Bearer {TOKEN}' }];
+  sallyport = await spawnSallyport({
+    proxyConfig: { rules: [{ name: 'good', match_hosts: ['good.test'], headers }] },
+    upstreamCaPem: authority.certificatePem,
+    args: ['--secrets-file', secrets],
+    env: { SALLYPORT_INJECT_CLEARTEXT: `good.test:${ports.get('ws')}` },
   });
 });
+afterAll(async () => {
+  await sallyport[Symbol.asyncDispose]();
+  for (const server of Object.values(servers)) server.close();
+});
+
+const libraries: readonly ClientName[] = ['ws', 'node-websocket', 'python-websockets'];
+
+describe.each(libraries)('%s', (name) => {
+  it.runIf(isInstalled(name)).each([
+    ['by TLS', 'wss://good.test', 'wss'],
+    ['in clear', 'ws://good.test', 'ws'],
+    ['with a host that speaks HTTP/2 too', 'wss://good.test', 'both'],
+  ])('speaks %s, through an interception', async (_, url, server) => {
+    const before = upgrades.length;
+    const proxy = { url: `http://127.0.0.1:${sallyport.port}`, caFile: sallyport.caFile };
+    const { code, stdout, stderr } = await runClient(name, [`${url}:${ports.get(server)}/socket`], proxy);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({ code: 1000, first: 'one', bytes: 70_000 });
+    expect(upgrades.slice(before).map(credentialsOf)).toEqual([[INJECTED]]);
+  });
+});
+
+function credentialsOf({ rawHeaders }: IncomingMessage): readonly string[] {
+  return rawHeaders.filter((_, i) => rawHeaders[i - 1]?.toLowerCase() === 'authorization' && i % 2 === 1);
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}

@@ -1,9 +1,12 @@
 // The ws package through the proxy: URL. Sends two messages, prints what came back, closes.
+import { Agent as ClearAgent } from 'node:http';
 import { Agent } from 'node:https';
 import { WebSocket } from 'ws';
 
 const [url] = process.argv.slice(2);
-const socket = new WebSocket(url, { agent: new Agent({ proxyEnv: process.env }) });
+const options = { proxyEnv: process.env };
+const agent = url.startsWith('wss:') ? new Agent(options) : new ClearAgent(options);
+const socket = new WebSocket(url, { agent });
 const received = [];
 socket.on('open', () => socket.send('one'));
 socket.on('message', (message) => {
