@@ -12,21 +12,21 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const NAME_RULE =
   'A name should be of letters, digits and underscores, at most 128, not beginning with a digit';
 
-/** `{"NAME": "value"}` or `[{"key": "NAME", "value": "value"}]`, where null for a value deletes. */
+/** Reads `{"NAME": "value"}` or `[{"key": "NAME", "value": "value"}]`, where null for a value deletes. */
 export function parseSecretChanges(body: unknown): Parsed<SecretChanges> {
   if (typeof body !== 'object' || body === null)
-    return fail({ loc: ['body'], msg: 'Input should be an object or a list', type: 'dict_type' });
+    return fail({ loc: [], msg: 'Input should be an object or a list', type: 'dict_type' });
   const isList = Array.isArray(body);
   const given = isList ? body : Object.entries(body);
   if (given.length > MAX_CHANGES)
-    return fail({ loc: ['body'], msg: `Input should have at most ${MAX_CHANGES} entries`, type: 'too_long' });
+    return fail({ loc: [], msg: `Input should have at most ${MAX_CHANGES} entries`, type: 'too_long' });
   const issues: Issue[] = [];
   const changes = new Map<string, Secret | null>();
   for (const [index, entry] of given.entries()) {
     const read = isList ? readEntry(entry, index) : readMember(entry, index);
     if (!read.ok) issues.push(...read.issues);
     else if (changes.has(read.value.key))
-      issues.push({ loc: ['body', index, 'key'], msg: 'This key is given twice', type: 'value_error' });
+      issues.push({ loc: [index, 'key'], msg: 'This key is given twice', type: 'value_error' });
     else changes.set(read.value.key, read.value.value);
   }
   return issues.length > 0 ? { ok: false, issues } : { ok: true, value: changes };
@@ -36,12 +36,12 @@ type Entry = { readonly key: string; readonly value: Secret | null };
 
 function readMember([key, value]: readonly [string, unknown], index: number): Parsed<Entry> {
   // A name that is no name may be anything, so its place is told instead.
-  if (!NAME.test(key)) return fail({ loc: ['body', index], msg: NAME_RULE, type: 'string_pattern_mismatch' });
-  return readValue(key, value, ['body', toLocKey(key)]);
+  if (!NAME.test(key)) return fail({ loc: [index], msg: NAME_RULE, type: 'string_pattern_mismatch' });
+  return readValue(key, value, [toLocKey(key)]);
 }
 
 function readEntry(entry: unknown, index: number): Parsed<Entry> {
-  const loc: Loc = ['body', index];
+  const loc: Loc = [index];
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
     return fail({ loc, msg: 'Input should be an object', type: 'dict_type' });
   const { key, value, ...rest } = entry as Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 // Workspace secrets of a sandbox: names can be read, values only be written.
-import { type AdminAnswer, invalid, ok } from './answer.ts';
+import { type AdminAnswer, ok } from './answer.ts';
 import { answerProblem } from './problem-answer.ts';
 import type { AdminRequest } from './route.ts';
 import { noSuchSandbox } from './sandbox-routes.ts';
@@ -13,7 +13,7 @@ export function listSecrets(request: AdminRequest, target: AdminTarget): AdminAn
 
 export async function changeSecrets(request: AdminRequest, target: AdminTarget): Promise<AdminAnswer> {
   const changes = parseSecretChanges(request.body);
-  if (!changes.ok) return invalid(changes.issues);
+  if (!changes.ok) return answerProblem({ kind: 'invalid', issues: changes.issues }, ['body']);
   const change = await target.changeSecrets(request.sandbox, changes.value);
   if (!change.ok) return answerProblem(change.problem, ['body']);
   const { names, warnings } = change.value;

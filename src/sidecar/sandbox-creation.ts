@@ -61,14 +61,7 @@ type Faulty = { readonly ok: false; readonly issues: readonly Issue[] };
 function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes): Plan | Faulty {
   const { limits, listen, proxyConfig, workspaceSecrets } = document;
   const given = workspaceSecrets === undefined ? undefined : parseSecretChanges(workspaceSecrets);
-  if (given && !given.ok)
-    return {
-      ok: false,
-      issues: below(
-        'workspace_secrets',
-        given.issues.map((one) => ({ ...one, loc: one.loc.slice(1) })),
-      ),
-    };
+  if (given && !given.ok) return { ok: false, issues: below('workspace_secrets', given.issues) };
   // A listener of its own knows no other sandbox's token.
   const token = givenToken(document.token, listen ? undefined : sandboxes.main);
   if (token === 'taken') return { ok: false, issues: [TOKEN_TAKEN] };
