@@ -16,7 +16,7 @@ import { parseSandboxChange } from './sandbox-document.ts';
 import { startSandbox } from './sandbox-restore.ts';
 import type { SandboxState } from './sandbox-state.ts';
 import { TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
-import { DEFAULT, type Entry, type InForce, type Sandboxes, codeOf } from './sandboxes.ts';
+import { DEFAULT, type Entry, type InForce, type Sandboxes, causeOf } from './sandboxes.ts';
 import { maxSecrets } from './secret-files.ts';
 
 export type SandboxChanges = {
@@ -45,7 +45,7 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown error';
       log.error({ sandbox: id, reason }, 'the state could not be written');
-      const message = `The state could not be written (${codeOf(error)}); nothing was changed`;
+      const message = `The state could not be written (${causeOf(error)}); nothing was changed`;
       return { kind: 'storage_failed', message };
     }
   }

@@ -9,7 +9,7 @@ import { isLoopbackListen } from './listen-address.ts';
 import { type SandboxDocument, parseSandboxDocument } from './sandbox-document.ts';
 import { type SandboxState, newSandboxState } from './sandbox-state.ts';
 import { type GivenToken, TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
-import { type Entry, type Prepared, type Sandboxes, codeOf } from './sandboxes.ts';
+import { type Entry, type Prepared, type Sandboxes, causeOf } from './sandboxes.ts';
 
 /** A sandbox as it is now; `token` is one that was made for it. */
 export type Made = {
@@ -82,7 +82,7 @@ async function open(entry: Entry, sandboxes: Sandboxes): Promise<Problem | undef
   try {
     await sandboxes.openListener(entry, listen);
   } catch (error) {
-    const msg = `This address cannot be listened on (${codeOf(error)}): choose another port, or port 0 for any`;
+    const msg = `This address cannot be listened on (${causeOf(error)}): choose another port, or port 0 for any`;
     return { kind: 'invalid', issues: [{ loc: ['listen'], msg, type: 'value_error' }] };
   }
   const { port = 0 } = entry.listener ?? {};

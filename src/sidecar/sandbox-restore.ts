@@ -5,7 +5,7 @@ import type { SecretLookup } from '../policy/compile.ts';
 import { isExposed } from './exposure.ts';
 import type { ListenAddress } from './listen-address.ts';
 import { decodeSandboxState, describe } from './sandbox-state.ts';
-import { DEFAULT, type Entry, type Sandboxes, codeOf } from './sandboxes.ts';
+import { DEFAULT, type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
 /** Reads what the store holds. Throws an Error that says which sandbox cannot be restored, and why. */
 export async function restoreSandboxes(sandboxes: Sandboxes, secrets: SecretLookup): Promise<void> {
@@ -75,6 +75,6 @@ async function openAt(sandboxes: Sandboxes, entry: Entry, at: ListenAddress): Pr
     return undefined;
   } catch (error) {
     const where = `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
-    return `cannot be opened on ${where} (${codeOf(error)})`;
+    return `cannot be opened on ${where} (${causeOf(error)})`;
   }
 }

@@ -9,6 +9,7 @@ import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
 import { parseProxyConfig } from '../policy/proxy-config.ts';
 import { type Admission, createAdmission } from '../proxy/admission.ts';
 import { type Listener, createListener } from '../proxy/listener.ts';
+import { codeOf } from '../tls/pem-files.ts';
 import type { ListenAddress } from './listen-address.ts';
 import { type SandboxState, encodeSandboxState, newEtag, newSandboxState } from './sandbox-state.ts';
 import { type Sandbox, type SharedParts, createSandbox } from './sandbox.ts';
@@ -241,7 +242,8 @@ function valuesOf(
 }
 
 /** The code of a system error, or of the one behind it, which names no input. */
-export function codeOf(error: unknown): string {
+export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
-  return 'code' in error ? String(error.code) : codeOf(error.cause);
+  const code = codeOf(error);
+  return code === undefined ? causeOf(error.cause) : String(code);
 }
