@@ -4,7 +4,7 @@ import { configVariables } from '../sidecar/config.ts';
 import { operatorVariables } from '../sidecar/secret-environment.ts';
 
 /** Read from the environment beside the settings. A name that ends with `_` stands for all that begin with it. */
-export const furtherVariables: readonly string[] = [
+const furtherVariables: readonly string[] = [
   'SALLYPORT_SECRET_',
   'SALLYPORT_HANDED_SECRETS',
   'SALLYPORT_OWN_THREADPOOL',

@@ -159,7 +159,7 @@ async function exchangeToken(entry: Entry, old: Secret | undefined, token: Secre
   await sandbox.disconnect();
 }
 
-export function mergeSecrets(
+function mergeSecrets(
   secrets: ReadonlyMap<string, Secret>,
   changes: ReadonlyMap<string, Secret | null>,
 ): ReadonlyMap<string, Secret> {
