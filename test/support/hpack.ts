@@ -10,7 +10,7 @@ export type Field = { readonly name: string; readonly value: string; readonly is
 /** `plain`: literal without indexing; `indexing`: enters the dynamic table; `never`: never indexed. */
 export type Indexing = 'plain' | 'indexing' | 'never';
 /** A field with its representation, or bytes that stand in the block as they are. */
-export type SentField = readonly [name: string, value: string, indexing?: Indexing] | Buffer;
+export type SentField = readonly [name: string, value: string, indexing?: Indexing | undefined] | Buffer;
 
 const PATTERN: Readonly<Record<Indexing, readonly [bits: number, prefix: number]>> = {
   plain: [0x00, 4],
