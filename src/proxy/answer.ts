@@ -31,10 +31,8 @@ export function judgeAnswer(
   plan: RequestPlan,
   state: { readonly isEarly: boolean; readonly mustEnd: boolean; readonly hasOverflowed: boolean },
 ): AnswerVerdict {
-  // To the client we are the only proxy: a host that asks for proxy credentials is after ours.
-  if (head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1) {
-    return refuse('upstream_asks_proxy_auth');
-  }
+  const refused = refuseAnswer(head);
+  if (refused) return refused;
   if (head.status === 101) {
     const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
     if (!isAsked) return refuse('upstream_malformed', 'unasked_101');
@@ -52,6 +50,12 @@ export function judgeAnswer(
   const isWhole = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed;
   const isReusable = isWhole && !isBound && !mayHaveLeftBody(plan, head.status);
   return { ending: isKept ? 'keep' : 'close', isReusable };
+}
+
+/** To the client we are the only proxy: a host that asks for proxy credentials is after ours. */
+export function refuseAnswer(head: ResponseHead): Refusal | undefined {
+  const isAsking = head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1;
+  return isAsking ? refuse('upstream_asks_proxy_auth') : undefined;
 }
 
 /**

@@ -6,11 +6,13 @@ import { describeBug } from '../base/log.ts';
 import { isFault } from '../http1/fault.ts';
 import { type RequestHead, parseRequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
+import { nextConnectionId } from './connection-id.ts';
 import type { ProxyContext } from './context.ts';
 import { HeadBuffer } from './head-buffer.ts';
 import { MAX_AHEAD_BYTES } from './limits.ts';
 import { type ExchangeRecord, type Outcome } from './record.ts';
 import { type Refusal, refusalBytes, refuse } from './refusal.ts';
+import type { RefusedDial } from './refused-dial.ts';
 import { refusalOfFault } from './request-plan.ts';
 import type { Scheme } from './request-target.ts';
 
@@ -21,6 +23,7 @@ export type ConnectionScope = {
   /** The CONNECT authority of an intercepted tunnel; undefined on the proxy port. */
   readonly tunnel: Authority | undefined;
   readonly clientAddress: string | undefined;
+  readonly refusedDial?: RefusedDial | undefined;
 };
 
 /** What runs between two heads. */
@@ -33,13 +36,10 @@ export type RunningExchange = {
   onBug(error: unknown): void;
 };
 
-/** Starts what a head asks for. `rest` is what came behind the head. */
+/** Starts what a head asks for; `rest` came behind it. */
 export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
 type RefusalDetails = { method?: string; authority?: string; revision?: number; keepAlive?: boolean };
-
 const LINGER_MS = 1_000;
-let lastId = 0;
-
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
@@ -62,8 +62,7 @@ export class ClientConnection {
   #hasOverflowed = false;
 
   constructor(socket: Socket, scope: ConnectionScope, start: StartExchange) {
-    lastId += 1;
-    this.id = lastId;
+    this.id = nextConnectionId();
     this.socket = socket;
     this.#start = start;
     this.#input = new HeadBuffer(scope.context.limits.maxRequestHeadBytes);

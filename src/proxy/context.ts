@@ -6,10 +6,12 @@ import type { CallbackResolver } from '../callback/resolver.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { LeafCache } from '../tls/leaf-cache.ts';
 import type { EgressRules } from './address-guard.ts';
+import type { AlpnHints } from './alpn.ts';
 import type { Dialler } from './dial.ts';
 import type { Limits, Timeouts } from './limits.ts';
 import type { Recorder } from './record.ts';
 import type { Upstream } from './upstream.ts';
+import type { UpstreamSessions } from './upstream-sessions.ts';
 
 /** A client connection as the way down sees it. */
 export type OpenConnection = {
@@ -27,6 +29,8 @@ export type ProxyContext = {
   readonly callbacks: CallbackResolver;
   readonly dialler: Dialler;
   readonly upstream: Upstream;
+  readonly sessions: UpstreamSessions;
+  readonly hints: AlpnHints;
   readonly leaves: LeafCache;
   readonly egress: EgressRules;
   readonly limits: Limits;

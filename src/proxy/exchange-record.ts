@@ -30,7 +30,10 @@ export function notePassage(record: ExchangeRecord, { rule, callback, isCached, 
 }
 
 /** Why the client's connection is gone: it has ended or failed, or else the drain's deadline has closed it. */
-export function goneReason({ socket, scope }: ClientConnection): 'client_gone' | 'shutting_down' {
+export function goneReason({
+  socket,
+  scope,
+}: Pick<ClientConnection, 'socket' | 'scope'>): 'client_gone' | 'shutting_down' {
   const isClients = socket.readableEnded || socket.errored !== null;
   return scope.context.isDraining() && !isClients ? 'shutting_down' : 'client_gone';
 }

@@ -18,6 +18,8 @@ export type Injection = {
   /** Lower case with `-` for `_`: what the agent may not send beside ours. */
   readonly replaced: readonly string[];
   readonly lines: Buffer;
+  /** The same for HTTP/2: name, value, name, value, …, names in lower case. */
+  readonly list: readonly string[];
 };
 
 /** What happens to one request that may pass. */
@@ -107,6 +109,7 @@ function injectionOf(headers: readonly InjectedHeader[]): Injection {
     names: headers.map(({ name }) => name),
     replaced: headers.map(({ name }) => name.toLowerCase().replaceAll('_', '-')),
     lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
+    list: headers.flatMap(({ name, value }) => [name.toLowerCase(), valueText(value)]),
   };
   injections.set(headers, injection);
   return injection;

@@ -5,9 +5,12 @@ import { TLSSocket } from 'node:tls';
 import type { Authority } from '../policy/authority.ts';
 import { describeBug } from '../base/log.ts';
 import { fatalAlert } from '../tls/client-hello.ts';
+import { type Protocol, offeredProtocols } from './alpn.ts';
 import { ClientConnection, type ConnectionScope } from './client-connection.ts';
+import type { ClientSession } from './client-session.ts';
 import { startExchange } from './exchange-start.ts';
 import { setTransport } from './held-client.ts';
+import { negotiate } from './negotiation.ts';
 import type { ExchangeRecord } from './record.ts';
 import { sniff } from './sniff.ts';
 
@@ -37,13 +40,42 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
       const reason = isFault ? 'client_hello_malformed' : 'sni_mismatch';
       return recordEnd(scope, startedMs, { reason, cause: refused.code });
     }
-    try {
-      terminate(socket, scope, startedMs);
-    } catch (error) {
+    const offered = found.kind === 'hello' ? offeredProtocols(found.alpn) : [];
+    if (offered.length === 0) {
+      endWithAlert(socket, 'no_application_protocol');
+      return recordEnd(scope, startedMs, { reason: 'alpn_unsupported' });
+    }
+    answerHello(socket, scope, offered, startedMs).catch((error: unknown) => {
       context.log.error(describeBug(error), 'interception failed');
       endWithAlert(socket, 'internal_error');
       recordEnd(scope, startedMs, { reason: 'internal_error' });
-    }
+    });
+  });
+}
+
+async function answerHello(
+  socket: Socket,
+  scope: TunnelScope,
+  offered: readonly Protocol[],
+  startedMs: number,
+): Promise<void> {
+  // While nobody else listens, an error of it would be the end of the process.
+  socket.on('error', ignoreLateError);
+  const negotiated = await negotiate(socket, scope.tunnel, offered, scope.context);
+  // Loaded with the first client that needs it.
+  const sessions = negotiated?.protocol === 'h2' ? await import('./client-session.ts') : undefined;
+  if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
+  const { protocol, refusedDial } = negotiated;
+  terminate(socket, { ...scope, refusedDial }, protocol, startedMs, (secure) => {
+    if (!sessions) return startConnection(secure, { ...scope, refusedDial, scheme: 'https' }, startedMs);
+    const speaksHttp1 = offered.includes('http/1.1');
+    const session = new sessions.ClientSession(secure, {
+      ...scope,
+      refusedDial,
+      scheme: 'https',
+      speaksHttp1,
+    });
+    watchUse(session, scope, startedMs);
   });
 }
 
@@ -65,13 +97,19 @@ function refuseServerName(
     : { kind: 'name', code: 'other_name' };
 }
 
-function terminate(raw: Socket, scope: TunnelScope, startedMs: number): void {
+function terminate(
+  raw: Socket,
+  scope: TunnelScope,
+  protocol: Protocol,
+  startedMs: number,
+  onSecured: (secure: TLSSocket) => void,
+): void {
   const { context, tunnel } = scope;
   const { host, kind } = tunnel;
   const secure = new TLSSocket(raw, {
     isServer: true,
     secureContext: context.leaves.contextFor({ host, kind }),
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [protocol],
   });
   setTransport(secure, raw);
   const finish = (end: Partial<ExchangeRecord> | undefined): void => {
@@ -89,7 +127,7 @@ function terminate(raw: Socket, scope: TunnelScope, startedMs: number): void {
     const named = servername ? servername.toLowerCase().replace(/\.$/, '') : undefined;
     if (named !== undefined && named !== host) return finish({ reason: 'sni_mismatch', cause: 'openssl' });
     finish(undefined);
-    startConnection(secure, { ...scope, scheme: 'https' }, startedMs);
+    onSecured(secure);
   };
   // A client that distrusts our certificate sends a FIN, and outside of tls.Server nothing else would follow.
   const onEnd = (): void => finish({ reason: 'handshake_aborted' });
@@ -107,13 +145,17 @@ function handshakeEnd(code: string): Partial<ExchangeRecord> {
 
 function startConnection(socket: Socket, scope: TunnelScope, startedMs: number): void {
   const connection = new ClientConnection(socket, scope, startExchange);
-  // A tunnel that was opened and never used leaves its trace too.
+  watchUse(connection, scope, startedMs);
+  if (!scope.context.isDraining()) socket.resume();
+}
+
+/** A tunnel that was opened and never used leaves its trace too. */
+function watchUse(connection: ClientConnection | ClientSession, scope: TunnelScope, startedMs: number): void {
   void connection.gone.then(() => {
     if (connection.exchanges > 0 || connection.hasRecord) return;
     recordEnd(scope, startedMs, { reason: scope.context.isDraining() ? 'shutting_down' : 'client_gone' });
   });
   if (scope.context.isDraining()) connection.end();
-  else socket.resume();
 }
 
 function recordEnd(scope: TunnelScope, startedMs: number, fields: Partial<ExchangeRecord>): void {

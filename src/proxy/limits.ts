@@ -54,6 +54,8 @@ export type Limits = {
   readonly maxIdleUpstream: number;
   readonly maxIdlePerHost: number;
   readonly maxLookups: number;
+  /** Requests that one HTTP/2 connection of a client may have under way. */
+  readonly maxStreams: number;
 };
 
 export const defaultLimits: Limits = Object.freeze({
@@ -66,6 +68,7 @@ export const defaultLimits: Limits = Object.freeze({
   maxIdleUpstream: 1_024,
   maxIdlePerHost: 256,
   maxLookups: 8,
+  maxStreams: 100,
 });
 
 /** The bounds of a host's heads, as the parser wants them. */
@@ -83,3 +86,5 @@ export const MAX_INTERIM_BYTES = 65_536;
 export const MAX_ADDRESSES = 16;
 /** How often one request is judged, because the rules change while its host is dialled, before it is given up. */
 export const MAX_JUDGEMENTS = 10;
+/** What a host may send of one HTTP/2 stream before we have passed it on: it waits in our memory. */
+export const MAX_STREAM_WINDOW_BYTES = 262_144;

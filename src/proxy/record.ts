@@ -11,6 +11,8 @@ export type ExchangeRecord = {
   client?: string | undefined;
   method?: string | undefined;
   scheme?: 'http' | 'https' | 'tunnel';
+  /** Set where it is not HTTP/1. */
+  protocol?: 'h2';
   authority?: string;
   path?: string;
   rule?: string;

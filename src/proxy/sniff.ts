@@ -2,9 +2,10 @@
 // they come in any number of segments and records. Every byte goes back into the socket.
 import type { Socket } from 'node:net';
 import { createHelloCollector, type HelloReading } from '../tls/client-hello.ts';
+import type { ClientHello } from '../tls/hello-message.ts';
 
 export type Sniffed =
-  | { readonly kind: 'hello'; readonly serverName: string | undefined }
+  | ({ readonly kind: 'hello' } & ClientHello)
   | { readonly kind: 'fault'; readonly code: string }
   | { readonly kind: 'http' }
   | { readonly kind: 'unknown' }
@@ -39,7 +40,7 @@ function classify(hello: HelloReading, bytes: Buffer): Sniffed | undefined {
     case 'more':
       return undefined;
     case 'hello':
-      return { kind: 'hello', serverName: hello.serverName };
+      return hello;
     case 'fault':
       return { kind: 'fault', code: hello.code };
     case 'not_tls':

@@ -31,7 +31,9 @@ export function connectionLender(
   return {
     take: (policy) =>
       isShared ? upstream.take({ key: poolKey(policy, purpose), clientId, isIdempotent }) : undefined,
-    open: (policy, signal) => upstream.open(poolKey(policy, purpose), dialTarget(policy, purpose), signal),
+    open: async (policy, signal) =>
+      scope.refusedDial?.take(policy) ??
+      upstream.open(poolKey(policy, purpose), dialTarget(policy, purpose), signal),
   };
 }
 

@@ -115,6 +115,8 @@ export type Wanted = {
 export type Upstream = {
   take(wanted: Wanted): UpstreamConnection | undefined;
   open(key: string, target: DialTarget, signal: AbortSignal): Promise<UpstreamConnection | Refusal>;
+  /** Keeps a connection that has just been made for whoever comes first. */
+  adopt(key: string, socket: Socket): void;
   /** Returns a connection whose exchange ended cleanly. */
   give(connection: UpstreamConnection): void;
   /** From here on only connections whose key begins so are kept idle: the others belong to an older revision. */
@@ -164,6 +166,21 @@ export function createUpstream(options: {
     }
   }
 
+  function give(connection: UpstreamConnection): void {
+    connection.disown();
+    const list = idle.get(connection.key);
+    const isFull = idleCount >= options.maxIdle || (list?.length ?? 0) >= options.maxIdlePerHost;
+    if (isClosed || isFull || !connection.key.startsWith(prefix) || !connection.isUsable) {
+      connection.socket.destroy();
+      return;
+    }
+    connection.idleSinceMs = performance.now();
+    idleCount += 1;
+    sweeper ??= setInterval(sweep, SWEEP_MS).unref();
+    if (list) list.push(connection);
+    else idle.set(connection.key, [connection]);
+  }
+
   return {
     take({ key, clientId, isIdempotent }) {
       const list = idle.get(key);
@@ -193,20 +210,11 @@ export function createUpstream(options: {
       return new UpstreamConnection(socket, key, responseIdleMs);
     },
 
-    give(connection) {
-      connection.disown();
-      const list = idle.get(connection.key);
-      const isFull = idleCount >= options.maxIdle || (list?.length ?? 0) >= options.maxIdlePerHost;
-      if (isClosed || isFull || !connection.key.startsWith(prefix) || !connection.isUsable) {
-        connection.socket.destroy();
-        return;
-      }
-      connection.idleSinceMs = performance.now();
-      idleCount += 1;
-      sweeper ??= setInterval(sweep, SWEEP_MS).unref();
-      if (list) list.push(connection);
-      else idle.set(connection.key, [connection]);
+    adopt(key, socket) {
+      give(new UpstreamConnection(socket, key, responseIdleMs));
     },
+
+    give,
 
     keepOnly(wanted) {
       prefix = wanted;

@@ -6,6 +6,7 @@ import { BoundedCache } from '../base/bounded-cache.ts';
 import { createCallbackResolver } from '../callback/resolver.ts';
 import { emptyPolicy } from '../policy/compile.ts';
 import type { Policy } from '../policy/policy.ts';
+import { createAlpnHints } from '../proxy/alpn.ts';
 import type { ConnectionBudget } from '../proxy/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
 import { createDialler } from '../proxy/dial.ts';
@@ -13,6 +14,7 @@ import type { Limits } from '../proxy/limits.ts';
 import type { LookupSlots } from '../proxy/lookup-slots.ts';
 import { type Lookup, createResolver } from '../proxy/resolver.ts';
 import { createUpstream } from '../proxy/upstream.ts';
+import { createUpstreamSessions } from '../proxy/upstream-sessions.ts';
 import { poolPrefix } from '../proxy/upstream-lease.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
@@ -75,11 +77,17 @@ export function createSandbox(
     },
     ...(lookup ? { lookup } : {}),
   });
-  const sessions = new BoundedCache<Buffer>({
+  const tickets = new BoundedCache<Buffer>({
     max: MAX_SESSIONS,
     bytes: { max: MAX_SESSION_BYTES, of: (ticket) => ticket.length },
   });
-  const dialler = createDialler({ resolver, egress, trust, sessions, connectMs: timeouts.connectMs });
+  const dialler = createDialler({
+    resolver,
+    egress,
+    trust,
+    sessions: tickets,
+    connectMs: timeouts.connectMs,
+  });
   const upstream = createUpstream({
     dialler,
     responseIdleMs: timeouts.responseIdleMs,
@@ -90,6 +98,7 @@ export function createSandbox(
       return limits.maxIdlePerHost;
     },
   });
+  const sessions = createUpstreamSessions({ dialler, limits });
   const callbacks = createCallbackResolver({
     sandbox: id,
     vet: callbackGuard(config, resolver, egress),
@@ -105,6 +114,8 @@ export function createSandbox(
     callbacks,
     dialler,
     upstream,
+    sessions,
+    hints: createAlpnHints(now),
     leaves: createLeafCache(ca, { max: MAX_LEAVES }),
     egress,
     limits,
@@ -125,7 +136,8 @@ export function createSandbox(
     putInForce(next) {
       policy = next;
       upstream.keepOnly(poolPrefix(next.revision));
-      sessions.clear();
+      sessions.keepOnly(poolPrefix(next.revision));
+      tickets.clear();
       callbacks.forget();
     },
     limit(next) {
@@ -140,6 +152,7 @@ export function createSandbox(
       isClosing = true;
       await this.disconnect();
       upstream.close();
+      sessions.close();
       await callbacks.close();
     },
   };

@@ -282,16 +282,17 @@ describe('what is no TLS that we speak', () => {
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'handshake_timeout' });
   });
 
-  it('a client that offers only h2 is told so by an alert', async () => {
+  it('a client that offers nothing that we speak is told so by an alert', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
-    const handshake = client.startTls({ ca: path.proxy.caPem, name: 'api.test', alpn: ['h2'] });
+    const handshake = client.startTls({ ca: path.proxy.caPem, name: 'api.test', alpn: ['spdy/3', 'h2c'] });
     await expect(handshake).rejects.toThrow(/no.application.protocol/i);
-    expect(await path.proxy.record(0)).toMatchObject({ reason: 'handshake_failed' });
+    expect(await path.proxy.record(0)).toMatchObject({ reason: 'alpn_unsupported' });
+    expect(path.origin.connections).toBe(0);
   });
 
-  it('a client that offers h2 first gets http/1.1', async () => {
+  it('a client that offers h2 first gets http/1.1 where the host has nothing else', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);

@@ -1,0 +1,206 @@
+// One client's HTTP/2 connection inside an intercepted tunnel: its session, the streams on it and their bounds. What a
+// stream asks for is an exchange's; a client that only makes work loses its connection, and nobody else's.
+import {
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  constants,
+  performServerHandshake,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import { describeBug } from '../base/log.ts';
+import type { Authority } from '../policy/authority.ts';
+import type { ConnectionScope } from './client-connection.ts';
+import { nextConnectionId } from './connection-id.ts';
+import type { OpenConnection } from './context.ts';
+import { FloodGauge } from './flood-gauge.ts';
+import { type HeaderList, parseRequestList } from './header-block.ts';
+import type { Limits } from './limits.ts';
+import type { ExchangeRecord, Outcome } from './record.ts';
+import { type Refusal, isRefusal, refuse } from './refusal.ts';
+import { planRequest } from './request-plan.ts';
+import { answerRefusal } from './stream-answer.ts';
+import { StreamCode } from './stream-code.ts';
+import { type StreamClient, StreamExchange } from './stream-exchange.ts';
+
+export type SessionScope = ConnectionScope & {
+  readonly tunnel: Authority;
+  /** The client can be sent to a connection of HTTP/1.1. */
+  readonly speaksHttp1: boolean;
+};
+
+/** A burst of cancelled requests that is still honest: all that a connection may have, twice. */
+const RESET_BURST_FACTOR = 2;
+const RESETS_PER_SECOND = 33;
+const MAX_SESSION_MB = 10;
+const MAX_REFUSED_STREAMS = 100;
+
+export class ClientSession implements OpenConnection, StreamClient {
+  readonly id: number = nextConnectionId();
+  readonly socket: TLSSocket;
+  readonly scope: SessionScope;
+  readonly gone: Promise<void>;
+  readonly gauge: FloodGauge;
+  /** Exchanges begun on this connection. */
+  exchanges = 0;
+  hasRecord = false;
+  readonly #session: ServerHttp2Session;
+  readonly #streams: Set<ServerHttp2Stream> = new Set();
+
+  /** `socket` has just ended its handshake, in which h2 was chosen. */
+  constructor(socket: TLSSocket, scope: SessionScope) {
+    this.socket = socket;
+    this.scope = scope;
+    const { limits, timeouts, connections } = scope.context;
+    // Outside of tls.Server nothing else says so, and the session would wait for it for ever.
+    Object.assign(socket, { secureConnecting: false });
+    const session = performServerHandshake(socket, sessionOptions(limits));
+    this.#session = session;
+    this.gauge = new FloodGauge(
+      () => socket.bytesRead,
+      (flood) => this.#onFlood(flood),
+    );
+    session.on('stream', (stream, _, flags, raw) => this.#onStream(stream, flags, raw));
+    session.on('ping', () => this.gauge.onPing());
+    session.on('remoteSettings', () => this.gauge.onSettings());
+    session.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
+    session.setTimeout(timeouts.clientIdleMs, () => {
+      if (this.isIdle) this.end();
+    });
+    // The socket allows half-open connections: a FIN is the client's leave.
+    socket.once('end', () => socket.destroy());
+    connections.add(this);
+    this.gone = this.#whenGone();
+  }
+
+  get isIdle(): boolean {
+    return this.#streams.size === 0;
+  }
+
+  /** Lets the streams that run end; refuses others (GOAWAY). */
+  end(): void {
+    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
+    setImmediate(() => this.#session.close());
+  }
+
+  turnAway(): boolean {
+    const { context, tunnel, speaksHttp1 } = this.scope;
+    context.hints.forget(tunnel);
+    if (speaksHttp1) this.end();
+    return speaksHttp1;
+  }
+
+  async #whenGone(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.socket.once('close', resolve);
+    await promise;
+    this.gauge.stop();
+    // Its streams close in the turns that follow, each with its record.
+    await Promise.all([...this.#streams].map((stream) => closing(stream)));
+    this.scope.context.connections.delete(this);
+  }
+
+  #onStream(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
+    this.exchanges += 1;
+    this.gauge.onRequest();
+    this.#streams.add(stream);
+    stream.on('error', ignoreError);
+    stream.once('close', () => this.#streams.delete(stream));
+    try {
+      this.#start(stream, flags, raw);
+    } catch (error) {
+      this.scope.context.log.error(describeBug(error), 'stream failed');
+      this.#refuse(stream, refuse('internal_error'), 'GET');
+    }
+  }
+
+  #start(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
+    const { context, tunnel } = this.scope;
+    const method = raw[raw.indexOf(':method') + 1] ?? 'GET';
+    if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), method);
+    const head = parseRequestList(raw, headLimits(context.limits));
+    if (isRefusal(head)) return this.#refuse(stream, head, method);
+    const plan = planRequest(head, tunnel, 'https');
+    if (isRefusal(plan)) return this.#refuse(stream, plan, method);
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+    new StreamExchange(this, stream, plan, hasBody).start();
+  }
+
+  #refuse(stream: ServerHttp2Stream, refusal: Refusal, method: string): void {
+    const bytes = answerRefusal(stream, refusal, method);
+    this.#record({
+      method,
+      outcome: 'refused',
+      reason: refusal.refused,
+      cause: refusal.cause,
+      status: refusal.status,
+      bytes_down: bytes,
+    });
+    // What the client still sends has nobody to read it.
+    stream.close(StreamCode.noError);
+  }
+
+  #onFlood(flood: string): void {
+    this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_flood', cause: flood });
+    setImmediate(() => this.#session.destroy(undefined, StreamCode.enhanceYourCalm));
+  }
+
+  #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {
+    // A socket that fails is a client that left.
+    if (error.code !== 'ERR_HTTP2_ERROR' && error.code !== 'ERR_HTTP2_SESSION_ERROR') return;
+    this.#record({
+      method: 'CONNECT',
+      outcome: 'failed',
+      reason: 'client_protocol_error',
+      cause: error.code,
+    });
+  }
+
+  #record(fields: Partial<ExchangeRecord> & { outcome: Outcome }): void {
+    this.hasRecord = true;
+    const { context, clientAddress, tunnel } = this.scope;
+    const base: ExchangeRecord = {
+      sandbox: context.sandbox,
+      revision: context.policy().revision,
+      client: clientAddress,
+      scheme: 'https',
+      protocol: 'h2',
+      authority: tunnel.text,
+      bytes_up: 0,
+      bytes_down: 0,
+    };
+    context.recorder.emit({ ...base, ...fields }, performance.now());
+  }
+}
+
+function closing(stream: ServerHttp2Stream): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  stream.once('close', resolve);
+  if (stream.closed && stream.destroyed) setImmediate(resolve);
+  return promise;
+}
+
+function headLimits(limits: Limits): { maxHeadBytes: number; maxFields: number; maxTargetBytes: number } {
+  const { maxRequestHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
+  return { maxHeadBytes, maxFields, maxTargetBytes };
+}
+
+function sessionOptions(limits: Limits): Parameters<typeof performServerHandshake>[1] {
+  return {
+    maxSessionMemory: MAX_SESSION_MB,
+    // The pseudo-fields besides.
+    maxHeaderListPairs: limits.maxFields + 4,
+    maxSessionRejectedStreams: MAX_REFUSED_STREAMS,
+    maxSessionInvalidFrames: MAX_REFUSED_STREAMS,
+    streamResetBurst: RESET_BURST_FACTOR * limits.maxStreams,
+    streamResetRate: RESETS_PER_SECOND,
+    strictSingleValueFields: false,
+    settings: {
+      enableConnectProtocol: false,
+      maxConcurrentStreams: limits.maxStreams,
+      maxHeaderListSize: limits.maxRequestHeadBytes,
+    },
+  };
+}
+
+// Told by `close`, which follows.
+function ignoreError(): void {}

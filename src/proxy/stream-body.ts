@@ -1,0 +1,67 @@
+// A request body over HTTP/2 on its way from the client's stream to the host's, at the pace of the host. Its beginning
+// is kept until the host has answered: a request that the host never looked at is sent again with it.
+import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
+
+/** Longer bodies are sent once. Most that models get fit in here. */
+const MAX_REPEATED_BYTES = 65_536;
+
+export class StreamBody {
+  /** Bytes that the client has sent. */
+  bytes = 0;
+  /** The client has said that this was all. */
+  isWhole = false;
+  readonly #stream: ServerHttp2Stream;
+  readonly #onPiece: (bytes: number) => void;
+  #upstream: ClientHttp2Stream | undefined;
+  #sent: Buffer[] | undefined = [];
+  #hasBegun = false;
+
+  /** `onPiece` hears of each piece's length. */
+  constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
+    this.#stream = stream;
+    this.#onPiece = onPiece;
+  }
+
+  /** All of what has left is still here. */
+  get isRepeatable(): boolean {
+    return this.#sent !== undefined;
+  }
+
+  /** Sends what there is, and what comes, to `upstream`; what went to an earlier one again. */
+  sendTo(upstream: ClientHttp2Stream): void {
+    this.#upstream = upstream;
+    upstream.on('drain', () => this.#stream.resume());
+    for (const piece of this.#sent ?? []) upstream.write(piece);
+    if (this.#hasBegun) this.#stream.resume();
+    else this.#begin();
+    if (this.isWhole) upstream.end();
+  }
+
+  /** Nothing more of it leaves. */
+  stop(): void {
+    this.#upstream = undefined;
+    this.#sent = undefined;
+  }
+
+  #begin(): void {
+    this.#hasBegun = true;
+    const stream = this.#stream;
+    stream.on('data', (piece: Buffer) => {
+      this.bytes += piece.length;
+      this.#onPiece(piece.length);
+      this.#keep(piece);
+      if (this.#upstream && !this.#upstream.write(piece)) stream.pause();
+    });
+    stream.on('end', () => {
+      // A stream that was reset ends too: half a body must not pass for a whole one.
+      if (stream.closed || stream.aborted) return;
+      this.isWhole = true;
+      this.#upstream?.end();
+    });
+  }
+
+  #keep(piece: Buffer): void {
+    if (this.bytes > MAX_REPEATED_BYTES) this.#sent = undefined;
+    else this.#sent?.push(piece);
+  }
+}

@@ -1,0 +1,286 @@
+// One request and its answer over HTTP/2: the stream of a client, joined to a stream of the host. The gate, the records,
+// the refusals and the masking are those of HTTP/1.1; what is its own is that each direction ends by itself, that a
+// reset has a code, which passes, and that the host can say that it never looked at a request.
+import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:http2';
+import type { Socket } from 'node:net';
+import { describeBug } from '../base/log.ts';
+import { isFault } from '../http1/fault.ts';
+import { Field } from '../http1/field-name.ts';
+import { type ResponseHead, fieldValue, findField } from '../http1/head-parser.ts';
+import { refuseAnswer } from './answer.ts';
+import { Approach, type Approaching } from './approach.ts';
+import type { ConnectionScope } from './client-connection.ts';
+import { bindsConnection } from './connection-auth.ts';
+import { goneReason } from './exchange-record.ts';
+import type { FloodGauge } from './flood-gauge.ts';
+import {
+  type HeaderList,
+  byName,
+  isNoTrailer,
+  outgoingFields,
+  outgoingRequestList,
+  parseResponseList,
+  parseTrailerList,
+} from './header-block.ts';
+import type { Passage } from './inject.ts';
+import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES, responseHeadLimits } from './limits.ts';
+import type { Outcome } from './record.ts';
+import { type Refusal, refuse } from './refusal.ts';
+import type { RequestPlan } from './request-plan.ts';
+import { StreamBody } from './stream-body.ts';
+import { StreamCode, streamCodeName } from './stream-code.ts';
+import { answerRefusal, sendHead } from './stream-answer.ts';
+import { placeLender } from './stream-lease.ts';
+import type { StreamPlace } from './upstream-session.ts';
+
+/** The connection that a stream came by. */
+export type StreamClient = {
+  readonly id: number;
+  readonly scope: ConnectionScope;
+  readonly socket: Socket;
+  readonly gauge: FloodGauge;
+  /** Sends the client to another connection, where it may speak HTTP/1.1; false if it speaks nothing but HTTP/2. */
+  turnAway(): boolean;
+};
+
+/** Begins with `start`; ends with the client's stream. */
+export class StreamExchange implements Approaching<StreamPlace> {
+  readonly #client: StreamClient;
+  readonly #stream: ServerHttp2Stream;
+  readonly #plan: RequestPlan;
+  readonly #approach: Approach<StreamPlace>;
+  readonly #body: StreamBody | undefined;
+  readonly #startedMs: number = performance.now();
+  #place: StreamPlace | undefined;
+  #upstream: ClientHttp2Stream | undefined;
+  #trailers: HeaderList = [];
+  #hasRetried = false;
+  #interims = 0;
+  #interimBytes = 0;
+  #bytesDown = 0;
+  #announcedBytes: number | undefined;
+  /** The final head has left: from here on nothing can be refused, only reset. */
+  #isAnswered = false;
+  /** The host has said all of its answer. */
+  #isWhole = false;
+  #isOver = false;
+
+  constructor(client: StreamClient, stream: ServerHttp2Stream, plan: RequestPlan, hasBody: boolean) {
+    this.#client = client;
+    this.#stream = stream;
+    this.#plan = plan;
+    this.#body = hasBody ? new StreamBody(stream, (bytes) => client.gauge.onBody(bytes)) : undefined;
+    this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
+    this.#approach.record.protocol = 'h2';
+  }
+
+  start(): void {
+    const { timeouts } = this.#client.scope.context;
+    this.#stream.on('close', () => this.#onClientClose());
+    this.#stream.setTimeout(timeouts.clientIdleMs, () => {
+      if (this.#stream.writableLength > 0) this.#fail('client_stalled', StreamCode.cancel);
+    });
+    this.#approach.begin();
+  }
+
+  onReady(place: StreamPlace, { injection }: Passage): void {
+    const { record } = this.#approach;
+    this.#place = place;
+    record.protocol = 'h2';
+    record.upstream_reused = place.isReused;
+    if (injection) record.injected = injection.names;
+    const list = outgoingRequestList(this.#plan, injection);
+    const upstream = place.session.http2.request(list, { endStream: !this.#body });
+    this.#upstream = upstream;
+    upstream.on('error', ignoreError);
+    upstream.on('headers', (_, flags, raw) => this.#guard(() => this.#onInterim(flags, raw)));
+    upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw)));
+    upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
+    upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
+    upstream.setTimeout(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
+    this.#body?.sendTo(upstream);
+  }
+
+  #onInterim(_flags: number, raw: HeaderList): void {
+    if (this.#isOver || this.#isAnswered) return;
+    const head = this.#parse(raw);
+    if (!head) return;
+    this.#interims += 1;
+    this.#interimBytes += head.end;
+    if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES)
+      return this.onRefused(refuse('upstream_malformed', 'too_many_interim_responses'));
+    if (head.status === 101) return this.onRefused(refuse('upstream_malformed', 'unasked_101'));
+    // A 100 that nobody asked for would confuse some.
+    if (head.status === 100 && !this.#plan.expectsContinue) return;
+    const fields = byName(outgoingFields(head, this.#approach.passage?.mask));
+    this.#stream.additionalHeaders({ ...fields, ':status': head.status });
+  }
+
+  #onHead(flags: number, raw: HeaderList): void {
+    if (this.#isOver) return;
+    const head = this.#parse(raw);
+    if (!head) return;
+    const refused = refuseAnswer(head);
+    if (refused) return this.onRefused(refused);
+    if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
+    this.#approach.record.status = head.status;
+    this.#isAnswered = true;
+    this.#announcedBytes = contentLength(head);
+    const fields = outgoingFields(head, this.#approach.passage?.mask);
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !hasNoBody(this.#plan, head);
+    sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
+    if (hasBody) this.#relay();
+    else this.#isWhole = true;
+  }
+
+  #relay(): void {
+    const [stream, upstream] = [this.#stream, this.#upstream];
+    if (!upstream) return;
+    upstream.on('data', (chunk: Buffer) => {
+      this.#bytesDown += chunk.length;
+      this.#client.gauge.onBody(chunk.length);
+      if (!stream.write(chunk)) upstream.pause();
+    });
+    upstream.on('end', () => {
+      // A reset without an error ends it too, however much is missing.
+      const isCut = this.#announcedBytes !== undefined && this.#announcedBytes !== this.#bytesDown;
+      if (isCut) return this.#fail('upstream_truncated', StreamCode.internalError);
+      this.#isWhole = true;
+      stream.end();
+    });
+    stream.on('drain', () => upstream.resume());
+    stream.once('wantTrailers', () => stream.sendTrailers(byName(this.#trailers)));
+  }
+
+  #onTrailers(raw: HeaderList): void {
+    const head = parseTrailerList(raw, this.#limits);
+    if (isFault(head)) return this.#fail('upstream_malformed', StreamCode.internalError, head.code);
+    this.#trailers = outgoingFields(head, this.#approach.passage?.mask, isNoTrailer);
+  }
+
+  #onUpstreamClose(upstream: ClientHttp2Stream, place: StreamPlace): void {
+    const isLost = !place.session.isOpen && place.session.http2.destroyed;
+    const isUnread = upstream.rstCode === StreamCode.refusedStream || place.session.hasSkipped(upstream.id);
+    place.discard();
+    if (this.#isOver || upstream !== this.#upstream) return;
+    this.#upstream = undefined;
+    // The answer is there, and what the client still sends has nobody to read it (RFC 9113 §8.1).
+    if (this.#isWhole) return this.#stopClient();
+    if (this.#isAnswered) return this.#passReset(upstream.rstCode);
+    if (this.#mayRetry(place, isLost, isUnread)) {
+      this.#hasRetried = true;
+      return this.#approach.again();
+    }
+    if (isLost && !isUnread) this.onRefused(refuse('upstream_closed', 'session_lost'));
+    else this.#passReset(upstream.rstCode);
+  }
+
+  /**
+   * RFC 9113 §8.7: what a host has not looked at may be sent again, whatever it is; what it may have looked at is sent
+   * again as HTTP/1.1 would (RFC 9110 §9.2.2).
+   */
+  #mayRetry(place: StreamPlace, isLost: boolean, isUnread: boolean): boolean {
+    if (this.#hasRetried) return false;
+    if (isUnread) return !this.#body || this.#body.isRepeatable;
+    return isLost && place.isReused && this.#plan.isIdempotent && !this.#body;
+  }
+
+  /** A reset without an error behind half an answer would pass for its end. */
+  #passReset(code: number): void {
+    const passed = code === StreamCode.noError ? StreamCode.internalError : code;
+    this.#fail('upstream_reset', passed, streamCodeName(code));
+  }
+
+  #onSilence(): void {
+    if (this.#isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
+    else this.onRefused(refuse('upstream_timeout', 'answer'));
+  }
+
+  #stopClient(): void {
+    if (this.#body && !this.#body.isWhole) this.#stream.close(StreamCode.noError);
+  }
+
+  onRefused(refusal: Refusal): void {
+    if (this.#isOver) return;
+    if (this.#isAnswered) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
+    // The host has changed its mind since this connection was made: on another one it will be asked again.
+    if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
+      return this.#fail('alpn_changed', StreamCode.refusedStream);
+    const { record } = this.#approach;
+    this.#isAnswered = true;
+    record.status = refusal.status;
+    record.reason = refusal.refused;
+    record.cause = refusal.cause;
+    this.#bytesDown += answerRefusal(this.#stream, refusal, this.#plan.head.method);
+    this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
+    this.#stopClient();
+  }
+
+  onBug(error: unknown): void {
+    this.#client.scope.context.log.error(describeBug(error), 'exchange failed');
+    this.onRefused(refuse('internal_error'));
+  }
+
+  /** The answer cannot be completed: the client sees a reset. */
+  #fail(reason: string, code: number, cause?: string): void {
+    if (this.#isOver) return;
+    this.#approach.record.reason = reason;
+    this.#approach.record.cause = cause;
+    this.#finish('failed');
+    this.#stream.close(code);
+  }
+
+  #onClientClose(): void {
+    if (this.#isOver) return;
+    const { rstCode } = this.#stream;
+    if (this.#isWhole && this.#stream.writableFinished && rstCode === StreamCode.noError)
+      return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
+    this.#approach.record.reason = goneReason(this.#client);
+    this.#approach.record.cause = streamCodeName(rstCode);
+    this.#finish('failed');
+  }
+
+  #finish(outcome: Outcome): void {
+    this.#isOver = true;
+    this.#approach.end();
+    this.#body?.stop();
+    this.#upstream?.close(StreamCode.cancel);
+    const { record } = this.#approach;
+    record.bytes_up += this.#body?.bytes ?? 0;
+    record.bytes_down += this.#bytesDown;
+    record.outcome = outcome;
+    this.#client.scope.context.recorder.emit(record, this.#startedMs);
+  }
+
+  #parse(raw: HeaderList): ResponseHead | undefined {
+    const head = parseResponseList(raw, this.#limits);
+    if (!isFault(head)) return head;
+    this.onRefused(refuse('upstream_malformed', head.code));
+    return undefined;
+  }
+
+  get #limits(): ReturnType<typeof responseHeadLimits> {
+    return responseHeadLimits(this.#client.scope.context.limits);
+  }
+
+  /** A bug ends this stream; neither the process nor the other streams hear of it. */
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.onBug(error);
+    }
+  }
+}
+
+function hasNoBody(plan: RequestPlan, { status }: ResponseHead): boolean {
+  return plan.head.method === 'HEAD' || status === 204 || status === 205 || status === 304;
+}
+
+function contentLength(head: ResponseHead): number | undefined {
+  const at = findField(head, Field.contentLength);
+  return at === -1 ? undefined : Number(fieldValue(head, at));
+}
+
+// Told by `close`, which follows.
+function ignoreError(): void {}

@@ -1,0 +1,27 @@
+// Which session of the host one stream may use.
+import type { Lender } from './approach.ts';
+import type { ConnectionScope } from './client-connection.ts';
+import { bindsConnection } from './connection-auth.ts';
+import type { RequestPlan } from './request-plan.ts';
+import { dialTarget, poolKey, purposeOf } from './upstream-lease.ts';
+import type { StreamPlace } from './upstream-session.ts';
+
+/** Places on the host's sessions for the requests of one client connection. */
+export function placeLender(
+  { id: clientId, scope }: { readonly id: number; readonly scope: ConnectionScope },
+  plan: RequestPlan,
+): Lender<StreamPlace> {
+  const { sessions } = scope.context;
+  const purpose = purposeOf(plan, ['h2']);
+  const isPrivate = bindsConnection(plan.head);
+  return {
+    take: (policy) => sessions.take({ key: poolKey(policy, purpose), clientId, isPrivate }),
+    open: async (policy, signal) =>
+      scope.refusedDial?.take(policy) ??
+      sessions.open(
+        { key: poolKey(policy, purpose), clientId, isPrivate },
+        dialTarget(policy, purpose),
+        signal,
+      ),
+  };
+}

@@ -1,0 +1,119 @@
+// One HTTP/2 session with a host. It serves the streams of one client connection at a time: a host that is angered by
+// one client (resets, floods) ends what it shares with that client, and nobody else's requests. It knows of no request.
+import type { ClientHttp2Session, SecureClientSessionOptions } from 'node:http2';
+import type { Socket } from 'node:net';
+import { type Limits, MAX_STREAM_WINDOW_BYTES } from './limits.ts';
+
+// A host that grants more than our clients may open grants enough; what it grants before its SETTINGS are there is one
+// stream, so that the first request need not wait for them and no burst goes beyond them.
+const STREAMS_BEFORE_SETTINGS = 1;
+const SETTINGS_MS = 1_000;
+const STREAMS_WITHOUT_SETTINGS = 100;
+/** HTTP/2 hosts say GOAWAY before they leave, so that a request which crosses it is known to be unread. */
+const IDLE_MS = 30_000;
+
+/** The right to one stream of a session. */
+export type StreamPlace = {
+  readonly session: UpstreamSession;
+  /** Whether the session carried a request before. */
+  readonly isReused: boolean;
+  /** Gives the place back: the stream is over, or never began. */
+  discard(): void;
+};
+
+export class UpstreamSession {
+  readonly http2: ClientHttp2Session;
+  readonly key: string;
+  /** The client connection that it serves; 0 while it serves none. */
+  clientId = 0;
+  streams = 0;
+  uses = 0;
+  idleSinceMs: number = performance.now();
+  /** Its credentials are bound to the connection: nobody uses it after its stream. */
+  isPrivate = false;
+  /** Streams above it were never looked at (GOAWAY). */
+  lastReadId: number | undefined;
+  /** The host's limit of streams is known, or it has not said one in time. */
+  readonly settled: Promise<void>;
+  isSettled = false;
+  readonly #socket: Socket;
+  #maxStreams = STREAMS_BEFORE_SETTINGS;
+
+  constructor(http2: ClientHttp2Session, socket: Socket, key: string) {
+    this.http2 = http2;
+    this.#socket = socket;
+    this.key = key;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.settled = promise;
+    const settle = (): void => {
+      clearTimeout(timer);
+      this.isSettled = true;
+      resolve();
+    };
+    const timer = setTimeout(() => {
+      this.#maxStreams = STREAMS_WITHOUT_SETTINGS;
+      settle();
+    }, SETTINGS_MS);
+    http2.on('remoteSettings', ({ maxConcurrentStreams }) => {
+      this.#maxStreams = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+      settle();
+    });
+    http2.on('goaway', (_code: number, lastStreamId: number) => {
+      this.lastReadId = lastStreamId;
+    });
+    // Its streams tell their owners; here it must only not be nobody's.
+    http2.on('error', () => undefined);
+    http2.once('close', settle);
+    // The socket allows half-open connections; a session has no use for the other half.
+    socket.once('end', () => socket.destroy());
+  }
+
+  get isOpen(): boolean {
+    return !this.http2.closed && !this.http2.destroyed && !this.#socket.destroyed;
+  }
+
+  get hasRoom(): boolean {
+    return this.isOpen && this.streams < this.#maxStreams;
+  }
+
+  get isIdle(): boolean {
+    return this.streams === 0;
+  }
+
+  isStale(nowMs: number): boolean {
+    return !this.isOpen || (this.isIdle && nowMs - this.idleSinceMs >= IDLE_MS);
+  }
+
+  /** Whether the host has said that it will not have looked at stream `id`; one that was never sent has none. */
+  hasSkipped(id: number | undefined): boolean {
+    return id === undefined || (this.lastReadId !== undefined && id > this.lastReadId);
+  }
+
+  /** Ends it once its streams are over. */
+  retire(): void {
+    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
+    setImmediate(() => this.http2.close());
+  }
+
+  destroy(): void {
+    setImmediate(() => this.http2.destroy());
+  }
+}
+
+/** Begins a session on a connection whose peer has proved its name and chosen h2. */
+export async function openSession(socket: Socket, key: string, limits: Limits): Promise<UpstreamSession> {
+  const { connect } = await import('node:http2');
+  const options: SecureClientSessionOptions & { strictSingleValueFields: boolean } = {
+    createConnection: () => socket,
+    maxHeaderListPairs: limits.maxFields + 1,
+    // Which fields may stand twice is not ours to say.
+    strictSingleValueFields: false,
+    settings: {
+      enablePush: false,
+      initialWindowSize: MAX_STREAM_WINDOW_BYTES,
+      maxHeaderListSize: limits.maxResponseHeadBytes,
+    },
+  };
+  const http2 = connect(`https://${key.slice(key.indexOf('//') + 2)}`, options);
+  return new UpstreamSession(http2, socket, key);
+}
