@@ -7,7 +7,7 @@ import type { Policy } from '../policy/policy.ts';
 import type { Protocol } from './alpn.ts';
 import type { ProxyContext } from './context.ts';
 import { chosenProtocol } from './dial.ts';
-import { type Refusal, isRefusal } from './refusal.ts';
+import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import { RefusedDial } from './refused-dial.ts';
 import { type Purpose, dialTarget, poolKey } from './upstream-lease.ts';
 
@@ -47,10 +47,12 @@ async function askHost(
   const socket = await dialler.dial(dialTarget(policy, purpose), signal);
   if (isRefusal(socket)) return socket;
   const protocol = chosenProtocol(socket);
-  hints.set(purpose.authority, purpose.alpn, protocol);
   const key = poolKey(policy, purpose);
   if (protocol === 'h2') await sessions.adopt(key, socket);
   else upstream.adopt(key, socket);
+  // A host that knows no ALPN speaks HTTP/1.1, whatever it was offered.
+  if (!purpose.alpn.includes(protocol)) return refuse('h2_unavailable', 'no_alpn');
+  hints.set(purpose.authority, purpose.alpn, protocol);
   return { protocol };
 }
 

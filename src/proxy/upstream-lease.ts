@@ -7,6 +7,7 @@ import type { Lender } from './approach.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { bindsConnection } from './connection-auth.ts';
 import type { DialTarget } from './dial.ts';
+import { isRefusal } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 import type { Scheme } from './request-target.ts';
 import type { UpstreamConnection } from './upstream.ts';
@@ -24,16 +25,21 @@ export function connectionLender(
   { id: clientId, scope }: ClientConnection,
   plan: RequestPlan,
 ): Lender<UpstreamConnection> {
-  const { upstream } = scope.context;
+  const { upstream, hints } = scope.context;
   const { isUpgrade, isIdempotent, head } = plan;
   const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
   const purpose = purposeOf(plan, ['http/1.1']);
   return {
     take: (policy) =>
       isShared ? upstream.take({ key: poolKey(policy, purpose), clientId, isIdempotent }) : undefined,
-    open: async (policy, signal) =>
-      scope.refusedDial?.take(policy) ??
-      upstream.open(poolKey(policy, purpose), dialTarget(policy, purpose), signal),
+    async open(policy, signal) {
+      const refused = scope.refusedDial?.take(policy);
+      if (refused) return refused;
+      const opened = await upstream.open(poolKey(policy, purpose), dialTarget(policy, purpose), signal);
+      // The next client's connection finds out what the host speaks now.
+      if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
+      return opened;
+    },
   };
 }
 
