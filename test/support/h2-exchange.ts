@@ -40,78 +40,63 @@ export type H2Exchange = {
 };
 
 /** What the client sent on a stream; it grows until the stream has ended. */
-export class H2Request {
-  readonly #stream: H2Stream;
+export type H2Request = {
   readonly id: number;
   /** Which connection brought it, counted from 0. */
   readonly connection: number;
-
-  constructor(stream: H2Stream, connection: number) {
-    this.#stream = stream;
-    this.id = stream.id;
-    this.connection = connection;
-  }
-
   /** The head in the order of the wire, pseudo-header fields too. */
-  get fields(): readonly Field[] {
-    return this.#stream.blocks[0]?.fields ?? [];
-  }
-
-  get headers(): HeaderList {
-    return pairsOf(this.fields);
-  }
-
+  readonly fields: readonly Field[];
+  readonly headers: HeaderList;
   /** Names of the fields that came as never indexed. */
-  get neverIndexed(): readonly string[] {
-    return this.fields.filter(({ isNeverIndexed }) => isNeverIndexed).map(({ name }) => name);
-  }
-
-  get method(): string {
-    return this.values(':method').join(', ');
-  }
-
-  get path(): string {
-    return this.values(':path').join(', ');
-  }
-
-  get authority(): string {
-    return this.values(':authority').join(', ');
-  }
-
-  /** The values of every field of this name. */
-  values(name: string): readonly string[] {
-    return this.fields.filter((field) => field.name === name).map(({ value }) => value);
-  }
-
+  readonly neverIndexed: readonly string[];
+  readonly method: string;
+  readonly path: string;
+  readonly authority: string;
   /** What has come so far; the content is cut at 1 MiB. */
-  get body(): H2Body {
-    const { length, sha256, content } = this.#stream;
-    return { length, sha256, content };
-  }
-
-  get trailers(): HeaderList | undefined {
-    const block = this.#stream.blocks[1];
-    return block === undefined ? undefined : pairsOf(block.fields);
-  }
-
-  get isEnded(): boolean {
-    return this.#stream.isEnded;
-  }
-
+  readonly body: H2Body;
+  readonly trailers: HeaderList | undefined;
+  readonly isEnded: boolean;
   /** The code of the RST_STREAM that came. */
-  get reset(): ErrorName | number | undefined {
-    return this.#stream.resetCode;
-  }
-
+  readonly reset: ErrorName | number | undefined;
+  /** The values of every field of this name. */
+  values(name: string): readonly string[];
   /** True when all of it is there; false when the stream or the connection was broken off before. */
-  ended(): Promise<boolean> {
-    return this.#stream.ended();
-  }
-
+  ended(): Promise<boolean>;
   /** Waits for RST_STREAM, also behind the end; undefined when the connection ended instead. */
-  resetOrClosed(): Promise<ErrorName | number | undefined> {
-    return this.#stream.resetOrClosed();
-  }
+  resetOrClosed(): Promise<ErrorName | number | undefined>;
+};
+
+export function createH2Request(stream: H2Stream, connection: number): H2Request {
+  const fields = stream.blocks[0]?.fields ?? [];
+  const values = (name: string): readonly string[] =>
+    fields.filter((field) => field.name === name).map(({ value }) => value);
+  return {
+    id: stream.id,
+    connection,
+    fields,
+    headers: pairsOf(fields),
+    neverIndexed: fields.filter(({ isNeverIndexed }) => isNeverIndexed).map(({ name }) => name),
+    method: values(':method').join(', '),
+    path: values(':path').join(', '),
+    authority: values(':authority').join(', '),
+    get body() {
+      const { length, sha256, content } = stream;
+      return { length, sha256, content };
+    },
+    get trailers() {
+      const block = stream.blocks[1];
+      return block === undefined ? undefined : pairsOf(block.fields);
+    },
+    get isEnded() {
+      return stream.isEnded;
+    },
+    get reset() {
+      return stream.resetCode;
+    },
+    values,
+    ended: () => stream.ended(),
+    resetOrClosed: () => stream.resetOrClosed(),
+  };
 }
 
 export function createH2Exchange(request: H2Request, stream: H2Stream, connection: H2Connection): H2Exchange {

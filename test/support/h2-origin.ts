@@ -10,7 +10,13 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { H2Connection, type OriginProtocol, type OriginTls } from './h2-connection.ts';
-import { createH2Exchange, echoStream, type H2Exchange, H2Request } from './h2-exchange.ts';
+import {
+  createH2Exchange,
+  createH2Request,
+  echoStream,
+  type H2Exchange,
+  type H2Request,
+} from './h2-exchange.ts';
 import { PREFACE, settingsFrame } from './h2-frames.ts';
 import { H2Peer, type PeerOptions } from './h2-peer.ts';
 import type { H2Stream } from './h2-stream.ts';
@@ -95,7 +101,7 @@ export async function createH2Origin(options: H2OriginOptions): Promise<H2Origin
   }
 
   function take(stream: H2Stream, connection: H2Connection): void {
-    const request = new H2Request(stream, connection.index);
+    const request = createH2Request(stream, connection.index);
     streams.push(request);
     connection.countStream(stream);
     notify();
