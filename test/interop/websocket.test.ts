@@ -23,6 +23,8 @@ const servers = {
 };
 const sockets = new WebSocketServer({ noServer: true });
 const upgrades: IncomingMessage[] = [];
+/** What each connection to the host that speaks both agreed on. */
+const negotiated: (string | false | null)[] = [];
 const ports = new Map<string, number>();
 let sallyport: SpawnedSallyport;
 
@@ -30,6 +32,7 @@ beforeAll(async () => {
   sockets.on('connection', (socket) => {
     socket.on('message', (message, isBinary) => socket.send(message, { binary: isBinary }));
   });
+  servers.both.on('secureConnection', ({ alpnProtocol }) => negotiated.push(alpnProtocol));
   for (const [name, server] of Object.entries(servers)) {
     server.on('upgrade', (request: IncomingMessage, socket, head) => {
       upgrades.push(request);
@@ -52,20 +55,27 @@ afterAll(async () => {
   for (const server of Object.values(servers)) server.close();
 });
 
-const libraries: readonly ClientName[] = ['ws', 'node-websocket', 'python-websockets'];
+// Node offers HTTP/2 besides, finds no extended CONNECT in the settings (RFC 8441), and comes again by HTTP/1.1.
+const libraries: readonly [ClientName, protocols: readonly string[]][] = [
+  ['ws', ['http/1.1']],
+  ['node-websocket', ['h2', 'http/1.1']],
+  ['python-websockets', ['http/1.1']],
+];
 
-describe.each(libraries)('%s', (name) => {
+describe.each(libraries)('%s', (name, protocols) => {
   it.runIf(isInstalled(name)).each([
     ['by TLS', 'wss://good.test', 'wss'],
     ['in clear', 'ws://good.test', 'ws'],
     ['with a host that speaks HTTP/2 too', 'wss://good.test', 'both'],
   ])('speaks %s, through an interception', async (_, url, server) => {
     const before = upgrades.length;
+    negotiated.length = 0;
     const proxy = { url: `http://127.0.0.1:${sallyport.port}`, caFile: sallyport.caFile };
     const { code, stdout, stderr } = await runClient(name, [`${url}:${ports.get(server)}/socket`], proxy);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(stdout)).toEqual({ code: 1000, first: 'one', bytes: 70_000 });
     expect(upgrades.slice(before).map(credentialsOf)).toEqual([[INJECTED]]);
+    if (server === 'both') expect(negotiated).toEqual(protocols);
   });
 });
 
