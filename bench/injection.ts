@@ -1,24 +1,20 @@
 // What does an injected header cost? Latency and CPU for each request, memory and start, beside going direct, a blind
-// tunnel and nginx. `npm run bench -- [--full] [--json] [--package DIR] [--profile DIR]`: another package than this
-// checkout's bundle; a CPU profile of the proxy. Progress goes to standard error.
+// tunnel, nginx and HAProxy. `npm run bench -- [--full] [--h2] [--json] [--package DIR] [--profile DIR]`: only the loads
+// over HTTP/2; another package than this checkout's bundle; a CPU profile of the proxy. Progress goes to standard error.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BenchCase, type Load, type LoadName, type Plan, benchCases, plans } from './support/cases.ts';
+import { type BenchCase, type Plan, benchCases, plans } from './support/cases.ts';
 import { type Children, createChildren, residentMb } from './support/children.ts';
-import {
-  type LoadClient,
-  type Samples,
-  joinSamples,
-  measureRounds,
-  startLoadClient,
-} from './support/measure.ts';
-import { findNginx, startNginx } from './support/nginx.ts';
+import { type LoadClient, type Samples, joinSamples, startLoadClient } from './support/measure.ts';
+import { startHaproxy } from './support/haproxy.ts';
+import { startNginx } from './support/nginx.ts';
+import { findProgram } from './support/peer.ts';
 import { type Measured, createReport } from './support/report.ts';
-import { type Sallyport, drain, layOutPackage, startSallyport } from './support/sallyport.ts';
+import { drain, layOutPackage, startSallyport } from './support/sallyport.ts';
 import { createScene } from './support/scene.ts';
-import { spreadOf } from './support/percentiles.ts';
+import { measureH1, measureH2 } from './support/schedule.ts';
 import { measureStarts } from './support/start-time.ts';
 import { formatReport } from './support/table.ts';
 
@@ -27,6 +23,7 @@ const { values: flags } = parseArgs({
     json: { type: 'boolean', default: false },
     full: { type: 'boolean', default: false },
     tiny: { type: 'boolean', default: false },
+    h2: { type: 'boolean', default: false },
     package: { type: 'string' },
     profile: { type: 'string' },
   },
@@ -57,75 +54,58 @@ type Bench = {
 async function bench(children: Children): Promise<Bench> {
   const packageDirectory = flags.package === undefined ? layOutPackage(directory) : resolve(flags.package);
   const profileDirectory = flags.profile === undefined ? undefined : resolve(flags.profile);
-  const nginx = findNginx();
+  const programs = { nginx: findProgram('nginx'), haproxy: findProgram('haproxy') };
   await using scene = await createScene(children, directory);
   // First of all, so that a busy machine, which draws them out, is made up for by fewer rounds.
   say('starts');
   const starts = await measureStarts(children, scene, { packageDirectory, count: plan.starts });
   const sallyport = await startSallyport(children, scene, { packageDirectory, profileDirectory });
-  const peer = nginx && (await startNginx(nginx.path, children, scene));
-  const client = startLoadClient(children);
-  const programs = children.list();
-  say(`processes ${programs.map(({ name, pid }) => `${name} ${pid}`).join(', ')}`);
+  const { nginx, haproxy } = programs;
+  const peers = {
+    nginx: nginx && (await startNginx(nginx.path, children, scene)),
+    haproxy: haproxy && (await startHaproxy(haproxy.path, children, scene)),
+  };
+  const client = startLoadClient(children, scene);
+  const processes = children.list();
+  say(`processes ${processes.map(({ name, pid }) => `${name} ${pid}`).join(', ')}`);
 
-  const cases = benchCases(scene, sallyport, peer);
+  const cases = benchCases(scene, sallyport, peers);
   const idle = residentMb(sallyport.child.pid);
-  const { samples, ratePerSecond } = await measureAll(client, cases, sallyport);
+  const schedule = {
+    plan,
+    cases,
+    startedMs,
+    say,
+    onRound() {
+      // An empty file would mean that the proxy was measured without its records.
+      if (sallyport.emptyRecords() === 0) throw new Error('no records were written');
+    },
+  };
+  const h1 = flags.h2 ? undefined : await measureH1(client, schedule);
   const loaded = residentMb(sallyport.child.pid);
-  if (scene.callbackCalls() !== 1) throw new Error(`the callback was asked ${scene.callbackCalls()} times`);
+  const h2 = await measureH2(client, schedule);
+  const loadedH2 = residentMb(sallyport.child.pid);
+  if (!flags.h2 && scene.callbackCalls() !== 1)
+    throw new Error(`the callback was asked ${scene.callbackCalls()} times`);
   if (profileDirectory !== undefined) await drain(sallyport.child);
   await sallyport.child.stop();
   const measured: Measured = {
     plan,
-    versions: { node: process.version, nginx: nginx?.version ?? null },
-    commands: Object.fromEntries(programs.map(({ name, command }) => [name, command])),
+    versions: { node: process.version, nginx: nginx?.version ?? null, haproxy: haproxy?.version ?? null },
+    commands: Object.fromEntries(processes.map(({ name, command }) => [name, command])),
     suite: onlySuite(client),
-    rate_per_second: ratePerSecond,
+    rate_per_second: h1?.ratePerSecond ?? null,
     callback_calls: scene.callbackCalls(),
-    memory: { idle_mb: idle.now, loaded_mb: loaded.now, peak_mb: loaded.peak },
+    memory: {
+      idle_mb: idle.now,
+      loaded_mb: loaded.now,
+      peak_mb: loaded.peak,
+      h2_loaded_mb: loadedH2.now,
+      h2_peak_mb: loadedH2.peak,
+    },
     start_ms: starts,
   };
-  return { samples, cases, measured };
-}
-
-/** Closed loops first: half of what the slowest case then reached is the constant rate for all. */
-async function measureAll(
-  client: LoadClient,
-  cases: readonly BenchCase[],
-  sallyport: Sallyport,
-): Promise<{ samples: Samples; ratePerSecond: number }> {
-  const load = (name: LoadName, clients: number, ratePerSecond?: number): Load => ({
-    name,
-    clients,
-    durationMs: plan.durationMs[name],
-    ...(ratePerSecond === undefined ? {} : { ratePerSecond }),
-  });
-  const onRound = (round: number): void => {
-    // An empty file would mean that the proxy was measured without its records.
-    if (sallyport.emptyRecords() === 0) throw new Error('no records were written');
-    say(`round ${round} of ${plan.rounds}`);
-  };
-  const many = load('h1_32', plan.clients);
-  say('warming up');
-  for (const subject of cases) await client.measure(subject, { ...many, durationMs: plan.warmUpMs }, 0);
-  const options = { rounds: plan.rounds, settleMs: plan.settleMs, onRound };
-  const until = (limitMs: number): typeof options & { lastRoundMs: number } => ({
-    ...options,
-    lastRoundMs: startedMs + limitMs,
-  });
-  const closed = await measureRounds(client, cases, [load('h1_1', 1), many], until(plan.lastRoundMs.closed));
-  const capacities = cases.map(({ name }) => {
-    const list = closed.get(name)?.get('h1_32') ?? [];
-    return spreadOf(list.map(({ perSecond }) => perSecond)).median;
-  });
-  const ratePerSecond = Math.floor(Math.min(...capacities) / 2);
-  const constant = await measureRounds(
-    client,
-    cases,
-    [load('rate', plan.clients, ratePerSecond)],
-    until(plan.lastRoundMs.rate),
-  );
-  return { samples: joinSamples(closed, constant), ratePerSecond };
+  return { samples: h1 ? joinSamples(h1.samples, h2) : h2, cases, measured };
 }
 
 function onlySuite(client: LoadClient): string {

@@ -1,11 +1,12 @@
 // The cases that are compared and the loads that each of them is put under. A case is a way to the same origin, and
 // the process whose CPU it costs.
 import type { Target } from './connection.ts';
-import type { Nginx } from './nginx.ts';
+import type { OriginCounts } from './origin.ts';
+import type { Peer } from './peer.ts';
 import type { Sallyport } from './sallyport.ts';
 import { type Scene, hosts, requestTo } from './scene.ts';
 
-export type CaseName = 'direct' | 'tunnel' | 'intercepted' | 'rule' | 'callback' | 'nginx';
+export type CaseName = 'direct' | 'tunnel' | 'intercepted' | 'rule' | 'callback' | 'nginx' | 'haproxy';
 
 export type BenchCase = {
   readonly name: CaseName;
@@ -13,13 +14,21 @@ export type BenchCase = {
   readonly target: Target;
   /** The process between client and origin. */
   readonly pid: number | undefined;
+  /** What clients speak to it in the loads that it takes part in. */
+  readonly protocols: readonly Protocol[];
+  /** What it speaks to the origin, where that is not what its client speaks. */
+  readonly upstream?: Protocol;
 };
 
-export type LoadName = 'h1_1' | 'h1_32' | 'rate';
+export type Protocol = keyof OriginCounts;
+
+export type LoadName = 'h1_1' | 'h1_32' | 'h2_4x8' | 'h2_4x100' | 'rate';
 
 export type Load = {
   readonly name: LoadName;
   readonly clients: number;
+  /** Requests at a time on each connection, over HTTP/2. */
+  readonly streams?: number;
   readonly durationMs: number;
   readonly ratePerSecond?: number;
 };
@@ -28,51 +37,59 @@ export type Plan = {
   /** Connections under the loads that are not of one client. */
   readonly clients: number;
   readonly rounds: number;
+  readonly h2Rounds: number;
   /** Each case runs so long, unmeasured, before the first round: compilers and caches settle. */
   readonly warmUpMs: number;
+  readonly h2WarmUpMs: number;
   /** The same for new connections, before each measurement. */
   readonly settleMs: number;
   readonly durationMs: Readonly<Record<LoadName, number>>;
   readonly starts: number;
-  /** When a busy machine cuts rounds, from the start of the benchmark: those in closed loop, those at a constant rate. */
-  readonly lastRoundMs: { readonly closed: number; readonly rate: number };
+  /** When a busy machine cuts rounds, from the start of the benchmark, in the order in which they are run. */
+  readonly lastRoundMs: { readonly closed: number; readonly rate: number; readonly h2: number };
 };
 
 export const plans: Readonly<Record<'quick' | 'full' | 'tiny', Plan>> = {
   quick: {
     clients: 32,
     rounds: 5,
+    h2Rounds: 3,
     warmUpMs: 1000,
+    h2WarmUpMs: 2000,
     settleMs: 40,
-    durationMs: { h1_1: 350, h1_32: 700, rate: 450 },
+    durationMs: { h1_1: 300, h1_32: 550, h2_4x8: 450, h2_4x100: 450, rate: 350 },
     starts: 5,
-    lastRoundMs: { closed: 48_000, rate: 70_000 },
+    lastRoundMs: { closed: 32_000, rate: 45_000, h2: 70_000 },
   },
   full: {
     clients: 32,
     rounds: 11,
+    h2Rounds: 11,
     warmUpMs: 3000,
+    h2WarmUpMs: 6000,
     settleMs: 100,
-    durationMs: { h1_1: 1500, h1_32: 1500, rate: 1500 },
+    durationMs: { h1_1: 1500, h1_32: 1500, h2_4x8: 1500, h2_4x100: 1500, rate: 1500 },
     starts: 11,
-    lastRoundMs: { closed: Infinity, rate: Infinity },
+    lastRoundMs: { closed: Infinity, rate: Infinity, h2: Infinity },
   },
   // For its own test: everything runs, no figure means anything.
   tiny: {
     clients: 4,
     rounds: 1,
+    h2Rounds: 1,
     warmUpMs: 20,
+    h2WarmUpMs: 20,
     settleMs: 5,
-    durationMs: { h1_1: 30, h1_32: 30, rate: 30 },
+    durationMs: { h1_1: 30, h1_32: 30, h2_4x8: 30, h2_4x100: 30, rate: 30 },
     starts: 1,
-    lastRoundMs: { closed: Infinity, rate: Infinity },
+    lastRoundMs: { closed: Infinity, rate: Infinity, h2: Infinity },
   },
 };
 
 export function benchCases(
   scene: Scene,
   sallyport: Sallyport,
-  nginx: Nginx | undefined,
+  peers: { readonly nginx: Peer | undefined; readonly haproxy: Peer | undefined },
 ): readonly BenchCase[] {
   const { originPort, caPem } = scene;
   const { port, child } = sallyport;
@@ -86,40 +103,60 @@ export function benchCases(
     connectTo: `${host}:${originPort}`,
     caPem: trusted,
   });
-  const pid = child.pid;
+  const { nginx, haproxy } = peers;
+  const both = ['h1', 'h2'] as const;
+  const ours = { pid: child.pid, protocols: ['h1'] } as const;
   const cases: BenchCase[] = [
     {
       name: 'direct',
       about: 'client to origin, no proxy: the ceiling of client and origin',
       target: { ...around(hosts.rule, '/v0'), port: originPort, caPem },
       pid: undefined,
+      protocols: both,
     },
     {
       name: 'tunnel',
       about: 'no_proxy, bytes relayed unread',
       target: through(hosts.tunnel, '/v0', caPem),
-      pid,
+      ...ours,
     },
     {
       name: 'intercepted',
       about: 'a path that no rule matches: nothing injected',
       target: through(hosts.rule, '/v0'),
-      pid,
+      ...ours,
     },
-    { name: 'rule', about: 'an opaque header of a rule', target: through(hosts.rule, '/v1'), pid },
+    {
+      name: 'rule',
+      about: 'an opaque header of a rule',
+      target: through(hosts.rule, '/v1'),
+      ...ours,
+      protocols: both,
+    },
     {
       name: 'callback',
       about: 'the header of a callback, asked once',
       target: through(hosts.callback, '/v1'),
-      pid,
+      ...ours,
     },
   ];
   if (nginx) {
     cases.push({
       name: 'nginx',
-      about: 'fixed reverse proxy, reached by TLS without CONNECT',
+      about: 'fixed reverse proxy, reached by TLS without CONNECT; HTTP/1.1 to the origin',
       target: { ...around(hosts.rule, '/v1'), port: nginx.port, caPem },
       pid: nginx.workerPid,
+      protocols: both,
+      upstream: 'h1',
+    });
+  }
+  if (haproxy) {
+    cases.push({
+      name: 'haproxy',
+      about: 'the same over HTTP/2 on both sides',
+      target: { ...around(hosts.rule, '/v1'), port: haproxy.port, caPem },
+      pid: haproxy.workerPid,
+      protocols: ['h2'],
     });
   }
   return cases;

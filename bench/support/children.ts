@@ -23,6 +23,8 @@ export type StartOptions = {
   readonly output: number | 'ipc';
   readonly errors?: number;
   readonly uid?: number;
+  /** Ours, if not given: one that another user may be unable to enter. */
+  readonly cwd?: string;
 };
 
 export type Children = AsyncDisposable & {
@@ -70,7 +72,7 @@ function startChild(
   options: StartOptions,
   isPinned: boolean,
 ): Child {
-  const { core, output, errors, uid, env } = options;
+  const { core, output, errors, uid, env, cwd } = options;
   const pinned = isPinned && core !== undefined ? ['taskset', '-c', String(core)] : [];
   const [program = '', ...args] = [...pinned, ...command];
   const child = spawn(program, args, {
@@ -82,6 +84,7 @@ function startChild(
       output === 'ipc' ? output : 'ignore',
     ],
     serialization: 'advanced',
+    ...(cwd === undefined ? {} : { cwd }),
     ...(uid === undefined ? {} : { uid, gid: uid }),
   });
   if (child.pid === undefined) throw new Error(`${name} does not start: ${program}`);

@@ -11,6 +11,7 @@ export type Target = {
   readonly connectTo?: string;
   readonly host: string;
   readonly caPem: string;
+  /** An HTTP/1.1 head; over HTTP/2 the same in fields. */
   readonly request: string;
 };
 
@@ -27,11 +28,7 @@ export async function openConnection(
   onFault: (error: Error) => void,
   onFirstByte?: () => void,
 ): Promise<Connection> {
-  const raw = await connectTo(target.port);
-  const deadline = setTimeout(() => raw.destroy(new Error('no connection in time')), OPEN_DEADLINE_MS);
-  if (target.connectTo !== undefined) await openTunnel(raw, target.connectTo);
-  const socket = await startTls(raw, target);
-  clearTimeout(deadline);
+  const { socket, suite } = await openTls(target, ['http/1.1']);
   const read = createAnswerReader();
   const request = Buffer.from(target.request);
   let answered: (() => void) | undefined;
@@ -52,7 +49,7 @@ export async function openConnection(
   const onEnd = (): void => onFault(new Error('a connection was closed'));
   socket.on('error', onFault).on('close', onEnd);
   return {
-    suite: `${socket.getProtocol()} ${socket.getCipher().standardName}`,
+    suite,
     exchange(onAnswer) {
       answered = onAnswer;
       socket.write(request);
@@ -61,6 +58,26 @@ export async function openConnection(
       socket.off('close', onEnd).destroy();
     },
   };
+}
+
+/** To the proxy, if there is one, and through it to the origin. */
+export async function openTls(
+  target: Target,
+  protocols: readonly string[],
+): Promise<{ readonly socket: TLSSocket; readonly suite: string }> {
+  const raw = await connectTo(target.port);
+  const deadline = setTimeout(() => raw.destroy(new Error('no connection in time')), OPEN_DEADLINE_MS);
+  if (target.connectTo !== undefined) await openTunnel(raw, target.connectTo);
+  const socket = connectTls({
+    socket: raw,
+    host: target.host,
+    servername: target.host,
+    ca: target.caPem,
+    ALPNProtocols: [...protocols],
+  });
+  await settled(socket, 'secureConnect');
+  clearTimeout(deadline);
+  return { socket, suite: `${socket.getProtocol()} ${socket.getCipher().standardName}` };
 }
 
 export async function connectTo(port: number): Promise<Socket> {
@@ -77,18 +94,6 @@ async function openTunnel(socket: Socket, authority: string): Promise<void> {
     head += (socket.read() as Buffer | null)?.toString('latin1') ?? '';
   }
   if (!/^HTTP\/1\.1 200 [^\r]*\r\n(?:[^\r]+\r\n)*\r\n$/.test(head)) throw new Error(`CONNECT gave ${head}`);
-}
-
-async function startTls(raw: Socket, target: Target): Promise<TLSSocket> {
-  const socket = connectTls({
-    socket: raw,
-    host: target.host,
-    servername: target.host,
-    ca: target.caPem,
-    ALPNProtocols: ['http/1.1'],
-  });
-  await settled(socket, 'secureConnect');
-  return socket;
 }
 
 function settled(socket: Socket, event: string): Promise<void> {

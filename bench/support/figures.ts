@@ -30,6 +30,10 @@ export type Round = {
 
 export type Ratios = {
   readonly cpu_vs_nginx_h1_32: number | null;
+  readonly cpu_vs_nginx_h2_4x8: number | null;
+  readonly cpu_vs_nginx_h2_4x100: number | null;
+  readonly cpu_vs_haproxy_h2_4x8: number | null;
+  readonly cpu_vs_haproxy_h2_4x100: number | null;
   readonly p50_added_vs_nginx_1: number | null;
   readonly p99_added_vs_nginx_1: number | null;
   readonly callback_hit_vs_rule: number | null;
@@ -38,8 +42,16 @@ export type Ratios = {
   readonly start_ms: number;
 };
 
+/** The most that a rule may cost, in what nginx costs. */
+export const cpuGoals: Readonly<Partial<Record<LoadName, number>>> = {
+  h1_32: 1.25,
+  h2_4x8: 3,
+  h2_4x100: 1.5,
+};
+
 export type LoadRatios = {
   readonly cpu_vs_nginx: number | null;
+  readonly cpu_vs_haproxy: number | null;
   readonly p50_added_vs_nginx: number | null;
   readonly p99_added_vs_nginx: number | null;
   readonly p999_added_vs_nginx: number | null;
@@ -88,13 +100,14 @@ export function addedMs(
   return through && direct ? through[at].median - direct[at].median : null;
 }
 
-/** How a rule compares with nginx, and a callback hit with a rule, under one load; null where nginx did not run. */
+/** How a rule compares with the peers, and a callback hit with a rule, under one load; null where one did not run. */
 export function ratiosUnder(figures: readonly Figures[], load: LoadName): LoadRatios {
   const cpu = (name: CaseName): number | null => find(figures, name, load)?.cpu_us?.median ?? null;
   const added = (at: Percentile): number | null =>
     divide(addedMs(figures, 'rule', load, at), addedMs(figures, 'nginx', load, at));
   return {
     cpu_vs_nginx: divide(cpu('rule'), cpu('nginx')),
+    cpu_vs_haproxy: divide(cpu('rule'), cpu('haproxy')),
     p50_added_vs_nginx: added('p50'),
     p99_added_vs_nginx: added('p99'),
     p999_added_vs_nginx: added('p999'),

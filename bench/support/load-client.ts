@@ -1,11 +1,13 @@
 // The load client, a process of its own that is told by messages: open connections, run for a time, close. Its
-// connections are fixed and kept alive; it answers with every latency, and with the CPU that it took itself.
+// connections are fixed and kept alive; it answers with every latency, and with the CPU that it took itself. Over
+// HTTP/2 each connection has several lines.
 import { createClosedLoop, createConstantRate, dispatch } from './arrivals.ts';
-import { type Connection, type Target, openConnection } from './connection.ts';
+import { type Target, openConnection } from './connection.ts';
+import { type H2Connection, openH2Connection } from './h2-connection.ts';
 import { type Ticker, startTicker } from './ticker.ts';
 
 export type LoadCommand =
-  | { readonly do: 'open'; readonly target: Target; readonly clients: number }
+  | { readonly do: 'open'; readonly target: Target; readonly clients: number; readonly streams?: number }
   | { readonly do: 'run'; readonly durationMs: number; readonly ratePerSecond?: number }
   | { readonly do: 'close' };
 
@@ -26,14 +28,20 @@ export type LoadResult = {
 
 const FINEST_TICK_MS = 0.1;
 
-let connections: readonly Connection[] = [];
+let connections: readonly H2Connection[] = [];
 
 function fail(error: Error): void {
   process.send?.({ fault: error.message }, () => process.exit(1));
 }
 
-async function open(target: Target, clients: number): Promise<LoadAnswer> {
-  connections = await Promise.all(Array.from({ length: clients }, () => openConnection(target, fail)));
+/** With `streams` over HTTP/2. */
+async function open(target: Target, clients: number, streams: number | undefined): Promise<LoadAnswer> {
+  const openOne = async (): Promise<H2Connection> => {
+    if (streams !== undefined) return openH2Connection(target, streams, fail);
+    const connection = await openConnection(target, fail);
+    return { ...connection, lines: [connection] };
+  };
+  connections = await Promise.all(Array.from({ length: clients }, openOne));
   return { suites: [...new Set(connections.map(({ suite }) => suite))] };
 }
 
@@ -51,7 +59,8 @@ async function run(durationMs: number, ratePerSecond: number | undefined): Promi
     ratePerSecond === undefined
       ? createClosedLoop(startMs + durationMs)
       : createConstantRate(startMs, ratePerSecond, Math.ceil((ratePerSecond * durationMs) / 1000));
-  const options = { lines: connections, arrivals, now: () => performance.now(), latencies, delays, onOver };
+  const lines = connections.flatMap((connection) => connection.lines);
+  const options = { lines, arrivals, now: () => performance.now(), latencies, delays, onOver };
   ({ pump } = dispatch(options));
   pump();
   await over;
@@ -73,7 +82,7 @@ function close(): LoadAnswer {
 }
 
 function obey(command: LoadCommand): Promise<LoadAnswer> | LoadAnswer {
-  if (command.do === 'open') return open(command.target, command.clients);
+  if (command.do === 'open') return open(command.target, command.clients, command.streams);
   if (command.do === 'run') return run(command.durationMs, command.ratePerSecond);
   return close();
 }

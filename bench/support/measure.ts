@@ -1,10 +1,11 @@
 // Puts cases under load, in turns: each round takes every case once, every other round backwards, so that what
 // changes with time changes for all. Collects samples; what they amount to is asked in figures.ts.
 import { join } from 'node:path';
-import type { BenchCase, CaseName, Load, LoadName } from './cases.ts';
+import type { BenchCase, CaseName, Load, LoadName, Protocol } from './cases.ts';
 import { type Child, type Children, cpuMs } from './children.ts';
 import type { LoadAnswer, LoadCommand, LoadResult } from './load-client.ts';
-import { LOAD_CORE } from './scene.ts';
+import type { OriginCounts } from './origin.ts';
+import { LOAD_CORE, type Scene } from './scene.ts';
 
 export type Sample = {
   readonly latencies: Float64Array;
@@ -25,24 +26,29 @@ export type LoadClient = {
 
 const FEWEST_ROUNDS = 3;
 
-export function startLoadClient(children: Children): LoadClient {
+export function startLoadClient(children: Children, { originCounts }: Scene): LoadClient {
   const child = children.start('load', [process.execPath, join(import.meta.dirname, 'load-client.ts')], {
     core: LOAD_CORE,
     output: 'ipc',
   });
   const suites = new Set<string>();
   return {
-    async measure({ name, target, pid }, load, settleMs) {
+    async measure({ name, target, pid, upstream }, load, settleMs) {
       try {
-        const opened = await command(child, { do: 'open', target, clients: load.clients });
+        const countsBefore = await originCounts();
+        const { clients, streams, durationMs, ratePerSecond } = load;
+        const protocol: Protocol = streams === undefined ? 'h1' : 'h2';
+        const inH2 = streams === undefined ? {} : { streams };
+        const opened = await command(child, { do: 'open', target, clients, ...inH2 });
         if ('suites' in opened) opened.suites.forEach((suite) => suites.add(suite));
-        await command(child, { do: 'run', durationMs: settleMs });
+        const settled = (await command(child, { do: 'run', durationMs: settleMs })) as LoadResult;
         const beforeMs = pid === undefined ? 0 : cpuMs(pid);
-        const { durationMs, ratePerSecond } = load;
         const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
         const result = (await command(child, { do: 'run', durationMs, ...rate })) as LoadResult;
         const usedMs = pid === undefined ? undefined : cpuMs(pid) - beforeMs;
         await command(child, { do: 'close' });
+        const answers = settled.latencies.length + result.latencies.length;
+        checkCounts(countsBefore, await originCounts(), upstream ?? protocol, answers);
         return toSample(result, usedMs);
       } catch (error) {
         throw new Error(`case ${name}, load ${load.name}: ${(error as Error).message}`, { cause: error });
@@ -80,9 +86,19 @@ export async function measureRounds(
   return samples;
 }
 
-/** The samples of both, which differ in their loads. */
-export function joinSamples(one: Samples, other: Samples): Samples {
-  return new Map([...one].map(([name, byLoad]) => [name, new Map([...byLoad, ...(other.get(name) ?? [])])]));
+/** The samples of all, which differ in their loads. */
+export function joinSamples(...all: readonly Samples[]): Samples {
+  const names = new Set(all.flatMap((each) => [...each.keys()]));
+  return new Map(
+    [...names].map((name) => [name, new Map(all.flatMap((each) => [...(each.get(name) ?? [])]))]),
+  );
+}
+
+/** Each answer comes from one request that the origin found right, over the protocol that is compared. */
+function checkCounts(before: OriginCounts, after: OriginCounts, upstream: Protocol, answers: number): void {
+  const [h1, h2] = [after.h1 - before.h1, after.h2 - before.h2];
+  if (h1 === (upstream === 'h1' ? answers : 0) && h2 === (upstream === 'h2' ? answers : 0)) return;
+  throw new Error(`${answers} answers, but ${h1} right requests over HTTP/1.1 and ${h2} over HTTP/2`);
 }
 
 async function command(child: Child, message: LoadCommand): Promise<LoadAnswer> {

@@ -1,77 +1,26 @@
 // nginx as the peer: one worker, a fixed reverse proxy that ends TLS with the same kind of certificate and sets the
-// same Authorization; upstream TLS verified, with session reuse, HTTP/1.1 and many idle connections. It is reached
-// by TLS directly: it does not speak CONNECT.
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { chown, mkdir, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+// same Authorization; HTTP/1.1 and HTTP/2 to it, upstream TLS verified, with session reuse, HTTP/1.1 and more idle
+// connections than there are streams. It is reached by TLS directly: it does not speak CONNECT.
+import { join } from 'node:path';
 import { type Children, childrenOf } from './children.ts';
-import { connectTo } from './connection.ts';
-import { type Scene, PROXY_CORE, findFreePort, hosts, withOutput } from './scene.ts';
+import { type Peer, startPeer } from './peer.ts';
+import { type Scene, hosts } from './scene.ts';
 
-export type Nginx = {
-  readonly port: number;
-  readonly workerPid: number;
-  readonly accessLog: string;
-};
-
-/** nobody, where we could become anybody. */
-const UNPRIVILEGED = process.getuid?.() === 0 ? 65_534 : undefined;
-const START_DEADLINE_MS = 5_000;
-
-/** Its path and version, if it is installed. */
-export function findNginx(): { readonly path: string; readonly version: string } | undefined {
-  // A login shell of an ordinary user has no sbin.
-  const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-  const path = directories.map((directory) => join(directory, 'nginx')).find((file) => existsSync(file));
-  if (path === undefined) return undefined;
-  const { stderr } = spawnSync(path, ['-v'], { encoding: 'utf8' });
-  return { path, version: /nginx\/([\d.]+)/.exec(stderr)?.[1] ?? 'unknown' };
+export function startNginx(path: string, children: Children, scene: Scene): Promise<Peer> {
+  return startPeer('nginx', children, scene, {
+    files: (_, port) => ({ 'nginx.conf': nginxConfig(scene, port) }),
+    command: (directory) => [path, '-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')],
+    workerOf: ({ pid }) => childrenOf(pid)[0],
+  });
 }
 
-export async function startNginx(path: string, children: Children, scene: Scene): Promise<Nginx> {
-  const directory = join(scene.directory, 'nginx');
-  await mkdir(directory);
-  if (UNPRIVILEGED !== undefined) await chown(directory, UNPRIVILEGED, UNPRIVILEGED);
-  const port = await findFreePort();
-  const configFile = join(directory, 'nginx.conf');
-  await writeFile(configFile, nginxConfig(scene, port));
-  const outputFile = join(directory, 'output');
-  const command = [path, '-p', directory, '-e', 'stderr', '-c', configFile];
-  const master = withOutput(outputFile, (fd) =>
-    children.start('nginx', command, {
-      core: PROXY_CORE,
-      output: fd,
-      errors: fd,
-      ...(UNPRIVILEGED === undefined ? {} : { uid: UNPRIVILEGED }),
-    }),
-  );
-  const workerPid = await waitForWorker(master.pid, port, outputFile);
-  return { port, workerPid, accessLog: join(directory, 'access.log') };
-}
-
-async function waitForWorker(masterPid: number, port: number, outputFile: string): Promise<number> {
-  const endMs = performance.now() + START_DEADLINE_MS;
-  while (performance.now() < endMs) {
-    const [workerPid] = childrenOf(masterPid);
-    const socket = workerPid === undefined ? undefined : await connectTo(port).catch(() => undefined);
-    if (workerPid !== undefined && socket !== undefined) {
-      socket.destroy();
-      return workerPid;
-    }
-    await delay(10);
-  }
-  throw new Error(`nginx does not start:\n${readFileSync(outputFile, 'utf8')}`);
-}
-
-export function nginxConfig(scene: Scene, port: number): string {
+function nginxConfig(scene: Scene, port: number): string {
   return `
 daemon off;
 worker_processes 1;
 pid nginx.pid;
 error_log stderr warn;
-events { worker_connections 1024; }
+events { worker_connections 2048; }
 http {
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
   uwsgi_temp_path uwsgi; scgi_temp_path scgi;
@@ -80,12 +29,12 @@ http {
   keepalive_requests 1000000000;
   upstream origin {
     server 127.0.0.1:${scene.originPort};
-    keepalive 256;
+    keepalive 512;
     keepalive_requests 1000000000;
     keepalive_timeout 600s;
   }
   server {
-    listen 127.0.0.1:${port} ssl;
+    listen 127.0.0.1:${port} ssl http2;
     server_name ${hosts.rule};
     ssl_certificate ${scene.certFile};
     ssl_certificate_key ${scene.keyFile};

@@ -1,8 +1,10 @@
-// A TLS origin that costs as little as Node allows, and that is strict about one thing: below /v1/ each request must
+// A TLS origin, HTTP/1.1 and HTTP/2, that costs as little as Node allows, and that is strict about one thing: below /v1/ each request must
 // carry the injected Authorization exactly once and nothing else under that name, elsewhere the client's own. Any
 // other request is answered 500, which fails the benchmark. Started and told by messages.
 import type { AddressInfo } from 'node:net';
 import { type TLSSocket, createSecureContext, createServer } from 'node:tls';
+import { serveH2 } from './h2-origin.ts';
+import type { Field } from './hpack.ts';
 
 export type OriginOptions = {
   readonly leaves: readonly { readonly host: string; readonly chainPem: string; readonly keyPem: string }[];
@@ -11,59 +13,98 @@ export type OriginOptions = {
   readonly untouched: string;
 };
 
+/** Starts with the options; any other message asks for the counts. */
+export type OriginCommand = OriginOptions | 'count';
+
 export type OriginAnswer = { readonly port: number };
 
-const body: string = JSON.stringify({ ok: true, pad: 'x'.repeat(200) });
-const answer: Buffer = Buffer.from(
-  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-    `Date: Thu, 01 Jan 2026 00:00:00 GMT\r\nServer: bench\r\nX-Request-Id: 0123456789\r\n\r\n${body}`,
-);
+/** Requests that were right, by protocol. */
+export type OriginCounts = { readonly h1: number; readonly h2: number };
 
-/** What is wrong with a request head, if anything. */
-function faultIn(head: string, { injected, untouched }: OriginOptions): string | undefined {
-  const expected = head.startsWith('GET /v1/') ? injected : untouched;
-  const values = [...head.matchAll(/^authorization:[ \t]*(.*?)[ \t]*\r$/gim)].map(([, value]) => value);
+const body: string = JSON.stringify({ ok: true, pad: 'x'.repeat(200) });
+const fields: readonly Field[] = [
+  ['Content-Type', 'application/json'],
+  ['Content-Length', String(body.length)],
+  ['Date', 'Thu, 01 Jan 2026 00:00:00 GMT'],
+  ['Server', 'bench'],
+  ['X-Request-Id', '0123456789'],
+];
+const answer: Buffer = Buffer.from(
+  `HTTP/1.1 200 OK\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
+);
+const counts: { h1: number; h2: number } = { h1: 0, h2: 0 };
+
+/** What is wrong with the request for a path that brings these Authorizations, if anything. */
+function faultIn(
+  path: string,
+  values: readonly string[],
+  { injected, untouched }: OriginOptions,
+): string | undefined {
   if (values.length !== 1) return `Authorization came ${values.length} times`;
+  const expected = path.startsWith('/v1/') ? injected : untouched;
   return values[0] === expected ? undefined : 'Authorization has another value than it should';
+}
+
+function faultInHead(head: string, options: OriginOptions): string | undefined {
+  const values = [...head.matchAll(/^authorization:[ \t]*(.*?)[ \t]*\r$/gim)].map(([, value = '']) => value);
+  return faultIn(head.split(' ', 2)[1] ?? '', values, options);
+}
+
+function faultInFields(request: readonly Field[], options: OriginOptions): string | undefined {
+  const valuesOf = (name: string): readonly string[] =>
+    request.filter(([each]) => each === name).map(([, value]) => value);
+  return faultIn(valuesOf(':path').join(' '), valuesOf('authorization'), options);
 }
 
 function serve(socket: TLSSocket, options: OriginOptions): void {
   let known: Buffer = Buffer.alloc(0);
   let unread: Buffer = Buffer.alloc(0);
+  const accept = (): void => {
+    counts.h1 += 1;
+    socket.write(answer);
+  };
   socket.on('data', (chunk: Buffer) => {
     // Byte for byte the head that was checked last needs no second reading.
-    if (unread.length === 0 && chunk.equals(known)) {
-      socket.write(answer);
-      return;
-    }
+    if (unread.length === 0 && chunk.equals(known)) return accept();
     unread = Buffer.concat([unread, chunk]);
     const end = unread.indexOf('\r\n\r\n');
     if (end === -1) return;
     const fault =
       end + 4 === unread.length
-        ? faultIn(unread.toString('latin1'), options)
+        ? faultInHead(unread.toString('latin1'), options)
         : 'bytes came behind the request';
     if (fault === undefined) {
       known = unread;
       unread = Buffer.alloc(0);
-      socket.write(answer);
+      accept();
     } else {
       socket.end(
         `HTTP/1.1 500 Wrong\r\nContent-Length: ${fault.length}\r\nConnection: close\r\n\r\n${fault}`,
       );
     }
   });
-  socket.on('error', () => socket.destroy());
 }
 
-process.once('message', (options: OriginOptions) => {
+function start(options: OriginOptions): void {
   const [first] = options.leaves;
+  const inH2 = fields.map(([name, value]): Field => [name.toLowerCase(), value]);
+  const h2Answer = { fields: [[':status', '200'] as const, ...inH2], body };
   const server = createServer(
-    { cert: first?.chainPem, key: first?.keyPem, ALPNProtocols: ['http/1.1'], noDelay: true },
-    (socket) => serve(socket, options),
+    { cert: first?.chainPem, key: first?.keyPem, ALPNProtocols: ['h2', 'http/1.1'], noDelay: true },
+    (socket) => {
+      socket.on('error', () => socket.destroy());
+      if (socket.alpnProtocol !== 'h2') return serve(socket, options);
+      const judge = (request: readonly Field[]): string | undefined => faultInFields(request, options);
+      serveH2(socket, h2Answer, judge, () => (counts.h2 += 1));
+    },
   );
   for (const { host, chainPem, keyPem } of options.leaves)
     server.addContext(host, createSecureContext({ cert: chainPem, key: keyPem }));
   server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
+}
+
+process.on('message', (command: OriginCommand) => {
+  if (command === 'count') process.send?.(counts);
+  else start(command);
 });
 process.on('disconnect', () => process.exit());

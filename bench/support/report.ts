@@ -22,13 +22,20 @@ export type Report = {
 /** What a run brings besides its samples. */
 export type Measured = {
   readonly plan: Plan;
-  readonly versions: { readonly node: string; readonly nginx: string | null };
+  readonly versions: {
+    readonly node: string;
+    readonly nginx: string | null;
+    readonly haproxy: string | null;
+  };
   readonly commands: Readonly<Record<string, string>>;
   /** TLS version and suite, the same on every connection of clients. */
   readonly suite: string;
-  readonly rate_per_second: number;
+  /** Null where only HTTP/2 was measured. */
+  readonly rate_per_second: number | null;
   readonly callback_calls: number;
-  readonly memory: { readonly idle_mb: number; readonly loaded_mb: number; readonly peak_mb: number };
+  readonly memory: Readonly<
+    Record<'idle_mb' | 'loaded_mb' | 'peak_mb' | 'h2_loaded_mb' | 'h2_peak_mb', number>
+  >;
   readonly start_ms: StartTimes;
 };
 
@@ -38,12 +45,22 @@ export function createReport(
   run: { readonly isPinned: boolean; readonly startedMs: number },
 ): Report {
   const figures = figuresOf(samples);
-  const one = ratiosUnder(figures, 'h1_1');
-  const many = ratiosUnder(figures, 'h1_32');
+  const byLoad = {
+    h1_1: ratiosUnder(figures, 'h1_1'),
+    h1_32: ratiosUnder(figures, 'h1_32'),
+    h2_4x8: ratiosUnder(figures, 'h2_4x8'),
+    h2_4x100: ratiosUnder(figures, 'h2_4x100'),
+    rate: ratiosUnder(figures, 'rate'),
+  };
+  const { h1_1: one, h1_32: many, h2_4x8: few, h2_4x100: full } = byLoad;
   const { memory, start_ms: start } = measured;
   return {
     ratios: {
       cpu_vs_nginx_h1_32: many.cpu_vs_nginx,
+      cpu_vs_nginx_h2_4x8: few.cpu_vs_nginx,
+      cpu_vs_nginx_h2_4x100: full.cpu_vs_nginx,
+      cpu_vs_haproxy_h2_4x8: few.cpu_vs_haproxy,
+      cpu_vs_haproxy_h2_4x100: full.cpu_vs_haproxy,
       p50_added_vs_nginx_1: one.p50_added_vs_nginx,
       p99_added_vs_nginx_1: one.p99_added_vs_nginx,
       callback_hit_vs_rule: many.callback_hit_vs_rule,
@@ -60,7 +77,7 @@ export function createReport(
     },
     seconds: (performance.now() - run.startedMs) / 1000,
     ...measured,
-    ratios_by_load: { h1_1: one, h1_32: many, rate: ratiosUnder(figures, 'rate') },
+    ratios_by_load: byLoad,
     cases: figures,
   };
 }

@@ -10,7 +10,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import type { Children } from './children.ts';
-import type { OriginAnswer, OriginOptions } from './origin.ts';
+import type { OriginAnswer, OriginCommand, OriginCounts } from './origin.ts';
 
 export type Scene = AsyncDisposable & {
   readonly directory: string;
@@ -22,6 +22,8 @@ export type Scene = AsyncDisposable & {
   /** The Authorization that a proxy injects. */
   readonly credential: string;
   readonly callbackUrl: string;
+  /** What the origin has answered so far. */
+  originCounts(): Promise<OriginCounts>;
   /** How often the callback endpoint was asked. */
   callbackCalls(): number;
 };
@@ -48,8 +50,9 @@ export async function createScene(children: Children, directory: string): Promis
     core: LOAD_CORE,
     output: 'ipc',
   });
-  const options: OriginOptions = { leaves, injected: credential, untouched: PLACEHOLDER };
-  const { port: originPort } = (await origin.ask(options)) as OriginAnswer;
+  const ask = (command: OriginCommand): Promise<unknown> => origin.ask(command);
+  const options = { leaves, injected: credential, untouched: PLACEHOLDER };
+  const { port: originPort } = (await ask(options)) as OriginAnswer;
   const endpoint = await createEndpoint(credential);
   const write = async (name: string, content = ''): Promise<string> => {
     const file = join(directory, name);
@@ -64,6 +67,7 @@ export async function createScene(children: Children, directory: string): Promis
     certFile: await write('leaf.pem', leaves[0]?.chainPem),
     keyFile: await write('leaf.key', leaves[0]?.keyPem),
     credential,
+    originCounts: async () => (await ask('count')) as OriginCounts,
     callbackUrl: endpoint.url,
     callbackCalls: endpoint.calls,
     [Symbol.asyncDispose]: endpoint.close,

@@ -1,6 +1,6 @@
 // The report as a table for people, with both sides of every ratio. Measures nothing.
-import type { BenchCase, LoadName } from './cases.ts';
-import { type Figures, addedMs, find } from './figures.ts';
+import type { BenchCase, CaseName, LoadName } from './cases.ts';
+import { type Figures, addedMs, cpuGoals, find } from './figures.ts';
 import type { Spread } from './percentiles.ts';
 import type { Report } from './report.ts';
 
@@ -8,16 +8,17 @@ function headline(load: LoadName, report: Report): string {
   const { clients } = report.plan;
   if (load === 'h1_1') return '1 client, closed loop';
   if (load === 'h1_32') return `${clients} clients, closed loop`;
+  if (load === 'h2_4x8') return 'HTTP/2, 4 connections of 8 streams, closed loop';
+  if (load === 'h2_4x100') return 'HTTP/2, 4 connections of 100 streams, closed loop';
   const rate = `${report.rate_per_second}/s, half of what the slowest reached`;
   return `${clients} connections at a constant rate (${rate}); latency from the time a request was due`;
 }
 
 export function formatReport(report: Report, cases: readonly BenchCase[]): string {
   const { machine, versions, plan, memory, start_ms: start } = report;
-  const ceiling = find(report.cases, 'direct', 'h1_32');
   return [
     `${machine.cpu}, ${machine.cores} cores, ${machine.system}, load ${machine.load_average.map((each) => each.toFixed(1)).join(' ')}`,
-    `Node ${versions.node}, nginx ${versions.nginx ?? 'not installed'}, ${report.suite} on both sides`,
+    `Node ${versions.node}, nginx ${versions.nginx ?? 'not installed'}, HAProxy ${versions.haproxy ?? 'not installed'}, ${report.suite} on both sides`,
     machine.pinned
       ? 'the proxy on core 0, origin and load client on core 1'
       : 'not pinned to cores: figures vary more',
@@ -25,11 +26,10 @@ export function formatReport(report: Report, cases: readonly BenchCase[]): strin
     '',
     ...cases.map(({ name, about }) => `  ${name.padEnd(12)}${about}`),
     '',
-    `Medians of up to ${plan.rounds} rounds in turns (least to most); CPU of the process in between, for each request`,
-    ...(['h1_1', 'h1_32', 'rate'] as const).flatMap((load) => section(report, load)),
-    `ceiling of the load client and the origin, direct: ${ceiling?.per_second.median.toFixed(0)}/s, ${ceiling?.client_cpu_us.median.toFixed(1)} us CPU of the client for each request`,
+    `Medians of up to ${plan.rounds} rounds in turns, over HTTP/2 ${plan.h2Rounds} (least to most); CPU of the process in between, for each request`,
+    ...(['h1_1', 'h1_32', 'rate', 'h2_4x8', 'h2_4x100'] as const).flatMap((load) => section(report, load)),
     `callback endpoint asked ${report.callback_calls} time(s)`,
-    `memory      idle ${memory.idle_mb.toFixed(1)} MB, after the load ${memory.loaded_mb.toFixed(1)} MB, highest ${memory.peak_mb.toFixed(1)} MB`,
+    `memory      idle ${memory.idle_mb.toFixed(1)} MB, after the load ${memory.loaded_mb.toFixed(1)} MB, highest ${memory.peak_mb.toFixed(1)} MB; after HTTP/2 ${memory.h2_loaded_mb.toFixed(1)} MB, highest ${memory.h2_peak_mb.toFixed(1)} MB`,
     `start       to the first byte of an injected answer, bundle: ${spread(start.warm, 0)} ms with the compile cache of the image, ${spread(start.cold, 0)} ms without`,
     '',
     ...Object.entries(report.ratios).map(([name, value]) => `${name.padEnd(24)}${value ?? 'null'}`),
@@ -39,17 +39,32 @@ export function formatReport(report: Report, cases: readonly BenchCase[]): strin
 
 function section(report: Report, load: LoadName): readonly string[] {
   const rows = report.cases.filter((each) => each.load === load);
-  const ratios = Object.entries(report.ratios_by_load[load]).map(
-    ([name, value]) => `${name} ${value ?? 'null'}`,
-  );
+  const [direct] = rows.filter((row) => row.case === 'direct');
+  if (direct === undefined) return [];
+  const ratios = Object.entries(report.ratios_by_load[load]).filter(([, value]) => value !== null);
   return [
     headline(load, report),
     '  case         rounds  CPU us/request           requests/s  p50 ms                    p90     p99 ms                    p99.9   added p50  p99',
     ...rows.map((row) => line(report.cases, row)),
-    ...(load === 'rate' ? [`  sent later than due (direct): ${delays(rows)}`] : []),
-    `  ratios: ${ratios.join(', ')}`,
+    `  ceiling of the load client and the origin: ${direct.per_second.median.toFixed(0)}/s, ${direct.client_cpu_us.median.toFixed(1)} us CPU of the client for each request`,
+    ...(load === 'rate' ? [`  sent later than due (direct): ${delays(direct)}`] : []),
+    ...cpuRatios(rows, load),
+    `  ratios: ${ratios.map(([name, value]) => `${name} ${value}`).join(', ')}`,
     '',
   ];
+}
+
+/** Both sides of each, and the goal that the design sets. */
+function cpuRatios(rows: readonly Figures[], load: LoadName): readonly string[] {
+  const cpu = (name: CaseName): number | undefined => find(rows, name, load)?.cpu_us?.median;
+  const [ours, goal] = [cpu('rule'), cpuGoals[load]];
+  return (['nginx', 'haproxy'] as const).flatMap((name) => {
+    const theirs = cpu(name);
+    if (ours === undefined || theirs === undefined) return [];
+    const sides = `rule ${ours.toFixed(1)} us, ${name} ${theirs.toFixed(1)} us`;
+    const limit = goal === undefined || name !== 'nginx' ? '' : `; goal: at most ${goal}`;
+    return [`  CPU: ${sides}: ${(ours / theirs).toFixed(2)}${limit}`];
+  });
 }
 
 function line(all: readonly Figures[], row: Figures): string {
@@ -67,9 +82,8 @@ function line(all: readonly Figures[], row: Figures): string {
   ].join('');
 }
 
-function delays(rows: readonly Figures[]): string {
-  const delay = rows.find((row) => row.case === 'direct')?.delay;
-  return delay ? `p50 ${delay.p50.toFixed(3)} ms, p99 ${delay.p99.toFixed(3)} ms` : 'unknown';
+function delays({ delay }: Figures): string {
+  return `p50 ${delay.p50.toFixed(3)} ms, p99 ${delay.p99.toFixed(3)} ms`;
 }
 
 function spread({ median, low, high }: Spread, digits: number): string {

@@ -115,7 +115,11 @@ describe('npm run bench', () => {
     const report = JSON.parse(stdout);
     expect(Object.keys(report.ratios).toSorted()).toEqual([
       'callback_hit_vs_rule',
+      'cpu_vs_haproxy_h2_4x100',
+      'cpu_vs_haproxy_h2_4x8',
       'cpu_vs_nginx_h1_32',
+      'cpu_vs_nginx_h2_4x100',
+      'cpu_vs_nginx_h2_4x8',
       'p50_added_vs_nginx_1',
       'p99_added_vs_nginx_1',
       'rss_idle_mb',
@@ -124,9 +128,16 @@ describe('npm run bench', () => {
     ]);
     expect(report.ratios.rss_idle_mb).toBeGreaterThan(10);
     expect(report.ratios.start_ms).toBeGreaterThan(10);
-    const peers = report.versions.nginx === null ? [] : ['nginx'];
-    const names = ['direct', 'tunnel', 'intercepted', 'rule', 'callback', ...peers];
-    const expected = names.flatMap((name) => ['h1_1', 'h1_32', 'rate'].map((load) => `${name} ${load}`));
+    const peers = (...names: string[]): string[] => names.filter((name) => report.versions[name] !== null);
+    const under = (names: readonly string[], loads: readonly string[]): string[] =>
+      names.flatMap((name) => loads.map((load) => `${name} ${load}`));
+    const expected = [
+      ...under(
+        ['direct', 'tunnel', 'intercepted', 'rule', 'callback', ...peers('nginx')],
+        ['h1_1', 'h1_32', 'rate'],
+      ),
+      ...under(['direct', 'rule', ...peers('nginx', 'haproxy')], ['h2_4x8', 'h2_4x100']),
+    ];
     const found = report.cases.map((row: { case: string; load: string }) => `${row.case} ${row.load}`);
     expect(found.toSorted()).toEqual(expected.toSorted());
     for (const row of report.cases) expect(row.all.p50).toBeGreaterThan(0);

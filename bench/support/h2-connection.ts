@@ -1,0 +1,129 @@
+// One HTTP/2 connection of a client, for several requests at a time: the request of the HTTP/1.1 loads in fields, each
+// answer checked. A line is a place for one request; it asks on the next stream.
+import type { Duplex } from 'node:stream';
+import type { Line } from './arrivals.ts';
+import { type Target, openTls } from './connection.ts';
+import {
+  DEFAULT_WINDOW,
+  ENABLE_PUSH,
+  END_HEADERS,
+  END_STREAM,
+  HEADERS,
+  HEADER_TABLE_SIZE,
+  INITIAL_WINDOW_SIZE,
+  LARGE_WINDOW,
+  type FrameWriter,
+  MAX_CONCURRENT_STREAMS,
+  frame,
+  startFrames,
+} from './h2-frames.ts';
+import { DEFAULT_TABLE_SIZE, type Field, createDecoder, encodeBlocks } from './hpack.ts';
+
+export type H2Connection = {
+  readonly lines: readonly Line[];
+  readonly suite: string;
+  close(): void;
+};
+
+type Exchange = { readonly onAnswer: () => void; left: number | undefined };
+
+export async function openH2Connection(
+  target: Target,
+  streams: number,
+  onFault: (error: Error) => void,
+): Promise<H2Connection> {
+  const { socket, suite } = await openTls(target, ['h2', 'http/1.1']);
+  if (socket.alpnProtocol !== 'h2') throw new Error(`h2 was offered, ${socket.alpnProtocol} was chosen`);
+  const exchange = await startExchanges(socket, target.request, streams, onFault);
+  const onEnd = (): void => onFault(new Error('a connection was closed'));
+  socket.on('error', onFault).on('close', onEnd);
+  return {
+    lines: Array.from({ length: streams }, () => ({ exchange })),
+    suite,
+    close() {
+      socket.off('close', onEnd).destroy();
+    },
+  };
+}
+
+/** Resolves with the way to ask once the other side has said what it wants. */
+async function startExchanges(
+  socket: Duplex,
+  request: string,
+  streams: number,
+  onFault: (error: Error) => void,
+): Promise<Line['exchange']> {
+  const exchanges = new Map<number, Exchange>();
+  const decode = createDecoder();
+  const greeted = Promise.withResolvers<ReadonlyMap<number, number>>();
+  const settings = { [ENABLE_PUSH]: 0, [INITIAL_WINDOW_SIZE]: LARGE_WINDOW };
+  const receive = (stream: number, length: number, isEnd: boolean): void => {
+    const exchange = exchanges.get(stream);
+    if (exchange?.left === undefined) throw new Error('an answer came that nobody asked for');
+    exchange.left -= length;
+    if (!isEnd) return;
+    if (exchange.left !== 0) throw new Error('an answer is not as long as it says');
+    exchanges.delete(stream);
+    exchange.onAnswer();
+  };
+  const writer = startFrames(socket, 'client', settings, {
+    onSettings: greeted.resolve,
+    onHeaders(stream, block, isEnd) {
+      const exchange = exchanges.get(stream);
+      if (exchange) exchange.left = answerLength(decode(block));
+      receive(stream, 0, isEnd);
+    },
+    onData: receive,
+    onWindow: () => undefined,
+    onFault,
+  });
+  return createExchange(writer, exchanges, request, checkSettings(await greeted.promise, streams));
+}
+
+/** Whether the other side keeps the fields of requests in a table of the usual size. */
+function checkSettings(settings: ReadonlyMap<number, number>, streams: number): boolean {
+  if ((settings.get(MAX_CONCURRENT_STREAMS) ?? streams) < streams)
+    throw new Error('too few streams at a time');
+  if ((settings.get(INITIAL_WINDOW_SIZE) ?? DEFAULT_WINDOW) < 0) throw new Error('no window');
+  return (settings.get(HEADER_TABLE_SIZE) ?? DEFAULT_TABLE_SIZE) >= DEFAULT_TABLE_SIZE;
+}
+
+function createExchange(
+  writer: FrameWriter,
+  exchanges: Map<number, Exchange>,
+  request: string,
+  hasTable: boolean,
+): Line['exchange'] {
+  const blocks = encodeBlocks(fieldsOf(request), hasTable);
+  const next = frame(HEADERS, END_STREAM | END_HEADERS, blocks.next);
+  let due = frame(HEADERS, END_STREAM | END_HEADERS, blocks.first);
+  let stream = -1;
+  return (onAnswer) => {
+    stream += 2;
+    exchanges.set(stream, { onAnswer, left: undefined });
+    writer.send(due, [0], stream);
+    due = next;
+  };
+}
+
+/** The fields of a request that is given as an HTTP/1.1 head. */
+export function fieldsOf(head: string): readonly Field[] {
+  const [start = '', ...lines] = head.trimEnd().split('\r\n');
+  const [method = '', path = ''] = start.split(' ');
+  const fields = lines.map((line): Field => {
+    const colon = line.indexOf(':');
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+  });
+  const host = fields.find(([name]) => name === 'host')?.[1] ?? '';
+  const rest = fields.filter(([name]) => name !== 'host');
+  return [[':method', method], [':scheme', 'https'], [':authority', host], [':path', path], ...rest];
+}
+
+function answerLength(fields: readonly Field[]): number {
+  const valueOf = (name: string): string | undefined => fields.find(([each]) => each === name)?.[1];
+  if (valueOf(':status') !== '200')
+    throw new Error(`an answer was ${fields.map((field) => field.join(': ')).join('\n')}`);
+  const length = valueOf('content-length');
+  if (length === undefined) throw new Error('an answer has no Content-Length');
+  return Number(length);
+}

@@ -1,0 +1,44 @@
+// HAProxy as the peer over HTTP/2 on both sides: one thread, the same certificates, header and verification; its log
+// goes to a file. It shares upstream connections between clients, and is reached by TLS directly.
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import type { Children } from './children.ts';
+import { type Peer, startPeer } from './peer.ts';
+import { type Scene, hosts } from './scene.ts';
+
+export function startHaproxy(path: string, children: Children, scene: Scene): Promise<Peer> {
+  return startPeer('haproxy', children, scene, {
+    files: (directory, port) => ({
+      'leaf.pem': readFileSync(scene.certFile, 'utf8') + readFileSync(scene.keyFile, 'utf8'),
+      'haproxy.cfg': haproxyConfig(scene, directory, port),
+    }),
+    // In the foreground and without a master: the process that is started does the work.
+    command: (directory) => [path, '-db', '-f', join(directory, 'haproxy.cfg')],
+    workerOf: ({ pid }) => pid,
+  });
+}
+
+function haproxyConfig(scene: Scene, directory: string, port: number): string {
+  return `
+global
+  nbthread 1
+  maxconn 1000
+  log stdout format raw local0
+  ssl-default-bind-options ssl-min-ver TLSv1.3
+  ssl-default-server-options ssl-min-ver TLSv1.3
+defaults
+  mode http
+  log global
+  option httplog
+  timeout connect 5s
+  timeout client 600s
+  timeout server 600s
+frontend clients
+  bind 127.0.0.1:${port} ssl crt ${join(directory, 'leaf.pem')} alpn h2,http/1.1
+  default_backend origin
+backend origin
+  http-reuse always
+  http-request set-header Authorization "${scene.credential}"
+  server origin 127.0.0.1:${scene.originPort} ssl verify required ca-file ${scene.caFile} sni str(${hosts.rule}) verifyhost ${hosts.rule} alpn h2
+`;
+}
