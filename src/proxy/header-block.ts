@@ -142,7 +142,7 @@ function split(list: HeaderList): { pseudo: Record<string, string | undefined>; 
   return { pseudo, fields };
 }
 
-/** Lines that say more, or fewer, than the fields they were made of were made to say something else (CR LF). */
+/** Lines that say more or other fields than those they were made of were made to (CR LF, a colon in a name). */
 function parse<H extends RequestHead | ResponseHead>(
   read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadFault | undefined,
   startLine: string,
@@ -155,5 +155,9 @@ function parse<H extends RequestHead | ResponseHead>(
   const head = read(bytes, 0, limits);
   if (head === undefined) return faults.headTooLarge;
   if (isFault(head)) return head;
-  return head.fields.count === fields.length && head.end === bytes.length ? head : faults.controlByte;
+  const isFaithful =
+    head.fields.count === fields.length &&
+    head.end === bytes.length &&
+    fields.every(([name], i) => head.fields.nameEnd(i) - head.fields.nameStart(i) === name.length);
+  return isFaithful ? head : faults.nameMalformed;
 }

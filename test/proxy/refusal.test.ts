@@ -40,7 +40,7 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
   ['upstream_closed', 502, 'the host closed the connection without an answer'],
   ['upstream_malformed', 502, 'the answer of the host is not valid HTTP/1.1'],
   ['upstream_asks_proxy_auth', 502, 'the host asked for proxy credentials'],
-  ['alpn_changed', 502, 'the host no longer speaks HTTP/1.1'],
+  ['alpn_changed', 502, 'the host does not speak HTTP/1.1'],
   ['h2_unavailable', 502, 'the host does not speak HTTP/2'],
   ['too_many_connections', 503, 'too many connections'],
   ['record_sink_blocked', 503, 'the record of this request could not be written'],
@@ -60,8 +60,8 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
   address_private: 'the operator sets egress.allow_private',
   cleartext_refused: 'use https://, or the operator lists the destination in inject_cleartext',
   proxy_auth_required: 'put it into the proxy URL: http://sallyport:TOKEN@host:port',
-  alpn_changed: 'connect again and offer h2 too',
-  h2_unavailable: 'offer http/1.1 too, in the ALPN list of TLS',
+  alpn_changed: 'connect again and offer h2 too, by ALPN',
+  h2_unavailable: 'connect again and offer http/1.1 too, by ALPN',
   rules_changed: 'send it again',
 };
 
