@@ -29,13 +29,15 @@ export function requestFraming(head: RequestHead): Framing | HeadFault {
 }
 
 /**
- * A response's framing (RFC 9112 §6.3). HEAD and 304 may claim any valid length; 204 may claim zero; 1xx
- * nothing at all. A length of zero reads as `none`.
+ * A response's framing (RFC 9112 §6.3). HEAD and 304 may claim any valid length; 204 and 101 may claim zero; any
+ * other 1xx nothing at all. A length of zero reads as `none`.
  */
 export function responseFraming(head: ResponseHead, requestMethod: string): Framing | HeadFault {
   const claim = claimedFraming(head);
   if (claim !== undefined && isFault(claim)) return claim;
   const { status } = head;
+  // RFC 9110 §8.6 forbids it, and many servers write it in their 101 all the same: zero hides nothing.
+  if (status === 101 && claim === none) return none;
   if (status < 200 || (status === 204 && claim !== none))
     return claim === undefined ? none : unexpected(claim);
   if (status === 204 || status === 304 || requestMethod === 'HEAD') return none;

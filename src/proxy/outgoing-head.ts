@@ -41,7 +41,9 @@ export function outgoingResponseHead(
   const { drop } = connection;
   let isChanged = ending !== 'keep';
   for (let i = 0; i < head.fields.count; i += 1) {
-    if (head.fields.id(i) === Field.altSvc) drop[i] = 1;
+    const id = head.fields.id(i);
+    // Some clients take a length of zero in a 101 for the end of the stream.
+    if (id === Field.altSvc || (ending === 'upgrade' && id === Field.contentLength)) drop[i] = 1;
     if (drop[i] === 1) isChanged = true;
   }
   if (!isChanged) return head.bytes.subarray(head.start, head.end);

@@ -134,6 +134,17 @@ describe('a 101', () => {
     expect(await client.readThrough('frames')).toBe('frames');
   });
 
+  it('may claim a length of zero, of which the client hears nothing', async () => {
+    await using path = await createDataPath({
+      respond: ({ send }) =>
+        send(`${head('HTTP/1.1 101 X', ...upgrade, 'Content-Length: 0')}frames`).then(() => never()),
+    });
+    const client = await path.tunnel();
+    await client.send(ask(path));
+    expect((await client.readHead()).text).toBe(head('HTTP/1.1 101 X', ...upgrade));
+    expect(await client.readThrough('frames')).toBe('frames');
+  });
+
   it.each([
     ['that asks for proxy credentials', 'Proxy-Authenticate: Basic', 'upstream_asks_proxy_auth'],
     ['with a length', 'Content-Length: 5', 'upstream_malformed'],
