@@ -1,5 +1,6 @@
 // What `run` and `env` share: the rules as their author wrote them, and everything that clients of one proxy are told.
 // Opens no port.
+import { readInput } from '../base/input-error.ts';
 import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
 import { parseProxyConfig } from '../policy/proxy-config.ts';
 import type { Config } from '../sidecar/config.ts';
@@ -34,7 +35,8 @@ export async function prepareClients(
   { directory, caller }: { readonly directory: string; readonly caller: NodeJS.ProcessEnv },
 ): Promise<ClientEnvironment['variables']> {
   const { host, port, caPem, rules } = proxy;
-  const token = config.auth && config.auth !== 'none' ? readProxyToken(config.auth.tokenFile) : undefined;
+  const { auth } = config;
+  const token = auth && auth !== 'none' ? await readInput(() => readProxyToken(auth.tokenFile)) : undefined;
   const trust = await writeTrustFiles(directory, { caPem, caller });
   const { variables, warnings } = toClientEnvironment({
     proxy: { host, port, token },

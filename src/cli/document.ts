@@ -1,12 +1,8 @@
 // Reads a JSON document that a person wrote. Errors say where in the file, never what stood there: it may hold a
 // credential.
 import { createReadStream } from 'node:fs';
+import { InputError } from '../base/input-error.ts';
 import { type JsonFault, parseJsonDocument, positionOfSyntaxError } from '../base/json-document.ts';
-
-/** Something that the operator gave and can mend: the program ends with code 2. */
-export class InputError extends Error {
-  override readonly name: string = 'InputError';
-}
 
 /** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
 export async function readDocument(file: string): Promise<unknown> {

@@ -1,6 +1,7 @@
 // `sallyport proxy`: files, variables and flags in, one running sidecar with its admin API out. SIGHUP reads the
 // proxy_config and the secrets again, SIGTERM and SIGINT drain.
 import { parseArgs } from 'node:util';
+import { readInput } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
 import { loadAdminToken } from '../sidecar/admin-token.ts';
 import type { Config } from '../sidecar/config.ts';
@@ -42,11 +43,11 @@ export async function run(args: string[]): Promise<number> {
   const ignored = checkEnvironment(process.env);
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
-  const secrets = loadWorkspaceSecrets(
-    { handed, fd, directory: config.secretsDirectory, file: config.secretsFile },
-    process.env,
+  const { secretsDirectory, secretsFile } = config;
+  const secrets = await readInput(() =>
+    loadWorkspaceSecrets({ handed, fd, directory: secretsDirectory, file: secretsFile }, process.env),
   );
-  const { ca } = await loadOrCreateCertificateAuthority(caFiles(config));
+  const { ca } = await readInput(() => loadOrCreateCertificateAuthority(caFiles(config)));
   const store = createStateStore({ directory: stateDirectory(config), key: stateKeySource(config, handed) });
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(1), store });
   for (const warning of [...ignored, ...tokenWarnings(config), ...secrets.warnings])
@@ -68,7 +69,7 @@ export async function run(args: string[]): Promise<number> {
 async function open(sidecar: Sidecar, config: Config, handed: HandedSecrets): Promise<void> {
   const source = adminTokenSource(config, handed);
   const isAdminOn = config.admin.listen !== 'off';
-  const token = isAdminOn ? await loadAdminToken(source) : undefined;
+  const token = isAdminOn ? await readInput(() => loadAdminToken(source)) : undefined;
   await sidecar.listen();
   const admin = token && (await sidecar.openAdmin(token));
   const { certificateFile } = caFiles(config);

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { InputError, readInput } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
 import type { Config } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
@@ -15,7 +16,6 @@ import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createSignalRelay, runCommand } from './child-command.ts';
 import { withoutProxySettings } from './client-environment.ts';
 import { type Rules, prepareClients, readRules } from './client-setup.ts';
-import { InputError } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { oldNodeWarning } from './old-node.ts';
 import { checkEnvironment, configFlags, parseDescriptor, readConfig } from './settings.ts';
@@ -34,9 +34,9 @@ export async function run(args: string[]): Promise<number> {
   const config = forOneCommand(settled, flags.log !== undefined);
   const rules = await readRules(config);
   if (rules === 'refused') return 2;
-  const secrets = loadWorkspaceSecrets(
-    { handed, fd, directory: config.secretsDirectory, file: config.secretsFile },
-    process.env,
+  const { secretsDirectory, secretsFile } = config;
+  const secrets = await readInput(() =>
+    loadWorkspaceSecrets({ handed, fd, directory: secretsDirectory, file: secretsFile }, process.env),
   );
   const ca = createCertificateAuthority();
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(openLog(flags.log)) });

@@ -2,11 +2,12 @@
 // lies. Opens no port and reads no secret.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { InputError } from '../base/input-error.ts';
 import type { AdminTokenSource } from '../sidecar/admin-token.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import type { StateKeySource } from '../sidecar/state-key.ts';
-import { InputError, readDocument } from './document.ts';
+import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 

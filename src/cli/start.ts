@@ -1,6 +1,7 @@
 // `sallyport start`: the sidecar and a local TLS echo origin on the example configuration, and the lines to paste.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { InputError, readInput } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import { type AdminTokenSource, loadAdminToken } from '../sidecar/admin-token.ts';
@@ -8,7 +9,7 @@ import { parseConfig } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
-import { InputError, readDocument } from './document.ts';
+import { readDocument } from './document.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 import { formatIssues } from './issue-lines.ts';
 import { packageRoot } from './package-root.ts';
@@ -35,7 +36,7 @@ export async function run(): Promise<number> {
   const rules = join(packageRoot, 'config', 'proxy-config.example.json');
 
   const files = { certificateFile: join(certs, 'ca.pem'), keyFile: join(certs, 'ca.key') };
-  const { ca } = await loadOrCreateCertificateAuthority(files);
+  const { ca } = await readInput(() => loadOrCreateCertificateAuthority(files));
   const config = parseConfig({}, { SALLYPORT_UPSTREAM_CA: originCa, ...process.env });
   if (!config.ok) {
     process.stderr.write(formatIssues('configuration', config.issues));
@@ -66,7 +67,7 @@ async function open(sidecar: Sidecar, rules: string, source: AdminTokenSource): 
     process.stderr.write(formatIssues(rules, applied.issues));
     return undefined;
   }
-  const token = await loadAdminToken(source);
+  const token = await readInput(() => loadAdminToken(source));
   await sidecar.listen();
   return sidecar.openAdmin(token);
 }

@@ -1,6 +1,7 @@
 // Brings sandboxes back after a restart: what is kept is read, put in force as it was, and its listeners opened. What is
 // wrong with `default` stops the start; what is wrong with another sandbox keeps that one closed and is told, since the
 // others, and the admin API that could mend it, should not wait for it.
+import { InputError } from '../base/input-error.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { isExposed } from './exposure.ts';
 import type { ListenAddress } from './listen-address.ts';
@@ -32,9 +33,10 @@ export async function startSandbox(sandboxes: Sandboxes, entry: Entry): Promise<
 function restoreOne(sandboxes: Sandboxes, id: string, content: string): void {
   const { config, log } = sandboxes.shared;
   const decoded = decodeSandboxState(content, { allowWildcards: config.allowWildcards });
-  if (typeof decoded === 'string') throw new Error(`the state of sandbox ${id} cannot be used: ${decoded}`);
+  if (typeof decoded === 'string')
+    throw new InputError(`the state of sandbox ${id} cannot be used: ${decoded}`);
   const { state, fault } = decoded;
-  if (state.id !== id) throw new Error(`the state of sandbox ${id} is that of another`);
+  if (state.id !== id) throw new InputError(`the state of sandbox ${id} is that of another`);
   const isDefault = id === DEFAULT;
   const entry = isDefault ? sandboxes.default : sandboxes.add(state);
   entry.state = state;
@@ -44,7 +46,7 @@ function restoreOne(sandboxes: Sandboxes, id: string, content: string): void {
   const failure = fault ?? (isUnderFile ? undefined : putBack(sandboxes, entry));
   if (failure === undefined) return;
   if (isUnderFile) log.warn({ sandbox: id, reason: failure }, 'the proxy_config that is kept cannot be used');
-  else if (isDefault) throw new Error(`the proxy_config of sandbox ${id} cannot be used: ${failure}`);
+  else if (isDefault) throw new InputError(`the proxy_config of sandbox ${id} cannot be used: ${failure}`);
   else entry.failure = `its proxy_config cannot be used: ${failure}`;
 }
 

@@ -2,6 +2,7 @@
 // where each comes from.
 import { readFile } from 'node:fs/promises';
 import type { AdminServer } from '../admin/server.ts';
+import { readInput } from '../base/input-error.ts';
 import { type Log, type LogSink, createFdSink, createLineWriter, createLog } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
@@ -58,8 +59,9 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   const { ca, sink = createFdSink(1), lookup, now, store } = parts;
   const log = createLog(config.logLevel, sink);
   const adminRecords = createLog(config.areChangesRecorded ? 'info' : 'silent', sink);
+  const { auth } = config;
   const token =
-    config.auth && config.auth !== 'none' ? new Secret(readProxyToken(config.auth.tokenFile)) : undefined;
+    auth && auth !== 'none' ? new Secret(await readInput(() => readProxyToken(auth.tokenFile))) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
   const listeners = new OwnListeners();
   const recorder = createRecorder({

@@ -3,6 +3,7 @@
 // the state, rules would go missing unseen.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readInput } from '../base/input-error.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { createSealer, type Sealer } from '../base/seal.ts';
 import { WorkQueue } from '../base/work-queue.ts';
@@ -61,7 +62,7 @@ export function createStateStore({ directory, key }: Settings): StateStore {
       const hasFolder = await isPresent(folder);
       if (hasFolder) await access.toRead();
       try {
-        const found = await readFolder(key, hasFolder ? folder : undefined);
+        const found = await readInput(() => readFolder(key, hasFolder ? folder : undefined));
         sealer = found.sealer;
         return found.contents;
       } catch (error) {

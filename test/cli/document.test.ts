@@ -1,6 +1,7 @@
 // Where a document stops being JSON. The text itself is never told.
 import { describe, expect, it } from 'vitest';
-import { InputError, readDocument } from '../../src/cli/document.ts';
+import { InputError } from '../../src/base/input-error.ts';
+import { readDocument } from '../../src/cli/document.ts';
 import { createScratch } from '../support/scratch.ts';
 
 describe('a document', () => {

@@ -284,7 +284,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
     await using scratch = await createScratch();
     const { env = {}, says } = await prepare(scratch);
     await using child = spawnProxy(scratch, env);
-    expect(await child.exited).toEqual({ code: 1, signal: null });
+    expect(await child.exited).toEqual({ code: 2, signal: null });
     if (typeof says === 'string') expect(child.stderr).toContain(says);
     else expect(child.stderr).toMatch(says);
     expect(child.stderr).toMatch(/^sallyport: .*\n$/);

@@ -102,6 +102,24 @@ describe('a start that should be mended', () => {
       async () => ({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }),
       /NODE_TLS_REJECT_UNAUTHORIZED.*SALLYPORT_UPSTREAM_CA/,
     ],
+    [
+      'a line of secrets that is none',
+      async (scratch) => ({ args: ['--secrets-file', await scratch.write('secrets.env', 'A=b\nsecret}')] }),
+      /secrets\.env:2: this line should read NAME=value/,
+    ],
+    [
+      'a proxy token that is too short',
+      async (scratch) => ({ env: { SALLYPORT_AUTH_TOKEN_FILE: await scratch.write('token', 'short') } }),
+      /token: the proxy token should have at least 16 characters/,
+    ],
+    [
+      'half a CA',
+      async (scratch) => {
+        await scratch.write('ca.pem', 'x');
+        return {};
+      },
+      /ca\.key: cannot be opened \(ENOENT\)/,
+    ],
     ['a flag that does not exist', async () => ({ args: ['--verbose'] }), /--verbose/],
   ];
   it.each(rows)('for %s says where and ends with code 2', async (_, give, says) => {

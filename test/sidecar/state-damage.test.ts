@@ -108,7 +108,7 @@ describe('the start is stopped', () => {
       .readAll()
       .catch((reason: Error) => reason);
     expect(String(error)).toBe(
-      `Error: ${folder}: 2 of 2 files cannot be used: a.sealed does not open, b.sealed does not open; THE_VARIABLE is ` +
+      `InputError: ${folder}: 2 of 2 files cannot be used: a.sealed does not open, b.sealed does not open; THE_VARIABLE is ` +
         'not the key that sealed them, or they are damaged. Give the key that sealed them, or remove this directory ' +
         'to begin anew.',
     );
