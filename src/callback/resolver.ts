@@ -24,12 +24,15 @@ export type CallbackResolver = {
   close(): Promise<void>;
 };
 
-/** Beside names and values: the entry, its key, and for each header its objects, its line and the forms to mask. */
+/** Beside names and values: the entry and its key, and for each header its objects and its line. */
 const ENTRY_BYTES = 512;
 const HEADER_BYTES = 256;
+/** Of each value that is hidden in answers, which lives as long: its eight forms together, and their objects. */
+const MASK_FACTOR = 12;
+const MASK_BYTES = 3_072;
 
 /**
- * Limits: `maxEntries` cached outcomes (1,000) of `maxCachedBytes` in all (4 MiB), `maxInFlight` distinct calls at
+ * Limits: `maxEntries` cached outcomes (1,000) of `maxCachedBytes` in all (16 MiB), `maxInFlight` distinct calls at
  * once (64), `timeoutMs` for a whole call from address check to last byte (10 s). `now` is monotonic, in
  * milliseconds. `trust` undefined: Node's roots.
  */
@@ -44,7 +47,7 @@ export function createCallbackResolver(options: {
   timeoutMs?: number;
 }): CallbackResolver {
   const { sandbox, vet, trust, now, maxInFlight = 64, timeoutMs = 10_000 } = options;
-  const { maxEntries = 1_000, maxCachedBytes = 4_194_304 } = options;
+  const { maxEntries = 1_000, maxCachedBytes = 16_777_216 } = options;
   const client = createCallbackClient({ vet, trust, timeoutMs });
   const cache = new BoundedCache<Kept>({
     max: maxEntries,
@@ -90,8 +93,10 @@ export function createCallbackResolver(options: {
 }
 
 function bytesOf({ headers }: Kept): number {
-  return headers.reduce(
-    (sum, { name, value }) => sum + HEADER_BYTES + name.length + value.length,
-    ENTRY_BYTES,
-  );
+  let sum = ENTRY_BYTES;
+  for (const { name, value, masks } of headers) {
+    sum += HEADER_BYTES + name.length + value.length;
+    for (const { length } of masks) sum += MASK_BYTES + MASK_FACTOR * length;
+  }
+  return sum;
 }

@@ -121,8 +121,9 @@ describe('cache', () => {
   });
 
   it.each([
-    ['few large answers', { a: 'v'.repeat(8_000), b: 'v'.repeat(8_000) }, 2, 2],
-    ['more small ones, which cost more than their bytes', { a: 'v' }, 10, 59],
+    ['few large answers', { a: 'v'.repeat(400), b: 'v'.repeat(400) }, 2, 2],
+    ['fewer with a credential inside, which is hidden too', { a: `Bearer ${'v'.repeat(1_000)}` }, 1, 1],
+    ['more small ones, which cost more than their bytes', { a: 'v' }, 10, 19],
   ])('is bounded in bytes too: %s', async (_, headers, least, most) => {
     await using setup = await setUp({ maxCachedBytes: 40_000 });
     setup.endpoint.answerWith({ headers });
