@@ -63,9 +63,10 @@ export class ClientSession implements OpenConnection, StreamClient {
     session.on('ping', () => this.gauge.onPing());
     session.on('remoteSettings', () => this.gauge.onSettings());
     session.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
-    session.setTimeout(timeouts.clientIdleMs, () => {
+    session.on('timeout', () => {
       if (this.isIdle) this.end();
     });
+    session.setTimeout(timeouts.clientIdleMs);
     // The socket allows half-open connections: a FIN is the client's leave.
     socket.once('end', () => socket.destroy());
     connections.add(this);

@@ -37,10 +37,15 @@ export class StreamBody {
     if (this.isWhole) upstream.end();
   }
 
+  /** The host has looked at the request: it is not sent again. */
+  keepNothing(): void {
+    this.#sent = undefined;
+  }
+
   /** Nothing more of it leaves. */
   stop(): void {
     this.#upstream = undefined;
-    this.#sent = undefined;
+    this.keepNothing();
   }
 
   #begin(): void {

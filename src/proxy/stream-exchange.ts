@@ -3,6 +3,7 @@
 // reset has a code, which passes, and that the host can say that it never looked at a request.
 import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:http2';
 import type { Socket } from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import { describeBug } from '../base/log.ts';
 import { isFault } from '../http1/fault.ts';
 import { Field } from '../http1/field-name.ts';
@@ -77,10 +78,12 @@ export class StreamExchange implements Approaching<StreamPlace> {
   start(): void {
     const { timeouts } = this.#client.scope.context;
     this.#stream.on('close', () => this.#onClientClose());
-    this.#stream.setTimeout(timeouts.clientIdleMs, () => {
+    this.#stream.on('timeout', () => {
+      // A client that we make wait for its host is not idle: the host's own limit ends that.
       if (this.#stream.writableLength > 0) this.#fail('client_stalled', StreamCode.cancel);
     });
-    this.#approach.begin();
+    this.#stream.setTimeout(timeouts.clientIdleMs);
+    this.#guard(() => this.#approach.begin());
   }
 
   onReady(place: StreamPlace, { injection }: Passage): void {
@@ -125,6 +128,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
     if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
     this.#approach.record.status = head.status;
     this.#isAnswered = true;
+    this.#body?.keepNothing();
     this.#announcedBytes = contentLength(head);
     const fields = outgoingFields(head, this.#approach.passage?.mask);
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !hasNoBody(this.#plan, head);
@@ -138,7 +142,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
     if (!upstream) return;
     upstream.on('data', (chunk: Buffer) => {
       this.#bytesDown += chunk.length;
-      this.#client.gauge.onBody(chunk.length);
+      this.#client.gauge.onAnswer(chunk.length);
       if (!stream.write(chunk)) upstream.pause();
     });
     upstream.on('end', () => {
@@ -232,11 +236,11 @@ export class StreamExchange implements Approaching<StreamPlace> {
 
   #onClientClose(): void {
     if (this.#isOver) return;
-    const { rstCode } = this.#stream;
-    if (this.#isWhole && this.#stream.writableFinished && rstCode === StreamCode.noError)
+    // What the client resets behind the end of the answer is the rest of its own body.
+    if (this.#isWhole && this.#stream.writableFinished)
       return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
     this.#approach.record.reason = goneReason(this.#client);
-    this.#approach.record.cause = streamCodeName(rstCode);
+    this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
   }
 
@@ -244,7 +248,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
     this.#isOver = true;
     this.#approach.end();
     this.#body?.stop();
-    this.#upstream?.close(StreamCode.cancel);
+    if (this.#upstream) cancel(this.#upstream);
     const { record } = this.#approach;
     record.bytes_up += this.#body?.bytes ?? 0;
     record.bytes_down += this.#bytesDown;
@@ -280,6 +284,11 @@ function hasNoBody(plan: RequestPlan, { status }: ResponseHead): boolean {
 function contentLength(head: ResponseHead): number | undefined {
   const at = findField(head, Field.contentLength);
   return at === -1 ? undefined : Number(fieldValue(head, at));
+}
+
+// `close(code)` would end the body before it resets: half a request would pass for a whole one.
+function cancel(upstream: ClientHttp2Stream): void {
+  addAbortSignal(AbortSignal.abort(), upstream);
 }
 
 // Told by `close`, which follows.
