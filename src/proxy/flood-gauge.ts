@@ -4,7 +4,7 @@
 
 const TICK_MS = 250;
 const TICKS_PER_SECOND = 1_000 / TICK_MS;
-// gRPC probes the bandwidth with a ping for each burst of data, and its keep-alive is one in seconds.
+// Besides those that an answer earns.
 const PING = { burst: 200, perSecond: 50 };
 const SETTINGS = { burst: 20, perSecond: 2 };
 const BYTES = { burst: 262_144, perSecond: 65_536 };
@@ -12,6 +12,7 @@ const BYTES = { burst: 262_144, perSecond: 65_536 };
 const HEAD_BYTES = 16_384;
 /** A frame's head, and the two window updates that a receiver may answer it with. */
 const FRAME_BYTES = 9 + 2 * 13;
+const PING_BYTES = 17;
 
 export type Flood = 'pings' | 'settings' | 'frames';
 
@@ -49,9 +50,15 @@ export class FloodGauge {
     this.#credit += HEAD_BYTES;
   }
 
-  /** A piece of a body, in either direction. */
+  /** A piece of a request's body. */
   onBody(bytes: number): void {
     this.#credit += bytes + FRAME_BYTES;
+  }
+
+  /** A piece of an answer. gRPC (in Go, in Java) measures its way by a ping for each, as fast as they come. */
+  onAnswer(bytes: number): void {
+    this.onBody(bytes + PING_BYTES);
+    this.#pings = Math.max(0, this.#pings - 1);
   }
 
   tick(): void {

@@ -1,0 +1,110 @@
+// The four kinds of gRPC call as a client makes them, with what it learns of each in the end.
+import {
+  type CallOptions,
+  type Client,
+  type ClientDuplexStream,
+  type ClientReadableStream,
+  type ClientWritableStream,
+  Metadata,
+  type ServiceError,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { paths } from './grpc-scene.ts';
+
+export type Ended = { readonly head: Metadata; readonly status: StatusObject };
+export type Sent = { readonly metadata?: Metadata; readonly options?: CallOptions };
+
+const identity = (bytes: Buffer): Buffer => bytes;
+
+/** The answer, or the error; and the head and the status, which every call has. */
+export function callUnary(
+  client: Client,
+  message: Buffer | string,
+  { metadata = new Metadata(), options = {} }: Sent = {},
+): {
+  readonly answer: Promise<Buffer>;
+  readonly status: Promise<StatusObject>;
+  readonly head: Promise<Metadata>;
+  cancel(): void;
+} {
+  const answer = Promise.withResolvers<Buffer>();
+  const call = client.makeUnaryRequest(
+    paths.unary,
+    identity,
+    identity,
+    Buffer.from(message),
+    metadata,
+    options,
+    settle(answer),
+  );
+  answer.promise.catch(() => undefined);
+  const head = Promise.withResolvers<Metadata>();
+  const status = Promise.withResolvers<StatusObject>();
+  call.on('metadata', head.resolve).on('status', status.resolve);
+  return {
+    answer: answer.promise,
+    status: status.promise,
+    head: head.promise,
+    cancel: () => call.cancel(),
+  };
+}
+
+export function callServerStream(
+  client: Client,
+  message: Buffer | string,
+  { metadata = new Metadata(), options = {} }: Sent = {},
+): ClientReadableStream<Buffer> {
+  const bytes = Buffer.from(message);
+  return client.makeServerStreamRequest(paths.serverStream, identity, identity, bytes, metadata, options);
+}
+
+export function callClientStream(
+  client: Client,
+  { metadata = new Metadata(), options = {} }: Sent = {},
+): { readonly call: ClientWritableStream<Buffer>; readonly answer: Promise<Buffer> } {
+  const answer = Promise.withResolvers<Buffer>();
+  answer.promise.catch(() => undefined);
+  const call = client.makeClientStreamRequest(
+    paths.clientStream,
+    identity,
+    identity,
+    metadata,
+    options,
+    settle(answer),
+  );
+  return { call, answer: answer.promise };
+}
+
+export function callBidi(
+  client: Client,
+  { metadata = new Metadata(), options = {} }: Sent = {},
+): ClientDuplexStream<Buffer, Buffer> {
+  return client.makeBidiStreamRequest(paths.bidi, identity, identity, metadata, options);
+}
+
+/** Every message of a stream, to its status. */
+export async function readAll(
+  call: ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>,
+): Promise<{ readonly messages: readonly Buffer[]; readonly status: StatusObject }> {
+  const messages: Buffer[] = [];
+  call.on('data', (message: Buffer) => messages.push(message));
+  const status = await statusOf(call);
+  return { messages, status };
+}
+
+/** Every call ends with one; the error that streams emit besides says the same. */
+export function statusOf(
+  call: ClientReadableStream<Buffer> | ClientWritableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>,
+): Promise<StatusObject> {
+  return new Promise((resolve) => {
+    call.on('error', () => undefined);
+    call.on('status', resolve);
+  });
+}
+
+function settle(answer: PromiseWithResolvers<Buffer>): (error: ServiceError | null, value?: Buffer) => void {
+  return (error, value) => {
+    if (error || !value) answer.reject(error);
+    else answer.resolve(value);
+  };
+}
