@@ -621,6 +621,42 @@ describe('I11 accountable: writes to the admin API', () => {
     ]);
   });
 
+  it('I11 accountable: a write whose turn comes when the process stops is refused and leaves one record', async () => {
+    await using scene = await createRecordScene();
+    const held = scene.store.hold();
+    await using first = await send(scene, apply);
+    await held.begun;
+    const more = ['Content-Type: application/json', 'Content-Length: 2', 'Expect: 100-continue'];
+    await using second = await send(scene, {
+      ...apply,
+      path: `${BOX}/proxy_config`,
+      body: undefined,
+      more,
+    });
+    expect((await second.readHead()).status).toBe(100);
+    await second.send('{}');
+    const closed = scene.proxy.sidecar.close();
+    held.release();
+    expect((await first.readResponse()).head.status).toBe(200);
+    expect((await second.readResponse()).head.status).toBe(503);
+    await closed;
+    expect(scene.records().map(shortly)).toEqual([
+      'admin proxy_config.apply default 4 done 200 -',
+      'admin proxy_config.apply box - refused 503 busy',
+    ]);
+  });
+
+  it('I11 accountable: a sandbox beyond those that there may be leaves one record', async () => {
+    await using scene = await createRecordScene();
+    const { contents } = scene.store;
+    const box = contents.get('box') ?? '';
+    for (let i = 1; i < 1_000; i += 1) contents.set(`s${i}`, box.replace('"id":"box"', `"id":"s${i}"`));
+    await scene.proxy.sidecar.restore(() => undefined);
+    expect(await statusOf(scene, { method: 'POST', path: '/v1/sandboxes', body: {} })).toBe(507);
+    expect(scene.records().map(shortly).at(-1)).toBe('admin sandbox.create - - refused 507 full');
+    expect(contents.size).toBe(1_000);
+  });
+
   it('I11 accountable: a write that is being kept when the process stops leaves its record', async () => {
     await using scene = await createRecordScene();
     const held = scene.store.hold();
