@@ -142,7 +142,9 @@ export class ClientSession implements OpenConnection, StreamClient {
 
   #onFlood(flood: string): void {
     this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_flood', cause: flood });
-    setImmediate(() => this.#session.destroy(undefined, StreamCode.enhanceYourCalm));
+    // For `undefined` node:http2 would take its own default, and the code of that: none.
+    const noError = null as unknown as undefined;
+    setImmediate(() => this.#session.destroy(noError, StreamCode.enhanceYourCalm));
   }
 
   #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {
