@@ -32,13 +32,18 @@ export function capIssues(issues: readonly Issue[]): readonly Issue[] {
   return [...issues.slice(0, MAX_ISSUES), { loc: [], msg, type: 'too_many_issues' }];
 }
 
-/** A key as part of a `loc`: it comes from the author, and may be as long as the document. */
+/**
+ * A key or a name of the author's, to be told again. One that is longer than names are is told by its beginning: it may
+ * be a credential in the wrong place.
+ */
 export function toLocKey(key: string): string {
-  return key.slice(0, MAX_KEY).toWellFormed();
+  return (key.length > MAX_KEY ? `${key.slice(0, BEGINNING)}…` : key).toWellFormed();
 }
 
 const MAX_ISSUES = 100;
-const MAX_KEY = 100;
+// Credentials are mostly longer.
+const MAX_KEY = 32;
+const BEGINNING = 8;
 
 function toIssues(issue: z.core.$ZodIssue, prefix: Loc): Issue[] {
   const loc = [

@@ -1,7 +1,7 @@
 // Authored form + secrets -> Policy. After this, deciding cannot fail: each value is resolved and is a valid field
 // value. It takes what parseProxyConfig has accepted, and it never opens a secret.
 import { createHash } from 'node:crypto';
-import { capIssues, type Issue } from '../base/schema.ts';
+import { capIssues, type Issue, toLocKey } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { compileDestinations, type DestinationList, parseDestination } from './destination-list.ts';
 import { headerLengthFault, headerValueFault } from './header-rules.ts';
@@ -140,7 +140,8 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
   for (const part of parts) {
     if (typeof part === 'string') continue;
     const secret = secrets(part.secret);
-    if (secret === undefined) return `The workspace secret ${part.secret} does not exist; create it first`;
+    if (secret === undefined)
+      return `The workspace secret ${toLocKey(part.secret)} does not exist; create it first`;
     if (secret.length === 0) return `The workspace secret ${part.secret} is empty; give it a value first`;
     used.set(part.secret, secret);
   }

@@ -107,6 +107,13 @@ describe('a header is refused, by its path and without its value:', () => {
     ]);
     expect(JSON.stringify(issues)).not.toContain('c4n4ry');
   });
+  it('a value in place of a name, of which no more than the beginning is told', () => {
+    const compiled = compile(ruleWith(template('Bearer {ghp_c4n4ry0123456789012345678901234567}')));
+    const issues = compiled.ok ? [] : compiled.issues;
+    expect(issues.map(({ msg }) => msg)).toEqual([
+      'The workspace secret ghp_c4n4… does not exist; create it first',
+    ]);
+  });
   it('all of them at once', () => {
     const rules = ['a.test', 'b.test'].map((host) => ({
       match_hosts: [host],
