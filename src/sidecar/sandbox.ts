@@ -42,9 +42,7 @@ export type SandboxLimits = Pick<
 >;
 
 export type Sandbox = {
-  readonly id: string;
   readonly context: ProxyContext;
-  readonly policy: Policy;
   /** Requests that come after this turn are judged by `policy`; what an older one warmed is gone. */
   putInForce(policy: Policy): void;
   /** What `overrides` does not name is as the config says. */
@@ -128,11 +126,7 @@ export function createSandbox(
     isReady: () => !isClosing && !shared.isDraining() && (policy.revision > 0 || !config.requireConfig),
   };
   return {
-    id,
     context,
-    get policy() {
-      return policy;
-    },
     putInForce(next) {
       policy = next;
       upstream.keepOnly(poolPrefix(next.revision));
