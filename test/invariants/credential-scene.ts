@@ -52,22 +52,10 @@ export function bearerRule(host: string, more: Readonly<Record<string, unknown>>
 }
 
 export async function createScene(options: SceneOptions = {}): Promise<Scene> {
-  const { names = ['api.test'], respond, resolve, now } = options;
+  const { names = ['api.test'], respond } = options;
   const { tls = { authority: publicAuthority, names } } = options;
   const origin = await createOrigin({ ...(tls === 'clear' ? {} : { tls }), ...(respond ? { respond } : {}) });
-  const proxy = await createTestSidecar({
-    proxyConfig: { rules: options.rules ?? [bearerRule('api.test')], callbacks: options.callbacks ?? [] },
-    secrets: { TOKEN: SECRET, ...options.secrets },
-    origins: {
-      ...publicAuthority,
-      certificatePem: `${publicAuthority.certificatePem}\n${options.trust ?? ''}`,
-    },
-    // A test that fails with an exchange open should say so at once.
-    config: { timeouts: { drain_ms: 200 }, ...options.config?.(origin.port) },
-    ...(resolve ? { names: resolve } : {}),
-    ...(now ? { now } : {}),
-    ...options.sidecar,
-  });
+  const proxy = await createSceneProxy(options, origin.port);
   const at = (name = 'api.test'): string => `${name}:${origin.port}`;
   return {
     proxy,
@@ -81,6 +69,27 @@ export async function createScene(options: SceneOptions = {}): Promise<Scene> {
       await origin.close();
     },
   };
+}
+
+/** The proxy of a scene alone, for an origin of the test's own at `originPort`. */
+export function createSceneProxy(
+  options: Omit<SceneOptions, 'names' | 'respond' | 'tls'>,
+  originPort: number,
+): Promise<TestSidecar> {
+  const { resolve, now } = options;
+  return createTestSidecar({
+    proxyConfig: { rules: options.rules ?? [bearerRule('api.test')], callbacks: options.callbacks ?? [] },
+    secrets: { TOKEN: SECRET, ...options.secrets },
+    origins: {
+      ...publicAuthority,
+      certificatePem: `${publicAuthority.certificatePem}\n${options.trust ?? ''}`,
+    },
+    // A test that fails with an exchange open should say so at once.
+    config: { timeouts: { drain_ms: 200 }, ...options.config?.(originPort) },
+    ...(resolve ? { names: resolve } : {}),
+    ...(now ? { now } : {}),
+    ...options.sidecar,
+  });
 }
 
 /** A request head with its blank line. */

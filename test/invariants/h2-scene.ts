@@ -1,0 +1,82 @@
+// The scene of the invariant tests over HTTP/2: the proxy of credential-scene.ts before an origin that speaks both
+// versions and keeps every frame, and raw clients inside intercepted tunnels. It states no expectation of its own.
+import { type H2Origin, type H2OriginOptions, createH2Origin } from '../support/h2-origin.ts';
+import type { H2Request } from '../support/h2-exchange.ts';
+import { type H2Answer, type H2ClientOptions, H2WireClient } from '../support/h2-wire-client.ts';
+import type { SentField } from '../support/hpack.ts';
+import { type TlsOptions, WireClient } from '../support/wire-client.ts';
+import type { TestSidecar } from '../support/test-sidecar.ts';
+import { type SceneOptions, createSceneProxy, publicAuthority } from './credential-scene.ts';
+
+export type H2Scene = AsyncDisposable & {
+  readonly proxy: TestSidecar;
+  readonly origin: H2Origin;
+  /** `name:port` of the origin. */
+  at(name?: string): string;
+  /** A client inside the intercepted tunnel to `name`, whose ALPN list is `h2` alone unless it says otherwise. */
+  client(
+    name?: string,
+    options?: H2ClientOptions & { readonly tls?: Partial<TlsOptions> },
+  ): Promise<H2WireClient>;
+  /** A client on the proxy port that has sent nothing. */
+  wire(): Promise<WireClient>;
+};
+
+export type H2SceneOptions = Omit<SceneOptions, 'respond' | 'tls'> & {
+  /** Of the origin; its TLS is for `names`, by the public authority, unless it says otherwise. */
+  readonly origin?: Partial<H2OriginOptions>;
+  readonly respond?: H2OriginOptions['respond'];
+};
+
+export async function createH2Scene(options: H2SceneOptions = {}): Promise<H2Scene> {
+  const { names = ['api.test'], respond, origin: own = {} } = options;
+  const tls = { authority: publicAuthority, names };
+  const origin = await createH2Origin({ tls, ...(respond ? { respond } : {}), ...own });
+  const proxy = await createSceneProxy(options, origin.port);
+  const at = (name = 'api.test'): string => `${name}:${origin.port}`;
+  const open: WireClient[] = [];
+  const wire = async (): Promise<WireClient> => {
+    const client = await WireClient.connect(proxy.port);
+    open.push(client);
+    return client;
+  };
+  return {
+    proxy,
+    origin,
+    at,
+    wire,
+    async client(name = 'api.test', { tls: more = {}, ...peer } = {}) {
+      const client = await wire();
+      const { status } = await client.openTunnel(at(name));
+      if (status !== 200) throw new Error(`CONNECT was answered ${status}`);
+      await client.startTls({ ca: proxy.caPem, name, alpn: ['h2'], ...more });
+      return H2WireClient.over(client, at(name), peer);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const client of open) await client[Symbol.asyncDispose]();
+      await proxy[Symbol.asyncDispose]();
+      await origin.close();
+    },
+  };
+}
+
+export type Arrival = { readonly answer: H2Answer; readonly request: H2Request | undefined };
+
+/** One request on a connection of its own, its answer, and what became of it at the origin. */
+export async function arrival(
+  scene: H2Scene,
+  extra: readonly SentField[] = [],
+  pseudo: Readonly<Record<string, string | undefined>> = {},
+  name?: string,
+): Promise<Arrival> {
+  const before = scene.origin.streams.length;
+  await using client = await scene.client(name);
+  const answer = await client.request(client.fields('/', extra, pseudo));
+  return { answer, request: scene.origin.streams[before] };
+}
+
+/** Every byte of requests that the origin got, over either version; the frames of a session's beginning are none. */
+export function bytesAt({ origin }: H2Scene): string {
+  const sessions = origin.connections.filter(({ peer }) => (peer?.counts['HEADERS'] ?? 0) > 0);
+  return [...sessions.map(({ transcript }) => transcript()), ...origin.http1.transcripts].join('');
+}

@@ -1,0 +1,179 @@
+// I2 over HTTP/2, where a request may be sent twice: only what its host has not looked at, or what does no harm, once
+// more, whole, and never a third time.
+import { describe, expect, it } from 'vitest';
+import { type H2Exchange, echoStream } from '../support/h2-exchange.ts';
+import { type H2Answer, refusalOf } from '../support/h2-wire-client.ts';
+import { type H2Scene, createH2Scene } from './h2-scene.ts';
+
+type Die = (exchange: H2Exchange) => unknown;
+/** What a request carries: no body, one that fits into memory, and one that does not. */
+const bodies = { none: undefined, short: 'x'.repeat(20_000), long: 'y'.repeat(100_000) } as const;
+type Body = keyof typeof bodies;
+
+/** The first request but /warm is met by `die`; all others are answered. */
+function dying(die: Die, times: number): (exchange: H2Exchange) => Promise<void> {
+  let left = times;
+  return async (exchange) => {
+    if (exchange.request.path === '/warm' || left === 0) return echoStream(exchange);
+    left -= 1;
+    await die(exchange);
+  };
+}
+
+async function send(scene: H2Scene, method: string, body: Body, isWarm: boolean): Promise<H2Answer> {
+  await using client = await scene.client();
+  if (isWarm) expect((await client.request(client.fields('/warm'))).status).toBe(200);
+  const content = bodies[body];
+  const fields = client.fields('/', [], { ':method': method });
+  // Awaited: the client goes with this function.
+  return await client.request(fields, content === undefined ? {} : { body: content });
+}
+
+/** Each arrival of the request: how much of its body came, and whether that was all. */
+function arrivalsAt({ origin }: H2Scene): readonly unknown[] {
+  const arrived = origin.streams.filter(({ path }) => path === '/');
+  return arrived.map(({ isEnded, body }) => [isEnded, body.length]);
+}
+
+const whole = (body: Body): unknown => [true, bodies[body]?.length ?? 0];
+
+describe('I2 one-to-one: a request that its host has not looked at', () => {
+  const deaths: readonly (readonly [how: string, die: Die])[] = [
+    ['a refused stream', ({ reset }) => reset('REFUSED_STREAM')],
+    ['a GOAWAY that leaves it out', ({ goaway, request }) => goaway(request.id - 2)],
+    [
+      'a GOAWAY for an error that leaves it out',
+      ({ goaway, request }) => goaway(request.id - 2, 'ENHANCE_YOUR_CALM'),
+    ],
+    [
+      'a GOAWAY that leaves it out, and the end of its connection',
+      async ({ goaway, request, connection }) => {
+        await goaway(request.id - 2);
+        connection.end();
+      },
+    ],
+  ];
+  const requests: readonly (readonly [string, Body])[] = [
+    ['GET', 'none'],
+    ['POST', 'none'],
+    ['CUSTOM', 'short'],
+  ];
+  const cases = deaths.flatMap(([how, die]) =>
+    requests.map(([method, body]) => [method, body, how, die] as const),
+  );
+  it.each(cases)('I2 one-to-one: %s with body %s is sent once more after %s', async (...row) => {
+    const [method, body, , die] = row;
+    await using scene = await createH2Scene({ respond: dying(die, 1) });
+    const answer = await send(scene, method, body, true);
+    expect([answer.status, refusalOf(answer), answer.reset]).toEqual([200, undefined, undefined]);
+    const arrived = arrivalsAt(scene);
+    expect([arrived.length, arrived.at(-1)]).toEqual([2, whole(body)]);
+    expect(scene.origin.streams.filter(({ path }) => path === '/').map(({ method: sent }) => sent)).toEqual([
+      method,
+      method,
+    ]);
+  });
+
+  it('I2 one-to-one: a second refusal is not followed by a third attempt', async () => {
+    await using scene = await createH2Scene({ respond: dying(({ reset }) => reset('REFUSED_STREAM'), 5) });
+    expect(await send(scene, 'POST', 'short', true)).toMatchObject({ status: 0, reset: 'REFUSED_STREAM' });
+    expect(arrivalsAt(scene)).toHaveLength(2);
+  });
+
+  it('I2 one-to-one: a body that left further than is remembered does not leave again in part', async () => {
+    const refuseLate: Die = async ({ request, connection, reset }) => {
+      await connection.peer?.until(() => (request.body.length > 80_000 ? true : undefined), 'the body');
+      await reset('REFUSED_STREAM');
+    };
+    await using scene = await createH2Scene({ respond: dying(refuseLate, 1) });
+    expect(await send(scene, 'POST', 'long', true)).toMatchObject({ reset: 'REFUSED_STREAM' });
+    expect(arrivalsAt(scene)).toHaveLength(1);
+  });
+
+  it('I2 one-to-one: half a body that is sent again is whole once its client has ended it', async () => {
+    await using scene = await createH2Scene({ respond: dying(({ reset }) => reset('REFUSED_STREAM'), 1) });
+    await using client = await scene.client();
+    const stream = await client.open(client.fields('/', [], { ':method': 'POST' }));
+    await stream.data('first ');
+    const again = await scene.origin.stream(1);
+    expect(again.isEnded).toBe(false);
+    await stream.data('second', { isEnd: true });
+    expect((await client.answer(stream)).status).toBe(200);
+    expect(again.body.content.toString()).toBe('first second');
+  });
+});
+
+describe('I2 one-to-one: a request that its host may have looked at', () => {
+  const deaths: readonly (readonly [how: string, die: Die, passed: readonly unknown[]])[] = [
+    ['a reset that cancels', ({ reset }) => reset('CANCEL'), [0, 'CANCEL', undefined]],
+    ['a reset of an inner error', ({ reset }) => reset('INTERNAL_ERROR'), [0, 'INTERNAL_ERROR', undefined]],
+    ['a reset without an error', ({ reset }) => reset('NO_ERROR'), [0, 'INTERNAL_ERROR', undefined]],
+    [
+      'an RST of its connection',
+      ({ connection }) => connection.destroy(),
+      [502, undefined, 'upstream_closed'],
+    ],
+    ['a FIN of its connection', ({ connection }) => connection.end(), [502, undefined, 'upstream_closed']],
+    [
+      'a GOAWAY that holds it, and the end of its connection',
+      async ({ goaway, connection }) => {
+        await goaway();
+        connection.end();
+      },
+      [502, undefined, 'upstream_closed'],
+    ],
+  ];
+  const requests: readonly (readonly [string, Body])[] = [
+    ['POST', 'none'],
+    ['CUSTOM', 'none'],
+    ['POST', 'short'],
+    ['PUT', 'short'],
+  ];
+  const cases = deaths.flatMap(([how, die, passed]) =>
+    requests.map(([method, body]) => [method, body, how, die, passed] as const),
+  );
+  it.each(cases)('I2 one-to-one: %s with body %s is not sent again after %s', async (...row) => {
+    const [method, body, , die, passed] = row;
+    await using scene = await createH2Scene({ respond: dying(die, 1) });
+    const answer = await send(scene, method, body, true);
+    const reset = answer.status === 0 ? answer.reset : undefined;
+    expect([answer.status, reset, refusalOf(answer)]).toEqual(passed);
+    expect(arrivalsAt(scene)).toHaveLength(1);
+  });
+
+  it.each(['GET', 'HEAD', 'DELETE'])(
+    'I2 one-to-one: %s is sent once more on a session that is dead',
+    async (method) => {
+      await using scene = await createH2Scene({
+        respond: dying(({ connection }) => connection.destroy(), 1),
+      });
+      expect((await send(scene, method, 'none', true)).status).toBe(200);
+      expect(arrivalsAt(scene)).toEqual([
+        [true, 0],
+        [true, 0],
+      ]);
+    },
+  );
+
+  it('I2 one-to-one: on a session that carried nothing before, it is not', async () => {
+    await using scene = await createH2Scene({ respond: dying(({ connection }) => connection.destroy(), 1) });
+    expect(refusalOf(await send(scene, 'GET', 'none', false))).toBe('upstream_closed');
+    expect(arrivalsAt(scene)).toHaveLength(1);
+  });
+
+  it.each(['HEADERS', 'DATA'])(
+    'I2 one-to-one: an answer of which %s came is never asked for again',
+    async (what) => {
+      const die: Die = async ({ head, data, connection }) => {
+        await head(200);
+        if (what === 'DATA') await data('half');
+        connection.destroy();
+      };
+      await using scene = await createH2Scene({ respond: dying(die, 1) });
+      const answer = await send(scene, 'GET', 'none', true).catch(() => undefined);
+      expect([200, 502]).toContain(answer?.status);
+      if (answer?.status === 200) expect(answer.reset).not.toBeUndefined();
+      expect(arrivalsAt(scene)).toHaveLength(1);
+    },
+  );
+});
