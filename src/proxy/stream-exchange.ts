@@ -5,6 +5,7 @@ import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:
 import type { Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import { describeBug } from '../base/log.ts';
+import { expectsContinue } from '../http1/expect.ts';
 import { isFault } from '../http1/fault.ts';
 import { Field } from '../http1/field-name.ts';
 import { type ResponseHead, fieldValue, findField } from '../http1/head-parser.ts';
@@ -55,6 +56,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
   #place: StreamPlace | undefined;
   #upstream: ClientHttp2Stream | undefined;
   #trailers: HeaderList = [];
+  #hasTrailers = false;
   #hasRetried = false;
   #interims = 0;
   #interimBytes = 0;
@@ -114,7 +116,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
       return this.onRefused(refuse('upstream_malformed', 'too_many_interim_responses'));
     if (head.status === 101) return this.onRefused(refuse('upstream_malformed', 'unasked_101'));
     // A 100 that nobody asked for would confuse some.
-    if (head.status === 100 && !this.#plan.expectsContinue) return;
+    if (head.status === 100 && !(this.#body && expectsContinue(this.#plan.head) === true)) return;
     const fields = byName(outgoingFields(head, this.#approach.passage?.mask));
     this.#stream.additionalHeaders({ ...fields, ':status': head.status });
   }
@@ -146,8 +148,12 @@ export class StreamExchange implements Approaching<StreamPlace> {
       if (!stream.write(chunk)) upstream.pause();
     });
     upstream.on('end', () => {
-      // A reset without an error ends it too, however much is missing.
-      const isCut = this.#announcedBytes !== undefined && this.#announcedBytes !== this.#bytesDown;
+      // A reset with NO_ERROR or CANCEL ends it too, however much is missing. Trailers stand behind all of it.
+      const isReset = upstream.rstCode !== StreamCode.noError;
+      const isUncounted = this.#announcedBytes === undefined;
+      const isCut = isUncounted ? isReset && !this.#hasTrailers : this.#announcedBytes !== this.#bytesDown;
+      // `close` has its code.
+      if (isCut && isReset) return;
       if (isCut) return this.#fail('upstream_truncated', StreamCode.internalError);
       this.#isWhole = true;
       stream.end();
@@ -159,6 +165,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
   #onTrailers(raw: HeaderList): void {
     const head = parseTrailerList(raw, this.#limits);
     if (isFault(head)) return this.#fail('upstream_malformed', StreamCode.internalError, head.code);
+    this.#hasTrailers = true;
     this.#trailers = outgoingFields(head, this.#approach.passage?.mask, isNoTrailer);
   }
 
