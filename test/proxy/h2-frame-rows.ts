@@ -105,7 +105,7 @@ function odd(type: 'HEADERS' | 'RST_STREAM', flags: number, payload: Buffer): Bu
 }
 
 /** An open request on stream 1, and a frame behind it. */
-function behind(client: H2WireClient, frame: Buffer): readonly Buffer[] {
+export function behind(client: H2WireClient, frame: Buffer): readonly Buffer[] {
   return [headersFrame(client.nextId(), block(client)), frame];
 }
 
