@@ -30,8 +30,8 @@ export const failClosed: readonly Mutation[] = [
     invariant: 'I6',
     name: 'a missing secret is nothing',
     file: 'src/policy/compile.ts',
-    text: 'if (secret === undefined) return `The workspace secret ${toLocKey(part.secret)} does not exist; create it first`;',
-    replacement: 'if (secret === undefined) continue;',
+    text: 'return `The workspace secret ${toLocKey(part.secret)} does not exist; create it first`;',
+    replacement: 'continue;',
     breaks: 'a rule is in force without its credential',
   },
   {
