@@ -61,7 +61,7 @@ export const faults: { readonly [Code in HeadFaultCode as NameOf<Code>]: HeadFau
   emptyLine: fault('empty_line', 'more than one empty line stands before the request'),
   methodMalformed: fault('method_malformed', 'the method is not a token followed by one space'),
   methodTooLong: fault('method_too_long', 'the method is longer than 32 bytes', 501),
-  http2Preface: fault('http2_preface', 'an HTTP/2 preface on an HTTP/1.1 connection'),
+  http2Preface: fault('http2_preface', 'an HTTP/2 preface on an HTTP/1.1 connection', 505),
   targetMalformed: fault('target_malformed', 'the request target is empty or holds a forbidden byte'),
   targetTooLong: fault('target_too_long', 'the request target is too long', 414),
   versionMissing: fault('version_missing', 'the request line has no HTTP version'),

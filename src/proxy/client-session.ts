@@ -118,12 +118,12 @@ export class ClientSession implements OpenConnection, StreamClient {
     const { context, tunnel } = this.scope;
     const method = raw[raw.indexOf(':method') + 1] ?? 'GET';
     if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), method);
-    const head = parseRequestList(raw, headLimits(context.limits));
-    if (isRefusal(head)) return this.#refuse(stream, head, method);
-    const plan = planRequest(head, tunnel, 'https');
+    const block = parseRequestList(raw, headLimits(context.limits));
+    if (isRefusal(block)) return this.#refuse(stream, block, method);
+    const plan = planRequest(block.head, tunnel, 'https');
     if (isRefusal(plan)) return this.#refuse(stream, plan, method);
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
-    new StreamExchange(this, stream, plan, hasBody).start();
+    new StreamExchange(this, stream, { plan, fields: block.fields, hasBody }).start();
   }
 
   #refuse(stream: ServerHttp2Stream, refusal: Refusal, method: string): void {

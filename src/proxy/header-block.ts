@@ -22,26 +22,48 @@ import { defaultPort } from './request-target.ts';
 /** Name, value, name, value, … as node:http2 gives and takes them. */
 export type HeaderList = readonly string[];
 
+/** A head, and the texts of its fields one by one: both are the same bytes. */
+export type RequestBlock = { readonly head: RequestHead; readonly fields: HeaderList };
+export type ResponseBlock = { readonly head: ResponseHead; readonly fields: HeaderList };
+
 /** The request that a header list states (RFC 9113 §8.3.1), as a head, or why it is none. */
-export function parseRequestList(list: HeaderList, limits: HeadLimits): RequestHead | Refusal {
-  const { pseudo, fields } = split(list);
-  if (pseudo[':method'] === 'CONNECT') return refuse('method_refused', 'CONNECT');
-  const { ':method': method, ':path': path, ':scheme': scheme, ':authority': authority, ...others } = pseudo;
-  if (!method || !path || Object.keys(others).length > 0) return refuse('malformed_request', 'pseudo_fields');
+export function parseRequestList(list: HeaderList, limits: HeadLimits): RequestBlock | Refusal {
+  const pseudo: Pseudo = {};
+  // In the head that is made of it `host` is the first line.
+  const fields: string[] = ['host', ''];
+  const hosts: string[] = [];
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    const [name = '', value = ''] = [list[i], list[i + 1]];
+    if (name.startsWith(':')) pseudo[name] = value;
+    else if (name === 'host') hosts.push(value);
+    else fields.push(name, value);
+  }
+  const startLine = startLineOf(pseudo);
+  if (typeof startLine !== 'string') return startLine;
+  const host = hostOf(pseudo[':authority'], hosts);
+  if (typeof host !== 'string') return host;
+  fields[1] = host;
+  const head = parse(parseRequestHead, startLine, fields, limits);
+  return isFault(head) ? refusalOfFault(head) : { head, fields };
+}
+
+type Pseudo = Record<string, string | undefined>;
+const known: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority']);
+
+function startLineOf(pseudo: Pseudo): string | Refusal {
+  const { ':method': method, ':path': path, ':scheme': scheme } = pseudo;
+  if (method === 'CONNECT') return refuse('method_refused', 'CONNECT');
+  for (const name in pseudo) if (!known.has(name)) return refuse('malformed_request', 'pseudo_fields');
+  if (!method || !path) return refuse('malformed_request', 'pseudo_fields');
   if (scheme !== 'https') return refuse('target_invalid', 'scheme');
   // Nothing but origin-form and the asterisk has a meaning here; the parser below knows absolute-form too.
   if (!path.startsWith('/') && path !== '*')
     return refuse('target_invalid', 'neither origin-form nor asterisk');
-  const host = hostOf(authority, fields);
-  if (typeof host !== 'string') return host;
-  const lines = fields.filter(([name]) => name !== 'host');
-  const head = parse(parseRequestHead, `${method} ${path} HTTP/1.1`, [['host', host], ...lines], limits);
-  return isFault(head) ? refusalOfFault(head) : head;
+  return `${method} ${path} HTTP/1.1`;
 }
 
 /** The authority that both ways of naming it agree on; HTTP/1.1 clients behind a gateway send `host` alone. */
-function hostOf(authority: string | undefined, fields: readonly Pair[]): string | Refusal {
-  const hosts = fields.filter(([name]) => name === 'host').map(([, value]) => value);
+function hostOf(authority: string | undefined, hosts: readonly string[]): string | Refusal {
   const [host] = hosts;
   if (hosts.length > 1) return refuse('host_invalid', 'more than one');
   if (authority === undefined) return host ?? refuse('host_invalid', 'missing');
@@ -55,30 +77,21 @@ function canonical(text: string): string {
 }
 
 /** The list that goes to the host: the fields that the plan keeps, then the injected ones, never indexed. */
-export function outgoingRequestList(plan: RequestPlan, injection: Injection | undefined): HeaderList {
+export function outgoingRequestList(
+  plan: RequestPlan,
+  fields: HeaderList,
+  injection: Injection | undefined,
+): HeaderList {
   const { head, target, drop } = plan;
-  const { bytes, fields } = head;
   if (injection) markReplaced(head, injection, drop);
-  const list: string[] = [
-    ':method',
-    head.method,
-    ':scheme',
-    plan.scheme,
-    ':authority',
-    '',
-    ':path',
-    target.path,
-  ];
-  for (let i = 0; i < fields.count; i += 1) {
-    const value = (): string => bytes.toString('latin1', fields.valueStart(i), fields.valueEnd(i));
-    if (fields.id(i) === Field.host) list[5] = value();
-    else if (drop[i] !== 1 || isTrailersWish(head, i))
-      list.push(bytes.toString('latin1', fields.nameStart(i), fields.nameEnd(i)), value());
-  }
+  const [, host = ''] = fields;
+  const list = [':method', head.method, ':scheme', plan.scheme, ':authority', host, ':path', target.path];
+  for (let i = 1; i < head.fields.count; i += 1)
+    if (drop[i] !== 1 || isTrailersWish(head, i)) list.push(fields[2 * i] ?? '', fields[2 * i + 1] ?? '');
   if (!injection) return list;
   list.push(...injection.list);
   // RFC 7541 §7.1.3: an index would let whoever writes beside it find out the value by the size of what is sent.
-  return Object.assign(list, { [sensitiveHeaders]: injection.list.filter((_, i) => i % 2 === 0) });
+  return Object.assign(list, { [sensitiveHeaders]: injection.listed });
 }
 
 /** `te: trailers`, the one `TE` that HTTP/2 has (RFC 9113 §8.2.2); gRPC needs it. */
@@ -87,39 +100,52 @@ function isTrailersWish({ bytes, fields }: RequestHead, i: number): boolean {
 }
 
 /** An answer's header list, interim or final, as a head. */
-export function parseResponseList(list: HeaderList, limits: HeadLimits): ResponseHead | HeadFault {
-  const { pseudo, fields } = split(list);
-  return parse(parseResponseHead, `HTTP/1.1 ${pseudo[':status'] ?? ''} `, fields, limits);
+export function parseResponseList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadFault {
+  let status = '';
+  const fields: string[] = [];
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    const [name = '', value = ''] = [list[i], list[i + 1]];
+    if (name === ':status') status = value;
+    else fields.push(name, value);
+  }
+  const head = parse(parseResponseHead, `HTTP/1.1 ${status} `, fields, limits);
+  return isFault(head) ? head : { head, fields };
 }
 
 /** The fields behind a body as if they stood in a head. */
-export function parseTrailerList(list: HeaderList, limits: HeadLimits): ResponseHead | HeadFault {
-  return parse(parseResponseHead, 'HTTP/1.1 200 ', split(list).fields, limits);
+export function parseTrailerList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadFault {
+  return parseResponseList([':status', '200', ...list], limits);
 }
 
 /** What of an answer's fields reaches the client, masked; without `Alt-Svc`, which would lead it around the proxy. */
 export function outgoingFields(
-  head: ResponseHead,
+  { head, fields: texts }: ResponseBlock,
   mask: Mask | undefined,
-  also: (id: number) => boolean = () => false,
+  isLeftOut: (id: number) => boolean = isAltSvc,
 ): HeaderList {
   const connection = readConnectionFields(head);
   const drop = isFault(connection) ? undefined : connection.drop;
-  if (mask) maskResponseHead(head, mask);
+  const isMasked = mask !== undefined && maskResponseHead(head, mask);
   const { bytes, fields } = head;
   const list: string[] = [];
   for (let i = 0; i < fields.count; i += 1) {
-    const id = fields.id(i);
-    if (drop?.[i] === 1 || id === Field.altSvc || also(id)) continue;
-    const name = bytes.toString('latin1', fields.nameStart(i), fields.nameEnd(i));
-    list.push(name, bytes.toString('latin1', fields.valueStart(i), fields.valueEnd(i)));
+    if (drop?.[i] === 1 || isLeftOut(fields.id(i))) continue;
+    if (!isMasked) list.push(texts[2 * i] ?? '', texts[2 * i + 1] ?? '');
+    else {
+      const name = bytes.toString('latin1', fields.nameStart(i), fields.nameEnd(i));
+      list.push(name, bytes.toString('latin1', fields.valueStart(i), fields.valueEnd(i)));
+    }
   }
   return list;
 }
 
+function isAltSvc(id: number): boolean {
+  return id === Field.altSvc;
+}
+
 /** Fields that say something about the message before it have no place behind it (RFC 9110 §6.5.1). */
 export function isNoTrailer(id: number): boolean {
-  return id === Field.contentLength || id === Field.transferEncoding || id === Field.host;
+  return isAltSvc(id) || id === Field.contentLength || id === Field.transferEncoding || id === Field.host;
 }
 
 /** As node:http2 wants trailers and interim heads: by name, in one value or several. */
@@ -129,35 +155,31 @@ export function byName(list: HeaderList): Record<string, string[]> {
   return fields;
 }
 
-type Pair = readonly [name: string, value: string];
-
-function split(list: HeaderList): { pseudo: Record<string, string | undefined>; fields: Pair[] } {
-  const pseudo: Record<string, string | undefined> = {};
-  const fields: Pair[] = [];
-  for (let i = 0; i + 1 < list.length; i += 2) {
-    const [name = '', value = ''] = [list[i], list[i + 1]];
-    if (name.startsWith(':')) pseudo[name] = value;
-    else fields.push([name, value]);
-  }
-  return { pseudo, fields };
-}
-
-/** Lines that say more or other fields than those they were made of were made to (CR LF, a colon in a name). */
+/**
+ * Reads a head made of texts. It must say these fields and nothing else: a text with CR LF in it, a colon in its name or
+ * space around its value (RFC 9113 §8.2.1) was made to be read in another way.
+ */
 function parse<H extends RequestHead | ResponseHead>(
   read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadFault | undefined,
   startLine: string,
-  fields: readonly Pair[],
+  texts: HeaderList,
   limits: HeadLimits,
 ): H | HeadFault {
   let text = `${startLine}\r\n`;
-  for (const [name, value] of fields) text += `${name}: ${value}\r\n`;
+  for (let i = 0; i + 1 < texts.length; i += 2) text += `${texts[i]}: ${texts[i + 1]}\r\n`;
   const bytes = Buffer.from(`${text}\r\n`, 'latin1');
   const head = read(bytes, 0, limits);
   if (head === undefined) return faults.headTooLarge;
   if (isFault(head)) return head;
-  const isFaithful =
-    head.fields.count === fields.length &&
-    head.end === bytes.length &&
-    fields.every(([name], i) => head.fields.nameEnd(i) - head.fields.nameStart(i) === name.length);
-  return isFaithful ? head : faults.nameMalformed;
+  return head.end === bytes.length && saysAll(head, texts) ? head : faults.nameMalformed;
+}
+
+function saysAll({ fields }: RequestHead | ResponseHead, texts: HeaderList): boolean {
+  if (2 * fields.count !== texts.length) return false;
+  for (let i = 0; i < fields.count; i += 1) {
+    const isName = fields.nameEnd(i) - fields.nameStart(i) === texts[2 * i]?.length;
+    const isValue = fields.valueEnd(i) - fields.valueStart(i) === texts[2 * i + 1]?.length;
+    if (!isName || !isValue) return false;
+  }
+  return true;
 }

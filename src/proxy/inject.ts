@@ -20,6 +20,8 @@ export type Injection = {
   readonly lines: Buffer;
   /** The same for HTTP/2: name, value, name, value, …, names in lower case. */
   readonly list: readonly string[];
+  /** The names in `list`. */
+  readonly listed: readonly string[];
 };
 
 /** What happens to one request that may pass. */
@@ -110,6 +112,7 @@ function injectionOf(headers: readonly InjectedHeader[]): Injection {
     replaced: headers.map(({ name }) => name.toLowerCase().replaceAll('_', '-')),
     lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
     list: headers.flatMap(({ name, value }) => [name.toLowerCase(), valueText(value)]),
+    listed: headers.map(({ name }) => name.toLowerCase()),
   };
   injections.set(headers, injection);
   return injection;

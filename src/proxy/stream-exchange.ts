@@ -17,6 +17,7 @@ import { goneReason } from './exchange-record.ts';
 import type { FloodGauge } from './flood-gauge.ts';
 import {
   type HeaderList,
+  type ResponseBlock,
   byName,
   isNoTrailer,
   outgoingFields,
@@ -33,6 +34,7 @@ import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
 import { answerRefusal, sendHead } from './stream-answer.ts';
 import { placeLender } from './stream-lease.ts';
+import { StreamEnd } from './stream-end.ts';
 import type { StreamPlace } from './upstream-session.ts';
 
 /** The connection that a stream came by. */
@@ -45,18 +47,26 @@ export type StreamClient = {
   turnAway(): boolean;
 };
 
+export type StreamRequest = {
+  readonly plan: RequestPlan;
+  /** The texts of the plan's fields. */
+  readonly fields: HeaderList;
+  readonly hasBody: boolean;
+};
+
 /** Begins with `start`; ends with the client's stream. */
 export class StreamExchange implements Approaching<StreamPlace> {
   readonly #client: StreamClient;
   readonly #stream: ServerHttp2Stream;
   readonly #plan: RequestPlan;
+  readonly #fields: HeaderList;
   readonly #approach: Approach<StreamPlace>;
   readonly #body: StreamBody | undefined;
   readonly #startedMs: number = performance.now();
   #place: StreamPlace | undefined;
   #upstream: ClientHttp2Stream | undefined;
+  #end: StreamEnd | undefined;
   #trailers: HeaderList = [];
-  #hasTrailers = false;
   #hasRetried = false;
   #interims = 0;
   #interimBytes = 0;
@@ -68,10 +78,12 @@ export class StreamExchange implements Approaching<StreamPlace> {
   #isWhole = false;
   #isOver = false;
 
-  constructor(client: StreamClient, stream: ServerHttp2Stream, plan: RequestPlan, hasBody: boolean) {
+  constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
+    const { plan, fields, hasBody } = request;
     this.#client = client;
     this.#stream = stream;
     this.#plan = plan;
+    this.#fields = fields;
     this.#body = hasBody ? new StreamBody(stream, (bytes) => client.gauge.onBody(bytes)) : undefined;
     this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
     this.#approach.record.protocol = 'h2';
@@ -94,9 +106,10 @@ export class StreamExchange implements Approaching<StreamPlace> {
     record.protocol = 'h2';
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
-    const list = outgoingRequestList(this.#plan, injection);
+    const list = outgoingRequestList(this.#plan, this.#fields, injection);
     const upstream = place.session.http2.request(list, { endStream: !this.#body });
     this.#upstream = upstream;
+    this.#end = new StreamEnd(upstream);
     upstream.on('error', ignoreError);
     upstream.on('headers', (_, flags, raw) => this.#guard(() => this.#onInterim(flags, raw)));
     upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw)));
@@ -107,9 +120,10 @@ export class StreamExchange implements Approaching<StreamPlace> {
   }
 
   #onInterim(_flags: number, raw: HeaderList): void {
-    if (this.#isOver || this.#isAnswered) return;
-    const head = this.#parse(raw);
-    if (!head) return;
+    if (this.#isOver || this.#isAnswered || this.#stream.closed) return;
+    const block = this.#parse(raw);
+    if (!block) return;
+    const { head } = block;
     this.#interims += 1;
     this.#interimBytes += head.end;
     if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES)
@@ -117,14 +131,15 @@ export class StreamExchange implements Approaching<StreamPlace> {
     if (head.status === 101) return this.onRefused(refuse('upstream_malformed', 'unasked_101'));
     // A 100 that nobody asked for would confuse some.
     if (head.status === 100 && !(this.#body && expectsContinue(this.#plan.head) === true)) return;
-    const fields = byName(outgoingFields(head, this.#approach.passage?.mask));
+    const fields = byName(outgoingFields(block, this.#approach.passage?.mask));
     this.#stream.additionalHeaders({ ...fields, ':status': head.status });
   }
 
   #onHead(flags: number, raw: HeaderList): void {
-    if (this.#isOver) return;
-    const head = this.#parse(raw);
-    if (!head) return;
+    if (this.#isOver || this.#stream.closed) return;
+    const block = this.#parse(raw);
+    if (!block) return;
+    const { head } = block;
     const refused = refuseAnswer(head);
     if (refused) return this.onRefused(refused);
     if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
@@ -132,7 +147,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
     this.#isAnswered = true;
     this.#body?.keepNothing();
     this.#announcedBytes = contentLength(head);
-    const fields = outgoingFields(head, this.#approach.passage?.mask);
+    const fields = outgoingFields(block, this.#approach.passage?.mask);
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !hasNoBody(this.#plan, head);
     sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
     if (hasBody) this.#relay();
@@ -148,25 +163,25 @@ export class StreamExchange implements Approaching<StreamPlace> {
       if (!stream.write(chunk)) upstream.pause();
     });
     upstream.on('end', () => {
-      // A reset with NO_ERROR or CANCEL ends it too, however much is missing. Trailers stand behind all of it.
-      const isReset = upstream.rstCode !== StreamCode.noError;
-      const isUncounted = this.#announcedBytes === undefined;
-      const isCut = isUncounted ? isReset && !this.#hasTrailers : this.#announcedBytes !== this.#bytesDown;
-      // `close` has its code.
-      if (isCut && isReset) return;
-      if (isCut) return this.#fail('upstream_truncated', StreamCode.internalError);
-      this.#isWhole = true;
-      stream.end();
+      const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.#bytesDown;
+      if (this.#end?.isWhole && !isShort) {
+        this.#isWhole = true;
+        stream.end();
+      } else if (upstream.rstCode === StreamCode.noError)
+        this.#fail('upstream_truncated', StreamCode.internalError);
+      // Else `close` follows, with the code of the reset.
     });
     stream.on('drain', () => upstream.resume());
-    stream.once('wantTrailers', () => stream.sendTrailers(byName(this.#trailers)));
+    // Asked for as well when a reset ends the stream: then they would be too late.
+    stream.once('wantTrailers', () => {
+      if (!stream.closed && !stream.destroyed) stream.sendTrailers(byName(this.#trailers));
+    });
   }
 
   #onTrailers(raw: HeaderList): void {
-    const head = parseTrailerList(raw, this.#limits);
-    if (isFault(head)) return this.#fail('upstream_malformed', StreamCode.internalError, head.code);
-    this.#hasTrailers = true;
-    this.#trailers = outgoingFields(head, this.#approach.passage?.mask, isNoTrailer);
+    const block = parseTrailerList(raw, this.#limits);
+    if (isFault(block)) return this.#fail('upstream_malformed', StreamCode.internalError, block.code);
+    this.#trailers = outgoingFields(block, this.#approach.passage?.mask, isNoTrailer);
   }
 
   #onUpstreamClose(upstream: ClientHttp2Stream, place: StreamPlace): void {
@@ -256,6 +271,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
     this.#approach.end();
     this.#body?.stop();
     if (this.#upstream) cancel(this.#upstream);
+    else this.#place?.discard();
     const { record } = this.#approach;
     record.bytes_up += this.#body?.bytes ?? 0;
     record.bytes_down += this.#bytesDown;
@@ -263,10 +279,10 @@ export class StreamExchange implements Approaching<StreamPlace> {
     this.#client.scope.context.recorder.emit(record, this.#startedMs);
   }
 
-  #parse(raw: HeaderList): ResponseHead | undefined {
-    const head = parseResponseList(raw, this.#limits);
-    if (!isFault(head)) return head;
-    this.onRefused(refuse('upstream_malformed', head.code));
+  #parse(raw: HeaderList): ResponseBlock | undefined {
+    const block = parseResponseList(raw, this.#limits);
+    if (!isFault(block)) return block;
+    this.onRefused(refuse('upstream_malformed', block.code));
     return undefined;
   }
 
