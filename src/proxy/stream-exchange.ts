@@ -143,11 +143,12 @@ export class StreamExchange implements Approaching<StreamPlace> {
     const refused = refuseAnswer(head);
     if (refused) return this.onRefused(refused);
     if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
+    // Before the answer counts as one: where it cannot be masked it is refused.
+    const fields = outgoingFields(block, this.#approach.passage?.mask);
     this.#approach.record.status = head.status;
     this.#isAnswered = true;
     this.#body?.keepNothing();
     this.#announcedBytes = contentLength(head);
-    const fields = outgoingFields(block, this.#approach.passage?.mask);
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !hasNoBody(this.#plan, head);
     sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
     if (hasBody) this.#relay();
