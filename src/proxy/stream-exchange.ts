@@ -1,40 +1,27 @@
 // One request and its answer over HTTP/2: the stream of a client, joined to a stream of the host. The gate, the records,
 // the refusals and the masking are those of HTTP/1.1; what is its own is that each direction ends by itself, that a
 // reset has a code, which passes, and that the host can say that it never looked at a request.
-import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:http2';
+import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import { describeBug } from '../base/log.ts';
-import { expectsContinue } from '../http1/expect.ts';
-import { isFault } from '../http1/fault.ts';
-import { Field } from '../http1/field-name.ts';
-import { type ResponseHead, fieldValue, findField } from '../http1/head-parser.ts';
-import { refuseAnswer } from './answer.ts';
+import type { ResponseHead } from '../http1/head-parser.ts';
 import { Approach, type Approaching } from './approach.ts';
 import type { ConnectionScope } from './client-connection.ts';
 import { bindsConnection } from './connection-auth.ts';
 import { goneReason } from './exchange-record.ts';
 import type { FloodGauge } from './flood-gauge.ts';
-import {
-  type HeaderList,
-  type ResponseBlock,
-  byName,
-  isNoTrailer,
-  outgoingFields,
-  outgoingRequestList,
-  parseResponseList,
-  parseTrailerList,
-} from './header-block.ts';
+import { type HeaderList, outgoingRequestList } from './header-block.ts';
 import type { Passage } from './inject.ts';
-import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES, responseHeadLimits } from './limits.ts';
+import { responseHeadLimits } from './limits.ts';
 import type { Outcome } from './record.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
+import { answerRefusal } from './stream-answer.ts';
 import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
-import { answerRefusal, sendHead } from './stream-answer.ts';
 import { placeLender } from './stream-lease.ts';
-import { StreamEnd } from './stream-end.ts';
+import { type RelayOwner, StreamRelay } from './stream-relay.ts';
 import type { StreamPlace } from './upstream-session.ts';
 
 /** The connection that a stream came by. */
@@ -55,27 +42,18 @@ export type StreamRequest = {
 };
 
 /** Begins with `start`; ends with the client's stream. */
-export class StreamExchange implements Approaching<StreamPlace> {
+export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   readonly #client: StreamClient;
   readonly #stream: ServerHttp2Stream;
   readonly #plan: RequestPlan;
   readonly #fields: HeaderList;
   readonly #approach: Approach<StreamPlace>;
   readonly #body: StreamBody | undefined;
+  readonly #relay: StreamRelay;
   readonly #startedMs: number = performance.now();
   #place: StreamPlace | undefined;
   #upstream: ClientHttp2Stream | undefined;
-  #end: StreamEnd | undefined;
-  #trailers: HeaderList = [];
   #hasRetried = false;
-  #interims = 0;
-  #interimBytes = 0;
-  #bytesDown = 0;
-  #announcedBytes: number | undefined;
-  /** The final head has left: from here on nothing can be refused, only reset. */
-  #isAnswered = false;
-  /** The host has said all of its answer. */
-  #isWhole = false;
   #isOver = false;
 
   constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
@@ -85,6 +63,8 @@ export class StreamExchange implements Approaching<StreamPlace> {
     this.#plan = plan;
     this.#fields = fields;
     this.#body = hasBody ? new StreamBody(stream, (bytes) => client.gauge.onBody(bytes)) : undefined;
+    const limits = responseHeadLimits(client.scope.context.limits);
+    this.#relay = new StreamRelay(stream, { plan, hasBody, limits }, this);
     this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
     this.#approach.record.protocol = 'h2';
   }
@@ -100,7 +80,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
     this.#guard(() => this.#approach.begin());
   }
 
-  onReady(place: StreamPlace, { injection }: Passage): void {
+  onReady(place: StreamPlace, { injection, mask }: Passage): void {
     const { record } = this.#approach;
     this.#place = place;
     record.protocol = 'h2';
@@ -109,80 +89,25 @@ export class StreamExchange implements Approaching<StreamPlace> {
     const list = outgoingRequestList(this.#plan, this.#fields, injection);
     const upstream = place.session.http2.request(list, { endStream: !this.#body });
     this.#upstream = upstream;
-    this.#end = new StreamEnd(upstream);
     upstream.on('error', ignoreError);
-    upstream.on('headers', (_, flags, raw) => this.#guard(() => this.#onInterim(flags, raw)));
-    upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw)));
-    upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
     upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
     upstream.setTimeout(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
+    this.#relay.follow(upstream, mask);
     this.#body?.sendTo(upstream);
   }
 
-  #onInterim(_flags: number, raw: HeaderList): void {
-    if (this.#isOver || this.#isAnswered || this.#stream.closed) return;
-    const block = this.#parse(raw);
-    if (!block) return;
-    const { head } = block;
-    this.#interims += 1;
-    this.#interimBytes += head.end;
-    if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES)
-      return this.onRefused(refuse('upstream_malformed', 'too_many_interim_responses'));
-    if (head.status === 101) return this.onRefused(refuse('upstream_malformed', 'unasked_101'));
-    // A 100 that nobody asked for would confuse some.
-    if (head.status === 100 && !(this.#body && expectsContinue(this.#plan.head) === true)) return;
-    const fields = byName(outgoingFields(block, this.#approach.passage?.mask));
-    this.#stream.additionalHeaders({ ...fields, ':status': head.status });
-  }
-
-  #onHead(flags: number, raw: HeaderList): void {
-    if (this.#isOver || this.#stream.closed) return;
-    const block = this.#parse(raw);
-    if (!block) return;
-    const { head } = block;
-    const refused = refuseAnswer(head);
-    if (refused) return this.onRefused(refused);
+  onHead(head: ResponseHead): void {
     if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
-    // Before the answer counts as one: where it cannot be masked it is refused.
-    const fields = outgoingFields(block, this.#approach.passage?.mask);
     this.#approach.record.status = head.status;
-    this.#isAnswered = true;
     this.#body?.keepNothing();
-    this.#announcedBytes = contentLength(head);
-    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !hasNoBody(this.#plan, head);
-    sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
-    if (hasBody) this.#relay();
-    else this.#isWhole = true;
   }
 
-  #relay(): void {
-    const [stream, upstream] = [this.#stream, this.#upstream];
-    if (!upstream) return;
-    upstream.on('data', (chunk: Buffer) => {
-      this.#bytesDown += chunk.length;
-      this.#client.gauge.onAnswer(chunk.length);
-      if (!stream.write(chunk)) upstream.pause();
-    });
-    upstream.on('end', () => {
-      const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.#bytesDown;
-      if (this.#end?.isWhole && !isShort) {
-        this.#isWhole = true;
-        stream.end();
-      } else if (upstream.rstCode === StreamCode.noError)
-        this.#fail('upstream_truncated', StreamCode.internalError);
-      // Else `close` follows, with the code of the reset.
-    });
-    stream.on('drain', () => upstream.resume());
-    // Asked for as well when a reset ends the stream: then they would be too late.
-    stream.once('wantTrailers', () => {
-      if (!stream.closed && !stream.destroyed) stream.sendTrailers(byName(this.#trailers));
-    });
+  onPiece(bytes: number): void {
+    this.#client.gauge.onAnswer(bytes);
   }
 
-  #onTrailers(raw: HeaderList): void {
-    const block = parseTrailerList(raw, this.#limits);
-    if (isFault(block)) return this.#fail('upstream_malformed', StreamCode.internalError, block.code);
-    this.#trailers = outgoingFields(block, this.#approach.passage?.mask, isNoTrailer);
+  onTruncated(): void {
+    this.#fail('upstream_truncated', StreamCode.internalError);
   }
 
   #onUpstreamClose(upstream: ClientHttp2Stream, place: StreamPlace): void {
@@ -192,8 +117,8 @@ export class StreamExchange implements Approaching<StreamPlace> {
     if (this.#isOver || upstream !== this.#upstream) return;
     this.#upstream = undefined;
     // The answer is there, and what the client still sends has nobody to read it (RFC 9113 §8.1).
-    if (this.#isWhole) return this.#stopClient();
-    if (this.#isAnswered) return this.#passReset(upstream.rstCode);
+    if (this.#relay.isWhole) return this.#stopClient();
+    if (this.#relay.isAnswered) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
       this.#hasRetried = true;
       return this.#approach.again();
@@ -219,7 +144,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
   }
 
   #onSilence(): void {
-    if (this.#isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
+    if (this.#relay.isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
     else this.onRefused(refuse('upstream_timeout', 'answer'));
   }
 
@@ -229,16 +154,16 @@ export class StreamExchange implements Approaching<StreamPlace> {
 
   onRefused(refusal: Refusal): void {
     if (this.#isOver) return;
-    if (this.#isAnswered) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
+    if (this.#relay.isAnswered) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
     // The host has changed its mind since this connection was made: on another one it will be asked again.
     if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
       return this.#fail('alpn_changed', StreamCode.refusedStream);
     const { record } = this.#approach;
-    this.#isAnswered = true;
+    this.#relay.isAnswered = true;
     record.status = refusal.status;
     record.reason = refusal.refused;
     record.cause = refusal.cause;
-    this.#bytesDown += answerRefusal(this.#stream, refusal, this.#plan.head.method);
+    this.#relay.bytes += answerRefusal(this.#stream, refusal, this.#plan.head.method);
     this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
     this.#stopClient();
   }
@@ -260,7 +185,7 @@ export class StreamExchange implements Approaching<StreamPlace> {
   #onClientClose(): void {
     if (this.#isOver) return;
     // What the client resets behind the end of the answer is the rest of its own body.
-    if (this.#isWhole && this.#stream.writableFinished)
+    if (this.#relay.isWhole && this.#stream.writableFinished)
       return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
     this.#approach.record.reason = goneReason(this.#client);
     this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
@@ -275,20 +200,9 @@ export class StreamExchange implements Approaching<StreamPlace> {
     else this.#place?.discard();
     const { record } = this.#approach;
     record.bytes_up += this.#body?.bytes ?? 0;
-    record.bytes_down += this.#bytesDown;
+    record.bytes_down += this.#relay.bytes;
     record.outcome = outcome;
     this.#client.scope.context.recorder.emit(record, this.#startedMs);
-  }
-
-  #parse(raw: HeaderList): ResponseBlock | undefined {
-    const block = parseResponseList(raw, this.#limits);
-    if (!isFault(block)) return block;
-    this.onRefused(refuse('upstream_malformed', block.code));
-    return undefined;
-  }
-
-  get #limits(): ReturnType<typeof responseHeadLimits> {
-    return responseHeadLimits(this.#client.scope.context.limits);
   }
 
   /** A bug ends this stream; neither the process nor the other streams hear of it. */
@@ -299,15 +213,6 @@ export class StreamExchange implements Approaching<StreamPlace> {
       this.onBug(error);
     }
   }
-}
-
-function hasNoBody(plan: RequestPlan, { status }: ResponseHead): boolean {
-  return plan.head.method === 'HEAD' || status === 204 || status === 205 || status === 304;
-}
-
-function contentLength(head: ResponseHead): number | undefined {
-  const at = findField(head, Field.contentLength);
-  return at === -1 ? undefined : Number(fieldValue(head, at));
 }
 
 // `close(code)` would end the body before it resets: half a request would pass for a whole one.

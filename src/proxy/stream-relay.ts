@@ -1,0 +1,169 @@
+// An answer over HTTP/2 on its way from the host's stream to the client's: interim heads, the head, the body at the pace
+// of the client, the trailers. It knows what may pass and when all has passed; what becomes of an answer that may not, or
+// that breaks off, is its owner's to say.
+import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:http2';
+import { expectsContinue } from '../http1/expect.ts';
+import { isFault } from '../http1/fault.ts';
+import { Field } from '../http1/field-name.ts';
+import { type HeadLimits, type ResponseHead, fieldValue, findField } from '../http1/head-parser.ts';
+import { refuseAnswer } from './answer.ts';
+import {
+  type HeaderList,
+  type ResponseBlock,
+  byName,
+  isNoTrailer,
+  outgoingFields,
+  parseResponseList,
+  parseTrailerList,
+} from './header-block.ts';
+import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from './limits.ts';
+import type { Mask } from './mask.ts';
+import { type Refusal, refuse } from './refusal.ts';
+import type { RequestPlan } from './request-plan.ts';
+import { sendHead } from './stream-answer.ts';
+import { StreamEnd } from './stream-end.ts';
+
+export type RelayOwner = {
+  /** The final head may pass, and does so now. */
+  onHead(head: ResponseHead): void;
+  onPiece(bytes: number): void;
+  /** What the host said may not pass. */
+  onRefused(refusal: Refusal): void;
+  /** The host ended its answer without an error before all of it was there. */
+  onTruncated(): void;
+  /** Something on the way threw. */
+  onBug(error: unknown): void;
+};
+
+export type RelayOptions = {
+  readonly plan: RequestPlan;
+  readonly hasBody: boolean;
+  readonly limits: HeadLimits;
+};
+
+export class StreamRelay {
+  /** The final head has left: from here on nothing can be refused, only reset. */
+  isAnswered = false;
+  /** All of the answer is there. */
+  isWhole = false;
+  /** Bytes of body. */
+  bytes = 0;
+  readonly #stream: ServerHttp2Stream;
+  readonly #options: RelayOptions;
+  readonly #owner: RelayOwner;
+  #mask: Mask | undefined;
+  #interims = 0;
+  #interimBytes = 0;
+  #announcedBytes: number | undefined;
+  #trailers: HeaderList = [];
+
+  constructor(stream: ServerHttp2Stream, options: RelayOptions, owner: RelayOwner) {
+    this.#stream = stream;
+    this.#options = options;
+    this.#owner = owner;
+  }
+
+  /** Relays what `upstream` says, with the secrets of `mask` hidden in heads and trailers. */
+  follow(upstream: ClientHttp2Stream, mask: Mask | undefined): void {
+    const end = new StreamEnd(upstream);
+    this.#mask = mask;
+    upstream.on('headers', (_, _flags, raw) => this.#guard(() => this.#onInterim(raw)));
+    upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw, upstream, end)));
+    upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
+  }
+
+  #onInterim(raw: HeaderList): void {
+    if (this.isAnswered || this.#stream.closed) return;
+    const block = this.#parse(raw);
+    if (!block) return;
+    const { status, end } = block.head;
+    this.#interims += 1;
+    this.#interimBytes += end;
+    if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES)
+      return this.#refuse('too_many_interim_responses');
+    if (status === 101) return this.#refuse('unasked_101');
+    // A 100 that nobody asked for would confuse some.
+    if (status === 100 && !this.#awaitsContinue) return;
+    this.#stream.additionalHeaders({ ...byName(outgoingFields(block, this.#mask)), ':status': status });
+  }
+
+  /** A body needs no length here, so that the plan, which reads heads as HTTP/1.1, may not know of it. */
+  get #awaitsContinue(): boolean {
+    const { plan, hasBody } = this.#options;
+    return hasBody && expectsContinue(plan.head) === true;
+  }
+
+  #onHead(flags: number, raw: HeaderList, upstream: ClientHttp2Stream, end: StreamEnd): void {
+    if (this.isAnswered || this.#stream.closed) return;
+    const block = this.#parse(raw);
+    if (!block) return;
+    const { head } = block;
+    const refused = refuseAnswer(head);
+    if (refused) return this.#owner.onRefused(refused);
+    const fields = outgoingFields(block, this.#mask);
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !this.#hasNoBody(head);
+    this.#owner.onHead(head);
+    this.#announcedBytes = contentLength(head);
+    this.isAnswered = true;
+    sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
+    if (hasBody) this.#relay(upstream, end);
+    else this.isWhole = true;
+  }
+
+  #hasNoBody({ status }: ResponseHead): boolean {
+    return this.#options.plan.head.method === 'HEAD' || status === 204 || status === 205 || status === 304;
+  }
+
+  #relay(upstream: ClientHttp2Stream, end: StreamEnd): void {
+    const stream = this.#stream;
+    upstream.on('data', (chunk: Buffer) => {
+      this.bytes += chunk.length;
+      this.#owner.onPiece(chunk.length);
+      if (!stream.write(chunk)) upstream.pause();
+    });
+    upstream.on('end', () => {
+      const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
+      if (end.isWhole && !isShort) {
+        this.isWhole = true;
+        stream.end();
+      } else if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
+      // Else `close` follows, with the code of the reset.
+    });
+    stream.on('drain', () => upstream.resume());
+    // Asked for as well when a reset ends the stream: then they would be too late.
+    stream.once('wantTrailers', () => {
+      if (!stream.closed && !stream.destroyed) stream.sendTrailers(byName(this.#trailers));
+    });
+  }
+
+  #onTrailers(raw: HeaderList): void {
+    const block = parseTrailerList(raw, this.#options.limits);
+    if (isFault(block)) return this.#refuse(block.code);
+    this.#trailers = outgoingFields(block, this.#mask, isNoTrailer);
+  }
+
+  #parse(raw: HeaderList): ResponseBlock | undefined {
+    const block = parseResponseList(raw, this.#options.limits);
+    if (!isFault(block)) return block;
+    this.#refuse(block.code);
+    return undefined;
+  }
+
+  #refuse(cause: string): void {
+    this.#owner.onRefused(refuse('upstream_malformed', cause));
+  }
+
+  /** A bug ends this stream; neither the process nor the other streams hear of it. */
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#owner.onBug(error);
+    }
+  }
+}
+
+function contentLength(head: ResponseHead): number | undefined {
+  const at = findField(head, Field.contentLength);
+  return at === -1 ? undefined : Number(fieldValue(head, at));
+}
