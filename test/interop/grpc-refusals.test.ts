@@ -1,0 +1,191 @@
+// What gRPC clients are told when a call does not get through: a refusal of ours is an HTTP answer, of which gRPC makes a
+// status by its table (http-grpc-status-mapping.md). And what goes on when a server leaves.
+import { once } from 'node:events';
+import { Metadata, type ServerUnaryCall, status as codes } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createH2Origin, type H2Origin, type H2OriginOptions } from '../support/h2-origin.ts';
+import { callBidi, callUnary, readAll, statusOf } from './grpc-client.ts';
+import { createGrpcProxy, createGrpcServer, type GrpcProxy, origins } from './grpc-scene.ts';
+
+let proxy: GrpcProxy;
+beforeAll(async () => void (proxy = await createGrpcProxy()));
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const rawOrigin = (options: Partial<H2OriginOptions>): Promise<H2Origin> =>
+  createH2Origin({ tls: { authority: origins, names: ['good.test'] }, ...options });
+const lastRecord = (): unknown => proxy.sidecar.records().at(-1);
+const OK = Buffer.from([0, 0, 0, 0, 2, 0x6f, 0x6b]);
+
+/** Answers a call with `ok`. */
+const succeed: NonNullable<H2OriginOptions['respond']> = async ({ head, data, trailers }) => {
+  await head(200, [['content-type', 'application/grpc']]);
+  await data(OK);
+  await trailers([['grpc-status', '0']]);
+};
+
+describe('a call that is refused', () => {
+  it('is UNAVAILABLE where the host does not speak HTTP/2', async () => {
+    await using origin = await rawOrigin({ protocols: ['http/1.1'] });
+    const { status } = callUnary(proxy.client(`good.test:${origin.port}`), 'one');
+    expect(await status).toMatchObject({
+      code: codes.UNAVAILABLE,
+      details: expect.stringContaining('HTTP status code 502'),
+    });
+    expect(lastRecord()).toMatchObject({ outcome: 'failed', reason: 'h2_unavailable', status: 502 });
+    expect(origin.http1.requests).toHaveLength(0);
+  });
+
+  it('is UNAVAILABLE where nobody listens', async () => {
+    const origin = await rawOrigin({});
+    const client = proxy.client(`good.test:${origin.port}`);
+    await origin.close();
+    expect(await callUnary(client, 'one').status).toMatchObject({ code: codes.UNAVAILABLE });
+    expect(lastRecord()).toMatchObject({ reason: 'upstream_unreachable', status: 502 });
+  });
+
+  it.each([
+    ['has more fields than are taken', 120, 1],
+    ['is larger than is taken', 1, 17_000],
+  ])('is RESOURCE_EXHAUSTED when its metadata %s, and the next one is not', async (_, fields, bytes) => {
+    await using server = await createGrpcServer();
+    const metadata = new Metadata();
+    for (let i = 0; i < fields; i += 1) metadata.set(`x-${i}`, 'y'.repeat(bytes));
+    const client = proxy.client(`good.test:${server.port}`);
+    const { status } = callUnary(client, 'one', { metadata });
+    expect(await status).toMatchObject({ code: codes.RESOURCE_EXHAUSTED });
+    expect(server.calls).toHaveLength(0);
+    expect(String(await callUnary(client, 'two').answer)).toBe('two');
+  });
+
+  it('in clear never reaches the server, and is recorded', async () => {
+    await using server = await createGrpcServer();
+    const client = proxy.client(`good.test:${server.port}`, { isClear: true });
+    const { code } = await callUnary(client, 'one').status;
+    expect(code).toBe(codes.UNAVAILABLE);
+    expect(lastRecord()).toMatchObject({
+      authority: `good.test:${server.port}`,
+      outcome: 'refused',
+      reason: 'version_refused',
+      cause: 'http2_preface',
+      status: 505,
+    });
+    expect(server.calls).toHaveLength(0);
+  });
+});
+
+describe('a server that leaves', () => {
+  it('lets the calls that it has end, and gets the next ones on a new connection', async () => {
+    await using server = await createGrpcServer();
+    const client = proxy.client(`good.test:${server.port}`);
+    const call = callBidi(client);
+    const ended = statusOf(call);
+    call.write(Buffer.from('before'));
+    await once(call, 'data');
+    server.server.drain(`127.0.0.1:${server.port}`, 60_000);
+    expect(String(await callUnary(client, 'next').answer)).toBe('next');
+    call.write(Buffer.from('after'));
+    expect(String(await once(call, 'data'))).toBe('after');
+    call.end();
+    expect(await ended).toMatchObject({ code: codes.OK });
+  });
+
+  it('again and again loses none of 2,000 calls', async () => {
+    await using server = await createGrpcServer({}, { 'grpc.max_connection_age_ms': 20 });
+    const client = proxy.client(`good.test:${server.port}`);
+    const before = proxy.sidecar.records().length;
+    for (let round = 0; round < 40; round += 1) {
+      const calls = Array.from({ length: 50 }, (_, i) => callUnary(client, `${round} ${i}`));
+      const answers = await Promise.all(calls.map(({ answer }) => answer));
+      expect(answers.map(String)).toEqual(calls.map((_, i) => `${round} ${i}`));
+    }
+    expect(server.calls).toHaveLength(2_000);
+    const records = proxy.sidecar.records().slice(before);
+    const sessions = records.filter((record) => record['upstream_reused'] === false);
+    expect(sessions.length).toBeGreaterThan(3);
+  });
+
+  it('has a call sent again, once, that it says it has not read', async () => {
+    await using origin = await rawOrigin({
+      async respond(exchange) {
+        const { request, goaway, connection } = exchange;
+        await request.ended();
+        if (request.connection > 0) return succeed(exchange);
+        await goaway(0);
+        connection.end();
+      },
+    });
+    expect(String(await callUnary(proxy.client(`good.test:${origin.port}`), 'one').answer)).toBe('ok');
+    expect(origin.streams.map(({ connection }) => connection)).toEqual([0, 1]);
+    expect(origin.streams.map(({ body }) => body.length)).toEqual([8, 8]);
+    expect(lastRecord()).toMatchObject({ outcome: 'injected', status: 200 });
+  });
+
+  it('without a word has no call sent twice: it may have been done', async () => {
+    await using origin = await rawOrigin({
+      async respond({ request, connection }) {
+        await request.ended();
+        connection.destroy();
+      },
+    });
+    const { status } = callUnary(proxy.client(`good.test:${origin.port}`), 'one');
+    expect(await status).toMatchObject({ code: codes.UNAVAILABLE });
+    expect(lastRecord()).toMatchObject({ outcome: 'failed', reason: 'upstream_closed' });
+    expect(origin.streams).toHaveLength(1);
+  });
+
+  it('within its answer does not make half of it a whole one', async () => {
+    await using origin = await rawOrigin({
+      async respond({ head, data, connection }) {
+        await head(200, [['content-type', 'application/grpc']]);
+        await data(OK);
+        connection.destroy();
+      },
+    });
+    const { status } = await readAll(callBidi(proxy.client(`good.test:${origin.port}`)));
+    expect(status.code).not.toBe(codes.OK);
+    expect(lastRecord()).toMatchObject({ outcome: 'failed', status: 200 });
+  });
+});
+
+describe('retries of grpc-js', () => {
+  const retrying = {
+    'grpc.service_config': JSON.stringify({
+      methodConfig: [
+        {
+          name: [{ service: 'test.Echo' }],
+          retryPolicy: {
+            maxAttempts: 3,
+            initialBackoff: '0.01s',
+            maxBackoff: '0.01s',
+            backoffMultiplier: 1,
+            retryableStatusCodes: ['UNAVAILABLE'],
+          },
+        },
+      ],
+    }),
+  };
+
+  it('pass through, with the number of the attempt', async () => {
+    const seen: ServerUnaryCall<Buffer, Buffer>[] = [];
+    await using server = await createGrpcServer({
+      unary(call, answer) {
+        if (seen.push(call) < 3) answer({ code: codes.UNAVAILABLE, details: 'not yet' });
+        else answer(null, call.request);
+      },
+    });
+    const client = proxy.client(`good.test:${server.port}`, retrying);
+    expect(String(await callUnary(client, 'one').answer)).toBe('one');
+    const attempts = server.calls.map((metadata) => metadata.get('grpc-previous-rpc-attempts'));
+    expect(attempts).toEqual([[], ['1'], ['2']]);
+  });
+
+  // To gRPC a head that is no "trailers-only" commits the call to it.
+  it('are not made after a refusal of ours', async () => {
+    const origin = await rawOrigin({});
+    await origin.close();
+    const before = proxy.sidecar.records().length;
+    const client = proxy.client(`good.test:${origin.port}`, retrying);
+    expect(await callUnary(client, 'one').status).toMatchObject({ code: codes.UNAVAILABLE });
+    expect(proxy.sidecar.records().slice(before)).toHaveLength(1);
+  });
+});
