@@ -15,7 +15,9 @@ export type ClientName =
   | 'git'
   | 'ws'
   | 'node-websocket'
-  | 'python-websockets';
+  | 'python-websockets'
+  | 'grpc-js'
+  | 'python-grpcio';
 
 const python: string = process.env['SALLYPORT_TEST_PYTHON'] ?? 'python3';
 const scripts: string = join(import.meta.dirname, 'clients');
@@ -29,6 +31,8 @@ const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: read
   ws: nodeScript('with-ws.js'),
   'node-websocket': nodeScript('with-websocket.js'),
   'python-websockets': pythonScript('with_websockets.py', 'websockets.sync.client'),
+  'grpc-js': nodeScript('with-grpc.js'),
+  'python-grpcio': pythonScript('with_grpcio.py', 'grpc'),
   'python-urllib': pythonScript('with_urllib.py', 'urllib.request'),
   'python-requests': pythonScript('with_requests.py', 'requests'),
   'python-httpx': pythonScript('with_httpx.py', 'httpx'),
@@ -69,6 +73,7 @@ export function clientEnvironment(proxy: {
     SSL_CERT_FILE: caFile,
     CURL_CA_BUNDLE: caFile,
     REQUESTS_CA_BUNDLE: caFile,
+    GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: caFile,
     GIT_SSL_CAINFO: caFile,
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_CONFIG_NOSYSTEM: '1',

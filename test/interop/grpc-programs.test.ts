@@ -1,0 +1,53 @@
+// gRPC libraries as real processes, which know of the proxy and its authority by their own variables alone. They offer
+// nothing but h2.
+import { status as codes } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createScratch, type Scratch } from '../support/scratch.ts';
+import { type ClientName, isInstalled, runClient } from './client-programs.ts';
+import { createGrpcProxy, createGrpcServer, type GrpcProxy, type GrpcServer } from './grpc-scene.ts';
+import { INJECTED } from './interop-scene.ts';
+
+let proxy: GrpcProxy;
+let server: GrpcServer;
+let scratch: Scratch;
+beforeAll(async () => {
+  proxy = await createGrpcProxy();
+  server = await createGrpcServer({
+    unary({ request }, answer) {
+      if (request.toString() === 'fail') answer({ code: codes.NOT_FOUND, details: 'no such “thing”' });
+      else answer(null, request);
+    },
+  });
+  scratch = await createScratch();
+});
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+  await scratch[Symbol.asyncDispose]();
+});
+
+const libraries: readonly ClientName[] = ['grpc-js', 'python-grpcio'];
+
+describe.each(libraries)('%s', (name) => {
+  it.runIf(isInstalled(name))('makes every kind of call', async () => {
+    const caFile = await scratch.write('ca.pem', proxy.sidecar.caPem);
+    const before = { calls: server.calls.length, records: proxy.sidecar.records().length };
+    const url = `http://127.0.0.1:${proxy.sidecar.port}`;
+    const { code, stdout, stderr } = await runClient(name, [`good.test:${server.port}`], { url, caFile });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      unary: 'one',
+      serverStream: ['a', 'b'],
+      clientStream: 'a b',
+      bidi: ['a', 'b'],
+      failure: `${codes.NOT_FOUND} no such “thing”`,
+      big: 1_000_000,
+    });
+    const credentials = server.calls.slice(before.calls).map((metadata) => metadata.get('authorization'));
+    expect(credentials).toEqual(Array.from({ length: 6 }, () => [INJECTED]));
+    const records = proxy.sidecar.records().slice(before.records);
+    expect(records.map(({ outcome, protocol }) => `${outcome} ${protocol}`)).toEqual(
+      Array.from({ length: 6 }, () => 'injected h2'),
+    );
+  });
+});
