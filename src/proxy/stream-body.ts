@@ -20,6 +20,8 @@ export class StreamBody {
   constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
     this.#stream = stream;
     this.#onPiece = onPiece;
+    // From the first turn on: an empty body ends without being read.
+    stream.on('end', () => this.#onEnd());
   }
 
   /** All of what has left is still here. */
@@ -31,6 +33,7 @@ export class StreamBody {
   sendTo(upstream: ClientHttp2Stream): void {
     this.#upstream = upstream;
     upstream.on('drain', () => this.#stream.resume());
+    upstream.once('close', () => this.#hold(upstream));
     for (const piece of this.#sent ?? []) upstream.write(piece);
     if (this.#hasBegun) this.#stream.resume();
     else this.#begin();
@@ -57,12 +60,20 @@ export class StreamBody {
       this.#keep(piece);
       if (this.#upstream && !this.#upstream.write(piece)) stream.pause();
     });
-    stream.on('end', () => {
-      // A stream that was reset ends too: half a body must not pass for a whole one.
-      if (stream.closed || stream.aborted) return;
-      this.isWhole = true;
-      this.#upstream?.end();
-    });
+  }
+
+  #onEnd(): void {
+    // A stream that was reset ends too: half a body must not pass for a whole one.
+    if (this.#stream.closed || this.#stream.aborted) return;
+    this.isWhole = true;
+    this.#upstream?.end();
+  }
+
+  /** What comes before the next upstream is there must not push out what that has to get first. */
+  #hold(upstream: ClientHttp2Stream): void {
+    if (this.#upstream !== upstream) return;
+    this.#upstream = undefined;
+    this.#stream.pause();
   }
 
   #keep(piece: Buffer): void {

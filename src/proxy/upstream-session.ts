@@ -81,7 +81,8 @@ export class UpstreamSession {
   }
 
   isStale(nowMs: number): boolean {
-    return !this.isOpen || (this.isIdle && nowMs - this.idleSinceMs >= IDLE_MS);
+    // One that its host is leaving still has streams to end.
+    return this.isIdle && (!this.isOpen || nowMs - this.idleSinceMs >= IDLE_MS);
   }
 
   /** Whether the host has said that it will not have looked at stream `id`; one that was never sent has none. */
