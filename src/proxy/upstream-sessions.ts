@@ -164,7 +164,8 @@ export function createUpstreamSessions(options: {
   }
 
   return {
-    take,
+    // Under a key of older rules sessions may still serve; what waited for its callback meanwhile must not join them.
+    take: (wanted) => (wanted.key.startsWith(prefix) ? take(wanted) : undefined),
     adopt,
 
     async open(wanted, target, signal) {
