@@ -45,10 +45,11 @@ export class StreamBody {
     this.#sent = undefined;
   }
 
-  /** Nothing more of it leaves. */
+  /** Nothing more of it leaves; what still comes is thrown away, for a stream that is not read does not close. */
   stop(): void {
     this.#upstream = undefined;
     this.keepNothing();
+    this.#stream.resume();
   }
 
   #begin(): void {

@@ -149,7 +149,9 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   }
 
   #stopClient(): void {
-    if (this.#body && !this.#body.isWhole) this.#stream.close(StreamCode.noError);
+    if (!this.#body || this.#body.isWhole) return;
+    this.#body.stop();
+    this.#relay.afterEnd(() => this.#stream.close(StreamCode.noError));
   }
 
   onRefused(refusal: Refusal): void {

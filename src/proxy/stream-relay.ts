@@ -56,6 +56,7 @@ export class StreamRelay {
   #interimBytes = 0;
   #announcedBytes: number | undefined;
   #trailers: HeaderList = [];
+  #isEndDue = false;
 
   constructor(stream: ServerHttp2Stream, options: RelayOptions, owner: RelayOwner) {
     this.#stream = stream;
@@ -70,6 +71,12 @@ export class StreamRelay {
     upstream.on('headers', (_, _flags, raw) => this.#guard(() => this.#onInterim(raw)));
     upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw, upstream, end)));
     upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
+  }
+
+  /** Calls `act` behind the end of the answer: a reset before it would take that with it. */
+  afterEnd(act: () => void): void {
+    if (this.#isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
+    else act();
   }
 
   #onInterim(raw: HeaderList): void {
@@ -116,6 +123,7 @@ export class StreamRelay {
 
   #relay(upstream: ClientHttp2Stream, end: StreamEnd): void {
     const stream = this.#stream;
+    this.#isEndDue = true;
     upstream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length;
       this.#owner.onPiece(chunk.length);
@@ -132,6 +140,7 @@ export class StreamRelay {
     stream.on('drain', () => upstream.resume());
     // Asked for as well when a reset ends the stream: then they would be too late.
     stream.once('wantTrailers', () => {
+      this.#isEndDue = false;
       if (!stream.closed && !stream.destroyed) stream.sendTrailers(byName(this.#trailers));
     });
   }
