@@ -91,7 +91,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#upstream = upstream;
     upstream.on('error', ignoreError);
     upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
-    upstream.setTimeout(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
+    upstream.setTimeout(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence(upstream));
     this.#relay.follow(upstream, mask);
     this.#body?.sendTo(upstream);
   }
@@ -143,8 +143,9 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#fail('upstream_reset', passed, streamCodeName(code));
   }
 
-  #onSilence(): void {
-    if (this.#relay.isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
+  #onSilence(upstream: ClientHttp2Stream): void {
+    if (this.#isOver) cancel(upstream);
+    else if (this.#relay.isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
     else this.onRefused(refuse('upstream_timeout', 'answer'));
   }
 
@@ -187,8 +188,11 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   #onClientClose(): void {
     if (this.#isOver) return;
     // What the client resets behind the end of the answer is the rest of its own body.
-    if (this.#relay.isWhole && this.#stream.writableFinished)
+    if (this.#relay.isWhole && this.#stream.writableFinished) {
+      // The end of a body that came behind the answer is still on its way to the host.
+      if (this.#body?.isWhole) this.#upstream = undefined;
       return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
+    }
     this.#approach.record.reason = goneReason(this.#client);
     this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
