@@ -87,12 +87,12 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
     const list = outgoingRequestList(this.#plan, this.#fields, injection);
-    const upstream = place.session.http2.request(list, { endStream: !this.#body });
+    const upstream = place.session.request(list, { endStream: !this.#body });
     this.#upstream = upstream;
     upstream.on('error', ignoreError);
     upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
     upstream.setTimeout(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence(upstream));
-    this.#relay.follow(upstream, mask);
+    this.#relay.follow(upstream, place.session, mask);
     this.#body?.sendTo(upstream);
   }
 

@@ -22,6 +22,7 @@ import { type Refusal, refuse } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 import { sendHead } from './stream-answer.ts';
 import { StreamEnd } from './stream-end.ts';
+import type { UpstreamSession } from './upstream-session.ts';
 
 export type RelayOwner = {
   /** The final head may pass, and does so now. */
@@ -52,6 +53,7 @@ export class StreamRelay {
   readonly #options: RelayOptions;
   readonly #owner: RelayOwner;
   #mask: Mask | undefined;
+  #session: UpstreamSession | undefined;
   #interims = 0;
   #interimBytes = 0;
   #announcedBytes: number | undefined;
@@ -64,9 +66,10 @@ export class StreamRelay {
     this.#owner = owner;
   }
 
-  /** Relays what `upstream` says, with the secrets of `mask` hidden in heads and trailers. */
-  follow(upstream: ClientHttp2Stream, mask: Mask | undefined): void {
+  /** Relays what `upstream`, a stream of `session`, says, with the secrets of `mask` hidden in heads and trailers. */
+  follow(upstream: ClientHttp2Stream, session: UpstreamSession, mask: Mask | undefined): void {
     const end = new StreamEnd(upstream);
+    this.#session = session;
     this.#mask = mask;
     upstream.on('headers', (_, _flags, raw) => this.#guard(() => this.#onInterim(raw)));
     upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw, upstream, end)));
@@ -127,7 +130,8 @@ export class StreamRelay {
     upstream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length;
       this.#owner.onPiece(chunk.length);
-      if (!stream.write(chunk)) upstream.pause();
+      // Of a host that has left the rest is here already, and would be lost with its connection.
+      if (!stream.write(chunk) && !this.#session?.hasEnded) upstream.pause();
     });
     upstream.on('end', () => {
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;

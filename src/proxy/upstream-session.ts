@@ -1,7 +1,8 @@
 // One HTTP/2 session with a host. It serves the streams of one client connection at a time: a host that is angered by
 // one client (resets, floods) ends what it shares with that client, and nobody else's requests. It knows of no request.
-import type { ClientHttp2Session, SecureClientSessionOptions } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, SecureClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { HeaderList } from './header-block.ts';
 import { type Limits, MAX_STREAM_WINDOW_BYTES } from './limits.ts';
 
 // A host that grants more than our clients may open grants enough; what it grants before its SETTINGS are there is one
@@ -36,6 +37,9 @@ export class UpstreamSession {
   /** The host's limit of streams is known, or it has not said one in time. */
   readonly settled: Promise<void>;
   isSettled = false;
+  /** The host has sent its last byte. */
+  hasEnded = false;
+  readonly #running: Set<ClientHttp2Stream> = new Set();
   readonly #socket: Socket;
   #maxStreams = STREAMS_BEFORE_SETTINGS;
 
@@ -64,12 +68,11 @@ export class UpstreamSession {
     // Its streams tell their owners; here it must only not be nobody's.
     http2.on('error', () => undefined);
     http2.once('close', settle);
-    // The socket allows half-open connections; a session has no use for the other half.
-    socket.once('end', () => socket.destroy());
+    socket.once('end', () => this.#onEnd());
   }
 
   get isOpen(): boolean {
-    return !this.http2.closed && !this.http2.destroyed && !this.#socket.destroyed;
+    return !this.http2.closed && !this.http2.destroyed && !this.#socket.destroyed && !this.hasEnded;
   }
 
   get hasRoom(): boolean {
@@ -88,6 +91,23 @@ export class UpstreamSession {
   /** Whether the host has said that it will not have looked at stream `id`; one that was never sent has none. */
   hasSkipped(id: number | undefined): boolean {
     return id === undefined || (this.lastReadId !== undefined && id > this.lastReadId);
+  }
+
+  request(list: HeaderList, options: { readonly endStream: boolean }): ClientHttp2Stream {
+    const stream = this.http2.request(list, options);
+    this.#running.add(stream);
+    stream.once('close', () => this.#running.delete(stream));
+    return stream;
+  }
+
+  /**
+   * The socket allows half-open connections; a session has no use for the other half. With it would go what its streams
+   * hold for clients that read slowly, so that is handed over first: it is no more than their windows.
+   */
+  #onEnd(): void {
+    this.hasEnded = true;
+    for (const stream of this.#running) stream.resume();
+    setImmediate(() => this.#socket.destroy());
   }
 
   /** Ends it once its streams are over. */
