@@ -39,7 +39,7 @@ export type RunningExchange = {
 /** Starts what a head asks for; `rest` came behind it. */
 export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
 type RefusalDetails = { method?: string; authority?: string; revision?: number; keepAlive?: boolean };
-const LINGER_MS = 1_000;
+export const LINGER_MS = 1_000;
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;

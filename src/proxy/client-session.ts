@@ -9,7 +9,7 @@ import {
 import type { TLSSocket } from 'node:tls';
 import { describeBug } from '../base/log.ts';
 import type { Authority } from '../policy/authority.ts';
-import type { ConnectionScope } from './client-connection.ts';
+import { type ConnectionScope, LINGER_MS } from './client-connection.ts';
 import { nextConnectionId } from './connection-id.ts';
 import type { OpenConnection } from './context.ts';
 import { FloodGauge } from './flood-gauge.ts';
@@ -69,6 +69,8 @@ export class ClientSession implements OpenConnection, StreamClient {
     session.setTimeout(timeouts.clientIdleMs);
     // The socket allows half-open connections: a FIN is the client's leave.
     socket.once('end', () => socket.destroy());
+    // Our own FIN has no answer from a client that has forgotten us.
+    socket.once('finish', () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
     connections.add(this);
     this.gone = this.#whenGone();
   }
