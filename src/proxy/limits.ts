@@ -88,3 +88,5 @@ export const MAX_ADDRESSES = 16;
 export const MAX_JUDGEMENTS = 10;
 /** What a host may send of one HTTP/2 stream before we have passed it on: it waits in our memory. */
 export const MAX_STREAM_WINDOW_BYTES = 262_144;
+/** What the streams of one session may have under way together: 16 of them at full speed. */
+export const SESSION_WINDOW_BYTES: number = 16 * MAX_STREAM_WINDOW_BYTES;

@@ -3,7 +3,7 @@
 import type { ClientHttp2Session, ClientHttp2Stream, SecureClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { HeaderList } from './header-block.ts';
-import { type Limits, MAX_STREAM_WINDOW_BYTES } from './limits.ts';
+import { type Limits, MAX_STREAM_WINDOW_BYTES, SESSION_WINDOW_BYTES } from './limits.ts';
 
 // A host that grants more than our clients may open grants enough; what it grants before its SETTINGS are there is one
 // stream, so that the first request need not wait for them and no burst goes beyond them.
@@ -136,5 +136,7 @@ export async function openSession(socket: Socket, key: string, limits: Limits): 
     },
   };
   const http2 = connect(`https://${key.slice(key.indexOf('//') + 2)}`, options);
+  // What waits here is bounded by the streams' windows; this one would only bound how fast all of them are together.
+  http2.once('connect', () => http2.setLocalWindowSize(SESSION_WINDOW_BYTES));
   return new UpstreamSession(http2, socket, key);
 }
