@@ -15,6 +15,8 @@ export type SpawnOptions = {
   readonly input?: string;
   /** Descriptors above 2, in order from 3. */
   readonly descriptors?: readonly number[];
+  /** Takes the records of exchanges, where there are too many to keep; standard output is not kept either. */
+  readonly onExchange?: ((record: LogRecord) => void) | undefined;
 };
 
 export const projectRoot: string = dirname(dirname(import.meta.dirname));
@@ -33,6 +35,7 @@ export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): 
 
 export class SpawnedProcess {
   readonly #child: ChildProcess;
+  readonly #onExchange: SpawnOptions['onExchange'];
   readonly #waiting = new Set<() => void>();
   readonly #records: LogRecord[] = [];
   #stdout = '';
@@ -41,6 +44,7 @@ export class SpawnedProcess {
   readonly exited: Promise<Exit>;
 
   constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
+    this.#onExchange = options.onExchange;
     this.#child = spawn(command, args, {
       cwd: options.cwd ?? projectRoot,
       env: cleanEnvironment(options.env),
@@ -57,7 +61,9 @@ export class SpawnedProcess {
     });
     this.#child.stdin?.on('error', () => undefined);
     this.#child.stdin?.end(options.input ?? '');
-    this.#readLines(this.#child.stdout, (text) => (this.#stdout += text));
+    this.#readLines(this.#child.stdout, (text) => {
+      if (!this.#onExchange) this.#stdout += text;
+    });
     this.#readLines(this.#child.stderr, (text) => (this.#stderr += text));
   }
 
@@ -122,7 +128,9 @@ export class SpawnedProcess {
   #keepRecord(line: string): void {
     if (!line.startsWith('{')) return;
     try {
-      this.#records.push(JSON.parse(line));
+      const record: LogRecord = JSON.parse(line);
+      if (this.#onExchange && record['msg'] === 'exchange') this.#onExchange(record);
+      else this.#records.push(record);
     } catch {
       // Not a record: something else that began with a brace. It stays in stdout or stderr for the test to see.
     }
@@ -178,6 +186,7 @@ export async function spawnSallyport(options: {
   readonly preloads?: readonly string[];
   /** Descriptors above 2, in order from 3. */
   readonly descriptors?: readonly number[];
+  readonly onExchange?: SpawnOptions['onExchange'];
 }): Promise<SpawnedSallyport> {
   const scratch = await createScratch();
   const proxyConfig = await scratch.write('proxy-config.json', options.proxyConfig);
@@ -196,6 +205,7 @@ export async function spawnSallyport(options: {
         ...options.env,
       },
       descriptors: options.descriptors ?? [],
+      onExchange: options.onExchange,
     },
   );
   const dispose = async (): Promise<void> => {

@@ -1,0 +1,106 @@
+// The origin of a load over HTTP/2, of node:http2: it signs what it has read of each request into the answer, and fails
+// those that ask for it. What is whole is so to the last byte: the body is the signature again and again.
+import { createHash, createHmac } from 'node:crypto';
+import {
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  constants,
+  createSecureServer,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { TestAuthority } from '../support/test-authority.ts';
+
+export const ORIGIN_NAME = 'api.test' as const;
+export const INJECTED: string = 'Bearer of the load';
+/** What the origin resets a stream with; nothing of ours does. */
+export const RESET_CODE: number = constants.NGHTTP2_CONNECT_ERROR;
+
+/** How a request shall end: whole, reset before its head or within its body, not looked at the first time, or followed by GOAWAY. */
+export type Ending = 'whole' | 'silent' | 'cut' | 'unread' | 'leave';
+export type Asked = { readonly nonce: string; readonly ending: Ending; readonly size: number };
+
+export type LoadOrigin = AsyncDisposable & {
+  readonly port: number;
+  /** Sessions that were opened so far. */
+  readonly sessions: number;
+};
+
+export function pathOf({ nonce, ending, size }: Asked): string {
+  return `/${ending}/${nonce}/${size}`;
+}
+
+/** What of a request only its own answer may hold. */
+export function sign(path: string, nonce: string, bodyHash: string, authorization: string): string {
+  const said = [path, nonce, bodyHash, authorization].join('\n');
+  return createHmac('sha256', 'the origin').update(said).digest('base64url');
+}
+
+export function hashOf(body: Buffer): string {
+  return createHash('sha256').update(body).digest('base64url');
+}
+
+export async function createLoadOrigin(authority: TestAuthority): Promise<LoadOrigin> {
+  const leaf = authority.contextFor(ORIGIN_NAME);
+  const server = createSecureServer({
+    SNICallback: (_, done) => done(null, leaf),
+  });
+  const sessions = new Set<ServerHttp2Session>();
+  const refused = new Set<string>();
+  let opened = 0;
+  server.on('session', (session) => {
+    opened += 1;
+    sessions.add(session);
+    session.on('error', () => undefined);
+    session.once('close', () => sessions.delete(session));
+  });
+  server.on('stream', (stream: ServerHttp2Stream, headers) => void answer(stream, headers, refused));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    get sessions() {
+      return opened;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const session of sessions) session.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function answer(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  refused: Set<string>,
+): Promise<void> {
+  stream.on('error', () => undefined);
+  const path = headers[':path'] ?? '';
+  const nonce = String(headers['x-nonce']);
+  const [, ending, , size] = path.split('/');
+  if (ending === 'unread' && !refused.delete(path)) {
+    refused.add(path);
+    return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+  }
+  if (ending === 'silent') return stream.close(RESET_CODE);
+  const bodyHash = await readHash(stream);
+  if (stream.destroyed || bodyHash === undefined) return;
+  const signature = sign(path, nonce, bodyHash, headers.authorization ?? 'none');
+  const body = Buffer.alloc(Number(size), signature);
+  stream.respond({ 'x-signature': signature, 'content-length': body.length });
+  if (ending === 'cut') {
+    const half = body.subarray(0, body.length / 2);
+    return void stream.write(half, () => stream.close(RESET_CODE));
+  }
+  stream.end(body);
+  if (ending === 'leave') stream.session?.close();
+}
+
+/** Undefined: it was reset before its end. */
+function readHash(stream: ServerHttp2Stream): Promise<string | undefined> {
+  const hash = createHash('sha256');
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  stream.on('data', (piece: Buffer) => hash.update(piece));
+  stream.once('end', () => resolve(stream.aborted ? undefined : hash.digest('base64url')));
+  stream.once('close', () => resolve(undefined));
+  return promise;
+}

@@ -1,0 +1,14 @@
+// Preloaded into a spawned proxy (`node --import`): SIGUSR2 has it collect its garbage and say so with a record, so that
+// its memory can be compared before and after a load without what merely waits to be collected.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+let collections = 0;
+
+process.on('SIGUSR2', () => {
+  collect();
+  collections += 1;
+  process.stderr.write(`${JSON.stringify({ msg: 'collected', collections })}\n`);
+});
