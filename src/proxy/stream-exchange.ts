@@ -66,7 +66,6 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     const limits = responseHeadLimits(client.scope.context.limits);
     this.#relay = new StreamRelay(stream, { plan, hasBody, limits }, this);
     this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
-    this.#approach.record.protocol = 'h2';
   }
 
   start(): void {
@@ -83,7 +82,6 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   onReady(place: StreamPlace, { injection, mask }: Passage): void {
     const { record } = this.#approach;
     this.#place = place;
-    record.protocol = 'h2';
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
     const list = outgoingRequestList(this.#plan, this.#fields, injection);
@@ -205,6 +203,8 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     if (this.#upstream) cancel(this.#upstream);
     else this.#place?.discard();
     const { record } = this.#approach;
+    // Here, since each judgement begins a record.
+    record.protocol = 'h2';
     record.bytes_up += this.#body?.bytes ?? 0;
     record.bytes_down += this.#relay.bytes;
     record.outcome = outcome;
