@@ -14,7 +14,8 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 
 const rawOrigin = (respond: NonNullable<H2OriginOptions['respond']>): Promise<H2Origin> =>
   createH2Origin({ tls: { authority: origins, names: ['good.test'] }, respond });
-const lastRecord = (): unknown => proxy.sidecar.records().at(-1);
+const recordOf = ({ port }: { readonly port: number }, index?: number): Promise<unknown> =>
+  proxy.recordOf(`good.test:${port}`, index);
 
 describe('an error', () => {
   const details = Buffer.from([8, 3, 0, 0xff, 0x0a]);
@@ -30,7 +31,7 @@ describe('an error', () => {
     const { status } = callUnary(proxy.client(`good.test:${server.port}`), 'one');
     expect(await status).toMatchObject(wanted);
     expect((await status).metadata.get('grpc-status-details-bin')).toEqual([details]);
-    expect(lastRecord()).toMatchObject({ outcome: 'injected', status: 200, bytes_down: 0 });
+    expect(await recordOf(server)).toMatchObject({ outcome: 'injected', status: 200, bytes_down: 0 });
   });
 
   it('behind some messages comes after them', async () => {
@@ -86,7 +87,11 @@ describe('a deadline', () => {
     expect(request.values('grpc-timeout')).toEqual([expect.stringMatching(/^[1-9]\d{0,2}m$/)]);
     expect(request.values('te')).toEqual(['trailers']);
     expect(await request.resetOrClosed()).toBe('CANCEL');
-    expect(lastRecord()).toMatchObject({ outcome: 'failed', reason: 'client_gone', cause: 'CANCEL' });
+    expect(await recordOf(origin)).toMatchObject({
+      outcome: 'failed',
+      reason: 'client_gone',
+      cause: 'CANCEL',
+    });
   });
 
   it('ends the call at a handler of grpc-js', async () => {
@@ -188,6 +193,10 @@ describe('cancellation', () => {
     const { messages, status } = await readAll(callServerStream(client, 'one'));
     expect(messages.map(String)).toEqual(['a']);
     expect(status).toMatchObject({ code: wanted });
-    expect(lastRecord()).toMatchObject({ outcome: 'failed', reason: 'upstream_reset', cause: code });
+    expect(await recordOf(origin, 1)).toMatchObject({
+      outcome: 'failed',
+      reason: 'upstream_reset',
+      cause: code,
+    });
   });
 });

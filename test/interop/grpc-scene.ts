@@ -17,6 +17,7 @@ import {
   type ServiceDefinition,
 } from '@grpc/grpc-js';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
+import type { LogRecord } from '../support/spawned-process.ts';
 import type { TestAuthority } from '../support/test-authority.ts';
 import { createTestSidecar, type TestSidecar } from '../support/test-sidecar.ts';
 import { SECRET } from './interop-scene.ts';
@@ -39,6 +40,8 @@ export type GrpcProxy = AsyncDisposable & {
   readonly sidecar: TestSidecar;
   /** A client of HOST:PORT whose `grpc_proxy` is the proxy; closed with it. */
   client(target: string, options?: ChannelOptions & { readonly isClear?: boolean }): Client;
+  /** The nth record of a target, counted from 0, once it is there: a client may know the end of a call before. */
+  recordOf(target: string, index?: number): Promise<LogRecord>;
 };
 
 // grpc-js makes its context of PEM.
@@ -128,6 +131,14 @@ export async function createGrpcProxy(config: Readonly<Record<string, unknown>> 
       const client = behindProxy(sidecar.port, target, trust, options);
       clients.push(client);
       return client;
+    },
+    async recordOf(target, index = 0) {
+      for (let i = 0, seen = 0; ; i += 1) {
+        const record = await sidecar.record(i);
+        if (record['authority'] !== target) continue;
+        if (seen === index) return record;
+        seen += 1;
+      }
     },
     async [Symbol.asyncDispose]() {
       for (const client of clients) client.close();
