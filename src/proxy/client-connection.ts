@@ -156,6 +156,11 @@ export class ClientConnection {
     if (this.#input.length > 0) setImmediate(() => this.#readNext());
   }
 
+  /** A running exchange ends it, as `mustEnd` says. */
+  drain(): void {
+    if (this.isIdle) this.end();
+  }
+
   /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
   end(): void {
     if (this.#isEnding || this.#isDetached) return;

@@ -85,6 +85,10 @@ export class ClientSession implements OpenConnection, StreamClient {
     setImmediate(() => this.#session.close());
   }
 
+  drain(): void {
+    this.end();
+  }
+
   turnAway(): boolean {
     const { context, tunnel, speaksHttp1 } = this.scope;
     context.hints.forget(tunnel);

@@ -16,8 +16,8 @@ import type { UpstreamSessions } from './upstream-sessions.ts';
 /** A client connection as the way down sees it. */
 export type OpenConnection = {
   readonly socket: Socket;
-  readonly isIdle: boolean;
-  end(): void;
+  /** Ends it when what runs on it is over, and begins nothing more. */
+  drain(): void;
   /** Resolves when the socket is closed and the last record of it is out. */
   readonly gone: Promise<void>;
 };

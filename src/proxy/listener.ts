@@ -19,7 +19,7 @@ export type Listener = {
   readonly address: string;
   readonly port: number;
   readonly connectionCount: number;
-  /** Stops accepting, closes idle connections, and resolves when all are gone or after `drainMs`. */
+  /** Stops accepting, drains the open connections, and resolves when all are gone or after `drainMs`. */
   close(drainMs: number): Promise<void>;
 };
 
@@ -47,7 +47,7 @@ export async function createListener(
     },
     async close(drainMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const connection of connectionsOf(admission)) if (connection.isIdle) connection.end();
+      for (const connection of connectionsOf(admission)) connection.drain();
       const deadline = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, drainMs);
