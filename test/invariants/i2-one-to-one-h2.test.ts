@@ -213,7 +213,7 @@ describe('I2 one-to-one: what could be read as two', () => {
     expect((await wire.openTunnel(scene.at())).status).toBe(200);
     await wire.startTls({ ca: scene.proxy.caPem, name: 'api.test', alpn: ['http/1.1'] });
     await wire.send(`${PREFACE}${SMUGGLED}`);
-    expect((await wire.readResponse()).head.status).toBe(400);
+    expect((await wire.readResponse()).head.status).toBe(505);
     expect(await wire.readToEnd()).toBe('');
     await settle(scene);
     expect(bytesAt(scene)).not.toContain('smuggled');

@@ -156,7 +156,7 @@ describe('I2 one-to-one: framing with two readings', () => {
       400,
     ],
     ['HTTP/0.9', () => `GET /\r\n\r\n`, 400],
-    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
     ['another version', (h) => `GET / HTTP/2.0\r\nHost: ${h}\r\n\r\n`, 505],
     ['an upgrade with a body', (h) => head('GET /', h, [...upgrade, 'Content-Length: 1']), 400],
     ['TRACE', (h) => head('TRACE /', h), 405],

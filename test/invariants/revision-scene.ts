@@ -7,7 +7,7 @@ import { type OriginRequest, jsonResponse } from '../support/recording-origin.ts
 import { type Scene, type SceneOptions, createScene } from './credential-scene.ts';
 
 /** Workspace secrets of the documents that are marked `old` and `new`. */
-const secrets: Readonly<Record<string, string>> = { OLD: 'sesame-of-old', NEW: 'sesame-of-new' };
+export const markSecrets: Readonly<Record<string, string>> = { OLD: 'sesame-of-old', NEW: 'sesame-of-new' };
 
 export type Mark = 'old' | 'new';
 
@@ -24,7 +24,7 @@ export function markedRule(mark: Mark, host = 'api.test'): unknown {
 
 /** What a request carries that was judged by the rule of this mark, and no trace of another. */
 export function carrying(mark: Mark): readonly string[] {
-  const secret = secrets[mark.toUpperCase()];
+  const secret = markSecrets[mark.toUpperCase()];
   return [`x-plain: plain-${mark}`, `x-opaque: opaque-${mark}`, `authorization: Bearer ${secret}`].concat(
     `x-only-${mark}: ${mark}`,
   );
@@ -39,7 +39,7 @@ export function marksIn({ headers }: Pick<OriginRequest, 'headers'>): readonly s
 
 /** A scene under the document of mark `old`, for `api.test`. */
 export function createRevisionScene(options: SceneOptions = {}): Promise<Scene> {
-  return createScene({ rules: [markedRule('old')], secrets, ...options });
+  return createScene({ rules: [markedRule('old')], secrets: markSecrets, ...options });
 }
 
 /** A callback for `called.test` whose own request header carries the mark. */

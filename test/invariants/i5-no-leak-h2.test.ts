@@ -1,0 +1,274 @@
+// I5 over HTTP/2: no secret, raw or encoded, in anything that the sandbox reads of a connection but the content of a
+// body: heads, interim heads, trailers, resets, GOAWAY, frames of no name; nor in a log line or a record.
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type * as Compile from '../../src/policy/compile.ts';
+import { findLeaks } from '../e2e/canary-search.ts';
+import { textCanary } from '../e2e/canary-values.ts';
+import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { type H2Exchange, echoStream } from '../support/h2-exchange.ts';
+import { encodeFrame, goawayFrame, pingFrame } from '../support/h2-frames.ts';
+import { type H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
+import type { SentField } from '../support/hpack.ts';
+import { type H2Scene, type H2SceneOptions, createH2Scene } from './h2-scene.ts';
+
+/** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 makes `+` and `/` of. */
+const CANARY = 'q7Zr"\\%x2Hb~>>Lw9u??+Kd4/=&Vn3sTy8e';
+const bytes = Buffer.from(CANARY);
+const canaries = [textCanary('the secret', CANARY)];
+const leaksIn = (place: string, text: unknown): readonly string[] =>
+  findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
+
+// What fails at the moment. The message stands for what an error may quote.
+const broken = vi.hoisted(() => new Set<string>());
+vi.mock('../../src/policy/compile.ts', async (original) => {
+  const actual = await original<typeof Compile>();
+  return {
+    ...actual,
+    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
+      const compiled = actual.compileProxyConfig(...args);
+      if (!compiled.ok) return compiled;
+      const policy = compiled.value;
+      const decide: typeof policy.decide = (...asked) => {
+        if (broken.has('decide')) throw new TypeError(`quoted: ${CANARY}`);
+        return policy.decide(...asked);
+      };
+      return { ...compiled, value: { ...policy, decide } };
+    },
+  };
+});
+beforeEach(() => broken.clear());
+
+function createCanaryScene(options: H2SceneOptions = {}): Promise<H2Scene> {
+  const headers = [{ name: 'Authorization', type: 'opaque', value: `Bearer ${CANARY}` }];
+  return createH2Scene({
+    rules: [{ match_hosts: ['api.test'], match_paths: ['/in/*'], headers }],
+    ...options,
+  });
+}
+
+/** All that the client could read: fields by name and value, content, and every other frame as it came. */
+function readBy({ peer }: H2WireClient): string {
+  const streams = [...peer.streams.values()].flatMap(({ blocks, content }) => [
+    content.toString('latin1'),
+    ...blocks.flatMap(({ fields }) => fields.map(({ name, value }) => `${name}: ${value}`)),
+  ]);
+  return [...streams, ...peer.frames.map(({ payload }) => payload.toString('latin1'))].join('\n');
+}
+
+/** One request, whatever becomes of it, and all that its client could read. */
+async function ask(scene: H2Scene, path = '/in/1'): Promise<string> {
+  await using client = await scene.client();
+  await client.request(client.fields(path, [], { ':method': 'POST' }), { body: 'x' }).catch(() => undefined);
+  return readBy(client);
+}
+
+describe('I5 no leak: what a host sends back on a stream', () => {
+  type Answer = (exchange: H2Exchange) => Promise<unknown>;
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const field =
+    (...fields: readonly SentField[]): Answer =>
+    ({ answer }) =>
+      answer(200, fields, 'body');
+  const rows: readonly (readonly [where: string, answer: Answer])[] = [
+    ['in a field', field(['x-echo', CANARY])],
+    ['in a field that is indexed', field(['x-echo', CANARY, 'indexing'])],
+    ['with its scheme', field(['x-echo', `Bearer ${CANARY}`])],
+    ['as a part of a URL', field(['location', `/?key=${encodeURIComponent(CANARY)}`])],
+    ['in base64', field(['x-echo', base64(CANARY)])],
+    ['in base64 behind one byte', field(['x-echo', base64(`:${CANARY}`)])],
+    ['in base64url', field(['x-echo', bytes.toString('base64url')])],
+    ['in hex', field(['x-echo', bytes.toString('hex')])],
+    ['in hex in capitals', field(['x-echo', bytes.toString('hex').toUpperCase()])],
+    ['in JSON', field(['x-echo', JSON.stringify({ authorization: CANARY })])],
+    ['in several fields', field(['x-a', CANARY], ['set-cookie', `a=${CANARY}`], ['set-cookie', CANARY])],
+    ['in a field name', field([`x-${bytes.toString('hex')}`, '1'])],
+    [
+      'in an early hint',
+      async ({ interim, answer }) => {
+        await interim(103, [['link', CANARY]]);
+        await answer(200);
+      },
+    ],
+    [
+      'in the second of two interim heads',
+      async ({ interim, answer }) => {
+        await interim(102);
+        await interim(103, [[`x-${bytes.toString('hex')}`, CANARY]]);
+        await answer(200);
+      },
+    ],
+    [
+      'in trailers',
+      async ({ head, data, trailers }) => {
+        await head(200);
+        await data('body');
+        await trailers([
+          ['x-echo', CANARY],
+          ['grpc-message', encodeURIComponent(CANARY)],
+        ]);
+      },
+    ],
+    [
+      'in trailers without a body',
+      async ({ head, trailers }) => {
+        await head(200);
+        await trailers([
+          [`x-${bytes.toString('hex')}`, '1'],
+          ['grpc-status', CANARY],
+        ]);
+      },
+    ],
+    [
+      'in a head alone',
+      ({ head }) =>
+        head(
+          200,
+          [
+            ['grpc-status', '7'],
+            ['grpc-message', CANARY],
+          ],
+          { isEnd: true },
+        ),
+    ],
+    [
+      'in a head that comes in CONTINUATIONs',
+      async ({ head, data }) => {
+        await head(200, [['x-echo', CANARY]], { split: 20 });
+        await data('body', { isEnd: true });
+      },
+    ],
+    [
+      'in frames that HTTP does not know',
+      async ({ send, request, answer }) => {
+        await send(encodeFrame({ type: 10, stream: request.id, payload: Buffer.from(`\0\0${CANARY}`) }));
+        await send(encodeFrame({ type: 99, payload: bytes }), pingFrame(bytes.subarray(0, 8)));
+        await answer(200);
+      },
+    ],
+    [
+      'in the last words of its connection',
+      async ({ answer, goaway, connection }) => {
+        await answer(200);
+        await goaway(undefined, 'NO_ERROR', CANARY);
+        connection.end();
+      },
+    ],
+  ];
+  it.each(rows)('I5 no leak: over h2, a host that sends the secret back %s', async (_, answer) => {
+    await using scene = await createCanaryScene({
+      async respond(exchange) {
+        await exchange.request.ended();
+        await answer(exchange);
+      },
+    });
+    const injected = await ask(scene);
+    expect(injected).toContain(':status: ');
+    expect(scene.origin.streams[0]?.values('authorization')).toEqual([`Bearer ${CANARY}`]);
+    // It may also remember it, and send it back where nothing is injected.
+    const remembered = await ask(scene, '/elsewhere');
+    expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: over h2, a host that sends back what a callback gave', async () => {
+    await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
+    await using scene = await createCanaryScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+      async respond({ interim, head, trailers }) {
+        await interim(103, [['link', CANARY]]);
+        await head(302, [['location', `/${CANARY}`]]);
+        await trailers([['x-echo', CANARY]]);
+      },
+    });
+    // By the call, and from the cache.
+    const answers = [await ask(scene), await ask(scene)];
+    expect(scene.origin.streams.map(({ values }) => values('x-key'))).toEqual([[CANARY], [CANARY]]);
+    expect(leaksIn('the answers', answers.join('\n'))).toEqual([]);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: over h2, a secret that two fields share between them is in neither', async () => {
+    await using scene = await createCanaryScene({
+      respond: ({ answer }) =>
+        void answer(200, [
+          ['x-a', `${CANARY}`],
+          ['x-b', `${CANARY}${CANARY}`],
+        ]),
+    });
+    expect(leaksIn('the answer', await ask(scene))).toEqual([]);
+  });
+});
+
+describe('I5 no leak: failures over HTTP/2', () => {
+  type Row = readonly [how: string, respond: (exchange: H2Exchange) => unknown];
+  const rows: readonly Row[] = [
+    [
+      'a head that is none',
+      ({ send, request }) =>
+        send(encodeFrame({ type: 'HEADERS', flags: 5, stream: request.id, payload: bytes })),
+    ],
+    ['a status that is none', ({ head }) => head(99, [['x-a', CANARY]])],
+    [
+      'a field that is none',
+      ({ answer }) =>
+        answer(200, [
+          [CANARY, CANARY],
+          ['x a', CANARY],
+        ]),
+    ],
+    [
+      'too many interim heads',
+      async ({ interim }) => {
+        for (let i = 0; i < 30; i += 1) await interim(103, [['link', CANARY]]);
+      },
+    ],
+    ['a request for proxy credentials', ({ answer }) => answer(407, [['proxy-authenticate', CANARY]])],
+    ['a reset', ({ reset }) => reset('ENHANCE_YOUR_CALM')],
+    ['GOAWAY with a reason', ({ send, request }) => send(goawayFrame(request.id, 'INTERNAL_ERROR', CANARY))],
+    ['a promise', ({ push }) => push(`/${CANARY}`)],
+    [
+      'a head, and the end of its connection',
+      async ({ head, connection }) => {
+        await head(200, [['x-a', CANARY]]);
+        connection.destroy();
+      },
+    ],
+    [
+      'bytes that are no frames',
+      async ({ send, connection }) => {
+        await send(CANARY.repeat(9));
+        connection.end();
+      },
+    ],
+  ];
+  it.each(rows)('I5 no leak: over h2, a host whose answer is %s', async (_, respond) => {
+    await using scene = await createCanaryScene({ respond: (exchange) => void respond(exchange) });
+    const answer = await ask(scene);
+    expect(scene.origin.streams[0]?.values('authorization')).toEqual([`Bearer ${CANARY}`]);
+    expect(leaksIn('what was read', answer)).toEqual([]);
+    expect(answer).not.toContain(CANARY.slice(0, 4));
+    await scene.proxy.record(0);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: over h2, the record of an injection names the header and no value', async () => {
+    await using scene = await createCanaryScene({ respond: echoStream });
+    await using client = await scene.client();
+    expect((await client.request(client.fields('/in/1', [['authorization', CANARY]]))).status).toBe(200);
+    expect(await scene.proxy.record(0)).toMatchObject({ outcome: 'injected', injected: ['Authorization'] });
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: over h2, a fault of ours is logged by kind and place, without its message', async () => {
+    await using scene = await createCanaryScene();
+    await using client = await scene.client();
+    broken.add('decide');
+    const answer = await client.request(client.fields('/in/1'));
+    expect([answer.status, refusalOf(answer)]).toEqual([500, 'internal_error']);
+    await scene.proxy.record(0);
+    expect(scene.proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
+    expect(leaksIn('what was read', readBy(client))).toEqual([]);
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+});

@@ -1,0 +1,306 @@
+// I6 over HTTP/2: any doubt or internal failure, and no stream is opened at the origin, nothing is remembered, the other
+// streams go on, and the next request is judged anew. The failures inside are injected into the parts that a stream passes.
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type * as Resolver from '../../src/callback/resolver.ts';
+import type * as Compile from '../../src/policy/compile.ts';
+import type * as Block from '../../src/proxy/header-block.ts';
+import type * as Mask from '../../src/proxy/mask.ts';
+import type * as Plan from '../../src/proxy/request-plan.ts';
+import type * as LeafCache from '../../src/tls/leaf-cache.ts';
+import { type CallbackAnswer, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { echoStream } from '../support/h2-exchange.ts';
+import { type H2Answer, type H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
+import { jsonResponse } from '../support/recording-origin.ts';
+import { INJECTED, SECRET, bearerRule } from './credential-scene.ts';
+import { type H2Scene, bytesAt, createH2Scene } from './h2-scene.ts';
+
+type Part = 'decide' | 'secretsFor' | 'resolve' | 'resolveLater' | 'plan' | 'list' | 'outgoing';
+
+// What fails at the moment. The message stands for what an error may quote; it must not come out.
+const broken = vi.hoisted(() => new Set<string>());
+const failIf = vi.hoisted(() => (part: string): void => {
+  if (broken.has(part)) throw new TypeError('quoted: sesame>>open??now~~42~');
+});
+
+vi.mock('../../src/policy/compile.ts', async (original) => {
+  const actual = await original<typeof Compile>();
+  return {
+    ...actual,
+    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
+      const compiled = actual.compileProxyConfig(...args);
+      if (!compiled.ok) return compiled;
+      const policy = compiled.value;
+      const failing = (part: 'coverOf' | 'decide' | 'secretsFor') => ({
+        [part]: (...asked: [never, never]) => {
+          failIf(part);
+          return policy[part](...asked);
+        },
+      });
+      return {
+        ok: true,
+        value: { ...policy, ...failing('coverOf'), ...failing('decide'), ...failing('secretsFor') },
+      };
+    },
+  };
+});
+vi.mock('../../src/callback/resolver.ts', async (original) => {
+  const actual = await original<typeof Resolver>();
+  return {
+    ...actual,
+    createCallbackResolver(...args: Parameters<typeof actual.createCallbackResolver>) {
+      const resolver = actual.createCallbackResolver(...args);
+      return {
+        ...resolver,
+        resolve(...asked: Parameters<typeof resolver.resolve>) {
+          failIf('resolve');
+          return broken.has('resolveLater') ? Promise.reject(new Error('later')) : resolver.resolve(...asked);
+        },
+      };
+    },
+  };
+});
+vi.mock('../../src/proxy/header-block.ts', async (original) => {
+  const actual = await original<typeof Block>();
+  return {
+    ...actual,
+    parseRequestList(...args: Parameters<typeof actual.parseRequestList>) {
+      failIf('list');
+      return actual.parseRequestList(...args);
+    },
+    outgoingRequestList(...args: Parameters<typeof actual.outgoingRequestList>) {
+      failIf('outgoing');
+      return actual.outgoingRequestList(...args);
+    },
+  };
+});
+vi.mock('../../src/proxy/request-plan.ts', async (original) => {
+  const actual = await original<typeof Plan>();
+  return {
+    ...actual,
+    planRequest(...args: Parameters<typeof actual.planRequest>) {
+      failIf('plan');
+      return actual.planRequest(...args);
+    },
+  };
+});
+vi.mock('../../src/proxy/mask.ts', async (original) => {
+  const actual = await original<typeof Mask>();
+  return {
+    ...actual,
+    maskResponseHead(...args: Parameters<typeof actual.maskResponseHead>) {
+      failIf('mask');
+      return actual.maskResponseHead(...args);
+    },
+  };
+});
+vi.mock('../../src/tls/leaf-cache.ts', async (original) => {
+  const actual = await original<typeof LeafCache>();
+  return {
+    ...actual,
+    createLeafCache(...args: Parameters<typeof actual.createLeafCache>) {
+      const cache = actual.createLeafCache(...args);
+      return {
+        contextFor(subject: Parameters<typeof cache.contextFor>[0]) {
+          failIf('leaf');
+          return cache.contextFor(subject);
+        },
+        get size() {
+          return cache.size;
+        },
+      };
+    },
+  };
+});
+
+beforeEach(() => broken.clear());
+
+function ask(client: H2WireClient, path = '/'): Promise<H2Answer> {
+  return client.request(client.fields(path, [], { ':method': 'POST' }), { body: 'body' });
+}
+
+async function askAlone(scene: H2Scene, name?: string): Promise<H2Answer> {
+  await using client = await scene.client(name);
+  return await ask(client);
+}
+
+function expectServed(scene: H2Scene, answer: H2Answer): void {
+  expect(answer.status).toBe(200);
+  expect(scene.origin.streams.at(-1)?.values('authorization')).toEqual([INJECTED]);
+}
+
+describe('I6 fail closed: callbacks of a stream', () => {
+  const good = { headers: { Authorization: INJECTED } };
+  const leaky = (value: unknown): CallbackAnswer => jsonResponse({ headers: value });
+  const rows: readonly (readonly [why: string, answer: CallbackAnswer])[] = [
+    ['status 500', jsonResponse(good, 500)],
+    ['no JSON', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"')],
+    ['a line break in a value', leaky({ Authorization: `x\r\nX-Evil: ${SECRET}` })],
+    ['a pseudo-field', leaky({ ...good.headers, ':authority': 'evil.test' })],
+    ['a name that is no token', leaky({ ...good.headers, 'X A': 'x' })],
+    ['a framing field', leaky({ ...good.headers, 'Content-Length': '0' })],
+    ['two names that are one', leaky({ 'X-Key': 'a', X_KEY: 'b' })],
+    ['a reset', async (exchange) => exchange.reset()],
+    ['a cut body', async ({ send, end }) => send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{').then(end)],
+  ];
+  it.each(rows)('I6 fail closed: over h2, a callback that answers with %s', async (_, answer) => {
+    await using callback = await createCallbackEndpoint(answer);
+    await using scene = await createH2Scene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+    });
+    await using client = await scene.client();
+    const refused = await ask(client);
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([
+      502,
+      { error: 'callback_failed', message: 'callback resolution failed' },
+    ]);
+    expect(bytesAt(scene)).toBe('');
+    // Nothing was kept: the next stream asks again, and gets what is true by then.
+    callback.answerWith(good);
+    expectServed(scene, await ask(client));
+    expect(callback.calls).toHaveLength(2);
+  });
+
+  it('I6 fail closed: over h2, a callback that is silent until its deadline', async () => {
+    await using callback = await createCallbackEndpoint(() => new Promise(() => {}));
+    await using scene = await createH2Scene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+      config: () => ({ callback: { timeout_ms: 50 } }),
+    });
+    expect(refusalOf(await askAlone(scene))).toBe('callback_failed');
+    expect(bytesAt(scene)).toBe('');
+  });
+
+  it("I6 fail closed: over h2, the callback's failure is told before a dead origin's", async () => {
+    await using callback = await createCallbackEndpoint(jsonResponse({}, 500));
+    await using scene = await createH2Scene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+    });
+    await scene.origin.close();
+    expect(refusalOf(await askAlone(scene))).toBe('callback_failed');
+  });
+});
+
+describe('I6 fail closed: inside, over HTTP/2', () => {
+  const parts: readonly (readonly [Part, string])[] = [
+    ['decide', 'the decision throws'],
+    ['secretsFor', 'the masks cannot be told'],
+    ['list', 'the header list cannot be read'],
+    ['plan', 'the plan throws'],
+    ['outgoing', 'the header list cannot be written'],
+    ['resolve', 'the callback resolver throws'],
+    ['resolveLater', 'the callback resolver rejects'],
+  ];
+  const cases = parts.flatMap(([part, why]) =>
+    [false, true].map((isWarm) => [why, isWarm ? 'a warm' : 'a fresh', part, isWarm] as const),
+  );
+  it.each(cases)(
+    'I6 fail closed: %s, on %s session: nothing leaves, and the next is served',
+    async (...row) => {
+      const [, , part, isWarm] = row;
+      await using callback = await createCallbackEndpoint({ headers: { Authorization: INJECTED } });
+      const isCallback = part === 'resolve' || part === 'resolveLater';
+      await using scene = await createH2Scene({
+        rules: isCallback ? [] : [bearerRule('api.test')],
+        callbacks: isCallback ? [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }] : [],
+      });
+      await using client = await scene.client();
+      if (isWarm) expectServed(scene, await ask(client));
+      const before = bytesAt(scene);
+      broken.add(part);
+      const failed = await ask(client);
+      expect([failed.status, refusalOf(failed)]).toEqual([500, 'internal_error']);
+      expect(JSON.stringify([failed, scene.proxy.lines])).not.toContain('quoted');
+      expect(bytesAt(scene)).toBe(before);
+      broken.clear();
+      expectServed(scene, await ask(client));
+      expect(JSON.stringify(scene.proxy.lines)).not.toContain(SECRET);
+    },
+  );
+
+  it.each([
+    ['leaf', 'no leaf can be made for a client of HTTP/2'],
+    ['coverOf', 'the cover throws before the host is asked for its protocol'],
+  ])('I6 fail closed: %s: %s', async (part) => {
+    await using scene = await createH2Scene();
+    await using wire = await scene.wire();
+    expect((await wire.openTunnel(scene.at())).status).toBe(200);
+    broken.add(part);
+    const tls = { ca: scene.proxy.caPem, name: 'api.test', alpn: ['h2'] };
+    await expect(wire.startTls(tls)).rejects.toThrow(/internal error/);
+    expect(bytesAt(scene)).toBe('');
+    broken.clear();
+    expectServed(scene, await askAlone(scene));
+  });
+
+  it.each(['a head', 'an interim head', 'trailers'])(
+    'I6 fail closed: %s that cannot be masked is not passed on, and the stream beside it goes on',
+    async (what) => {
+      const gate = Promise.withResolvers<void>();
+      await using scene = await createH2Scene({
+        async respond(exchange) {
+          const { request, interim, head, data, trailers } = exchange;
+          if (request.path === '/beside') {
+            await gate.promise;
+            return echoStream(exchange);
+          }
+          if (what === 'an interim head') await interim(103, [['x-echo', INJECTED]]);
+          await head(200, [['x-echo', what === 'trailers' ? 'nothing' : INJECTED]]);
+          await data('body');
+          if (what === 'trailers') broken.add('mask');
+          await trailers([['x-echo', INJECTED]]);
+        },
+      });
+      await using client = await scene.client();
+      const beside = ask(client, '/beside');
+      await scene.origin.stream(0);
+      if (what !== 'trailers') broken.add('mask');
+      const failed = await ask(client);
+      if (what === 'trailers') expect([failed.reset, failed.trailers]).toEqual(['INTERNAL_ERROR', undefined]);
+      else expect([failed.status, refusalOf(failed)]).toEqual([500, 'internal_error']);
+      expect(JSON.stringify([failed.headers, failed.interim, failed.trailers])).not.toContain(SECRET);
+      broken.clear();
+      gate.resolve();
+      expect((await beside).status).toBe(200);
+    },
+  );
+});
+
+describe('I6 fail closed: records, names and hosts, over HTTP/2', () => {
+  it('I6 fail closed: while the sink is blocked no stream is opened, nor a host dialled for a handshake', async () => {
+    await using scene = await createH2Scene();
+    await using inside = await scene.client();
+    await using late = await scene.wire();
+    const [before] = [scene.origin.connections.length];
+    expect((await late.openTunnel(scene.at())).status).toBe(200);
+    scene.proxy.blockSink(true);
+    const refused = await ask(inside);
+    expect([refused.status, refusalOf(refused)]).toEqual([503, 'record_sink_blocked']);
+    expect([bytesAt(scene), scene.origin.connections.length]).toEqual(['', before]);
+    scene.proxy.blockSink(false);
+    expectServed(scene, await ask(inside));
+  });
+
+  it('I6 fail closed: a name that cannot be resolved, and one that leads where nothing may go, on a stream', async () => {
+    await using scene = await createH2Scene({
+      rules: [bearerRule('*.test')],
+      resolve: {
+        'lost.test': new Error('no such name'),
+        'void.test': [],
+        'meta.test': ['127.0.0.1', '169.254.169.254'],
+      },
+    });
+    for (const [name, code] of [
+      ['lost.test', 'dns_failed'],
+      ['void.test', 'dns_failed'],
+      ['meta.test', 'address_denied'],
+    ] as const) {
+      await using client = await scene.client(name);
+      // Of the dial before the handshake, and of one of its own.
+      expect([refusalOf(await ask(client)), refusalOf(await ask(client))]).toEqual([code, code]);
+    }
+    expect(scene.origin.connections).toEqual([]);
+  });
+});
