@@ -114,11 +114,6 @@ export class ClientConnection {
     context.clients.delete(this.socket);
   }
 
-  /** True while no exchange runs and no part of a head has come: may be closed at any time. */
-  get isIdle(): boolean {
-    return !this.#running && this.#input.length === 0 && !this.#isDetached;
-  }
-
   /** The exchange that gets the socket's events until `next`. */
   run(exchange: RunningExchange): void {
     this.#running = exchange;
@@ -156,9 +151,9 @@ export class ClientConnection {
     if (this.#input.length > 0) setImmediate(() => this.#readNext());
   }
 
-  /** A running exchange ends it, as `mustEnd` says. */
+  /** Where an exchange runs, or part of a head has come, that ends it, as `mustEnd` says. */
   drain(): void {
-    if (this.isIdle) this.end();
+    if (!this.#running && this.#input.length === 0) this.end();
   }
 
   /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
