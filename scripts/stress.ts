@@ -1,6 +1,8 @@
-// `npm run stress [-- --seconds 30 --pause-ms 20]`: documents replaced fifty times a second under load, and two hundred sandboxes at
-// once, longer than the tests do it. Prints the figures; exits with 1 if a promise was broken.
+// `npm run stress [-- --seconds 30 --pause-ms 20 --requests 1000000 --part streams]`: documents replaced fifty times a second
+// under load, two hundred sandboxes at once, and a million requests over HTTP/2, longer than the tests do it. Prints the
+// figures; exits with 1 if a promise was broken.
 import { parseArgs } from 'node:util';
+import { runH2Load } from '../test/e2e/h2-load.ts';
 import { createFleet } from '../test/e2e/isolation-fleet.ts';
 import { askAll, recordFaults } from '../test/e2e/isolation-load.ts';
 import { runReplacements } from '../test/e2e/replacement-load.ts';
@@ -11,20 +13,41 @@ const MIN_PER_SECOND = 48;
 const MAX_LAG_MS = 100;
 const SANDBOXES = 200;
 const MAX_SANDBOX_BYTES = 3_000_000;
+/** What a million requests may leave behind: pages that the allocator keeps. */
+const MAX_GROWTH_BYTES = 60_000_000;
+const WARM_UP = 20_000;
+/** One part in so many is disturbed. */
+const DISTURBED_SHARE = 20;
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '30' },
     // Clients that never rest would take the whole machine: each document has all of them dial their hosts anew.
     'pause-ms': { type: 'string', default: '20' },
+    requests: { type: 'string', default: '1000000' },
+    part: { type: 'string' },
   },
 });
+const parts: Readonly<Record<string, () => Promise<readonly string[]>>> = {
+  replacement: replace,
+  isolation: isolate,
+  streams,
+};
 const seconds = Number(values.seconds);
 const pauseMs = Number(values['pause-ms']);
 if (!(seconds >= 1 && seconds <= 3_600)) throw new Error('--seconds should be from 1 to 3600');
 if (!(pauseMs >= 0 && pauseMs <= 1_000)) throw new Error('--pause-ms should be from 0 to 1000');
 
-const faults = [...(await replace()), ...(await isolate())];
+const requests = Number(values.requests);
+if (!(requests >= 1_000 && requests <= 100_000_000))
+  throw new Error('--requests should be from 1000 to 100000000');
+const names = values.part === undefined ? Object.keys(parts) : [values.part];
+const faults: string[] = [];
+for (const name of names) {
+  const part = parts[name];
+  if (!part) throw new Error(`--part should be one of ${Object.keys(parts).join(', ')}`);
+  faults.push(...(await part()));
+}
 for (const fault of faults) console.log(`BROKEN: ${fault}`);
 process.exitCode = faults.length === 0 ? 0 : 1;
 
@@ -65,6 +88,31 @@ async function isolate(): Promise<readonly string[]> {
   ]);
   if (each > MAX_SANDBOX_BYTES) faults.push(`an idle sandbox costs ${(each / 1e6).toFixed(2)} MB`);
   return faults;
+}
+
+async function streams(): Promise<readonly string[]> {
+  const disturbed = Math.ceil(requests / DISTURBED_SHARE);
+  const figures = await runH2Load({ warmUp: WARM_UP, calm: requests - disturbed, disturbed });
+  const { counts, latency, residentBytes, hanging, misrecorded } = figures;
+  const { before, calm, end } = residentBytes;
+  print('streams', [
+    `${figures.requests} requests, ${counts.lost + hanging} lost, ${counts.crossed} crossed, ${misrecorded} misrecorded`,
+    `${counts.reset} reset by the host, ${counts.cancelled} by the client, ${counts.unread} refused unread`,
+    `calm: ${figures.perSecond.toFixed(0)} a second, p50 ${ms(latency.p50)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
+    `resident: ${mb(before)} before, ${mb(figures.uncollectedBytes)} behind the load, ${mb(calm)} collected, ${mb(end)} at the end`,
+  ]);
+  return [
+    ...figures.faults,
+    ...(counts.lost + hanging === 0 ? [] : [`${counts.lost + hanging} requests were lost`]),
+    ...(counts.crossed === 0 ? [] : [`${counts.crossed} requests were crossed`]),
+    ...(misrecorded === 0 ? [] : [`${misrecorded} requests have the wrong record`]),
+    ...(end - before <= MAX_GROWTH_BYTES ? [] : [`${mb(end - before)} were left behind`]),
+    ...(figures.isSameProcess ? [] : ['the process did not live']),
+  ];
+}
+
+function mb(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`;
 }
 
 function print(title: string, lines: readonly string[]): void {
