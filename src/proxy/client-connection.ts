@@ -114,6 +114,11 @@ export class ClientConnection {
     context.clients.delete(this.socket);
   }
 
+  /** True while no exchange runs and no part of a head has come: may be closed at any time. */
+  get isIdle(): boolean {
+    return !this.#running && this.#input.length === 0 && !this.#isDetached;
+  }
+
   /** The exchange that gets the socket's events until `next`. */
   run(exchange: RunningExchange): void {
     this.#running = exchange;
@@ -151,9 +156,9 @@ export class ClientConnection {
     if (this.#input.length > 0) setImmediate(() => this.#readNext());
   }
 
-  /** Where an exchange runs, or part of a head has come, that ends it, as `mustEnd` says. */
+  /** What is under way ends it, as `mustEnd` says. */
   drain(): void {
-    if (!this.#running && this.#input.length === 0) this.end();
+    if (this.isIdle) this.end();
   }
 
   /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
@@ -234,14 +239,9 @@ export class ClientConnection {
   #readHead(): void {
     if (this.#input.length === 0 || this.#isEnding) return;
     const { limits, timeouts } = this.scope.context;
+    const { maxRequestHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
     const input = this.#input.unparsed();
-    const head =
-      input &&
-      parseRequestHead(input, 0, {
-        maxHeadBytes: limits.maxRequestHeadBytes,
-        maxFields: limits.maxFields,
-        maxTargetBytes: limits.maxTargetBytes,
-      });
+    const head = input && parseRequestHead(input, 0, { maxHeadBytes, maxFields, maxTargetBytes });
     if (head === undefined) {
       this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);
       return;
