@@ -29,12 +29,14 @@ export async function negotiate(
   if (!offered.includes('h2')) return { protocol: 'http/1.1' };
   const hint = context.hints.get(authority, offered);
   if (hint) return { protocol: hint };
+  const protocol = offered.includes('http/1.1') ? 'http/1.1' : 'h2';
+  // Whatever is asked for is refused meanwhile, so nobody is dialled for it.
+  if (context.recorder.isBlocked) return { protocol };
   const policy = context.policy();
   const purpose: Purpose = { scheme: 'https', authority, alpn: offered };
   const chosen = await watched(socket, (signal) => askHost(purpose, policy, context, signal));
   if (chosen === 'gone') return undefined;
   if (!isRefusal(chosen)) return chosen;
-  const protocol = offered.includes('http/1.1') ? 'http/1.1' : 'h2';
   return { protocol, refusedDial: new RefusedDial(chosen, policy) };
 }
 
