@@ -15,6 +15,7 @@ import {
   type Scene,
   type SceneOptions,
 } from './credential-scene.ts';
+import { streamRefusals } from './record-refusals-h2.ts';
 import { refusals } from './record-refusals.ts';
 import {
   createRecordScene,
@@ -229,7 +230,7 @@ describe('I11 accountable: what is refused', () => {
   );
 
   it('I11 accountable: no refusal of the catalogue is left out', () => {
-    const provoked = new Set<string>(refusals.map(({ code }) => code));
+    const provoked = new Set<string>([...refusals, ...streamRefusals].map(({ code }) => code));
     // A listener that drains has stopped to accept; what it cuts is recorded by that name, as the tests below show.
     const others: readonly RefusalCode[] = ['internal_error', 'shutting_down'];
     const all = refusalCatalogue().map(({ code }) => code);

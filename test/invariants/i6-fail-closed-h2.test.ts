@@ -132,15 +132,11 @@ describe('I6 fail closed: callbacks of a stream', () => {
   const good = { headers: { Authorization: INJECTED } };
   const leaky = (value: unknown): CallbackAnswer => jsonResponse({ headers: value });
   const rows: readonly (readonly [why: string, answer: CallbackAnswer])[] = [
-    ['status 500', jsonResponse(good, 500)],
     ['no JSON', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"')],
     ['a line break in a value', leaky({ Authorization: `x\r\nX-Evil: ${SECRET}` })],
     ['a pseudo-field', leaky({ ...good.headers, ':authority': 'evil.test' })],
     ['a name that is no token', leaky({ ...good.headers, 'X A': 'x' })],
-    ['a framing field', leaky({ ...good.headers, 'Content-Length': '0' })],
-    ['two names that are one', leaky({ 'X-Key': 'a', X_KEY: 'b' })],
     ['a reset', async (exchange) => exchange.reset()],
-    ['a cut body', async ({ send, end }) => send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{').then(end)],
   ];
   it.each(rows)('I6 fail closed: over h2, a callback that answers with %s', async (_, answer) => {
     await using callback = await createCallbackEndpoint(answer);
@@ -170,16 +166,6 @@ describe('I6 fail closed: callbacks of a stream', () => {
     });
     expect(refusalOf(await askAlone(scene))).toBe('callback_failed');
     expect(bytesAt(scene)).toBe('');
-  });
-
-  it("I6 fail closed: over h2, the callback's failure is told before a dead origin's", async () => {
-    await using callback = await createCallbackEndpoint(jsonResponse({}, 500));
-    await using scene = await createH2Scene({
-      rules: [],
-      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
-    });
-    await scene.origin.close();
-    expect(refusalOf(await askAlone(scene))).toBe('callback_failed');
   });
 });
 
@@ -269,19 +255,26 @@ describe('I6 fail closed: inside, over HTTP/2', () => {
 });
 
 describe('I6 fail closed: records, names and hosts, over HTTP/2', () => {
-  it('I6 fail closed: while the sink is blocked no stream is opened, nor a host dialled for a handshake', async () => {
-    await using scene = await createH2Scene();
-    await using inside = await scene.client();
-    await using late = await scene.wire();
-    const [before] = [scene.origin.connections.length];
-    expect((await late.openTunnel(scene.at())).status).toBe(200);
-    scene.proxy.blockSink(true);
-    const refused = await ask(inside);
-    expect([refused.status, refusalOf(refused)]).toEqual([503, 'record_sink_blocked']);
-    expect([bytesAt(scene), scene.origin.connections.length]).toEqual(['', before]);
-    scene.proxy.blockSink(false);
-    expectServed(scene, await ask(inside));
-  });
+  it.each([[['h2']], [['h2', 'http/1.1']]])(
+    'I6 fail closed: while the sink is blocked no stream is opened, nor a host asked for its protocol (%j)',
+    async (alpn) => {
+      await using scene = await createH2Scene({
+        names: ['api.test', 'late.test'],
+        rules: [bearerRule('*.test')],
+      });
+      await using inside = await scene.client();
+      await using late = await scene.wire();
+      const before = scene.origin.connections.length;
+      expect((await late.openTunnel(scene.at('late.test'))).status).toBe(200);
+      scene.proxy.blockSink(true);
+      await late.startTls({ ca: scene.proxy.caPem, name: 'late.test', alpn });
+      const refused = await ask(inside);
+      expect([refused.status, refusalOf(refused)]).toEqual([503, 'record_sink_blocked']);
+      expect([bytesAt(scene), scene.origin.connections.length]).toEqual(['', before]);
+      scene.proxy.blockSink(false);
+      expectServed(scene, await ask(inside));
+    },
+  );
 
   it('I6 fail closed: a name that cannot be resolved, and one that leads where nothing may go, on a stream', async () => {
     await using scene = await createH2Scene({

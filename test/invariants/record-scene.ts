@@ -2,6 +2,7 @@
 // both left in the log: one short line for each record, in their order.
 import type { LogRecord } from '../support/spawned-process.ts';
 import { type MemoryStore, createMemoryStore } from '../sidecar/memory-store.ts';
+import type { TestSidecar } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { type Scene, type SceneOptions, bearerRule, createScene } from './credential-scene.ts';
 
@@ -10,7 +11,8 @@ export const SHOWN: string = `Proxy-Authorization: Bearer ${TOKEN}`;
 /** The revisions in force: another one for each sandbox. */
 export const REVISION: Readonly<Record<string, number>> = { default: 3, box: 1 };
 
-export type RecordScene = Scene & {
+/** What stands in a scene for the sandbox `box`. */
+export type Box = {
   readonly store: MemoryStore;
   /** Of the listener by which box is reached. */
   readonly boxPort: number;
@@ -21,15 +23,23 @@ export type RecordScene = Scene & {
   /** What was recorded since the scene was made. */
   records(): readonly LogRecord[];
 };
+export type RecordScene = Scene & Box;
+
+type Documented = Pick<SceneOptions, 'rules' | 'callbacks'> & { readonly hasOwnListener?: boolean };
 
 export async function createRecordScene(
   options: SceneOptions & { readonly hasOwnListener?: boolean } = {},
 ): Promise<RecordScene> {
-  const { hasOwnListener = false, ...rest } = options;
+  const { hasOwnListener: _, ...rest } = options;
   const store = createMemoryStore();
   const scene = await createScene({ ...rest, sidecar: { admin: true, state: store } });
-  const { proxy } = scene;
-  const document = { rules: rest.rules ?? [bearerRule('api.test')], callbacks: rest.callbacks ?? [] };
+  return { ...scene, ...(await createBox(scene.proxy, store, options)) };
+}
+
+/** Makes the sandbox `box`, in a sidecar with an admin API whose state is in `store`. */
+export async function createBox(proxy: TestSidecar, store: MemoryStore, options: Documented): Promise<Box> {
+  const { rules = [bearerRule('api.test')], callbacks = [], hasOwnListener = false } = options;
+  const document = { rules, callbacks };
   for (let revision = proxy.sidecar.revision; revision < 3; revision += 1) proxy.apply(document);
   const made = await proxy.admin('POST', '/v1/sandboxes', {
     id: 'box',
@@ -39,13 +49,13 @@ export async function createRecordScene(
   });
   if (made.status !== 201) throw new Error(`box: ${made.text}`);
   const boxPort = Number(new URL(String(made.body['proxy'])).port);
-  const boxFields = hasOwnListener ? [] : [SHOWN];
   const before = proxy.lines.length;
-  const records = (): readonly LogRecord[] => proxy.lines.slice(before).filter(isRecord);
   return {
-    ...scene,
-    ...{ store, boxPort, boxFields, records },
+    store,
+    boxPort,
+    boxFields: hasOwnListener ? [] : [SHOWN],
     boxClient: () => WireClient.connect(boxPort),
+    records: () => proxy.lines.slice(before).filter(isRecord),
   };
 }
 
