@@ -6,8 +6,8 @@ export const atomic: readonly Mutation[] = [
     invariant: 'I10',
     name: 'a request that was dialled for is not judged again',
     file: 'src/proxy/approach.ts',
-    text: 'else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);\n      else this.#judgeAnew(opened);',
-    replacement: 'else this.#owner.onReady(opened, passage);',
+    text: 'else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);',
+    replacement: 'else if (!this.#isOver) this.#owner.onReady(opened, passage);',
     breaks: 'what was revoked while the host was dialled leaves all the same',
   },
   {

@@ -28,7 +28,8 @@ type Options = { close: boolean; keepAlive: boolean; upgrade: boolean; count: nu
 const MAX_OPTIONS = 64;
 const MAX_TIMEOUT_DIGITS = 9;
 
-// Never upstream: one hop's own business, and the proxy's token (RFC 9110 §7.6.1, RFC 9112 §9.3, App. C.2.2).
+// Never upstream: one hop's own business, and the proxy's token (RFC 9110 §7.6.1, RFC 9112 §9.3, App. C.2.2, RFC 7540
+// §3.2.1: node:http2 throws on that one).
 const hopByHop: ReadonlySet<number> = new Set([
   Field.connection,
   Field.keepAlive,
@@ -39,6 +40,7 @@ const hopByHop: ReadonlySet<number> = new Set([
   Field.te,
   Field.trailer,
   Field.upgrade,
+  Field.http2Settings,
 ]);
 // A client that nominates one of these would have it stripped behind the decision that was based on it.
 const neverNominated: ReadonlySet<number> = new Set([

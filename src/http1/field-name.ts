@@ -25,6 +25,7 @@ export const Field = {
   contentRange: 19,
   secWebSocketKey: 20,
   secWebSocketAccept: 21,
+  http2Settings: 22,
 } as const;
 
 export type FieldId = (typeof Field)[keyof typeof Field];
@@ -52,6 +53,7 @@ const knownNames: readonly KnownName[] = [
   { name: 'content-range', id: Field.contentRange },
   { name: 'sec-websocket-key', id: Field.secWebSocketKey },
   { name: 'sec-websocket-accept', id: Field.secWebSocketAccept },
+  { name: 'http2-settings', id: Field.http2Settings },
 ];
 
 const UNDERSCORE_BYTE = 0x5f;

@@ -68,6 +68,8 @@ export class Approach<C extends { discard(): void }> {
 
   #onVerdict(verdict: Passage | Refusal): void {
     if (this.#isOver) return;
+    // A callback takes its time: what was revoked meanwhile must not join a connection that stands.
+    if (this.#scope.context.policy() !== this.#policy) return this.#judgeAnew();
     if (isRefusal(verdict)) return this.#owner.onRefused(verdict);
     this.passage = verdict;
     notePassage(this.record, verdict);
@@ -83,13 +85,15 @@ export class Approach<C extends { discard(): void }> {
       const { passage } = this;
       if (this.#isOver || !passage) opened.discard();
       else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);
-      else this.#judgeAnew(opened);
+      else {
+        opened.discard();
+        this.#judgeAnew();
+      }
     });
   }
 
   /** The rules changed before a byte left: what was revoked while the request waited must not leave any more. */
-  #judgeAnew(opened: C): void {
-    opened.discard();
+  #judgeAnew(): void {
     this.#judgements += 1;
     if (this.#judgements === MAX_JUDGEMENTS) return this.#owner.onRefused(refuse('rules_changed'));
     this.#policy = this.#scope.context.policy();

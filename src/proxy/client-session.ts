@@ -12,12 +12,14 @@ import type { Authority } from '../policy/authority.ts';
 import { type ConnectionScope, LINGER_MS } from './client-connection.ts';
 import { nextConnectionId } from './connection-id.ts';
 import type { OpenConnection } from './context.ts';
+import { goneReason } from './exchange-record.ts';
 import { FloodGauge } from './flood-gauge.ts';
 import { type HeaderList, parseRequestList } from './header-block.ts';
 import type { Limits } from './limits.ts';
 import type { ExchangeRecord, Outcome } from './record.ts';
 import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import { planRequest } from './request-plan.ts';
+import { type Watched, unwatch, watch } from './session-watch.ts';
 import { answerRefusal } from './stream-answer.ts';
 import { StreamCode } from './stream-code.ts';
 import { type StreamClient, StreamExchange } from './stream-exchange.ts';
@@ -34,7 +36,7 @@ const RESETS_PER_SECOND = 33;
 const MAX_SESSION_MB = 10;
 const MAX_REFUSED_STREAMS = 100;
 
-export class ClientSession implements OpenConnection, StreamClient {
+export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly id: number = nextConnectionId();
   readonly socket: TLSSocket;
   readonly scope: SessionScope;
@@ -45,6 +47,11 @@ export class ClientSession implements OpenConnection, StreamClient {
   hasRecord = false;
   readonly #session: ServerHttp2Session;
   readonly #streams: Set<ServerHttp2Stream> = new Set();
+  #idleSinceMs: number = performance.now();
+  #isEnding = false;
+  #isLeaving = false;
+  #hasClientEnded = false;
+  #flood: string | undefined;
 
   /** `socket` has just ended its handshake, in which h2 was chosen. */
   constructor(socket: TLSSocket, scope: SessionScope) {
@@ -63,15 +70,15 @@ export class ClientSession implements OpenConnection, StreamClient {
     session.on('ping', () => this.gauge.onPing());
     session.on('remoteSettings', () => this.gauge.onSettings());
     session.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
-    session.on('timeout', () => {
-      if (this.isIdle) this.end();
+    session.on('goaway', () => {
+      this.#hasClientEnded = true;
     });
+    session.on('timeout', () => this.#onSilence());
     session.setTimeout(timeouts.clientIdleMs);
     // The socket allows half-open connections: a FIN is the client's leave.
     socket.once('end', () => socket.destroy());
-    // Our own FIN has no answer from a client that has forgotten us.
-    socket.once('finish', () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
     connections.add(this);
+    watch(this);
     this.gone = this.#whenGone();
   }
 
@@ -81,12 +88,25 @@ export class ClientSession implements OpenConnection, StreamClient {
 
   /** Lets the streams that run end; refuses others (GOAWAY). */
   end(): void {
+    this.#isEnding = true;
     // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
     setImmediate(() => this.#session.close());
   }
 
   drain(): void {
     this.end();
+  }
+
+  tick(): void {
+    this.gauge.tick();
+    const { destroyed, closed } = this.#session;
+    if (this.#isLeaving || !(destroyed || (closed && this.isIdle))) return;
+    this.#isLeaving = true;
+    // It says so by no event: what it had seen was a breach of the protocol.
+    if (destroyed && !this.#isEnding && !this.#hasClientEnded && !this.socket.destroyed)
+      this.#onBreach('session');
+    // node:http2 waits for a client that neither reads nor leaves, and has no limit for it.
+    setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
 
   turnAway(): boolean {
@@ -100,35 +120,40 @@ export class ClientSession implements OpenConnection, StreamClient {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.socket.once('close', resolve);
     await promise;
-    this.gauge.stop();
+    unwatch(this);
     // Its streams close in the turns that follow, each with its record.
     await Promise.all([...this.#streams].map((stream) => closing(stream)));
     this.scope.context.connections.delete(this);
   }
 
   #onStream(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
     this.exchanges += 1;
-    this.gauge.onRequest();
+    this.gauge.onRequest(hasBody);
     this.#streams.add(stream);
     stream.on('error', ignoreError);
-    stream.once('close', () => this.#streams.delete(stream));
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      this.#idleSinceMs = performance.now();
+      this.gauge.onRequestEnd(hasBody);
+    });
     try {
-      this.#start(stream, flags, raw);
+      this.#start(stream, raw, hasBody);
     } catch (error) {
       this.scope.context.log.error(describeBug(error), 'stream failed');
       this.#refuse(stream, refuse('internal_error'), 'GET');
     }
   }
 
-  #start(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
+  #start(stream: ServerHttp2Stream, raw: HeaderList, hasBody: boolean): void {
     const { context, tunnel } = this.scope;
-    const method = raw[raw.indexOf(':method') + 1] ?? 'GET';
+    const at = raw.indexOf(':method');
+    const method = (at === -1 ? undefined : raw[at + 1]) ?? 'GET';
     if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), method);
     const block = parseRequestList(raw, headLimits(context.limits));
     if (isRefusal(block)) return this.#refuse(stream, block, method);
     const plan = planRequest(block.head, tunnel, 'https');
     if (isRefusal(plan)) return this.#refuse(stream, plan, method);
-    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
     new StreamExchange(this, stream, { plan, fields: block.fields, hasBody }).start();
   }
 
@@ -146,7 +171,23 @@ export class ClientSession implements OpenConnection, StreamClient {
     stream.close(StreamCode.noError);
   }
 
+  /** The silence may be older than the end of the last stream, behind which a client has its time. */
+  #onSilence(): void {
+    if (!this.isIdle) return;
+    const { clientIdleMs } = this.scope.context.timeouts;
+    const leftMs = this.#idleSinceMs + clientIdleMs - performance.now();
+    if (leftMs > 1) this.#session.setTimeout(leftMs);
+    else this.end();
+  }
+
+  /** Why a stream of it that has ended early has done so. */
+  get goneReason(): string {
+    return this.#flood === undefined ? goneReason(this) : 'client_flood';
+  }
+
   #onFlood(flood: string): void {
+    this.#flood = flood;
+    this.#isEnding = true;
     this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_flood', cause: flood });
     // For `undefined` node:http2 would take its own default, and the code of that: none.
     const noError = null as unknown as undefined;
@@ -155,13 +196,12 @@ export class ClientSession implements OpenConnection, StreamClient {
 
   #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {
     // A socket that fails is a client that left.
-    if (error.code !== 'ERR_HTTP2_ERROR' && error.code !== 'ERR_HTTP2_SESSION_ERROR') return;
-    this.#record({
-      method: 'CONNECT',
-      outcome: 'failed',
-      reason: 'client_protocol_error',
-      cause: error.code,
-    });
+    if (error.code?.startsWith('ERR_HTTP2_')) this.#onBreach(error.code);
+  }
+
+  #onBreach(cause: string): void {
+    this.#isEnding = true;
+    this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_protocol_error', cause });
   }
 
   #record(fields: Partial<ExchangeRecord> & { outcome: Outcome }): void {

@@ -1,9 +1,12 @@
 // A request body over HTTP/2 on its way from the client's stream to the host's, at the pace of the host. Its beginning
 // is kept until the host has answered: a request that the host never looked at is sent again with it.
 import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
+import { TurnWriter, writeAll } from './turn-writer.ts';
 
 /** Longer bodies are sent once. Most that models get fit in here. */
 const MAX_REPEATED_BYTES = 65_536;
+/** Each costs something, however small it is. */
+const MAX_REPEATED_PIECES = 64;
 
 export class StreamBody {
   /** Bytes that the client has sent. */
@@ -15,6 +18,7 @@ export class StreamBody {
   #upstream: ClientHttp2Stream | undefined;
   #sent: Buffer[] | undefined = [];
   #hasBegun = false;
+  readonly #writer = new TurnWriter((pieces) => this.#pass(pieces));
 
   /** `onPiece` hears of each piece's length. */
   constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
@@ -54,18 +58,22 @@ export class StreamBody {
 
   #begin(): void {
     this.#hasBegun = true;
-    const stream = this.#stream;
-    stream.on('data', (piece: Buffer) => {
+    this.#stream.on('data', (piece: Buffer) => {
       this.bytes += piece.length;
       this.#onPiece(piece.length);
-      this.#keep(piece);
-      if (this.#upstream && !this.#upstream.write(piece)) stream.pause();
+      this.#writer.add(piece);
     });
+  }
+
+  #pass(pieces: readonly Buffer[]): void {
+    for (const piece of pieces) this.#keep(piece);
+    if (this.#upstream && !writeAll(this.#upstream, pieces)) this.#stream.pause();
   }
 
   #onEnd(): void {
     // A stream that was reset ends too: half a body must not pass for a whole one.
     if (this.#stream.closed || this.#stream.aborted) return;
+    this.#writer.flush();
     this.isWhole = true;
     this.#upstream?.end();
   }
@@ -78,7 +86,8 @@ export class StreamBody {
   }
 
   #keep(piece: Buffer): void {
-    if (this.bytes > MAX_REPEATED_BYTES) this.#sent = undefined;
-    else this.#sent?.push(piece);
+    this.#sent?.push(piece);
+    const isTooMuch = this.bytes > MAX_REPEATED_BYTES || (this.#sent?.length ?? 0) > MAX_REPEATED_PIECES;
+    if (isTooMuch) this.#sent = undefined;
   }
 }

@@ -2,14 +2,12 @@
 // the refusals and the masking are those of HTTP/1.1; what is its own is that each direction ends by itself, that a
 // reset has a code, which passes, and that the host can say that it never looked at a request.
 import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
-import type { Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import { describeBug } from '../base/log.ts';
 import type { ResponseHead } from '../http1/head-parser.ts';
 import { Approach, type Approaching } from './approach.ts';
 import type { ConnectionScope } from './client-connection.ts';
 import { bindsConnection } from './connection-auth.ts';
-import { goneReason } from './exchange-record.ts';
 import type { FloodGauge } from './flood-gauge.ts';
 import { type HeaderList, outgoingRequestList } from './header-block.ts';
 import type { Passage } from './inject.ts';
@@ -28,8 +26,8 @@ import type { StreamPlace } from './upstream-session.ts';
 export type StreamClient = {
   readonly id: number;
   readonly scope: ConnectionScope;
-  readonly socket: Socket;
   readonly gauge: FloodGauge;
+  readonly goneReason: string;
   /** Sends the client to another connection, where it may speak HTTP/1.1; false if it speaks nothing but HTTP/2. */
   turnAway(): boolean;
 };
@@ -191,7 +189,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
       if (this.#body?.isWhole) this.#upstream = undefined;
       return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
     }
-    this.#approach.record.reason = goneReason(this.#client);
+    this.#approach.record.reason = this.#client.goneReason;
     this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
   }

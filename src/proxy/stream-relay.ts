@@ -22,6 +22,7 @@ import { type Refusal, refuse } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 import { sendHead } from './stream-answer.ts';
 import { StreamEnd } from './stream-end.ts';
+import { TurnWriter, writeAll } from './turn-writer.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
 export type RelayOwner = {
@@ -127,13 +128,17 @@ export class StreamRelay {
   #relay(upstream: ClientHttp2Stream, end: StreamEnd): void {
     const stream = this.#stream;
     this.#isEndDue = true;
+    const writer = new TurnWriter((pieces) => {
+      // Of a host that has left the rest is here already, and would be lost with its connection.
+      if (!writeAll(stream, pieces) && !this.#session?.hasEnded) upstream.pause();
+    });
     upstream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length;
       this.#owner.onPiece(chunk.length);
-      // Of a host that has left the rest is here already, and would be lost with its connection.
-      if (!stream.write(chunk) && !this.#session?.hasEnded) upstream.pause();
+      writer.add(chunk);
     });
     upstream.on('end', () => {
+      writer.flush();
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
       if (end.isWhole && !isShort) {
         this.isWhole = true;
@@ -145,7 +150,8 @@ export class StreamRelay {
     // Asked for as well when a reset ends the stream: then they would be too late.
     stream.once('wantTrailers', () => {
       this.#isEndDue = false;
-      if (!stream.closed && !stream.destroyed) stream.sendTrailers(byName(this.#trailers));
+      if (stream.closed || stream.destroyed) return;
+      this.#guard(() => stream.sendTrailers(byName(this.#trailers)));
     });
   }
 

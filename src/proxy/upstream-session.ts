@@ -12,6 +12,7 @@ const SETTINGS_MS = 1_000;
 const STREAMS_WITHOUT_SETTINGS = 100;
 /** HTTP/2 hosts say GOAWAY before they leave, so that a request which crosses it is known to be unread. */
 const IDLE_MS = 30_000;
+const LINGER_MS = 1_000;
 
 /** The right to one stream of a session. */
 export type StreamPlace = {
@@ -110,14 +111,11 @@ export class UpstreamSession {
     setImmediate(() => this.#socket.destroy());
   }
 
-  /** Ends it once its streams are over. */
-  retire(): void {
-    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
-    setImmediate(() => this.http2.close());
-  }
-
   destroy(): void {
+    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
     setImmediate(() => this.http2.destroy());
+    // A host that reads no more would keep the socket open for what is left to be written.
+    setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
   }
 }
 

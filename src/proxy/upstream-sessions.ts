@@ -144,7 +144,10 @@ export function createUpstreamSessions(options: {
     const opening = openings.get(id) ?? begin(id, key, target);
     const leave = (): void => {
       opening.waiting -= 1;
-      if (opening.waiting === 0) opening.abort.abort();
+      if (opening.waiting > 0) return;
+      // Whoever comes now must not wait for what was given up.
+      if (openings.get(id) === opening) openings.delete(id);
+      opening.abort.abort();
     };
     opening.waiting += 1;
     signal.addEventListener('abort', leave, { once: true });
@@ -157,7 +160,9 @@ export function createUpstreamSessions(options: {
 
   function begin(id: string, key: string, target: DialTarget): Opening {
     const abort = new AbortController();
-    const done = dial(key, target, abort.signal).finally(() => openings.delete(id));
+    const done = dial(key, target, abort.signal).finally(() => {
+      if (openings.get(id) === opening) openings.delete(id);
+    });
     const opening: Opening = { done, abort, waiting: 0 };
     openings.set(id, opening);
     return opening;

@@ -22,6 +22,7 @@ describe('the catalogue of faults', () => {
     const others = all.filter(({ status }) => status !== 400).map(({ code, status }) => [code, status]);
     expect(Object.fromEntries(others)).toEqual({
       method_too_long: 501,
+      http2_preface: 505,
       target_too_long: 414,
       version_unsupported: 505,
       too_many_fields: 431,

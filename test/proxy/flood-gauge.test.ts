@@ -1,10 +1,9 @@
 // The gauge by itself: what may come without a purpose, and how fast that is allowed again. What a flood does to a
 // connection is a matter of real ones.
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FloodGauge } from '../../src/proxy/flood-gauge.ts';
 
 type Scene = { readonly gauge: FloodGauge; read: number; readonly floods: string[] };
-const scenes: Scene[] = [];
 
 function createScene(): Scene {
   const floods: string[] = [];
@@ -13,17 +12,12 @@ function createScene(): Scene {
     (flood) => floods.push(flood),
   );
   const scene = { gauge, read: 0, floods };
-  scenes.push(scene);
   return scene;
 }
 
 function times(count: number, act: () => void): void {
   for (let i = 0; i < count; i += 1) act();
 }
-
-afterEach(() => {
-  for (const { gauge } of scenes.splice(0)) gauge.stop();
-});
 
 describe('pings and settings', () => {
   it.each([
@@ -64,13 +58,13 @@ describe('bytes', () => {
 
   it('of bodies, of their frames, and of the window updates for answers are no flood', () => {
     const scene = createScene();
-    for (let second = 0; second < 40; second += 1) {
-      // 20,000 messages of five bytes, and an answer to each for which the client grants two windows.
-      times(20_000, () => {
+    for (let tick = 0; tick < 40; tick += 1) {
+      // 20,000 messages of five bytes a second, and an answer to each for which the client grants two windows.
+      times(5_000, () => {
         scene.gauge.onBody(5);
-        scene.gauge.onBody(5);
+        scene.gauge.onAnswer(5);
       });
-      scene.read += 20_000 * (5 + 9 + 2 * 13);
+      scene.read += 5_000 * (5 + 9 + 2 * 13);
       scene.gauge.tick();
     }
     expect(scene.floods).toEqual([]);
@@ -78,7 +72,7 @@ describe('bytes', () => {
 
   it('of heads are no flood', () => {
     const scene = createScene();
-    times(10_000, () => scene.gauge.onRequest());
+    times(10_000, () => scene.gauge.onRequest(false));
     scene.read = 10_000 * 16_384;
     scene.gauge.tick();
     expect(scene.floods).toEqual([]);
@@ -91,5 +85,45 @@ describe('bytes', () => {
     scene.read = 262_144 + 16_385;
     scene.gauge.tick();
     expect(scene.floods).toEqual(['frames']);
+  });
+
+  it('of bodies that nobody has taken yet are no flood, and are one when they are more than windows allow', () => {
+    const scene = createScene();
+    times(10, () => scene.gauge.onRequest(true));
+    scene.read = 10 * 65_535 + 262_144 + 10 * 16_384 + 16_384;
+    scene.gauge.tick();
+    expect(scene.floods).toEqual([]);
+    scene.read += 16_385;
+    scene.gauge.tick();
+    expect(scene.floods).toEqual(['frames']);
+  });
+
+  it('of bodies that nobody took are forgiven with their streams', () => {
+    const scene = createScene();
+    for (let round = 0; round < 100; round += 1) {
+      times(10, () => scene.gauge.onRequest(true));
+      scene.read += 10 * 65_535;
+      scene.gauge.tick();
+      times(10, () => scene.gauge.onRequestEnd(true));
+    }
+    expect(scene.floods).toEqual([]);
+  });
+});
+
+describe('pieces of a body', () => {
+  it('of a byte each: a burst of 20,000, then 20,000 a second', () => {
+    const { gauge, floods } = createScene();
+    times(20_000, () => gauge.onBody(1));
+    times(4, () => gauge.tick());
+    times(20_000, () => gauge.onBody(1));
+    expect(floods).toEqual([]);
+    times(1_000, () => gauge.onBody(1));
+    expect(floods).toEqual(['pieces']);
+  });
+
+  it('of a size that pays may be as many as come', () => {
+    const { gauge, floods } = createScene();
+    times(1_000_000, () => gauge.onBody(64));
+    expect(floods).toEqual([]);
   });
 });

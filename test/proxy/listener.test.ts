@@ -60,7 +60,7 @@ describe('a plain request', () => {
     ],
     ['HTTP/0.9', () => 'GET http://a.test/\r\n\r\n', 400, 'malformed_request'],
     ['HTTP/2.0', () => head('GET http://a.test/ HTTP/2.0', 'Host: a.test'), 505, 'version_refused'],
-    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_request'],
+    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505, 'version_refused'],
     ['a TLS hello', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'malformed_request'],
     [
       'a target beyond 8 KiB',
