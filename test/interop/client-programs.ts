@@ -17,7 +17,10 @@ export type ClientName =
   | 'node-websocket'
   | 'python-websockets'
   | 'grpc-js'
-  | 'python-grpcio';
+  | 'python-grpcio'
+  | 'node-http2'
+  | 'python-httpx-h2'
+  | 'go-net-http';
 
 const python: string = process.env['SALLYPORT_TEST_PYTHON'] ?? 'python3';
 const scripts: string = join(import.meta.dirname, 'clients');
@@ -33,6 +36,9 @@ const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: read
   'python-websockets': pythonScript('with_websockets.py', 'websockets.sync.client'),
   'grpc-js': nodeScript('with-grpc.js'),
   'python-grpcio': pythonScript('with_grpcio.py', 'grpc'),
+  'node-http2': nodeScript('with-http2.js'),
+  'python-httpx-h2': pythonScript('with_httpx_h2.py', 'httpx, h2'),
+  'go-net-http': { run: ['go', 'run', join(scripts, 'with_net_http.go')], probe: ['go', 'version'] },
   'python-urllib': pythonScript('with_urllib.py', 'urllib.request'),
   'python-requests': pythonScript('with_requests.py', 'requests'),
   'python-httpx': pythonScript('with_httpx.py', 'httpx'),
