@@ -109,6 +109,10 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
 
+  giveUp(): void {
+    this.socket.destroy();
+  }
+
   turnAway(): boolean {
     const { context, tunnel, speaksHttp1 } = this.scope;
     context.hints.forget(tunnel);
@@ -191,7 +195,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_flood', cause: flood });
     // For `undefined` node:http2 would take its own default, and the code of that: none.
     const noError = null as unknown as undefined;
-    setImmediate(() => this.#session.destroy(noError, StreamCode.enhanceYourCalm));
+    // At once: in a later turn what has come meanwhile, megabytes of it, would be read first.
+    process.nextTick(() => this.#session.destroy(noError, StreamCode.enhanceYourCalm));
   }
 
   #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {

@@ -30,6 +30,8 @@ export type StreamClient = {
   readonly goneReason: string;
   /** Sends the client to another connection, where it may speak HTTP/1.1; false if it speaks nothing but HTTP/2. */
   turnAway(): boolean;
+  /** Ends the connection as it stands. */
+  giveUp(): void;
 };
 
 export type StreamRequest = {
@@ -71,10 +73,19 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#stream.on('close', () => this.#onClientClose());
     this.#stream.on('timeout', () => {
       // A client that we make wait for its host is not idle: the host's own limit ends that.
-      if (this.#stream.writableLength > 0) this.#fail('client_stalled', StreamCode.cancel);
+      if (this.#stream.writableLength > 0) this.#onStall(timeouts.clientIdleMs);
     });
     this.#stream.setTimeout(timeouts.clientIdleMs);
     this.#guard(() => this.#approach.begin());
+  }
+
+  /** Where not even the reset can leave it is the whole connection that the client does not read. */
+  #onStall(clientIdleMs: number): void {
+    this.#fail('client_stalled', StreamCode.cancel);
+    const giveUp = (): void => {
+      if (!this.#stream.destroyed) this.#client.giveUp();
+    };
+    setTimeout(giveUp, clientIdleMs).unref();
   }
 
   onReady(place: StreamPlace, { injection, mask }: Passage): void {
