@@ -1,11 +1,11 @@
-// `npm run mutants [-- I2 …]`: breaks the sources in every listed way, one at a time and in private copies of the
-// tree, and expects the invariant's own tests to turn red. Exits with 1 if a mutation survives, does not even run, or
+// `npm run mutants [-- I2 h2 …]`: breaks the sources in every listed way, one at a time and in private copies of the
+// tree, and expects the invariant's own tests, of each version of HTTP that the mutation names, to turn red. Exits with 1 if a mutation survives, does not even run, or
 // no longer fits its file.
 import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Invariant, Mutation } from './mutations/mutation.ts';
+import { type Invariant, type Mutation, type Version, bothVersions } from './mutations/mutation.ts';
 import { invariantTests, mutations } from './mutations.ts';
 
 const AT_ONCE = 2;
@@ -27,20 +27,29 @@ type Verdict = {
   /** The first test that turned red, or why none did. */
   readonly by: string;
 };
-type TestRun = { readonly passed: number; readonly failed: readonly string[] };
+/** What failed, and whether by its time limit: then no expectation saw the mutation. */
+type TestRun = {
+  readonly passed: number;
+  readonly failed: readonly { readonly title: string; readonly isTimeout: boolean }[];
+};
+/** The tests of one invariant over one version. */
+type Suite = { readonly invariant: Invariant; readonly version: Version };
+type Trial = { readonly mutation: Mutation; readonly suite: Suite };
 
 const root = join(import.meta.dirname, '..');
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(wanted: readonly string[]): Promise<number> {
-  const isWanted = (invariant: Invariant): boolean => wanted.length === 0 || wanted.includes(invariant);
-  const chosen = mutations.filter(({ invariant }) => isWanted(invariant));
+  const suites = suitesOf(wanted);
+  const chosen = mutations.flatMap((mutation) =>
+    suites.filter((suite) => isSeenBy(mutation, suite)).map((suite): Trial => ({ mutation, suite })),
+  );
   const copies = await Promise.all(Array.from({ length: AT_ONCE }, () => createCopy()));
   try {
-    const invariants = [...new Set(chosen.map(({ invariant }) => invariant))];
-    const unmutated = await inTurns(copies, invariants, (copy, invariant) => runTests(copy, invariant));
-    const red = invariants.filter((_, i) => !isGreen(unmutated[i]));
+    const used = suites.filter((suite) => chosen.some((trial) => trial.suite === suite));
+    const unmutated = await inTurns(copies, used, (copy, suite) => runTests(copy, suite));
+    const red = used.filter((_, i) => !isGreen(unmutated[i])).map(nameOf);
     if (red.length > 0) {
       console.log(`red without any mutation, so red would prove nothing: ${red.join(', ')}`);
       return 1;
@@ -53,6 +62,26 @@ async function main(wanted: readonly string[]): Promise<number> {
   } finally {
     await Promise.all(copies.map((copy) => rm(copy, { recursive: true, force: true })));
   }
+}
+
+/** Those of the invariants and of the versions that are wanted; where none of a kind is named, of all. */
+function suitesOf(wanted: readonly string[]): readonly Suite[] {
+  const invariants = Object.keys(invariantTests) as Invariant[];
+  const among = <T extends string>(all: readonly T[]): readonly T[] => {
+    const named = all.filter((one) => wanted.includes(one));
+    return named.length === 0 ? all : named;
+  };
+  return among(invariants).flatMap((invariant) =>
+    among(bothVersions).map((version): Suite => ({ invariant, version })),
+  );
+}
+
+function isSeenBy({ invariant, versions = ['h1'] }: Mutation, suite: Suite): boolean {
+  return invariant === suite.invariant && versions.includes(suite.version);
+}
+
+function nameOf({ invariant, version }: Suite): string {
+  return `${invariant} ${version}`;
 }
 
 async function createCopy(): Promise<string> {
@@ -78,7 +107,7 @@ async function inTurns<Item, Result>(
   return results;
 }
 
-async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
+async function tryMutation(copy: string, { mutation, suite }: Trial): Promise<Verdict> {
   const file = join(copy, mutation.file);
   const source = await readFile(file, 'utf8');
   const [before, after, ...more] = source.split(mutation.text);
@@ -86,17 +115,18 @@ async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
     return { outcome: 'NOT FOUND', by: `the text does not stand in ${mutation.file} exactly once` };
   await writeFile(file, `${before}${mutation.replacement}${after}`);
   try {
-    return verdictOn(await runTests(copy, mutation.invariant), mutation.invariant);
+    return verdictOn(await runTests(copy, suite), suite);
   } finally {
     await writeFile(file, source);
   }
 }
 
 // A mutation that does not parse, or a run that ends by itself, is red too, and shows nothing: only a named test counts.
-function verdictOn(run: TestRun | undefined, invariant: Invariant): Verdict {
+function verdictOn(run: TestRun | undefined, { invariant }: Suite): Verdict {
   if (run === undefined) return { outcome: 'DID NOT RUN', by: 'the tests did not come to an end' };
-  const killer = run.failed.find((title) => title.startsWith(`${invariant} `));
-  if (killer !== undefined) return { outcome: 'killed', by: killer };
+  const killer = run.failed.find(({ title }) => title.startsWith(`${invariant} `));
+  if (killer !== undefined)
+    return { outcome: 'killed', by: killer.isTimeout ? `its time limit: ${killer.title}` : killer.title };
   return run.passed > 0
     ? { outcome: 'SURVIVED', by: 'every test is green' }
     : { outcome: 'DID NOT RUN', by: 'no test ran' };
@@ -107,12 +137,12 @@ function isGreen(run: TestRun | undefined): boolean {
 }
 
 /** Undefined if there is no report: the run ended before the tests did. */
-async function runTests(copy: string, invariant: Invariant): Promise<TestRun | undefined> {
+async function runTests(copy: string, { invariant, version }: Suite): Promise<TestRun | undefined> {
   const report = join(copy, 'report.json');
   await rm(report, { force: true });
   await runVitest(copy, [
     'run',
-    invariantTests[invariant] ?? '',
+    ...invariantTests[invariant][version],
     '--bail=1',
     '--reporter=json',
     `--outputFile=${report}`,
@@ -122,14 +152,25 @@ async function runTests(copy: string, invariant: Invariant): Promise<TestRun | u
   if (text === undefined) return undefined;
   // The shape of vitest's own report.
   const { testResults } = JSON.parse(text) as {
-    testResults: readonly { assertionResults: readonly { status: string; title: string }[] }[];
+    testResults: readonly { assertionResults: readonly TestResult[] }[];
   };
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
   return {
     passed: tests.filter(({ status }) => status === 'passed').length,
-    failed: tests.filter(({ status }) => status === 'failed').map(({ title }) => title),
+    failed: tests
+      .filter(({ status }) => status === 'failed')
+      .map(({ title, failureMessages }) => ({
+        title,
+        isTimeout: failureMessages.some((message) => message.includes('Test timed out in')),
+      })),
   };
 }
+
+type TestResult = {
+  readonly status: string;
+  readonly title: string;
+  readonly failureMessages: readonly string[];
+};
 
 async function runVitest(copy: string, args: readonly string[]): Promise<void> {
   const child = spawn(process.execPath, [join('node_modules', 'vitest', 'vitest.mjs'), ...args], {
@@ -144,10 +185,10 @@ async function runVitest(copy: string, args: readonly string[]): Promise<void> {
   });
 }
 
-function tableOf(chosen: readonly Mutation[], verdicts: readonly Verdict[]): string {
-  const rows = chosen.map(({ invariant, name }, i) => {
+function tableOf(chosen: readonly Trial[], verdicts: readonly Verdict[]): string {
+  const rows = chosen.map(({ mutation, suite }, i) => {
     const { outcome, by } = verdicts[i] ?? { outcome: 'DID NOT RUN', by: '' };
-    return [invariant, name, outcome, by];
+    return [nameOf(suite), mutation.name, outcome, by];
   });
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows

@@ -1,5 +1,7 @@
 // Every mutation, and where the tests of each invariant are. scripts/mutants.ts runs them; a test holds that each text
 // still stands where it stood.
+import { h2Answers } from './mutations/h2-answers.ts';
+import { h2Requests } from './mutations/h2-requests.ts';
 import { destination } from './mutations/i1-destination.ts';
 import { atomic } from './mutations/i10-atomic.ts';
 import { accountable } from './mutations/i11-accountable.ts';
@@ -10,21 +12,27 @@ import { exactlyOnce } from './mutations/i4-exactly-once.ts';
 import { noLeak } from './mutations/i5-no-leak.ts';
 import { failClosed } from './mutations/i6-fail-closed.ts';
 import { reach } from './mutations/i8-reach.ts';
-import type { Invariant, Mutation } from './mutations/mutation.ts';
+import type { Invariant, Mutation, Version } from './mutations/mutation.ts';
 
-/** Where the tests of each invariant are. */
-export const invariantTests: Readonly<Partial<Record<Invariant, string>>> = {
-  I1: 'test/invariants/i1-destination.test.ts',
-  I2: 'test/invariants/i2-one-to-one.test.ts',
-  I3: 'test/invariants/i3-judged-is-sent.test.ts',
-  I4: 'test/invariants/i4-exactly-once.test.ts',
-  I5: 'test/invariants/i5-no-leak.test.ts',
-  I6: 'test/invariants/i6-fail-closed.test.ts',
-  I8: 'test/invariants/i8-reach.test.ts',
-  I10: 'test/invariants/i10-atomic.test.ts',
-  I11: 'test/invariants/i11-accountable.test.ts',
-  I12: 'test/invariants/i12-right-answer.test.ts',
+/** Where the tests of each invariant are, those of each version of HTTP. */
+export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version, readonly string[]>>>> = {
+  I1: testsOf('i1-destination'),
+  I2: testsOf('i2-one-to-one', 'i2-repeated'),
+  I3: testsOf('i3-judged-is-sent'),
+  I4: testsOf('i4-exactly-once'),
+  I5: testsOf('i5-no-leak'),
+  I6: testsOf('i6-fail-closed'),
+  I8: testsOf('i8-reach'),
+  I10: testsOf('i10-atomic'),
+  I11: testsOf('i11-accountable'),
+  I12: testsOf('i12-right-answer'),
 };
+
+/** `more` are of HTTP/2 alone. */
+function testsOf(name: string, ...more: readonly string[]): Readonly<Record<Version, readonly string[]>> {
+  const file = (stem: string): string => `test/invariants/${stem}.test.ts`;
+  return { h1: [file(name)], h2: [name, ...more].map((stem) => file(`${stem}-h2`)) };
+}
 
 export const mutations: readonly Mutation[] = [
   ...destination,
@@ -37,4 +45,6 @@ export const mutations: readonly Mutation[] = [
   ...atomic,
   ...accountable,
   ...rightAnswer,
+  ...h2Requests,
+  ...h2Answers,
 ];

@@ -1,10 +1,11 @@
 // Ways to send a credential to a peer that has not proved the name.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const destination: readonly Mutation[] = [
   {
     invariant: 'I1',
     name: 'one pool for all hosts',
+    versions: bothVersions,
     file: 'src/proxy/upstream-lease.ts',
     text: '${scheme}://${authority.text}',
     replacement: '${scheme}://',
@@ -21,6 +22,7 @@ export const destination: readonly Mutation[] = [
   {
     invariant: 'I1',
     name: 'one pool for all revisions',
+    versions: bothVersions,
     file: 'src/proxy/upstream-lease.ts',
     text: 'return `${revision} `;',
     replacement: "return ' ';",
@@ -45,6 +47,7 @@ export const destination: readonly Mutation[] = [
   {
     invariant: 'I1',
     name: 'our own CA vouches for hosts',
+    versions: bothVersions,
     file: 'src/sidecar/sidecar.ts',
     text: 'without: ca, ',
     replacement: '',
@@ -53,6 +56,7 @@ export const destination: readonly Mutation[] = [
   {
     invariant: 'I1',
     name: 'Host need not agree',
+    versions: bothVersions,
     file: 'src/proxy/request-target.ts',
     text: "if (named.text !== authority.text) return refuse('authority_mismatch', 'Host');",
     replacement: '',
@@ -61,6 +65,7 @@ export const destination: readonly Mutation[] = [
   {
     invariant: 'I1',
     name: 'SNI need not agree',
+    versions: bothVersions,
     file: 'src/proxy/intercept.ts',
     text: 'serverName === undefined || serverName === tunnel.host',
     replacement: 'serverName === undefined || tunnel.host',

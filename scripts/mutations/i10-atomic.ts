@@ -1,10 +1,11 @@
 // Ways to let a request see two revisions, or to let what is kept part from what is in force.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'a request that was dialled for is not judged again',
+    versions: bothVersions,
     file: 'src/proxy/approach.ts',
     text: 'else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);',
     replacement: 'else if (!this.#isOver) this.#owner.onReady(opened, passage);',
@@ -13,6 +14,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'a request that is judged again keeps its record',
+    versions: bothVersions,
     file: 'src/proxy/approach.ts',
     text: 'this.record = beginRecord(this.#scope, this.#policy.revision, this.#plan);\n    this.begin();',
     replacement: 'this.begin();',

@@ -1,5 +1,5 @@
 // Ways to do something that nobody can account for.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const accountable: readonly Mutation[] = [
   {
@@ -29,6 +29,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'a refusal within a tunnel is told twice',
+    versions: bothVersions,
     file: 'src/proxy/intercept.ts',
     text: 'if (connection.exchanges > 0 || connection.hasRecord) return;',
     replacement: 'if (connection.exchanges > 0) return;',
@@ -37,6 +38,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'every request is the default sandbox’s',
+    versions: bothVersions,
     file: 'src/proxy/exchange-record.ts',
     text: 'sandbox: context.sandbox,',
     replacement: "sandbox: 'default',",

@@ -1,10 +1,11 @@
 // Ways to send something else than what was judged.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const judgedIsSent: readonly Mutation[] = [
   {
     invariant: 'I3',
     name: 'ambiguous spellings pass',
+    versions: bothVersions,
     file: 'src/policy/policy.ts',
     text: "if (typeof readings === 'string') return ambiguousPath(readings);",
     replacement: "if (typeof readings === 'string') return decision;",
@@ -13,6 +14,7 @@ export const judgedIsSent: readonly Mutation[] = [
   {
     invariant: 'I3',
     name: 'the path is judged in one spelling',
+    versions: bothVersions,
     file: 'src/policy/policy.ts',
     text: 'isAgreed ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS)',
     replacement: 'winner ?? NO_PATH_MATCH',
@@ -21,6 +23,7 @@ export const judgedIsSent: readonly Mutation[] = [
   {
     invariant: 'I3',
     name: 'the query is judged too',
+    versions: bothVersions,
     file: 'src/policy/policy.ts',
     text: 'query < 0 ? target : target.slice(0, query)',
     replacement: 'query < 0 ? target : target.slice(query + 1)',
@@ -37,6 +40,7 @@ export const judgedIsSent: readonly Mutation[] = [
   {
     invariant: 'I3',
     name: 'path parameters are part of the path',
+    versions: bothVersions,
     file: 'src/policy/path-spelling.ts',
     text: ".replace(/;[^/]*/g, '')",
     replacement: '',
@@ -45,6 +49,7 @@ export const judgedIsSent: readonly Mutation[] = [
   {
     invariant: 'I3',
     name: 'other fields may claim the URL',
+    versions: bothVersions,
     file: 'src/proxy/inject.ts',
     text: ' || urlOverrides.some(isReplaced)',
     replacement: '',

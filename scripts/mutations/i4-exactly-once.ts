@@ -1,10 +1,11 @@
 // Ways to set the injected field never, twice or wrongly.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const exactlyOnce: readonly Mutation[] = [
   {
     invariant: 'I4',
     name: 'the agent keeps its own field',
+    versions: bothVersions,
     file: 'src/proxy/inject.ts',
     text: 'injection.replaced.some(isReplaced) || ',
     replacement: '',
@@ -13,6 +14,7 @@ export const exactlyOnce: readonly Mutation[] = [
   {
     invariant: 'I4',
     name: 'one of several is removed',
+    versions: bothVersions,
     file: 'src/proxy/inject.ts',
     text: 'urlOverrides.some(isReplaced)) drop[i] = 1;',
     replacement: 'urlOverrides.some(isReplaced)) { drop[i] = 1; break; }',
@@ -21,6 +23,7 @@ export const exactlyOnce: readonly Mutation[] = [
   {
     invariant: 'I4',
     name: 'an underscore is another letter',
+    versions: bothVersions,
     file: 'src/http1/field-name.ts',
     text: 'return byte === UNDERSCORE_BYTE ? HYPHEN_BYTE : byte;',
     replacement: 'return byte;',

@@ -1,5 +1,5 @@
 // Ways to show a secret.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const noLeak: readonly Mutation[] = [
   {
@@ -21,6 +21,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'masked only where injected',
+    versions: bothVersions,
     file: 'src/proxy/inject.ts',
     text: 'return hostMask ? { ...passages.no_path_match, mask: hostMask } : passages.no_path_match;',
     replacement: 'return passages.no_path_match;',
@@ -29,6 +30,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'hex passes',
+    versions: bothVersions,
     file: 'src/proxy/mask.ts',
     text: 'hex, hex.toUpperCase(), ',
     replacement: '',
@@ -45,6 +47,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'bugs tell their message',
+    versions: bothVersions,
     file: 'src/base/log.ts',
     text: 'return { error: error.name, at:',
     replacement: 'return { error: error.message, at:',

@@ -1,10 +1,11 @@
 // Ways to go on where something failed.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const failClosed: readonly Mutation[] = [
   {
     invariant: 'I6',
     name: 'a failed callback injects nothing and passes',
+    versions: bothVersions,
     file: 'src/proxy/inject.ts',
     text: "if (!outcome.ok) return refuse('callback_failed', outcome.reason);",
     replacement: 'if (!outcome.ok) return passages.no_match;',
@@ -13,6 +14,7 @@ export const failClosed: readonly Mutation[] = [
   {
     invariant: 'I6',
     name: 'failures are remembered',
+    versions: bothVersions,
     file: 'src/callback/resolver.ts',
     text: 'if (!reply.ok) return reply;',
     replacement: 'if (!reply.ok) cache.set(key, reply, 60_000);\n    if (!reply.ok) return reply;',
@@ -21,6 +23,7 @@ export const failClosed: readonly Mutation[] = [
   {
     invariant: 'I6',
     name: 'bad headers are passed over',
+    versions: bothVersions,
     file: 'src/callback/reply.ts',
     text: 'if (headerNameFault(name) !== undefined) return `the name of header ${position} may not be injected`;',
     replacement: 'if (headerNameFault(name) !== undefined) continue;',
@@ -57,5 +60,14 @@ export const failClosed: readonly Mutation[] = [
     text: 'else if (this.#running) this.#running.onBug(error);',
     replacement: 'else if (this.#running) throw error;',
     breaks: 'one failing decision ends the process for everybody',
+  },
+  {
+    invariant: 'I6',
+    name: 'what is refused passes',
+    versions: bothVersions,
+    file: 'src/proxy/approach.ts',
+    text: 'if (isRefusal(verdict)) return this.#owner.onRefused(verdict);',
+    replacement: '',
+    breaks: 'a request leaves that the gate did not let pass',
   },
 ];

@@ -1,10 +1,11 @@
 // Ways to let a sandbox reach what is not its own.
-import type { Mutation } from './mutation.ts';
+import { type Mutation, bothVersions } from './mutation.ts';
 
 export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'the admin API is no listener of ours',
+    versions: bothVersions,
     file: 'src/sidecar/egress.ts',
     text: 'if (this.admin && isAt(this.admin)) return true;',
     replacement: '',
@@ -13,6 +14,7 @@ export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'a listener that was opened later is not known',
+    versions: bothVersions,
     file: 'src/sidecar/sandboxes.ts',
     text: 'listeners.add(entry.listener);',
     replacement: '',
@@ -21,6 +23,7 @@ export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'an IPv4 address inside an IPv6 address is another one',
+    versions: bothVersions,
     file: 'src/sidecar/egress.ts',
     text: 'return [address, ...embeddedV4(address)].some((spelling) => isBoundTo(bound, spelling));',
     replacement: 'return isBoundTo(bound, address);',
@@ -29,9 +32,10 @@ export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'a wildcard listener is on 127.0.0.1 alone',
+    versions: bothVersions,
     file: 'src/sidecar/egress.ts',
-    text: "if (classifyAddress(address) === 'loopback') return true;",
-    replacement: "if (address.text === '127.0.0.1') return true;",
+    text: "if (classifyAddress(address) === 'loopback') return true;\n  return isLocalAddress(address);",
+    replacement: "return address.text === '127.0.0.1';",
     breaks: '127.0.0.2 leads to a listener on 0.0.0.0',
   },
   {
@@ -45,6 +49,7 @@ export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'the first answer of a lookup stands for all',
+    versions: bothVersions,
     file: 'src/proxy/dial.ts',
     text: 'for (const { address } of found) {',
     replacement: 'for (const { address } of found.slice(0, 1)) {',
@@ -53,6 +58,7 @@ export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'a list opens what nothing may open',
+    versions: bothVersions,
     file: 'src/proxy/address-guard.ts',
     text: "return refuse('address_denied', found);",
     replacement: "return isListed(address, egress) ? undefined : refuse('address_denied', found);",

@@ -3,9 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { invariantTests, mutations } from '../../scripts/mutations.ts';
-import type { Invariant } from '../../scripts/mutations/mutation.ts';
+import { type Invariant, bothVersions } from '../../scripts/mutations/mutation.ts';
 
 const invariants = Object.keys(invariantTests) as Invariant[];
+const suites = invariants.flatMap((invariant) =>
+  bothVersions.map((version) => [invariant, version] as const),
+);
 
 describe('the mutations', () => {
   it.each(mutations.map((mutation) => [mutation.invariant, mutation.name, mutation] as const))(
@@ -16,19 +19,21 @@ describe('the mutations', () => {
     },
   );
 
-  it.each(invariants)('%s has at least three, each with a name of its own', (invariant) => {
-    const names = mutations.filter((mutation) => mutation.invariant === invariant).map(({ name }) => name);
-    expect(names.length).toBeGreaterThanOrEqual(3);
-    expect(new Set(names).size).toBe(names.length);
+  it.each(suites)('%s over %s has at least three, each with a name of its own', (invariant, version) => {
+    const own = mutations.filter((mutation) => mutation.invariant === invariant);
+    const seen = own.filter(({ versions = ['h1'] }) => versions.includes(version)).map(({ name }) => name);
+    expect(seen.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(seen).size).toBe(seen.length);
   });
 
-  it.each(invariants)('%s has a test file whose tests bear its name', (invariant) => {
-    const file = invariantTests[invariant] ?? '';
-    expect(existsSync(file)).toBe(true);
-    const titles = [
-      ...readFileSync(file, 'utf8').matchAll(/\b(?:describe|it(?:\.each\([^']*\))?)\(\s*['"`](\S+) /g),
-    ];
-    expect(titles.length).toBeGreaterThan(5);
-    expect(titles.map(([, first]) => first).filter((first) => first !== invariant)).toEqual([]);
+  it.each(suites)('%s over %s has test files whose tests bear its name', (invariant, version) => {
+    for (const file of invariantTests[invariant][version]) {
+      expect(existsSync(file)).toBe(true);
+      const titles = [
+        ...readFileSync(file, 'utf8').matchAll(/\b(?:describe|it(?:\.each\([^']*\))?)\(\s*['"`](\S+) /g),
+      ];
+      expect(titles.length).toBeGreaterThan(5);
+      expect(titles.map(([, first]) => first).filter((first) => first !== invariant)).toEqual([]);
+    }
   });
 });

@@ -17,6 +17,7 @@ afterAll(() => ledger[Symbol.dispose]());
 const names = {
   'four.test': ['127.0.0.1'],
   'six.test': ['::1'],
+  'any.test': ['127.9.9.9'],
   'mapped.test': ['::ffff:127.0.0.1'],
   'translated.test': ['64:ff9b::7f00:1'],
   'mixed.test': ['8.8.8.8', '127.0.0.1'],
@@ -106,7 +107,9 @@ describe('I8 reach: by the dial that asks a host for HTTP/2', () => {
     async (host) => {
       await using scene = await openScene(`${host}:0`);
       const v4 = ['four.test', 'mapped.test', 'translated.test', 'mixed.test', 'late.test', '127.0.0.1'];
-      const reaching = host === '[::1]' ? ['localhost', 'six.test'] : ['localhost', ...v4];
+      // One on every interface is on every address of loopback.
+      const wide = host === '127.0.0.1' ? v4 : [...v4, 'any.test'];
+      const reaching = ['localhost', ...(host === '[::1]' ? ['six.test'] : wide)];
       const { port } = new URL(scene.proxy.adminUrl);
       await expectRefused(scene, reaching, port, 'own listener');
     },
