@@ -48,6 +48,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly #session: ServerHttp2Session;
   readonly #streams: Set<ServerHttp2Stream> = new Set();
   #idleSinceMs: number = performance.now();
+  #unheard = 0;
   #isEnding = false;
   #isLeaving = false;
   #hasClientEnded = false;
@@ -99,6 +100,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   tick(): void {
     this.gauge.tick();
+    this.#recordUnheard();
     const { destroyed, closed } = this.#session;
     if (this.#isLeaving || !(destroyed || (closed && this.isIdle))) return;
     this.#isLeaving = true;
@@ -189,6 +191,16 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     return this.#flood === undefined ? goneReason(this) : 'client_flood';
   }
 
+  /** Streams that node:http2 reset by itself: a list that is too long or holds what no field may. It counts them. */
+  #recordUnheard(): void {
+    const { lastProcStreamID } = this.#session.state;
+    if (lastProcStreamID === undefined) return;
+    const unheard = Math.ceil(lastProcStreamID / 2) - this.exchanges - this.#unheard;
+    if (unheard <= 0) return;
+    this.#unheard += unheard;
+    this.#record({ outcome: 'refused', reason: 'malformed_request', cause: `http2_layer: ${unheard}` });
+  }
+
   #onFlood(flood: string): void {
     this.#flood = flood;
     this.#isEnding = true;
@@ -241,8 +253,8 @@ function headLimits(limits: Limits): { maxHeadBytes: number; maxFields: number; 
 function sessionOptions(limits: Limits): Parameters<typeof performServerHandshake>[1] {
   return {
     maxSessionMemory: MAX_SESSION_MB,
-    // The pseudo-fields besides.
-    maxHeaderListPairs: limits.maxFields + 4,
+    // More than we take: what node:http2 refuses has no answer and no record.
+    maxHeaderListPairs: 10 * limits.maxFields,
     maxSessionRejectedStreams: MAX_REFUSED_STREAMS,
     maxSessionInvalidFrames: MAX_REFUSED_STREAMS,
     streamResetBurst: RESET_BURST_FACTOR * limits.maxStreams,

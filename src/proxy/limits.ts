@@ -15,7 +15,10 @@ export type Timeouts = {
   readonly handshakeMs: number;
   /** Silence of the host while an answer is due or on its way. */
   readonly responseIdleMs: number;
-  /** Silence of a client between requests, inside its body, or while it does not read. */
+  /**
+   * Silence of a client between requests, inside its body, or while it does not read. Over HTTP/2 a body may rest while
+   * its host waits too, as calls that stream in both directions do.
+   */
   readonly clientIdleMs: number;
   /** Silence in both directions of a blind tunnel or after 101. */
   readonly tunnelIdleMs: number;
