@@ -33,6 +33,7 @@ export const bundleVariables: readonly string[] = [
   'BUNDLE_SSL_CA_CERT',
   'HEX_CACERTS_PATH',
   'DENO_CERT',
+  'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH',
 ];
 
 /** Names a file of CA certificates that Node trusts besides its own roots. */

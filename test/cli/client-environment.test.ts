@@ -86,6 +86,7 @@ it('what replaces a client’s roots gets the bundle, what adds to them gets the
     'CURL_CA_BUNDLE',
     'DENO_CERT',
     'GIT_SSL_CAINFO',
+    'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH',
     'HEX_CACERTS_PATH',
     'NIX_SSL_CERT_FILE',
     'PIP_CERT',
