@@ -53,9 +53,15 @@ export class LoadLedger {
     this.#measured += 1;
   }
 
-  record({ path, outcome, reason, protocol }: LogRecord): void {
+  record({ path, outcome, reason, cause, protocol }: LogRecord): void {
     const n = Number(/^\/\w+\/n(\d+)\//.exec(String(path))?.[1]);
-    if (!(n < this.#recorded.length) || protocol !== 'h2') return this.#blame(`recorded: ${String(path)}`);
+    if (!(n < this.#recorded.length) || protocol !== 'h2') {
+      // What ended a whole connection explains all the rest: it comes first.
+      this.faults.unshift(
+        `${String(path ?? 'a connection')} is recorded: ${String(reason)} ${String(cause)}`,
+      );
+      return;
+    }
     if (this.#recorded[n] !== 0) return this.#blame(`request ${n} is recorded twice`);
     this.#recorded[n] = this.#placeOf(String(outcome === 'injected' ? outcome : reason));
   }

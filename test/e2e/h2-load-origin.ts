@@ -44,6 +44,8 @@ export async function createLoadOrigin(authority: TestAuthority): Promise<LoadOr
   const leaf = authority.contextFor(ORIGIN_NAME);
   const server = createSecureServer({
     SNICallback: (_, done) => done(null, leaf),
+    // Answers wait here for whom nobody reads.
+    maxSessionMemory: 1_000,
   });
   const sessions = new Set<ServerHttp2Session>();
   const refused = new Set<string>();

@@ -123,7 +123,8 @@ async function run(
   let next = from;
   let open = 0;
   const pump = (session: ClientHttp2Session, pace: { cancelledMs: number }): void => {
-    if (next >= to) return open === 0 ? resolve() : undefined;
+    // One that was ended takes no more: its requests would fail at once, and with them all the others.
+    if (next >= to || session.closed) return open === 0 ? resolve() : undefined;
     const n = next++;
     const startedMs = performance.now();
     const request = requestOf(n, startedMs - pace.cancelledMs >= CANCEL_EVERY_MS);

@@ -1,0 +1,182 @@
+// Floods against a real process: whoever sends one loses that connection and no more. Others are served meanwhile, the
+// memory is what it was, the process lives, and one record says why.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { percentilesOf } from '../../bench/support/percentiles.ts';
+import {
+  ACK,
+  continuationFrame,
+  dataFrame,
+  headersFrame,
+  pingFrame,
+  priorityFrame,
+  rstFrame,
+  settingsFrame,
+  windowFrame,
+} from '../support/h2-frames.ts';
+import type { H2WireClient } from '../support/h2-wire-client.ts';
+import { encodeBlock, indexed, literal } from '../support/hpack.ts';
+import { type FloodScene, createFloodScene } from './h2-flood-scene.ts';
+
+// What the windows of a hundred streams hold, once, and the allocator keeps.
+const MAX_GROWTH_BYTES = 40_000_000;
+// While it lasts: what a flood leaves for the collector.
+const MAX_PEAK_BYTES = 160_000_000;
+// Of a bystander who shares two cores with the flood, its sender and its host.
+const MAX_P99_MS = 2_000;
+const IDLE_MS = 2_000;
+const STREAMS = 100;
+const BIG_BYTES = 1_000_000;
+/** One flood is over in a moment. */
+const ROUNDS = 5;
+
+let scene: FloodScene;
+beforeAll(async () => {
+  scene = await createFloodScene({ clientIdleMs: IDLE_MS });
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+type Flood = {
+  readonly what: string;
+  /** Goes on until the connection has gone. */
+  readonly frames: (client: H2WireClient) => Iterable<Buffer>;
+};
+
+const MANY = 400_000;
+const AT_ONCE = 100;
+
+function* many(piece: (n: number) => Buffer): Iterable<Buffer> {
+  for (let n = 0; n < MANY; n += AT_ONCE)
+    yield Buffer.concat(Array.from({ length: AT_ONCE }, (_, i) => piece(n + i)));
+}
+
+function block(client: H2WireClient): Buffer {
+  return encodeBlock(client.fields('/silent/n0/0'));
+}
+
+/** Behind a request that stays open. */
+function* behindOne(client: H2WireClient, piece: () => Buffer): Iterable<Buffer> {
+  yield headersFrame(client.nextId(), encodeBlock(client.fields('/whole/n0/0', [], { ':method': 'POST' })));
+  yield* many(piece);
+}
+
+function* continuations(client: H2WireClient): Iterable<Buffer> {
+  const id = client.nextId();
+  yield headersFrame(id, block(client), { isOpen: true, isEnd: true });
+  yield* many(() => continuationFrame(id, literal('x', 'y')));
+}
+
+const floods: readonly Flood[] = [
+  {
+    what: 'requests that are reset at once',
+    frames: (client) => {
+      const head = block(client);
+      return many(() => {
+        const id = client.nextId();
+        return Buffer.concat([headersFrame(id, head, { isEnd: true }), rstFrame(id)]);
+      });
+    },
+  },
+  { what: 'CONTINUATION without end', frames: continuations },
+  {
+    what: 'PING',
+    frames: () => many(() => pingFrame()),
+  },
+  {
+    what: 'SETTINGS',
+    frames: () => many((n) => settingsFrame({ initial_window_size: n })),
+  },
+  { what: 'WINDOW_UPDATE', frames: () => many(() => windowFrame(0, 1)) },
+  {
+    what: 'WINDOW_UPDATE of a stream',
+    frames: (client) => behindOne(client, () => windowFrame(1, 1)),
+  },
+  { what: 'PRIORITY', frames: () => many((n) => priorityFrame(2 * (n % 1_000) + 1)) },
+  { what: 'empty DATA', frames: (client) => behindOne(client, () => dataFrame(1, '')) },
+];
+
+/** The field of 4 KB is in the table, and stands sixteen thousand times in each block. */
+function* bombs(client: H2WireClient): Iterable<Buffer> {
+  const planted = encodeBlock([
+    ...client.fields('/silent/n0/0'),
+    literal('x-bomb', 'b'.repeat(3_900), 'indexing'),
+  ]);
+  yield headersFrame(client.nextId(), planted, { isEnd: true });
+  const blown = Buffer.concat([block(client), ...Array.from({ length: 16_000 }, () => indexed(62))]);
+  for (let n = 0; n < 1_000; n += 1) yield headersFrame(client.nextId(), blown, { isEnd: true });
+}
+
+/** What `act` does to the process is felt by nobody else, and leaves nothing behind. */
+async function undisturbed(act: () => Promise<void>): Promise<void> {
+  const beforeBytes = await scene.collectedBytes();
+  using memory = scene.sampleMemory();
+  const bystander = await scene.bystand();
+  await act();
+  const { latencies, faults } = await bystander.stop();
+  expect(faults).toEqual([]);
+  const { count, p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
+  const peak = memory.peakBytes - beforeBytes;
+  const grown = (await scene.collectedBytes()) - beforeBytes;
+  console.info(
+    `${count} answers meanwhile, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; ` +
+      `${mb(peak)} more at the peak, ${mb(grown)} behind it`,
+  );
+  expect(p99).toBeLessThan(MAX_P99_MS);
+  expect(peak).toBeLessThan(MAX_PEAK_BYTES);
+  expect(grown).toBeLessThan(MAX_GROWTH_BYTES);
+}
+
+function mb(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+it.each(floods)('$what ends its own connection and nothing else', async ({ frames }) => {
+  const seen = scene.recordsSoFar();
+  await undisturbed(async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await using client = await scene.client();
+      for (const piece of frames(client)) if (client.peer.isClosed || !(await client.send(piece))) break;
+      await client.closed;
+      // It is not always read: a reset behind it may take it away.
+      for (const { code } of client.peer.goaways)
+        expect(code).toBeOneOf(['ENHANCE_YOUR_CALM', 'PROTOCOL_ERROR', 'INTERNAL_ERROR']);
+    }
+  });
+  const ends = (await scene.recordsSince(seen)).filter(({ method }) => method === 'CONNECT');
+  expect(ends.map(({ outcome, protocol }) => [outcome, protocol])).toEqual(
+    Array.from({ length: ROUNDS }, () => ['failed', 'h2']),
+  );
+  // Whichever of the two counts was full first.
+  for (const { reason } of ends) expect(reason).toBeOneOf(['client_flood', 'client_protocol_error']);
+});
+
+it('HPACK bombs are refused one by one, and cost nobody anything', () =>
+  undisturbed(async () => {
+    await using client = await scene.client();
+    for (const piece of bombs(client)) if (client.peer.isClosed || !(await client.send(piece))) break;
+    const isAnswered = client
+      .frame(({ type, flags }) => type === 'PING' && flags === ACK)
+      .catch(() => undefined);
+    await client.send(pingFrame());
+    await Promise.race([client.closed, isAnswered]);
+    expect(client.peer.counts['RST_STREAM']).toBeGreaterThan(0);
+    expect(client.peer.counts['HEADERS'] ?? 0).toBe(0);
+  }));
+
+it('a hundred big answers to a client that takes none of them end when it is silent too long', async () => {
+  const seen = scene.recordsSoFar();
+  await undisturbed(async () => {
+    await using client = await scene.client({ settings: { initial_window_size: 0 }, isGranting: false });
+    const streams = Array.from({ length: STREAMS }, () => client.peer.stream(client.nextId()));
+    const head = encodeBlock(client.fields(`/whole/n0/${BIG_BYTES}`));
+    await client.send(...streams.map(({ id }) => headersFrame(id, head, { isEnd: true })));
+    const isOver = (): true | undefined =>
+      streams.every(({ resetCode }) => resetCode !== undefined) || undefined;
+    await client.peer.until(isOver, 'the end of all streams');
+  });
+  const ends = (await scene.recordsSince(seen)).filter(({ reason }) => reason === 'client_stalled');
+  expect(ends).toHaveLength(STREAMS);
+});
+
+it('the process is the one that began', () => {
+  expect(scene.isSameProcess()).toBe(true);
+});
