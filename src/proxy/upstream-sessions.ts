@@ -169,8 +169,7 @@ export function createUpstreamSessions(options: {
   }
 
   return {
-    // Under a key of older rules sessions may still serve; what waited for its callback meanwhile must not join them.
-    take: (wanted) => (wanted.key.startsWith(prefix) ? take(wanted) : undefined),
+    take,
     adopt,
 
     async open(wanted, target, signal) {
