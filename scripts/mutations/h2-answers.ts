@@ -52,8 +52,8 @@ export const h2Answers: readonly Mutation[] = [
     versions: ['h2'],
     name: 'streams without a record',
     file: 'src/proxy/client-session.ts',
-    text: "if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), method);",
-    replacement: '',
+    text: 'if (context.recorder.isBlocked)',
+    replacement: 'if (!context)',
     breaks: 'credentials are used, and nobody can tell by whom',
   },
   {

@@ -22,12 +22,13 @@ export const atomic: readonly Mutation[] = [
   },
   {
     invariant: 'I10',
-    name: 'connections outlive their revision',
-    file: 'src/sidecar/sandbox.ts',
-    text: 'upstream.keepOnly(poolPrefix(next.revision));',
+    name: 'a request that waited for its callback is not judged again',
+    // Over HTTP/1.1 it finds no connection of the old rules, and is judged again once it has another.
+    versions: ['h2'],
+    file: 'src/proxy/approach.ts',
+    text: 'if (this.#scope.context.policy() !== this.#policy) return this.#judgeAnew();',
     replacement: '',
-    breaks:
-      'a request that waited for its callback leaves on an old connection, with what the old callback gave',
+    breaks: 'it joins a session that still serves, with what the old callback gave',
   },
   {
     invariant: 'I10',
