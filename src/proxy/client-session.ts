@@ -32,7 +32,7 @@ export type SessionScope = ConnectionScope & {
 
 /** A burst of cancelled requests that is still honest: all that a connection may have, twice. */
 const RESET_BURST_FACTOR = 2;
-const RESETS_PER_SECOND = 33;
+const RESETS_PER_SECOND = 100;
 const MAX_SESSION_MB = 10;
 const MAX_REFUSED_STREAMS = 100;
 
@@ -52,6 +52,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   #isEnding = false;
   #isLeaving = false;
   #hasClientEnded = false;
+  #hasBreach = false;
   #flood: string | undefined;
 
   /** `socket` has just ended its handshake, in which h2 was chosen. */
@@ -147,24 +148,24 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
       this.#start(stream, raw, hasBody);
     } catch (error) {
       this.scope.context.log.error(describeBug(error), 'stream failed');
-      this.#refuse(stream, refuse('internal_error'), 'GET');
+      this.#refuse(stream, refuse('internal_error'), raw);
     }
   }
 
   #start(stream: ServerHttp2Stream, raw: HeaderList, hasBody: boolean): void {
     const { context, tunnel } = this.scope;
-    const at = raw.indexOf(':method');
-    const method = (at === -1 ? undefined : raw[at + 1]) ?? 'GET';
-    if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), method);
+    if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), raw);
     const block = parseRequestList(raw, headLimits(context.limits));
-    if (isRefusal(block)) return this.#refuse(stream, block, method);
+    if (isRefusal(block)) return this.#refuse(stream, block, raw);
     const plan = planRequest(block.head, tunnel, 'https');
-    if (isRefusal(plan)) return this.#refuse(stream, plan, method);
+    if (isRefusal(plan)) return this.#refuse(stream, plan, raw);
     new StreamExchange(this, stream, { plan, fields: block.fields, hasBody }).start();
   }
 
-  #refuse(stream: ServerHttp2Stream, refusal: Refusal, method: string): void {
-    const bytes = answerRefusal(stream, refusal, method);
+  #refuse(stream: ServerHttp2Stream, refusal: Refusal, fields: HeaderList): void {
+    const at = fields.indexOf(':method');
+    const method = (at === -1 ? undefined : fields[at + 1]) ?? 'GET';
+    const bytes = answerRefusal(stream, refusal, { method, fields });
     this.#record({
       method,
       outcome: 'refused',
@@ -173,8 +174,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
       status: refusal.status,
       bytes_down: bytes,
     });
-    // What the client still sends has nobody to read it.
-    stream.close(StreamCode.noError);
+    // What the client still sends has nobody to read it. A turn later: a reset overtakes a head that has not left yet.
+    setImmediate(() => stream.close(StreamCode.noError));
   }
 
   /** The silence may be older than the end of the last stream, behind which a client has its time. */
@@ -217,6 +218,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   }
 
   #onBreach(cause: string): void {
+    if (this.#hasBreach) return;
+    this.#hasBreach = true;
     this.#isEnding = true;
     this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_protocol_error', cause });
   }

@@ -15,14 +15,56 @@ export function sendHead(
   stream.respond([':status', String(status), ...fields], all);
 }
 
+/** What of a request the form of a refusal depends on. */
+export type RefusedRequest = {
+  readonly method: string;
+  /** Its fields as they came, pseudo-fields or not. */
+  readonly fields: HeaderList;
+};
+
 /** Answers and ends our side; says how many bytes of body were sent. */
-export function answerRefusal(stream: ServerHttp2Stream, refusal: Refusal, method: string): number {
+export function answerRefusal(stream: ServerHttp2Stream, refusal: Refusal, request: RefusedRequest): number {
   if (stream.destroyed || stream.closed) return 0;
+  if (isGrpc(request.fields)) {
+    sendHead(stream, 200, grpcFields(refusal), { endStream: true });
+    return 0;
+  }
   const { fields, body } = refusalParts(refusal);
-  const endStream = method === 'HEAD';
+  const endStream = request.method === 'HEAD';
   const list = fields.flatMap(([name, value]) => [name.toLowerCase(), value]);
   sendHead(stream, refusal.status, list, { endStream });
   if (endStream) return 0;
   stream.end(body);
   return body.length;
 }
+
+function isGrpc(fields: HeaderList): boolean {
+  const at = fields.indexOf('content-type');
+  return at % 2 === 0 && (fields[at + 1]?.startsWith('application/grpc') ?? false);
+}
+
+/**
+ * A caller sees nothing of an answer that is no gRPC but its status. So it gets an answer that is: trailers only, whose
+ * status is the one that it would make of ours (gRPC over HTTP/2, "HTTP to gRPC Status Code Mapping").
+ */
+function grpcFields({ refused, status, message, hint }: Refusal): HeaderList {
+  const text = hint ? `${message}; ${hint}` : message;
+  return [
+    ...['content-type', 'application/grpc', 'grpc-status', String(grpcStatuses[status] ?? UNKNOWN)],
+    ...['grpc-message', text.replaceAll('%', '%25'), 'x-sallyport-error', refused],
+  ];
+}
+
+const UNKNOWN = 2;
+const [INTERNAL, UNAVAILABLE] = [13, 14];
+const grpcStatuses: Readonly<Record<number, number>> = {
+  400: INTERNAL,
+  403: 7, // PERMISSION_DENIED
+  404: 12, // UNIMPLEMENTED
+  405: 12,
+  431: 8, // RESOURCE_EXHAUSTED
+  500: INTERNAL,
+  502: UNAVAILABLE,
+  503: UNAVAILABLE,
+  504: UNAVAILABLE,
+};

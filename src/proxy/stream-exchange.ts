@@ -173,7 +173,10 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     record.status = refusal.status;
     record.reason = refusal.refused;
     record.cause = refusal.cause;
-    this.#relay.bytes += answerRefusal(this.#stream, refusal, this.#plan.head.method);
+    this.#relay.bytes += answerRefusal(this.#stream, refusal, {
+      method: this.#plan.head.method,
+      fields: this.#fields,
+    });
     this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
     this.#stopClient();
   }

@@ -80,7 +80,7 @@ export class StreamRelay {
   /** Calls `act` behind the end of the answer: a reset before it would take that with it. */
   afterEnd(act: () => void): void {
     if (this.#isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
-    else act();
+    else setImmediate(act);
   }
 
   #onInterim(raw: HeaderList): void {
