@@ -14,16 +14,19 @@ export class StreamBody {
   /** The client has said that this was all. */
   isWhole = false;
   readonly #stream: ServerHttp2Stream;
-  readonly #onPiece: (bytes: number) => void;
   #upstream: ClientHttp2Stream | undefined;
   #sent: Buffer[] | undefined = [];
   #hasBegun = false;
   readonly #writer = new TurnWriter((pieces) => this.#pass(pieces));
 
-  /** `onPiece` hears of each piece's length. */
+  /** `onPiece` hears of each piece's length as it comes, which may be long before its host takes it. */
   constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
     this.#stream = stream;
-    this.#onPiece = onPiece;
+    const push = stream.push.bind(stream);
+    stream.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
+      if (piece) onPiece(piece.length);
+      return push(piece, encoding);
+    };
     // From the first turn on: an empty body ends without being read.
     stream.on('end', () => this.#onEnd());
   }
@@ -60,7 +63,6 @@ export class StreamBody {
     this.#hasBegun = true;
     this.#stream.on('data', (piece: Buffer) => {
       this.bytes += piece.length;
-      this.#onPiece(piece.length);
       this.#writer.add(piece);
     });
   }
