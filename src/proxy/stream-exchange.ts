@@ -18,6 +18,7 @@ import type { RequestPlan } from './request-plan.ts';
 import { answerRefusal } from './stream-answer.ts';
 import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
+import { Silence } from './silence.ts';
 import { placeLender } from './stream-lease.ts';
 import { type RelayOwner, StreamRelay } from './stream-relay.ts';
 import type { StreamPlace } from './upstream-session.ts';
@@ -53,6 +54,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   readonly #startedMs: number = performance.now();
   #place: StreamPlace | undefined;
   #upstream: ClientHttp2Stream | undefined;
+  #silence: Silence | undefined;
   #hasRetried = false;
   #isOver = false;
 
@@ -62,25 +64,25 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#stream = stream;
     this.#plan = plan;
     this.#fields = fields;
-    this.#body = hasBody ? new StreamBody(stream, (bytes) => client.gauge.onBody(bytes)) : undefined;
+    this.#body = hasBody ? new StreamBody(stream, (bytes) => this.#onBody(bytes)) : undefined;
+    const { timeouts } = client.scope.context;
     const limits = responseHeadLimits(client.scope.context.limits);
-    this.#relay = new StreamRelay(stream, { plan, hasBody, limits }, this);
+    this.#relay = new StreamRelay(
+      stream,
+      { plan, hasBody, limits, clientIdleMs: timeouts.clientIdleMs },
+      this,
+    );
     this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
   }
 
   start(): void {
-    const { timeouts } = this.#client.scope.context;
     this.#stream.on('close', () => this.#onClientClose());
-    this.#stream.on('timeout', () => {
-      // A client that we make wait for its host is not idle: the host's own limit ends that.
-      if (this.#stream.writableLength > 0) this.#onStall(timeouts.clientIdleMs);
-    });
-    this.#stream.setTimeout(timeouts.clientIdleMs);
     this.#guard(() => this.#approach.begin());
   }
 
   /** Where not even the reset can leave it is the whole connection that the client does not read. */
-  #onStall(clientIdleMs: number): void {
+  onStall(): void {
+    const { clientIdleMs } = this.#client.scope.context.timeouts;
     this.#fail('client_stalled', StreamCode.cancel);
     const giveUp = (): void => {
       if (!this.#stream.destroyed) this.#client.giveUp();
@@ -91,6 +93,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   onReady(place: StreamPlace, { injection, mask }: Passage): void {
     const { record } = this.#approach;
     this.#place = place;
+    this.#silence?.stop();
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
     const list = outgoingRequestList(this.#plan, this.#fields, injection);
@@ -98,7 +101,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#upstream = upstream;
     upstream.on('error', ignoreError);
     upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
-    upstream.setTimeout(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence(upstream));
+    this.#silence = new Silence(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
     this.#relay.follow(upstream, place.session, mask);
     this.#body?.sendTo(upstream);
   }
@@ -109,8 +112,18 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#body?.keepNothing();
   }
 
+  onLife(): void {
+    this.#silence?.heard();
+  }
+
   onPiece(bytes: number): void {
+    this.#silence?.heard();
     this.#client.gauge.onAnswer(bytes);
+  }
+
+  #onBody(bytes: number): void {
+    this.#silence?.heard();
+    this.#client.gauge.onBody(bytes);
   }
 
   onTruncated(): void {
@@ -150,8 +163,9 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#fail('upstream_reset', passed, streamCodeName(code));
   }
 
-  #onSilence(upstream: ClientHttp2Stream): void {
-    if (this.#isOver) cancel(upstream);
+  #onSilence(): void {
+    // A host that we make wait for its client is not silent.
+    if (this.#relay.isHeld) this.#silence?.restart();
     else if (this.#relay.isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
     else this.onRefused(refuse('upstream_timeout', 'answer'));
   }
@@ -210,6 +224,8 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
 
   #finish(outcome: Outcome): void {
     this.#isOver = true;
+    this.#silence?.stop();
+    this.#relay.stop();
     this.#approach.end();
     this.#body?.stop();
     if (this.#upstream) cancel(this.#upstream);

@@ -20,6 +20,7 @@ import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from './limits.ts';
 import type { Mask } from './mask.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
+import { Silence } from './silence.ts';
 import { sendHead } from './stream-answer.ts';
 import { StreamEnd } from './stream-end.ts';
 import { TurnWriter, writeAll } from './turn-writer.ts';
@@ -29,6 +30,10 @@ export type RelayOwner = {
   /** The final head may pass, and does so now. */
   onHead(head: ResponseHead): void;
   onPiece(bytes: number): void;
+  /** The host has said something else. */
+  onLife(): void;
+  /** The client has not taken for long what waits for it. */
+  onStall(): void;
   /** What the host said may not pass. */
   onRefused(refusal: Refusal): void;
   /** The host ended its answer without an error before all of it was there. */
@@ -41,6 +46,7 @@ export type RelayOptions = {
   readonly plan: RequestPlan;
   readonly hasBody: boolean;
   readonly limits: HeadLimits;
+  readonly clientIdleMs: number;
 };
 
 export class StreamRelay {
@@ -60,6 +66,9 @@ export class StreamRelay {
   #announcedBytes: number | undefined;
   #trailers: HeaderList = [];
   #isEndDue = false;
+  #stall: Silence | undefined;
+  /** Bytes that wait for the client. */
+  #waiting = 0;
 
   constructor(stream: ServerHttp2Stream, options: RelayOptions, owner: RelayOwner) {
     this.#stream = stream;
@@ -77,6 +86,16 @@ export class StreamRelay {
     upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
   }
 
+  /** The host is made to wait for the client. */
+  get isHeld(): boolean {
+    return this.#stall !== undefined;
+  }
+
+  stop(): void {
+    this.#stall?.stop();
+    this.#stall = undefined;
+  }
+
   /** Calls `act` behind the end of the answer: a reset before it would take that with it. */
   afterEnd(act: () => void): void {
     if (this.#isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
@@ -88,6 +107,7 @@ export class StreamRelay {
     const block = this.#parse(raw);
     if (!block) return;
     const { status, end } = block.head;
+    this.#owner.onLife();
     this.#interims += 1;
     this.#interimBytes += end;
     if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES)
@@ -130,7 +150,9 @@ export class StreamRelay {
     this.#isEndDue = true;
     const writer = new TurnWriter((pieces) => {
       // Of a host that has left the rest is here already, and would be lost with its connection.
-      if (!writeAll(stream, pieces) && !this.#session?.hasEnded) upstream.pause();
+      if (writeAll(stream, pieces)) return;
+      this.#hold();
+      if (!this.#session?.hasEnded) upstream.pause();
     });
     upstream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length;
@@ -143,10 +165,14 @@ export class StreamRelay {
       if (end.isWhole && !isShort) {
         this.isWhole = true;
         stream.end();
+        this.#hold();
       } else if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
       // Else `close` follows, with the code of the reset.
     });
-    stream.on('drain', () => upstream.resume());
+    stream.on('drain', () => {
+      this.stop();
+      upstream.resume();
+    });
     // Asked for as well when a reset ends the stream: then they would be too late.
     stream.once('wantTrailers', () => {
       this.#isEndDue = false;
@@ -155,7 +181,18 @@ export class StreamRelay {
     });
   }
 
+  /** What waits may leave slowly; what does not leave at all has a limit. */
+  #hold(): void {
+    this.#waiting = this.#stream.writableLength;
+    this.#stall ??= new Silence(this.#options.clientIdleMs, () => {
+      if (this.#stream.writableLength === this.#waiting) return this.#owner.onStall();
+      this.#waiting = this.#stream.writableLength;
+      this.#stall?.restart();
+    });
+  }
+
   #onTrailers(raw: HeaderList): void {
+    this.#owner.onLife();
     const block = parseTrailerList(raw, this.#options.limits);
     if (isFault(block)) return this.#refuse(block.code);
     this.#trailers = outgoingFields(block, this.#mask, isNoTrailer);
