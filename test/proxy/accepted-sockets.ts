@@ -1,0 +1,31 @@
+// The proxy's own ends of the connections that clients make: whether it has let go of one is not for the client to see.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+
+const CHANNEL = 'net.server.socket';
+
+export type AcceptedSockets = Disposable & {
+  readonly count: number;
+  /** Resolves when all that were accepted so far are closed. */
+  gone(): Promise<void>;
+};
+
+/** Keeps those that come to `port` from here on. */
+export function keepAccepted(port: number): AcceptedSockets {
+  const kept: Socket[] = [];
+  const onSocket = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket };
+    if (socket.localPort === port) kept.push(socket);
+  };
+  subscribe(CHANNEL, onSocket);
+  return {
+    get count() {
+      return kept.length;
+    },
+    async gone() {
+      await Promise.all(kept.map((socket) => socket.closed || once(socket, 'close')));
+    },
+    [Symbol.dispose]: () => unsubscribe(CHANNEL, onSocket),
+  };
+}
