@@ -92,7 +92,10 @@ function agreed(
   for (let i = at + 1; i < head.fields.count; i += 1) {
     if (head.fields.id(i) === Field.host) return refuse('host_invalid', 'more than one');
   }
-  const named = parseAuthority(fieldValue(head, at), defaultPort(scheme));
+  const value = fieldValue(head, at);
+  // What is canonical already reads as itself.
+  if (value === authority.text) return { authority, ...sent, addedHost: undefined };
+  const named = parseAuthority(value, defaultPort(scheme));
   if (typeof named === 'string') return refuse('host_invalid', named);
   if (named.text !== authority.text) return refuse('authority_mismatch', 'Host');
   return { authority, ...sent, addedHost: undefined };

@@ -23,6 +23,9 @@ import { placeLender } from './stream-lease.ts';
 import { type RelayOwner, StreamRelay } from './stream-relay.ts';
 import type { StreamPlace } from './upstream-session.ts';
 
+/** How often a request is sent again that its host says it has not looked at. */
+const MAX_REPEATS = 3;
+
 /** The connection that a stream came by. */
 export type StreamClient = {
   readonly id: number;
@@ -55,7 +58,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   #place: StreamPlace | undefined;
   #upstream: ClientHttp2Stream | undefined;
   #silence: Silence | undefined;
-  #hasRetried = false;
+  #repeats = 0;
   #isOver = false;
 
   constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
@@ -140,7 +143,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     if (this.#relay.isWhole) return this.#stopClient();
     if (this.#relay.isAnswered) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
-      this.#hasRetried = true;
+      this.#repeats += 1;
       return this.#approach.again();
     }
     if (isLost && !isUnread) this.onRefused(refuse('upstream_closed', 'session_lost'));
@@ -152,9 +155,8 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
    * again as HTTP/1.1 would (RFC 9110 §9.2.2).
    */
   #mayRetry(place: StreamPlace, isLost: boolean, isUnread: boolean): boolean {
-    if (this.#hasRetried) return false;
-    if (isUnread) return !this.#body || this.#body.isRepeatable;
-    return isLost && place.isReused && this.#plan.isIdempotent && !this.#body;
+    if (isUnread) return this.#repeats < MAX_REPEATS && (!this.#body || this.#body.isRepeatable);
+    return isLost && this.#repeats === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
   }
 
   /** A reset without an error behind half an answer would pass for its end. */

@@ -14,7 +14,7 @@ export class TurnWriter {
 
   add(piece: Buffer): void {
     this.#pieces.push(piece);
-    if (this.#pieces.length === 1) process.nextTick(() => this.flush());
+    if (this.#pieces.length === 1) process.nextTick(flush, this);
   }
 
   /** Writes at once what waits for the end of the turn. */
@@ -24,6 +24,10 @@ export class TurnWriter {
     this.#pieces = [];
     this.#write(pieces);
   }
+}
+
+function flush(writer: TurnWriter): void {
+  writer.flush();
 }
 
 /** Writes all of `pieces`; false once the stream wants no more for now. */
