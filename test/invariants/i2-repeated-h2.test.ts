@@ -74,10 +74,10 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
     ]);
   });
 
-  it('I2 one-to-one: a second refusal is not followed by a third attempt', async () => {
-    await using scene = await createH2Scene({ respond: dying(({ reset }) => reset('REFUSED_STREAM'), 5) });
+  it('I2 one-to-one: a fourth refusal is not followed by a fifth attempt', async () => {
+    await using scene = await createH2Scene({ respond: dying(({ reset }) => reset('REFUSED_STREAM'), 9) });
     expect(await send(scene, 'POST', 'short', true)).toMatchObject({ status: 0, reset: 'REFUSED_STREAM' });
-    expect(arrivalsAt(scene)).toHaveLength(2);
+    expect(arrivalsAt(scene)).toHaveLength(4);
   });
 
   it('I2 one-to-one: a body that left further than is remembered does not leave again in part', async () => {
