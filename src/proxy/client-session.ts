@@ -180,9 +180,9 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   /** The silence may be older than the end of the last stream, behind which a client has its time. */
   #onSilence(): void {
-    if (!this.isIdle) return;
     const { clientIdleMs } = this.scope.context.timeouts;
-    const leftMs = this.#idleSinceMs + clientIdleMs - performance.now();
+    const leftMs = this.isIdle ? this.#idleSinceMs + clientIdleMs - performance.now() : clientIdleMs;
+    // node:http2 tells of a silence once, and begins anew only with what either side sends.
     if (leftMs > 1) this.#session.setTimeout(leftMs);
     else this.end();
   }

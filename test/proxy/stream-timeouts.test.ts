@@ -113,6 +113,20 @@ describe('a client connection without streams', () => {
     expect(await path.proxy.record(0)).toMatchObject({ method: 'CONNECT', outcome: 'failed' });
   });
 
+  it('that was silent while its host was is ended too, once that has been given up', async () => {
+    const limits = { client_idle_ms: SHORT_MS, response_idle_ms: 3 * SHORT_MS };
+    await using path = await pathOf(limits, async ({ head, data }) => {
+      await head(200);
+      await data('half');
+    });
+    const client = await path.client();
+    const stream = await client.open(client.fields('/'), { isEnd: true });
+    expect(await stream.resetOrClosed()).toBe('CANCEL');
+    expect(await client.goaway()).toMatchObject({ code: 'NO_ERROR' });
+    await client.closed;
+    expect(path.proxy.records()).toMatchObject([{ outcome: 'failed', reason: 'upstream_idle' }]);
+  });
+
   it('that had some is ended after the last of them', async () => {
     await using path = await pathOf(limit, ok);
     const client = await path.client();
