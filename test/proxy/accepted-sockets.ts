@@ -7,6 +7,8 @@ const CHANNEL = 'net.server.socket';
 
 export type AcceptedSockets = Disposable & {
   readonly count: number;
+  /** How many of them are not closed. */
+  readonly open: number;
   /** Resolves when all that were accepted so far are closed. */
   gone(): Promise<void>;
 };
@@ -22,6 +24,9 @@ export function keepAccepted(port: number): AcceptedSockets {
   return {
     get count() {
       return kept.length;
+    },
+    get open() {
+      return kept.filter(({ closed }) => !closed).length;
     },
     async gone() {
       await Promise.all(kept.map((socket) => socket.closed || once(socket, 'close')));

@@ -13,7 +13,9 @@ import { keepAccepted } from './accepted-sockets.ts';
 import { createH2Path, type H2Path } from './h2-path.ts';
 
 const STORM_MS = 10_000;
-const SOON_MS = 8_000;
+/** Two silences, of a host and of its client, and what a busy machine may need besides. */
+const SOON_MS = 15_000;
+const IDLE_MS = 1_500;
 const CLIENTS = 4;
 const seed = Number(process.env['STORM_SEED'] ?? Date.now() % 1_000_000);
 const random = createRandom(seed);
@@ -100,7 +102,7 @@ function breakOff(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-type Scene = { readonly path: H2Path; readonly authority: string };
+type Scene = { readonly path: H2Path; readonly authority: string; readonly wires: Set<WireClient> };
 
 /** A client that leaves in the middle of its handshake, or of its first words. */
 async function leaveEarly({ path, authority }: Scene): Promise<void> {
@@ -124,9 +126,10 @@ async function leaveEarly({ path, authority }: Scene): Promise<void> {
 let asked = 0;
 
 /** A client that asks for a few things at once, takes some of them back, and leaves in the middle of it all. */
-async function ask({ path, authority }: Scene): Promise<void> {
+async function ask({ path, authority, wires }: Scene): Promise<void> {
   const trust = { ca: path.proxy.caPem, name: 'api.test', alpn: ['h2'] };
   const wire = await WireClient.connectThrough(path.proxy.port, authority, trust);
+  wires.add(wire);
   const client = await H2WireClient.over(wire, authority);
   for (let left = 1 + random(30); left > 0; left -= 1) {
     asked += 1;
@@ -145,7 +148,8 @@ async function ask({ path, authority }: Scene): Promise<void> {
     () => undefined,
   )();
   await turns(random(100));
-  wire.socket.destroy();
+  // Others stay: whatever they have done, they are let go of.
+  if (isHeads()) wire.socket.destroy();
 }
 
 it(`nothing is left behind by a storm (STORM_SEED=${seed})`, async () => {
@@ -158,10 +162,12 @@ it(`nothing is left behind by a storm (STORM_SEED=${seed})`, async () => {
       settings: { max_concurrent_streams: 5 },
       respond: async (exchange) => void (await pick(...scripts)(exchange)),
     },
+    proxy: { config: { timeouts: { client_idle_ms: IDLE_MS, response_idle_ms: IDLE_MS } } },
   });
   await using relay = await createRelay(path.origin.port);
   using accepted = keepAccepted(path.proxy.port);
-  const scene = { path, authority: `api.test:${relay.port}` };
+  const wires = new Set<WireClient>();
+  const scene = { path, authority: `api.test:${relay.port}`, wires };
   const endMs = performance.now() + STORM_MS;
   const run = async (): Promise<void> => {
     while (performance.now() < endMs)
@@ -169,14 +175,13 @@ it(`nothing is left behind by a storm (STORM_SEED=${seed})`, async () => {
       await (random(5) < 2 ? leaveEarly(scene) : ask(scene)).catch(() => undefined);
   };
   await Promise.all(Array.from({ length: CLIENTS }, run));
-  const goneMs = performance.now();
-  await accepted.gone();
-  expect(performance.now() - goneMs).toBeLessThan(SOON_MS);
+  await expect.poll(() => accepted.open, { timeout: SOON_MS }).toBe(0);
   const closingMs = performance.now();
   await path.proxy[Symbol.asyncDispose]();
   expect(performance.now() - closingMs).toBeLessThan(SOON_MS);
   await expect.poll(() => relay.held.size, { timeout: SOON_MS }).toBe(0);
   process.off('uncaughtExceptionMonitor', onThrown);
+  for (const wire of wires) wire.socket.destroy();
   expect(thrown).toEqual([]);
   expect(path.proxy.lines.filter(({ level }) => level !== 'info')).toEqual([]);
   const paths = path.proxy.records().flatMap(({ path: at }) => at ?? []);
