@@ -141,7 +141,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     ]);
     expect(refusals.filter((status) => !(status >= 400))).toEqual([]);
     expect([...new Set(refusals)].toSorted()).toEqual([400, 401, 404, 405, 412, 413, 415, 417, 422]);
-    expect(exits).toEqual([0, 0, 1, 1, 1, 2]);
+    expect(exits).toEqual([0, 0, 2, 2, 2, 2]);
   });
 
   it('each secret did its work', () => {
