@@ -49,6 +49,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly #streams: Set<ServerHttp2Stream> = new Set();
   #idleSinceMs: number = performance.now();
   #unheard = 0;
+  /** Stream numbers that its client left out before its first request. */
+  #skipped = 0;
   #isEnding = false;
   #isLeaving = false;
   #hasClientEnded = false;
@@ -135,6 +137,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   #onStream(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+    // A client need not begin with 1, nor be believed to have sent what it leaves out (RFC 9113 §5.1.1).
+    if (this.exchanges === 0) this.#skipped = ((stream.id ?? 1) - 1) / 2 - this.#unheard;
     this.exchanges += 1;
     this.gauge.onRequest(hasBody);
     this.#streams.add(stream);
@@ -196,10 +200,14 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   #recordUnheard(): void {
     const { lastProcStreamID } = this.#session.state;
     if (lastProcStreamID === undefined) return;
-    const unheard = Math.ceil(lastProcStreamID / 2) - this.exchanges - this.#unheard;
+    const unheard = Math.ceil(lastProcStreamID / 2) - this.#skipped - this.exchanges - this.#unheard;
     if (unheard <= 0) return;
     this.#unheard += unheard;
-    this.#record({ outcome: 'refused', reason: 'malformed_request', cause: `http2_layer: ${unheard}` });
+    this.#record({
+      outcome: 'refused',
+      reason: 'malformed_request',
+      cause: `http2_layer: ${Math.min(unheard, MAX_REFUSED_STREAMS)}`,
+    });
   }
 
   #onFlood(flood: string): void {
@@ -213,8 +221,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   }
 
   #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {
-    // A socket that fails is a client that left.
-    if (error.code?.startsWith('ERR_HTTP2_')) this.#onBreach(error.code);
+    // A socket that fails is a client that left, and a GOAWAY one that says so, whatever its code.
+    if (!this.#hasClientEnded && error.code?.startsWith('ERR_HTTP2_')) this.#onBreach(error.code);
   }
 
   #onBreach(cause: string): void {

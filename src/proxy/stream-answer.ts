@@ -15,6 +15,15 @@ export function sendHead(
   stream.respond([':status', String(status), ...fields], all);
 }
 
+/**
+ * Resets a stream in the middle of its answer. `close` ends the stream before it resets it, and where a write is under
+ * way node:http2 then may ask a destroyed stream for its trailers, which aborts the process (26.10): so it is not told.
+ */
+export function resetStream(stream: ServerHttp2Stream, code: number): void {
+  stream._final = (done) => done();
+  stream.close(code);
+}
+
 /** What of a request the form of a refusal depends on. */
 export type RefusedRequest = {
   readonly method: string;
@@ -39,8 +48,8 @@ export function answerRefusal(stream: ServerHttp2Stream, refusal: Refusal, reque
 }
 
 function isGrpc(fields: HeaderList): boolean {
-  const at = fields.indexOf('content-type');
-  return at % 2 === 0 && (fields[at + 1]?.startsWith('application/grpc') ?? false);
+  const at = fields.findIndex((text, i) => i % 2 === 0 && text === 'content-type');
+  return at !== -1 && GRPC.test(fields[at + 1] ?? '');
 }
 
 /**
@@ -55,6 +64,8 @@ function grpcFields({ refused, status, message, hint }: Refusal): HeaderList {
   ];
 }
 
+/** Not gRPC-Web, which is another form. */
+const GRPC = /^application\/grpc(?:$|[+;])/;
 const UNKNOWN = 2;
 const [INTERNAL, UNAVAILABLE] = [13, 14];
 const grpcStatuses: Readonly<Record<number, number>> = {

@@ -29,11 +29,13 @@ export class StreamBody {
     };
     // From the first turn on: an empty body ends without being read.
     stream.on('end', () => this.#onEnd());
+    // After a reset without an error node:http2 waits for the end, which nobody sees of a stream that is not read.
+    stream.on('aborted', () => stream.resume());
   }
 
   /** All of what has left is still here. */
   get isRepeatable(): boolean {
-    return this.#sent !== undefined;
+    return this.#sent !== undefined && this.bytes <= MAX_REPEATED_BYTES;
   }
 
   /** Sends what there is, and what comes, to `upstream`; what went to an earlier one again. */

@@ -15,7 +15,7 @@ import { responseHeadLimits } from './limits.ts';
 import type { Outcome } from './record.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
-import { answerRefusal } from './stream-answer.ts';
+import { answerRefusal, resetStream } from './stream-answer.ts';
 import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
 import { Silence } from './silence.ts';
@@ -25,6 +25,7 @@ import type { StreamPlace } from './upstream-session.ts';
 
 /** How often a request is sent again that its host says it has not looked at. */
 const MAX_REPEATS = 3;
+const LEFT_TO_END_MS = 1_000;
 
 /** The connection that a stream came by. */
 export type StreamClient = {
@@ -208,20 +209,35 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#approach.record.reason = reason;
     this.#approach.record.cause = cause;
     this.#finish('failed');
-    this.#stream.close(code);
+    // Nothing but its end has not left, because of a client that reads nothing: a reset would meet the trailers.
+    const { writableEnded, writableLength } = this.#stream;
+    if (this.#relay.isEndDue && writableEnded && writableLength === 0) this.#client.giveUp();
+    else resetStream(this.#stream, code);
   }
 
   #onClientClose(): void {
     if (this.#isOver) return;
     // What the client resets behind the end of the answer is the rest of its own body.
     if (this.#relay.isWhole && this.#stream.writableFinished) {
-      // The end of a body that came behind the answer is still on its way to the host.
-      if (this.#body?.isWhole) this.#upstream = undefined;
+      if (this.#body?.isWhole) this.#leaveToEnd();
       return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
     }
     this.#approach.record.reason = this.#client.goneReason;
     this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
+  }
+
+  /**
+   * The end of a body that came behind the answer is still on its way to the host. The stream keeps its place until it is
+   * over: a host that takes no more of it must not have it for ever, nor the next client share a session with it.
+   */
+  #leaveToEnd(): void {
+    const upstream = this.#upstream;
+    if (!upstream) return;
+    this.#upstream = undefined;
+    this.#place = undefined;
+    const timer = setTimeout(cancel, LEFT_TO_END_MS, upstream).unref();
+    upstream.once('close', () => clearTimeout(timer));
   }
 
   #finish(outcome: Outcome): void {

@@ -54,6 +54,8 @@ export class StreamRelay {
   isAnswered = false;
   /** All of the answer is there. */
   isWhole = false;
+  /** The end of the answer, or its trailers, have not left yet. */
+  isEndDue = false;
   /** Bytes of body. */
   bytes = 0;
   readonly #stream: ServerHttp2Stream;
@@ -65,7 +67,6 @@ export class StreamRelay {
   #interimBytes = 0;
   #announcedBytes: number | undefined;
   #trailers: HeaderList = [];
-  #isEndDue = false;
   #stall: Silence | undefined;
   /** Bytes that wait for the client. */
   #waiting = 0;
@@ -98,7 +99,7 @@ export class StreamRelay {
 
   /** Calls `act` behind the end of the answer: a reset before it would take that with it. */
   afterEnd(act: () => void): void {
-    if (this.#isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
+    if (this.isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
     else setImmediate(act);
   }
 
@@ -147,7 +148,7 @@ export class StreamRelay {
 
   #relay(upstream: ClientHttp2Stream, end: StreamEnd): void {
     const stream = this.#stream;
-    this.#isEndDue = true;
+    this.isEndDue = true;
     const writer = new TurnWriter((pieces) => {
       // Of a host that has left the rest is here already, and would be lost with its connection.
       if (writeAll(stream, pieces)) return;
@@ -175,7 +176,7 @@ export class StreamRelay {
     });
     // Asked for as well when a reset ends the stream: then they would be too late.
     stream.once('wantTrailers', () => {
-      this.#isEndDue = false;
+      this.isEndDue = false;
       if (stream.closed || stream.destroyed) return;
       this.#guard(() => stream.sendTrailers(byName(this.#trailers)));
     });
