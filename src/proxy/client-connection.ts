@@ -9,7 +9,7 @@ import type { Authority } from '../policy/authority.ts';
 import { nextConnectionId } from './connection-id.ts';
 import type { ProxyContext } from './context.ts';
 import { HeadBuffer } from './head-buffer.ts';
-import { MAX_AHEAD_BYTES } from './limits.ts';
+import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits } from './limits.ts';
 import { type ExchangeRecord, type Outcome } from './record.ts';
 import { type Refusal, refusalBytes, refuse } from './refusal.ts';
 import type { RefusedDial } from './refused-dial.ts';
@@ -39,7 +39,6 @@ export type RunningExchange = {
 /** Starts what a head asks for; `rest` came behind it. */
 export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
 type RefusalDetails = { method?: string; authority?: string; revision?: number; keepAlive?: boolean };
-export const LINGER_MS = 1_000;
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
@@ -239,9 +238,8 @@ export class ClientConnection {
   #readHead(): void {
     if (this.#input.length === 0 || this.#isEnding) return;
     const { limits, timeouts } = this.scope.context;
-    const { maxRequestHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
     const input = this.#input.unparsed();
-    const head = input && parseRequestHead(input, 0, { maxHeadBytes, maxFields, maxTargetBytes });
+    const head = input && parseRequestHead(input, 0, requestHeadLimits(limits));
     if (head === undefined) {
       this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);
       return;

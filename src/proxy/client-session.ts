@@ -9,13 +9,13 @@ import {
 import type { TLSSocket } from 'node:tls';
 import { describeBug } from '../base/log.ts';
 import type { Authority } from '../policy/authority.ts';
-import { type ConnectionScope, LINGER_MS } from './client-connection.ts';
+import type { ConnectionScope } from './client-connection.ts';
 import { nextConnectionId } from './connection-id.ts';
 import type { OpenConnection } from './context.ts';
 import { goneReason } from './exchange-record.ts';
 import { FloodGauge } from './flood-gauge.ts';
 import { type HeaderList, parseRequestList } from './header-block.ts';
-import type { Limits } from './limits.ts';
+import { LINGER_MS, type Limits, requestHeadLimits } from './limits.ts';
 import type { ExchangeRecord, Outcome } from './record.ts';
 import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import { planRequest } from './request-plan.ts';
@@ -49,6 +49,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly #streams: Set<ServerHttp2Stream> = new Set();
   #idleSinceMs: number = performance.now();
   #unheard = 0;
+  #seenBytes = 0;
   /** Stream numbers that its client left out before its first request. */
   #skipped = 0;
   #isEnding = false;
@@ -152,14 +153,16 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
       this.#start(stream, raw, hasBody);
     } catch (error) {
       this.scope.context.log.error(describeBug(error), 'stream failed');
-      this.#refuse(stream, refuse('internal_error'), raw);
+      // What threw may have been an answer: another would throw where nobody catches it.
+      if (stream.headersSent) stream.close(StreamCode.internalError);
+      else this.#refuse(stream, refuse('internal_error'), raw);
     }
   }
 
   #start(stream: ServerHttp2Stream, raw: HeaderList, hasBody: boolean): void {
     const { context, tunnel } = this.scope;
     if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), raw);
-    const block = parseRequestList(raw, headLimits(context.limits));
+    const block = parseRequestList(raw, requestHeadLimits(context.limits));
     if (isRefusal(block)) return this.#refuse(stream, block, raw);
     const plan = planRequest(block.head, tunnel, 'https');
     if (isRefusal(plan)) return this.#refuse(stream, plan, raw);
@@ -198,6 +201,10 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   /** Streams that node:http2 reset by itself: a list that is too long or holds what no field may. It counts them. */
   #recordUnheard(): void {
+    // Most sessions rest most of the time.
+    const { bytesRead } = this.socket;
+    if (bytesRead === this.#seenBytes) return;
+    this.#seenBytes = bytesRead;
     const { lastProcStreamID } = this.#session.state;
     if (lastProcStreamID === undefined) return;
     const unheard = Math.ceil(lastProcStreamID / 2) - this.#skipped - this.exchanges - this.#unheard;
@@ -254,11 +261,6 @@ function closing(stream: ServerHttp2Stream): Promise<void> {
   stream.once('close', resolve);
   if (stream.closed && stream.destroyed) setImmediate(resolve);
   return promise;
-}
-
-function headLimits(limits: Limits): { maxHeadBytes: number; maxFields: number; maxTargetBytes: number } {
-  const { maxRequestHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
-  return { maxHeadBytes, maxFields, maxTargetBytes };
 }
 
 function sessionOptions(limits: Limits): Parameters<typeof performServerHandshake>[1] {

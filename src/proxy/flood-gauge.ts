@@ -1,6 +1,6 @@
 // What a client's HTTP/2 session costs beside its requests: pings, settings, window updates, priorities, empty frames,
-// padding, bodies in crumbs. Each asks for work and brings none; node:http2 tells of some and passes over others, so that the rest is
-// seen by what was read and had no purpose. It measures and tells; it ends nothing.
+// padding, bodies in crumbs. Each asks for work and brings none; node:http2 tells of some and passes over others, so
+// that the rest is seen by what was read and had no purpose. It measures and tells; it ends nothing.
 import { TICKS_PER_SECOND } from './session-watch.ts';
 
 // Besides those that an answer earns.

@@ -66,7 +66,7 @@ async function answerHello(
   const sessions = negotiated?.protocol === 'h2' ? await import('./client-session.ts') : undefined;
   if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
   const { protocol, refusedDial } = negotiated;
-  terminate(socket, { ...scope, refusedDial }, protocol, startedMs, (secure) => {
+  terminate(socket, scope, protocol, startedMs, (secure) => {
     if (!sessions) return startConnection(secure, { ...scope, refusedDial, scheme: 'https' }, startedMs);
     const speaksHttp1 = offered.includes('http/1.1');
     const session = new sessions.ClientSession(secure, {

@@ -74,12 +74,20 @@ export const defaultLimits: Limits = Object.freeze({
   maxStreams: 100,
 });
 
+/** The bounds of a client's heads, as the parser wants them. */
+export function requestHeadLimits(limits: Limits): HeadLimits {
+  const { maxRequestHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
+  return { maxHeadBytes, maxFields, maxTargetBytes };
+}
+
 /** The bounds of a host's heads, as the parser wants them. */
 export function responseHeadLimits(limits: Limits): HeadLimits {
   const { maxResponseHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
   return { maxHeadBytes, maxFields, maxTargetBytes };
 }
 
+/** How long a connection that we have ended may take to go. */
+export const LINGER_MS = 1_000;
 /** What a client may send ahead of the answer it waits for. More ends the connection after that answer. */
 export const MAX_AHEAD_BYTES = 16_384;
 /** Interim responses of one exchange. */

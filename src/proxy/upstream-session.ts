@@ -3,7 +3,7 @@
 import type { ClientHttp2Session, ClientHttp2Stream, SecureClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { HeaderList } from './header-block.ts';
-import { type Limits, MAX_STREAM_WINDOW_BYTES, SESSION_WINDOW_BYTES } from './limits.ts';
+import { LINGER_MS, type Limits, MAX_STREAM_WINDOW_BYTES, SESSION_WINDOW_BYTES } from './limits.ts';
 
 // A host that grants more than our clients may open grants enough; what it grants before its SETTINGS are there is one
 // stream, so that the first request need not wait for them and no burst goes beyond them.
@@ -12,7 +12,6 @@ const SETTINGS_MS = 1_000;
 const STREAMS_WITHOUT_SETTINGS = 100;
 /** HTTP/2 hosts say GOAWAY before they leave, so that a request which crosses it is known to be unread. */
 const IDLE_MS = 30_000;
-const LINGER_MS = 1_000;
 
 /** The right to one stream of a session. */
 export type StreamPlace = {
