@@ -1,0 +1,169 @@
+// Plays one `message` row at one door of a target and says what was seen. Which proxy stands behind the door it does not know: the
+// sidecar and the obvious design are played alike. Judging is in message-verdict.ts.
+import type { LogRecord } from '../../support/spawned-process.ts';
+import type { OriginRequest, RecordingOrigin } from '../../support/recording-origin.ts';
+import type { WireClient } from '../../support/wire-client.ts';
+import type { Door, MessageExpectation, MessageScript, Step } from './message-script.ts';
+
+export type MessageTarget = {
+  /** A client at that door that has sent no request. */
+  open(door: Door): Promise<WireClient>;
+  readonly origins: readonly RecordingOrigin[];
+  /** What the placeholders stand for. */
+  values(door: Door): Readonly<Record<string, string>>;
+  /** Exchange records so far, where the target keeps them. */
+  records?: () => readonly LogRecord[];
+  record?: (index: number) => Promise<LogRecord>;
+  /** What has not happened after this time will not. */
+  readonly patienceMs: number;
+  /** Whether it ends connections by itself where rows say so; of one that does not it need not be waited for. */
+  readonly ends: boolean;
+};
+
+export type SeenAnswer = {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly text: string;
+};
+
+export type MessageObservation = {
+  readonly answers: readonly SeenAnswer[];
+  /** Bytes behind the last answer that was waited for. */
+  readonly rest: string;
+  /** The connection was ended by the other side, before we did. */
+  readonly isEnded: boolean;
+  /** Every byte that the client got. */
+  readonly transcript: string;
+  readonly arrivals: readonly OriginRequest[];
+  /** All bytes that came to origins, of whatever connection. */
+  readonly bytes: string;
+  readonly records: readonly LogRecord[] | undefined;
+  /** What went wrong in playing it: a wait that was in vain. */
+  readonly vain: readonly string[];
+};
+
+export function fill(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
+}
+
+export async function playMessage(
+  target: MessageTarget,
+  script: MessageScript,
+  expect: MessageExpectation,
+  door: Door,
+): Promise<MessageObservation> {
+  const before = mark(target);
+  await using client = await target.open(door);
+  const run = new Run(client, target, before.requests);
+  const steps = typeof script.send === 'string' ? [script.send] : script.send;
+  run.hasNoBodies = steps.some((step) => typeof step === 'string' && step.startsWith('HEAD '));
+  for (const step of steps) {
+    if (typeof step === 'string') await client.send(fill(step, target.values(door))).catch(() => undefined);
+    else await run.take(step);
+  }
+  while (run.answers.length < expect.answers.length && (await run.readAnswer()));
+  const { rest, isEnded } = await run.finish(expect.ends === true && target.ends);
+  const wanted = expect.records?.length ?? expect.answers.filter(({ status }) => status >= 200).length;
+  if (wanted > 0 && target.record) await run.within('record', target.record(before.records + wanted - 1));
+  // A turn, so that what follows from the last event is seen with this row.
+  await new Promise((resolve) => setImmediate(resolve));
+  const { vain, answers } = run;
+  return { answers, rest, isEnded, transcript: client.transcript, vain, ...since(target, before) };
+}
+
+class Run {
+  readonly answers: SeenAnswer[] = [];
+  readonly vain: string[] = [];
+  hasNoBodies = false;
+  readonly #client: WireClient;
+  readonly #target: MessageTarget;
+  readonly #before: readonly number[];
+  #arrivals = 0;
+  #hasLeft = false;
+
+  constructor(client: WireClient, target: MessageTarget, before: readonly number[]) {
+    this.#client = client;
+    this.#target = target;
+    this.#before = before;
+  }
+
+  async take(step: Step): Promise<void> {
+    if ('leave' in step) {
+      this.#hasLeft = true;
+      if (step.leave === 'fin') this.#client.end();
+      else this.#client.reset();
+    } else if (step.wait === 'answer') await this.readAnswer();
+    else {
+      const heads = this.#target.origins.map((origin, i) =>
+        origin.request((this.#before[i] ?? 0) + this.#arrivals),
+      );
+      this.#arrivals += 1;
+      await this.within('arrival', Promise.race(heads));
+    }
+  }
+
+  /** False when there is none. */
+  async readAnswer(): Promise<boolean> {
+    const answer = await this.within('answer', readAnswer(this.#client, this.hasNoBodies));
+    if (answer) this.answers.push(answer);
+    return answer !== undefined;
+  }
+
+  async finish(awaitsEnd: boolean): Promise<{ rest: string; isEnded: boolean }> {
+    if (!awaitsEnd && !this.#hasLeft) this.#client.end();
+    const rest = await this.within(
+      'end',
+      this.#client.readToEnd().catch(() => ''),
+    );
+    return { rest: rest ?? '', isEnded: awaitsEnd && rest !== undefined };
+  }
+
+  async within<T>(what: string, wanted: Promise<T>): Promise<T | undefined> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => {
+      this.vain.push(what);
+      resolve(undefined);
+    }, this.#target.patienceMs);
+    try {
+      return await Promise.race([wanted, promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function readAnswer(client: WireClient, hasNoBody: boolean): Promise<SeenAnswer | undefined> {
+  try {
+    const head = await client.readHead();
+    const code = head.headers.find(([name]) => name === 'X-Sallyport-Error')?.[1];
+    const text = hasNoBody ? '' : (await client.readBody()).content.toString('latin1');
+    return { status: head.status, code, text };
+  } catch {
+    return undefined;
+  }
+}
+
+type Mark = {
+  readonly requests: readonly number[];
+  readonly transcripts: readonly (readonly number[])[];
+  readonly records: number;
+};
+
+function mark(target: MessageTarget): Mark {
+  return {
+    requests: target.origins.map(({ requests }) => requests.length),
+    transcripts: target.origins.map(({ transcripts }) => transcripts.map(({ length }) => length)),
+    records: target.records?.().length ?? 0,
+  };
+}
+
+function since(
+  target: MessageTarget,
+  before: Mark,
+): Pick<MessageObservation, 'arrivals' | 'bytes' | 'records'> {
+  const arrivals = target.origins.flatMap(({ requests }, i) => requests.slice(before.requests[i]));
+  const bytes = target.origins.flatMap(({ transcripts }, i) =>
+    transcripts.map((text, k) => text.slice(before.transcripts[i]?.[k] ?? 0)),
+  );
+  return { arrivals, bytes: bytes.join(''), records: target.records?.().slice(before.records) };
+}

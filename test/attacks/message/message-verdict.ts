@@ -1,0 +1,86 @@
+// What a row expects against what was seen, as sentences; none means that it held. Pure.
+import { tracesOf } from '../../invariants/credential-scene.ts';
+import type { OriginRequest } from '../../support/recording-origin.ts';
+import { type MessageObservation, fill } from './message-driver.ts';
+import { SECRET } from './message-policies.ts';
+import type { ExpectedArrival, MessageExpectation } from './message-script.ts';
+
+type Values = Readonly<Record<string, string>>;
+type Row = { readonly expect: MessageExpectation };
+
+/** Each begins with what it is about: `arrival`, `bytes`, `answer`, `end`, `record`, `leak`, `vain`. */
+export function violations({ expect }: Row, seen: MessageObservation, values: Values): string[] {
+  return [
+    ...arrivalViolations(expect, seen, values),
+    ...answerViolations(expect, seen),
+    ...recordViolations(expect, seen),
+    ...tracesOf(SECRET, [seen.transcript]).map(() => 'leak: the client was shown the secret'),
+    ...seen.vain.map((what) => `vain: no ${what}`),
+  ];
+}
+
+function arrivalViolations(expect: MessageExpectation, seen: MessageObservation, values: Values): string[] {
+  const found: string[] = [];
+  const whole = seen.arrivals.filter(({ body }) => body !== undefined || expect.rest !== undefined);
+  const wanted = expect.arrivals.map((arrival) => written(arrival, values));
+  const got = whole.map(asWritten);
+  if (JSON.stringify(got) !== JSON.stringify(wanted))
+    found.push(`arrival: ${JSON.stringify(got)} instead of ${JSON.stringify(wanted)}`);
+  const begun = seen.arrivals.length - whole.length;
+  if (begun > (expect.mayBegin ? 1 : 0)) found.push(`arrival: ${begun} requests that are not whole`);
+  if (wanted.length === 0 && !expect.mayBegin && seen.bytes !== '')
+    found.push(`bytes: ${JSON.stringify(seen.bytes.slice(0, 200))}`);
+  for (const text of expect.unseen ?? [])
+    if (seen.bytes.includes(fill(text, values))) found.push(`bytes: ${JSON.stringify(text)} was seen`);
+  return found;
+}
+
+function written({ head, body, framing }: ExpectedArrival, values: Values): readonly string[] {
+  return [fill([...head, '', ''].join('\r\n'), values), framing, fill(body, values)];
+}
+
+function asWritten({ head, body }: OriginRequest): readonly string[] {
+  return [head, body?.framing ?? 'none', body?.content.toString('latin1') ?? ''];
+}
+
+function answerViolations(expect: MessageExpectation, seen: MessageObservation): string[] {
+  const wanted = expect.answers.map(({ status, code = '' }) => `${status} ${code}`.trim());
+  const got = seen.answers.map(({ status, code = '' }) => `${status} ${code}`.trim());
+  const found: string[] = [];
+  if (String(got) !== String(wanted)) found.push(`answer: ${String(got)} instead of ${String(wanted)}`);
+  for (const text of crossed(expect, seen)) found.push(`answer: ${text}`);
+  if (seen.rest !== (expect.rest ?? '')) found.push(`answer: ${JSON.stringify(seen.rest)} behind the last`);
+  if (expect.ends && !seen.isEnded) found.push('end: the connection goes on');
+  return found;
+}
+
+/** Answers that are another request's. */
+function crossed(expect: MessageExpectation, { answers }: MessageObservation): readonly string[] {
+  let requests = 0;
+  return expect.answers.flatMap(({ status, code, body }, i) => {
+    const text = answers[i]?.text;
+    if (code !== undefined || status < 200) return [];
+    const start = expect.arrivals[requests++]?.head[0] ?? '';
+    const own = body ?? (start.startsWith('HEAD ') ? '' : start.replace(/ HTTP\/1\.[01]$/, ''));
+    return text === undefined || text === own ? [] : [`${JSON.stringify(text)} instead of ${own}`];
+  });
+}
+
+function recordViolations(expect: MessageExpectation, { records }: MessageObservation): string[] {
+  if (!records) return [];
+  const wanted = expect.records ?? recordsOf(expect);
+  const got = records.map(({ outcome, reason = '' }) => `${String(outcome)} ${String(reason)}`.trim());
+  return String(got) === String(wanted) ? [] : [`record: ${String(got)} instead of ${String(wanted)}`];
+}
+
+function recordsOf({ answers, arrivals }: MessageExpectation): readonly string[] {
+  let requests = 0;
+  return answers
+    .filter(({ status }) => status >= 200 || status === 101)
+    .map(({ status, code }) => {
+      if (code !== undefined)
+        return `${status >= 500 && status !== 501 && status !== 505 ? 'failed' : 'refused'} ${code}`;
+      const isInjected = arrivals[requests++]?.head.includes('{AUTH}') ?? false;
+      return isInjected ? 'injected' : 'forwarded';
+    });
+}
