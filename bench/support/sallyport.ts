@@ -25,6 +25,8 @@ export type SallyportStart = {
   readonly recordsFile: string;
   readonly core?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Of Node, before the launcher. */
+  readonly runtimeFlags?: readonly string[];
 };
 
 const root: string = join(import.meta.dirname, '..', '..');
@@ -71,7 +73,7 @@ export function spawnSallyport(
   const launcher = join(start.packageDirectory, 'bin', 'sallyport.js');
   const args = ['proxy', '--listen', start.listen, '--state-dir', start.stateDirectory];
   return withOutput(start.recordsFile, (output) =>
-    children.start(start.name, [process.execPath, launcher, ...args], {
+    children.start(start.name, [process.execPath, ...(start.runtimeFlags ?? []), launcher, ...args], {
       output,
       ...(start.core === undefined ? {} : { core: start.core }),
       env: {
@@ -124,7 +126,7 @@ export async function startSallyport(
       core: PROXY_CORE,
       ...(profileDirectory === undefined
         ? {}
-        : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDirectory}` } }),
+        : { runtimeFlags: ['--cpu-prof', `--cpu-prof-dir=${profileDirectory}`] }),
     },
     sceneEnvironment(scene, await writeProxyConfig(scene)),
   );

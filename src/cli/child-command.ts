@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
+import type { CoreDumps } from './core-dumps.ts';
 
 export type SignalRelay = { passTo(child: ChildProcess): void };
 
@@ -31,10 +32,14 @@ export function createSignalRelay(): SignalRelay {
  */
 export async function runCommand(
   [command = '', ...args]: readonly string[],
-  { env, signals }: { readonly env: NodeJS.ProcessEnv; readonly signals: SignalRelay },
+  {
+    env,
+    signals,
+    cores,
+  }: { readonly env: NodeJS.ProcessEnv; readonly signals: SignalRelay; readonly cores: CoreDumps },
 ): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  const child = spawn(command, args, { stdio: 'inherit', env });
+  const child = cores.whileAllowed(() => spawn(command, args, { stdio: 'inherit', env }));
   child.once('error', (error: NodeJS.ErrnoException) => {
     // A signal that could not be delivered is an error too; the command runs on.
     if (child.pid !== undefined) return;

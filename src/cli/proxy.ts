@@ -13,12 +13,14 @@ import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { createStateStore } from '../sidecar/state-store.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
-import { formatIssues } from './issue-lines.ts';
+import { preventCoreDumps } from './core-dumps.ts';
 import { readDocument } from './document.ts';
+import { formatIssues } from './issue-lines.ts';
+import { refuseRuntimeSwitches } from './runtime-switches.ts';
 import {
   adminTokenSource,
   caFiles,
-  checkEnvironment,
+  environmentWarnings,
   configFlags,
   parseDescriptor,
   readConfig,
@@ -28,6 +30,7 @@ import {
 
 /** Exit code 0 after a clean drain, 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
+  refuseRuntimeSwitches(process.env);
   // The signal's default would end the start. What changed since the file was read is read once more behind it.
   let isAskedAgain = false;
   const ask = (): void => void (isAskedAgain = true);
@@ -38,9 +41,10 @@ export async function run(args: string[]): Promise<number> {
   });
   const fd = parseDescriptor(flags['secrets-fd']);
   handOverSecretVariables(fd);
+  const cores = preventCoreDumps();
   // Before anything that can fail: what is not claimed stays behind as a file.
   const handed = claimSecrets(process.env);
-  const ignored = checkEnvironment(process.env);
+  const ignored = environmentWarnings(process.env);
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
   const { secretsDirectory, secretsFile } = config;
@@ -50,7 +54,7 @@ export async function run(args: string[]): Promise<number> {
   const { ca } = await readInput(() => loadOrCreateCertificateAuthority(caFiles(config)));
   const store = createStateStore({ directory: stateDirectory(config), key: stateKeySource(config, handed) });
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(1), store });
-  for (const warning of [...ignored, ...tokenWarnings(config), ...secrets.warnings])
+  for (const warning of [...cores.warnings, ...ignored, ...tokenWarnings(config), ...secrets.warnings])
     sidecar.log.warn(warning);
   try {
     await sidecar.restore(secrets.lookup);

@@ -16,19 +16,23 @@ import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createSignalRelay, runCommand } from './child-command.ts';
 import { withoutProxySettings } from './client-environment.ts';
 import { type Rules, prepareClients, readRules } from './client-setup.ts';
+import { preventCoreDumps } from './core-dumps.ts';
 import { formatIssues } from './issue-lines.ts';
 import { oldNodeWarning } from './old-node.ts';
-import { checkEnvironment, configFlags, parseDescriptor, readConfig } from './settings.ts';
+import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { environmentWarnings, configFlags, parseDescriptor, readConfig } from './settings.ts';
 
 /** The command's exit code (see child-command.ts), or 2 for a configuration that should be mended. */
 export async function run(args: string[]): Promise<number> {
+  refuseRuntimeSwitches(process.env, ', or give it to the command alone: -- env NODE_OPTIONS=... CMD');
   const { flags, command } = parseCommandLine(args);
   const fd = parseDescriptor(flags['secrets-fd']);
   handOverSecretVariables(fd);
+  const cores = preventCoreDumps();
   // Before anything that can fail: what is not claimed stays behind as a file.
   const handed = claimSecrets(process.env);
   const signals = createSignalRelay();
-  const ignored = checkEnvironment(process.env);
+  const ignored = environmentWarnings(process.env);
   const settled = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });
   if (!settled) return 2;
   const config = forOneCommand(settled, flags.log !== undefined);
@@ -42,7 +46,7 @@ export async function run(args: string[]): Promise<number> {
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(openLog(flags.log)) });
   const directory = await mkdtemp(join(tmpdir(), 'sallyport-run-'));
   try {
-    for (const warning of [...ignored, ...tokenWarnings(config), ...secrets.warnings])
+    for (const warning of [...cores.warnings, ...ignored, ...tokenWarnings(config), ...secrets.warnings])
       sidecar.log.warn(warning);
     if (!applyRules(sidecar, config, { rules, secrets })) return 2;
     await sidecar.listen();
@@ -55,7 +59,7 @@ export async function run(args: string[]): Promise<number> {
     const env = { ...caller, ...variables };
     const warning = await oldNodeWarning(command[0] ?? '', env);
     if (warning !== undefined) process.stderr.write(`sallyport: ${warning}\n`);
-    return await runCommand(command, { env, signals });
+    return await runCommand(command, { env, signals, cores });
   } finally {
     await sidecar.close();
     await rm(directory, { recursive: true, force: true });

@@ -70,16 +70,8 @@ export function parseDescriptor(text: string | undefined): number | undefined {
   return fd;
 }
 
-/**
- * Switches of Node that would undo what the proxy promises, whoever set them: the dangerous one ends the start. The
- * others have no effect here, nor have variables of ours that are not settings, and the answer says so.
- */
-export function checkEnvironment(env: NodeJS.ProcessEnv): string[] {
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-    throw new InputError(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host: unset it, and name your CA in SALLYPORT_UPSTREAM_CA',
-    );
-  }
+/** What has no effect here: variables that other programs heed, and variables of ours that are not settings. */
+export function environmentWarnings(env: NodeJS.ProcessEnv): string[] {
   const set = withoutEffect.filter(
     ({ name }) => env[name] !== undefined || env[name.toLowerCase()] !== undefined,
   );
@@ -105,4 +97,9 @@ const withoutEffect: readonly { readonly name: string; readonly instead: string 
   { name: 'HTTPS_PROXY', instead: 'connections to hosts are direct' },
   { name: 'HTTP_PROXY', instead: 'connections to hosts are direct' },
   { name: 'ALL_PROXY', instead: 'connections to hosts are direct' },
+  {
+    name: 'NO_PROXY',
+    instead: 'connections to hosts are direct; hosts that are not intercepted are `no_proxy` of proxy_config',
+  },
+  { name: 'NODE_USE_ENV_PROXY', instead: 'connections to hosts are direct' },
 ];

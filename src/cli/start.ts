@@ -9,11 +9,13 @@ import { parseConfig } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
+import { preventCoreDumps } from './core-dumps.ts';
 import { readDocument } from './document.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 import { formatIssues } from './issue-lines.ts';
 import { packageRoot } from './package-root.ts';
-import { adminTokenSource, checkEnvironment } from './settings.ts';
+import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { adminTokenSource, environmentWarnings } from './settings.ts';
 
 const ORIGIN_PORT = 9443;
 const CALLBACK_PORT = 9444;
@@ -21,9 +23,12 @@ const DEMO_TOKEN: Secret = new Secret('demo-token-4f1c9a');
 
 /** Runs until SIGINT or SIGTERM. */
 export async function run(): Promise<number> {
+  refuseRuntimeSwitches(process.env);
   handOverSecretVariables();
+  const cores = preventCoreDumps();
   const handed = claimSecrets(process.env);
-  for (const warning of checkEnvironment(process.env)) process.stderr.write(`sallyport: ${warning}\n`);
+  for (const warning of [...cores.warnings, ...environmentWarnings(process.env)])
+    process.stderr.write(`sallyport: ${warning}\n`);
   const certs = process.env['SALLYPORT_STATE_DIR'] ?? join(packageRoot, 'certs');
   await mkdir(certs, { recursive: true });
   await using origin = await createEchoOrigin({ port: ORIGIN_PORT, echo: true });

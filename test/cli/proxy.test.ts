@@ -21,8 +21,10 @@ function spawnProxy(
   scratch: Scratch,
   args: readonly string[],
   env: Record<string, string> = {},
+  runtimeFlags: readonly string[] = [],
 ): SpawnedProcess {
-  return new SpawnedProcess(process.execPath, ['--import', nameTable, launcher, 'proxy', ...args], {
+  const flags = ['--import', nameTable, ...runtimeFlags];
+  return new SpawnedProcess(process.execPath, [...flags, launcher, 'proxy', ...args], {
     env: { SALLYPORT_LISTEN: '127.0.0.1:0', SALLYPORT_STATE_DIR: scratch.path, ...env },
   });
 }
@@ -103,6 +105,16 @@ describe('a start that should be mended', () => {
       /NODE_TLS_REJECT_UNAUTHORIZED.*SALLYPORT_UPSTREAM_CA/,
     ],
     [
+      'code that Node should load first',
+      async () => ({ env: { NODE_OPTIONS: '--no-warnings --import=data:text/javascript,0' } }),
+      /NODE_OPTIONS has --import, .*unset NODE_OPTIONS/,
+    ],
+    [
+      'a runtime that should tell what passes',
+      async () => ({ env: { NODE_DEBUG: 'nothing' } }),
+      /NODE_DEBUG .*SALLYPORT_LOG_LEVEL/,
+    ],
+    [
       'a line of secrets that is none',
       async (scratch) => ({ args: ['--secrets-file', await scratch.write('secrets.env', 'A=b\nsecret}')] }),
       /secrets\.env:2: this line should read NAME=value/,
@@ -135,7 +147,6 @@ describe('a start that should be mended', () => {
 
 it.runIf(process.platform === 'linux').each([
   ['in its configuration', [], { SALLYPORT_LISTEN: 'nonsense' }],
-  ['in Node’s own switches', [], { NODE_TLS_REJECT_UNAUTHORIZED: '0' }],
   ['in a file that is not there', ['--config', '/nonexistent/c.json'], {}],
 ] as const)('a start that fails %s leaves no secrets of its environment behind', async (_, args, env) => {
   await using scratch = await createScratch();
@@ -144,8 +155,8 @@ it.runIf(process.platform === 'linux').each([
     `const [, path] = /:(.*)/.exec(process.env.SALLYPORT_HANDED_SECRETS ?? '') ?? [];
     if (path !== undefined) console.log(JSON.stringify({ msg: 'handed over', path }));`,
   );
-  const variables = { NODE_OPTIONS: `--import=${witness}`, SALLYPORT_SECRET_A: 'sesame-open-now', ...env };
-  await using child = spawnProxy(scratch, args, variables);
+  const variables = { SALLYPORT_SECRET_A: 'sesame-open-now', ...env };
+  await using child = spawnProxy(scratch, args, variables, ['--import', witness]);
   expect(await child.exited).toEqual({ code: 2, signal: null });
   const { path } = await child.record(({ msg }) => msg === 'handed over');
   expect(existsSync(String(path))).toBe(false);
