@@ -12,13 +12,16 @@ export type DialLedger = Disposable & {
   readonly accepted: readonly number[];
 };
 
+/** The port on 127.0.0.1 that stands in for a host on the internet. */
+export type Route = (address: string, port: number) => number | undefined;
+
 type Connect = (request: object, address: string, port: number, ...rest: unknown[]) => number;
 type Handles = Record<'connect' | 'connect6', Connect>;
 
 const LOOPBACK = /^(?:127\.|::1$)/;
 
 /** Throws where it would see nothing. */
-export async function openDialLedger(): Promise<DialLedger> {
+export async function openDialLedger(route: Route = () => undefined): Promise<DialLedger> {
   const attempts: string[] = [];
   const accepted: number[] = [];
   const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
@@ -28,6 +31,8 @@ export async function openDialLedger(): Promise<DialLedger> {
   const watched = (original: Connect): Connect =>
     function (this: object, request, address, port, ...rest) {
       attempts.push(`${address}:${port}`);
+      const local = route(address, port);
+      if (local !== undefined) return connect4.call(this, request, '127.0.0.1', local, ...rest);
       if (!LOOPBACK.test(address)) return -constants.errno.ECONNREFUSED;
       return original.call(this, request, address, port, ...rest);
     };
