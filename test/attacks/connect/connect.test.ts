@@ -1,0 +1,53 @@
+// Who is spoken to: every row of the stage `connect`, one after another, against two proxies and one small internet.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { play, violations } from './connect-driver.ts';
+import { type ConnectScene, createConnectScene } from './connect-scene.ts';
+import type { ConnectRow } from './connect-script.ts';
+import { arrives, get, inside, withCredential } from './expectations.ts';
+import { connectRows } from './rows.ts';
+
+let scene: ConnectScene;
+beforeAll(async () => {
+  scene = await createConnectScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+describe('attacks on CONNECT, tunnels and names', () => {
+  it.each(connectRows)('$id', async (row) => {
+    const seen = await play(scene, row);
+    expect(violations(scene, row, seen)).toEqual([]);
+  });
+});
+
+describe('after them', () => {
+  const bystander: ConnectRow = {
+    id: 'D-01 bystander',
+    script: inside('api.test:443', 'api.test', [get('api.test')]),
+    expect: arrives('api.test', withCredential(get('api.test'))),
+  };
+
+  it('a bystander gets its injected answer, from either proxy', async () => {
+    for (const row of [bystander, { ...bystander, script: { ...bystander.script, at: 'loose' as const } }])
+      expect(violations(scene, row, await play(scene, row))).toEqual([]);
+  });
+
+  it('nothing came to an origin later than its row', () => {
+    const arrived = connectRows.flatMap(({ expect: { arrived: all = [] } }) => all);
+    for (const [at, { requests }] of Object.entries(scene.origins)) {
+      const sent = arrived
+        .filter((one) => one.at === at)
+        .map(({ bytes }) => bytes.match(/ HTTP\/1\.[01]\r\n/g)?.length ?? 0);
+      const bystanders = at === 'api' ? 2 : 0;
+      expect([at, requests.length]).toEqual([at, sent.reduce((sum, count) => sum + count, bystanders)]);
+    }
+  });
+
+  it('no exchange is open: both proxies end at once', async () => {
+    for (const { proxy } of Object.values(scene.proxies)) {
+      const startedMs = performance.now();
+      await proxy[Symbol.asyncDispose]();
+      // Whoever is still served is waited for: 30 s.
+      expect(performance.now() - startedMs).toBeLessThan(20_000);
+    }
+  });
+});

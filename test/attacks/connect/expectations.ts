@@ -1,0 +1,141 @@
+// The shapes that rows of the stage `connect` are made of: heads as a client writes them, and the few ways in which one can
+// end. It knows the addresses of the scene, and no row.
+import type { ConnectExpectation, ConnectScript, ExpectedRecord } from './connect-script.ts';
+
+export const INJECTED = 'Authorization: Bearer {SECRET}';
+
+/** A head from its lines. */
+export function head(...lines: readonly string[]): string {
+  return [...lines, '', ''].join('\r\n');
+}
+
+/** A CONNECT as every client writes it: the authority twice. */
+export function connectTo(authority: string): string {
+  return head(`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`);
+}
+
+export function get(host: string, ...more: readonly string[]): string {
+  return head('GET /v1/x HTTP/1.1', `Host: ${host}`, ...more);
+}
+
+/** A head as it arrives: with the credential as its last field. */
+export function withCredential(request: string): string {
+  return request.replace(/\r\n\r\n$/, `\r\n${INJECTED}\r\n\r\n`);
+}
+
+/** CONNECT, TLS under `name`, and requests. */
+export function inside(
+  authority: string,
+  name: string,
+  requests: readonly string[],
+  more: Partial<ConnectScript> & { readonly serverName?: string } = {},
+): ConnectScript {
+  const { serverName, ...script } = more;
+  const then = { kind: 'tls', name, ...(serverName === undefined ? {} : { serverName }), requests } as const;
+  return { send: [connectTo(authority)], ...script, then };
+}
+
+/** CONNECT, then bytes as they are. */
+export function inClear(
+  authority: string,
+  requests: readonly string[],
+  more: Partial<ConnectScript> = {},
+): ConnectScript {
+  return { send: [connectTo(authority)], ...more, then: { kind: 'clear', requests } };
+}
+
+/** CONNECT, then a ClientHello for these names. */
+export function greeting(
+  authority: string,
+  serverNames: readonly string[],
+  more: Partial<ConnectScript> = {},
+): ConnectScript {
+  return { send: [connectTo(authority)], ...more, then: { kind: 'hello', serverNames } };
+}
+
+/** The head on the proxy port is refused: no name is looked up, no address dialled. */
+export function refused(
+  connect: string,
+  more: Partial<ConnectExpectation> & { cause?: string } = {},
+): ConnectExpectation {
+  const { cause, ...rest } = more;
+  return { connect, records: [refusal(connect, cause)], ...rest };
+}
+
+/** The hello is turned away before any handshake, and nobody has been dialled. */
+export function turnedAway(alert: number | 'none', reason: string, cause?: string): ConnectExpectation {
+  const record = { outcome: 'failed', reason, ...(cause === undefined ? {} : { cause }) };
+  return { connect: '200', alert, records: [record] };
+}
+
+export const UNRECOGNIZED_NAME = 112;
+export const DECODE_ERROR = 50;
+
+/** TLS with a leaf of ours for the host of the CONNECT; then the request is refused, and nothing has left. */
+export function refusedInside(answer: string, cause?: string): ConnectExpectation {
+  return { connect: '200', shownBy: 'proxy', answers: [answer], records: [refusal(answer, cause)] };
+}
+
+/** The same in a tunnel without TLS. */
+export function refusedInClear(answer: string, cause?: string): ConnectExpectation {
+  return { connect: '200', answers: [answer], records: [refusal(answer, cause)] };
+}
+
+/** The request arrives as `bytes` at the host that `name` proves, with the credential or without. */
+export function arrives(
+  name: string,
+  bytes: string,
+  more: Partial<ConnectExpectation> & { readonly address?: string } = {},
+): ConnectExpectation {
+  const { address = '8.8.1.1:443', ...rest } = more;
+  return {
+    connect: '200',
+    shownBy: 'proxy',
+    answers: ['200'],
+    arrived: [{ at: 'api', bytes }],
+    askedFor: [name],
+    dialled: [address],
+    mayReuse: true,
+    lookedUp: [name],
+    records: [{ outcome: bytes.includes(INJECTED) ? 'injected' : 'forwarded' }],
+    ...rest,
+  };
+}
+
+/** The same in clear. */
+export function arrivesInClear(name: string, bytes: string): ConnectExpectation {
+  const { shownBy: _, ...rest } = arrives(name, bytes, { address: '8.8.1.1:80' });
+  return { ...rest, arrived: [{ at: 'clear', bytes }], askedFor: [''] };
+}
+
+/** A blind tunnel to `address`: bytes for bytes, nothing read and nothing added. */
+export function tunnelled(
+  address: string,
+  bytes: string,
+  more: Partial<ConnectExpectation> = {},
+): ConnectExpectation {
+  return {
+    connect: '200',
+    answers: ['200'],
+    arrived: [{ at: address.endsWith(':80') ? 'clear' : 'evil', bytes }],
+    askedFor: [''],
+    dialled: [address],
+    records: [{ outcome: 'tunnelled' }],
+    ...more,
+  };
+}
+
+/** Let through by every judge, and nobody stands there. */
+export function unreachable(dialled: string, lookedUp: readonly string[] = []): ConnectExpectation {
+  return {
+    connect: '502 upstream_unreachable',
+    dialled: [dialled],
+    lookedUp,
+    records: [{ outcome: 'refused', reason: 'upstream_unreachable' }],
+  };
+}
+
+function refusal(answer: string, cause: string | undefined): ExpectedRecord {
+  const reason = answer.slice(answer.indexOf(' ') + 1);
+  return { outcome: 'refused', reason, ...(cause === undefined ? {} : { cause }) };
+}
