@@ -1,0 +1,196 @@
+// I1 and I4 over generated documents and requests: what the real policy, plan and gate make of a request is what the
+// model makes of it, byte for byte; and no value of a rule stands in a head that the rule does not govern. In process: no
+// socket is opened, so millions can be tried.
+import * as fc from 'fast-check';
+import { Secret } from '../../src/base/secret.ts';
+import type { CallbackResolver } from '../../src/callback/resolver.ts';
+import { isFault } from '../../src/http1/fault.ts';
+import { parseRequestHead } from '../../src/http1/head-parser.ts';
+import { type Authority, parseAuthority } from '../../src/policy/authority.ts';
+import { compileProxyConfig } from '../../src/policy/compile.ts';
+import type { Policy } from '../../src/policy/policy.ts';
+import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { type EgressRules, parseCleartextDestination } from '../../src/proxy/address-guard.ts';
+import { judgeRequest } from '../../src/proxy/inject.ts';
+import { outgoingRequestHead } from '../../src/proxy/outgoing-head.ts';
+import { isRefusal } from '../../src/proxy/refusal.ts';
+import { planRequest } from '../../src/proxy/request-plan.ts';
+import { type Pairing, pairings, wireOf } from './pair-arbitraries.ts';
+import { type Fate, type ModelRequest, type ModelWorld, fateByModel, prefixed } from './request-model.ts';
+import { type ModelConfig, type ModelHeader, namesHost } from './rule-model.ts';
+
+export type PairFigures = {
+  readonly seed: number;
+  readonly pairs: number;
+  readonly documents: number;
+  /** Documents that are refused as a whole: a host that access_control denies. */
+  readonly refusedDocuments: number;
+  readonly perSecond: number;
+  /** How often each outcome was met. */
+  readonly outcomes: ReadonlyMap<string, number>;
+  /** The shrunk counterexample, with what replays it. */
+  readonly fault: string | undefined;
+};
+
+const ROUND = 1_000;
+const limits = { maxHeadBytes: 16_384, maxFields: 100, maxTargetBytes: 8_192 } as const;
+
+export function runPairs(options: { readonly documents: number; readonly seed: number }): PairFigures {
+  const { documents, seed } = options;
+  const outcomes = new Map<string, number>();
+  const counts = { pairs: 0, refused: 0 };
+  const startedMs = performance.now();
+  const property = fc.property(pairings, (pairing) => {
+    const policy = policyOf(pairing.config);
+    if (!policy) {
+      counts.refused += 1;
+      return;
+    }
+    const world = worldOf(pairing);
+    const real = realWorld(pairing, policy, world);
+    for (const request of pairing.requests) {
+      const expected = fateByModel(world, request);
+      const found = real(request);
+      compare(world, request, expected, found);
+      holdsDestination(world, request, found);
+      counts.pairs += 1;
+      // Whether by a rule's exact name or not, and by which door, is compared, not counted.
+      const told = expected.told.replace(/^.*: /, '');
+      outcomes.set(told, (outcomes.get(told) ?? 0) + 1);
+    }
+  });
+  const checked = fc.check(property, { numRuns: documents, seed });
+  return {
+    seed,
+    pairs: counts.pairs,
+    documents,
+    refusedDocuments: counts.refused,
+    perSecond: counts.pairs / ((performance.now() - startedMs) / 1000),
+    outcomes,
+    fault: checked.failed ? String(checked.errorInstance) : undefined,
+  };
+}
+
+/** As many documents at a time as memory holds well; a fault tells the seed of its own round. */
+export function runPairRounds(options: { readonly pairs: number; readonly seed: number }): PairFigures {
+  const outcomes = new Map<string, number>();
+  const startedMs = performance.now();
+  let [pairs, documents, refusedDocuments] = [0, 0, 0];
+  for (let seed = options.seed; ; seed += 1) {
+    const round = runPairs({ documents: ROUND, seed });
+    pairs += round.pairs;
+    documents += round.documents;
+    refusedDocuments += round.refusedDocuments;
+    for (const [told, count] of round.outcomes) outcomes.set(told, (outcomes.get(told) ?? 0) + count);
+    if (round.fault === undefined && pairs < options.pairs) continue;
+    const perSecond = pairs / ((performance.now() - startedMs) / 1000);
+    return { ...round, pairs, documents, refusedDocuments, perSecond, outcomes };
+  }
+}
+
+function policyOf(config: ModelConfig): Policy | undefined {
+  const parsed = parseProxyConfig(config);
+  if (!parsed.ok) {
+    // A host that access_control denies; nothing else is wrong with what is generated.
+    if (config.access_control && parsed.issues.every(({ loc }) => loc.includes('match_hosts')))
+      return undefined;
+    throw new Error(`the document is refused: ${JSON.stringify(parsed.issues)}`);
+  }
+  const compiled = compileProxyConfig(parsed.value, (name) => new Secret(secretOf(name)), 7);
+  if (!compiled.ok) throw new Error(`the document does not compile: ${JSON.stringify(compiled.issues)}`);
+  return compiled.value;
+}
+
+function secretOf(name: string): string {
+  return `secret-of-${name}`;
+}
+
+function worldOf({ config, allowLoopback, clearListed, failing }: Pairing): ModelWorld {
+  return {
+    config,
+    allowLoopback,
+    clearListed,
+    secret: secretOf,
+    answers: (name) => (failing[Number(name.at(-1))] === true ? undefined : answerOf(name)),
+  };
+}
+
+function answerOf(name: string): readonly ModelHeader[] {
+  return ['Authorization', 'x_api-key'].map((header) => ({
+    name: header,
+    type: 'opaque',
+    value: `answer-of-${name}-${header}`,
+  }));
+}
+
+function realWorld(pairing: Pairing, policy: Policy, world: ModelWorld): (request: ModelRequest) => Fate {
+  const egress: EgressRules = {
+    allowAllPrivate: false,
+    allowLoopback: pairing.allowLoopback,
+    allowCidrs: [],
+    privateByRule: 'tls',
+    ports: new Set([80, 443]),
+    injectCleartext: pairing.clearListed.flatMap((text) => parseCleartextDestination(text) ?? []),
+    isOwnListener: () => false,
+  };
+  const answers = new Map(pairing.config.callbacks.map(({ name }) => [name, headersOf(world, name)]));
+  const callbacks: Pick<CallbackResolver, 'resolve'> = {
+    resolve: ({ name }) => {
+      const headers = answers.get(name);
+      return headers ? { ok: true, headers, cached: true } : { ok: false, reason: 'as the test says' };
+    },
+  };
+  const judge = { policy, egress, callbacks: callbacks as CallbackResolver };
+  return (request) => {
+    const authority = parseAuthority(request.spelled);
+    if (typeof authority === 'string') return { told: `authority ${authority}` };
+    if (request.door === 'plain') return prefixed('plain', realFate(judge, request, undefined));
+    const cover = policy.coverOf(authority);
+    if (cover.kind === 'refuse') return { told: `connect ${cover.reason}` };
+    if (cover.kind === 'tunnel')
+      return { told: `connect ${cover.reason}${cover.portListed ? ' at a listed port' : ''}` };
+    const named = `${cover.by} ${cover.exactName ? 'exact' : 'wildcard'}`;
+    return prefixed(named, realFate(judge, request, authority));
+  };
+}
+
+function headersOf(world: ModelWorld, name: string) {
+  return world.answers(name)?.map((header) => ({
+    name: header.name,
+    value: new Secret(header.value),
+    masks: [new Secret(header.value)],
+  }));
+}
+
+type Judge = { readonly policy: Policy; readonly egress: EgressRules; readonly callbacks: CallbackResolver };
+
+function realFate(judge: Judge, request: ModelRequest, tunnel: Authority | undefined): Fate {
+  const head = parseRequestHead(Buffer.from(wireOf(request), 'latin1'), 0, limits);
+  if (!head || isFault(head)) return { told: `head ${head?.code}` };
+  const plan = planRequest(head, tunnel, request.door === 'tls' ? 'https' : 'http');
+  if (isRefusal(plan)) return { told: plan.refused };
+  const passage = judgeRequest({ ...judge, ...plan.target, scheme: plan.scheme });
+  if (passage instanceof Promise) return { told: 'not answered at once' };
+  if (isRefusal(passage)) return { told: passage.refused };
+  const sent = outgoingRequestHead(plan, passage.injection).toString('latin1');
+  const { rule = passage.callback } = passage;
+  const told =
+    passage.rule === undefined ? (passage.callback === undefined ? passage.reason : 'callback') : 'rule';
+  return { told: told ?? 'no reason', sent, ...(rule !== undefined && { rule }) };
+}
+
+function compare({ config }: ModelWorld, request: ModelRequest, expected: Fate, found: Fate): void {
+  if (expected.told === found.told && expected.sent === found.sent && expected.rule === found.rule) return;
+  const to = `${request.door} ${request.spelled}`;
+  throw new Error(JSON.stringify({ to, config, request: wireOf(request), expected, found }));
+}
+
+/** I1, without the model: a value tells its rule, and the rule must name this very host. */
+function holdsDestination({ config }: ModelWorld, { to, door }: ModelRequest, { sent, rule }: Fate): void {
+  const owners = sent?.match(/(?:rule|callback)[-_]\d/gi) ?? [];
+  const named = [...config.rules, ...config.callbacks].find(({ name }) => name === rule);
+  const isOthers = owners.some((owner) => owner.toLowerCase().replace('_', '-') !== rule);
+  const isNamed = named !== undefined && namesHost(named, to);
+  if (isOthers || (owners.length > 0 && !isNamed))
+    throw new Error(`a value of ${owners} left for ${to.host} by ${door}`);
+}
