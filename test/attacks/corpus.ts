@@ -1,5 +1,10 @@
 // Every row of the corpus, by the stage that plays it. A stage's own test plays its rows; this list is for what holds of
 // them all: that they are many, that no two are the same, that no class was forgotten.
+import { lookupRows } from './address/rows-lookup.ts';
+import { ownRows } from './address/rows-own.ts';
+import { portRows } from './address/rows-port.ts';
+import { rangeRows } from './address/rows-range.ts';
+import { spellingRows } from './address/rows-spelling.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -7,4 +12,10 @@ export type StageRows = {
   readonly rows: readonly AttackRow<unknown, unknown>[];
 };
 
-export const corpus: readonly StageRows[] = [];
+export const corpus: readonly StageRows[] = [
+  { stage: 'address', rows: lookupRows },
+  { stage: 'address', rows: ownRows },
+  { stage: 'address', rows: portRows },
+  { stage: 'address', rows: rangeRows },
+  { stage: 'address', rows: spellingRows },
+];

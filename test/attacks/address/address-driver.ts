@@ -1,0 +1,171 @@
+// Plays a row of the stage `address`: the parsers, the policy, the gate, the resolver and the dialler as a sandbox has
+// them, with the lookups of the row and a ledger in the place of the network. It judges nothing but differences.
+import { vi } from 'vitest';
+import { BoundedCache } from '../../../src/base/bounded-cache.ts';
+import { createCallbackResolver } from '../../../src/callback/resolver.ts';
+import { type Authority, parseAuthority } from '../../../src/policy/authority.ts';
+import { compileProxyConfig } from '../../../src/policy/compile.ts';
+import type { Policy } from '../../../src/policy/policy.ts';
+import { parseProxyConfig } from '../../../src/policy/proxy-config.ts';
+import { type Dialler, type DialTarget, createDialler } from '../../../src/proxy/dial.ts';
+import { judgeRequest } from '../../../src/proxy/inject.ts';
+import { type Refusal, isRefusal, refusalBytes, refuse } from '../../../src/proxy/refusal.ts';
+import { type Resolver, createResolver } from '../../../src/proxy/resolver.ts';
+import { dialTarget } from '../../../src/proxy/upstream-lease.ts';
+import { type Config, parseConfig } from '../../../src/sidecar/config.ts';
+import { OwnListeners, callbackGuard, egressRules } from '../../../src/sidecar/egress.ts';
+import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
+import { createTrustSet } from '../../../src/tls/trust.ts';
+import type { DialLedger } from '../../invariants/dial-ledger.ts';
+import type { AddressScript, Answer, Expectation, Profile } from './address-script.ts';
+
+export type Observation = {
+  readonly seen: Readonly<Partial<Record<Profile, readonly string[]>>>;
+  /** What clients read where nothing was dialled. */
+  readonly answers: readonly string[];
+};
+
+/** Those that rows try; a list of all is slow to read. */
+const EVERY_PORT: readonly number[] = [9, 22, 25, 80, 443, 3128, 3129];
+const OPEN = { listen: '0.0.0.0:3128', auth: 'none' } as const;
+const profiles: Readonly<Record<Profile, Readonly<Record<string, unknown>>>> = {
+  default: {},
+  exposed: OPEN,
+  never: { ...OPEN, egress: { private_by_rule: 'never' } },
+  loopback: { ...OPEN, egress: { allow_private: ['loopback'] } },
+  listed: {
+    ...OPEN,
+    egress: { allow_private: ['10.0.0.0/8', 'fd00::/8', '100.64.0.0/10', '::ffff:0:0/96'] },
+  },
+  everything: { ...OPEN, egress: { allow_private: ['all', '0.0.0.0/0', '::/0'], ports: EVERY_PORT } },
+  'strict-callbacks': { ...OPEN, callback: { allow_private: false } },
+};
+
+const ownAuthority = createCertificateAuthority({ commonName: 'Address rows' });
+const trust = createTrustSet({ rootsPem: [], extraPem: ownAuthority.certificatePem, without: ownAuthority });
+
+export async function play(script: AddressScript, ledger: DialLedger): Promise<Observation> {
+  const seen: Partial<Record<Profile, readonly string[]>> = {};
+  const answers: string[] = [];
+  for (const profile of script.under) {
+    const events: string[] = [];
+    const sandbox = createSandbox(script, { ...profiles[profile], ...script.config }, events);
+    if (sandbox !== undefined) {
+      for (const [turn, to] of script.to.entries()) {
+        using _clock = clockAhead(turn * (script.pauseMs ?? 0));
+        const before = ledger.attempts.length;
+        const end = await attempt(script.by, to, sandbox);
+        const dialled = ledger.attempts.slice(before).map((address) => `dial ${address}`);
+        if (dialled.length === 0 && end !== undefined) {
+          events.push([end.refused, end.cause].filter((part) => part !== undefined).join(': '));
+          answers.push(refusalBytes(end, { method: 'CONNECT', close: true }).toString('latin1'));
+        } else events.push(...dialled);
+      }
+      await sandbox.close();
+    }
+    seen[profile] = events;
+  }
+  return { seen, answers };
+}
+
+export function violations(expected: Expectation, observed: Observation): readonly string[] {
+  const found = Object.entries(expected.seen).flatMap(([profile, events]) => {
+    const got = observed.seen[profile as Profile] ?? [];
+    return JSON.stringify(got) === JSON.stringify(events)
+      ? []
+      : [`${profile}: ${got.join(' | ')} instead of ${events.join(' | ')}`];
+  });
+  const kinds = new Set(observed.answers).size;
+  return expected.isAlike && kinds !== 1 ? [...found, `${kinds} kinds of answer`] : found;
+}
+
+type Sandbox = {
+  readonly policy: Policy;
+  readonly dialler: Dialler;
+  judge(authority: Authority, scheme: 'http' | 'https'): Promise<Refusal | undefined>;
+  close(): Promise<void>;
+};
+
+/** Undefined where the document is not taken; `events` says why. */
+function createSandbox(
+  { document = {}, answers = {} }: AddressScript,
+  settings: object,
+  events: string[],
+): Sandbox | undefined {
+  const config = configOf(settings);
+  const parsed = parseProxyConfig(document, { allowWildcards: config.allowWildcards });
+  const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => undefined, 1) : parsed;
+  if (!compiled.ok) {
+    events.push(...compiled.issues.map(({ loc, type }) => `422 ${loc.join('.')} ${type}`));
+    return undefined;
+  }
+  const policy = compiled.value;
+  const own = new OwnListeners();
+  own.add({ address: config.listen.host, port: 3128 });
+  own.admin = { address: '127.0.0.1', port: 3129 };
+  const egress = egressRules(config, own);
+  const resolver = createScriptedResolver(answers, events);
+  const vet = callbackGuard(config, resolver, egress);
+  const callbacks = createCallbackResolver({ sandbox: 'address', vet, trust });
+  const sessions = new BoundedCache<Buffer>({ max: 1 });
+  return {
+    policy,
+    dialler: createDialler({ resolver, egress, trust, sessions, connectMs: 5_000 }),
+    close: () => callbacks.close(),
+    async judge(authority, scheme) {
+      const verdict = await judgeRequest({ policy, authority, path: '/v1', scheme, egress, callbacks });
+      return isRefusal(verdict) ? verdict : undefined;
+    },
+  };
+}
+
+function configOf(settings: object): Config {
+  const parsed = parseConfig(settings, {});
+  if (!parsed.ok) throw new Error(`a row's config: ${JSON.stringify(parsed.issues)}`);
+  return parsed.value;
+}
+
+/** A refusal, or undefined where a connection stood. */
+async function attempt(by: AddressScript['by'], to: string, sandbox: Sandbox): Promise<Refusal | undefined> {
+  const authority = parseAuthority(to, by === 'http' ? 80 : undefined);
+  if (typeof authority === 'string') return refuse('authority_invalid', authority);
+  const cover = sandbox.policy.coverOf(authority);
+  if (cover.kind === 'refuse') return refuse(cover.reason);
+  if (by === 'tunnel' && cover.kind !== 'tunnel') throw new Error(`${to} is no blind tunnel`);
+  const refused = by === 'tunnel' ? undefined : await sandbox.judge(authority, by);
+  if (refused) return refused;
+  const target = {
+    ...dialTarget(sandbox.policy, { authority, scheme: 'https', alpn: ['http/1.1'] }),
+    scheme: by,
+  };
+  const opened = await sandbox.dialler.dial(target satisfies DialTarget, new AbortController().signal);
+  if (isRefusal(opened)) return opened;
+  opened.destroy();
+  return undefined;
+}
+
+const SILENT_MS = 20;
+
+function createScriptedResolver(answers: NonNullable<AddressScript['answers']>, events: string[]): Resolver {
+  const asked = new Map<string, number>();
+  return createResolver({
+    timeoutMs: Object.values(answers).some((list) => list.includes('silence')) ? SILENT_MS : 5_000,
+    maxLookups: 4,
+    lookup: async (name) => {
+      events.push(`lookup ${name}`);
+      const turn = asked.get(name) ?? 0;
+      asked.set(name, turn + 1);
+      const list = answers[name] ?? [['192.0.43.7']];
+      const answer: Answer = list[Math.min(turn, list.length - 1)] ?? [];
+      if (answer === 'silence') return new Promise<never>(() => {});
+      if (answer === 'SERVFAIL') throw new Error('queryA ESERVFAIL');
+      return answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    },
+  });
+}
+
+function clockAhead(ms: number): Disposable {
+  const now = performance.now.bind(performance);
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
+  return { [Symbol.dispose]: () => spy.mockRestore() };
+}
