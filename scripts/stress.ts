@@ -1,11 +1,13 @@
 // `npm run stress [-- --seconds 30 --pause-ms 20 --requests 1000000 --part streams]`: documents replaced fifty times a second
-// under load, two hundred sandboxes at once, and a million requests over HTTP/2, longer than the tests do it. Prints the
-// figures; exits with 1 if a promise was broken.
+// under load, two hundred sandboxes at once, a million requests over HTTP/2, and two million pairs of a document and a
+// request (`--pairs`), longer than the tests do it. Prints the figures; exits with 1 if a promise was broken.
 import { parseArgs } from 'node:util';
 import { runH2Load } from '../test/e2e/h2-load.ts';
 import { createFleet } from '../test/e2e/isolation-fleet.ts';
 import { askAll, recordFaults } from '../test/e2e/isolation-load.ts';
 import { runReplacements } from '../test/e2e/replacement-load.ts';
+import { runPairRounds } from '../test/properties/pair-run.ts';
+import { propertySeed } from '../test/properties/property-seed.ts';
 
 const PER_SECOND = 50;
 /** The timer's grain and the last write's own time. */
@@ -18,6 +20,8 @@ const MAX_GROWTH_BYTES = 60_000_000;
 const WARM_UP = 20_000;
 /** One part in so many is disturbed. */
 const DISTURBED_SHARE = 20;
+/** Of each outcome among the generated pairs. */
+const MIN_SHARE = 0.01;
 
 const { values } = parseArgs({
   options: {
@@ -25,6 +29,7 @@ const { values } = parseArgs({
     // Clients that never rest would take the whole machine: each document has all of them dial their hosts anew.
     'pause-ms': { type: 'string', default: '20' },
     requests: { type: 'string', default: '1000000' },
+    pairs: { type: 'string', default: '2000000' },
     part: { type: 'string' },
   },
 });
@@ -32,6 +37,7 @@ const parts: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   replacement: replace,
   isolation: isolate,
   streams,
+  pairs,
 };
 const seconds = Number(values.seconds);
 const pauseMs = Number(values['pause-ms']);
@@ -108,6 +114,24 @@ async function streams(): Promise<readonly string[]> {
     ...(misrecorded === 0 ? [] : [`${misrecorded} requests have the wrong record`]),
     ...(end - before <= MAX_GROWTH_BYTES ? [] : [`${mb(end - before)} were left behind`]),
     ...(figures.isSameProcess ? [] : ['the process did not live']),
+  ];
+}
+
+/** I1 and I4: the rules against their second implementation. PROPERTY_SEED replays a run. */
+async function pairs(): Promise<readonly string[]> {
+  const figures = runPairRounds({ pairs: Number(values.pairs), seed: propertySeed() });
+  const shares = [...figures.outcomes].toSorted((a, b) => b[1] - a[1]);
+  const share = (count: number): string => `${((count / figures.pairs) * 100).toFixed(2)} %`;
+  print('pairs', [
+    `${figures.pairs} pairs of ${figures.documents} documents, ${figures.refusedDocuments} of them refused as a whole`,
+    `${figures.perSecond.toFixed(0)} a second, last PROPERTY_SEED=${figures.seed}`,
+    ...shares.map(([told, count]) => `${share(count).padStart(8)}  ${told}`),
+  ]);
+  return [
+    ...(figures.fault === undefined ? [] : [`PROPERTY_SEED=${figures.seed}: ${figures.fault}`]),
+    ...shares
+      .filter(([, count]) => count < figures.pairs * MIN_SHARE)
+      .map(([told, count]) => `${told} is no more than ${share(count)} of what was tried`),
   ];
 }
 

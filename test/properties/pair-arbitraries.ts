@@ -137,7 +137,7 @@ const trickySegments: readonly string[] = [
     '%00',
     '%zz',
   ],
-  ...['%3f', 'x%23y', '%E9', 'v1%3bx', '%25%32%66', 'x%2fx%2fissues'],
+  ...['%3f', 'x%23y', '%E9', 'v1%3bx', '%25%32%66', 'x%2fx%2fissues', 'a%2f', 'x;%2fk:run', ';v'],
 ];
 
 const header: fc.Arbitrary<Omit<ModelHeader, 'value'>> = fc.record({
@@ -221,11 +221,13 @@ const path: fc.Arbitrary<string> = fc
   .record({
     plain: fc.array(fc.constantFrom(...segments), { minLength: 1, maxLength: 4 }),
     tricky: fc.option(fc.constantFrom(...trickySegments), { freq: 6 }),
+    at: fc.nat(4),
     query: fc.constantFrom('', '', '', '?q=1', '?a=/../b', '?%2e%2e'),
   })
-  .map(
-    ({ plain, tricky, query }) => `/${[...plain, ...(tricky === null ? [] : [tricky])].join('/')}${query}`,
-  );
+  .map(({ plain, tricky, at, query }) => {
+    const all = tricky === null ? plain : plain.toSpliced(at, 0, tricky);
+    return `/${all.join('/')}${query}`;
+  });
 
 const field: fc.Arbitrary<ModelField> = fc.oneof(
   {

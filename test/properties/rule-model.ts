@@ -94,8 +94,10 @@ function ruleFor(config: ModelConfig, to: ModelAuthority, target: string): Model
     const decoded = decodeFully(sent);
     if (decoded === undefined) return { told: 'ambiguous_path' };
     const asSent = first(sent, (pattern) => pattern);
-    if (first(cut(decoded), (pattern) => cut(decodeFully(pattern) ?? pattern)) !== asSent)
-      return { told: 'ambiguous_path' };
+    // Hosts differ in what they cut from a decoded path: one that cuts nothing must find the same rule.
+    const whole = first(decoded, (pattern) => decodeFully(pattern) ?? pattern);
+    const shortest = first(cut(decoded), (pattern) => decodeFully(pattern) ?? pattern);
+    if (whole !== asSent || shortest !== asSent) return { told: 'ambiguous_path' };
     return asSent ? { told: 'rule', rule: asSent } : { told: 'no_path_match' };
   }
   const [rule] = rules;
