@@ -11,6 +11,8 @@ import {
   type CertificateAuthority,
   createCertificateAuthority,
 } from '../../src/tls/certificate-authority.ts';
+import { textCanary } from '../e2e/canary-values.ts';
+import { findLeaks } from '../e2e/canary-search.ts';
 import { type AskAdmin, createAdminClient } from './admin-client.ts';
 import { createScratch } from './scratch.ts';
 import type { LogRecord } from './spawned-process.ts';
@@ -55,6 +57,8 @@ export type TestSidecar = AsyncDisposable & {
   readonly admin: AskAdmin;
 };
 
+/** A shorter one may stand in a line by chance. */
+const MIN_CANARY = 8;
 const ADMIN_TOKEN = 'canary-admin-token-0cc175b9c0f1b6a831c399e269772661';
 
 /** The proxy's own CA. One for all: making a CA is not what these tests are about. */
@@ -82,6 +86,8 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
       ? { upstream: { ca_file: await scratch.write('upstream-ca.pem', options.origins.certificatePem) } }
       : {}),
     ...options.config,
+    // Every line that the code could write is written, and searched at the end.
+    log: { level: 'trace', ...(options.config?.['log'] as object | undefined) },
     admin: { listen: '127.0.0.1:0', ...(options.config?.['admin'] as object | undefined) },
   };
   const parsed = parseConfig(document, {});
@@ -101,7 +107,10 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
   });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> =>
-    (closed ??= sidecar.close().finally(() => scratch[Symbol.asyncDispose]()));
+    (closed ??= sidecar
+      .close()
+      .finally(() => scratch[Symbol.asyncDispose]())
+      .then(() => refuseLeaks(lines, Object.values(options.secrets ?? {}))));
   const secrets = new Map(
     Object.entries(options.secrets ?? {}).map(([name, value]) => [name, new Secret(value)]),
   );
@@ -157,6 +166,19 @@ function createStore(directory: string): StateStore {
 
 async function noAdmin(): Promise<never> {
   throw new Error('this test sidecar was made without `admin`');
+}
+
+/** I5 for every test that runs a sidecar: whatever happened in it, no secret stands in a log line. */
+function refuseLeaks(lines: readonly LogRecord[], secrets: readonly string[]): void {
+  const canaries = secrets
+    .filter(({ length }) => length >= MIN_CANARY)
+    .map((value) => textCanary('a secret', value));
+  const [leak] = findLeaks(
+    'a log line',
+    Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n')),
+    canaries,
+  );
+  if (leak !== undefined) throw new Error(leak);
 }
 
 function describe(issues: readonly Issue[]): string {
