@@ -1,5 +1,15 @@
 // Every row of the stage `message`; a further array of rows is one more line here.
 import type { MessageRow } from './message-script.ts';
+import { bodyRows } from './rows-bodies.ts';
+import { chunkRows } from './rows-chunks.ts';
 import { framingRows } from './rows-framing.ts';
+import { hostRows } from './rows-hosts.ts';
+import { lineRows } from './rows-lines.ts';
 
-export const messageRows: readonly MessageRow[] = [...framingRows];
+export const messageRows: readonly MessageRow[] = [
+  ...framingRows,
+  ...lineRows,
+  ...chunkRows,
+  ...bodyRows,
+  ...hostRows,
+];

@@ -56,6 +56,8 @@ export type MessageExpectation = {
   readonly ends?: true;
   /** One more head may be at the origin, whose request must never become whole. */
   readonly mayBegin?: true;
+  /** No two of the requests come by the same connection. */
+  readonly apart?: true;
   /** Bytes of what was sent that no origin may see in any form. */
   readonly unseen?: readonly string[];
   /** `outcome reason` of each record, where the answers do not say it. */

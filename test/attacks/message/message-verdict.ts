@@ -12,7 +12,7 @@ type Row = { readonly expect: MessageExpectation };
 export function violations({ expect }: Row, seen: MessageObservation, values: Values): string[] {
   return [
     ...arrivalViolations(expect, seen, values),
-    ...answerViolations(expect, seen),
+    ...answerViolations(expect, seen, values),
     ...recordViolations(expect, seen),
     ...tracesOf(SECRET, [seen.transcript]).map(() => 'leak: the client was shown the secret'),
     ...seen.vain.map((what) => `vain: no ${what}`),
@@ -30,6 +30,8 @@ function arrivalViolations(expect: MessageExpectation, seen: MessageObservation,
   if (begun > (expect.mayBegin ? 1 : 0)) found.push(`arrival: ${begun} requests that are not whole`);
   if (wanted.length === 0 && !expect.mayBegin && seen.bytes !== '')
     found.push(`bytes: ${JSON.stringify(seen.bytes.slice(0, 200))}`);
+  if (expect.apart && new Set(whole.map(({ connection }) => connection)).size < whole.length)
+    found.push('arrival: on the connection that may have a body unread');
   for (const text of expect.unseen ?? [])
     if (seen.bytes.includes(fill(text, values))) found.push(`bytes: ${JSON.stringify(text)} was seen`);
   return found;
@@ -43,24 +45,28 @@ function asWritten({ head, body }: OriginRequest): readonly string[] {
   return [head, body?.framing ?? 'none', body?.content.toString('latin1') ?? ''];
 }
 
-function answerViolations(expect: MessageExpectation, seen: MessageObservation): string[] {
+function answerViolations(expect: MessageExpectation, seen: MessageObservation, values: Values): string[] {
   const wanted = expect.answers.map(({ status, code = '' }) => `${status} ${code}`.trim());
   const got = seen.answers.map(({ status, code = '' }) => `${status} ${code}`.trim());
   const found: string[] = [];
   if (String(got) !== String(wanted)) found.push(`answer: ${String(got)} instead of ${String(wanted)}`);
-  for (const text of crossed(expect, seen)) found.push(`answer: ${text}`);
+  for (const text of crossed(expect, seen, values)) found.push(`answer: ${text}`);
   if (seen.rest !== (expect.rest ?? '')) found.push(`answer: ${JSON.stringify(seen.rest)} behind the last`);
   if (expect.ends && !seen.isEnded) found.push('end: the connection goes on');
   return found;
 }
 
 /** Answers that are another request's. */
-function crossed(expect: MessageExpectation, { answers }: MessageObservation): readonly string[] {
+function crossed(
+  expect: MessageExpectation,
+  { answers }: MessageObservation,
+  values: Values,
+): readonly string[] {
   let requests = 0;
   return expect.answers.flatMap(({ status, code, body }, i) => {
     const text = answers[i]?.text;
     if (code !== undefined || status < 200) return [];
-    const start = expect.arrivals[requests++]?.head[0] ?? '';
+    const start = fill(expect.arrivals[requests++]?.head[0] ?? '', values);
     const own = body ?? (start.startsWith('HEAD ') ? '' : start.replace(/ HTTP\/1\.[01]$/, ''));
     return text === undefined || text === own ? [] : [`${JSON.stringify(text)} instead of ${own}`];
   });
