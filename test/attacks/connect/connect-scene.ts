@@ -29,6 +29,8 @@ const names: Readonly<Record<string, readonly string[]>> = {
   'notevil.test': ['8.8.1.3'],
   'behind.test': ['8.8.2.7'],
   'nowhere.test': ['8.8.4.4'],
+  'xn--pi-7kc.test': ['8.8.4.4'],
+  'xn--api.test': ['8.8.4.4'],
   'intra.test': ['10.0.0.5'],
   'a.intra.test': ['10.0.0.5'],
   'meta.test': ['169.254.169.254'],
@@ -50,7 +52,7 @@ const provenNames: readonly string[] = [
   'a.b.wild.test',
 ];
 
-export type Place = 'api' | 'evil' | 'clear';
+export type Place = 'api' | 'evil' | 'clear' | 'four' | 'six';
 export type ConnectScene = AsyncDisposable & {
   readonly ledger: DialLedger;
   readonly origins: Readonly<Record<Place, RecordingOrigin>>;
@@ -65,7 +67,9 @@ export async function createConnectScene(): Promise<ConnectScene> {
     send(response(200, [], 'fine'));
   const tls = (...list: string[]): object => ({ tls: { authority, names: list } });
   const origins = {
-    api: await createOrigin({ respond, ...tls(...provenNames, '8.8.1.9', '2606:4700::1111') }),
+    api: await createOrigin({ respond, ...tls(...provenNames) }),
+    four: await createOrigin({ respond, ...tls('8.8.1.9') }),
+    six: await createOrigin({ respond, ...tls('2606:4700::1111') }),
     evil: await createOrigin({ respond, ...tls('evil.test', 'other.test', 'wild.test') }),
     clear: await createOrigin({ respond }),
   };
@@ -91,12 +95,19 @@ export async function createConnectScene(): Promise<ConnectScene> {
   };
 }
 
-/** The internet: 8.8.1.x is there, on 80 in clear, on 443 and 8443 by TLS. */
+/** Who stands at an address by TLS, on 443 and 8443. */
+const places: Readonly<Record<string, Place>> = {
+  '8.8.1.1': 'api',
+  '8.8.1.2': 'evil',
+  '8.8.1.3': 'evil',
+  '8.8.1.9': 'four',
+  '2606:4700::1111': 'six',
+};
+
 function placeAt(address: string, port: number): Place | undefined {
-  const isHere = /^8\.8\.1\.[1239]$/.test(address) || address === '2606:4700::1111';
-  if (!isHere || ![80, 443, 8443].includes(port)) return undefined;
+  if (places[address] === undefined || ![80, 443, 8443].includes(port)) return undefined;
   if (port === 80) return 'clear';
-  return /[23]$/.test(address) ? 'evil' : 'api';
+  return places[address];
 }
 
 async function openProxy(

@@ -1,0 +1,492 @@
+// Whoever the CONNECT names is spoken to, in whatever spelling; what SNI and Host say besides must agree (D-01 to D-04), and
+// where TLS names nobody the CONNECT stands alone (D-10 to D-14, D-19).
+import type { ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
+import {
+  DECODE_ERROR,
+  UNRECOGNIZED_NAME,
+  arrives,
+  get,
+  greeting,
+  head,
+  inside,
+  refused,
+  refusedInside,
+  tunnelled,
+  turnedAway,
+  unreachable,
+  withCredential,
+} from './expectations.ts';
+
+type Row = readonly [name: string, script: ConnectScript, expect: ConnectExpectation];
+const rowsOf = (id: string, rows: readonly Row[]): readonly ConnectRow[] =>
+  rows.map(([name, script, expect]) => ({ id: `${id} ${name}`, script, expect }));
+
+const API = 'api.test:443';
+const MISMATCH = '421 authority_mismatch';
+const otherName = turnedAway(UNRECOGNIZED_NAME, 'sni_mismatch', 'other_name');
+const badName = turnedAway(DECODE_ERROR, 'client_hello_malformed', 'server_name_invalid');
+const injected = (host = 'api.test', more: object = {}): ConnectExpectation =>
+  arrives('api.test', withCredential(get(host)), more);
+const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
+
+/** The same for an address, which is asked for no name. */
+const arrivesAt = (at: string, bytes: string, address: string): ConnectExpectation =>
+  arrives('', bytes, { address, lookedUp: [], arrived: [{ at, bytes }] });
+
+/** In a tunnel to `api.test:443`, TLS under its name: the Host field, and what becomes of the request. */
+function hosts(
+  id: string,
+  rows: readonly (readonly [name: string, host: string, answer: string, cause?: string])[],
+): readonly ConnectRow[] {
+  return rowsOf(
+    id,
+    rows.map(([name, host, answer, cause]) => [
+      name,
+      inside(API, 'api.test', [get(host)]),
+      refusedInside(answer, cause),
+    ]),
+  );
+}
+
+const hostDiffers = hosts('D-01', [
+  ['another-host', 'evil.test', MISMATCH, 'Host'],
+  ['another-bound-host', 'a.wild.test', MISMATCH, 'Host'],
+  ['address-of-the-host', '8.8.1.1', MISMATCH, 'Host'],
+  ['address-of-another', '8.8.1.3:443', MISMATCH, 'Host'],
+  ['metadata', '169.254.169.254', MISMATCH, 'Host'],
+  ['our-own-door', '127.0.0.1:{PROXY}', MISMATCH, 'Host'],
+  ['admin-api', 'localhost:{ADMIN}', MISMATCH, 'Host'],
+  ['name-below', 'x.api.test', MISMATCH, 'Host'],
+  ['name-above', 'test', MISMATCH, 'Host'],
+  ['name-that-begins-so', 'api.test.evil.test', MISMATCH, 'Host'],
+  ['name-that-ends-so', 'evil-api.test', MISMATCH, 'Host'],
+  ['another-port', 'api.test:8443', MISMATCH, 'Host'],
+  ['port-of-http', 'api.test:80', MISMATCH, 'Host'],
+  ['truncated-port', 'api.test:44', MISMATCH, 'Host'],
+  ['tab-behind-the-name', 'api.test\tevil.test', '400 host_invalid'],
+]);
+
+const hostDiffersLater: readonly Row[] = [
+  [
+    'second-request',
+    inside(API, 'api.test', [get('api.test'), get('evil.test')]),
+    {
+      ...injected(),
+      answers: ['200', MISMATCH],
+      records: [{ outcome: 'injected' }, { outcome: 'refused', reason: 'authority_mismatch' }],
+    },
+  ],
+  [
+    'third-request-to-another-bound-host',
+    inside(API, 'api.test', [get('api.test'), get('API.test:443'), get('b.wild.test')]),
+    {
+      ...injected(),
+      answers: ['200', '200', MISMATCH],
+      arrived: [{ at: 'api', bytes: withCredential(get('api.test')) + withCredential(get('API.test:443')) }],
+      askedFor: ['api.test', 'api.test'],
+      records: [{ outcome: 'injected' }, { outcome: 'injected' }, { outcome: 'refused' }],
+    },
+  ],
+  [
+    'path-that-names-another-host',
+    inside(API, 'api.test', [head('GET //evil.test/v1/x HTTP/1.1', 'Host: api.test')]),
+    arrives('api.test', withCredential(head('GET //evil.test/v1/x HTTP/1.1', 'Host: api.test'))),
+  ],
+  [
+    'host-of-the-connect-head-is-nobody',
+    inside(API, 'api.test', [get('api.test')], {
+      send: [head(`CONNECT ${API} HTTP/1.1`, 'Host: evil.test:443')],
+    }),
+    injected(),
+  ],
+  [
+    'connect-head-to-another-with-the-host-of-a-bound-one',
+    inside('evil.test:443', 'evil.test', [get('evil.test')], {
+      send: [head('CONNECT evil.test:443 HTTP/1.1', `Host: ${API}`)],
+    }),
+    {
+      ...tunnelled('8.8.1.3:443', get('evil.test'), { lookedUp: ['evil.test'] }),
+      shownBy: 'origin',
+      askedFor: ['evil.test'],
+    },
+  ],
+  [
+    'two-hosts-in-the-connect-head',
+    inside(API, 'api.test', [get('evil.test')], {
+      send: [head(`CONNECT ${API} HTTP/1.1`, 'Host: api.test:443', 'Host: evil.test:443')],
+    }),
+    refusedInside(MISMATCH),
+  ],
+];
+
+/** The CONNECT names a host that no rule knows: bytes for bytes to that host, whatever is claimed inside. */
+const connectDiffers: readonly Row[] = [
+  [
+    'claims-a-bound-host-in-a-blind-tunnel',
+    inside('evil.test:443', 'evil.test', [get('api.test')]),
+    {
+      ...tunnelled('8.8.1.3:443', get('api.test'), { lookedUp: ['evil.test'] }),
+      shownBy: 'origin',
+      askedFor: ['evil.test'],
+    },
+  ],
+  [
+    'claims-a-bound-host-in-clear',
+    { send: [head('CONNECT evil.test:80 HTTP/1.1')], then: { kind: 'clear', requests: [get('api.test')] } },
+    tunnelled('8.8.1.3:80', get('api.test'), { lookedUp: ['evil.test'] }),
+  ],
+  [
+    'denied-host-whatever-is-inside',
+    inside('evil.test:443', 'api.test', [get('api.test')], { policy: 'denied' }),
+    refused('403 access_denied'),
+  ],
+  [
+    'denied-subdomain',
+    inside('a.evil.test:443', 'api.test', [get('api.test')], { policy: 'denied' }),
+    refused('403 access_denied'),
+  ],
+  [
+    'unlisted-host',
+    inside('evil.test:443', 'api.test', [get('api.test')], { policy: 'listed' }),
+    refused('403 access_denied'),
+  ],
+  [
+    'name-above-a-listed-wildcard',
+    inside('sub.test:443', 'a.sub.test', [get('a.sub.test')], { policy: 'listed' }),
+    refused('403 access_denied'),
+  ],
+  [
+    'bound-host-claims-another',
+    inside(API, 'api.test', [get('blocked.test')], { policy: 'listed' }),
+    refusedInside(MISMATCH),
+  ],
+  ['bound-host-asks-for-a-denied-one', greeting(API, ['evil.test'], { policy: 'denied' }), otherName],
+];
+
+const serverNames = (
+  rows: readonly (readonly [name: string, serverName: string, more?: Partial<ConnectScript>])[],
+  expect: ConnectExpectation,
+): readonly Row[] =>
+  rows.map(([name, serverName, more]) => [name, greeting(API, [serverName], more ?? {}), expect]);
+
+const sniDiffers: readonly Row[] = [
+  ...serverNames(
+    [
+      ['another-host', 'evil.test'],
+      ['another-bound-host', 'a.wild.test'],
+      ['name-below', 'x.api.test'],
+      ['name-above', 'test'],
+      ['name-that-begins-so', 'api.test.evil.test'],
+      ['name-that-ends-so', 'evil.test.api.test'],
+      ['one-letter-more', 'aapi.test'],
+      ['one-letter-less', 'pi.test'],
+      ['underscore-for-the-dot', 'api_test'],
+      ['localhost', 'localhost'],
+      ['name-of-our-certificate', 'sallyport'],
+    ],
+    otherName,
+  ),
+  ...serverNames(
+    [
+      ['address', '8.8.1.1'],
+      ['ipv6-address', '[2606:4700::1111]'],
+      ['name-with-port', API],
+      ['name-with-user', 'u@api.test'],
+      ['url', 'https://api.test/'],
+      ['wildcard', '*.test'],
+      ['list', 'api.test,evil.test'],
+      ['space-behind', 'api.test '],
+      ['space-before', ' api.test'],
+      ['line-break', 'api.test\r\nHost: evil.test'],
+      ['empty', ''],
+    ],
+    badName,
+  ),
+  ['two-names-the-right-one-first', greeting(API, ['api.test', 'evil.test']), badName],
+  ['two-names-the-right-one-last', greeting(API, ['evil.test', 'api.test']), badName],
+  ['address-tunnel-with-a-bound-name', greeting('8.8.1.9:443', ['api.test']), otherName],
+  ['ipv6-tunnel-with-a-bound-name', greeting('[2606:4700::1111]:443', ['api.test']), otherName],
+  ['handshake-of-a-real-client', greeting('a.wild.test:443', ['b.wild.test']), otherName],
+];
+
+/** All of these stand at one address and are covered by one rule; each may speak for itself alone. */
+const fronting: readonly Row[] = [
+  [
+    'sibling-in-host',
+    inside('a.wild.test:443', 'a.wild.test', [get('b.wild.test')]),
+    refusedInside(MISMATCH),
+  ],
+  [
+    'deeper-sibling-in-host',
+    inside('a.wild.test:443', 'a.wild.test', [get('a.b.wild.test')]),
+    refusedInside(MISMATCH),
+  ],
+  [
+    'sibling-without-sni',
+    inside('a.wild.test:443', 'a.wild.test', [get('b.wild.test')], { serverName: '' }),
+    refusedInside(MISMATCH),
+  ],
+  [
+    'other-rule-same-address',
+    inside('a.wild.test:443', 'a.wild.test', [get('api.test')]),
+    refusedInside(MISMATCH),
+  ],
+  [
+    'address-tunnel-names-a-host-behind-it',
+    inside('8.8.1.9:443', '8.8.1.9', [get('api.test')]),
+    refusedInside(MISMATCH),
+  ],
+  [
+    'ipv6-tunnel-names-a-host-behind-it',
+    inside('[2606:4700::1111]:443', '2606:4700::1111', [get('api.test')]),
+    refusedInside(MISMATCH),
+  ],
+  ['apex-in-host', inside('a.wild.test:443', 'a.wild.test', [get('wild.test')]), refusedInside(MISMATCH)],
+  [
+    'sibling-after-an-honest-request',
+    inside('a.wild.test:443', 'a.wild.test', [get('a.wild.test'), get('b.wild.test')]),
+    {
+      ...arrives('a.wild.test', withCredential(get('a.wild.test'))),
+      answers: ['200', MISMATCH],
+      records: [{ outcome: 'injected' }, { outcome: 'refused', reason: 'authority_mismatch' }],
+    },
+  ],
+];
+
+/** Spellings of one name are one name: judged, dialled and proven as `api.test`; the Host field keeps its bytes. */
+const spellings: readonly ConnectRow[] = [
+  ...rowsOf('D-10', [
+    ['capitals', inside('API.TEST:443', 'api.test', [get('api.test')]), injected()],
+    ['trailing-dot', inside('api.test.:443', 'api.test', [get('api.test')]), injected()],
+    [
+      'capitals-and-dot',
+      inside('Api.Test.:443', 'api.test', [get('aPI.tEST.:443')]),
+      injected('aPI.tEST.:443'),
+    ],
+    ['sni-in-capitals', inside(API, 'api.test', [get('api.test')], { serverName: 'API.TEST' }), injected()],
+    ['sni-with-a-dot', inside(API, 'api.test', [get('api.test')], { serverName: 'api.test.' }), injected()],
+    ['sni-with-two-dots', greeting(API, ['api.test..']), badName],
+    [
+      'host-with-two-dots',
+      inside(API, 'api.test', [get('api.test..')]),
+      refusedInside('400 host_invalid', 'label_invalid'),
+    ],
+    [
+      'denied-in-capitals',
+      { policy: 'denied', send: [head('CONNECT EVIL.TEST:443 HTTP/1.1')] },
+      refused('403 access_denied'),
+    ],
+    [
+      'denied-with-a-dot',
+      { policy: 'denied', send: [head('CONNECT evil.test.:443 HTTP/1.1')] },
+      refused('403 access_denied'),
+    ],
+    [
+      'denied-subdomain-with-a-dot',
+      { policy: 'denied', send: [head('CONNECT A.Evil.test.:443 HTTP/1.1')] },
+      refused('403 access_denied'),
+    ],
+    [
+      'unlisted-with-a-dot',
+      { policy: 'listed', send: [head('CONNECT other.test.evil.test.:443 HTTP/1.1')] },
+      refused('403 access_denied'),
+    ],
+    [
+      'wildcard-in-capitals',
+      inside('A.WILD.test.:443', 'a.wild.test', [get('a.wild.test')]),
+      arrives('a.wild.test', withCredential(get('a.wild.test'))),
+    ],
+  ]),
+  ...rowsOf('D-11', [
+    [
+      'a-label-of-a-bound-host',
+      inside('XN--BCHER-KVA.test:443', 'xn--bcher-kva.test', [get('xn--bcher-kva.test')]),
+      arrives('xn--bcher-kva.test', withCredential(get('xn--bcher-kva.test'))),
+    ],
+    [
+      'u-label-in-host',
+      inside('xn--bcher-kva.test:443', 'xn--bcher-kva.test', [get(utf8('bücher.test'))]),
+      refusedInside('400 host_invalid', 'character_invalid'),
+    ],
+    [
+      'a-label-of-a-confusable',
+      { send: [head('CONNECT xn--pi-7kc.test:443 HTTP/1.1')] },
+      unreachable('8.8.4.4:443', ['xn--pi-7kc.test']),
+    ],
+    [
+      'a-label-that-decodes-to-nothing-legal',
+      { send: [head('CONNECT xn--api.test:443 HTTP/1.1')] },
+      unreachable('8.8.4.4:443', ['xn--api.test']),
+    ],
+    [
+      'ideographic-full-stop-in-host',
+      inside(API, 'api.test', [get(utf8('api。test'))]),
+      refusedInside('400 host_invalid', 'character_invalid'),
+    ],
+    [
+      'fullwidth-letters-in-host',
+      inside(API, 'api.test', [get(utf8('ａｐｉ.test'))]),
+      refusedInside('400 host_invalid', 'character_invalid'),
+    ],
+    ['ideographic-full-stop-in-sni', greeting(API, [utf8('api。test')]), badName],
+    ['fullwidth-full-stop-in-sni', greeting(API, [utf8('api．test')]), badName],
+    ['cyrillic-a-in-sni', greeting(API, [utf8('аpi.test')]), badName],
+    ['long-s-in-sni', greeting(API, [utf8('api.teſt')]), badName],
+    ['u-label-in-sni', greeting('xn--bcher-kva.test:443', [utf8('bücher.test')]), badName],
+    ['confusable-a-label-in-sni', greeting(API, ['xn--pi-7kc.test']), otherName],
+  ]),
+  ...rowsOf('D-12', [
+    ['nul-in-sni-before-the-bound-name', greeting(API, ['evil.test\0.api.test']), badName],
+    ['nul-in-sni-behind-the-bound-name', greeting(API, ['api.test\0.evil.test']), badName],
+    ['nul-at-the-end-of-sni', greeting(API, ['api.test\0']), badName],
+    ['nul-alone-in-sni', greeting(API, ['\0']), badName],
+    ['escaped-nul-in-sni', greeting(API, ['evil.test%00.api.test']), badName],
+    [
+      'nul-in-host',
+      inside(API, 'api.test', [get('api.test\0.evil.test')]),
+      refusedInside('400 malformed_request'),
+    ],
+    [
+      'escaped-nul-in-host',
+      inside(API, 'api.test', [get('evil.test%00.api.test')]),
+      refusedInside('400 host_invalid'),
+    ],
+  ]),
+];
+
+const portsAndAddresses: readonly ConnectRow[] = [
+  ...rowsOf('D-13', [
+    [
+      'another-port-of-a-bound-host',
+      inside('api.test:8443', 'api.test', [get('api.test:8443')]),
+      injected('api.test:8443', { address: '8.8.1.1:8443' }),
+    ],
+    [
+      'host-without-that-port',
+      inside('api.test:8443', 'api.test', [get('api.test')]),
+      refusedInside(MISMATCH),
+    ],
+    [
+      'host-with-the-default-port',
+      inside('api.test:8443', 'api.test', [get('api.test:443')]),
+      refusedInside(MISMATCH),
+    ],
+    [
+      'host-with-a-leading-zero',
+      inside(API, 'api.test', [get('api.test:0443')]),
+      refusedInside('400 host_invalid', 'port_invalid'),
+    ],
+    [
+      'host-with-an-empty-port',
+      inside(API, 'api.test', [get('api.test:')]),
+      refusedInside('400 host_invalid', 'port_invalid'),
+    ],
+    [
+      'host-with-two-ports',
+      inside(API, 'api.test', [get('api.test:443:443')]),
+      refusedInside('400 host_invalid', 'port_invalid'),
+    ],
+    [
+      'port-of-the-rule',
+      inside('narrow.test:8443', 'narrow.test', [get('narrow.test:8443')]),
+      arrives('narrow.test', withCredential(get('narrow.test:8443')), { address: '8.8.1.1:8443' }),
+    ],
+    [
+      'port-beside-the-rule-is-blind',
+      inside('narrow.test:443', 'narrow.test', [get('narrow.test')]),
+      {
+        ...tunnelled('8.8.1.1:443', get('narrow.test'), { lookedUp: ['narrow.test'] }),
+        shownBy: 'origin',
+        arrived: [{ at: 'api', bytes: get('narrow.test') }],
+        askedFor: ['narrow.test'],
+      },
+    ],
+  ]),
+  ...rowsOf(
+    'D-14',
+    [
+      '[2606:4700::1111]',
+      '[2606:4700:0:0:0:0:0:1111]',
+      '[2606:4700:0000::0:1111]',
+      '[2606:4700::0.0.17.17]',
+    ].map(
+      (host): Row => [
+        `accepted-${host.length}-characters`,
+        inside(`${host}:443`, '2606:4700::1111', [get('[2606:4700::1111]')]),
+        arrivesAt('six', withCredential(get('[2606:4700::1111]')), '2606:4700::1111:443'),
+      ],
+    ),
+  ),
+  ...rowsOf('D-14', [
+    [
+      'host-in-another-spelling',
+      inside('[2606:4700::1111]:443', '2606:4700::1111', [get('[2606:4700:0::1111]:443')]),
+      arrivesAt('six', withCredential(get('[2606:4700:0::1111]:443')), '2606:4700::1111:443'),
+    ],
+    [
+      'host-of-the-neighbour',
+      inside('[2606:4700::1111]:443', '2606:4700::1111', [get('[2606:4700::1112]')]),
+      refusedInside(MISMATCH),
+    ],
+    [
+      'host-unbracketed',
+      inside('[2606:4700::1111]:443', '2606:4700::1111', [get('2606:4700::1111')]),
+      refusedInside('400 host_invalid', 'ipv6_unbracketed'),
+    ],
+    [
+      'neighbour-of-a-bound-address',
+      { send: [head('CONNECT [2606:4700::1112]:443 HTTP/1.1')] },
+      unreachable('2606:4700::1112:443'),
+    ],
+    [
+      'denied-range',
+      { policy: 'denied', send: [head('CONNECT [2606:4700:0::77]:443 HTTP/1.1')] },
+      refused('403 access_denied'),
+    ],
+    [
+      'v4-mapped',
+      { send: [head('CONNECT [::ffff:8.8.1.9]:443 HTTP/1.1')] },
+      refused('403 address_private', { cause: 'embedded_v4' }),
+    ],
+  ]),
+];
+
+const noServerName: readonly Row[] = [
+  ['the-connect-stands-alone', inside(API, 'api.test', [get('api.test')], { serverName: '' }), injected()],
+  [
+    'host-of-another',
+    inside(API, 'api.test', [get('evil.test')], { serverName: '' }),
+    refusedInside(MISMATCH),
+  ],
+  [
+    'wildcard-host',
+    inside('a.b.wild.test:443', 'a.b.wild.test', [get('a.b.wild.test')], { serverName: '' }),
+    arrives('a.b.wild.test', withCredential(get('a.b.wild.test'))),
+  ],
+  [
+    'bound-address',
+    inside('8.8.1.9:443', '8.8.1.9', [get('8.8.1.9')], { serverName: '' }),
+    arrivesAt('four', withCredential(get('8.8.1.9')), '8.8.1.9:443'),
+  ],
+  [
+    'no-host-either',
+    inside(API, 'api.test', [head('GET /v1/x HTTP/1.1')], { serverName: '' }),
+    refusedInside('400 host_invalid', 'missing'),
+  ],
+  [
+    'blind-host',
+    inside('evil.test:443', 'evil.test', [get('api.test')], { serverName: '' }),
+    { ...tunnelled('8.8.1.3:443', get('api.test'), { lookedUp: ['evil.test'] }), shownBy: 'origin' },
+  ],
+];
+
+export const nameRows: readonly ConnectRow[] = [
+  ...hostDiffers,
+  ...rowsOf('D-01', hostDiffersLater),
+  ...rowsOf('D-02', connectDiffers),
+  ...rowsOf('D-03', sniDiffers),
+  ...rowsOf('D-04', fronting),
+  ...spellings,
+  ...portsAndAddresses,
+  ...rowsOf('D-19', noServerName),
+];
