@@ -29,6 +29,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   'notevil.test': ['8.8.1.3'],
   'behind.test': ['8.8.2.7'],
   'nowhere.test': ['8.8.4.4'],
+  '127.0.0.1e0': ['8.8.4.4'],
   'xn--pi-7kc.test': ['8.8.4.4'],
   'xn--api.test': ['8.8.4.4'],
   'intra.test': ['10.0.0.5'],
