@@ -6,7 +6,7 @@ import type { SecretLookup } from '../policy/compile.ts';
 import { isExposed } from './exposure.ts';
 import type { ListenAddress } from './listen-address.ts';
 import { decodeSandboxState, describe } from './sandbox-state.ts';
-import { DEFAULT, type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
+import { DEFAULT, type Entry, type Sandboxes, causeOf, inForceOf } from './sandboxes.ts';
 
 /** Reads what the store holds. Throws an Error that says which sandbox cannot be restored, and why. */
 export async function restoreSandboxes(sandboxes: Sandboxes, secrets: SecretLookup): Promise<void> {
@@ -40,7 +40,7 @@ function restoreOne(sandboxes: Sandboxes, id: string, content: string): void {
   const isDefault = id === DEFAULT;
   const entry = isDefault ? sandboxes.default : sandboxes.add(state);
   entry.state = state;
-  entry.inForce = state;
+  entry.inForce = inForceOf(state);
   // The operator's file stands above what is kept.
   const isUnderFile = isDefault && config.proxyConfigFile !== undefined;
   const failure = fault ?? (isUnderFile ? undefined : putBack(sandboxes, entry));

@@ -23,6 +23,11 @@ export type Applied =
 /** The part of a state by which requests are judged. Nothing else of it has two versions. */
 export type InForce = Pick<SandboxState, 'revision' | 'etag' | 'proxyConfig' | 'used'>;
 
+/** Without the rest: a secret that was deleted meanwhile would live on in it. */
+export function inForceOf({ revision, etag, proxyConfig, used }: SandboxState): InForce {
+  return { revision, etag, proxyConfig, used };
+}
+
 export type Entry = {
   /** What is kept of it. */
   state: SandboxState;
@@ -110,7 +115,7 @@ export function createSandboxes(options: {
 
   function register(state: SandboxState, sandbox: Sandbox, admission: Admission): Entry {
     const rest = { listener: undefined, isAdmitting: false, failure: undefined, version: 0 };
-    const entry: Entry = { state, inForce: state, sandbox, admission, ...rest };
+    const entry: Entry = { state, inForce: inForceOf(state), sandbox, admission, ...rest };
     entries.set(state.id, entry);
     return entry;
   }
@@ -146,7 +151,7 @@ export function createSandboxes(options: {
   }
 
   function putInForce(entry: Entry, { next, policy }: Pick<Prepared, 'next' | 'policy'>): void {
-    entry.inForce = next;
+    entry.inForce = inForceOf(next);
     entry.version += 1;
     entry.sandbox.putInForce(policy);
     log.info({ sandbox: next.id, revision: policy.revision, ...policy.summary }, 'proxy_config applied');
