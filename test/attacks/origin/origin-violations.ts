@@ -1,0 +1,83 @@
+// What a row of stage `origin` expected and what was seen, compared. The texts of refusals stand here once more: a
+// refusal that says anything else has learnt it from the host. Pure.
+import { type OriginObservation, plainAnswer } from './origin-driver.ts';
+import { type OriginRow, expand } from './origin-script.ts';
+
+const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  upstream_malformed: ['502 Bad Gateway', 'the answer of the host is not valid HTTP/1.1'],
+  upstream_closed: ['502 Bad Gateway', 'the host closed the connection without an answer'],
+  upstream_asks_proxy_auth: ['502 Bad Gateway', 'the host asked for proxy credentials'],
+  upstream_unreachable: ['502 Bad Gateway', 'the host could not be reached'],
+  upstream_untrusted: ['502 Bad Gateway', 'the certificate of the host could not be verified'],
+  dns_failed: ['502 Bad Gateway', 'the host could not be resolved'],
+  upstream_timeout: ['504 Gateway Timeout', 'the host did not answer in time'],
+  malformed_request: ['400 Bad Request', 'the request is not valid HTTP/1.1'],
+};
+
+export function violations({ script, expect }: OriginRow, seen: OriginObservation): readonly string[] {
+  const { before = 0, reads = 1, host } = script;
+  const { end = 'open' } = expect;
+  const found = [...clientViolations({ expect, isHead: isHead(script.request) }, seen)];
+  const differs = (what: string, is: unknown, should: unknown): void => {
+    if (JSON.stringify(is) !== JSON.stringify(should))
+      found.push(`${what}: ${brief(is)}, expected ${brief(should)}`);
+  };
+  differs('the end of the connection', seen.end, end);
+  if (host === undefined) {
+    differs('the next answer', seen.next, plainAnswer('/next'));
+    differs('the next connection of the host', seen.host, expect.host ?? 'fresh');
+    differs('requests at the host', seen.heads.length, expect.arrivals ?? before + reads + 1);
+    for (const head of seen.heads) {
+      const injected = head.match(/^authorization: .*\r$/gim) ?? [];
+      differs('the credential at the host', injected, ['Authorization: Bearer sesame>>open??now~~42~\r']);
+    }
+  } else differs('requests at the host', seen.heads.length, 0);
+  if (expect.body !== undefined) differs('the body at the host', seen.body, expect.body);
+  differs('connections elsewhere', seen.elsewhere, 0);
+  if (!expect.isLeakDocumented) differs('traces of the secret', seen.traces, []);
+  differs('records', seen.records.length, before + reads + 1);
+  const record = seen.records[before] ?? {};
+  for (const [name, value] of Object.entries(expect.record)) differs(`record.${name}`, record[name], value);
+  return found;
+}
+
+function clientViolations(
+  { expect: { client }, isHead }: { expect: OriginRow['expect']; isHead: boolean },
+  seen: OriginObservation,
+): readonly string[] {
+  if (typeof client === 'object' && 'within' in client) {
+    const whole = expand(client.within);
+    return whole.startsWith(seen.client)
+      ? []
+      : [`the client read ${brief(seen.client)}, beyond ${brief(whole)}`];
+  }
+  const isRefusal = typeof client === 'object' && 'refused' in client;
+  const wanted = isRefusal ? refusalText(client.refused, seen.client, isHead) : expand(client);
+  return seen.client === wanted ? [] : [`the client read ${brief(seen.client)}, expected ${brief(wanted)}`];
+}
+
+/** Interim heads may stand before it: what has been relayed cannot be taken back. */
+function refusalText(code: string, read: string, isHead: boolean): string {
+  const [status = '', message = ''] = refusals[code] ?? [];
+  const body = `${JSON.stringify({ error: code, message })}\n`;
+  const isEnding = /\r\nConnection: close\r\n/.test(read);
+  return [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    `X-Sallyport-Error: ${code}`,
+    'Cache-Control: no-store',
+    ...(isEnding ? ['Connection: close'] : []),
+    '',
+    isHead ? '' : body,
+  ].join('\r\n');
+}
+
+function isHead(request: readonly string[] | undefined): boolean {
+  return request?.[0]?.startsWith('HEAD ') ?? false;
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined';
+  return text.length <= 600 ? text : `${text.slice(0, 300)}… ${text.length} …${text.slice(-200)}`;
+}

@@ -1,0 +1,177 @@
+// R-10 and H-09 to H-11: what a host puts into its answer so that the sandbox learns what it must not, and error texts.
+import { SECRET } from '../../invariants/credential-scene.ts';
+import { answer, malformed, relayed } from './row-shapes.ts';
+import type { OriginRow } from './origin-script.ts';
+
+const bytes = Buffer.from(SECRET);
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const stars = (text: string): string => '*'.repeat(text.length);
+const escaped = [...bytes].map((byte) => `%${byte.toString(16)}`).join('');
+
+/** The same places in the head that was sent and in the one that may be read. */
+const hidden = (name: string, sent: string, secret: string): OriginRow =>
+  relayed(`H-09 ${name}`, sent, sent.replaceAll(secret, stars(secret)));
+
+const echoes: readonly OriginRow[] = [
+  hidden('value', answer([`X-Echo: ${SECRET}`]), SECRET),
+  hidden('rendered-value', answer([`X-Echo: authorization: Bearer ${SECRET}`]), `Bearer ${SECRET}`),
+  hidden('value-twice', answer([`X-Echo: ${SECRET}, ${SECRET}`]), SECRET),
+  hidden('value-glued-to-itself', answer([`X-Echo: ${SECRET}${SECRET}`]), SECRET),
+  hidden('cookie', answer([`Set-Cookie: session=${SECRET}; HttpOnly`]), SECRET),
+  hidden('challenge', answer([`WWW-Authenticate: Basic realm="${SECRET}"`], '', '401 Unauthorized'), SECRET),
+  hidden('error-reason', answer([], 'no', `400 Bad key ${SECRET}`), SECRET),
+  hidden('reason-alone', answer([], 'no', `401 ${SECRET}`), SECRET),
+  hidden(
+    'redirect',
+    answer([`Location: https://evil.test/?key=${encodeURIComponent(SECRET)}`], '', '302 Found'),
+    encodeURIComponent(SECRET),
+  ),
+  hidden('every-byte-escaped', answer([`Location: /?key=${escaped}`], '', '302 Found'), escaped),
+  hidden(
+    'every-byte-escaped-in-capitals',
+    answer([`Location: /?key=${escaped.toUpperCase()}`], '', '302 Found'),
+    escaped.toUpperCase(),
+  ),
+  hidden('hexadecimal', answer([`ETag: "${bytes.toString('hex')}"`]), bytes.toString('hex')),
+  hidden(
+    'hexadecimal-in-capitals',
+    answer([`ETag: "${bytes.toString('hex').toUpperCase()}"`]),
+    bytes.toString('hex').toUpperCase(),
+  ),
+  hidden(
+    'early-hint',
+    `HTTP/1.1 103 Early Hints\r\nLink: <https://evil.test/${SECRET}>\r\n\r\n${answer([])}`,
+    SECRET,
+  ),
+  hidden('not-modified', `HTTP/1.1 304 Not Modified\r\nETag: "${SECRET}"\r\n\r\n`, SECRET),
+  hidden('vary', answer([`Vary: ${SECRET}`]), SECRET),
+  hidden('content-type', answer([`Content-Type: text/plain; charset=${SECRET}`]), SECRET),
+  // Of base64 only what the secret alone determines is known beforehand; what is around it stays.
+  relayed(
+    'H-09 base64',
+    answer([`X-Echo: ${base64(SECRET)}`]),
+    answer([`X-Echo: ${stars(base64(SECRET).slice(0, 29))}${base64(SECRET).slice(29)}`]),
+  ),
+  ...['a:', 'ab:', 'abc:'].map((user): OriginRow => basic(user)),
+  relayed(
+    'H-09 trailer',
+    `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Echo: ${SECRET}\r\n\r\n`,
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+  ),
+  relayed(
+    'H-09 chunk-extension',
+    `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;key="${SECRET}"\r\nok\r\n0\r\n\r\n`,
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+  ),
+  relayed(
+    'H-09 nominated-and-dropped',
+    answer([`Connection: x-echo, ${'x'.repeat(8)}`, `X-Echo: ${SECRET}`]),
+    answer([]),
+  ),
+  relayed('H-09 body', answer([], `you sent ${SECRET}`), undefined, { expect: { isLeakDocumented: true } }),
+];
+
+function basic(user: string): OriginRow {
+  const whole = base64(`${user}${SECRET}`);
+  const from = Math.ceil((user.length * 8) / 6);
+  const to = Math.floor(((user.length + SECRET.length) * 8) / 6);
+  const masked = `${whole.slice(0, from)}${'*'.repeat(to - from)}${whole.slice(to)}`;
+  return relayed(
+    `H-09 basic-behind-${user.length}-bytes`,
+    answer([`X-Echo: Basic ${whole}`]),
+    answer([`X-Echo: Basic ${masked}`]),
+  );
+}
+
+const range = (value: string): readonly string[] => [
+  `GET /echo HTTP/1.1\r\nHost: {HOST}\r\nRange: ${value}\r\n\r\n`,
+];
+const partial = (slice: string, at: string): string =>
+  answer([`Content-Range: bytes ${at}/22`], slice, '206 Partial Content');
+
+/** Bodies are relayed as they are: slices and codings of them too (SECURITY.md, Limits). */
+const oracles: readonly OriginRow[] = [
+  relayed('H-10 four-bytes', partial(SECRET.slice(0, 4), '0-3'), undefined, {
+    script: { request: range('bytes=0-3'), answer: [{ send: partial(SECRET.slice(0, 4), '0-3') }] },
+  }),
+  relayed(
+    'H-10 range-in-its-own-answer',
+    answer([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable'),
+    answer([`Content-Range: bytes ${stars(SECRET)}`], '', '416 Range Not Satisfiable'),
+    {
+      script: {
+        request: range('bytes=99-'),
+        answer: [{ send: answer([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable') }],
+      },
+    },
+  ),
+  relayed(
+    'H-10 several-ranges',
+    answer([`Content-Type: multipart/byteranges; boundary=${SECRET}`], '--', '206 Partial Content'),
+    answer([`Content-Type: multipart/byteranges; boundary=${stars(SECRET)}`], '--', '206 Partial Content'),
+    {
+      script: {
+        request: range('bytes=0-3,4-7'),
+        answer: [
+          {
+            send: answer(
+              [`Content-Type: multipart/byteranges; boundary=${SECRET}`],
+              '--',
+              '206 Partial Content',
+            ),
+          },
+        ],
+      },
+    },
+  ),
+  relayed(
+    'H-10 length-of-what-was-hidden',
+    answer([`X-Length: ${SECRET.length}`, `X-Echo: ${SECRET}`], 'x'.repeat(SECRET.length)),
+    answer([`X-Length: ${SECRET.length}`, `X-Echo: ${stars(SECRET)}`], 'x'.repeat(SECRET.length)),
+  ),
+  relayed('H-10 range-that-was-ignored', answer(['Accept-Ranges: none'], 'whole'), undefined, {
+    script: { request: range('bytes=0-0'), answer: [{ send: answer(['Accept-Ranges: none'], 'whole') }] },
+  }),
+  relayed(
+    'H-10 digest-of-the-whole',
+    answer([`Repr-Digest: sha-256=:${base64('digest')}:`], SECRET.slice(0, 5), '206 Partial Content'),
+  ),
+];
+
+/** A session that a host gives to the credential's owner is given to the sandbox (SECURITY.md, Limits). */
+const cookies: readonly OriginRow[] = [
+  ['session', 'sid=31d4d96e407aad42; Path=/; Secure; HttpOnly'],
+  ['session-for-a-wider-domain', 'sid=1; Domain=test'],
+  ['session-with-a-prefix', '__Host-sid=1; Path=/; Secure'],
+  ['session-without-a-name', '=1'],
+  ['session-in-a-list', 'a=1, b=2'],
+  ['session-that-ends', 'sid=; Max-Age=0'],
+].map(([name = '', value = '']) => relayed(`H-11 ${name}`, answer([`Set-Cookie: ${value}`])));
+
+const failing = (name: string, host: string, code: string, status: number): OriginRow => ({
+  id: `R-10 ${name}`,
+  script: { host, answer: [] },
+  expect: { client: { refused: code }, record: { outcome: 'failed', status, reason: code } },
+});
+
+/** Whatever the host or the system says, the client reads a sentence of ours. */
+const errors: readonly OriginRow[] = [
+  failing('name-that-cannot-be-resolved', 'lost.test:443', 'dns_failed', 502),
+  failing('port-that-refuses', 'api.test:1', 'upstream_unreachable', 502),
+  failing('certificate-for-another-name', 'bad.test', 'upstream_untrusted', 502),
+  malformed('R-10 secret-in-a-malformed-head', `HTTP/1.1 200 OK\r\nX-Echo: ${SECRET}\n\r\n`, 'bare_lf'),
+  malformed('R-10 secret-in-place-of-a-head', `${SECRET}\r\n\r\n`, 'version_malformed'),
+  malformed('R-10 secret-as-a-name', `HTTP/1.1 200 OK\r\n${SECRET}: 1\r\n\r\n`, 'name_malformed'),
+  malformed(
+    'R-10 secret-as-a-length',
+    `HTTP/1.1 200 OK\r\nContent-Length: ${SECRET}\r\n\r\n`,
+    'content_length_malformed',
+  ),
+  malformed(
+    'R-10 stack-trace-in-place-of-a-head',
+    'Error: connect ECONNREFUSED 10.1.2.3:5432\n    at TCPConnectWrap',
+    'version_malformed',
+  ),
+];
+
+export const echoRows: readonly OriginRow[] = [...echoes, ...oracles, ...cookies, ...errors];
