@@ -1,0 +1,81 @@
+// Fuzz target: the admin API reads a body alike however it is cut, answers each with a status that it has, and repeats no
+// credential of it. Input: how the bytes are split, which route they are sent to, then the bytes.
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { createAccessGuard } from '../../../src/admin/access-guard.ts';
+import type { AdminAnswer } from '../../../src/admin/answer.ts';
+import { type AdminScope, answerArrival } from '../../../src/admin/exchange.ts';
+import { RateLimit } from '../../../src/admin/rate-limit.ts';
+import { RequestBody } from '../../../src/admin/request-body.ts';
+import { readHead } from '../../../src/admin/request-head.ts';
+import { routes } from '../../../src/admin/routes.ts';
+import { StrangerRecords } from '../../../src/admin/stranger-records.ts';
+import { WriteGate } from '../../../src/admin/write-gate.ts';
+import { createLog } from '../../../src/base/log.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import { createJudgingTarget } from '../judging-target.ts';
+import { readJson, stringsOf } from '../simple-json.ts';
+import { split } from '../split.ts';
+
+const TOKEN = 'fuzz-token-of-the-admin-api-0123456789';
+const MAX_BODY_BYTES = 3000;
+const MIN_CREDENTIAL = 40;
+const STATUSES: readonly number[] = [200, 201, 204, 400, 404, 409, 412, 413, 422];
+const writes = routes.filter(({ method }) => method !== 'GET' && method !== 'DELETE');
+
+export async function fuzz(data: Buffer): Promise<void> {
+  const { whole, pieces } = split(Buffer.concat([data.subarray(0, 1), data.subarray(2)]));
+  const route = writes[(data[1] ?? 0) % writes.length];
+  if (route === undefined) return;
+  const answer = await ask(route, [whole]);
+  assert.deepEqual(await ask(route, pieces), answer, 'the split shows in the answer');
+  assert(STATUSES.includes(answer.status), `status ${answer.status}`);
+  const json = readJson(whole);
+  if (answer.status < 300) assert(json !== undefined && whole.length <= MAX_BODY_BYTES);
+  if (whole.length > MAX_BODY_BYTES) assert.equal(answer.status, 413);
+  const told = JSON.stringify(answer);
+  const long = stringsOf(json?.value).filter((text) => text.length >= MIN_CREDENTIAL);
+  // Answers show the names of entries and patterns in full, as their authors gave them; values, never.
+  if (answer.status === 422 && /secrets/.test(route.path))
+    for (const text of long) assert(!told.includes(JSON.stringify(text).slice(1, -1)), 'a value is told');
+}
+
+async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): Promise<AdminAnswer> {
+  const { scope, faults } = createScope();
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const rawHeaders = ['Host', 'localhost', 'Authorization', `Bearer ${TOKEN}`];
+  rawHeaders.push('Content-Type', 'application/json', 'Transfer-Encoding', 'chunked');
+  const stream = Object.assign(Readable.from(pieces, { objectMode: false }), { headers: {} });
+  const body = new RequestBody(stream as unknown as IncomingMessage, MAX_BODY_BYTES);
+  const url = route.path.replace('{id}', 'default');
+  const head = readHead({ method: route.method, url, httpVersion: '1.1', rawHeaders });
+  const arrival = {
+    request: 'r',
+    head,
+    client: '127.0.0.1',
+    startedMs: 0,
+    readDocument: () => body.read(),
+    onTrusted: () => undefined,
+  };
+  const answer = await answerArrival(scope, arrival, { route, id: 'default', allowed: [], isOpen: false });
+  assert.deepEqual(faults, [], 'a fault of ours');
+  assert(body.isWhole || length > MAX_BODY_BYTES, 'a body that fits is not read to its end');
+  return answer;
+}
+
+function createScope(): { readonly scope: AdminScope; readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const log = createLog('error', { write: (line) => void faults.push(line) });
+  const now = (): number => 0;
+  const rate = new RateLimit(100, 1000, now);
+  const record = (): void => undefined;
+  const isRecordBlocked = (): boolean => false;
+  const guard = createAccessGuard({ token: new Secret(TOKEN), hosts: [], wrongTokens: rate });
+  const strangers = new StrangerRecords({ rate, log, record, isRecordBlocked });
+  const gate = new WriteGate(8, rate, 30_000);
+  return {
+    scope: { target: createJudgingTarget(), guard, writes: gate, log, strangers, record, isRecordBlocked },
+    faults,
+  };
+}
