@@ -1,0 +1,57 @@
+// `npm run mutation [-- FILE …]`: Stryker changes the sources that judge, one small change after another, each file by itself,
+// and only the tests of that file look on. Prints the share that they saw and what they did not; exits with 1 below 85 %.
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const MIN_SCORE = 85;
+
+/** A source, and the tests that speak of it. */
+const JUDGED: Readonly<Record<string, string>> = {
+  'src/policy/authority.ts': 'test/policy/authority.test.ts',
+  'src/policy/path-pattern.ts': 'test/policy/path-pattern.test.ts',
+  'src/policy/path-spelling.ts': 'test/policy/path-spelling.test.ts',
+  'src/policy/path-index.ts': 'test/policy/path-index.test.ts',
+  'src/policy/host-pattern.ts': 'test/policy/host-pattern.test.ts',
+  'src/policy/host-index.ts': 'test/policy/host-index.test.ts',
+  'src/policy/address.ts': 'test/policy/address.test.ts',
+  'src/policy/proxy-config.ts': 'test/policy/proxy-config.test.ts',
+  'src/policy/proxy-config-schema.ts': 'test/policy/{proxy-config,header-rules}.test.ts',
+  'src/policy/proxy-config-structure.ts': 'test/policy/proxy-config.test.ts',
+  'src/policy/proxy-config-conflicts.ts': 'test/policy/proxy-config-conflicts.test.ts',
+  'src/policy/proxy-config-document.ts': 'test/policy/proxy-config-document.test.ts',
+  'src/http1/head-parser.ts': 'test/http1/{head-parser,messages}.test.ts',
+  'src/http1/fields.ts': 'test/http1/{head-parser,messages}.test.ts',
+  'src/http1/connection-fields.ts': 'test/http1/connection-fields.test.ts',
+  'src/proxy/outgoing-head.ts': 'test/proxy/outgoing-head.test.ts',
+  'src/proxy/inject.ts': 'test/proxy/{inject,outgoing-head}.test.ts',
+  'src/proxy/address-guard.ts': 'test/proxy/address-guard.test.ts',
+  'src/callback/resolver.ts': 'test/callback/resolver.test.ts',
+};
+
+process.exitCode = main(process.argv.slice(2));
+
+function main(wanted: readonly string[]): number {
+  const unknown = wanted.filter((file) => !(file in JUDGED));
+  if (unknown.length > 0) {
+    console.error(`no tests are named for ${unknown.join(', ')}`);
+    return 2;
+  }
+  const chosen = wanted.length > 0 ? wanted : Object.keys(JUDGED);
+  const scores = chosen.map((file) => ({ file, score: judge(file, JUDGED[file] ?? '') }));
+  for (const { file, score } of scores) console.log(`${score.toFixed(2).padStart(6)} % ${file}`);
+  return scores.every(({ score }) => score >= MIN_SCORE) ? 0 : 1;
+}
+
+/** The score in percent; 0 where Stryker did not come to one. */
+function judge(file: string, tests: string): number {
+  const manifest = createRequire(import.meta.url).resolve('@stryker-mutator/core/package.json');
+  const stryker = join(manifest, '..', 'bin', 'stryker.js');
+  const { stdout } = spawnSync(process.execPath, [stryker, 'run', '--mutate', file], {
+    encoding: 'utf8',
+    env: { ...process.env, SALLYPORT_MUTATION_TESTS: tests },
+    maxBuffer: 1 << 26,
+  });
+  console.log(stdout);
+  return Number(/Final mutation score of ([\d.]+)/.exec(stdout)?.[1] ?? 0);
+}
