@@ -1,8 +1,20 @@
 // The shapes that rows of the stage `connect` are made of: heads as a client writes them, and the few ways in which one can
 // end. It knows the addresses of the scene, and no row.
-import type { ConnectExpectation, ConnectScript, ExpectedRecord } from './connect-script.ts';
+import type { ConnectExpectation, ConnectRow, ConnectScript, ExpectedRecord } from './connect-script.ts';
 
 export const INJECTED = 'Authorization: Bearer {SECRET}';
+
+/** A row without its class. */
+export type Row = readonly [name: string, script: ConnectScript, expect: ConnectExpectation];
+
+export function rowsOf(classId: string, rows: readonly Row[]): readonly ConnectRow[] {
+  return rows.map(([name, script, expect]) => ({ id: `${classId} ${name}`, script, expect }));
+}
+
+/** UTF-8, as bytes. */
+export function utf8(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
 
 /** A head from its lines. */
 export function head(...lines: readonly string[]): string {
@@ -71,6 +83,15 @@ export function turnedAway(alert: number | 'none', reason: string, cause?: strin
 export const UNRECOGNIZED_NAME = 112;
 export const DECODE_ERROR = 50;
 
+/** The hello names another host than the CONNECT. */
+export const otherName: ConnectExpectation = turnedAway(UNRECOGNIZED_NAME, 'sni_mismatch', 'other_name');
+/** The hello names what is no name of a host. */
+export const badName: ConnectExpectation = turnedAway(
+  DECODE_ERROR,
+  'client_hello_malformed',
+  'server_name_invalid',
+);
+
 /** TLS with a leaf of ours for the host of the CONNECT; then the request is refused, and nothing has left. */
 export function refusedInside(answer: string, cause?: string): ConnectExpectation {
   return { connect: '200', shownBy: 'proxy', answers: [answer], records: [refusal(answer, cause)] };
@@ -100,6 +121,16 @@ export function arrives(
     records: [{ outcome: bytes.includes(INJECTED) ? 'injected' : 'forwarded' }],
     ...rest,
   };
+}
+
+/** The same for api.test, with the credential. */
+export function injected(host = 'api.test', more: Parameters<typeof arrives>[2] = {}): ConnectExpectation {
+  return arrives('api.test', withCredential(get(host)), more);
+}
+
+/** The same for an address, which is asked for no name. */
+export function arrivesAt(at: string, bytes: string, address: string): ConnectExpectation {
+  return arrives('', bytes, { address, lookedUp: [], arrived: [{ at, bytes }] });
 }
 
 /** The same in clear. */

@@ -2,7 +2,7 @@
 // The tables of hosts and ports are our own rows after the lists of stripe/smokescreen (pkg/smokescreen/hostport, MIT): what
 // is read leniently there is refused here, since another hop would read it otherwise.
 import type { ConnectExpectation, ConnectRow } from './connect-script.ts';
-import { get, head, refused } from './expectations.ts';
+import { get, head, refused, utf8 } from './expectations.ts';
 
 type Line = readonly [name: string, target: string, cause?: string];
 
@@ -74,9 +74,6 @@ const dots = table('D-10', INVALID, [
   ['label-of-64', `${'a'.repeat(64)}.test:443`, 'label_invalid'],
   ['name-of-254', `${'a.'.repeat(125)}test:443`, 'too_long'],
 ]);
-
-/** UTF-8, as bytes. */
-const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
 
 const unicode = [
   ...table('D-11', MALFORMED, [
@@ -248,9 +245,18 @@ const notAnAuthority = [
     ['line-feed', 'api.test\n:443'],
     ['carriage-return', 'api.test\r:443'],
   ]),
-  ...(['connect', 'Connect', 'CONNECTX'] as const).map((method): ConnectRow => {
-    // Methods are case-sensitive (RFC 9110 §9.1): this asks for something else, of a target that is none.
+  ...(
+    [
+      ['connect', '405 method_refused'],
+      ['Connect', '405 method_refused'],
+      ['CONNECTX', '400 target_invalid'],
+    ] as const
+  ).map(([method, answer]): ConnectRow => {
+    // Methods are case-sensitive (RFC 9110 §9.1): this is no CONNECT, and must not be one for anybody behind us either.
     const send = [head(`${method} api.test:443 HTTP/1.1`, 'Host: api.test:443')];
+    return { id: `D-15 method-${method}`, script: { send }, expect: refused(answer) };
+  }),
+];
     return { id: `D-15 method-${method}`, script: { send }, expect: refused('400 target_invalid') };
   }),
 ];

@@ -2,6 +2,8 @@
 // (D-05), no blind tunnel to a covered host (D-17), no passage for bytes that are neither TLS nor HTTP (D-18).
 import type { ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
 import {
+  type Row,
+  rowsOf,
   arrives,
   arrivesInClear,
   connectTo,
@@ -15,10 +17,6 @@ import {
   turnedAway,
   withCredential,
 } from './expectations.ts';
-
-type Row = readonly [name: string, script: ConnectScript, expect: ConnectExpectation];
-const rowsOf = (id: string, rows: readonly Row[]): readonly ConnectRow[] =>
-  rows.map(([name, script, expect]) => ({ id: `${id} ${name}`, script, expect }));
 
 const API = 'api.test:443';
 const CLEARTEXT = '403 cleartext_refused';

@@ -1,11 +1,17 @@
 // Where a tunnel must not lead: our own listeners (N-02, N-07), in numeric spellings (N-03) and behind names, and ports
 // that nobody opened (N-06). Rows `at: loose` run where everything is allowed that can be, so that one check stands alone.
 import type { ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
-import { get, head, inside, refused, refusedInside, tunnelled, unreachable } from './expectations.ts';
-
-type Row = readonly [name: string, script: ConnectScript, expect: ConnectExpectation];
-const rowsOf = (id: string, rows: readonly Row[]): readonly ConnectRow[] =>
-  rows.map(([name, script, expect]) => ({ id: `${id} ${name}`, script, expect }));
+import {
+  type Row,
+  rowsOf,
+  get,
+  head,
+  inside,
+  refused,
+  refusedInside,
+  tunnelled,
+  unreachable,
+} from './expectations.ts';
 
 const connect = (authority: string, more: Partial<ConnectScript> = {}): ConnectScript => ({
   ...more,
