@@ -2,6 +2,7 @@
 // of its fields end here. Pure. What passes here is what will be sent; nothing is read from the head again.
 import { readConnectionFields } from '../http1/connection-fields.ts';
 import { type HeadFault, faults, isFault } from '../http1/fault.ts';
+import { isFieldNamed } from '../http1/field-name.ts';
 import { expectsContinue } from '../http1/expect.ts';
 import { type Framing, requestFraming } from '../http1/framing.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
@@ -29,10 +30,9 @@ export function planRequest(
   tunnel: Authority | undefined,
   scheme: Scheme,
 ): RequestPlan | Refusal {
-  // TRACE would have the host echo the injected fields in a body (RFC 9110 §9.3.8); CONNECT in a tunnel asks
-  // for a second proxy that nobody judged.
-  if (head.method === 'TRACE' || head.method === 'TRACK' || head.method === 'CONNECT')
-    return refuse('method_refused');
+  if (neverPassed.has(head.method.toUpperCase())) return refuse('method_refused');
+  // RFC 9110 §7.6.2: whoever counts hops asks the hops themselves, and with zero nobody behind this one.
+  if (head.method === 'OPTIONS' && countsHops(head)) return refuse('method_refused', 'max_forwards');
   const target = tunnel ? targetInTunnel(head, tunnel, scheme) : targetOnProxyPort(head);
   if ('refused' in target) return target;
   const framing = requestFraming(head);
@@ -75,6 +75,18 @@ const codes = {
   501: 'transfer_coding_refused',
   505: 'version_refused',
 } as const;
+
+/**
+ * TRACE would have the host echo the injected fields in a body (RFC 9110 §9.3.8); CONNECT in a tunnel asks for a second
+ * proxy that nobody judged. In any case: some servers fold that of methods.
+ */
+const neverPassed: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
+
+function countsHops({ bytes, fields }: RequestHead): boolean {
+  for (let i = 0; i < fields.count; i += 1)
+    if (isFieldNamed(bytes, fields.nameStart(i), fields.nameEnd(i), 'max-forwards')) return true;
+  return false;
+}
 
 /** RFC 9110 §9.2.2. */
 const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);

@@ -2,9 +2,11 @@
 import type { MessageRow } from './message-script.ts';
 import { bodyRows } from './rows-bodies.ts';
 import { chunkRows } from './rows-chunks.ts';
+import { fieldRows } from './rows-fields.ts';
 import { framingRows } from './rows-framing.ts';
 import { hostRows } from './rows-hosts.ts';
 import { lineRows } from './rows-lines.ts';
+import { methodRows } from './rows-methods.ts';
 
 export const messageRows: readonly MessageRow[] = [
   ...framingRows,
@@ -12,4 +14,6 @@ export const messageRows: readonly MessageRow[] = [
   ...chunkRows,
   ...bodyRows,
   ...hostRows,
+  ...fieldRows,
+  ...methodRows,
 ];

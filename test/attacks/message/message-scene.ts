@@ -14,7 +14,7 @@ export type MessageScene = AsyncDisposable & {
 };
 
 /** Ten times and more of what the slowest row takes. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 10_000;
 
 export async function createMessageScene(): Promise<MessageScene> {
   const origins = await createMessageOrigins(publicAuthority);
