@@ -5,6 +5,13 @@ import { ownRows } from './address/rows-own.ts';
 import { portRows } from './address/rows-port.ts';
 import { rangeRows } from './address/rows-range.ts';
 import { spellingRows } from './address/rows-spelling.ts';
+import { originRows } from './origin/origin-rows.ts';
+import { headerRows } from './document/rows-header.ts';
+import { hostRows } from './document/rows-host.ts';
+import { jsonRows } from './document/rows-json.ts';
+import { secretRows } from './document/rows-secret.ts';
+import { typeRows } from './document/rows-type.ts';
+import { workRows } from './document/rows-work.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -18,4 +25,11 @@ export const corpus: readonly StageRows[] = [
   { stage: 'address', rows: portRows },
   { stage: 'address', rows: rangeRows },
   { stage: 'address', rows: spellingRows },
+  { stage: 'origin', rows: originRows },
+  { stage: 'document', rows: headerRows },
+  { stage: 'document', rows: hostRows },
+  { stage: 'document', rows: jsonRows },
+  { stage: 'document', rows: secretRows },
+  { stage: 'document', rows: typeRows },
+  { stage: 'document', rows: workRows },
 ];
