@@ -29,6 +29,8 @@ describe('the path index', () => {
           )?.value;
         const members = rules.filter(({ value }) => isMember[value]).map(({ value }) => value);
         const index = createPathIndex(rules).among(members);
+        const written = rules.flatMap(({ patterns }) => patterns.map((pattern) => pattern.text));
+        expect(index.isPlain).toBe(!written.some((one) => one.includes('%')));
         expect(index.winnerAsSent(asked)).toBe(first('asWritten'));
         expect(index.winnerDecoded(asked)).toBe(first('decoded'));
       }),
