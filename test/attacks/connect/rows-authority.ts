@@ -257,9 +257,6 @@ const notAnAuthority = [
     return { id: `D-15 method-${method}`, script: { send }, expect: refused(answer) };
   }),
 ];
-    return { id: `D-15 method-${method}`, script: { send }, expect: refused('400 target_invalid') };
-  }),
-];
 
 export const authorityRows: readonly ConnectRow[] = [
   ...userinfo,
