@@ -1,11 +1,12 @@
 // `npm run stress [-- --seconds 30 --pause-ms 20 --requests 1000000 --part streams]`: documents replaced fifty times a second
 // under load, two hundred sandboxes at once, a million requests over HTTP/2, and two million pairs of a document and a
-// request (`--pairs`), longer than the tests do it. Prints the figures; exits with 1 if a promise was broken.
+// request (`--pairs`), and two hundred thousand mutated messages (`--messages`), longer than the tests do it. Prints the figures; exits with 1 if a promise was broken.
 import { parseArgs } from 'node:util';
 import { runH2Load } from '../test/e2e/h2-load.ts';
 import { createFleet } from '../test/e2e/isolation-fleet.ts';
 import { askAll, recordFaults } from '../test/e2e/isolation-load.ts';
 import { runReplacements } from '../test/e2e/replacement-load.ts';
+import { runFramingRounds } from '../test/framing/framing-run.ts';
 import { runPairRounds } from '../test/properties/pair-run.ts';
 import { propertySeed } from '../test/properties/property-seed.ts';
 
@@ -30,6 +31,7 @@ const { values } = parseArgs({
     'pause-ms': { type: 'string', default: '20' },
     requests: { type: 'string', default: '1000000' },
     pairs: { type: 'string', default: '2000000' },
+    messages: { type: 'string', default: '200000' },
     part: { type: 'string' },
   },
 });
@@ -38,6 +40,7 @@ const parts: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   isolation: isolate,
   streams,
   pairs,
+  framing,
 };
 const seconds = Number(values.seconds);
 const pauseMs = Number(values['pause-ms']);
@@ -133,6 +136,18 @@ async function pairs(): Promise<readonly string[]> {
       .filter(([, count]) => count < figures.pairs * MIN_SHARE)
       .map(([told, count]) => `${told} is no more than ${share(count)} of what was tried`),
   ];
+}
+
+/** I2 and I3: mutated messages, decided by us and read by node:http. */
+async function framing(): Promise<readonly string[]> {
+  const figures = await runFramingRounds({ messages: Number(values.messages), seed: propertySeed() });
+  const { open, incomplete, refused, closed } = figures.endings;
+  print('framing', [
+    `${figures.messages} messages, ${figures.perSecond.toFixed(0)} a second, last PROPERTY_SEED=${figures.seed}`,
+    `${figures.whole} requests read whole, ${figures.cut} cut, ${figures.faults.length} disagreements`,
+    `${open} connections to go on, ${closed} to end, ${refused} refused, ${incomplete} left unfinished`,
+  ]);
+  return figures.faults.map((fault) => `PROPERTY_SEED=${figures.seed}: ${fault}`);
 }
 
 function mb(bytes: number): string {
