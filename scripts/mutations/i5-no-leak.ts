@@ -14,8 +14,8 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'early hints are not masked',
     file: 'src/proxy/exchange.ts',
-    text: "maskResponseHead(head, this.#passage.mask);\n    this.onBody(outgoingResponseHead(head, connection, 'keep'));",
-    replacement: "{}\n    this.onBody(outgoingResponseHead(head, connection, 'keep'));",
+    text: "maskResponseHead(head, this.#passage.mask);\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
+    replacement: "{}\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
     breaks: 'a 103 carries what the 200 behind it may not',
   },
   {
@@ -23,8 +23,9 @@ export const noLeak: readonly Mutation[] = [
     name: 'masked only where injected',
     versions: bothVersions,
     file: 'src/proxy/inject.ts',
-    text: 'return hostMask ? { ...passages.no_path_match, mask: hostMask } : passages.no_path_match;',
-    replacement: 'return passages.no_path_match;',
+    text: 'const hostMask = maskOf(policy.secretsFor(authority));',
+    replacement:
+      "const hostMask = decision.apply === 'rule' ? maskOf(policy.secretsFor(authority)) : undefined;",
     breaks: 'a host remembers the credential and sends it back on another path',
   },
   {

@@ -30,6 +30,7 @@ export type Emit = (piece: Buffer) => void;
 
 export class ChunkWalker {
   readonly #isRequest: boolean;
+  readonly #isBare: boolean;
   #state = SIZE;
   #fault: HeadFault | undefined;
   #size = 0;
@@ -45,8 +46,10 @@ export class ChunkWalker {
   /** Where the head in progress begins in it. A head leaves only when it is whole, the last with its trailers. */
   #headStart = 0;
 
-  constructor(kind: 'request' | 'response') {
+  /** With `isBare` data alone is emitted, for an owner that frames it anew. */
+  constructor(kind: 'request' | 'response', isBare = false) {
     this.#isRequest = kind === 'request';
+    this.#isBare = isBare;
   }
 
   /** True once the last chunk, its trailers and their blank line are consumed. */
@@ -68,11 +71,12 @@ export class ChunkWalker {
     this.#headStart = this.#state === SIZE && this.#digits === 0 ? from : EARLIER;
     let at = from;
     while (at < bytes.length && this.#state !== DONE && this.#fault === undefined) {
-      if (this.#state === DATA) at = this.#skipData(bytes, at);
+      if (this.#state === DATA) at = this.#passData(bytes, at, emit);
       else if (this.#state === TRAILERS) at = this.#walkTrailers(bytes, at, emit);
       else this.#fault = this.#step(bytes, at++, emit);
     }
-    if (this.#fault === undefined) this.#emitRun(bytes, this.#isInHead() ? this.#headStart : at, emit);
+    if (this.#fault === undefined && !this.#isBare)
+      this.#emitRun(bytes, this.#isInHead() ? this.#headStart : at, emit);
     return at;
   }
 
@@ -150,10 +154,11 @@ export class ChunkWalker {
     return this.#enter(DATA);
   }
 
-  #skipData(bytes: Buffer, at: number): number {
+  #passData(bytes: Buffer, at: number, emit: Emit): number {
     const taken = Math.min(this.#remaining, bytes.length - at);
     this.#remaining -= taken;
     if (this.#remaining === 0) this.#state = DATA_CR;
+    if (this.#isBare) emit(bytes.subarray(at, at + taken));
     return at + taken;
   }
 
@@ -172,6 +177,7 @@ export class ChunkWalker {
 
   /** Emits what stands before the head in progress, then `head` in its place. */
   #replaceHead(bytes: Buffer, past: number, head: string, emit: Emit): void {
+    if (this.#isBare) return;
     this.#emitRun(bytes, this.#headStart, emit);
     emit(Buffer.from(head, 'latin1'));
     this.#runStart = past;

@@ -106,6 +106,7 @@ function compileRule(entry: RuleEntry, index: number, secrets: SecretLookup, iss
     headers: Object.freeze(headers),
     hosts: Object.freeze(entry.match_hosts.map((text) => accepted(parseHostPattern(text)))),
     paths: Object.freeze(entry.match_paths.map((text) => accepted(parsePathPattern(text)))),
+    scrubsBodies: entry.scrub === 'body',
   });
 }
 
@@ -126,6 +127,7 @@ function compileCallback(entry: CallbackEntry, index: number): CompiledCallback 
     requestHeaders: Object.freeze(requestHeaders),
     ttlSeconds: entry.ttl_seconds,
     hosts: Object.freeze(entry.match_hosts.map((text) => accepted(parseHostPattern(text)))),
+    scrubsBodies: entry.scrub === 'body',
   });
 }
 

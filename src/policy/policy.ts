@@ -25,6 +25,7 @@ export type CompiledRule = {
   readonly hosts: readonly HostPattern[];
   /** Empty: every path. */
   readonly paths: readonly PathPattern[];
+  readonly scrubsBodies: boolean;
 };
 
 /** `id` identifies the entry with its secrets, for cache keys. */
@@ -36,6 +37,7 @@ export type CompiledCallback = {
   readonly requestHeaders: readonly { readonly name: string; readonly value: Secret | string }[];
   readonly ttlSeconds: number;
   readonly hosts: readonly HostPattern[];
+  readonly scrubsBodies: boolean;
 };
 
 type Refusal<Reason> = { readonly kind: 'refuse'; readonly reason: Reason; readonly detail: string };
@@ -63,6 +65,8 @@ export type Policy = {
   deniesAddress(address: Address, port: number): boolean;
   /** The secrets of every rule on this host, to mask in its answers; the same array each time. */
   secretsFor(authority: Authority): readonly Secret[];
+  /** Are they to be masked in bodies too? Any rule or callback on this host can ask for it, also one that another takes it from. */
+  scrubsBodies(authority: Authority): boolean;
   readonly noProxyEntries: readonly string[];
   readonly summary: { readonly rules: number; readonly callbacks: number };
 };
@@ -102,6 +106,7 @@ export function createPolicy(parts: PolicyParts): Policy {
     decide: (authority: Authority, target: string) => decideTarget(verdictOn(authority), target),
     deniesAddress: (address: Address, port: number) => parts.deny?.holdsAddress(address, port) ?? false,
     secretsFor: (authority: Authority) => verdictOn(authority).secrets,
+    scrubsBodies: (authority: Authority) => verdictOn(authority).scrubsBodies,
     noProxyEntries: parts.noProxyEntries,
     summary: Object.freeze({ rules: parts.rules.length, callbacks: parts.callbacks.length }),
   });
@@ -119,6 +124,7 @@ type Verdict = {
   /** The rules of a host of which one reads the path. */
   readonly paths: PathFinder<RuleDecision> | undefined;
   readonly secrets: readonly Secret[];
+  readonly scrubsBodies: boolean;
 };
 
 const NO_SECRETS: readonly Secret[] = Object.freeze([]);
@@ -137,15 +143,17 @@ function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
   );
   return (authority) => {
     const access = judgeAccess(parts, authority);
-    if (access.kind === 'refuse')
-      return { cover: access, decision: access, paths: undefined, secrets: NO_SECRETS };
+    if (access.kind === 'refuse') return untouched(access);
     if (parts.noProxy.matches(authority).length > 0) return tunnel('no_proxy', access.portListed);
     const matchingRules = rules.matching(authority);
-    if (matchingRules.length > 0)
-      return { cover: intercept('rule', matchingRules), ...rulesTogether(matchingRules) };
     const matchingCallbacks = callbacks.matching(authority);
+    const scrubsBodies =
+      matchingRules.some(({ value }) => value.rule.scrubsBodies) ||
+      matchingCallbacks.some(({ value }) => value.callback.scrubsBodies);
+    if (matchingRules.length > 0)
+      return { cover: intercept('rule', matchingRules), ...rulesTogether(matchingRules), scrubsBodies };
     return matchingCallbacks.length > 0
-      ? judgeCallbacks(matchingCallbacks)
+      ? { ...judgeCallbacks(matchingCallbacks), scrubsBodies }
       : tunnel('no_match', access.portListed);
   };
 }
@@ -161,11 +169,13 @@ function judgeAccess({ allow, deny }: PolicyParts, authority: Authority): Access
   return { kind: 'pass', portListed: allowed.some(({ port }) => port === authority.port) };
 }
 
+type RuleSet = Omit<Verdict, 'cover' | 'scrubsBodies'>;
+
 /** Remembers each set of rules that some host has: hosts under one wildcard share it. */
 function createRuleSets(
   paths: PathIndex<RuleDecision>,
-): (matching: readonly Indexed<RuleDecision>[]) => Omit<Verdict, 'cover'> {
-  const sets = new Map<string, Omit<Verdict, 'cover'>>();
+): (matching: readonly Indexed<RuleDecision>[]) => RuleSet {
+  const sets = new Map<string, RuleSet>();
   return (matching) => {
     const decisions = [...new Set(matching.map(({ value }) => value))];
     const key = decisions.map(({ rule }) => rule.index).join();
@@ -187,7 +197,7 @@ function createRuleSets(
 
 const MAX_RULE_SETS = 64;
 
-function judgeCallbacks(matching: readonly Indexed<CallbackDecision>[]): Verdict {
+function judgeCallbacks(matching: readonly Indexed<CallbackDecision>[]): Omit<Verdict, 'scrubsBodies'> {
   const decision = matching[0]?.value ?? NO_PATH_MATCH;
   const own = matching.filter(({ value }) => value === decision);
   return { cover: intercept('callback', own), decision, paths: undefined, secrets: NO_SECRETS };
@@ -231,7 +241,12 @@ function intercept(by: 'rule' | 'callback', matching: readonly Indexed<unknown>[
 
 function tunnel(reason: 'no_proxy' | 'no_match', portListed: boolean): Verdict {
   const cover = Object.freeze({ kind: 'tunnel', reason, portListed } as const);
-  return { cover, decision: cover, paths: undefined, secrets: NO_SECRETS };
+  return untouched(cover);
+}
+
+/** What is not intercepted. */
+function untouched(cover: Cover & Decision): Verdict {
+  return { cover, decision: cover, paths: undefined, secrets: NO_SECRETS, scrubsBodies: false };
 }
 
 function accessDenied(detail: string): Refusal<'access_denied'> {

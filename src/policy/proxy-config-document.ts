@@ -1,7 +1,7 @@
 // Writes an authored proxy_config as the document that its author would write: what stands at its default is left out.
 // How an opaque value shows is the caller's choice; this file never opens one.
 import type { Secret } from '../base/secret.ts';
-import type { CallbackEntry, HeaderEntry, ProxyConfig, RuleEntry } from './proxy-config-schema.ts';
+import type { CallbackEntry, HeaderEntry, ProxyConfig, RuleEntry, Scrub } from './proxy-config-schema.ts';
 
 /** The keys that stand for an opaque value, beside `name` and `type`. */
 export type ShowOpaque = (value: Secret) => Record<string, unknown>;
@@ -33,6 +33,7 @@ function toRule(rule: RuleEntry, showOpaque: ShowOpaque): unknown {
     ...unlessEmpty('match_paths', rule.match_paths),
     headers: rule.headers.map((header) => toHeader(header, showOpaque)),
     ...unlessEmpty('no_proxy', rule.no_proxy),
+    ...unlessHead(rule.scrub),
   };
 }
 
@@ -48,6 +49,7 @@ function toCallback(callback: CallbackEntry, showOpaque: ShowOpaque): unknown {
       callback.request_headers.map((header) => toHeader(header, showOpaque)),
     ),
     ttl_seconds: callback.ttl_seconds,
+    ...unlessHead(callback.scrub),
   };
 }
 
@@ -57,6 +59,10 @@ function toHeader({ name, type, value }: HeaderEntry, showOpaque: ShowOpaque): u
 
 function unlessEmpty(key: string, list: readonly unknown[]): Record<string, unknown> {
   return list.length === 0 ? {} : { [key]: list };
+}
+
+function unlessHead(scrub: Scrub): Record<string, unknown> {
+  return scrub === 'head' ? {} : { scrub };
 }
 
 /** Without the keys that are undefined. */

@@ -26,7 +26,11 @@ export type RuleEntry = {
   readonly match_paths: readonly string[];
   readonly headers: readonly HeaderEntry[];
   readonly no_proxy: readonly string[];
+  readonly scrub: Scrub;
 };
+
+/** Where the secrets of an entry are masked in what its hosts answer. */
+export type Scrub = 'head' | 'body';
 
 export type HeaderEntry = TextEntry<'workspace_secret' | 'plaintext'> | OpaqueEntry;
 export type RequestHeaderEntry = TextEntry<'plaintext'> | OpaqueEntry;
@@ -41,6 +45,7 @@ export type CallbackEntry = {
   readonly url: string;
   readonly request_headers: readonly RequestHeaderEntry[];
   readonly ttl_seconds: number;
+  readonly scrub: Scrub;
 };
 
 export type AccessControl = {
@@ -62,6 +67,10 @@ const pathPattern = text(300, (value) => faultOf(parsePathPattern(value)));
 const headerValue = text(8192, headerValueFault);
 const secretTemplate = text(8192, templateFault);
 const callbackUrl = text(2048, urlFault);
+const scrub = z
+  .enum(['head', 'body'])
+  .default('head')
+  .describe('`body`: mask secrets in the bodies of these hosts too');
 const label = text(128, labelFault);
 const description = z.string().max(2000).optional();
 
@@ -156,6 +165,7 @@ function ruleSchema(mayLeaveOut: boolean): z.ZodType<RuleEntry> {
       .describe('Paths: /v1/*, /v1*, /repos/*/contents; none: every path'),
     headers: z.array(header).min(1).max(64).superRefine(refineUniqueNames),
     no_proxy: destinations.default([]).describe('Read as if it stood beside `rules`'),
+    scrub,
     type: notSupported('Rules of a type (aws, gcp) are not supported yet; a rule sets headers'),
   });
 }
@@ -177,6 +187,7 @@ function callbackSchema(mayLeaveOut: boolean): z.ZodType<CallbackEntry> {
     url: callbackUrl.describe('Where to POST {host, port}; http:// or https://'),
     request_headers: z.array(header).max(64).superRefine(refineUniqueNames).default([]),
     ttl_seconds: z.int().min(60).max(3600).describe('How long an answer is kept'),
+    scrub,
     full_request: notSupported('full_request is not supported yet; a callback gets {host, port}'),
   });
 }

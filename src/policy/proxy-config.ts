@@ -61,7 +61,7 @@ function soundParts(input: unknown, issues: readonly Issue[], schema: ProxyConfi
 }
 
 // Entries at fault keep their place, so that the others keep their index.
-const FAULTY = { enabled: false, match_hosts: [] } as const;
+const FAULTY = { enabled: false, match_hosts: [], scrub: 'head' } as const;
 const FAULTY_RULE = { ...FAULTY, env_vars: {}, match_paths: [], headers: [], no_proxy: [] } as const;
 const FAULTY_CALLBACK = { ...FAULTY, url: '', request_headers: [], ttl_seconds: 60 } as const;
 

@@ -49,9 +49,10 @@ export class Approach<C extends { discard(): void }> {
   }
 
   begin(): void {
-    const { egress, callbacks } = this.#scope.context;
+    const { egress, callbacks, scrubsBodies } = this.#scope.context;
     const { target, scheme } = this.#plan;
-    const verdict = judgeRequest({ ...target, policy: this.#policy, scheme, egress, callbacks });
+    const request = { ...target, policy: this.#policy, scheme, egress, callbacks, scrubsBodies };
+    const verdict = judgeRequest(request);
     if (verdict instanceof Promise) this.#wait(verdict, (settled) => this.#onVerdict(settled));
     else this.#onVerdict(verdict);
   }

@@ -33,6 +33,8 @@ export type ProxyContext = {
   readonly hints: AlpnHints;
   readonly leaves: LeafCache;
   readonly egress: EgressRules;
+  /** Secrets are masked in every body, whatever the rules say. */
+  readonly scrubsBodies: boolean;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly recorder: Recorder;

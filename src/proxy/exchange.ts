@@ -21,6 +21,8 @@ import { RequestOut } from './request-out.ts';
 import { type RequestPlan, refusalOfFault } from './request-plan.ts';
 import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink } from './response-reader.ts';
+import { refuseUnsearchable } from './scrub.ts';
+import { ScrubbedBody } from './scrubbed-body.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
 import { connectionLender } from './upstream-lease.ts';
 import { joinUpgraded } from './upgrade.ts';
@@ -38,6 +40,7 @@ export class Exchange
   readonly #approach: Approach<UpstreamConnection>;
   #upstream: UpstreamConnection | undefined;
   #reader: ResponseReader;
+  #scrubbed: ScrubbedBody | undefined;
   #hasRetried = false;
   /** Set with the final head: from there on nothing can be refused, only cut. */
   #answer: Exclude<AnswerVerdict, Refusal> | undefined;
@@ -67,12 +70,12 @@ export class Exchange
     return this.#approach.passage;
   }
 
-  onReady(upstream: UpstreamConnection, { injection }: Passage): void {
+  onReady(upstream: UpstreamConnection, { injection, bodyMask }: Passage): void {
     this.#upstream = upstream;
     this.#record.upstream_reused = upstream.uses > 0;
     upstream.own(this, this.#connection.id);
     if (injection) this.#record.injected = injection.names;
-    const head = outgoingRequestHead(this.#plan, injection);
+    const head = outgoingRequestHead(this.#plan, injection, bodyMask !== undefined);
     this.#request.send(head, upstream.socket, this.#context.timeouts.continueMs);
   }
 
@@ -130,14 +133,15 @@ export class Exchange
     // RFC 9110 §15.2: none for HTTP/1.0 clients; a 100 that nobody asked for would confuse some.
     if (this.#plan.head.minor === 0 || (head.status === 100 && !this.#plan.expectsContinue)) return;
     if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
-    this.onBody(outgoingResponseHead(head, connection, 'keep'));
+    this.#response.add(outgoingResponseHead(head, connection, 'keep'));
   }
 
   onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean {
     const isEarly = !this.#request.isPassedOn;
     const { mustEnd, hasOverflowed } = this.#connection;
     const state = { isEarly, mustEnd, hasOverflowed };
-    const verdict = judgeAnswer({ head, framing, connection }, this.#plan, state);
+    const judged = judgeAnswer({ head, framing, connection }, this.#plan, state);
+    const verdict = isRefusal(judged) ? judged : (this.#beginScrub(head, framing) ?? judged);
     if (isRefusal(verdict)) {
       this.onRefused(verdict);
       return false;
@@ -153,13 +157,22 @@ export class Exchange
     if (framing.kind === 'until_close') this.#record.unframed = true;
     if (isEarly) this.#request.stop();
     this.#upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
-    this.onBody(outgoing);
+    this.#response.add(outgoing);
     return true;
+  }
+
+  #beginScrub(head: ResponseHead, framing: Framing): Refusal | undefined {
+    const mask = this.#passage?.bodyMask;
+    if (!mask || framing.kind === 'none') return undefined;
+    this.#scrubbed = new ScrubbedBody(mask, framing, this.#response);
+    this.#reader.isBare = true;
+    return refuseUnsearchable(head);
   }
 
   onDone(rest: number): void {
     const upstream = this.#upstream;
     this.#upstream = undefined;
+    this.#scrubbed?.end();
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
     if (upstream && rest === 0 && this.#answer?.isReusable) this.#context.upstream.give(upstream);
     else upstream?.discard();
@@ -197,7 +210,7 @@ export class Exchange
   #upgrade(outgoing: Buffer): void {
     const upstream = this.#upstream;
     if (!upstream) return;
-    this.onBody(outgoing);
+    this.#response.add(outgoing);
     this.#response.flush();
     this.#upstream = undefined;
     const [connection, record, { rest }] = [this.#connection, this.#record, this.#reader];
@@ -206,8 +219,9 @@ export class Exchange
     joined.then(() => this.#finish('upgraded')).catch((error: unknown) => this.onBug(error));
   }
 
-  onBody(bytes: Buffer): void {
-    this.#response.add(bytes);
+  onBody(piece: Buffer): void {
+    if (this.#scrubbed) this.#scrubbed.push(piece);
+    else this.#response.add(piece);
   }
 
   onRefused(refusal: Refusal): void {
@@ -220,7 +234,7 @@ export class Exchange
     this.#record.status = refusal.status;
     this.#record.reason = refusal.refused;
     this.#record.cause = refusal.cause;
-    this.onBody(bytes);
+    this.#response.add(bytes);
     this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
     this.#connection.next(keepAlive);
   }
@@ -254,6 +268,7 @@ export class Exchange
     this.#request.stop();
     this.#record.bytes_up += this.#request.bytes;
     this.#record.bytes_down += this.#response.bytes;
+    if (this.#scrubbed?.places) this.#record.scrubbed = this.#scrubbed.places;
     this.#record.outcome = outcome;
     this.#context.recorder.emit(this.#record, this.#startedMs);
   }

@@ -18,6 +18,7 @@ import { type Mask, maskResponseHead } from './mask.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { type RequestPlan, refusalOfFault } from './request-plan.ts';
 import { defaultPort } from './request-target.ts';
+import { markAsking } from './scrub.ts';
 
 /** Name, value, name, value, … as node:http2 gives and takes them. */
 export type HeaderList = readonly string[];
@@ -76,13 +77,18 @@ function canonical(text: string): string {
   return typeof authority === 'string' ? text : authority.text;
 }
 
-/** The list that goes to the host: the fields that the plan keeps, then the injected ones, never indexed. */
+/**
+ * The list that goes to the host: the fields that the plan keeps, then the injected ones, never indexed. `isScrubbed`: the
+ * answer's body will be searched.
+ */
 export function outgoingRequestList(
   plan: RequestPlan,
   fields: HeaderList,
   injection: Injection | undefined,
+  isScrubbed = false,
 ): HeaderList {
   const { head, target, drop } = plan;
+  if (isScrubbed) markAsking(head, drop);
   if (injection) markReplaced(head, injection, drop);
   const [, host = ''] = fields;
   const list = [':method', head.method, ':scheme', plan.scheme, ':authority', host, ':path', target.path];

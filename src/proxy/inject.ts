@@ -28,6 +28,8 @@ export type Injection = {
 export type Passage = {
   readonly injection: Injection | undefined;
   readonly mask: Mask | undefined;
+  /** What is masked in the body too; there only if something is. */
+  readonly bodyMask?: Mask | undefined;
   readonly rule?: string;
   readonly callback?: string;
   readonly isCached?: boolean;
@@ -42,6 +44,8 @@ export type GateRequest = {
   readonly scheme: Scheme;
   readonly egress: EgressRules;
   readonly callbacks: CallbackResolver;
+  /** Masks secrets in the body whatever the policy says. */
+  readonly scrubsBodies?: boolean;
 };
 
 /** The gate's answer; a promise only where a callback has to be asked. Nothing is sent before it answers. */
@@ -52,19 +56,22 @@ export function judgeRequest(request: GateRequest): Passage | Refusal | Promise<
   if (decision.kind === 'tunnel') return passages[decision.reason];
   const hostMask = maskOf(policy.secretsFor(authority));
   if (decision.apply === 'none') {
-    return hostMask ? { ...passages.no_path_match, mask: hostMask } : passages.no_path_match;
+    return hostMask
+      ? { ...passages.no_path_match, mask: hostMask, bodyMask: bodyMaskOf(hostMask, request) }
+      : passages.no_path_match;
   }
   if (request.scheme === 'http' && !mayInjectCleartext(authority, request.egress))
     return refuse('cleartext_refused');
   if (decision.apply === 'rule') {
     const { rule } = decision;
-    return { injection: injectionOf(rule.headers), mask: hostMask, rule: rule.name };
+    const bodyMask = bodyMaskOf(hostMask, request);
+    return { injection: injectionOf(rule.headers), mask: hostMask, bodyMask, rule: rule.name };
   }
   const { callback } = decision;
   const outcome = request.callbacks.resolve(callback, authority);
   return outcome instanceof Promise
-    ? outcome.then((settled) => passageOf(callback, settled))
-    : passageOf(callback, outcome);
+    ? outcome.then((settled) => passageOf(callback, settled, request))
+    : passageOf(callback, outcome, request);
 }
 
 /** Marks in `drop` what the agent sent under an injected name, and fields that would rewrite the judged URL. */
@@ -88,12 +95,18 @@ const passages = {
   no_path_match: { injection: undefined, mask: undefined, reason: 'no_path_match' },
 } as const satisfies Record<string, Passage>;
 
-function passageOf(callback: CompiledCallback, outcome: CallbackOutcome): Passage | Refusal {
+function passageOf(
+  callback: CompiledCallback,
+  outcome: CallbackOutcome,
+  request: GateRequest,
+): Passage | Refusal {
   if (!outcome.ok) return refuse('callback_failed', outcome.reason);
   const { headers, cached } = outcome;
+  const mask = maskOf(masksOf(headers));
   return {
     injection: headers.length === 0 ? undefined : injectionOf(headers),
-    mask: maskOf(masksOf(headers)),
+    mask,
+    bodyMask: bodyMaskOf(mask, request),
     callback: callback.name,
     isCached: cached,
   };
@@ -133,6 +146,15 @@ function maskOf(secrets: readonly Secret[]): Mask | undefined {
   const mask = compileMask(secrets.map((secret) => secret.reveal()));
   masks.set(secrets, mask);
   return mask;
+}
+
+/** Without values that are long enough there is nothing to search for, and no need to ask for other answers. */
+function bodyMaskOf(
+  mask: Mask | undefined,
+  { policy, authority, scrubsBodies = false }: GateRequest,
+): Mask | undefined {
+  if (!mask || mask.byBeginning.size === 0) return undefined;
+  return scrubsBodies || policy.scrubsBodies(authority) ? mask : undefined;
 }
 
 function valueText(value: Secret | string): string {

@@ -22,9 +22,27 @@ export function compileMask(values: readonly string[]): Mask {
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
+  return [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase(), ...base64Forms(bytes)];
+}
+
+/** Some writers of JSON escape slashes too, some what means something in HTML, some all that may do harm anywhere. */
+function jsonForms(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
-  // Some writers of JSON escape slashes too.
-  return [value, json, json.replaceAll('/', '\\/'), hex, hex.toUpperCase(), ...base64Forms(bytes)];
+  const forHtml = json.replace(/[&<>]/g, (char) => `\\u00${hexOf(char)}`);
+  const harmless = value
+    .replaceAll('\\', '\\\\')
+    .replace(/["&'+<>`]/g, (char) => `\\u00${hexOf(char).toUpperCase()}`);
+  return [json, json.replaceAll('/', '\\/'), forHtml, harmless];
+}
+
+function hexOf(char: string): string {
+  return char.charCodeAt(0).toString(16).padStart(2, '0');
+}
+
+function htmlForms(value: string): string[] {
+  const text = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const quoted = text.replaceAll('"', '&quot;');
+  return [text, quoted, quoted.replaceAll("'", '&#39;'), quoted.replaceAll("'", '&#x27;')];
 }
 
 /**

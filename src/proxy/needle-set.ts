@@ -12,7 +12,7 @@ export type NeedleSet = {
 /** Offsets into the region; `end` is past the last byte. */
 export type FoundRange = { readonly start: number; readonly end: number };
 
-const BEGINNING_BYTES = 4;
+export const BEGINNING_BYTES = 4;
 const PERCENT = 0x25;
 /** Beyond every region, and a small integer: the loop compares with it at each byte. */
 const NOWHERE = 0x3fff_ffff;
@@ -63,6 +63,21 @@ export function findNeedles(region: Buffer, needles: NeedleSet): readonly FoundR
     if (search.steps > MAX_STEPS) return 'overwhelmed';
   }
   return found;
+}
+
+/**
+ * The first place from `from` to `last` where a needle may begin, or the one behind `last`. Each of them must have the
+ * bytes of a beginning behind it, none of them a percent sign.
+ */
+export function nextPossible(region: Buffer, from: number, last: number, { filter }: NeedleSet): number {
+  if (from > last) return from;
+  let window = 0;
+  for (let at = from; at < from + BEGINNING_BYTES - 1; at += 1) window = (window << 8) | foldedAt(region, at);
+  for (let at = from; at <= last; at += 1) {
+    window = (window << 8) | foldedAt(region, at + BEGINNING_BYTES - 1);
+    if (filter[slotOf(window, filter)] === 1) return at;
+  }
+  return last + 1;
 }
 
 type Search = { readonly region: Buffer; readonly needles: NeedleSet; steps: number };
@@ -128,7 +143,8 @@ function escapedByte(region: Buffer, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-function nextPercent(region: Buffer, from: number): number {
+/** Beyond every region if there is none. */
+export function nextPercent(region: Buffer, from: number): number {
   const at = region.indexOf(PERCENT, from);
   return at === -1 ? NOWHERE : at;
 }
@@ -145,7 +161,7 @@ foldedBytes[0x20] = 0x2b; // SP
 foldedBytes[0x2d] = 0x2b; // -
 foldedBytes[0x5f] = 0x2f; // _
 
-function toFolded(byte: number): number {
+export function toFolded(byte: number): number {
   return foldedBytes[byte] as number; // 256 entries
 }
 

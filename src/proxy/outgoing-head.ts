@@ -6,6 +6,7 @@ import type { ResponseHead } from '../http1/head-parser.ts';
 import { fieldLine, rewriteRequestHead, rewriteResponseHead } from '../http1/head-writer.ts';
 import { type Injection, markReplaced } from './inject.ts';
 import type { RequestPlan } from './request-plan.ts';
+import { markAsking } from './scrub.ts';
 
 const CONNECTION_CLOSE: Buffer = fieldLine('Connection', 'close');
 const CONNECTION_UPGRADE: Buffer = Buffer.concat([
@@ -13,14 +14,19 @@ const CONNECTION_UPGRADE: Buffer = Buffer.concat([
   fieldLine('Upgrade', 'websocket'),
 ]);
 
-/** The request head as the host receives it; injected lines last. */
-export function outgoingRequestHead(plan: RequestPlan, injection: Injection | undefined): Buffer {
+/** The request head as the host receives it; injected lines last. `isScrubbed`: the answer's body will be searched. */
+export function outgoingRequestHead(
+  plan: RequestPlan,
+  injection: Injection | undefined,
+  isScrubbed = false,
+): Buffer {
   const { head, target, drop } = plan;
   const append: Buffer[] = [];
   if (target.addedHost !== undefined) append.push(fieldLine('Host', target.addedHost));
   // An HTTP/1.0 host keeps the connection open only if asked, and we never ask: its answer may end by closing.
   if (plan.isUpgrade) append.push(CONNECTION_UPGRADE);
   else if (head.minor === 0) append.push(CONNECTION_CLOSE);
+  if (isScrubbed) markAsking(head, drop);
   if (injection) {
     markReplaced(head, injection, drop);
     append.push(injection.lines);

@@ -26,6 +26,8 @@ export type ExchangeRecord = {
   status?: number;
   upstream_reused?: boolean;
   unframed?: boolean;
+  /** Places in the body where a secret was masked. */
+  scrubbed?: number;
   bytes_up: number;
   bytes_down: number;
   /** Set when it is emitted. */

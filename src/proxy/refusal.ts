@@ -34,6 +34,7 @@ export type RefusalCode =
   | 'upstream_closed'
   | 'upstream_malformed'
   | 'upstream_asks_proxy_auth'
+  | 'scrub_impossible'
   | 'alpn_changed'
   | 'h2_unavailable'
   | 'too_many_connections'
@@ -96,6 +97,11 @@ const catalogue: Readonly<Record<RefusalCode, Entry>> = {
   upstream_closed: [502, 'the host closed the connection without an answer'],
   upstream_malformed: [502, 'the answer of the host is not valid HTTP/1.1'],
   upstream_asks_proxy_auth: [502, 'the host asked for proxy credentials'],
+  scrub_impossible: [
+    502,
+    'the answer of the host is encoded or partial and cannot be searched for secrets',
+    '`scrub: body` is set for this host',
+  ],
   alpn_changed: [502, 'the host does not speak HTTP/1.1', 'connect again and offer h2 too, by ALPN'],
   h2_unavailable: [502, 'the host does not speak HTTP/2', 'connect again and offer http/1.1 too, by ALPN'],
   too_many_connections: [503, 'too many connections'],

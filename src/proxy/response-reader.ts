@@ -22,6 +22,8 @@ export type ResponseSink = {
 export class ResponseReader {
   /** Bytes behind the head that the sink took over with (101). */
   rest: Buffer | undefined;
+  /** Chunks come out of their framing. To be set with the final head at the latest. */
+  isBare = false;
   #hasStarted = false;
   readonly #method: string;
   readonly #limits: HeadLimits;
@@ -116,7 +118,7 @@ export class ResponseReader {
     if (framing.kind === 'none' || (framing.kind === 'length' && framing.length === 0))
       return this.#done(rest.length);
     if (framing.kind === 'length') this.#remaining = framing.length;
-    else if (framing.kind === 'chunked') this.#walker = new ChunkWalker('response');
+    else if (framing.kind === 'chunked') this.#walker = new ChunkWalker('response', this.isBare);
     if (rest.length > 0) this.#pushBody(rest);
   }
 

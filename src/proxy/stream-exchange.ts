@@ -94,19 +94,20 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     setTimeout(giveUp, clientIdleMs).unref();
   }
 
-  onReady(place: StreamPlace, { injection, mask }: Passage): void {
+  onReady(place: StreamPlace, passage: Passage): void {
+    const { injection, bodyMask } = passage;
     const { record } = this.#approach;
     this.#place = place;
     this.#silence?.stop();
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
-    const list = outgoingRequestList(this.#plan, this.#fields, injection);
+    const list = outgoingRequestList(this.#plan, this.#fields, injection, bodyMask !== undefined);
     const upstream = place.session.request(list, { endStream: !this.#body });
     this.#upstream = upstream;
     upstream.on('error', ignoreError);
     upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
     this.#silence = new Silence(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
-    this.#relay.follow(upstream, place.session, mask);
+    this.#relay.follow(upstream, place.session, passage);
     this.#body?.sendTo(upstream);
   }
 
@@ -253,6 +254,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     record.protocol = 'h2';
     record.bytes_up += this.#body?.bytes ?? 0;
     record.bytes_down += this.#relay.bytes;
+    if (this.#relay.scrubbed > 0) record.scrubbed = this.#relay.scrubbed;
     record.outcome = outcome;
     this.#client.scope.context.recorder.emit(record, this.#startedMs);
   }

@@ -7,6 +7,7 @@ import { isFault } from '../http1/fault.ts';
 import { Field } from '../http1/field-name.ts';
 import { type HeadLimits, type ResponseHead, fieldValue, findField } from '../http1/head-parser.ts';
 import { refuseAnswer } from './answer.ts';
+import { BodyMask } from './body-mask.ts';
 import {
   type HeaderList,
   type ResponseBlock,
@@ -17,9 +18,11 @@ import {
   parseTrailerList,
 } from './header-block.ts';
 import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from './limits.ts';
+import type { Passage } from './inject.ts';
 import type { Mask } from './mask.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
+import { refuseUnsearchable } from './scrub.ts';
 import { Silence } from './silence.ts';
 import { sendHead } from './stream-answer.ts';
 import { StreamEnd } from './stream-end.ts';
@@ -62,6 +65,7 @@ export class StreamRelay {
   readonly #options: RelayOptions;
   readonly #owner: RelayOwner;
   #mask: Mask | undefined;
+  #bodyMask: BodyMask | undefined;
   #session: UpstreamSession | undefined;
   #interims = 0;
   #interimBytes = 0;
@@ -77,14 +81,24 @@ export class StreamRelay {
     this.#owner = owner;
   }
 
-  /** Relays what `upstream`, a stream of `session`, says, with the secrets of `mask` hidden in heads and trailers. */
-  follow(upstream: ClientHttp2Stream, session: UpstreamSession, mask: Mask | undefined): void {
+  /** Relays what `upstream`, a stream of `session`, says, with what `masks` names hidden. */
+  follow(
+    upstream: ClientHttp2Stream,
+    session: UpstreamSession,
+    masks: Pick<Passage, 'mask' | 'bodyMask'>,
+  ): void {
     const end = new StreamEnd(upstream);
     this.#session = session;
-    this.#mask = mask;
+    this.#mask = masks.mask;
+    this.#bodyMask = masks.bodyMask && new BodyMask(masks.bodyMask);
     upstream.on('headers', (_, _flags, raw) => this.#guard(() => this.#onInterim(raw)));
     upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw, upstream, end)));
     upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
+  }
+
+  /** Places in the body where a secret was masked. */
+  get scrubbed(): number {
+    return this.#bodyMask?.places ?? 0;
   }
 
   /** The host is made to wait for the client. */
@@ -130,10 +144,10 @@ export class StreamRelay {
     const block = this.#parse(raw);
     if (!block) return;
     const { head } = block;
-    const refused = refuseAnswer(head);
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !this.#hasNoBody(head);
+    const refused = refuseAnswer(head) ?? (hasBody && this.#bodyMask ? refuseUnsearchable(head) : undefined);
     if (refused) return this.#owner.onRefused(refused);
     const fields = outgoingFields(block, this.#mask);
-    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !this.#hasNoBody(head);
     this.#owner.onHead(head);
     this.#announcedBytes = contentLength(head);
     this.isAnswered = true;
@@ -155,15 +169,21 @@ export class StreamRelay {
       this.#hold();
       if (!this.#session?.hasEnded) upstream.pause();
     });
+    const add = (piece: Buffer): void => writer.add(piece);
+    const body = this.#bodyMask;
     upstream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length;
       this.#owner.onPiece(chunk.length);
-      writer.add(chunk);
+      if (body) body.push(chunk, add);
+      else writer.add(chunk);
     });
     upstream.on('end', () => {
-      writer.flush();
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
-      if (end.isWhole && !isShort) {
+      const isWhole = end.isWhole && !isShort;
+      // What broke off shows nothing that may be the beginning of a secret.
+      if (isWhole) body?.end(add);
+      writer.flush();
+      if (isWhole) {
         this.isWhole = true;
         stream.end();
         this.#hold();

@@ -44,6 +44,8 @@ export type Config = {
   };
   readonly injectCleartext: readonly CleartextDestination[];
   readonly allowWildcards: readonly string[];
+  /** Where secrets are masked in answers; a rule can ask for more, not for less. */
+  readonly scrub: 'head' | 'body';
   readonly callback: { readonly allowPrivate: boolean; readonly timeoutMs: number };
   readonly limits: Limits;
   readonly timeouts: Timeouts;
@@ -137,6 +139,7 @@ const schema = z.strictObject({
     .prefault({}),
   inject_cleartext: z.array(cleartext).default([]),
   allow_wildcards: z.array(z.string()).default([]),
+  scrub: z.enum(['head', 'body']).default('head'),
   callback: z
     .strictObject({ allow_private: z.boolean().default(true), timeout_ms: milliseconds.default(10_000) })
     .prefault({}),
@@ -186,6 +189,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_EGRESS_PORTS', path: ['egress', 'ports'], read: asNumbers },
   { name: 'SALLYPORT_INJECT_CLEARTEXT', path: ['inject_cleartext'], read: asList },
   { name: 'SALLYPORT_ALLOW_WILDCARDS', path: ['allow_wildcards'], read: asList },
+  { name: 'SALLYPORT_SCRUB', path: ['scrub'], read: asText },
   { name: 'SALLYPORT_CALLBACK_ALLOW_PRIVATE', path: ['callback', 'allow_private'], read: asBoolean },
   { name: 'SALLYPORT_CALLBACK_TIMEOUT_MS', path: ['callback', 'timeout_ms'], read: Number },
   { name: 'SALLYPORT_LOG_LEVEL', path: ['log', 'level'], read: asText },
@@ -235,6 +239,7 @@ function toConfig(document: z.infer<typeof schema>): Config {
     },
     injectCleartext: document.inject_cleartext.flatMap((entry) => parseCleartextDestination(entry) ?? []),
     allowWildcards: document.allow_wildcards,
+    scrub: document.scrub,
     callback: { allowPrivate: document.callback.allow_private, timeoutMs: document.callback.timeout_ms },
     limits: withDefaults(defaultLimits, document.limits),
     timeouts: withDefaults(defaultTimeouts, document.timeouts),

@@ -116,6 +116,7 @@ export function createSandbox(
     hints: createAlpnHints(now),
     leaves: createLeafCache(ca, { max: MAX_LEAVES }),
     egress,
+    scrubsBodies: config.scrub === 'body',
     limits,
     timeouts,
     recorder,

@@ -12,6 +12,7 @@ export function compiledCallback(url: string, parts: Partial<CompiledCallback> =
     requestHeaders: [],
     ttlSeconds: 60,
     hosts: [],
+    scrubsBodies: false,
     ...parts,
   };
 }

@@ -37,6 +37,7 @@ describe('a document is accepted:', () => {
             match_hosts: ['api.test', '*.api.test:8443', '[::1]'],
             match_paths: ['/v1/*'],
             no_proxy: ['x.test'],
+            scrub: 'body',
             headers: [
               { name: 'Authorization', type: 'workspace_secret', value: 'Basic {USER}{PASS}' },
               { name: 'X-Opaque', type: 'opaque', value: 's3cret' },
@@ -306,6 +307,7 @@ describe('a document is refused:', () => {
       withCallback({ match_paths: ['/v1'] }),
       ['callbacks.0.match_paths extra_forbidden'],
     ],
+    ['a scrub that is neither', withRule({ scrub: 'off' }), ['rules.0.scrub enum']],
     ['no_proxy for everything', { no_proxy: ['*'] }, ['no_proxy.0 value_error']],
     [
       'no_proxy with a fault inside a rule',
@@ -458,8 +460,8 @@ describe('a document', () => {
       ok: true,
       warnings: [],
       value: {
-        rules: [{ ...rule, enabled: true, env_vars: {}, match_paths: [], no_proxy: [] }],
-        callbacks: [{ ...callback, enabled: true, request_headers: [] }],
+        rules: [{ ...rule, enabled: true, env_vars: {}, match_paths: [], no_proxy: [], scrub: 'head' }],
+        callbacks: [{ ...callback, enabled: true, request_headers: [], scrub: 'head' }],
         no_proxy: [],
       },
     });
