@@ -12,6 +12,8 @@ import { jsonRows } from './document/rows-json.ts';
 import { secretRows } from './document/rows-secret.ts';
 import { typeRows } from './document/rows-type.ts';
 import { workRows } from './document/rows-work.ts';
+import { messageRows } from './message/message-rows.ts';
+import { connectRows } from './connect/rows.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -32,4 +34,6 @@ export const corpus: readonly StageRows[] = [
   { stage: 'document', rows: secretRows },
   { stage: 'document', rows: typeRows },
   { stage: 'document', rows: workRows },
+  { stage: 'message', rows: messageRows },
+  { stage: 'connect', rows: connectRows },
 ];

@@ -99,7 +99,7 @@ const spoofedHost: readonly Row[] = [
 const covered: readonly Row[] = [
   [
     'a-port-that-is-not-https',
-    inside('api.test:8443', 'api.test', [get('api.test:8443')]),
+    inside('api.test:8443', 'api.test', [get('api.test:8443')], { at: 'loose' }),
     injectedAt('api.test', 'api.test:8443', '8.8.1.1:8443'),
   ],
   [

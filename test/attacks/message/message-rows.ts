@@ -7,6 +7,8 @@ import { framingRows } from './rows-framing.ts';
 import { hostRows } from './rows-hosts.ts';
 import { lineRows } from './rows-lines.ts';
 import { methodRows } from './rows-methods.ts';
+import { pathRows } from './rows-paths.ts';
+import { targetRows } from './rows-targets.ts';
 
 export const messageRows: readonly MessageRow[] = [
   ...framingRows,
@@ -16,4 +18,6 @@ export const messageRows: readonly MessageRow[] = [
   ...hostRows,
   ...fieldRows,
   ...methodRows,
+  ...pathRows,
+  ...targetRows,
 ];
