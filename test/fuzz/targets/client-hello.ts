@@ -1,5 +1,6 @@
 // Fuzz target: a ClientHello reads alike whole and in any pieces, an answer once given stands, and its server name and
-// ALPN list are those that a second, simple reader finds. Input: how the bytes are split, then the bytes.
+// ALPN list are those that a second, simple reader finds. One that is made of the bytes, and sound, is read as it was made.
+// Input: how the bytes are split, then the bytes.
 import assert from 'node:assert/strict';
 import { createHelloCollector, type HelloReading, readClientHello } from '../../../src/tls/client-hello.ts';
 import { split } from '../split.ts';
@@ -10,6 +11,7 @@ export function fuzz(data: Buffer): void {
   const { whole, pieces } = split(data);
   const reading = readClientHello(whole);
   assert.deepEqual(readInPieces(pieces), reading);
+  assertMadeIsRead(whole);
   if (reading.kind === 'more') return;
   assert.deepEqual(
     readClientHello(Buffer.concat([whole, whole])),
@@ -34,6 +36,41 @@ function readInPieces(pieces: readonly Buffer[]): HelloReading {
   }
   assert(collector.bytes.equals(Buffer.concat(pieces)), 'bytes are lost');
   return reading;
+}
+
+/** A sound hello: its name and protocol from the bytes, in records whose size the first of them says. */
+function assertMadeIsRead(bytes: Buffer): void {
+  const name = `${Array.from(bytes.subarray(0, 40), (byte) => 'abcdefgh'[byte % 8]).join('')}x.test`;
+  const protocol = bytes.subarray(1, 200);
+  const list = protocol.length === 0 ? [] : [extension(16, vector(2, vector(1, protocol)))];
+  const extensions = [
+    extension(0, vector(2, Buffer.concat([Buffer.of(0), vector(2, Buffer.from(name))]))),
+    ...list,
+  ];
+  const body = [
+    Buffer.of(3, 3),
+    Buffer.alloc(32),
+    vector(1, bytes.subarray(0, 32)),
+    vector(2, Buffer.of(19, 1)),
+  ];
+  body.push(vector(1, Buffer.of(0)), vector(2, Buffer.concat(extensions)));
+  const message = Buffer.concat([Buffer.of(1), vector(3, Buffer.concat(body))]);
+  const step = 1 + (bytes[0] ?? 255);
+  const records: Buffer[] = [];
+  for (let at = 0; at < message.length; at += step)
+    records.push(Buffer.of(22, 3, 1), vector(2, message.subarray(at, at + step)));
+  const alpn = protocol.length === 0 ? undefined : [protocol.toString('latin1')];
+  assert.deepEqual(readClientHello(Buffer.concat(records)), { kind: 'hello', serverName: name, alpn });
+}
+
+function extension(type: number, data: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(0, type), vector(2, data)]);
+}
+
+function vector(size: 1 | 2 | 3, content: Buffer): Buffer {
+  const length = Buffer.alloc(size);
+  length.writeUIntBE(content.length, 0, size);
+  return Buffer.concat([length, content]);
 }
 
 /** Believes every length; what does not fit is no hello. */
