@@ -40,12 +40,16 @@ function tokenIn(value: string): string | undefined {
   const rest = space === -1 ? '' : value.slice(space + 1).trim();
   if (scheme === 'bearer') return rest;
   if (scheme !== 'basic') return undefined;
+  // Node's decoder passes over what is no base64 and stops at padding: of two credentials it would read one.
+  if (!BASE64.test(rest)) return undefined;
   const decoded = Buffer.from(rest, 'base64').toString('utf8');
   const colon = decoded.indexOf(':');
   if (colon === -1) return undefined;
   const password = decoded.slice(colon + 1);
   return password === '' ? decoded.slice(0, colon) : password;
 }
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 function unmapped(address: string): string {
   const zone = address.indexOf('%');

@@ -49,6 +49,11 @@ describe('a proxy token', () => {
     ['in Authorization, which is for the origin', [`Authorization: Bearer ${token}`], false],
     ['empty', ['Proxy-Authorization:'], false],
     ['a scheme alone', ['Proxy-Authorization: Basic'], false],
+    [
+      'two credentials in one field',
+      [`Proxy-Authorization: Basic ${basic(`x:${token}`)}, Basic eDp5`],
+      false,
+    ],
     ['Basic without a colon', [`Proxy-Authorization: Basic ${basic(token)}`], false],
     [
       'the token as user beside a wrong password',
