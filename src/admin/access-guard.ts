@@ -64,12 +64,18 @@ function judgeToken(head: RequestHead, token: Secret): Access['token'] {
 
 /** `hosts` is undefined for a caller with the token, who may use any name. */
 function judgeForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): AdminAnswer | undefined {
+  if (!head.isKnownVersion) return UNKNOWN_VERSION;
   if (!head.isFramedPlainly) return ODD_FRAMING;
   if (head.host === undefined) return BAD_HOST;
   if (hosts !== undefined && !isOwnHost(head.host, hosts)) return FOREIGN_HOST;
   return head.isProxied || !head.isOriginForm ? PROXIED : undefined;
 }
 
+const UNKNOWN_VERSION: AdminAnswer = refused({
+  status: 505,
+  reason: 'version',
+  detail: 'The only versions are HTTP/1.0 and HTTP/1.1',
+});
 const ODD_FRAMING: AdminAnswer = refused({
   status: 400,
   reason: 'framing',

@@ -138,7 +138,7 @@ export class Desk {
       startedMs: performance.now(),
       onTrusted: () => this.#connections.trust(connection),
       readDocument: () => {
-        if (head.wantsContinue) outgoing.writeContinue();
+        if (head.wantsContinue && !body.isTooLong) outgoing.writeContinue();
         return body.read();
       },
     };

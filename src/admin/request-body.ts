@@ -26,6 +26,11 @@ export class RequestBody {
     return this.#isWhole;
   }
 
+  /** Its length is told, and too much: nothing of it should be asked for. */
+  get isTooLong(): boolean {
+    return Number(this.#incoming.headers['content-length'] ?? 0) > this.#maxBytes;
+  }
+
   /** Ends the reading that is under way; false when there is none. */
   interrupt(fault: BodyFault): boolean {
     this.#fail?.(fault);
@@ -34,8 +39,7 @@ export class RequestBody {
 
   /** Never rejects. */
   async read(): Promise<DocumentReading> {
-    if (Number(this.#incoming.headers['content-length'] ?? 0) > this.#maxBytes)
-      return { ok: false, answer: ANSWERS.too_large };
+    if (this.isTooLong) return { ok: false, answer: ANSWERS.too_large };
     const bytes = await this.#collect();
     return typeof bytes === 'string' ? { ok: false, answer: ANSWERS[bytes] } : parseDocument(bytes);
   }

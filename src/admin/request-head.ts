@@ -15,6 +15,8 @@ export type RequestHead = {
   readonly hasBody: boolean;
   /** False where two readers could disagree on where the body ends (RFC 9112 §6.1, §11.2). */
   readonly isFramedPlainly: boolean;
+  /** Node's parser reads 0.9 and 2.0 as well, which are framed otherwise. */
+  readonly isKnownVersion: boolean;
   /** The client waits for a 100; one of HTTP/1.0 does not know it (RFC 9110 §10.1.1). */
   readonly wantsContinue: boolean;
   /** Every value of the field, in order; `name` in lower case. */
@@ -43,6 +45,7 @@ export function readHead({ method = '', url = '', httpVersion = '1.1', rawHeader
     isProxied: method === 'CONNECT' || [...fields.keys()].some((name) => PROXY_FIELD.test(name)),
     hasBody: values('transfer-encoding').length > 0 || Number(length) > 0,
     isFramedPlainly: isPlain(values('transfer-encoding'), httpVersion),
+    isKnownVersion: httpVersion === '1.1' || httpVersion === '1.0',
     wantsContinue: httpVersion === '1.1' && values('expect').length > 0,
     values,
   };

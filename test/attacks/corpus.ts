@@ -14,6 +14,9 @@ import { typeRows } from './document/rows-type.ts';
 import { workRows } from './document/rows-work.ts';
 import { messageRows } from './message/message-rows.ts';
 import { connectRows } from './connect/rows.ts';
+import { abuseAdminRows } from './admin/rows-abuse.ts';
+import { reachAdminRows } from './admin/rows-reach.ts';
+import { tokenAdminRows } from './admin/rows-token.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -36,4 +39,7 @@ export const corpus: readonly StageRows[] = [
   { stage: 'document', rows: workRows },
   { stage: 'message', rows: messageRows },
   { stage: 'connect', rows: connectRows },
+  { stage: 'admin', rows: abuseAdminRows },
+  { stage: 'admin', rows: reachAdminRows },
+  { stage: 'admin', rows: tokenAdminRows },
 ];
