@@ -68,8 +68,18 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'F-20', title: 'optimistic CONNECT data' },
   { id: 'F-21', title: 'pipelining depth' },
   { id: 'F-22', title: 'expect' },
-  { id: 'F-23', title: 'clientRequest mutated after validation' },
-  { id: 'F-24', title: 'undici flat header arrays' },
+  {
+    id: 'F-23',
+    title: 'clientRequest mutated after validation',
+    absent:
+      'No request is made with node:http: heads leave as bytes; test/proxy/outgoing-head.test.ts holds which.',
+  },
+  {
+    id: 'F-24',
+    title: 'undici flat header arrays',
+    absent:
+      'No field of a client comes to undici, which calls callbacks alone; test/callback/client.test.ts.',
+  },
   { id: 'H-01', title: 'connection nomination' },
   { id: 'H-02', title: 'fixed hop-by-hop set' },
   { id: 'H-03', title: 'agent sends the same field' },

@@ -5,7 +5,9 @@ import { chunkRows } from './rows-chunks.ts';
 import { fieldRows } from './rows-fields.ts';
 import { framingRows } from './rows-framing.ts';
 import { hostRows } from './rows-hosts.ts';
+import { http11ProbeRows } from './rows-http11probe.ts';
 import { lineRows } from './rows-lines.ts';
+import { llhttpRows } from './rows-llhttp.ts';
 import { methodRows } from './rows-methods.ts';
 import { pathRows } from './rows-paths.ts';
 import { targetRows } from './rows-targets.ts';
@@ -18,6 +20,8 @@ export const messageRows: readonly MessageRow[] = [
   ...hostRows,
   ...fieldRows,
   ...methodRows,
+  ...http11ProbeRows,
+  ...llhttpRows,
   ...pathRows,
   ...targetRows,
 ];
