@@ -1,5 +1,6 @@
 // Plays one row of the stage `connect` and says what was seen: at the client, at every origin, in the ledger of dials, in
 // the lookups and in the records. `violations` compares that with the row; it looks at nothing else.
+import { tracesOf } from '../../invariants/credential-scene.ts';
 import { inRecords, helloBody, message, serverName } from '../../tls/hello-bytes.ts';
 import { WireClient, type WireHead } from '../../support/wire-client.ts';
 import { connectPolicies } from './connect-policies.ts';
@@ -11,6 +12,7 @@ import type {
   ConnectScript,
   ExpectedRecord,
   HelloPart,
+  LeavePart,
   TlsPart,
 } from './connect-script.ts';
 
@@ -40,7 +42,7 @@ export async function play(scene: ConnectScene, { script, expect }: ConnectRow):
     await using client = await WireClient.connect(place.proxy.port);
     const dialsBefore = scene.ledger.attempts.length;
     await converse(client, fill(script, place), seen, scene.publicPem + place.proxy.caPem);
-    client.end();
+    if (script.then?.kind !== 'leave') client.end();
     await place.proxy.record(before.records + expect.records.length - 1);
     seen.dialled = scene.ledger.attempts.slice(dialsBefore);
   }
@@ -69,11 +71,15 @@ async function converse(
   seen: Observation,
   trusted: string,
 ): Promise<void> {
-  for (const bytes of script.send) await client.send(bytes);
+  const { then } = script;
+  const early = then?.kind === 'hello' && then.isEarly ? [helloOf(then)] : [];
+  const [head = '', ...more] = script.send;
+  await client.send(Buffer.concat([Buffer.from(head, 'latin1'), ...early]));
+  for (const bytes of more) await client.send(bytes);
   const first = await readAnswer(client, seen);
   seen.connect = first ?? 'none';
-  const { then } = script;
   if (first === '200' && then?.kind === 'hello') await sayHello(client, then, seen);
+  if (first === '200' && then?.kind === 'leave') await leave(client, then);
   if (first === '200' && then?.kind === 'clear') await askAll(client, then.requests, seen);
   seen.received += client.transcript;
   if (first !== '200' || then?.kind !== 'tls') return;
@@ -87,10 +93,20 @@ function tlsOptions({ name, serverName: asked }: TlsPart, ca: string): Parameter
   return { ca, name, ...(asked === undefined ? {} : { serverName: asked }) };
 }
 
-async function sayHello(client: WireClient, hello: HelloPart, seen: Observation): Promise<void> {
-  const names = hello.serverNames.map((name) => Buffer.from(name, 'latin1'));
+function helloOf({ serverNames }: HelloPart): Buffer {
+  const names = serverNames.map((name) => Buffer.from(name, 'latin1'));
   const extensions = names.length === 0 ? Buffer.alloc(0) : serverName(...names);
-  await client.send(inRecords(message(helloBody({ extensions }))));
+  return inRecords(message(helloBody({ extensions })));
+}
+
+async function leave(client: WireClient, { by, bytes }: LeavePart): Promise<void> {
+  if (bytes !== '') await client.send(bytes);
+  if (by === 'rst') client.reset();
+  else client.end();
+}
+
+async function sayHello(client: WireClient, hello: HelloPart, seen: Observation): Promise<void> {
+  if (!hello.isEarly) await client.send(helloOf(hello));
   seen.alert = await readAlert(client);
 }
 
@@ -185,7 +201,7 @@ function fill<T>(value: T, { ports }: ProxyPlace): T {
 export function violations(scene: ConnectScene, row: ConnectRow, seen: Observation): readonly string[] {
   const expected = fill(row.expect, scene.proxies[row.script.at ?? 'strict']);
   const found = differences(expected, seen);
-  if (seen.received.includes(SECRET)) found.push('the client was told the secret');
+  found.push(...tracesOf(SECRET, [seen.received]).map((form) => `the client was told the secret: ${form}`));
   if (seen.excess !== '') found.push(`behind the last answer: ${JSON.stringify(seen.excess)}`);
   const strayed = seen.lookedUp.filter((name, i, all) => {
     return !(expected.lookedUp ?? []).includes(name) || all.indexOf(name) !== i;

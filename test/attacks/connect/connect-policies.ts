@@ -27,7 +27,7 @@ const base = {
   callbacks: [{ match_hosts: ['back.test'], url: 'http://127.0.0.1:9/headers', ttl_seconds: 60 }],
 };
 
-export type PolicyName = 'base' | 'paths' | 'denied' | 'listed' | 'no_proxy' | 'disabled' | 'empty';
+export type PolicyName = 'base' | 'paths' | 'denied' | 'listed' | 'no_proxy' | 'disabled' | 'empty' | 'own';
 
 export const connectPolicies: Readonly<Record<PolicyName, object>> = {
   base,
@@ -46,5 +46,8 @@ export const connectPolicies: Readonly<Record<PolicyName, object>> = {
   },
   no_proxy: { rules: base.rules.slice(0, 2), no_proxy: ['api.test', '*.wild.test'] },
   disabled: { rules: [ruleFor('api.test', { enabled: false })] },
-  empty: {},
+  empty: {} /** Rules that name our own listeners, or what resolves to them. */,
+  own: {
+    rules: ['self.test', 'mapped.test', 'late.test', 'localhost', '127.0.0.1'].map((host) => ruleFor(host)),
+  },
 };

@@ -12,7 +12,7 @@ export type ConnectScript = {
   readonly at?: 'loose';
   /** The first bytes on the proxy port; more than one: each after the one before it left. */
   readonly send: readonly string[];
-  readonly then?: TlsPart | HelloPart | ClearPart;
+  readonly then?: TlsPart | HelloPart | ClearPart | LeavePart;
 };
 
 export type TlsPart = {
@@ -26,9 +26,17 @@ export type TlsPart = {
 };
 
 /** A ClientHello that no library writes. */
-export type HelloPart = { readonly kind: 'hello'; readonly serverNames: readonly string[] };
+export type HelloPart = {
+  readonly kind: 'hello';
+  readonly serverNames: readonly string[];
+  /** Together with the CONNECT, before it was answered. */
+  readonly isEarly?: true;
+};
 
 export type ClearPart = { readonly kind: 'clear'; readonly requests: readonly string[] };
+
+/** The client leaves, after these bytes. */
+export type LeavePart = { readonly kind: 'leave'; readonly by: 'fin' | 'rst'; readonly bytes: string };
 
 export type Arrival = {
   /** The origin. */

@@ -1,7 +1,8 @@
 // Who is spoken to: every row of the stage `connect`, one after another, against two proxies and one small internet.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tracesOf } from '../../invariants/credential-scene.ts';
 import { play, violations } from './connect-driver.ts';
-import { type ConnectScene, createConnectScene } from './connect-scene.ts';
+import { type ConnectScene, SECRET, createConnectScene } from './connect-scene.ts';
 import type { ConnectRow } from './connect-script.ts';
 import { arrives, get, inside, withCredential } from './expectations.ts';
 import { connectRows } from './rows.ts';
@@ -40,6 +41,11 @@ describe('after them', () => {
       const bystanders = at === 'api' ? 2 : 0;
       expect([at, requests.length]).toEqual([at, sent.reduce((sum, count) => sum + count, bystanders)]);
     }
+  });
+
+  it('no line of the log holds the secret', () => {
+    const lines = Object.values(scene.proxies).flatMap(({ proxy }) => proxy.lines);
+    expect(tracesOf(SECRET, [JSON.stringify(lines)])).toEqual([]);
   });
 
   it('no exchange is open: both proxies end at once', async () => {

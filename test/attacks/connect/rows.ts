@@ -4,6 +4,7 @@ import { agreementRows } from './rows-agreement.ts';
 import { authorityRows } from './rows-authority.ts';
 import { behindConnectRows } from './rows-behind-connect.ts';
 import { coverRows } from './rows-cover.ts';
+import { orderRows } from './rows-order.ts';
 import { reachRows } from './rows-reach.ts';
 import { spellingRows } from './rows-spellings.ts';
 import { wildcardRows } from './rows-wildcards.ts';
@@ -15,5 +16,6 @@ export const connectRows: readonly ConnectRow[] = [
   ...spellingRows,
   ...coverRows,
   ...wildcardRows,
+  ...orderRows,
   ...reachRows,
 ];

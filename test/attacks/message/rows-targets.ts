@@ -172,7 +172,7 @@ const forms: readonly MessageRow[] = [
       ['plain-get-asterisk', start('GET *'), notForUs],
       ['plain-origin-form', start('GET /v1/x'), notForUs],
       ['plain-network-path', start('GET //{HOST}/v1/x'), notForUs],
-      ['plain-authority', start('GET {HOST}'), targetInvalid],
+      ['plain-authority-of-another', start('GET {EVIL}'), targetInvalid],
       ['plain-relative-path', start('GET v1/x'), targetInvalid],
       ['plain-asterisk-behind-the-host', start('OPTIONS http://{HOST}*'), refused(400, 'authority_invalid')],
       ['plain-backslashes', start('GET http:\\\\{HOST}\\v1\\x'), targetInvalid],
