@@ -17,6 +17,8 @@ import { connectRows } from './connect/rows.ts';
 import { abuseAdminRows } from './admin/rows-abuse.ts';
 import { reachAdminRows } from './admin/rows-reach.ts';
 import { tokenAdminRows } from './admin/rows-token.ts';
+import { askingRows } from './scrub/rows-asking.ts';
+import { echoRows } from './scrub/rows-echoes.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -25,6 +27,8 @@ export type StageRows = {
 };
 
 export const corpus: readonly StageRows[] = [
+  { stage: 'scrub', rows: echoRows },
+  { stage: 'scrub', rows: askingRows },
   { stage: 'address', rows: lookupRows },
   { stage: 'address', rows: ownRows },
   { stage: 'address', rows: portRows },

@@ -1,0 +1,126 @@
+// H-09 in bodies: hosts that echo the credential, whole or in pieces, as it stands or as encodings write it.
+import { INJECTED, SECRET } from '../../invariants/credential-scene.ts';
+import { type ScrubRow, byBothDoors } from './scrub-script.ts';
+
+const stars = (text: string): string => '*'.repeat(text.length);
+const escaped = (text: string): string =>
+  [...text].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+/** A body in which these texts are masked, each a place. */
+function echo(name: string, pieces: readonly string[], ...hidden: string[]): ScrubRow[] {
+  let body = pieces.join('');
+  for (const text of hidden) body = body.replace(text, stars(text));
+  return byBothDoors(
+    `H-09 body-${name}`,
+    { pieces },
+    { body, ...(hidden.length > 0 ? { places: hidden.length } : {}) },
+  );
+}
+
+const percent = encodeURIComponent(SECRET);
+const form = encodeURIComponent(INJECTED).replace('%20', '+');
+const json = JSON.stringify({ headers: { authorization: INJECTED } });
+const page = `<p>${INJECTED.replaceAll('>', '&gt;')}</p>`;
+const wrapped = base64(`user:${SECRET}`);
+/** What the secret alone determines of base64 behind `user:`, two bytes into a group of three. */
+const wrappedPart = wrapped.slice(7, Math.floor(((5 + SECRET.length) * 8) / 6));
+
+const forms: readonly ScrubRow[] = [
+  echo('json', [json], INJECTED),
+  echo('twice', [`${SECRET}, ${SECRET}`], SECRET, SECRET),
+  echo('touching', [`${SECRET}${SECRET}`], `${SECRET}${SECRET}`),
+  echo('secret-alone', [SECRET], SECRET),
+  echo('percent', [`?token=${percent}&`], percent),
+  echo('percent-lower-case', [`?token=${percent.toLowerCase()}&`], percent.toLowerCase()),
+  echo('percent-every-byte', [`?token=${escaped(SECRET)}&`], escaped(SECRET)),
+  echo('percent-behind-a-percent', [`LIKE '%${percent}%'`], percent),
+  echo('form', [`a=${form}`], form),
+  echo('hex', [Buffer.from(SECRET).toString('hex')], Buffer.from(SECRET).toString('hex')),
+  echo('json-numbered', [`"${SECRET.replaceAll('>', '\\u003e')}"`], SECRET.replaceAll('>', '\\u003e')),
+  echo(
+    'json-numbered-capitals',
+    [`"${SECRET.replaceAll('>', '\\u003E')}"`],
+    SECRET.replaceAll('>', '\\u003E'),
+  ),
+  echo('html', [page], INJECTED.replaceAll('>', '&gt;')),
+  echo('basic-credentials', [`Basic ${wrapped}`], wrappedPart),
+].flat();
+
+/** The forms in one body, cut behind each of its bytes in turn: a row for each cut that falls into the secret. */
+const cuts: readonly ScrubRow[] = [1, 2, 6, 7, 8, 11, SECRET.length - 1, SECRET.length].flatMap((at) =>
+  echo(`cut-behind-${at}`, [`a ${SECRET.slice(0, at)}`, `${SECRET.slice(at)} b`], SECRET),
+);
+
+const splits: readonly ScrubRow[] = [
+  echo('a-byte-at-a-time', [...`x${SECRET}x`], SECRET),
+  echo('escapes-a-byte-at-a-time', [...`x${percent}x`], percent),
+  echo('escape-in-halves', ['sesame%3', 'E%', '3Eopen??now~~42~!'], 'sesame%3E%3Eopen??now~~42~'),
+  echo('beginnings-without-an-end', ['sesame>', 'sesame>>open', '??no', 'w~~', '42!']),
+  echo('beginning-at-the-end', ['a ', 'sesame>>open']),
+  echo('half-an-escape-at-the-end', ['a sesame%3']),
+  echo('false-start', ['sesame>sesame>', '>open??now~~42~'], SECRET),
+].flat();
+
+const whole = `a ${SECRET} b`;
+const hidden = { body: `a ${stars(SECRET)} b`, places: 1 };
+const framings: readonly ScrubRow[] = (['length', 'close'] as const).flatMap((framing): ScrubRow[] => [
+  { id: `H-09 body-framed-by-${framing}`, script: { door: 'h1', framing, pieces: [whole] }, expect: hidden },
+  {
+    id: `H-09 body-cut-framed-by-${framing}`,
+    script: { door: 'h1', framing, pieces: ['a sesame>>', 'open??now', '~~42~ b'] },
+    expect: hidden,
+  },
+]);
+
+const [begun, left] = ['a sesame>>open', 'a '];
+const broken: readonly ScrubRow[] = [
+  {
+    id: 'H-09 body-broken-off-h1',
+    script: { door: 'h1', framing: 'length', pieces: [begun], isCut: true },
+    expect: { body: left },
+  },
+  {
+    id: 'H-09 body-broken-off-h2',
+    script: { door: 'h2', pieces: [begun], isCut: true },
+    expect: { body: left },
+  },
+];
+
+const others: readonly ScrubRow[] = [
+  byBothDoors('H-09 body-of-an-error', { status: 500, pieces: [whole] }, hidden),
+  byBothDoors('H-09 body-of-a-post', { method: 'POST', pieces: [whole] }, hidden),
+  byBothDoors('H-09 body-and-head', { fields: [['X-Echo', SECRET]], pieces: [whole] }, hidden),
+  byBothDoors(
+    'H-09 digest-is-left-to-fail',
+    { fields: [['Digest', 'sha-256=AAAA']], pieces: [whole] },
+    hidden,
+  ),
+  byBothDoors(
+    'H-09 body-reversed',
+    { pieces: [[...SECRET].toReversed().join('')] },
+    { body: [...SECRET].toReversed().join(''), isLeakDocumented: true },
+  ),
+].flat();
+
+const trailers: ScrubRow = {
+  id: 'H-09 body-and-trailers-h2',
+  script: { door: 'h2', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
+  expect: { body: 'sesame>>open', trailers: [['x-echo', stars(SECRET)]] },
+};
+const droppedTrailers: ScrubRow = {
+  id: 'H-09 body-and-trailers-h1',
+  script: { door: 'h1', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
+  expect: { body: 'sesame>>open' },
+};
+
+export const echoRows: readonly ScrubRow[] = [
+  ...forms,
+  ...cuts,
+  ...splits,
+  ...framings,
+  ...broken,
+  ...others,
+  trailers,
+  droppedTrailers,
+];
