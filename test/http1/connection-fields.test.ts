@@ -99,8 +99,28 @@ describe('the timeout of Keep-Alive', () => {
     ['timeout=-1', undefined],
     ['timeout=9999999999', undefined],
     ['xtimeout=5', undefined],
+    ['timeout=9', 9],
+    ['timeout=999999999', 999_999_999],
+    ['timeout=1a', undefined],
+    ['timeout=1 2', undefined],
+    ['timeout=7\r\nTE: trailers', 7],
   ])('%s', (value, seconds) => {
     expect(read(response(`Keep-Alive: ${value}`)).keepAliveTimeoutSeconds).toBe(seconds);
+  });
+});
+
+describe('a request', () => {
+  const options = (count: number): string =>
+    `Connection: ${Array.from({ length: count }, (_, i) => `x${i}`).join(', ,')}`;
+  it.each([
+    ['may name 64 options', options(64), undefined],
+    ['may not name one more', options(65), 'connection_too_long'],
+    ['may not name what is no token', 'Connection: a b', 'connection_malformed'],
+    ['may not nominate its framing', 'Connection: close, content-length', 'connection_strips_framing'],
+    ['may not in a second field', 'Connection: close\r\nConnection: host', 'connection_strips_framing'],
+  ])('%s', (_name, lines, fault) => {
+    const connection = readConnectionFields(request(lines));
+    expect(isFault(connection) ? connection.code : undefined).toBe(fault);
   });
 });
 
