@@ -40,7 +40,11 @@ export function hashOf(body: Buffer): string {
   return createHash('sha256').update(body).digest('base64url');
 }
 
-export async function createLoadOrigin(authority: TestAuthority): Promise<LoadOrigin> {
+/** `onArrival` is told the path of each stream that comes, also of those that are not looked at. */
+export async function createLoadOrigin(
+  authority: TestAuthority,
+  onArrival: (path: string) => void = () => undefined,
+): Promise<LoadOrigin> {
   const leaf = authority.contextFor(ORIGIN_NAME);
   const server = createSecureServer({
     SNICallback: (_, done) => done(null, leaf),
@@ -56,7 +60,10 @@ export async function createLoadOrigin(authority: TestAuthority): Promise<LoadOr
     session.on('error', () => undefined);
     session.once('close', () => sessions.delete(session));
   });
-  server.on('stream', (stream: ServerHttp2Stream, headers) => void answer(stream, headers, refused));
+  server.on('stream', (stream: ServerHttp2Stream, headers) => {
+    onArrival(headers[':path'] ?? '');
+    void answer(stream, headers, refused);
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,

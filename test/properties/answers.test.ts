@@ -1,0 +1,26 @@
+// Every answer belongs to its asker and no request arrives twice, whatever hosts and clients do. A failure prints what
+// replays it: PROPERTY_SEED=<seed> vitest run test/properties/answers.test.ts.
+import { describe, expect, it } from 'vitest';
+import { runPipelines } from './pipeline-run.ts';
+import { propertySeed } from './property-seed.ts';
+import { runStreams } from './stream-run.ts';
+
+const seed = propertySeed();
+const TIMEOUT_MS = 120_000;
+
+describe(`whatever hosts and clients do (PROPERTY_SEED=${seed}),`, () => {
+  it('the answers of a pipeline are those of its requests, in order', { timeout: TIMEOUT_MS }, async () => {
+    const { fault, requests, answered, refused, lost } = await runPipelines({ crowds: 100, seed });
+    expect(fault).toBeUndefined();
+    expect(answered + refused + lost).toBe(requests);
+    // Neither all calm nor all lost.
+    expect(answered).toBeGreaterThan(requests / 4);
+    expect(Math.min(refused, lost)).toBeGreaterThan(requests / 100);
+  });
+
+  it('the answer on a stream is that of its request', { timeout: TIMEOUT_MS }, async () => {
+    const { fault, verdicts } = await runStreams({ crowds: 60, seed });
+    expect(fault).toBeUndefined();
+    expect(Object.keys(verdicts).toSorted()).toEqual(expect.arrayContaining(['cancelled', 'reset', 'whole']));
+  });
+});

@@ -1,0 +1,171 @@
+// I2 and I12 over generated pipelines through the whole proxy: many clients at once, each request with a nonce of its own,
+// origins that fail in every manner, clients that leave. Whatever happens, an answer belongs to the request at its place,
+// and no request arrives twice, but for the one that may be sent again (RFC 9110 §9.2.2).
+import * as fc from 'fast-check';
+import { createTestAuthority } from '../support/test-authority.ts';
+import { type TestSidecar, createTestSidecar } from '../support/test-sidecar.ts';
+import { WireClient } from '../support/wire-client.ts';
+import {
+  FORGED,
+  type Manner,
+  type PipelineOrigin,
+  answerOf,
+  createPipelineOrigin,
+  manners,
+} from './pipeline-origin.ts';
+
+type Asked = { readonly manner: Manner; readonly hasBody: boolean };
+type Client = {
+  readonly door: 'tls' | 'plain';
+  readonly isPipelined: boolean;
+  /** After how many answers it resets its connection. */
+  readonly leavesAfter: number | null;
+  readonly requests: readonly Asked[];
+};
+export type PipelineFigures = {
+  readonly seed: number;
+  readonly requests: number;
+  /** Whole answers to whoever asked, and requests that were answered with a refusal or not at all. */
+  readonly answered: number;
+  readonly refused: number;
+  readonly lost: number;
+  readonly fault: string | undefined;
+};
+
+const manner: fc.Arbitrary<Manner> = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom<Manner[]>('prompt', 'late', 'chunked', 'interim') },
+  { weight: 1, arbitrary: fc.constantFrom(...manners) },
+);
+const client: fc.Arbitrary<Client> = fc.record({
+  door: fc.constantFrom('tls', 'plain', 'plain', 'plain'),
+  isPipelined: fc.boolean(),
+  leavesAfter: fc.oneof({ weight: 7, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat(2) }),
+  requests: fc.array(fc.record({ manner, hasBody: fc.boolean() }), { minLength: 1, maxLength: 6 }),
+});
+const crowds: fc.Arbitrary<readonly Client[]> = fc.array(client, { minLength: 2, maxLength: 6 });
+
+type Stage = {
+  readonly proxy: TestSidecar;
+  readonly origins: Readonly<Record<Client['door'], PipelineOrigin>>;
+  readonly counts: { requests: number; answered: number; refused: number; lost: number };
+};
+
+export async function runPipelines(options: {
+  readonly crowds: number;
+  readonly seed: number;
+}): Promise<PipelineFigures> {
+  const authority = createTestAuthority();
+  const tls = await createPipelineOrigin(authority);
+  await using _tls = tls.origin;
+  const plain = await createPipelineOrigin(undefined);
+  await using _plain = plain.origin;
+  const headers = [{ name: 'Authorization', type: 'opaque', value: 'Bearer of the rule' }];
+  await using proxy = await createTestSidecar({
+    proxyConfig: { rules: [{ name: 'pipelines', match_hosts: ['api.test'], headers }] },
+    origins: authority,
+    config: { inject_cleartext: [`api.test:${plain.origin.port}`] },
+  });
+  const counts = { requests: 0, answered: 0, refused: 0, lost: 0 };
+  const stage: Stage = { proxy, origins: { tls, plain }, counts };
+  const property = fc.asyncProperty(crowds, async (crowd) => {
+    await Promise.all(crowd.map((one) => play(stage, one)));
+  });
+  const checked = await fc.check(property, {
+    numRuns: options.crowds,
+    seed: options.seed,
+    endOnFailure: true,
+    unbiased: true,
+  });
+  const told = JSON.stringify(checked.counterexample);
+  return {
+    seed: options.seed,
+    ...counts,
+    fault: checked.failed ? `${String(checked.errorInstance)} in ${told}` : undefined,
+  };
+}
+
+let lastNonce = 0;
+
+async function play(stage: Stage, asking: Client): Promise<void> {
+  const { door, requests, isPipelined, leavesAfter } = asking;
+  const { origin, arrivals } = stage.origins[door];
+  const authority = `api.test:${origin.port}`;
+  const sent = requests.map((one) => ({ ...one, nonce: `n${(lastNonce += 1)}` }));
+  const wires = sent.map((one) => wireOf(one, authority, door));
+  stage.counts.requests += sent.length;
+  await using wire = await open(stage.proxy, door, authority);
+  if (isPipelined) await wire.send(wires.join('')).catch(() => undefined);
+  const seen: Seen[] = [];
+  for (const text of wires) {
+    if (seen.length === leavesAfter) wire.reset();
+    if (!isPipelined) await wire.send(text).catch(() => undefined);
+    const answer = await readFinal(wire);
+    if (!answer) break;
+    seen.push(answer);
+  }
+  judge(stage, asking, sent, seen);
+  if (wire.transcript.includes(FORGED)) throw new Error('bytes behind an answer were relayed');
+  for (const { nonce, manner, hasBody } of sent) {
+    const mayRepeat = manner === 'silent' && !hasBody;
+    if ((arrivals.get(nonce) ?? 0) > (mayRepeat ? 2 : 1)) throw new Error(`${nonce} arrived more than once`);
+  }
+}
+
+type Seen = { readonly status: number; readonly text: string; readonly isWhole: boolean };
+
+function judge(
+  { counts }: Stage,
+  { leavesAfter }: Client,
+  sent: readonly (Asked & { readonly nonce: string })[],
+  seen: readonly Seen[],
+): void {
+  for (const [i, { status, text, isWhole }] of seen.entries()) {
+    const { nonce = '' } = sent[i] ?? {};
+    const own = answerOf(nonce);
+    if (status === 200 && !(isWhole ? text === own : own.startsWith(text)))
+      throw new Error(`${nonce} was answered with ${text}`);
+    if (status !== 200 && status < 500) throw new Error(`${nonce} was refused with ${status}: ${text}`);
+    if (status === 200 && isWhole) counts.answered += 1;
+    else counts.refused += 1;
+  }
+  counts.lost += sent.length - seen.length;
+  // With calm hosts and no haste nobody is left without an answer.
+  const firstFault = sent.findIndex(({ manner }) => !calm.has(manner));
+  const calmOnes = firstFault === -1 ? sent.length : firstFault;
+  const whole = seen.filter(({ status, isWhole }) => status === 200 && isWhole).length;
+  if (leavesAfter === null && whole < calmOnes)
+    throw new Error(`${whole} of ${calmOnes} calm requests were answered`);
+}
+
+const calm: ReadonlySet<Manner> = new Set(['prompt', 'late', 'chunked', 'interim']);
+
+async function open(proxy: TestSidecar, door: Client['door'], authority: string): Promise<WireClient> {
+  return door === 'plain'
+    ? WireClient.connect(proxy.port)
+    : WireClient.connectThrough(proxy.port, authority, { ca: proxy.caPem, name: 'api.test' });
+}
+
+function wireOf(
+  { manner, hasBody, nonce }: Asked & { readonly nonce: string },
+  authority: string,
+  door: Client['door'],
+): string {
+  const target = `${door === 'plain' ? `http://${authority}` : ''}/${nonce}/${manner}`;
+  const lines = [`${hasBody ? 'POST' : 'GET'} ${target} HTTP/1.1`, `Host: ${authority}`];
+  return [...lines, ...(hasBody ? ['Content-Length: 4'] : []), '', hasBody ? 'body' : ''].join('\r\n');
+}
+
+/** The next final answer; undefined where the connection ended before its head. */
+async function readFinal(wire: WireClient): Promise<Seen | undefined> {
+  let status = 100;
+  try {
+    while (status < 200) ({ status } = await wire.readHead());
+  } catch {
+    return undefined;
+  }
+  try {
+    return { status, text: (await wire.readBody()).content.toString('latin1'), isWhole: true };
+  } catch {
+    return { status, text: '', isWhole: false };
+  }
+}
