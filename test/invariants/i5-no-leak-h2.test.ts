@@ -200,6 +200,83 @@ describe('I5 no leak: what a host sends back on a stream', () => {
   });
 });
 
+describe('I5 no leak: bodies on a stream, where they are searched', () => {
+  const headers = [{ name: 'Authorization', type: 'opaque', value: `Bearer ${CANARY}` }];
+  const rule = { match_hosts: ['api.test'], match_paths: ['/in/*'], headers };
+  const byRule = { rules: [{ ...rule, scrub: 'body' }] };
+  const byOperator = { config: () => ({ scrub: 'body' }) };
+  const whole =
+    (body: string): H2SceneOptions['respond'] =>
+    async ({ answer }) =>
+      void (await answer(200, [], body));
+  const rows: readonly (readonly [string, H2SceneOptions['respond'], H2SceneOptions])[] = [
+    ['as it stands, by the rule', whole(CANARY), byRule],
+    ['as it stands, by the operator', whole(CANARY), byOperator],
+    ['in a URL', whole(encodeURIComponent(CANARY)), byRule],
+    ['in base64', whole(Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
+    [
+      'in frames of a byte',
+      async ({ head, data }) => {
+        await head(200);
+        for (const byte of CANARY) await data(byte);
+        await data('', { isEnd: true });
+      },
+      byRule,
+    ],
+    [
+      'before trailers',
+      async ({ head, data, trailers }) => {
+        await head(200);
+        await data(CANARY);
+        await trailers([['x-echo', CANARY]]);
+      },
+      byOperator,
+    ],
+  ];
+  it.each(rows)(
+    'I5 no leak: over h2, a host that sends the secret back in its body %s',
+    async (_, respond, options) => {
+      await using scene = await createCanaryScene({ ...(respond ? { respond } : {}), ...options });
+      const [injected, remembered] = [await ask(scene), await ask(scene, '/elsewhere')];
+      expect(injected).toMatch(/\*{8}/);
+      expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+      expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
+    },
+  );
+
+  it('I5 no leak: over h2, a host that codes its body, or its messages', async () => {
+    for (const name of ['content-encoding', 'grpc-encoding']) {
+      const respond = async ({ answer }: H2Exchange): Promise<void> =>
+        void (await answer(200, [[name, 'x-plain']], CANARY));
+      await using scene = await createCanaryScene({ respond, ...byRule });
+      expect(leaksIn('the answer', await ask(scene))).toEqual([]);
+      expect(await scene.proxy.record(0)).toMatchObject({ reason: 'scrub_impossible', cause: 'encoded' });
+    }
+  });
+
+  it('I5 no leak: over h2, a client that asks for half of a body', async () => {
+    await using scene = await createCanaryScene({ respond: whole('x'), ...byRule });
+    await using client = await scene.client();
+    const asks = [
+      ['range', 'bytes=0-7'],
+      ['accept-encoding', 'gzip'],
+    ] as const;
+    await client.request(client.fields('/in/1', asks));
+    expect(scene.origin.streams[0]?.values('range')).toEqual([]);
+    expect(scene.origin.streams[0]?.values('accept-encoding')).toEqual([]);
+  });
+
+  it('I5 no leak: over h2, a host that breaks off within the secret', async () => {
+    const respond = async ({ head, data, reset }: H2Exchange): Promise<void> => {
+      await head(200);
+      await data(CANARY.slice(0, -1));
+      await reset();
+    };
+    await using scene = await createCanaryScene({ respond, ...byRule });
+    expect(await ask(scene)).not.toContain(CANARY.slice(0, 4));
+  });
+});
+
 describe('I5 no leak: failures over HTTP/2', () => {
   type Row = readonly [how: string, respond: (exchange: H2Exchange) => unknown];
   const rows: readonly Row[] = [

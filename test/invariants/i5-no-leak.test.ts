@@ -149,6 +149,77 @@ describe('I5 no leak: heads', () => {
   });
 });
 
+describe('I5 no leak: bodies, where they are searched', () => {
+  const headers = [opaque('Authorization')];
+  const rule = { match_hosts: ['api.test'], match_paths: ['/in/*'], headers };
+  const byRule = { rules: [{ ...rule, scrub: 'body' }] };
+  const byOperator = { config: () => ({ scrub: 'body' }) };
+  const half = CANARY.length >> 1;
+  const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const chunked = (...pieces: string[]): string =>
+    `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${pieces.map(chunk).join('')}0\r\n\r\n`;
+  const rows: readonly (readonly [string, Buffer | string, object])[] = [
+    ['as it stands, by the rule', response(200, [], `a ${CANARY}`), byRule],
+    ['as it stands, by the operator', response(200, [], `a ${CANARY}`), byOperator],
+    ['in JSON', response(200, [], JSON.stringify({ authorization: `Bearer ${CANARY}` })), byRule],
+    ['in a URL', response(200, [], encodeURIComponent(CANARY)), byRule],
+    ['in base64', response(200, [], Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
+    ['in two chunks', chunked(CANARY.slice(0, half), CANARY.slice(half)), byRule],
+    ['in chunks of a byte', chunked(...CANARY), byOperator],
+    ['up to its end', `HTTP/1.0 200 OK\r\n\r\n${CANARY}`, byRule],
+  ];
+  it.each(rows)(
+    'I5 no leak: a host that sends the secret back in its body %s',
+    async (_, answer, options) => {
+      const respond = ({ send, end }: Exchange): Promise<void> => send(answer).then(end);
+      await using scene = await createCanaryScene({ respond, ...options });
+      const injected = await ask(scene);
+      expect(injected).toMatch(/^HTTP\/1\.[01] 200[\s\S]*\*{8}/);
+      const remembered = await ask(scene, '/elsewhere');
+      expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+      expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
+    },
+  );
+
+  it('I5 no leak: a host that sends back in its body what a callback gave', async () => {
+    await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
+    await using scene = await createCanaryScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60, scrub: 'body' }],
+      respond: ({ send }) => send(response(200, [], CANARY)),
+    });
+    const answer = await ask(scene);
+    expect(answer).toMatch(/^HTTP\/1\.1 200[\s\S]*\*{8}/);
+    expect(leaksIn('the answer', answer)).toEqual([]);
+  });
+
+  it('I5 no leak: a host that codes its body', async () => {
+    const respond = ({ send }: Exchange): Promise<void> =>
+      send(response(200, [['Content-Encoding', 'x-plain']], CANARY));
+    await using scene = await createCanaryScene({ respond, ...byRule });
+    const answer = await ask(scene);
+    expect(answer).toMatch(/^HTTP\/1\.1 502 [\s\S]*X-Sallyport-Error: scrub_impossible/);
+    expect(leaksIn('the answer', answer)).toEqual([]);
+  });
+
+  it('I5 no leak: a client that asks for half of a body', async () => {
+    await using scene = await createCanaryScene({
+      respond: ({ send }) => send(response(200, [], 'x')),
+      ...byRule,
+    });
+    await ask(scene, '/in/1', ['Range: bytes=0-7', 'Accept-Encoding: gzip', 'Connection: close']);
+    expect(scene.origin.requests[0]?.headers.map(([name]) => name)).not.toContain('Range');
+    expect(scene.origin.requests[0]?.headers.map(([name]) => name)).not.toContain('Accept-Encoding');
+  });
+
+  it('I5 no leak: a host that breaks off within the secret', async () => {
+    const begun = `HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n${CANARY.slice(0, -1)}`;
+    const respond = ({ send, end }: Exchange): Promise<void> => send(begun).then(end);
+    await using scene = await createCanaryScene({ respond, ...byRule });
+    expect(await ask(scene)).toMatch(/\r\n\r\n$/);
+  });
+});
+
 describe('I5 no leak: failures', () => {
   const rows: readonly (readonly [how: string, answer: (exchange: Exchange) => Promise<void> | void])[] = [
     ['that is no HTTP', ({ send, end }) => send(`${CANARY}\r\n\r\n`).then(end)],
