@@ -1,0 +1,39 @@
+// Stage `callback`: endpoints that give no headers, or others than they should, and what is kept of what they gave.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DialLedger, openDialLedger } from '../../invariants/dial-ledger.ts';
+import { type CallbackScene, createCallbackScene } from './callback-driver.ts';
+import { callbackRows } from './callback-rows.ts';
+import type { CallbackRow } from './callback-script.ts';
+import { violations } from './callback-violations.ts';
+
+describe.each([undefined, 'strict', 'impatient'] as const)('callbacks, %s', (kind) => {
+  const rows = callbackRows.filter(({ script }) => script.config === kind);
+  let ledger: DialLedger;
+  let scene: CallbackScene;
+  beforeAll(async () => {
+    ledger = await openDialLedger();
+    scene = await createCallbackScene(ledger, kind);
+  });
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+    ledger[Symbol.dispose]();
+  });
+
+  it.each(rows.map((row) => [row.id, row] as const))('%s', async (_id, row) => {
+    expect(violations(row, await scene.play(row))).toEqual([]);
+  });
+
+  it('leaves nothing behind', async () => {
+    const seen = await scene.play(bystander);
+    const isServed = kind !== 'strict';
+    const outcomes = isServed ? ['call-1', 'call-1'] : ['failed', 'failed'];
+    const wanted = { ...bystander, expect: { outcomes, calls: isServed ? 1 : 0 } };
+    expect(violations(wanted, seen)).toEqual([]);
+    // Closing would end what is still under way, and leave a record of it.
+    const before = scene.proxy.records().length;
+    await scene.proxy.sidecar.close();
+    expect(scene.proxy.records().length).toBe(before);
+  });
+});
+
+const bystander: CallbackRow = { id: 'C-07 none', script: {}, expect: { outcomes: [], calls: 0 } };

@@ -1,0 +1,188 @@
+// C-10 and C-11: what the endpoint is told, whatever the client says, and rules that change while it is asked.
+import { GOOD, reply } from './row-shapes.ts';
+import type { CallbackPlay, CallbackRow } from './callback-script.ts';
+
+const ask = (to?: string, fields?: readonly string[], target?: string): CallbackPlay => ({
+  ask: 1,
+  ...(to === undefined ? {} : { to }),
+  ...(fields ? { fields } : {}),
+  ...(target === undefined ? {} : { target }),
+});
+const TOLD = '{"host":"api.test","port":{ORIGIN}}';
+
+const told = (name: string, play: CallbackPlay): CallbackRow => ({
+  id: `C-10 ${name}`,
+  script: { play: [play] },
+  expect: { outcomes: ['call-1'], calls: 1, told: [TOLD] },
+});
+
+/** What is told is the authority that was connected to and verified; nothing of the request is passed on. */
+const lies: readonly CallbackRow[] = [
+  told('capitals', ask('API.TEST')),
+  told('trailing-dot', ask('api.test.')),
+  told(
+    'forwarded-host',
+    ask(undefined, ['X-Forwarded-Host: evil.test', 'Forwarded: host=evil.test', 'X-Host: evil.test']),
+  ),
+  told('forwarded-port', ask(undefined, ['X-Forwarded-Port: 1', 'X-Forwarded-Proto: http'])),
+  told('absolute-target', ask(undefined, [], 'https://{AUTHORITY}{PATH}')),
+  told('absolute-target-in-capitals', ask('API.test', [], 'HTTPS://{AUTHORITY}{PATH}')),
+  told('shared-secret-of-its-own', ask(undefined, ['X-Shared: guessed', 'X_Shared: guessed'])),
+  told(
+    'credentials-and-cookies',
+    ask(undefined, ['Authorization: mine', 'Cookie: a=b', 'Connection: X-Shared']),
+  ),
+  told('original-url', ask(undefined, ['X-Original-URL: https://evil.test/', 'X-Rewrite-URL: /'])),
+  ...([['another-host', 'Host: evil.test', 'host_invalid']] as const).map(
+    ([name, field, code]): CallbackRow => ({
+      id: `C-10 ${name}-is-not-asked-for`,
+      script: { play: [ask(undefined, [field])] },
+      expect: { outcomes: [code], calls: 0 },
+    }),
+  ),
+  {
+    id: 'C-10 absolute-target-of-another-host',
+    script: { play: [ask(undefined, [], 'https://evil.test{PATH}')] },
+    expect: { outcomes: ['authority_mismatch'], calls: 0 },
+  },
+];
+
+const hold = ['hold', { send: reply('200 OK', [], GOOD) }] as const;
+const racing = (
+  name: string,
+  apply: Extract<CallbackPlay, { apply: unknown }>['apply'],
+  outcomes: readonly string[],
+  calls: number,
+): CallbackRow => ({
+  id: `C-11 ${name}`,
+  script: {
+    answers: [hold],
+    // A host that nothing names any more is tunnelled: there is no second request to read then.
+    play: [
+      { start: 1 },
+      { called: 1 },
+      { apply },
+      'release',
+      'settle',
+      ...(outcomes.length > 1 ? [ask()] : []),
+    ],
+  },
+  expect: { outcomes, calls },
+});
+
+const plainRule = {
+  name: 'rule',
+  match_hosts: ['api.test'],
+  headers: [{ name: 'Authorization', type: 'plaintext', value: 'Basic rule' }],
+};
+
+/** A request whose rules change while the endpoint is asked is judged by the new ones; what comes late is not kept. */
+const races: readonly CallbackRow[] = [
+  racing('entry-stays', { callbacks: [{}] }, ['call-2', 'call-2'], 2),
+  racing('entry-is-renamed', { callbacks: [{ name: 'renamed' }] }, ['call-2', 'call-2'], 2),
+  racing('entry-goes', { callbacks: [] }, ['plain'], 1),
+  racing('entry-is-disabled', { callbacks: [{ enabled: false }] }, ['plain'], 1),
+  racing('entry-is-for-another-host', { callbacks: [{ match_hosts: ['other.test'] }] }, ['plain'], 1),
+  racing('endpoint-moves-away', { callbacks: [{ url: 'http://127.0.0.1:1/' }] }, ['failed', 'failed'], 1),
+  racing(
+    'endpoint-becomes-metadata',
+    { callbacks: [{ url: 'http://169.254.169.254/' }] },
+    ['failed', 'failed'],
+    1,
+  ),
+  racing(
+    'shared-secret-changes',
+    {
+      callbacks: [
+        {
+          request_headers: [
+            { name: 'X-Shared', type: 'opaque', value: 'shared-secret-5d2e' },
+            { name: 'X-New', type: 'plaintext', value: 'v' },
+          ],
+        },
+      ],
+    },
+    ['call-2', 'call-2'],
+    2,
+  ),
+  racing(
+    'host-is-denied',
+    { callbacks: [], access_control: { deny_list: ['api.test'] } },
+    ['access_denied', 'refused'],
+    1,
+  ),
+  racing('rule-takes-its-place', { callbacks: [], rules: [plainRule] }, ['other', 'other'], 1),
+  racing(
+    'rule-for-no-path-of-it-takes-its-place',
+    { callbacks: [{}], rules: [{ ...plainRule, match_paths: ['/never'] }] },
+    ['plain', 'plain'],
+    1,
+  ),
+  {
+    id: 'C-11 three-changes-in-one-wait',
+    script: {
+      answers: [hold],
+      play: [
+        { start: 1 },
+        { called: 1 },
+        { apply: { callbacks: [] } },
+        { apply: { callbacks: [{ name: 'b' }] } },
+        { apply: { callbacks: [{ name: 'c' }] } },
+        'release',
+        'settle',
+        ask(),
+      ],
+    },
+    expect: { outcomes: ['call-2', 'call-2'], calls: 2 },
+  },
+  {
+    id: 'C-11 late-answer-is-not-kept',
+    script: {
+      answers: [hold],
+      play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [{}] } }, ask(), 'release', 'settle', ask()],
+    },
+    expect: { outcomes: ['call-2', 'call-2', 'call-2'], calls: 2 },
+  },
+  {
+    id: 'C-11 those-who-come-later-do-not-join-an-old-call',
+    script: {
+      answers: [hold, hold],
+      play: [
+        { start: 2 },
+        { called: 1 },
+        { apply: { callbacks: [{}] } },
+        { start: 2 },
+        { called: 2 },
+        'release',
+        'settle',
+      ],
+    },
+    expect: { outcomes: ['call-2', 'call-2', 'call-2', 'call-2'], calls: 2 },
+  },
+  {
+    id: 'C-11 a-tunnel-that-stands-is-judged-for-each-request',
+    script: {
+      play: [
+        'ask_on_the_same_tunnel',
+        { apply: { callbacks: [] } },
+        'ask_on_the_same_tunnel',
+        { apply: { callbacks: [{}] } },
+        'ask_on_the_same_tunnel',
+      ],
+    },
+    expect: { outcomes: ['call-1', 'plain', 'call-2'], calls: 2 },
+  },
+  {
+    id: 'C-11 a-tunnel-that-stands-is-denied',
+    script: {
+      play: [
+        'ask_on_the_same_tunnel',
+        { apply: { callbacks: [], access_control: { deny_list: ['api.test'] } } },
+        'ask_on_the_same_tunnel',
+      ],
+    },
+    expect: { outcomes: ['call-1', 'access_denied'], calls: 1 },
+  },
+];
+
+export const raceRows: readonly CallbackRow[] = [...lies, ...races];
