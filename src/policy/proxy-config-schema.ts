@@ -235,8 +235,11 @@ function faultOf(parsed: object | string): string | undefined {
 
 function labelFault(value: string): string | undefined {
   if (value.trim() === '') return 'A name should not be empty';
-  // Names stand in records and on terminals.
-  return /\p{Cc}/u.test(value) ? 'A name should hold no control character' : undefined;
+  // Names stand in records and on terminals. JSON leaves line separators as they are, and viewers end a line there; what
+  // turns the direction of text shows another name than it is.
+  return /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value)
+    ? 'A name should hold no control character'
+    : undefined;
 }
 
 function templateFault(value: string): string | undefined {

@@ -5,6 +5,7 @@ import { ownRows } from './address/rows-own.ts';
 import { portRows } from './address/rows-port.ts';
 import { rangeRows } from './address/rows-range.ts';
 import { spellingRows } from './address/rows-spelling.ts';
+import { callbackRows } from './callback/callback-rows.ts';
 import { originRows } from './origin/origin-rows.ts';
 import { headerRows } from './document/rows-header.ts';
 import { hostRows } from './document/rows-host.ts';
@@ -19,6 +20,7 @@ import { reachAdminRows } from './admin/rows-reach.ts';
 import { tokenAdminRows } from './admin/rows-token.ts';
 import { askingRows } from './scrub/rows-asking.ts';
 import { echoRows } from './scrub/rows-echoes.ts';
+import { trafficRows } from './leak/rows-traffic.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -35,6 +37,7 @@ export const corpus: readonly StageRows[] = [
   { stage: 'address', rows: rangeRows },
   { stage: 'address', rows: spellingRows },
   { stage: 'origin', rows: originRows },
+  { stage: 'callback', rows: callbackRows },
   { stage: 'document', rows: headerRows },
   { stage: 'document', rows: hostRows },
   { stage: 'document', rows: jsonRows },
@@ -46,4 +49,5 @@ export const corpus: readonly StageRows[] = [
   { stage: 'admin', rows: abuseAdminRows },
   { stage: 'admin', rows: reachAdminRows },
   { stage: 'admin', rows: tokenAdminRows },
+  { stage: 'leak', rows: trafficRows },
 ];
