@@ -19,7 +19,7 @@ export default {
   ignorePatterns: ['dist', 'bench', 'coverage'],
   tempDirName: 'node_modules/.cache/stryker',
   concurrency: 1,
-  reporters: ['clear-text'],
+  reporters: ['clear-text', 'progress-append-only'],
   clearTextReporter: { allowColor: false, allowEmojis: false, reportTests: false },
   thresholds: { high: 95, low: 90, break: 85 },
 };
