@@ -99,6 +99,15 @@ export class SpawnedProcess {
     this.#child.kill(signal);
   }
 
+  /** Nobody reads its standard output until `readOutput`, as when a collector of logs hangs. */
+  holdOutput(): void {
+    this.#child.stdout?.pause();
+  }
+
+  readOutput(): void {
+    this.#child.stdout?.resume();
+  }
+
   /** Resident memory and open descriptors, read from outside (Linux). */
   usage(): { readonly residentBytes: number; readonly descriptors: number } {
     const [, kibibytes = ''] =
