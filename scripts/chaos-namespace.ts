@@ -1,0 +1,45 @@
+// A mount and a network namespace for the faults that need them: DNS on port 53 of a loopback of one's own, a resolver's
+// configuration and small file systems that nobody else sees. It knows no fault.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const MARK = 'SALLYPORT_CHAOS_NAMESPACE';
+const isRoot: boolean = process.getuid?.() === 0;
+const unshare: readonly string[] = [
+  ...(isRoot ? [] : ['--user', '--map-root-user']),
+  '--mount',
+  '--net',
+  '--pid',
+  '--fork',
+  '--kill-child',
+  '--mount-proc',
+];
+
+/** True within one. */
+export function isInNamespace(): boolean {
+  return process.env[MARK] === '1';
+}
+
+/** Runs this very program in one and answers its exit code; undefined where the system gives none. */
+export function runInNamespace(): number | undefined {
+  const probe = spawnSync('unshare', [...unshare, 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'ignore' });
+  if (probe.status !== 0) return undefined;
+  const args = [...unshare, process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const { status } = spawnSync('unshare', args, { stdio: 'inherit', env: { ...process.env, [MARK]: '1' } });
+  return status ?? 1;
+}
+
+/** Loopback, and a resolver that asks it and does not wait long. */
+export function furnishNamespace(): void {
+  const file = join(mkdtempSync(join(tmpdir(), 'sallyport-chaos-')), 'resolv.conf');
+  writeFileSync(file, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
+  for (const [command, ...args] of [
+    ['ip', 'link', 'set', 'lo', 'up'],
+    ['mount', '--bind', file, '/etc/resolv.conf'],
+  ] as const) {
+    if (spawnSync(command, args, { stdio: 'inherit' }).status !== 0) throw new Error(`${command} failed`);
+  }
+  if (!existsSync('/etc/resolv.conf')) throw new Error('there is no resolver’s configuration');
+}

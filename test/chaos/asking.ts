@@ -1,0 +1,61 @@
+// One question through the proxy on a connection of its own, and what came of it in a few words: the status, the code
+// of a refusal, whether the answer was cut. Every byte that came is kept.
+import { randomUUID } from 'node:crypto';
+import { headerValues } from '../support/message-reader.ts';
+import { WireClient, type WireHead } from '../support/wire-client.ts';
+
+export type Route = {
+  readonly port: number;
+  readonly caPem: string;
+  keep(transcript: string): void;
+};
+
+/** `200`, `502 dns_failed`. */
+export function codeOf(head: Pick<WireHead, 'status' | 'headers'>): string {
+  const [code] = headerValues(head, 'x-sallyport-error');
+  return code === undefined ? String(head.status) : `${head.status} ${code}`;
+}
+
+/** A connection into an intercepted tunnel to `authority`. */
+export function openTunnel(route: Route, authority: string): Promise<WireClient> {
+  const name = authority.slice(0, authority.lastIndexOf(':'));
+  return WireClient.connectThrough(route.port, authority, { ca: route.caPem, name });
+}
+
+/** The code, `200 cut` for an answer without its end, `200 crossed` for another's, `closed` without one. */
+export async function ask(route: Route, authority: string, path = '/'): Promise<string> {
+  let client: WireClient | undefined;
+  try {
+    client = await openTunnel(route, authority);
+    return await askOn(client, authority, path);
+  } catch {
+    return 'closed';
+  } finally {
+    route.keep(client?.transcript ?? '');
+    await client?.[Symbol.asyncDispose]();
+  }
+}
+
+/** The same on a connection that stands. */
+export async function askOn(client: WireClient, authority: string, path = '/'): Promise<string> {
+  const nonce = randomUUID();
+  try {
+    await client.send(`GET ${path} HTTP/1.1\r\nHost: ${authority}\r\nX-Nonce: ${nonce}\r\n\r\n`);
+    return await readCode(client, nonce);
+  } catch {
+    return 'closed';
+  }
+}
+
+/** The code of the next final answer. A 200 must hold the nonce, if one is given. */
+export async function readCode(client: WireClient, nonce?: string): Promise<string> {
+  let head = await client.readHead();
+  while (head.status < 200) head = await client.readHead();
+  try {
+    const { content } = await client.readBody();
+    const isCrossed = head.status === 200 && nonce !== undefined && content.toString() !== nonce;
+    return isCrossed ? `${codeOf(head)} crossed` : codeOf(head);
+  } catch {
+    return `${codeOf(head)} cut`;
+  }
+}

@@ -1,0 +1,108 @@
+// A callback endpoint that fails in every way, each time with the key in hand that it was called with. Nothing may reach
+// the host meanwhile; what failed is not remembered.
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { headerValues } from '../support/message-reader.ts';
+import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { type Exchange, jsonResponse, response } from '../support/recording-origin.ts';
+import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
+import { ask } from './asking.ts';
+import { goodAnswer, type ChaosScene } from './chaos-scene.ts';
+import type { Fault } from './fault.ts';
+
+type Answer = (exchange: Exchange) => Promise<void>;
+
+const REFUSED = '502 callback_failed';
+/** Longer apart than an answer of any length may take. */
+const DRIP_MS = 50;
+const OVERSIZE_BYTES = 1_000_000;
+
+const keyOf = ({ request }: Exchange): string => headerValues(request, 'x-callback-key')[0] ?? '';
+
+const fail: Answer = (exchange) => exchange.send(jsonResponse({ error: keyOf(exchange) }, 500));
+const rest: Answer = ({ socket }) => once(socket, 'close').then(() => undefined);
+const drip: Answer = async ({ socket, send }) => {
+  await send('HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n{');
+  while (!socket.destroyed) {
+    await delay(DRIP_MS);
+    await send(' ').catch(() => undefined);
+  }
+};
+const malform: Answer = (exchange) =>
+  exchange.send(response(200, [], `{"headers": {"Authorization": ${keyOf(exchange)}`));
+const flood: Answer = (exchange) => {
+  const filler = { headers: { Authorization: keyOf(exchange) }, filler: 'x'.repeat(OVERSIZE_BYTES) };
+  // It is hung up on before the end.
+  return exchange.send(jsonResponse(filler)).catch(() => undefined);
+};
+
+export const callbackFaults: readonly Fault[] = [
+  answering('callback: 500', fail),
+  answering('callback: timeout', rest),
+  answering('callback: slow', drip),
+  answering('callback: malformed', malform),
+  answering('callback: oversize', flood),
+  sealed(),
+];
+
+function answering(name: string, answer: Answer): Fault {
+  const [, kind = ''] = name.split(': ');
+  return {
+    name,
+    expects: REFUSED,
+    async arrange(scene) {
+      await scene.start();
+      // Nothing is remembered of it: it was never asked while the endpoint was sound.
+      const authority = scene.at(`${kind}.called.test`);
+      return {
+        authority: scene.at(),
+        strike() {
+          scene.callback.answerWith(answer);
+          return askUnseen(scene, authority);
+        },
+        heal: () => scene.callback.answerWith(goodAnswer(scene.secrets)),
+        recovered: authority,
+      };
+    },
+  };
+}
+
+/** Its endpoint shows the certificate of a stranger for as long as the fault lasts. */
+function sealed(): Fault {
+  const stranger = createTestAuthority('Stranger');
+  return {
+    name: 'callback: TLS failure',
+    expects: REFUSED,
+    async arrange(scene) {
+      let shown: TestAuthority = scene.authority;
+      const authority: TestAuthority = {
+        certificatePem: '',
+        contextFor: (name) => shown.contextFor(name),
+      };
+      const endpoint: CallbackEndpoint = await createCallbackEndpoint(goodAnswer(scene.secrets), {
+        authority,
+        names: ['endpoint.test'],
+      });
+      await scene.start({ sealedCallback: endpoint.url });
+      return {
+        authority: scene.at(),
+        strike() {
+          shown = stranger;
+          return askUnseen(scene, scene.at('host.sealed.test'));
+        },
+        heal() {
+          shown = scene.authority;
+        },
+        recovered: scene.at('host.sealed.test'),
+        close: async () => endpoint[Symbol.asyncDispose](),
+      };
+    },
+  };
+}
+
+/** What is answered, and whether the host saw anything of it. */
+async function askUnseen(scene: ChaosScene, authority: string): Promise<string> {
+  const before = scene.host.origin.requests.length;
+  const code = await ask(scene.sidecar, authority);
+  return scene.host.origin.requests.length === before ? code : `${code}, and the host was asked`;
+}

@@ -1,0 +1,79 @@
+// A DNS server on 127.0.0.1:53, which is free only in a network namespace of one's own. It answers what it is told, or not
+// at all, and knows nothing of the proxy.
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+
+/** The address of a name, called once a query for it; `servfail`, or `silent`. */
+export type Answering = (name: string) => string;
+
+export type NameServer = AsyncDisposable & { answerWith(answering: Answering): void };
+
+const TYPE_A = 1;
+const HEADER_BYTES = 12;
+/** Questions end with type and class. */
+const TAIL_BYTES = 4;
+const NO_ERROR = 0x8180;
+const SERVFAIL = 0x8182;
+
+export async function createNameServer(answering: Answering): Promise<NameServer> {
+  let current = answering;
+  const answers = new Map<string, string>();
+  const socket = createSocket('udp4');
+  socket.on('message', (query, { port, address }) => {
+    const { name, type, end } = readQuestion(query);
+    const isAddress = type === TYPE_A;
+    // A resolver asks for the other family in the same breath, and behind it.
+    if (isAddress) answers.set(name, current(name));
+    const answer = answers.get(name) ?? 'servfail';
+    if (answer !== 'silent') socket.send(reply(query.subarray(0, end), answer, isAddress), port, address);
+  });
+  socket.bind(53, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    answerWith(next) {
+      current = next;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = once(socket, 'close');
+      socket.close();
+      await closed;
+    },
+  };
+}
+
+function readQuestion(query: Buffer): { readonly name: string; readonly type: number; readonly end: number } {
+  const labels: string[] = [];
+  let at = HEADER_BYTES;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 1 + TAIL_BYTES };
+}
+
+/** The question with its answer: one A record that lives no second, or none for another type. */
+function reply(question: Buffer, answer: string, isAddress: boolean): Buffer {
+  const message = Buffer.from(question);
+  const hasAnswer = isAddress && answer !== 'servfail';
+  message.writeUInt16BE(answer === 'servfail' ? SERVFAIL : NO_ERROR, 2);
+  // One question; no authority and nothing additional, whatever the query brought (EDNS).
+  [1, hasAnswer ? 1 : 0, 0, 0].forEach((count, i) => message.writeUInt16BE(count, 4 + i * 2));
+  if (!hasAnswer) return message;
+  // The name is the question's (RFC 1035 §4.1.4), type A, class IN, TTL 0, four bytes.
+  const record = Buffer.from([
+    0xc0,
+    HEADER_BYTES,
+    0,
+    TYPE_A,
+    0,
+    1,
+    0,
+    0,
+    0,
+    0,
+    0,
+    4,
+    ...answer.split('.').map(Number),
+  ]);
+  return Buffer.concat([message, record]);
+}
