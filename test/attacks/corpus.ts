@@ -21,6 +21,7 @@ import { tokenAdminRows } from './admin/rows-token.ts';
 import { askingRows } from './scrub/rows-asking.ts';
 import { echoRows } from './scrub/rows-echoes.ts';
 import { trafficRows } from './leak/rows-traffic.ts';
+import { stateRows } from './leak/rows-state.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -50,4 +51,5 @@ export const corpus: readonly StageRows[] = [
   { stage: 'admin', rows: reachAdminRows },
   { stage: 'admin', rows: tokenAdminRows },
   { stage: 'leak', rows: trafficRows },
+  { stage: 'leak', rows: stateRows },
 ];
