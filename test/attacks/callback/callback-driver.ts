@@ -3,7 +3,8 @@
 import type { Applied } from '../../../src/sidecar/sandboxes.ts';
 import { SECRET, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import type { DialLedger } from '../../invariants/dial-ledger.ts';
-import { createOrigin, response } from '../../support/recording-origin.ts';
+import { headerValues } from '../../support/message-reader.ts';
+import { type Exchange, createOrigin, response } from '../../support/recording-origin.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
 import { CallbackCalls } from './callback-calls.ts';
@@ -46,7 +47,7 @@ export async function createCallbackScene(
   const calls = new CallbackCalls();
   const sprayed = Array.from({ length: 80 }, (_, i) => `h${i}.api.test`);
   const tls = { authority: publicAuthority, names: ['api.test', 'rule.test', ...sprayed] };
-  const origin = await createOrigin({ tls, respond: ({ send }) => send(response(200, [], 'served')) });
+  const origin = await createOrigin({ tls, respond: echoInHead });
   const plain = await createOrigin({ respond: calls.respond });
   const secure = await createOrigin({
     tls: { authority: publicAuthority, names: ['cb.test'] },
@@ -122,6 +123,12 @@ export async function createCallbackScene(
       for (const peer of [origin, plain, secure, elsewhere]) await peer.close();
     },
   };
+}
+
+/** What was injected comes back in the head of each answer: the client must not read it there. */
+function echoInHead({ request, send }: Exchange): Promise<void> {
+  const [value = ''] = headerValues(request, 'authorization');
+  return send(response(200, [['X-Echo', value]], 'served'));
 }
 
 /** The row's entry, with what a document has of its own. */

@@ -1,6 +1,6 @@
 // C-05, C-06, C-08 and C-09: for whom a kept answer is, for how long, and what many who ask at once cost the endpoint.
 import { GOOD, failing, refusedDocument, reply } from './row-shapes.ts';
-import type { CallbackPlay, CallbackRow } from './callback-script.ts';
+import type { CallbackPlay, CallbackRow, CallbackStep } from './callback-script.ts';
 
 type Told = {
   readonly outcomes: readonly string[];
@@ -99,6 +99,33 @@ const noStore: CallbackRow = {
   },
   expect: { outcomes: ['call-1', 'call-1'], calls: 1 },
 };
+
+const FORGED_BODY = '{"headers":{"Authorization":"forged"}}';
+const FORGED = `HTTP/1.1 200 OK\r\nContent-Length: ${FORGED_BODY.length}\r\n\r\n${FORGED_BODY}`;
+const OWN = reply('200 OK', [], GOOD);
+
+/** Bytes behind an answer are nobody's: the next call, which is for another host, must not get them. */
+const poison = (name: string, steps: readonly CallbackStep[], first: string): CallbackRow => ({
+  id: `C-05 answer-for-the-next-call-${name}`,
+  script: { answers: [steps], play: [ask(), ask('h0.api.test'), ask('h0.api.test')] },
+  expect: { outcomes: [first, 'call-2', 'call-2'], calls: 2 },
+});
+
+const poisoned: readonly CallbackRow[] = [
+  poison('in-the-next-write', [{ send: OWN }, { send: FORGED }], 'call-1'),
+  poison('behind-a-failure', [{ send: `HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n${FORGED}` }], 'failed'),
+  poison('behind-no-content', [{ send: `HTTP/1.1 204 No Content\r\n\r\n${FORGED}` }], 'failed'),
+  poison(
+    'behind-the-last-chunk',
+    [{ send: `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${FORGED}` }],
+    'failed',
+  ),
+  poison(
+    'cut-short',
+    [{ send: `HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n${FORGED.slice(0, 30)}` }],
+    'failed',
+  ),
+];
 
 const times = (count: number, outcome: string): readonly string[] =>
   Array.from({ length: count }, () => outcome);
@@ -262,6 +289,7 @@ const sprays: readonly CallbackRow[] = [
 
 export const cacheRows: readonly CallbackRow[] = [
   ...keys,
+  ...poisoned,
   noStore,
   ...stampedes,
   ...lifetimes,

@@ -16,6 +16,9 @@ const asked = ask(
 );
 const FRAME = '\x81\x02ok';
 
+const OK = 'HTTP/1.1 200 OK\r\n';
+const CHUNKS = 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-A: one\r\n\r\n';
+
 /** Switched for a request that did not ask, or to what it did not ask for. */
 const unasked: readonly (readonly [name: string, request: readonly string[] | undefined, sent: string])[] = [
   ['switch-for-a-plain-get', undefined, switching(...WEBSOCKET)],
@@ -112,6 +115,35 @@ const trueSwitches: readonly OriginRow[] = [
   ),
 ];
 
+/** What a client sends behind its upgrade is a stream after a 101, and requests after anything else. */
+const early: readonly OriginRow[] = [
+  {
+    id: 'R-05 early-frames-and-a-switch',
+    script: {
+      request: [`${asked.join('')}early`],
+      answer: [{ send: switching(...WEBSOCKET) }, { through: 'early' }, { send: FRAME }, 'end'],
+    },
+    expect: {
+      client: `${switching('Connection: Upgrade', 'Upgrade: websocket')}${FRAME}`,
+      end: 'ended',
+      record: { outcome: 'upgraded', status: 101 },
+    },
+  },
+  ...['403 Forbidden', '200 OK', '426 Upgrade Required'].map(
+    (status): OriginRow =>
+      relayed(`R-05 upgrade-answered-${status.slice(0, 3)}`, answer([], 'no', status), undefined, {
+        script: { request: asked, answer: [{ send: answer([], 'no', status) }] },
+        // Whether the host still reads HTTP there is its secret.
+        expect: { host: 'fresh' },
+      }),
+  ),
+  relayed(
+    'R-05 trailer-announced',
+    `${OK}Trailer: Content-Length, X-A\r\n${CHUNKS}`,
+    `${OK}${CHUNKS.replace('X-A: one\r\n', '')}`,
+  ),
+];
+
 const challenges: readonly (readonly [name: string, sent: string, script?: Partial<OriginScript>])[] = [
   ['status-407', answer(['Proxy-Authenticate: Basic realm="a"'], '', '407 Proxy Authentication Required')],
   ['status-407-without-a-challenge', answer([], 'give me your token', '407 Please')],
@@ -202,6 +234,7 @@ export const uncausedRows: readonly OriginRow[] = [
   ...switches,
   ...framedSwitches,
   ...trueSwitches,
+  ...early,
   ...challengeRows,
   ...bodies,
 ];
