@@ -9,7 +9,7 @@ import {
   parseAddress,
   parseCidr,
 } from '../policy/address.ts';
-import { type Authority, parseAuthority } from '../policy/authority.ts';
+import { type Authority, parseAuthority, parsePort } from '../policy/authority.ts';
 import { type Refusal, refuse } from './refusal.ts';
 
 export type EgressRules = {
@@ -29,12 +29,15 @@ export type CleartextDestination = { readonly to: Cidr | string; readonly port: 
 
 /** `host:port` or `CIDR:port`; a v6 address or range in brackets. */
 export function parseCleartextDestination(text: string): CleartextDestination | undefined {
-  const colon = text.lastIndexOf(':');
-  const to = parseCidr(text.slice(0, colon).replace(/^\[|\]$/g, ''));
-  const port = Number(text.slice(colon + 1));
-  if (to) return Number.isInteger(port) && port >= 1 && port <= 65_535 ? { to, port } : undefined;
-  const named = parseAuthority(text);
-  return typeof named === 'string' ? undefined : { to: named.host, port: named.port };
+  const [, bracketed, bare = '', written = ''] = /^(?:\[([^\]]*)\]|([^:[]*)):([^:]*)$/.exec(text) ?? [];
+  const to = parseCidr(bracketed ?? bare);
+  if (to === undefined) {
+    const named = parseAuthority(text);
+    return typeof named === 'string' ? undefined : { to: named.host, port: named.port };
+  }
+  const port = parsePort(written);
+  const isPlain = (to.family === 6) === (bracketed !== undefined);
+  return isPlain && typeof port === 'number' ? { to, port } : undefined;
 }
 
 export type DialPurpose = {

@@ -7,6 +7,7 @@ import {
   isLocalhostName,
   isPortOpen,
   mayInjectCleartext,
+  parseCleartextDestination,
   refuseAddress,
 } from '../../src/proxy/address-guard.ts';
 import { authorityOf } from './request-head.ts';
@@ -254,4 +255,59 @@ describe('localhost by its spelling', () => {
     ['xlocalhost', false],
     ['local', false],
   ])('%s: %s', (host, isLocal) => expect(isLocalhostName(host)).toBe(isLocal));
+});
+
+describe('a destination of credentials in clear', () => {
+  it.each([
+    ['mock.internal:80', 'mock.internal', 80],
+    ['Mock.Internal.:8080', 'mock.internal', 8080],
+    ['10.0.0.0/8:80', parseCidr('10.0.0.0/8'), 80],
+    ['10.1.2.3:1', parseCidr('10.1.2.3/32'), 1],
+    ['[fd00::/8]:65535', parseCidr('fd00::/8'), 65_535],
+    ['[::1]:80', parseCidr('::1/128'), 80],
+  ])('%s is read', (text, to, port) => {
+    expect(parseCleartextDestination(text)).toEqual({ to, port });
+  });
+
+  it.each([
+    ['', 'nothing'],
+    ['mock.internal', 'no port'],
+    ['10.0.0.0/8', 'a range without a port'],
+    ['10.0.0.0/8:', 'an empty port'],
+    ['10.0.0.0/8:0', 'any port'],
+    ['10.0.0.0/8:65536', 'a port that is none'],
+    ['10.0.0.0/8:080', 'a port with a leading zero'],
+    ['10.0.0.0/8:0x50', 'a port in hexadecimal'],
+    ['10.0.0.0/8: 80', 'a port behind a space'],
+    ['10.0.0.0/8:8e1', 'a port with an exponent'],
+    ['10.0.0.0/8:80:80', 'two ports'],
+    ['10.1.0.0/8:80', 'bits behind the prefix'],
+    ['fd00::/8:80', 'a range of IPv6 without brackets'],
+    ['2001:db8::7:443', 'an address that is one with its port or without'],
+    ['[::1:80', 'a bracket that is never closed'],
+    ['::1]:80', 'a bracket that is never opened'],
+    ['[[::1]]:80', 'brackets in brackets'],
+    ['[10.0.0.0/8]:80', 'a range of IPv4 in brackets'],
+    ['*.internal:80', 'a wildcard'],
+  ])('%s is not: %s', (text) => {
+    expect(parseCleartextDestination(text)).toBeUndefined();
+  });
+});
+
+describe('a refusal says why', () => {
+  const isOwnListener = (): boolean => true;
+  it.each([
+    ['x', closed, 'unreadable address'],
+    ['8.8.8.8', { ...closed, isOwnListener }, 'own listener'],
+    ['10.0.0.1', closed, 'private'],
+    ['169.254.169.254', closed, 'metadata'],
+  ])('%s', (address, egress, cause) => {
+    const purpose = { authority: authorityOf('x.test:443'), isProvenRuleHost: false, denies: () => false };
+    expect(refuseAddress(address, purpose, egress)?.cause).toBe(cause);
+  });
+
+  it('also of the deny_list', () => {
+    const purpose = { authority: authorityOf('x.test:443'), isProvenRuleHost: false, denies: () => true };
+    expect(refuseAddress('8.8.8.8', purpose, closed)?.cause).toBe('deny_list address');
+  });
 });
