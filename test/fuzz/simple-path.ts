@@ -22,7 +22,7 @@ export function readings(sent: string): Readings | undefined {
       .join('/'),
   );
   const isDotted = [decoded, cut].some(hasDotSegment);
-  return isDotted ? undefined : { decoded, cut };
+  return isDotted || sent.split('/').some(hasOpenParameter) ? undefined : { decoded, cut };
 }
 
 /** Percent-decoded until nothing changes. */
@@ -48,6 +48,12 @@ export function matches(pattern: string, path: string, isDecoded: boolean): bool
 /** Also one that only becomes a dot segment when its parameter, the query or the fragment is cut off. */
 function hasDotSegment(path: string): boolean {
   return path.split('/').some((segment) => ['.', '..'].includes(segment.split(/[;?#]/)[0] ?? ''));
+}
+
+/** Cut before it is decoded it ends at the next slash; behind that it ends earlier. */
+function hasOpenParameter(segment: string): boolean {
+  const [, ...parameters] = decode(segment).split(';');
+  return parameters.some((parameter) => /[/?#]/.test(parameter));
 }
 
 function merge(path: string): string {

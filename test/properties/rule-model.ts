@@ -106,14 +106,7 @@ function ruleFor(config: ModelConfig, to: ModelAuthority, target: string): Model
 
 /** The fixpoint of percent-decoding, one character a byte; undefined where no reading of the path is the only one. */
 function decodeFully(path: string): string | undefined {
-  let decoded = path;
-  for (;;) {
-    const next = decoded.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    );
-    if (next === decoded) break;
-    decoded = next;
-  }
+  const decoded = decodeWhole(path);
   if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined;
   if (/[\0-\x1f\x7f]/.test(decoded)) return undefined;
   try {
@@ -121,8 +114,21 @@ function decodeFully(path: string): string | undefined {
   } catch {
     return undefined;
   }
+  // What ends a parameter must not depend on how far it was decoded when it was cut.
+  if (path.split('/').some((segment) => /;.*[/\\?#]/s.test(decodeWhole(segment)))) return undefined;
   const segments = decoded.split(/[/\\]/).map((segment) => segment.replace(/[;?#].*$/s, ''));
   return segments.some((segment) => segment === '.' || segment === '..') ? undefined : decoded;
+}
+
+function decodeWhole(text: string): string {
+  let decoded = text;
+  for (;;) {
+    const next = decoded.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+    if (next === decoded) return decoded;
+    decoded = next;
+  }
 }
 
 function cut(decoded: string): string {

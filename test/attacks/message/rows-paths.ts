@@ -232,6 +232,12 @@ const parameters = [
       ['on-nothing', '/;/v1/x'],
       ['with-dots-inside', '/v1/x;/../../admin'],
       ['with-encoded-dots-inside', '/v1/x;%2f..%2f..%2fadmin'],
+      // Servlet containers cut a parameter before they decode, others behind it.
+      ['that-holds-an-encoded-slash', '/v1/x;u=%2fadmin'],
+      ['that-holds-a-slash-encoded-twice', '/v1/x;u=%252fadmin'],
+      ['that-holds-a-backslash', '/v1/x;u=\\admin'],
+      ['that-ends-in-an-encoded-question-mark', '/v1;%3f/x'],
+      ['that-ends-in-an-encoded-fragment', '/v1;%23/x'],
     ],
     ambiguous,
   ),
