@@ -18,6 +18,7 @@ export type Manner = (typeof manners)[number];
 
 /** What stands behind an answer unasked; nobody may ever read it. */
 export const FORGED = 'forged-answer';
+const forged = String(response(200, [], FORGED));
 const REST = 'x'.repeat(40);
 
 export function answerOf(nonce: string): string {
@@ -53,7 +54,7 @@ async function answer(exchange: Exchange, nonce: string, manner: Manner): Promis
   switch (manner) {
     case 'late':
       // Others overtake it.
-      for (let i = 0; i < 20; i += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+      await pass(20);
       return send(whole);
     case 'chunked':
       await send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -69,8 +70,12 @@ async function answer(exchange: Exchange, nonce: string, manner: Manner): Promis
       await send(String(whole).slice(0, -REST.length));
       return exchange.reset();
     case 'extra':
-      return send(`${String(whole)}${String(response(200, [], FORGED))}`);
+      return send(`${String(whole)}${forged}`);
     default:
       return send(whole);
   }
+}
+
+async function pass(turns: number): Promise<void> {
+  for (let i = 0; i < turns; i += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 }
