@@ -1,6 +1,6 @@
 // `npm run mutation [-- FILE …]`: Stryker changes the sources that judge, one small change after another, each file by itself,
 // and only the tests of that file look on. Prints the share that they saw and what they did not; exits with 1 below 85 %.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -29,29 +29,33 @@ const JUDGED: Readonly<Record<string, string>> = {
   'src/callback/resolver.ts': 'test/callback/resolver.test.ts',
 };
 
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));
 
-function main(wanted: readonly string[]): number {
+async function main(wanted: readonly string[]): Promise<number> {
   const unknown = wanted.filter((file) => !(file in JUDGED));
   if (unknown.length > 0) {
     console.error(`no tests are named for ${unknown.join(', ')}`);
     return 2;
   }
   const chosen = wanted.length > 0 ? wanted : Object.keys(JUDGED);
-  const scores = chosen.map((file) => ({ file, score: judge(file, JUDGED[file] ?? '') }));
+  const scores: { readonly file: string; readonly score: number }[] = [];
+  for (const file of chosen) scores.push({ file, score: await judge(file, JUDGED[file] ?? '') });
   for (const { file, score } of scores) console.log(`${score.toFixed(2).padStart(6)} % ${file}`);
   return scores.every(({ score }) => score >= MIN_SCORE) ? 0 : 1;
 }
 
 /** The score in percent; 0 where Stryker did not come to one. */
-function judge(file: string, tests: string): number {
+async function judge(file: string, tests: string): Promise<number> {
   const manifest = createRequire(import.meta.url).resolve('@stryker-mutator/core/package.json');
   const stryker = join(manifest, '..', 'bin', 'stryker.js');
-  const { stdout } = spawnSync(process.execPath, [stryker, 'run', '--mutate', file], {
-    encoding: 'utf8',
+  const child = spawn(process.execPath, [stryker, 'run', '--mutate', file], {
     env: { ...process.env, SALLYPORT_MUTATION_TESTS: tests },
-    maxBuffer: 1 << 26,
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  console.log(stdout);
-  return Number(/Final mutation score of ([\d.]+)/.exec(stdout)?.[1] ?? 0);
+  let said = '';
+  for await (const piece of child.stdout.setEncoding('utf8')) {
+    process.stdout.write(piece);
+    said += piece;
+  }
+  return Number(/Final mutation score (?:of )?([\d.]+)/.exec(said)?.[1] ?? 0);
 }
