@@ -37,7 +37,7 @@ export class NeedleScanner {
   /** Of the text as it stands. */
   #literal = START;
   #readings: readonly Reading[] = [];
-  /** Where the escape in progress begins, and its first digit. */
+  /** Where the escape in progress begins, and its first digit as it stands. */
   #percent = NONE;
   #high = NONE;
   /** What an escape in progress would continue. */
@@ -56,9 +56,9 @@ export class NeedleScanner {
     const openStart = (reading: Reading, end: number): number =>
       this.#startOf(reading, end, openDepth(this.#automaton, reading.state));
     let from = this.#at - openDepth(this.#automaton, this.#literal);
-    for (const reading of this.#readings) from = Math.min(from, openStart(reading, this.#at));
-    if (this.#percent === NONE) return from;
-    for (const reading of this.#before) from = Math.min(from, openStart(reading, this.#percent));
+    const isWaiting = this.#percent !== NONE;
+    const [readings, end] = isWaiting ? [this.#before, this.#percent] : [this.#readings, this.#at];
+    for (const reading of readings) from = Math.min(from, openStart(reading, end));
     return from;
   }
 
@@ -92,17 +92,22 @@ export class NeedleScanner {
 
   #step(byte: number): void {
     const automaton = this.#automaton;
+    const isOver = this.#percent !== NONE && this.#continueEscape(byte);
     if (byte === PERCENT) this.#beginEscape();
     const symbol = toFolded(byte);
     this.#literal = nextState(automaton, this.#literal, symbol);
     const end = this.#at + 1;
     const found = automaton.found[this.#literal] as number;
     if (found > 0) this.#onFound(end - found, end);
-    if (this.#readings.length > 0)
-      this.#readings = this.#readings.flatMap((reading) =>
-        this.#advance(reading, symbol, end, { since: reading.since + 1, escapes: reading.escapes }),
-      );
-    if (this.#percent !== NONE && byte !== PERCENT) this.#continueEscape(hexValue(byte));
+    if (this.#percent === NONE && !isOver) this.#pass(symbol, end);
+  }
+
+  /** The next byte is no part of an escape. */
+  #pass(symbol: number, end: number): void {
+    if (this.#readings.length === 0) return;
+    this.#readings = this.#readings.flatMap((reading) =>
+      this.#advance(reading, symbol, end, { since: reading.since + 1, escapes: reading.escapes }),
+    );
   }
 
   /** The state that the text is in counts on: at the end of the escape it may turn out to be another text. */
@@ -124,10 +129,24 @@ export class NeedleScanner {
     this.#before = before;
   }
 
-  #continueEscape(digit: number): void {
-    if (digit < 0) this.#percent = NONE;
-    else if (this.#high === NONE) this.#high = digit;
-    else this.#endEscape(toFolded(this.#high * 16 + digit));
+  /** True if the escape ends with this byte. Readings wait for it: to fall back for each sign would cost their depth. */
+  #continueEscape(byte: number): boolean {
+    const digit = hexValue(byte);
+    if (digit < 0) this.#giveUpEscape();
+    else if (this.#high === NONE) this.#high = byte;
+    else {
+      this.#endEscape(toFolded(hexValue(this.#high) * 16 + digit));
+      return true;
+    }
+    return false;
+  }
+
+  /** It was none: its bytes stand for themselves. */
+  #giveUpEscape(): void {
+    const start = this.#percent;
+    this.#percent = NONE;
+    this.#pass(toFolded(PERCENT), start + 1);
+    if (this.#high !== NONE) this.#pass(toFolded(this.#high), start + 2);
   }
 
   #endEscape(symbol: number): void {

@@ -45,17 +45,11 @@ function endOf(text: string, needle: string, at: number, plainTo: number): numbe
   for (let i = 0; i < needle.length; i += 1) {
     const escaped = end >= plainTo ? escapeAt(text, end) : undefined;
     if (escaped !== undefined && fold(escaped) === fold(needle.charAt(i))) end += 3;
-    else if (escaped !== undefined && needle.length - i <= 2) return plainEndOf(text, needle.slice(i), end);
     else if (escaped === undefined && end < text.length && fold(text.charAt(end)) === fold(needle.charAt(i)))
       end += 1;
     else return -1;
   }
   return end;
-}
-
-function plainEndOf(text: string, needle: string, at: number): number {
-  const there = [...text.slice(at, at + needle.length)].map(fold).join('');
-  return there === [...needle].map(fold).join('') ? at + needle.length : -1;
 }
 
 function reference(text: string, needles: readonly string[]): string {
