@@ -12,6 +12,8 @@ import type { Manner } from './struck-host.ts';
 const HALF = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf';
 const UPLOAD_BYTES = 8_000_000;
 const DRIP_MS = 1_000;
+/** A host that rests is given up soon. */
+const SHORT: SceneSettings = { env: { SALLYPORT_TIMEOUTS_RESPONSE_IDLE_MS: '1500' } };
 
 const credentialOf = ({ request }: Exchange): string => headerValues(request, 'authorization')[0] ?? '';
 const gone = async ({ socket }: Exchange): Promise<void> => void (await once(socket, 'close'));
@@ -67,9 +69,9 @@ export const answerFaults: readonly Fault[] = [
   answering('upstream: half-close', '502 upstream_closed', halfClose),
   answering('upstream: 1xx storm', '502 upstream_malformed', storm),
   answering('upstream: h1 garbage', '502 upstream_malformed', noise),
-  { ...answering('upstream: stall before headers', '504 upstream_timeout', rest), isAdded: true },
-  { ...answering('upstream: stall mid-headers', '504 upstream_timeout', restInHead), isAdded: true },
-  { ...answering('upstream: stall mid-body', '200 cut', restInBody), isAdded: true },
+  { ...answering('upstream: stall before headers', '504 upstream_timeout', rest, SHORT), isAdded: true },
+  { ...answering('upstream: stall mid-headers', '504 upstream_timeout', restInHead, SHORT), isAdded: true },
+  { ...answering('upstream: stall mid-body', '200 cut', restInBody, SHORT), isAdded: true },
   {
     name: 'upstream: 1 B/s',
     expects: '200, byte by byte',
@@ -84,6 +86,7 @@ export const answerFaults: readonly Fault[] = [
   {
     name: 'upstream: stalled upload',
     expects: '504 upstream_timeout',
+    settings: SHORT,
     arrange: (scene) => arrangeUpload(scene, restUnread),
   },
 ];

@@ -16,10 +16,29 @@ export function codeOf(head: Pick<WireHead, 'status' | 'headers'>): string {
   return code === undefined ? String(head.status) : `${head.status} ${code}`;
 }
 
+/** CONNECT was answered, and not by 200. */
+export class TunnelRefused extends Error {
+  readonly code: string;
+
+  constructor(code: string) {
+    super(`CONNECT was answered ${code}`);
+    this.code = code;
+  }
+}
+
 /** A connection into an intercepted tunnel to `authority`. */
-export function openTunnel(route: Route, authority: string): Promise<WireClient> {
-  const name = authority.slice(0, authority.lastIndexOf(':'));
-  return WireClient.connectThrough(route.port, authority, { ca: route.caPem, name });
+export async function openTunnel(route: Route, authority: string): Promise<WireClient> {
+  const client = await WireClient.connect(route.port);
+  try {
+    const head = await client.openTunnel(authority);
+    if (head.status !== 200) throw new TunnelRefused(codeOf(head));
+    await client.startTls({ ca: route.caPem, name: authority.slice(0, authority.lastIndexOf(':')) });
+    return client;
+  } catch (error) {
+    route.keep(client.transcript);
+    await client[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 /** The code, `200 cut` for an answer without its end, `200 crossed` for another's, `closed` without one. */
@@ -28,8 +47,8 @@ export async function ask(route: Route, authority: string, path = '/'): Promise<
   try {
     client = await openTunnel(route, authority);
     return await askOn(client, authority, path);
-  } catch {
-    return 'closed';
+  } catch (error) {
+    return error instanceof TunnelRefused ? error.code : 'closed';
   } finally {
     route.keep(client?.transcript ?? '');
     await client?.[Symbol.asyncDispose]();

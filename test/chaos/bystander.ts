@@ -1,7 +1,7 @@
 // Clients that no fault is aimed at: each asks again and again on one connection, and counts what it is answered.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WireClient } from '../support/wire-client.ts';
-import { askOn, openTunnel, type Route } from './asking.ts';
+import { askOn, openTunnel, type Route, TunnelRefused } from './asking.ts';
 
 const CLIENTS = 2;
 const PAUSE_MS = 20;
@@ -26,8 +26,8 @@ export function createBystander(route: Route, authority: string): Bystander {
         connections += 1;
         client = await openTunnel(route, authority);
         await askWhileItStands(client);
-      } catch {
-        count('no connection');
+      } catch (error) {
+        count(error instanceof TunnelRefused ? error.code : 'no connection');
       } finally {
         route.keep(client?.transcript ?? '');
         await client?.[Symbol.asyncDispose]();

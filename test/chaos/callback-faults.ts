@@ -7,7 +7,7 @@ import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callba
 import { type Exchange, jsonResponse, response } from '../support/recording-origin.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
 import { ask } from './asking.ts';
-import { goodAnswer, type ChaosScene } from './chaos-scene.ts';
+import { goodAnswer, type ChaosScene, type SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
 type Answer = (exchange: Exchange) => Promise<void>;
@@ -15,6 +15,7 @@ type Answer = (exchange: Exchange) => Promise<void>;
 const REFUSED = '502 callback_failed';
 /** Longer apart than an answer of any length may take. */
 const DRIP_MS = 50;
+const SHORT: SceneSettings = { env: { SALLYPORT_CALLBACK_TIMEOUT_MS: '1000' } };
 const OVERSIZE_BYTES = 1_000_000;
 
 const keyOf = ({ request }: Exchange): string => headerValues(request, 'x-callback-key')[0] ?? '';
@@ -50,6 +51,7 @@ function answering(name: string, answer: Answer): Fault {
   return {
     name,
     expects: REFUSED,
+    settings: SHORT,
     async arrange(scene) {
       await scene.start();
       // Nothing is remembered of it: it was never asked while the endpoint was sound.

@@ -46,6 +46,8 @@ export type ChaosScene = AsyncDisposable & {
   /** Starts a process that may not become ready. */
   launch(options?: StartOptions): SpawnedProcess;
   keep(bytes: string): void;
+  /** Of a log that is a file. */
+  keepFile(path: string): void;
   /** All that came out: to clients, to the log, into sealed files. */
   everything(): Promise<Buffer>;
 };
@@ -87,6 +89,7 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
   const started: SpawnedProcess[] = [];
   const kept: string[] = [];
   const keep = (bytes: string): void => void kept.push(bytes);
+  const keptFiles: string[] = [];
   const files = await writeFiles(scratch, secrets, authority.rootsPem);
   let sidecar: Sidecar | undefined;
 
@@ -111,6 +114,7 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
     stateDir,
     launch,
     keep,
+    keepFile: (path) => void keptFiles.push(path),
     get sidecar() {
       if (!sidecar) throw new Error('no process was started');
       return sidecar;
@@ -135,7 +139,9 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
     },
     async everything() {
       const logs = started.flatMap(({ stdout, stderr }) => [Buffer.from(stdout), Buffer.from(stderr)]);
+      const read = await Promise.all(keptFiles.map((path) => readFile(path)));
       return Buffer.concat([
+        ...read,
         ...kept.map((text) => Buffer.from(text, 'latin1')),
         ...logs,
         ...(await sealed(stateDir)),
@@ -169,10 +175,6 @@ async function writeFiles(
     SALLYPORT_SECRETS_FILE: await scratch.write('secrets.env', `TOKEN=${secrets.token}\n`),
     SALLYPORT_ADMIN_TOKEN_FILE: await scratch.write('admin-token', secrets.adminToken),
     SALLYPORT_STATE_KEY_FILE: await scratch.write('state.key', secrets.stateKey),
-    SALLYPORT_TIMEOUTS_CONNECT_MS: '500',
-    SALLYPORT_TIMEOUTS_DNS_MS: '500',
-    SALLYPORT_TIMEOUTS_RESPONSE_IDLE_MS: '1500',
-    SALLYPORT_CALLBACK_TIMEOUT_MS: '500',
   };
 }
 

@@ -4,15 +4,22 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { join } from 'node:path';
 import { SpawnedProcess } from '../support/spawned-process.ts';
 import { ask } from './asking.ts';
-import type { ChaosScene } from './chaos-scene.ts';
+import type { ChaosScene, SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
 /** More than a relay that does not accept has room for. */
 const FILLING = 4;
+/** Long enough for a host that answers, on a machine that is busy. */
+const SHORT: SceneSettings = { env: { SALLYPORT_TIMEOUTS_CONNECT_MS: '1000' } };
 
 export const connectionFaults: readonly Fault[] = [
   { name: 'upstream: refuse', expects: '502 upstream_unreachable', arrange: arrangeRefuse },
-  { name: 'upstream: blackhole', expects: '504 upstream_timeout', arrange: arrangeBlackhole },
+  {
+    name: 'upstream: blackhole',
+    expects: '504 upstream_timeout',
+    settings: SHORT,
+    arrange: arrangeBlackhole,
+  },
   {
     name: 'upstream: RST in handshake',
     expects: '502 upstream_unreachable',
@@ -23,6 +30,7 @@ export const connectionFaults: readonly Fault[] = [
   {
     name: 'upstream: stall in handshake',
     expects: '504 upstream_timeout',
+    settings: SHORT,
     isAdded: true,
     arrange: (scene) => arrangeGate(scene, (client) => void client.resume()),
   },

@@ -147,7 +147,7 @@ async function endAtLoad(scene: ChaosScene): EndResult {
   await scene.start();
   await recover(scene, scene.at());
   const count = finished.filter((text) => text === 'halfhalf').length;
-  const allowed = ['200', 'closed', 'no connection'];
+  const allowed = ['200', 'closed', 'no connection', '503 shutting_down'];
   const wrong = [...bystander.seen.keys()].filter((seen) => !allowed.includes(seen));
   const others = wrong.length === 0 ? 'bystanders 200' : `bystanders ${wrong.join(', ')}`;
   return {

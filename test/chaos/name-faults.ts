@@ -30,7 +30,7 @@ function answering(name: string, expects: string, answer: string): Fault {
     name,
     expects,
     needs: ['namespaces'],
-    settings: { hasRealLookup: true },
+    settings: { hasRealLookup: true, env: { SALLYPORT_TIMEOUTS_DNS_MS: '500' } },
     async arrange(scene) {
       const server = await createNameServer(LOOPBACK);
       await scene.start();

@@ -45,7 +45,7 @@ export const recordFaults: readonly Fault[] = [
         async strike() {
           process.holdOutput();
           await fillSink(scene);
-          return askPlain(scene);
+          return ask(scene.sidecar, scene.at());
         },
         heal: () => process.readOutput(),
       };
@@ -72,15 +72,10 @@ async function fillSink(scene: ChaosScene): Promise<void> {
   if (!isBlocked) throw new Error(`${MAX_REQUESTS} records found room`);
 }
 
-async function askPlain(scene: ChaosScene): Promise<string> {
-  await using client = await WireClient.connect(scene.sidecar.port);
-  await client.send(`CONNECT ${scene.at()} HTTP/1.1\r\nHost: ${scene.at()}\r\n\r\n`);
-  return await readCode(client);
-}
-
 async function arrangeFullRecords(scene: ChaosScene): ReturnType<Fault['arrange']> {
   const disk = await mountDisk(scene, 'records', RECORDS_SIZE);
   const log = join(disk.path, 'records.log');
+  scene.keepFile(log);
   await scene.start({
     through: ['sh', '-c', 'exec "$@" >"$0"', log],
     readyLine: () => awaitReady(log),
@@ -90,14 +85,13 @@ async function arrangeFullRecords(scene: ChaosScene): ReturnType<Fault['arrange'
     async strike() {
       await disk.fill();
       await fillSink(scene);
-      return askPlain(scene);
+      return ask(scene.sidecar, scene.at());
     },
     async heal() {
       await disk.enlarge();
     },
     async close() {
       const text = await readFile(log, 'latin1');
-      scene.keep(text);
       // A write that found room for a part of it goes on where it stopped.
       for (const line of text.split('\n').slice(0, -1)) JSON.parse(line);
       await disk.unmount();
