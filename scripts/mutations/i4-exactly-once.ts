@@ -16,8 +16,8 @@ export const exactlyOnce: readonly Mutation[] = [
     name: 'one of several is removed',
     versions: bothVersions,
     file: 'src/proxy/inject.ts',
-    text: 'urlOverrides.some(isReplaced)) drop[i] = 1;',
-    replacement: 'urlOverrides.some(isReplaced)) { drop[i] = 1; break; }',
+    text: 'gatewayClaims.some(isReplaced)) drop[i] = 1;',
+    replacement: 'gatewayClaims.some(isReplaced)) { drop[i] = 1; break; }',
     breaks: 'a second field of the same name survives',
   },
   {

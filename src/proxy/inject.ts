@@ -74,7 +74,7 @@ export function judgeRequest(request: GateRequest): Passage | Refusal | Promise<
     : passageOf(callback, outcome, request);
 }
 
-/** Marks in `drop` what the agent sent under an injected name, and fields that would rewrite the judged URL. */
+/** Marks in `drop` what the agent sent under an injected name, and what only a gateway may say of a request. */
 export function markReplaced(head: RequestHead, injection: Injection, drop: Uint8Array): void {
   const { fields, bytes } = head;
   for (let i = 0; i < fields.count; i += 1) {
@@ -82,12 +82,27 @@ export function markReplaced(head: RequestHead, injection: Injection, drop: Uint
     const start = fields.nameStart(i);
     const end = fields.nameEnd(i);
     const isReplaced = (name: string): boolean => isFieldNamedLoosely(bytes, start, end, name);
-    if (injection.replaced.some(isReplaced) || urlOverrides.some(isReplaced)) drop[i] = 1;
+    if (injection.replaced.some(isReplaced) || gatewayClaims.some(isReplaced)) drop[i] = 1;
   }
 }
 
-/** Fields by which frameworks let a request claim another path than its target's (judged is not sent). */
-const urlOverrides: readonly string[] = ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri'];
+/**
+ * Fields by which a request claims another path than its target's (judged is not sent), another client or host than its
+ * own, or a proxy for its server (httpoxy): a host that believes them believes them with our credential beside them.
+ */
+const gatewayClaims: readonly string[] = [
+  'x-original-url',
+  'x-rewrite-url',
+  'x-forwarded-uri',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'forwarded',
+  'via',
+  'proxy',
+];
 
 const passages = {
   no_match: { injection: undefined, mask: undefined, reason: 'no_match' },

@@ -2,6 +2,7 @@
 import type { MessageRow } from './message-script.ts';
 import { bodyRows } from './rows-bodies.ts';
 import { chunkRows } from './rows-chunks.ts';
+import { claimRows } from './rows-claims.ts';
 import { fieldRows } from './rows-fields.ts';
 import { framingRows } from './rows-framing.ts';
 import { hostRows } from './rows-hosts.ts';
@@ -19,6 +20,7 @@ export const messageRows: readonly MessageRow[] = [
   ...bodyRows,
   ...hostRows,
   ...fieldRows,
+  ...claimRows,
   ...methodRows,
   ...http11ProbeRows,
   ...llhttpRows,
