@@ -94,8 +94,8 @@ function ruleFor(config: ModelConfig, to: ModelAuthority, target: string): Model
     const decoded = decodeFully(sent);
     if (decoded === undefined) return { told: 'ambiguous_path' };
     const asSent = first(sent, (pattern) => pattern);
-    // Hosts differ in what they cut from a decoded path: one that cuts nothing must find the same rule.
-    const whole = first(decoded, (pattern) => decodeFully(pattern) ?? pattern);
+    // Hosts differ in what they cut from a decoded path: one that cuts nothing must find the same rule. All merge slashes.
+    const whole = first(merged(decoded), (pattern) => decodeFully(pattern) ?? pattern);
     const shortest = first(cut(decoded), (pattern) => decodeFully(pattern) ?? pattern);
     if (whole !== asSent || shortest !== asSent) return { told: 'ambiguous_path' };
     return asSent ? { told: 'rule', rule: asSent } : { told: 'no_path_match' };
@@ -129,6 +129,10 @@ function decodeWhole(text: string): string {
     if (next === decoded) return decoded;
     decoded = next;
   }
+}
+
+function merged(decoded: string): string {
+  return decoded.replaceAll('\\', '/').replace(/\/+/g, '/');
 }
 
 function cut(decoded: string): string {
