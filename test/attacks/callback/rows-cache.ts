@@ -102,7 +102,6 @@ const noStore: CallbackRow = {
 
 const FORGED_BODY = '{"headers":{"Authorization":"forged"}}';
 const FORGED = `HTTP/1.1 200 OK\r\nContent-Length: ${FORGED_BODY.length}\r\n\r\n${FORGED_BODY}`;
-const OWN = reply('200 OK', [], GOOD);
 
 /** Bytes behind an answer are nobody's: the next call, which is for another host, must not get them. */
 const poison = (name: string, steps: readonly CallbackStep[], first: string): CallbackRow => ({
@@ -112,7 +111,6 @@ const poison = (name: string, steps: readonly CallbackStep[], first: string): Ca
 });
 
 const poisoned: readonly CallbackRow[] = [
-  poison('in-the-next-write', [{ send: OWN }, { send: FORGED }], 'call-1'),
   poison('behind-a-failure', [{ send: `HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n${FORGED}` }], 'failed'),
   poison('behind-no-content', [{ send: `HTTP/1.1 204 No Content\r\n\r\n${FORGED}` }], 'failed'),
   poison(

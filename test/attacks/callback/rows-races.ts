@@ -119,6 +119,22 @@ const races: readonly CallbackRow[] = [
     1,
   ),
   {
+    id: 'C-11 failure-of-an-entry-that-is-gone',
+    script: {
+      answers: [['hold', 'reset']],
+      play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [] } }, 'release', 'settle'],
+    },
+    expect: { outcomes: ['plain'], calls: 1 },
+  },
+  {
+    id: 'C-11 failure-before-an-entry-was-renewed',
+    script: {
+      answers: [['hold', { json: {} }]],
+      play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [{}] } }, 'release', 'settle', ask()],
+    },
+    expect: { outcomes: ['call-2', 'call-2'], calls: 2 },
+  },
+  {
     id: 'C-11 three-changes-in-one-wait',
     script: {
       answers: [hold],

@@ -23,6 +23,8 @@ const broken: readonly (readonly [name: string, body: string, cause: string])[] 
   ['data-shorter-than-its-size', '3\r\nok\r\n0\r\n\r\n', 'chunk_end_missing'],
   ['data-ends-in-lf', '2\r\nok\n0\r\n\r\n', 'chunk_end_missing'],
   ['data-ends-in-cr-cr', '2\r\nok\r\r\n0\r\n\r\n', 'chunk_end_missing'],
+  ['data-ends-in-a-letter-and-lf', '2\r\nokx\n0\r\n\r\n', 'chunk_end_missing'],
+  ['data-ends-in-cr-and-a-letter', '2\r\nok\rx0\r\n\r\n', 'chunk_end_missing'],
   ['data-without-an-end', '2\r\nok0\r\n\r\n', 'chunk_end_missing'],
   ['extension-with-a-bare-lf', '2;a\nok\r\n0\r\n\r\n', 'chunk_extension_malformed'],
   ['extension-with-a-nul', '2;a=\0\r\nok\r\n0\r\n\r\n', 'chunk_extension_malformed'],
