@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { refusalCatalogue } from '../../src/proxy/refusal.ts';
 import { operatorVariables } from '../../src/sidecar/secret-environment.ts';
 import { configVariables } from '../../src/sidecar/config.ts';
@@ -56,6 +57,19 @@ describe('ARCHITECTURE.md', () => {
   it('names every package with its door', () => {
     for (const name of Object.keys(manifest.dependencies))
       expect(text).toMatch(new RegExp(`^\\| ${name} \\| \`\\w+/`, 'm'));
+  });
+});
+
+describe('SECURITY.md', () => {
+  const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const bounds = [
+    ...Object.entries(defaultLimits).map(([key, value]) => [`limits.${snake(key)}`, value] as const),
+    ...Object.entries(defaultTimeouts).map(([key, value]) => [`timeouts.${snake(key)}`, value] as const),
+  ];
+
+  it('lists every bound with its default, and none that is not there', () => {
+    const listed = [...read('SECURITY.md').matchAll(/^\| `((?:limits|timeouts)\.\w+)` \| (\d+) \|/gm)];
+    expect(listed.map(([, key, value]) => [key, Number(value)])).toEqual(bounds);
   });
 });
 
