@@ -58,7 +58,6 @@ const hopByHop: readonly (readonly [string, readonly string[]])[] = [
   ['proxy-connection', ['Proxy-Connection: AGENT']],
   ['proxy-authentication-info', ['Proxy-Authentication-Info: AGENT']],
   ['proxy-unknown', ['Proxy-Anything: AGENT']],
-  ['proxy-itself', ['Proxy: http://AGENT']],
   ['http2-settings', ['HTTP2-Settings: AGENT']],
   ['connection-of-another-hop', ['Connection: AGENT']],
 ];
