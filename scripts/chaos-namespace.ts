@@ -1,7 +1,7 @@
 // A mount and a network namespace for the faults that need them: DNS on port 53 of a loopback of one's own, a resolver's
 // configuration and small file systems that nobody else sees. It knows no fault.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -33,7 +33,8 @@ export function runInNamespace(): number | undefined {
 
 /** Loopback, and a resolver that asks it and does not wait long. */
 export function furnishNamespace(): void {
-  const file = join(mkdtempSync(join(tmpdir(), 'sallyport-chaos-')), 'resolv.conf');
+  const directory = mkdtempSync(join(tmpdir(), 'sallyport-chaos-'));
+  const file = join(directory, 'resolv.conf');
   writeFileSync(file, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
   for (const [command, ...args] of [
     ['ip', 'link', 'set', 'lo', 'up'],
@@ -41,5 +42,6 @@ export function furnishNamespace(): void {
   ] as const) {
     if (spawnSync(command, args, { stdio: 'inherit' }).status !== 0) throw new Error(`${command} failed`);
   }
-  if (!existsSync('/etc/resolv.conf')) throw new Error('there is no resolver’s configuration');
+  // What is mounted stays.
+  rmSync(directory, { recursive: true });
 }

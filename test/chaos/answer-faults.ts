@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { headerValues } from '../support/message-reader.ts';
 import type { Exchange } from '../support/recording-origin.ts';
-import { ask, openTunnel, readCode } from './asking.ts';
+import { askTogether, openTunnel, readCode } from './asking.ts';
 import type { ChaosScene, SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 import type { Manner } from './struck-host.ts';
@@ -102,7 +102,7 @@ function answering(name: string, expects: string, manner: Manner, settings: Scen
         authority: scene.at(),
         strike() {
           scene.host.behave(manner);
-          return ask(scene.sidecar, scene.at());
+          return askTogether(scene.sidecar, scene.at());
         },
         heal: () => scene.host.recover(),
       };

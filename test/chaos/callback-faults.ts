@@ -6,7 +6,7 @@ import { headerValues } from '../support/message-reader.ts';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type Exchange, jsonResponse, response } from '../support/recording-origin.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
-import { ask } from './asking.ts';
+import { askTogether } from './asking.ts';
 import { goodAnswer, type ChaosScene, type SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
@@ -105,6 +105,6 @@ function sealed(): Fault {
 /** What is answered, and whether the host saw anything of it. */
 async function askUnseen(scene: ChaosScene, authority: string): Promise<string> {
   const before = scene.host.origin.requests.length;
-  const code = await ask(scene.sidecar, authority);
+  const code = await askTogether(scene.sidecar, authority);
   return scene.host.origin.requests.length === before ? code : `${code}, and the host was asked`;
 }

@@ -1,7 +1,7 @@
 // A host whose certificate changes while the proxy runs: to one that has expired, to another good one, to one for another
 // name, to one of an authority that nobody trusts.
 import { createTestAuthority } from '../support/test-authority.ts';
-import { ask } from './asking.ts';
+import { askTogether } from './asking.ts';
 import type { ChaosScene } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 import type { Identity } from './struck-host.ts';
@@ -42,7 +42,7 @@ function showing(name: string, expects: string, identityIn: (scene: ChaosScene) 
         authority: scene.at(),
         strike() {
           scene.host.show(identityIn(scene));
-          return ask(scene.sidecar, scene.at());
+          return askTogether(scene.sidecar, scene.at());
         },
         heal: () => scene.host.recover(),
       };

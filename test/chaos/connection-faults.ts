@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { SpawnedProcess } from '../support/spawned-process.ts';
-import { ask } from './asking.ts';
+import { askTogether } from './asking.ts';
 import type { ChaosScene, SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
@@ -44,7 +44,7 @@ async function arrangeRefuse(scene: ChaosScene): ReturnType<Fault['arrange']> {
     authority,
     async strike() {
       await gate.close();
-      return ask(scene.sidecar, authority);
+      return askTogether(scene.sidecar, authority);
     },
     heal: () => gate.open(),
     close: () => gate.close(),
@@ -62,7 +62,7 @@ async function arrangeGate(
     authority,
     strike() {
       gate.divert(onConnection);
-      return ask(scene.sidecar, authority);
+      return askTogether(scene.sidecar, authority);
     },
     heal: () => gate.divert(undefined),
     close: () => gate.close(),
@@ -85,7 +85,7 @@ async function arrangeBlackhole(scene: ChaosScene): ReturnType<Fault['arrange']>
       for (let i = 0; i < FILLING; i += 1)
         filling.push(connect(Number(port), '127.0.0.1').on('error', () => undefined));
       await once(filling[0] as Socket, 'connect');
-      return ask(scene.sidecar, authority);
+      return askTogether(scene.sidecar, authority);
     },
     heal() {
       relay.kill('SIGCONT');
