@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import picomatch from 'picomatch';
 import { describe, expect, it } from 'vitest';
-import { globMatches, parsePathPattern } from '../../src/policy/path-pattern.ts';
+import { globMatches, matchingEffort, parsePathPattern } from '../../src/policy/path-pattern.ts';
 
 function matches(text: string, path: string): boolean {
   const pattern = parsePathPattern(text);
@@ -164,5 +164,40 @@ describe('the worst patterns', () => {
     for (let i = 0; i < 100; i += 1) expect(globMatches(pattern.asWritten, path)).toBe(false);
     const { user, system } = process.cpuUsage(before);
     expect((user + system) / 100).toBeLessThan(1000);
+  });
+});
+
+describe('the effort of matching', () => {
+  it.each([
+    ['/v1/x', 'compare'],
+    ['/v1/*', 'compare'],
+    ['/v1/**', 'compare'],
+    ['/v1*', 'compare'],
+    ['/a/*/b', 'look'],
+    ['/a/*/*', 'look'],
+    ['/*/b/*', 'look'],
+    ['/a*b', 'look'],
+    ['/a*b*', 'search'],
+    ['/a*bc*d', 'search'],
+    ['/x/*b*/**', 'search'],
+  ] as const)('of %s is to %s', (text, effort) => {
+    expect(matchingEffort(text)).toBe(effort);
+  });
+});
+
+describe('the spellings of a pattern', () => {
+  it.each([
+    ['/a/*', true],
+    ['/a/**', true],
+    ['/a%2Fb/*', false],
+    ['/a/*%61', false],
+  ])('of %s are one: %s', (text, isOne) => {
+    const pattern = parsePathPattern(text);
+    if (typeof pattern === 'string') throw new Error(pattern);
+    expect(pattern.asWritten === pattern.decoded).toBe(isOne);
+  });
+
+  it.each(['/a%4', '/a%', '/a%4g'])('%s has half an escape', (text) => {
+    expect(parsePathPattern(text)).toMatch(/percent-encoded/);
   });
 });
