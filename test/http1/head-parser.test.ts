@@ -150,3 +150,55 @@ describe('limits', () => {
 function expectFields(head: RequestHead | ResponseHead, built: HeadText): void {
   expect(fieldTexts(head)).toEqual(built.fields.flatMap(({ name, value }) => [name, value]));
 }
+
+describe('of an answer', () => {
+  it.each(['2:0', '1/9', '20a', ' 200', '2 0', '+20', '099', '600', '20'])(
+    'the status %s is refused',
+    (status) => {
+      const head = parseResponseHead(Buffer.from(`HTTP/1.1 ${status} OK\r\n\r\n`), 0, limits);
+      expect(head).toMatchObject({ code: 'status_malformed' });
+    },
+  );
+
+  it.each([100, 109, 190, 200, 599])('the status %i is read', (status) => {
+    expect(responseOf(`HTTP/1.1 ${status} OK\r\n\r\n`).status).toBe(status);
+  });
+
+  it('something else than a space before the status is refused', () => {
+    const head = parseResponseHead(Buffer.from('HTTP/1.1\t200 OK\r\n\r\n'), 0, limits);
+    expect(head).toMatchObject({ code: 'status_malformed' });
+  });
+});
+
+describe('a head that is as long as may be', () => {
+  const wire = 'HTTP/1.1 200 OK\r\nA: b\r\n\r\n';
+  const among = (text: string): Buffer => Buffer.from(`before${text}`);
+  const tight = { ...limits, maxHeadBytes: wire.length };
+
+  it('is read, wherever it begins', () => {
+    expect(parseResponseHead(among(wire), 6, tight)).toMatchObject({ status: 200 });
+  });
+
+  it('and one that is longer is told as soon as its bytes are there, and not before', () => {
+    const longer = wire.replace('b', 'bb');
+    expect(parseResponseHead(among(longer), 6, tight)).toMatchObject({ code: 'head_too_large' });
+    expect(parseResponseHead(among(longer.slice(0, wire.length - 1)), 6, tight)).toBeUndefined();
+  });
+
+  it('of a request too', () => {
+    const request = 'GET / HTTP/1.1\r\nA: bb\r\n\r\n';
+    const limit = { ...limits, maxHeadBytes: request.length - 1 };
+    expect(parseRequestHead(among(request), 6, limit)).toMatchObject({ code: 'head_too_large' });
+    expect(parseRequestHead(among(request.slice(0, -2)), 6, limit)).toBeUndefined();
+  });
+});
+
+describe('a target', () => {
+  it.each([
+    ['GET /a\nb HTTP/1.1\r\n\r\n', 'bare_lf'],
+    ['GET /a"b HTTP/1.1\r\n\r\n', 'target_malformed'],
+    ['GET  HTTP/1.1\r\n\r\n', 'target_malformed'],
+  ])('%j is refused: %s', (wire, code) => {
+    expect(parseRequestHead(Buffer.from(wire), 0, limits)).toMatchObject({ code });
+  });
+});
