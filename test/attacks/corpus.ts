@@ -22,6 +22,7 @@ import { askingRows } from './scrub/rows-asking.ts';
 import { echoRows } from './scrub/rows-echoes.ts';
 import { trafficRows } from './leak/rows-traffic.ts';
 import { stateRows } from './leak/rows-state.ts';
+import { startRows } from './leak/rows-start.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -52,4 +53,5 @@ export const corpus: readonly StageRows[] = [
   { stage: 'admin', rows: tokenAdminRows },
   { stage: 'leak', rows: trafficRows },
   { stage: 'leak', rows: stateRows },
+  { stage: 'leak', rows: startRows },
 ];

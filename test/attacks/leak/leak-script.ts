@@ -25,13 +25,14 @@ export type TrafficExpectation = {
 export type TrafficRow = AttackRow<TrafficScript, TrafficExpectation>;
 
 export type StartScript = {
-  /** Over an environment in which it starts; `<STATE>` is the state directory. */
+  /** Over an environment in which it starts; `<STATE>` is the state directory, `<SECRET>` and others are values. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly args?: readonly string[];
-  /** Files in the state directory beforehand, by a start that succeeded: what is done to them. */
+  /** Another mask for the modes of new files than the shell's. */
+  readonly umask?: string;
+  /** What is done to a file of an earlier start; without it the directory is empty. */
   readonly beforehand?: { readonly file: string; readonly mode?: number; readonly text?: string };
   /** Sent once it is ready. */
-  readonly signal?: 'SIGUSR1' | 'SIGUSR2' | 'SIGHUP';
+  readonly signal?: 'SIGUSR1' | 'SIGHUP';
 };
 export type StartExpectation = {
   /** Exit code 2 and a message that holds this; or it starts. */
