@@ -12,11 +12,9 @@ const MAX_RECOVERY_MS = 15_000;
 const QUICK: readonly string[] = [
   'upstream: refuse',
   'upstream: blackhole',
-  'upstream: RST before headers',
   'upstream: RST mid-body',
   'upstream: 1xx storm',
   'upstream: TLS expired mid-run',
-  'callback: timeout',
   'local: EMFILE',
   'local: blocked log pipe',
   'local: master key wrong',
