@@ -34,9 +34,17 @@ type Asked = GateRequest & { readonly asked: readonly string[] };
 function requestFor(
   text: string,
   path: string,
-  more: Partial<GateRequest> & { readonly outcome?: CallbackOutcome | Promise<CallbackOutcome> } = {},
+  more: Partial<GateRequest> & {
+    readonly outcome?: CallbackOutcome | Promise<CallbackOutcome>;
+    /** Stands in the rule and in the callback. */
+    readonly entry?: object;
+  } = {},
 ): Asked {
-  const parsed = parseProxyConfig({ rules: [rule], callbacks: [callback], no_proxy: ['free.test'] });
+  const parsed = parseProxyConfig({
+    rules: [{ ...rule, ...more.entry }],
+    callbacks: [{ ...callback, ...(more.entry && 'scrub' in more.entry ? more.entry : {}) }],
+    no_proxy: ['free.test'],
+  });
   const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => undefined, 1) : parsed;
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.issues));
   const asked: string[] = [];
@@ -190,6 +198,14 @@ describe('of the fields of the agent', () => {
       ['X-Original-URL: /a', 1],
       ['X_Rewrite_Url: /a', 1],
       ['x-forwarded-uri: /a', 1],
+      ['X-Forwarded-For: a', 1],
+      ['X_Forwarded_Host: a', 1],
+      ['X-Forwarded-Port: 1', 1],
+      ['X-Forwarded-Proto: http', 1],
+      ['X-Real-IP: a', 1],
+      ['Forwarded: a', 1],
+      ['Via: 1.1 a', 1],
+      ['Proxy: a', 1],
       ['X-Request-Id: a', 0],
       ['Accept: */*', 0],
     ];
@@ -205,5 +221,41 @@ describe('of the fields of the agent', () => {
     const drop = Uint8Array.of(0, 1, 0);
     markReplaced(head, injection, drop);
     expect([...drop]).toEqual([0, 1, 1]);
+  });
+});
+
+describe('a body is searched for what is masked in the head', () => {
+  const outcome = answered({ Authorization: TOKEN }, true);
+  const rows: readonly (readonly [string, string])[] = [
+    ['api.test:443', '/v1/x'],
+    ['api.test:443', '/v2/x'],
+    ['cb.test:443', '/'],
+  ];
+  const masksOf = (request: GateRequest): readonly unknown[] => {
+    const passage = judgeRequest(request);
+    return ['mask', 'bodyMask'].map((key) => Object.getOwnPropertyDescriptor(passage, key)?.value);
+  };
+
+  it.each(rows)('where its entry says so: %s %s', (text, path) => {
+    const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome, entry: { scrub: 'body' } }));
+    expect(bodyMask).toBe(mask);
+    expect(mask).toBeDefined();
+  });
+
+  it.each(rows)('where the operator says so: %s %s', (text, path) => {
+    const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome, scrubsBodies: true }));
+    expect(bodyMask).toBe(mask);
+    expect(mask).toBeDefined();
+  });
+
+  it.each(rows)('and nowhere else: %s %s', (text, path) => {
+    const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome }));
+    expect([mask === undefined, bodyMask]).toEqual([false, undefined]);
+  });
+
+  it('nor for values that are too short to be told from chance', () => {
+    const headers = [{ name: 'X-Pin', type: 'opaque', value: 'short' }];
+    const request = requestFor('api.test:443', '/v1/x', { scrubsBodies: true, entry: { headers } });
+    expect(masksOf(request)[1]).toBeUndefined();
   });
 });
