@@ -5,7 +5,7 @@ import { headerValues } from '../support/message-reader.ts';
 import { WireClient, type WireHead } from '../support/wire-client.ts';
 
 /** More than the spare descriptors of a run. */
-const TOGETHER = 8;
+const TOGETHER = 16;
 
 export type Route = {
   readonly port: number;

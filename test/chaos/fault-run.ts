@@ -51,10 +51,12 @@ async function runFault(row: Fault, scene: ChaosScene): Promise<ChaosResult> {
     const seen = await arranged.strike();
     await arranged.heal();
     const recoveryMs = await recover(scene, arranged.recovered ?? arranged.authority, authority);
+    // With the bystanders on it, as before.
+    const lost = await descriptorFaults(scene, before);
     await bystander.stop();
     const faults = [
       ...bystanderFaults(row, bystander),
-      ...(await descriptorFaults(scene, before)),
+      ...lost,
       ...(isAlive(pid) ? [] : ['the process ended']),
       ...(await sceneFaults(scene)),
     ];
