@@ -204,3 +204,92 @@ it('headers are at most 1,000 in all, those of callbacks included', () => {
   expect(told({ rules: full, callbacks: [asks(40)] })).toEqual([]);
   expect(told({ rules: full, callbacks: [asks(41)] })).toEqual(['rules too_long']);
 });
+
+describe('what is told', () => {
+  const rows: readonly (readonly [string, object, string])[] = [
+    [
+      'of a wildcard over a public suffix',
+      { rules: [rule('*.github.io')] },
+      'Names under github.io belong to many owners; write a wildcard below one of them, as in *.example.github.io, or have the operator list it in allow_wildcards',
+    ],
+    [
+      'of a host that is denied',
+      { rules: [rule('a.test')], access_control: { deny_list: ['.test'] } },
+      'The deny_list denies this host, by .test; keep one of the two',
+    ],
+    [
+      'of a host that is denied in part',
+      { rules: [rule('*.a.test')], access_control: { deny_list: ['x.a.test'] } },
+      'The deny_list denies a part of this, by x.a.test',
+    ],
+    [
+      'of a host that is not allowed',
+      { rules: [rule('a.test')], access_control: { allow_list: ['b.test'] } },
+      'The allow_list does not hold this host; add it there',
+    ],
+    [
+      'of a host that is allowed in part',
+      { rules: [rule('*.a.test')], access_control: { allow_list: ['x.a.test'] } },
+      'The allow_list holds only a part of this, by x.a.test',
+    ],
+    [
+      'of an entry of no_proxy',
+      { rules: [rule('b.test'), rule('a.test')], no_proxy: ['a.test'] },
+      'no_proxy wins: a.test is never intercepted, although rules[1] matches it',
+    ],
+    [
+      'of a rule without effect',
+      { rules: [rule('a.test'), rule('a.test')] },
+      'Without effect: rules[0] comes first for this host',
+    ],
+  ];
+  it.each(rows)('%s', (_, config, message) => {
+    const parsed = parseProxyConfig(config);
+    expect((parsed.ok ? parsed.warnings : parsed.issues).map(({ msg }) => msg)).toEqual([message]);
+  });
+});
+
+describe('stars before the end of a path', () => {
+  // At most 100 paths stand in one rule; each is another, so that only their number is told.
+  const withPaths = (count: number, path: (i: number) => string): object => ({
+    rules: Array.from({ length: Math.ceil(count / 100) }, (_, i) => ({
+      ...rule(`h${i}.test`),
+      match_paths: Array.from({ length: Math.min(100, count - i * 100) }, (__, k) => path(i * 100 + k)),
+    })),
+  });
+
+  it.each([
+    ['a thousand of one segment each', 1000, (i: number): string => `/a${i}/*/b`],
+    ['ten between two stars', 10, (i: number): string => `/a${i}/*b*`],
+    ['as many as fit at the end', 2000, (i: number): string => `/a${i}/*`],
+  ])('may be %s', (_, count, path) => {
+    expect(told(withPaths(count, path))).toEqual([]);
+  });
+
+  it.each([
+    [1001, (i: number): string => `/a${i}/*/b`, 'with a star before their end, as in /a/*/b,', 1000],
+    [11, (i: number): string => `/a${i}/*b*`, 'with text between two stars in one segment, as in /a*b*,', 10],
+  ])('and not %i', (count, path, kind, max) => {
+    const parsed = parseProxyConfig(withPaths(count, path));
+    const msg = `All match_paths ${kind} together should have at most ${max} entries; they have ${count}`;
+    expect(parsed.ok ? [] : parsed.issues).toEqual([{ loc: ['rules'], msg, type: 'too_long' }]);
+  });
+
+  it('and of too many nothing else is told', () => {
+    const config = { ...withPaths(11, (i) => `/a${i}/*b*`), callbacks: [callback('*.com')] };
+    expect(told(config)).toEqual(['rules too_long']);
+  });
+});
+
+describe('a document of which some entries cannot be read', () => {
+  it('is compared without them', () => {
+    const rules = [rule('a_*.test'), rule('*.com')];
+    const access = { deny_list: ['a.test', 'b*.test'] };
+    expect(told({ rules, access_control: access, no_proxy: ['*'] }).toSorted()).toEqual([
+      'access_control.deny_list.1 value_error',
+      'no_proxy.0 value_error',
+      'rules.0.match_hosts.0 value_error',
+      'rules.1.match_hosts.0 value_error',
+    ]);
+  });
+});
