@@ -23,8 +23,8 @@ const JUDGED: Readonly<Record<string, string>> = {
   'src/http1/head-parser.ts': 'test/http1/{head-parser,messages}.test.ts',
   'src/http1/fields.ts': 'test/http1/{head-parser,messages}.test.ts',
   'src/http1/connection-fields.ts': 'test/http1/connection-fields.test.ts',
-  'src/proxy/outgoing-head.ts': 'test/proxy/outgoing-head.test.ts',
-  'src/proxy/inject.ts': 'test/proxy/{inject,outgoing-head}.test.ts',
+  'src/proxy/outgoing-head.ts': 'test/proxy/outgoing-head-bytes.test.ts',
+  'src/proxy/inject.ts': 'test/proxy/inject.test.ts',
   'src/proxy/address-guard.ts': 'test/proxy/address-guard.test.ts',
   'src/callback/resolver.ts': 'test/callback/resolver.test.ts',
 };
