@@ -44,7 +44,7 @@ export function proxyConfigJsonSchema(): unknown {
 
 /** What can still be checked of a document at fault: its sound entries, each in its place. */
 function soundParts(input: unknown, issues: readonly Issue[], schema: ProxyConfigSchema): ProxyConfig {
-  const { rules, callbacks, no_proxy: noProxy, access_control: access } = toRecord(input);
+  const { rules, callbacks, access_control: access } = toRecord(input);
   const lists = parseWith(schema.accessControl, access);
   const faulty = new Set(issues.map(({ loc: [list, index] }) => `${list}.${index}`));
   // An entry at fault is not read a second time.
@@ -55,7 +55,8 @@ function soundParts(input: unknown, issues: readonly Issue[], schema: ProxyConfi
   return {
     rules: sound('rules', rules, schema.rule, FAULTY_RULE),
     callbacks: sound('callbacks', callbacks, schema.callback, FAULTY_CALLBACK),
-    no_proxy: toList(noProxy).map((entry) => (typeof entry === 'string' ? entry : '')),
+    // It is only ever warned of, and a document at fault has no warnings.
+    no_proxy: [],
     access_control: lists.ok ? lists.value : undefined,
   };
 }
@@ -71,7 +72,7 @@ function soundOr<T>(schema: z.ZodType<T>, input: unknown, fallback: T): T {
 }
 
 function toRecord(input: unknown): Readonly<Record<string, unknown>> {
-  return typeof input === 'object' && input !== null ? { ...input } : {};
+  return typeof input === 'object' ? { ...input } : {};
 }
 
 function toList(input: unknown): readonly unknown[] {

@@ -153,6 +153,25 @@ describe('what is sound in a document at fault', () => {
     ]);
   });
 
+  it.each([
+    ['rules', { headers: [header] }],
+    ['callbacks', { url: callback.url, ttl_seconds: 60 }],
+  ])('of %s an entry at fault is not read a second time', (list, entry) => {
+    const readings = (hosts: readonly string[]): number => {
+      let count = 0;
+      const counted = {
+        ...entry,
+        get match_hosts() {
+          count += 1;
+          return hosts;
+        },
+      };
+      parseProxyConfig({ [list]: [counted] });
+      return count;
+    };
+    expect(readings([])).toBe(readings(['a.test']));
+  });
+
   it.each([null, 7, 'text', [], undefined])('of %j nothing is', (input) => {
     expect(parseProxyConfig(input)).toMatchObject({ ok: false, issues: [{ loc: [] }] });
   });
