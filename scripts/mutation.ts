@@ -15,7 +15,7 @@ const JUDGED: Readonly<Record<string, string>> = {
   'src/policy/host-pattern.ts': 'test/policy/host-pattern.test.ts',
   'src/policy/host-index.ts': 'test/policy/host-index.test.ts',
   'src/policy/address.ts': 'test/policy/address.test.ts',
-  'src/policy/proxy-config.ts': 'test/policy/{proxy-config*,config-examples,stored-values}.test.ts',
+  'src/policy/proxy-config.ts': 'test/policy/{proxy-config,proxy-config-messages,stored-values}.test.ts',
   'src/policy/proxy-config-schema.ts': 'test/policy/{proxy-config*,config-examples,stored-values}.test.ts',
   'src/policy/proxy-config-structure.ts': 'test/policy/proxy-config.test.ts',
   'src/policy/proxy-config-conflicts.ts': 'test/policy/proxy-config-conflicts.test.ts',
