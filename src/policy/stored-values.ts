@@ -1,6 +1,7 @@
 // Fills the opaque values that an update leaves out, from the document that it replaces. Who writes the update cannot
 // read those values, so it must not be able to send one elsewhere: a value is kept for the stored destination or a
-// part of it, compared as text, and never for what merely looks narrower. It opens no secret.
+// part of it, compared as text, and never for what merely looks narrower; nor where less is masked than was. It opens no
+// secret.
 import type { Issue, Loc } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
 import { foldHeaderName } from './header-rules.ts';
@@ -11,6 +12,7 @@ import type {
   OpaqueEntry,
   ProxyConfig,
   RuleEntry,
+  Scrub,
 } from './proxy-config-schema.ts';
 
 /** `update` is as the schema for updates reads it: an empty Secret stands for a value to keep. */
@@ -44,11 +46,12 @@ type Source = {
   /** Empty: every path. */
   readonly paths: ReadonlySet<string>;
   readonly url: string;
+  readonly scrub: Scrub;
   readonly headers: readonly HeaderEntry[];
 };
 
-function toRuleSource({ name, match_hosts: hosts, match_paths: paths, headers }: RuleEntry): Source {
-  return { name, hosts: canonicalHosts(hosts), paths: new Set(paths), url: '', headers };
+function toRuleSource({ name, match_hosts: hosts, match_paths: paths, headers, scrub }: RuleEntry): Source {
+  return { name, hosts: canonicalHosts(hosts), paths: new Set(paths), url: '', headers, scrub };
 }
 
 function toCallbackSource({
@@ -56,8 +59,9 @@ function toCallbackSource({
   match_hosts: hosts,
   url,
   request_headers: headers,
+  scrub,
 }: CallbackEntry): Source {
-  return { name, hosts: canonicalHosts(hosts), paths: new Set(), url: new URL(url).href, headers };
+  return { name, hosts: canonicalHosts(hosts), paths: new Set(), url: new URL(url).href, headers, scrub };
 }
 
 function canonicalHosts(texts: readonly string[]): ReadonlySet<string> {
@@ -126,7 +130,9 @@ function keptValue(name: string, source: Source, found: Finding): Secret | Fault
   const folded = foldHeaderName(name);
   const header = found.headers.find((one) => foldHeaderName(one.name) === folded);
   if (header?.type !== 'opaque') return NOTHING_STORED;
-  return isWithin(source, found) ? header.value : ELSEWHERE;
+  if (!isWithin(source, found)) return ELSEWHERE;
+  // What the host echoes in a body would reach whoever asks for it.
+  return found.scrub === 'body' && source.scrub === 'head' ? UNSEARCHED : header.value;
 }
 
 function isWithin({ hosts, paths, url }: Source, stored: Source): boolean {
@@ -138,6 +144,10 @@ const NOTHING_STORED: Fault = { msg: 'Field required: there is no stored value t
 const AMBIGUOUS: Fault = {
   msg: 'Field required: several stored entries are like this one, so none of their values is kept; names would tell them apart',
   type: 'missing',
+};
+const UNSEARCHED: Fault = {
+  msg: 'Bodies would no longer be searched for the value, so it should be given again; it is kept under `scrub: body` only',
+  type: 'value_error',
 };
 const ELSEWHERE: Fault = {
   msg: 'The destination changed, so the value should be given again; it is kept for stored hosts, paths and url only',

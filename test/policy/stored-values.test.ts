@@ -161,6 +161,23 @@ describe('the value should be given again, since its destination changed:', () =
   });
 });
 
+describe('the value of an entry with `scrub: body`', () => {
+  const scrubbed: ProxyConfig = parsed({
+    rules: [{ ...named, scrub: 'body' }],
+    callbacks: [{ ...callback, scrub: 'body' }],
+  });
+  it('should be given again where bodies are no longer searched for it', () => {
+    const lowered = /headers\.0\.value value_error Bodies would no longer be searched/;
+    expect(issuesOf(rule(named), scrubbed)).toEqual([expect.stringMatching(lowered)]);
+    expect(issuesOf(cb({}), scrubbed)).toEqual([expect.stringMatching(lowered)]);
+  });
+
+  it('is kept where they are, also where they were not before', () => {
+    expect(opaqueValues(parsed(rule(named, { scrub: 'body' }), scrubbed))).toEqual(['of-api']);
+    expect(opaqueValues(parsed(rule(named, { scrub: 'body' }), stored))).toEqual(['of-api']);
+  });
+});
+
 describe('the value should be given, since none is stored:', () => {
   const rows: readonly [name: string, input: object][] = [
     ['another name of the entry', rule(named, { name: 'other' })],
