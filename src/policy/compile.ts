@@ -56,14 +56,29 @@ export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, r
 // Many times what any host reads in one head. What is masked in responses is kept in several forms of it.
 const MAX_VALUE_BYTES = 262_144;
 
+// A body is searched for all forms at once, and what that takes grows with them; the gate refuses what the rules of a
+// host have together.
+const MAX_SEARCHED_VALUE_BYTES = 40_960;
+
 /** Only here are the secrets filled in, and so the values as long as they will be. */
 function excessOf(rules: readonly CompiledRule[]): Issue | undefined {
-  const bytes = rules
-    .flatMap(({ headers }) => headers.flatMap(({ value, masks }) => [...new Set([value, ...masks])]))
-    .reduce((sum, { length }) => sum + length, 0);
-  if (bytes <= MAX_VALUE_BYTES) return undefined;
-  const msg = `All header values and their secrets should have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
-  return { loc: ['rules'], msg, type: 'too_long' };
+  const all = rules.map(({ headers }) => bytesOf(headers.flatMap(({ value, masks }) => [value, ...masks])));
+  const bytes = all.reduce((sum, one) => sum + one, 0);
+  if (bytes > MAX_VALUE_BYTES) {
+    const msg = `All header values and their secrets should have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
+    return { loc: ['rules'], msg, type: 'too_long' };
+  }
+  for (const { index, headers, scrubsBodies } of rules) {
+    const searched = scrubsBodies ? bytesOf(headers.flatMap(({ masks }) => masks)) : 0;
+    if (searched <= MAX_SEARCHED_VALUE_BYTES) continue;
+    const msg = `With \`scrub: body\` the values of a rule and their secrets should have at most ${MAX_SEARCHED_VALUE_BYTES} bytes; they have ${searched}`;
+    return { loc: ['rules', index, 'headers'], msg, type: 'too_long' };
+  }
+  return undefined;
+}
+
+function bytesOf(values: readonly (Secret | string)[]): number {
+  return [...new Set(values)].reduce((sum, { length }) => sum + length, 0);
 }
 
 /** The policy of a proxy without a proxy_config: everything is tunnelled, nothing is injected. */

@@ -14,8 +14,11 @@ export class BodyMask {
   places = 0;
   readonly #scanner: NeedleScanner;
   #found: [start: number, end: number][] = [];
-  /** A copy: the piece that it came in may be many times as large. */
+  /** A copy: the piece that it came in may be many times as large. Ends at `#roomEnd` of `#room`. */
   #held: Buffer = NOTHING;
+  /** Grows by doubling: a body in pieces of a byte would be copied once for each. What has left it is not overwritten. */
+  #room: Buffer = NOTHING;
+  #roomEnd = 0;
   /** Where in the body it begins. */
   #heldFrom = 0;
   #hiddenFrom = NOWHERE;
@@ -34,19 +37,31 @@ export class BodyMask {
     const held = this.#held;
     if (leaving < held.length) {
       if (leaving > 0) emit(held.subarray(0, leaving));
-      this.#held = Buffer.concat([held.subarray(leaving), piece]);
+      this.#hold(held.subarray(leaving), piece);
       return;
     }
     if (held.length > 0) emit(held);
     const cut = leaving - held.length;
     if (cut > 0) emit(cut === piece.length ? piece : piece.subarray(0, cut));
-    this.#held = cut === piece.length ? NOTHING : Buffer.from(piece.subarray(cut));
+    this.#room = this.#held = cut === piece.length ? NOTHING : Buffer.from(piece.subarray(cut));
+    this.#roomEnd = this.#held.length;
   }
 
   /** The body is whole: what is held became no value. */
   end(emit: Emit): void {
     if (this.#held.length > 0) emit(this.#held);
     this.#held = NOTHING;
+  }
+
+  /** `rest` is the end of what is held. */
+  #hold(rest: Buffer, piece: Buffer): void {
+    const length = rest.length + piece.length;
+    if (this.#roomEnd + piece.length > this.#room.length) {
+      this.#room = Buffer.allocUnsafe(2 * length);
+      this.#roomEnd = rest.copy(this.#room);
+    }
+    this.#roomEnd += piece.copy(this.#room, this.#roomEnd);
+    this.#held = this.#room.subarray(this.#roomEnd - length, this.#roomEnd);
   }
 
   #hideFound(piece: Buffer): void {

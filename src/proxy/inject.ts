@@ -11,6 +11,7 @@ import { type EgressRules, mayInjectCleartext } from './address-guard.ts';
 import { type Mask, compileMask } from './mask.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { Scheme } from './request-target.ts';
+import { refuseUnprepared } from './scrub.ts';
 
 export type Injection = {
   /** Names as authored, for the record. */
@@ -56,16 +57,14 @@ export function judgeRequest(request: GateRequest): Passage | Refusal | Promise<
   if (decision.kind === 'tunnel') return passages[decision.reason];
   const hostMask = maskOf(policy.secretsFor(authority));
   if (decision.apply === 'none') {
-    return hostMask
-      ? { ...passages.no_path_match, mask: hostMask, bodyMask: bodyMaskOf(hostMask, request) }
-      : passages.no_path_match;
+    if (!hostMask) return passages.no_path_match;
+    return withBodyMask({ ...passages.no_path_match, mask: hostMask }, request);
   }
   if (request.scheme === 'http' && !mayInjectCleartext(authority, request.egress))
     return refuse('cleartext_refused');
   if (decision.apply === 'rule') {
     const { rule } = decision;
-    const bodyMask = bodyMaskOf(hostMask, request);
-    return { injection: injectionOf(rule.headers), mask: hostMask, bodyMask, rule: rule.name };
+    return withBodyMask({ injection: injectionOf(rule.headers), mask: hostMask, rule: rule.name }, request);
   }
   const { callback } = decision;
   const outcome = request.callbacks.resolve(callback, authority);
@@ -117,14 +116,13 @@ function passageOf(
 ): Passage | Refusal {
   if (!outcome.ok) return refuse('callback_failed', outcome.reason);
   const { headers, cached } = outcome;
-  const mask = maskOf(masksOf(headers));
-  return {
+  const passage = {
     injection: headers.length === 0 ? undefined : injectionOf(headers),
-    mask,
-    bodyMask: bodyMaskOf(mask, request),
+    mask: maskOf(masksOf(headers)),
     callback: callback.name,
     isCached: cached,
   };
+  return withBodyMask(passage, request);
 }
 
 // Headers arrays are frozen and live as long as their rule or cache entry: rendered once, dropped with them.
@@ -164,12 +162,14 @@ function maskOf(secrets: readonly Secret[]): Mask | undefined {
 }
 
 /** Without values that are long enough there is nothing to search for, and no need to ask for other answers. */
-function bodyMaskOf(
-  mask: Mask | undefined,
+function withBodyMask(
+  passage: Passage,
   { policy, authority, scrubsBodies = false }: GateRequest,
-): Mask | undefined {
-  if (!mask || mask.byBeginning.size === 0) return undefined;
-  return scrubsBodies || policy.scrubsBodies(authority) ? mask : undefined;
+): Passage | Refusal {
+  const { mask } = passage;
+  if (!mask || mask.byBeginning.size === 0) return passage;
+  if (!scrubsBodies && !policy.scrubsBodies(authority)) return passage;
+  return refuseUnprepared(mask) ?? { ...passage, bodyMask: mask };
 }
 
 function valueText(value: Secret | string): string {

@@ -117,16 +117,17 @@ export class NeedleScanner {
     const since = this.#at - (this.#escapes.at(-1) ?? NONE);
     const automaton = this.#automaton;
     const isUndone = this.#readings[0]?.escapes === Number.POSITIVE_INFINITY;
-    const undone = {
-      state: shortened(automaton, this.#literal, since),
-      since,
-      escapes: Number.POSITIVE_INFINITY,
-    };
-    const before = isUndone ? [...this.#readings] : [undone, ...this.#readings];
+    const before = isUndone ? [...this.#readings] : [this.#undone(since), ...this.#readings];
     // A needle may begin inside of what looks like an escape, as behind the sign of a wildcard.
     if ((automaton.depth[this.#literal] as number) > since && before.length < MAX_READINGS)
       before.push({ state: this.#literal, since, escapes: 0 });
     this.#before = before;
+  }
+
+  /** Cheap only where no such reading goes on: then nothing that the text ends with is longer than an escape. */
+  #undone(since: number): Reading {
+    const state = shortened(this.#automaton, this.#literal, since);
+    return { state, since, escapes: Number.POSITIVE_INFINITY };
   }
 
   /** True if the escape ends with this byte. Readings wait for it: to fall back for each sign would cost their depth. */

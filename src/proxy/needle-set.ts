@@ -7,6 +7,8 @@ export type NeedleSet = {
   readonly byBeginning: ReadonlyMap<number, readonly Buffer[]>;
   /** 1 where the hash of a beginning falls: spares nearly every byte of a region the look into the map. */
   readonly filter: Uint8Array;
+  /** Of all texts, each once. */
+  readonly bytes: number;
 };
 
 /** Offsets into the region; `end` is past the last byte. */
@@ -31,15 +33,17 @@ export function compileNeedles(texts: readonly string[]): NeedleSet {
   // Sparse, so that few bytes pass by chance.
   const filter = new Uint8Array(2 ** Math.min(16, Math.max(8, Math.ceil(Math.log2(texts.length * 64)))));
   const byBeginning = new Map<number, Buffer[]>();
+  let bytes = 0;
   for (const text of [...new Set(texts)].toSorted((a, b) => b.length - a.length)) {
     const needle = Buffer.from(text).map(toFolded) as Buffer; // of a Buffer, map makes a Buffer
+    bytes += needle.length;
     const beginning = needle.readInt32BE();
     const others = byBeginning.get(beginning);
     if (others) others.push(needle);
     else byBeginning.set(beginning, [needle]);
     filter[slotOf(beginning, filter)] = 1;
   }
-  return { byBeginning, filter };
+  return { byBeginning, filter, bytes };
 }
 
 /** Where needles are, in order and apart from one another, or that the region is too full of likenesses to say. */

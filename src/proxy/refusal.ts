@@ -99,8 +99,8 @@ const catalogue: Readonly<Record<RefusalCode, Entry>> = {
   upstream_asks_proxy_auth: [502, 'the host asked for proxy credentials'],
   scrub_impossible: [
     502,
-    'the answer of the host is encoded or partial and cannot be searched for secrets',
-    '`scrub: body` is set for this host',
+    'the answer of the host cannot be searched for secrets',
+    '`scrub: body` is set for this host: its answers should be whole and without an encoding',
   ],
   alpn_changed: [502, 'the host does not speak HTTP/1.1', 'connect again and offer h2 too, by ALPN'],
   h2_unavailable: [502, 'the host does not speak HTTP/2', 'connect again and offer http/1.1 too, by ALPN'],

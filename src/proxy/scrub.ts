@@ -2,6 +2,7 @@
 // is refused, since secrets in it could not be found. Pure.
 import { isFieldNamed, isFieldNamedLoosely } from '../http1/field-name.ts';
 import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
+import type { Mask } from './mask.ts';
 import { type Refusal, refuse } from './refusal.ts';
 
 /**
@@ -24,6 +25,19 @@ export function markAsking({ fields, bytes }: RequestHead, drop: Uint8Array): vo
     const [start, end] = [fields.nameStart(i), fields.nameEnd(i)];
     if (askingFields.some((name) => isFieldNamedLoosely(bytes, start, end, name))) drop[i] = 1;
   }
+}
+
+/** In all their forms: some 40 KiB of tokens. To prepare the search for more would hold up everybody, and fill the memory. */
+export const MAX_SEARCHED_BYTES = 524_288;
+
+/** Without a figure: who reads it may not learn how long the values are. */
+const TOO_MANY_VALUES =
+  '`scrub: body` is set for this host, and its rules have too many values for it, or too long ones';
+
+/** Before a request for an answer that could not be searched leaves. */
+export function refuseUnprepared({ bytes }: Mask): Refusal | undefined {
+  if (bytes <= MAX_SEARCHED_BYTES) return undefined;
+  return refuse('scrub_impossible', 'too_many_values', TOO_MANY_VALUES);
 }
 
 /** For an answer that has a body. */

@@ -156,6 +156,25 @@ it.each([
   },
 );
 
+it.each([
+  [5, 'body', true],
+  [6, 'body', false],
+  [6, 'head', true],
+])(
+  'what is searched for in bodies has at most 40 KiB a rule: %i secrets of 8,000 with %s',
+  (count, scrub, isFine) => {
+    const headers = Array.from({ length: count }, (_, i) => ({
+      ...template(`{TOKEN_${i}}`),
+      name: `X-${i}`,
+    }));
+    const secrets = Object.fromEntries(headers.map((__, i) => [`TOKEN_${i}`, `${i}`.repeat(8_000)]));
+    const compiled = compile({ rules: [{ match_hosts: ['a.test'], headers, scrub }] }, secrets);
+    expect(compiled.ok || compiled.issues.map(({ loc, type }) => [loc, type])).toEqual(
+      isFine || [[['rules', 0, 'headers'], 'too_long']],
+    );
+  },
+);
+
 it('the secrets that a config is made of are those of its enabled rules, each once', () => {
   const rule = { match_hosts: ['a.test'], headers: [template('Basic {USER}:{PASS}')] };
   const plain = { name: 'X-Plain', type: 'plaintext', value: '{PLAIN}' };

@@ -213,6 +213,26 @@ describe('a body that is made of likenesses', () => {
   });
 });
 
+// So long that a cost for each byte of them would show.
+describe('a body that goes on as a long secret', () => {
+  const seconds = (mask: NeedleSet, pieces: readonly Buffer[]): number => {
+    const start = process.cpuUsage();
+    collect(mask, pieces);
+    return process.cpuUsage(start).user / 1_000_000;
+  };
+
+  it('in pieces of a byte is not copied for each of them', () => {
+    const text = Array.from({ length: 60_000 }, (_, i) => i.toString(36)).join('');
+    const pieces = [...text].slice(0, -1).map((char) => Buffer.from(char));
+    expect(seconds(compileNeedles([text]), pieces)).toBeLessThan(3);
+  });
+
+  it('of escapes is not walked back through for each of them', () => {
+    const escapes = '%61'.repeat(20_000);
+    expect(seconds(compileNeedles([escapes]), [Buffer.from(escapes.repeat(2))])).toBeLessThan(1);
+  });
+});
+
 describe('for any needles and any body', () => {
   const unit = fc.constantFrom('a', 'b', '4', '1', '-', '6');
   const needles = fc.array(fc.string({ unit, minLength: 4, maxLength: 9 }), { minLength: 1, maxLength: 3 });

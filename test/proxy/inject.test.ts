@@ -253,6 +253,20 @@ describe('a body is searched for what is masked in the head', () => {
     expect([mask === undefined, bodyMask]).toEqual([false, undefined]);
   });
 
+  it('unless there is too much to search for: then nothing is sent', () => {
+    const opaque = (i: number): object => ({
+      name: `X-${i}`,
+      type: 'opaque',
+      value: `key-${i}-`.repeat(1_300),
+    });
+    const entry = { headers: Array.from({ length: 10 }, (_, i) => opaque(i)) };
+    for (const path of ['/v1/x', '/v2/x']) {
+      const verdict = judgeRequest(requestFor('api.test:443', path, { scrubsBodies: true, entry }));
+      expect(verdict).toMatchObject({ refused: 'scrub_impossible', cause: 'too_many_values' });
+      expect(judgeRequest(requestFor('api.test:443', path, { entry }))).not.toHaveProperty('refused');
+    }
+  });
+
   it('nor for values that are too short to be told from chance', () => {
     const headers = [{ name: 'X-Pin', type: 'opaque', value: 'short' }];
     const request = requestFor('api.test:443', '/v1/x', { scrubsBodies: true, entry: { headers } });

@@ -40,11 +40,7 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
   ['upstream_closed', 502, 'the host closed the connection without an answer'],
   ['upstream_malformed', 502, 'the answer of the host is not valid HTTP/1.1'],
   ['upstream_asks_proxy_auth', 502, 'the host asked for proxy credentials'],
-  [
-    'scrub_impossible',
-    502,
-    'the answer of the host is encoded or partial and cannot be searched for secrets',
-  ],
+  ['scrub_impossible', 502, 'the answer of the host cannot be searched for secrets'],
   ['alpn_changed', 502, 'the host does not speak HTTP/1.1'],
   ['h2_unavailable', 502, 'the host does not speak HTTP/2'],
   ['too_many_connections', 503, 'too many connections'],
@@ -56,7 +52,7 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
 ];
 
 const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
-  scrub_impossible: '`scrub: body` is set for this host',
+  scrub_impossible: '`scrub: body` is set for this host: its answers should be whole and without an encoding',
   authority_invalid: 'send host:port, with a port from 1 to 65535',
   use_connect: 'set HTTPS_PROXY, so that the client sends CONNECT',
   not_a_proxy_request: 'set HTTP_PROXY and HTTPS_PROXY to this address',
