@@ -23,6 +23,7 @@ import { echoRows } from './scrub/rows-echoes.ts';
 import { trafficRows } from './leak/rows-traffic.ts';
 import { stateRows } from './leak/rows-state.ts';
 import { startRows } from './leak/rows-start.ts';
+import { h2Rows } from './h2/h2-rows.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -53,5 +54,6 @@ export const corpus: readonly StageRows[] = [
   { stage: 'admin', rows: tokenAdminRows },
   { stage: 'leak', rows: trafficRows },
   { stage: 'leak', rows: stateRows },
+  { stage: 'h2', rows: h2Rows },
   { stage: 'leak', rows: startRows },
 ];

@@ -1,0 +1,321 @@
+// Plays one row of the stage `h2` on a connection of its own and says what was seen: at the client, at the host and in the
+// records. `violations` compares that with the row; it looks at nothing else.
+import { SECRET, bearerRule, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
+import type { ErrorName } from '../../support/h2-frames.ts';
+import type { H2Exchange, H2Request } from '../../support/h2-exchange.ts';
+import { type H2Origin, createH2Origin } from '../../support/h2-origin.ts';
+import { type H2Answer as Read, H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
+import type { LogRecord } from '../../support/spawned-process.ts';
+import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
+import { ticks } from '../../proxy/session-ticks.ts';
+import { type StreamCount, piecesOf } from './h2-frames-of-steps.ts';
+import { type FrameStep, type H2Row, type H2Step, get } from './h2-script.ts';
+
+/** What has not been recorded after this time will not be. */
+const PATIENCE_MS = 3_000;
+/** Paths that are no row's. */
+const OWN = ['/bystander', '/alive'];
+
+export type H2Scene = AsyncDisposable & {
+  readonly proxy: TestSidecar;
+  readonly origin: H2Origin;
+  play(row: H2Row): Promise<H2Observation>;
+};
+
+export type H2Observation = {
+  readonly streams: Readonly<Record<number, string>>;
+  readonly answer: Read | undefined;
+  /** GOAWAY codes that were read; whether the connection has ended by itself. */
+  readonly goaways: readonly (ErrorName | number)[];
+  readonly isEnded: boolean;
+  /** What the next request on the same connection was answered, where that goes on. */
+  readonly alive: string | undefined;
+  readonly bystander: string;
+  readonly wholes: readonly H2Request[];
+  readonly halves: readonly H2Request[];
+  readonly http1: number;
+  readonly host: 'reused' | 'fresh' | undefined;
+  readonly records: readonly string[];
+  readonly missing: readonly string[];
+  readonly failures: readonly unknown[];
+  readonly traces: readonly string[];
+};
+
+export async function createH2Scene(): Promise<H2Scene> {
+  let script: readonly H2Step[] | undefined;
+  const respond = async (exchange: H2Exchange): Promise<void> => {
+    const { method, path } = exchange.request;
+    const steps = OWN.includes(path) ? undefined : script;
+    if (steps === undefined) {
+      if (!(await exchange.request.ended())) return;
+      await exchange.answer(200, [], method === 'HEAD' ? '' : `${method} ${path}`);
+      return;
+    }
+    script = undefined;
+    await attack(exchange, steps);
+  };
+  const tls = { authority: publicAuthority, names: ['api.test', 'other.test'] };
+  const origin = await createH2Origin({ tls, respond });
+  const proxy = await createTestSidecar({
+    proxyConfig: { rules: [bearerRule('api.test')] },
+    secrets: { TOKEN: SECRET },
+    origins: publicAuthority,
+    config: { timeouts: { drain_ms: 500 } },
+  });
+  const authority = `api.test:${origin.port}`;
+  const open = (row?: H2Row): Promise<H2WireClient> => {
+    const { greeting = {} } = row?.script ?? {};
+    const trust = { ca: proxy.caPem, name: 'api.test' };
+    const options = greeting === 'none' ? { hasPreface: false } : { settings: greeting };
+    return H2WireClient.connectThrough(proxy.port, authority, trust, options);
+  };
+  const bystander = await open();
+  return {
+    proxy,
+    origin,
+    async play(row) {
+      script = row.script.host;
+      await using client = await open(row);
+      return await playRow(row, { proxy, origin, client, bystander });
+    },
+    async [Symbol.asyncDispose]() {
+      await bystander[Symbol.asyncDispose]();
+      await origin.close();
+      await proxy[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The host's side of a row. */
+async function attack(exchange: H2Exchange, steps: readonly H2Step[]): Promise<void> {
+  const { request, connection } = exchange;
+  const count = { next: 2, last: request.id };
+  for (const step of steps) {
+    if ('wait' in step) await request.ended();
+    else if ('leave' in step) connection[step.leave === 'fin' ? 'end' : 'destroy']();
+    // A head of the host is on the stream that it answers, unless it says otherwise.
+    else if (!(await sendAll(exchange, 'head' in step ? { stream: request.id, ...step } : step, count, same)))
+      return;
+  }
+}
+
+const same = (text: string): string => text.replaceAll('{SECRET}', SECRET);
+
+type Sender = { send(...frames: readonly Buffer[]): Promise<boolean> };
+
+/** False when the connection has gone. */
+async function sendAll(
+  to: Sender,
+  step: FrameStep,
+  count: StreamCount,
+  fill: (text: string) => string,
+): Promise<boolean> {
+  for (const piece of piecesOf(step, count, fill)) if (!(await to.send(piece))) return false;
+  return true;
+}
+
+type Peers = {
+  readonly proxy: TestSidecar;
+  readonly origin: H2Origin;
+  readonly client: H2WireClient;
+  readonly bystander: H2WireClient;
+};
+
+async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Observation> {
+  const { proxy, origin, client, bystander } = peers;
+  const before = {
+    streams: origin.streams.length,
+    records: proxy.records().length,
+    http1: origin.http1.requests.length,
+    failures: origin.failures.length,
+  };
+  await converse(script.client ?? [get()], peers);
+  const streams: Record<number, string> = {};
+  let answer: Read | undefined;
+  for (const id of Object.keys(expect.streams).map(Number)) {
+    const read = await client.answer(client.peer.stream(id)).catch(() => undefined);
+    if (id === 1) answer = read;
+    streams[id] = outcomeOf(read);
+  }
+  const hasLeft = script.client?.some((step) => 'leave' in step) ?? false;
+  if (expect.ends) await client.closed;
+  const isEnded = expect.ends !== undefined && !hasLeft;
+  // Streams that were reset below us are counted when the session is looked at, if none was heard before.
+  if (expect.records?.some((text) => text.includes('http2_layer'))) await ticks(1);
+  const alive = expect.ends || hasLeft ? undefined : await ask(client, '/alive');
+  const beside = await ask(bystander, '/bystander');
+  const arrived = origin.streams.slice(before.streams).filter(({ path }) => !OWN.includes(path));
+  const wholes: H2Request[] = [];
+  const halves: H2Request[] = [];
+  for (const one of arrived) ((await one.ended()) ? wholes : halves).push(one);
+  const own = Array.from({ length: alive === undefined ? 1 : 2 }, () => 'injected');
+  const missing = await missingRecords(proxy, before.records, [...expectedRecords(expect), ...own]);
+  const next = origin.streams.slice(before.streams).find(({ path }) => path === '/alive');
+  const first = arrived[0]?.connection;
+  return {
+    streams,
+    answer,
+    goaways: client.peer.goaways.map(({ code }) => code),
+    isEnded,
+    alive,
+    bystander: beside,
+    wholes,
+    halves,
+    http1: origin.http1.requests.length - before.http1,
+    host: next && first !== undefined ? (next.connection === first ? 'reused' : 'fresh') : undefined,
+    records: proxy.records().slice(before.records).map(said),
+    missing,
+    failures: origin.failures.slice(before.failures),
+    traces: tracesOf(SECRET, [
+      ...readBy(client),
+      ...proxy
+        .records()
+        .slice(before.records)
+        .map((one) => JSON.stringify(one)),
+    ]),
+  };
+}
+
+async function converse(steps: readonly H2Step[], { client, origin }: Peers): Promise<void> {
+  const count = { next: 1, last: 1 };
+  let arrivals = origin.streams.length;
+  const fill = (text: string): string =>
+    text
+      .replaceAll('{authority}', client.authority)
+      .replaceAll('{port}', String(origin.port))
+      .replaceAll('{SECRET}', SECRET);
+  for (const step of steps) {
+    if ('leave' in step) client.wire[step.leave === 'fin' ? 'end' : 'reset']();
+    else if (!('wait' in step)) {
+      if (!(await sendAll(client, step, count, fill))) break;
+    } else if (step.wait === 'arrival') await origin.stream(arrivals++);
+    else if (step.wait === 'head') await client.head(client.peer.stream(count.last));
+    else await client.answer(client.peer.stream(count.last));
+  }
+  // The requests behind a row take numbers that it left free.
+  for (let id = -1; id < Math.max(count.next - 2, count.last); ) id = client.nextId();
+}
+
+function outcomeOf(read: Read | undefined): string {
+  if (read === undefined) return 'lost';
+  const code = refusalOf(read);
+  const parts = [
+    ...(read.status === 0 ? [] : [String(read.status)]),
+    ...(code === undefined ? [] : [code]),
+    // Behind a refusal it only says that the rest of the request is not wanted.
+    ...(read.reset === undefined || code !== undefined ? [] : [`RST ${read.reset}`]),
+  ];
+  return parts.join(' ');
+}
+
+async function ask(client: H2WireClient, path: string): Promise<string> {
+  try {
+    const { status, text } = await client.request(client.fields(path));
+    return `${status} ${text}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : 'lost';
+  }
+}
+
+/** All that the client could read of what came, HPACK and bodies opened. */
+function readBy({ wire, peer }: H2WireClient): readonly string[] {
+  const streams = [...peer.streams.values()];
+  return [
+    wire.transcript,
+    ...peer.goaways.map(({ debug }) => debug),
+    ...streams.map(({ content }) => content.toString('latin1')),
+    ...streams.flatMap(({ blocks }) => blocks.flatMap(({ fields }) => fields.map(({ value }) => value))),
+  ];
+}
+
+/** What the records must say: of each stream by its answer, and what the row adds. */
+function expectedRecords({ streams, arrives, records = [] }: H2Row['expect']): readonly string[] {
+  const isInjected = JSON.stringify(arrives).includes('authorization');
+  const derived = Object.values(streams).flatMap((outcome) => {
+    if (outcome === '200') return [isInjected ? 'injected' : 'forwarded'];
+    const [, status = '', code = ''] = /^(\d{3}) ([a-z0-9_]+)$/.exec(outcome) ?? [];
+    if (code === '') return [];
+    return [`${status === '502' ? 'failed' : 'refused'} ${code}`];
+  });
+  return [...derived, ...records];
+}
+
+function said(record: LogRecord): string {
+  return [record['outcome'], record['reason'], record['cause']]
+    .filter((part) => part !== undefined)
+    .join(' ');
+}
+
+/** Those that do not come; the last one that does ends the wait. */
+async function missingRecords(
+  proxy: TestSidecar,
+  from: number,
+  wanted: readonly string[],
+): Promise<readonly string[]> {
+  const left = [...wanted];
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, PATIENCE_MS, undefined);
+  for (let index = from; left.length > 0; index += 1) {
+    const record = await Promise.race([proxy.record(index), promise]);
+    if (record === undefined) break;
+    const text = said(record);
+    const at = left.findIndex((one) => text.startsWith(one));
+    if (at !== -1) left.splice(at, 1);
+  }
+  clearTimeout(timer);
+  return left;
+}
+
+/** What the observation has that the row does not allow, in words. */
+export function violations({ expect }: H2Row, seen: H2Observation, port: number): readonly string[] {
+  const found: string[] = [];
+  for (const [id, outcome] of Object.entries(expect.streams)) {
+    const got = seen.streams[Number(id)] ?? '';
+    if (!outcome.split('|').includes(got)) found.push(`stream ${id}: ${got} instead of ${outcome}`);
+  }
+  const told = seen.goaways.filter((code) => code !== 'NO_ERROR');
+  const allowed: readonly (ErrorName | number)[] = expect.ends ?? [];
+  for (const code of told) if (!allowed.includes(code)) found.push(`GOAWAY ${code}`);
+  if (seen.alive !== undefined && seen.alive !== '200 GET /alive') found.push(`behind it: ${seen.alive}`);
+  if (seen.bystander !== '200 GET /bystander') found.push(`the bystander: ${seen.bystander}`);
+  if (seen.missing.length > 0)
+    found.push(`no record of ${seen.missing.join(', ')} in ${seen.records.join(', ')}`);
+  if (seen.http1 > 0) found.push('a request came over HTTP/1.1');
+  if (expect.host !== undefined && expect.host !== seen.host) found.push(`the session was ${seen.host}`);
+  if (seen.failures.length > 0) found.push(`the host could not read: ${String(seen.failures[0])}`);
+  if (seen.halves.length > (expect.mayBegin ?? 0)) found.push(`${seen.halves.length} requests began`);
+  found.push(...seen.traces.map((form) => `the secret was told: ${form}`));
+  return [...found, ...arrivalViolations(expect, seen, port), ...answerViolations(expect, seen)];
+}
+
+function arrivalViolations(
+  { arrives }: H2Row['expect'],
+  { wholes }: H2Observation,
+  port: number,
+): readonly string[] {
+  if (typeof arrives === 'number')
+    return wholes.length > arrives ? [`${wholes.length} requests arrived`] : [];
+  const want = JSON.stringify(arrives.map(({ fields, body }) => [fields, body]))
+    .replaceAll('{authority}', `api.test:${port}`)
+    .replaceAll('{port}', String(port))
+    .replaceAll('{SECRET}', SECRET);
+  const got = JSON.stringify(wholes.map(({ headers, body }) => [headers, body.content.toString('latin1')]));
+  const found = want === got ? [] : [`arrived: ${got} instead of ${want}`];
+  if (wholes.some(({ trailers }) => trailers !== undefined)) found.push('trailers arrived');
+  const isIndexed = wholes.some(
+    ({ neverIndexed, headers }) =>
+      headers.some(([name]) => name === 'authorization') && !neverIndexed.includes('authorization'),
+  );
+  if (isIndexed) found.push('the credential may be indexed');
+  return found;
+}
+
+function answerViolations({ answer }: H2Row['expect'], seen: H2Observation): readonly string[] {
+  if (answer === undefined) return [];
+  const read = seen.answer;
+  const headers = read?.headers.filter(([name]) => name !== ':status');
+  const want = JSON.stringify([answer.fields, answer.body, answer.trailers ?? null, answer.interim ?? []]);
+  const interim = read?.interim.map(({ status }) => status);
+  const got = JSON.stringify([headers, read?.text, read?.trailers ?? null, interim ?? []]);
+  return want === got ? [] : [`answer: ${got} instead of ${want}`];
+}

@@ -1,0 +1,5 @@
+// All rows of the stage `h2`.
+import type { H2Row } from './h2-script.ts';
+import { requestRows } from './rows-requests.ts';
+
+export const h2Rows: readonly H2Row[] = [...requestRows];

@@ -1,0 +1,25 @@
+// The rows of the stage `h2`, one after another, against one proxy and one host.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type H2Scene, createH2Scene, violations } from './h2-driver.ts';
+import { h2Rows } from './h2-rows.ts';
+
+let scene: H2Scene;
+beforeAll(async () => {
+  scene = await createH2Scene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+describe('attacks by frames', () => {
+  it.each(h2Rows)('$id', async (row) => {
+    expect(violations(row, await scene.play(row), scene.origin.port)).toEqual([]);
+  });
+});
+
+describe('after them', () => {
+  it('no exchange is open: the proxy ends at once', async () => {
+    const startedMs = performance.now();
+    await scene.proxy[Symbol.asyncDispose]();
+    // Whoever is still served is waited for: 500 ms.
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+  });
+});
