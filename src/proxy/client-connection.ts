@@ -49,6 +49,7 @@ export class ClientConnection {
   exchanges = 0;
   /** Something on it has a record that is no exchange's. */
   hasRecord = false;
+  joinedTo: Socket | undefined;
   #isAdmitted = false;
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
@@ -184,9 +185,10 @@ export class ClientConnection {
     return this.#input.take();
   }
 
-  /** Not gone before `ending` either: what joined its socket to another still has a record to write. */
-  staysUntil(ending: Promise<unknown>): void {
+  /** Not gone before `ending` either: what joined its socket to `host` still has a record to write. */
+  staysUntil(ending: Promise<unknown>, host: Socket): void {
     this.#ending = ending;
+    this.joinedTo = host;
   }
 
   /** Answers a refusal outside of any exchange and leaves its record: of the rules in force, unless it says which. */

@@ -124,7 +124,7 @@ class Tunnel {
         bytesDown,
       });
     });
-    this.#connection.staysUntil(ending);
+    this.#connection.staysUntil(ending, opened);
   }
 
   /** The rules may have changed while the host was dialled; what stands is judged by those in force. */

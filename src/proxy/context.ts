@@ -16,6 +16,8 @@ import type { UpstreamSessions } from './upstream-sessions.ts';
 /** A client connection as the way down sees it. */
 export type OpenConnection = {
   readonly socket: Socket;
+  /** The host's connection, once the two are one stream: it may have more to send than the client stayed for. */
+  readonly joinedTo?: Socket | undefined;
   /** Ends it when what runs on it is over, and begins nothing more. */
   drain(): void;
   /** Resolves when the socket is closed and the last record of it is out. */

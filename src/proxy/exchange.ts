@@ -215,7 +215,7 @@ export class Exchange
     this.#upstream = undefined;
     const [connection, record, { rest }] = [this.#connection, this.#record, this.#reader];
     const joined = joinUpgraded({ connection, upstream, rest, timeouts: this.#context.timeouts, record });
-    connection.staysUntil(joined);
+    connection.staysUntil(joined, upstream.socket);
     joined.then(() => this.#finish('upgraded')).catch((error: unknown) => this.onBug(error));
   }
 

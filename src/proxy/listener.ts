@@ -12,6 +12,7 @@ import { isClientAllowed, shownToken } from './client-filter.ts';
 import { startConnect } from './connect.ts';
 import type { ConnectionBudget, Waiting } from './connection-budget.ts';
 import type { OpenConnection, ProxyContext } from './context.ts';
+import { cutConnection } from './cut.ts';
 import { startExchange } from './exchange-start.ts';
 import { refuse } from './refusal.ts';
 
@@ -50,10 +51,11 @@ export async function createListener(
       for (const connection of connectionsOf(admission)) connection.drain();
       const deadline = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
+        for (const connection of connectionsOf(admission)) cutConnection(connection);
       }, drainMs);
       await closed;
-      clearTimeout(deadline);
       await Promise.all(connectionsOf(admission).map(({ gone }) => gone));
+      clearTimeout(deadline);
     },
   };
 }

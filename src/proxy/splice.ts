@@ -70,6 +70,8 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
       })
       .on('close', () => {
         open -= 1;
+        // What was to be sent here is lost.
+        if (!from.writableFinished) endBoth('reset');
         if (open === 0) resolve({ bytesUp: counts.up, bytesDown: counts.down, reason });
         // Closed without having ended, or while the other side still speaks: reset by its peer or destroyed by us.
         else if (!from.readableEnded || from.errored || !to.readableEnded) endBoth('reset');

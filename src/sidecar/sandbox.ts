@@ -9,6 +9,7 @@ import type { Policy } from '../policy/policy.ts';
 import { createAlpnHints } from '../proxy/alpn.ts';
 import type { ConnectionBudget } from '../proxy/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
+import { cutConnection } from '../proxy/cut.ts';
 import { createDialler } from '../proxy/dial.ts';
 import type { Limits } from '../proxy/limits.ts';
 import type { LookupSlots } from '../proxy/lookup-slots.ts';
@@ -140,7 +141,7 @@ export function createSandbox(
     },
     async disconnect() {
       const connections = [...context.connections];
-      for (const { socket } of connections) socket.destroy();
+      for (const connection of connections) cutConnection(connection);
       await Promise.all(connections.map(({ gone }) => gone));
     },
     async close() {
