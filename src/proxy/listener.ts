@@ -81,10 +81,11 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget):
     clientAddress: socket.remoteAddress,
   };
   const place: Waiting = {
-    yield() {
+    turnAway() {
       if (socket.writableEnded) socket.destroy();
       else connection.refuse(refuse('too_many_connections'));
     },
+    cut: () => socket.destroy(),
   };
   const connection = new ClientConnection(socket, scope, (_, head, rest) => {
     const admitted = admit(connection, admission, head, rest);
@@ -93,10 +94,10 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget):
     start(connection, admitted, head, rest);
   });
   socket.on('close', () => budget.gone(place));
-  if (!isClientAllowed(socket.remoteAddress, admission.allowClients))
-    return connection.refuse(refuse('client_denied'));
-  if (context.isDraining()) return connection.refuse(refuse('shutting_down'));
-  budget.add(place);
+  const isAllowed = isClientAllowed(socket.remoteAddress, admission.allowClients);
+  if (isAllowed && !context.isDraining()) return budget.add(place);
+  budget.addLeaving(place);
+  connection.refuse(refuse(isAllowed ? 'shutting_down' : 'client_denied'));
 }
 
 /** The sandbox that the client speaks for; undefined if it was answered for want of one. */

@@ -1,10 +1,12 @@
 // The proxy port: plain requests, probes, who may connect and how many, and the way down.
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { createTestSidecar, type TestSidecar } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
+import { keepAccepted } from './accepted-sockets.ts';
 import { type DataPath, createDataPath, errorOf, head } from './data-path.ts';
 
 const token = 'a-proxy-token-of-enough-length';
@@ -311,6 +313,20 @@ describe('too many connections', () => {
     expect((await client.readResponse()).head.status).toBe(200);
     await second.send(head('GET /healthz HTTP/1.1', 'Host: x'));
     expect((await second.readResponse()).head.status).toBe(200);
+  });
+
+  it.each([
+    ['say nothing', {}],
+    ['may not come', { allow_clients: ['10.0.0.0/8'] }],
+  ])('that %s and stay when they are sent away hold no more places than there are', async (_, more) => {
+    await using path = await createDataPath({ config: { ...more, limits: { max_waiting: 4 } } });
+    using accepted = keepAccepted(path.proxy.port);
+    const strangers: WireClient[] = [];
+    for (let i = 0; i < 40; i += 1) strangers.push(await path.plain());
+    while (accepted.count < strangers.length) await turn();
+    // The last that were cut close in the turns after.
+    for (let i = 0; i < 3; i += 1) await turn();
+    expect(accepted.open).toBeLessThanOrEqual(5);
   });
 });
 
