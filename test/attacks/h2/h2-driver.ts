@@ -25,7 +25,7 @@ export type H2Scene = AsyncDisposable & {
 export type H2Observation = {
   readonly streams: Readonly<Record<number, string>>;
   readonly answer: Read | undefined;
-  /** GOAWAY codes that were read; whether the connection has ended by itself. */
+  /** GOAWAY codes that were read; whether the connection has ended where it must. */
   readonly goaways: readonly (ErrorName | number)[];
   readonly isEnded: boolean;
   /** What the next request on the same connection was answered, where that goes on. */
@@ -138,8 +138,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
     streams[id] = outcomeOf(read);
   }
   const hasLeft = script.client?.some((step) => 'leave' in step) ?? false;
-  if (expect.ends) await client.closed;
-  const isEnded = expect.ends !== undefined && !hasLeft;
+  const isEnded = expect.ends === undefined || (await within(client.closed)) !== undefined;
   // Streams that were reset below us are counted when the session is looked at, if none was heard before.
   if (expect.records?.some((text) => text.includes('http2_layer'))) await ticks(1);
   const alive = expect.ends || hasLeft ? undefined : await ask(client, '/alive');
@@ -253,17 +252,25 @@ async function missingRecords(
   wanted: readonly string[],
 ): Promise<readonly string[]> {
   const left = [...wanted];
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, PATIENCE_MS, undefined);
   for (let index = from; left.length > 0; index += 1) {
-    const record = await Promise.race([proxy.record(index), promise]);
+    const record = await within(proxy.record(index));
     if (record === undefined) break;
     const text = said(record);
     const at = left.findIndex((one) => text.startsWith(one));
     if (at !== -1) left.splice(at, 1);
   }
-  clearTimeout(timer);
   return left;
+}
+
+/** Undefined where it does not happen. */
+async function within<T>(wanted: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, PATIENCE_MS, undefined);
+  try {
+    return await Promise.race([wanted, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** What the observation has that the row does not allow, in words. */
@@ -278,6 +285,7 @@ export function violations({ expect }: H2Row, seen: H2Observation, port: number)
   for (const code of told) if (!allowed.includes(code)) found.push(`GOAWAY ${code}`);
   if (seen.alive !== undefined && seen.alive !== '200 GET /alive') found.push(`behind it: ${seen.alive}`);
   if (seen.bystander !== '200 GET /bystander') found.push(`the bystander: ${seen.bystander}`);
+  if (!seen.isEnded) found.push('the connection did not end');
   if (seen.missing.length > 0)
     found.push(`no record of ${seen.missing.join(', ')} in ${seen.records.join(', ')}`);
   if (seen.http1 > 0) found.push('a request came over HTTP/1.1');

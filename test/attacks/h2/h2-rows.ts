@@ -1,5 +1,6 @@
 // All rows of the stage `h2`.
 import type { H2Row } from './h2-script.ts';
+import { floodRows } from './rows-floods.ts';
 import { requestRows } from './rows-requests.ts';
 
-export const h2Rows: readonly H2Row[] = [...requestRows];
+export const h2Rows: readonly H2Row[] = [...requestRows, ...floodRows];
