@@ -1,0 +1,210 @@
+// `npm run soak [-- --minutes 20 --rate 200]`: mixed traffic, a twentieth of it attacks, through one process for a long
+// time. Prints its figures; exits with 1 if something failed without a cause, if memory grows, or if descriptors or timers do.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { percentilesOf } from '../bench/support/percentiles.ts';
+import { createScratch } from '../test/support/scratch.ts';
+import { type LogRecord, type SpawnedSallyport, spawnSallyport } from '../test/support/spawned-process.ts';
+import { createTestAuthority } from '../test/support/test-authority.ts';
+import { type Sample, fitSlope, medianOf } from './soak-fit.ts';
+import { SECRET, type SoakHosts, createSoakHosts } from './soak-hosts.ts';
+import { type Kind, type Traffic, createTraffic } from './soak-traffic.ts';
+
+const SAMPLES = 120;
+/** What is fitted: the beginning fills caches. */
+const FITTED_SHARE = 0.75;
+const MAX_BYTES_PER_HOUR = 8 * 1024 * 1024;
+/** Of descriptors and timers, between the first and the last third of what is fitted. */
+const MAX_DRIFT = 10;
+const HANGS_MS = 60_000;
+const SHOWN_FAULTS = 10;
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '20' }, rate: { type: 'string', default: '200' } },
+});
+const minutes = Number(values.minutes);
+const rate = Number(values.rate);
+if (!(minutes >= 0.1 && minutes <= 10_000)) throw new Error('--minutes should be from 0.1 to 10000');
+if (!(rate >= 1 && rate <= 5_000)) throw new Error('--rate should be from 1 to 5000');
+
+type Vitals = Readonly<Record<'bytes' | 'resident' | 'descriptors' | 'timers', readonly Sample[]>>;
+type Ledger = {
+  readonly faults: string[];
+  faultCount: number;
+  readonly done: Map<Kind, number[]>;
+  readonly records: Map<string, number>;
+  inFlight: number;
+  /** The slowest to begin, behind its time. */
+  lateMs: number;
+};
+
+const ledger: Ledger = {
+  faults: [],
+  faultCount: 0,
+  done: new Map(),
+  records: new Map(),
+  inFlight: 0,
+  lateMs: 0,
+};
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const authority = createTestAuthority();
+  await using hosts = await createSoakHosts(authority);
+  await using scratch = await createScratch();
+  await using proxy = await start(hosts, authority.certificatePem, await secretsFile(scratch.write));
+  const { pid } = proxy.process;
+  const caPem = await readFile(proxy.caFile, 'utf8');
+  await using traffic = createTraffic({ port: proxy.port, caPem, ...hosts });
+  const vitals = await run(proxy, traffic);
+  const isSameProcess = proxy.process.pid === pid && existsSync(`/proc/${pid}/status`);
+  const errors = proxy.process.records.filter(({ level }) => level === 'error' || level === 'fatal');
+  const broken = judge(vitals, isSameProcess, errors);
+  print(vitals, hosts);
+  for (const fault of broken) console.log(`BROKEN: ${fault}`);
+  return broken.length === 0 ? 0 : 1;
+}
+
+function secretsFile(write: (name: string, text: string) => Promise<string>): Promise<string> {
+  return write('secrets.env', `TOKEN=${SECRET}\n`);
+}
+
+function start(hosts: SoakHosts, upstreamCaPem: string, secrets: string): Promise<SpawnedSallyport> {
+  const headers = [{ name: 'Authorization', type: 'workspace_secret', value: 'Bearer {TOKEN}' }];
+  return spawnSallyport({
+    proxyConfig: {
+      rules: [{ name: 'api', match_hosts: ['api.test'], headers }],
+      callbacks: [{ match_hosts: ['*.called.test'], url: hosts.callbackUrl, ttl_seconds: 60 }],
+    },
+    upstreamCaPem,
+    args: ['--secrets-file', secrets],
+    env: { SALLYPORT_INJECT_CLEARTEXT: `api.test:${hosts.clearPort}` },
+    preloads: [join(import.meta.dirname, 'soak-vitals.ts')],
+    onExchange: ({ outcome, reason }) => {
+      const told = reason === undefined ? String(outcome) : `${String(outcome)} ${String(reason)}`;
+      ledger.records.set(told, (ledger.records.get(told) ?? 0) + 1);
+    },
+  });
+}
+
+/** Begins one thing after another at the rate, whether or not those before have ended. */
+async function run(proxy: SpawnedSallyport, traffic: Traffic): Promise<Vitals> {
+  const vitals = { bytes: [], resident: [], descriptors: [], timers: [] } as Record<keyof Vitals, Sample[]>;
+  const perSample = Math.max(1, Math.round((minutes * 60 * rate) / SAMPLES));
+  let n = 0;
+  for (let sample = 1; sample <= SAMPLES; sample += 1) {
+    const startedMs = performance.now();
+    for (let i = 0; i < perSample; i += 1) {
+      const dueMs = startedMs + (i * 1000) / rate;
+      await pauseUntil(dueMs);
+      ledger.lateMs = Math.max(ledger.lateMs, performance.now() - dueMs);
+      void begin(traffic, n);
+      n += 1;
+    }
+    if (!(await hasEnded())) {
+      fault(`${ledger.inFlight} have not ended`);
+      break;
+    }
+    note(vitals, await takeVitals(proxy, sample));
+    if (sample % 10 === 0) console.log(progress(vitals, n));
+  }
+  return vitals;
+}
+
+async function begin(traffic: Traffic, n: number): Promise<void> {
+  ledger.inFlight += 1;
+  const startedMs = performance.now();
+  const { kind, fault: wrong } = await traffic.act(n);
+  ledger.inFlight -= 1;
+  if (wrong !== undefined) return fault(`${kind} ${n}: ${wrong}`);
+  const latencies = ledger.done.get(kind) ?? [];
+  latencies.push(performance.now() - startedMs);
+  ledger.done.set(kind, latencies);
+}
+
+function fault(text: string): void {
+  ledger.faultCount += 1;
+  if (ledger.faults.length < SHOWN_FAULTS) ledger.faults.push(text);
+}
+
+/** Memory is read while nothing is under way: what is in use for a moment is no growth. */
+async function hasEnded(): Promise<boolean> {
+  const untilMs = performance.now() + HANGS_MS;
+  while (ledger.inFlight > 0 && performance.now() < untilMs) await pauseUntil(performance.now() + 20);
+  return ledger.inFlight === 0;
+}
+
+async function takeVitals({ process: child }: SpawnedSallyport, nth: number): Promise<LogRecord> {
+  child.kill('SIGUSR2');
+  return child.record(({ msg, sample }) => msg === 'vitals' && sample === nth);
+}
+
+function note(vitals: Record<keyof Vitals, Sample[]>, record: LogRecord): void {
+  const atMs = performance.now();
+  for (const [name, samples] of Object.entries(vitals)) samples.push({ atMs, value: Number(record[name]) });
+}
+
+function fitted(samples: readonly Sample[]): readonly Sample[] {
+  return samples.slice(Math.ceil(samples.length * (1 - FITTED_SHARE)));
+}
+
+function driftOf(samples: readonly Sample[]): { readonly first: number; readonly last: number } {
+  const all = fitted(samples).map(({ value }) => value);
+  const third = Math.floor(all.length / 3);
+  return { first: medianOf(all.slice(0, third)), last: medianOf(all.slice(-third)) };
+}
+
+function judge(vitals: Vitals, isSameProcess: boolean, errors: readonly LogRecord[]): readonly string[] {
+  if (vitals.bytes.length < SAMPLES) return [...ledger.faults, 'it did not come to its end'];
+  const { upperPerHour } = fitSlope(fitted(vitals.bytes));
+  const drifting = (['descriptors', 'timers'] as const).filter((name) => {
+    const { first, last } = driftOf(vitals[name]);
+    return last - first > MAX_DRIFT;
+  });
+  const bugs = [...ledger.records].filter(([told]) => told.includes('internal_error'));
+  return [
+    ...(ledger.faultCount === 0 ? [] : [`${ledger.faultCount} without a cause`, ...ledger.faults]),
+    ...(upperPerHour < MAX_BYTES_PER_HOUR ? [] : [`memory grows by up to ${mib(upperPerHour)} an hour`]),
+    ...drifting.map((name) => `${name} grow`),
+    ...bugs.map(([told, count]) => `${count} ${told}`),
+    ...errors.map((error) => `the log has ${JSON.stringify(error)}`),
+    ...(isSameProcess ? [] : ['the process did not live']),
+  ];
+}
+
+function progress({ bytes, resident, descriptors, timers }: Vitals, n: number): string {
+  const last = (samples: readonly Sample[]): number => samples.at(-1)?.value ?? Number.NaN;
+  return `${n} begun, ${ledger.faultCount} faults; ${mib(last(bytes))} held, ${mib(last(resident))} resident, ${last(descriptors)} descriptors, ${last(timers)} timers`;
+}
+
+function print(vitals: Vitals, hosts: SoakHosts): void {
+  console.log(`soak: ${minutes} minutes, ${rate} a second, at most ${ledger.lateMs.toFixed(0)} ms late`);
+  for (const [kind, latencies] of ledger.done) {
+    const { count, p50, p99, max } = percentilesOf([Float64Array.from(latencies)]);
+    console.log(
+      `  ${kind}: ${count}, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, max ${max.toFixed(0)} ms`,
+    );
+  }
+  console.log(`  ${hosts.calls} callbacks; ${ledger.faultCount} faults`);
+  const told = [...ledger.records].toSorted((a, b) => b[1] - a[1]);
+  console.log(`  records: ${told.map(([what, count]) => `${what} ${count}`).join(', ')}`);
+  if (vitals.bytes.length < 12) return;
+  const { perHour, upperPerHour } = fitSlope(fitted(vitals.bytes));
+  console.log(`  heap and external: ${mib(perHour)} an hour, below ${mib(upperPerHour)} with 95 %`);
+  console.log(`  resident: ${mib(fitSlope(fitted(vitals.resident)).perHour)} an hour`);
+  for (const name of ['descriptors', 'timers'] as const) {
+    const { first, last } = driftOf(vitals[name]);
+    console.log(`  ${name}: ${first} in the first third, ${last} in the last`);
+  }
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(2)} MiB`;
+}
+
+function pauseUntil(dueMs: number): Promise<void> | undefined {
+  const leftMs = dueMs - performance.now();
+  return leftMs <= 0 ? undefined : new Promise((resolve) => setTimeout(resolve, leftMs));
+}
