@@ -115,8 +115,8 @@ export const noLeak: readonly Mutation[] = [
     name: 'bodies are not searched',
     versions: bothVersions,
     file: 'src/proxy/inject.ts',
-    text: 'return scrubsBodies || policy.scrubsBodies(authority) ? mask : undefined;',
-    replacement: 'return undefined;',
+    text: 'if (!scrubsBodies && !policy.scrubsBodies(authority)) return passage;',
+    replacement: 'return passage;',
     breaks: 'a host that was to be searched hands over the credential in its body',
   },
   {

@@ -47,8 +47,10 @@ export class BodyMask {
     this.#roomEnd = this.#held.length;
   }
 
-  /** The body is whole: what is held became no value. */
+  /** The body is whole: what is held became no value, unless it ended as one. */
   end(emit: Emit): void {
+    this.#scanner.end();
+    if (this.#found.length > 0) this.#hideFound(NOTHING);
     if (this.#held.length > 0) emit(this.#held);
     this.#held = NOTHING;
   }

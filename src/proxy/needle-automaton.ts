@@ -2,7 +2,7 @@
 // text stops being one needle it goes on as the longest beginning of another. It knows symbols, that is bytes as needles
 // fold them, and no stream.
 import { hexValue } from '../http1/byte-class.ts';
-import { type NeedleSet, toFolded } from './needle-set.ts';
+import type { NeedleSet } from './needle-set.ts';
 
 export type NeedleAutomaton = {
   /** By symbol: the state behind the first one. */
@@ -20,6 +20,8 @@ export type NeedleAutomaton = {
   /** Symbols of the longest needle that ends here; 0 if none does. */
   readonly found: Int32Array;
   readonly longest: number;
+  /** A needle ends with what could be the beginning of an escape. */
+  readonly endsInEscape: boolean;
 };
 
 export const START = 0;
@@ -29,7 +31,7 @@ const PERCENT = 0x25;
 export function automatonOf(needles: NeedleSet): NeedleAutomaton {
   let known = automata.get(needles);
   if (known) return known;
-  known = build([...needles.byBeginning.values()].flat().flatMap(readingsOf));
+  known = build([...needles.byBeginning.values()].flat());
   automata.set(needles, known);
   keep({ needles: new WeakRef(needles), weight: known.symbol.length + SMALLEST_WEIGHT });
   return known;
@@ -79,19 +81,6 @@ export function openDepth({ child, fallback, depth }: NeedleAutomaton, from: num
   return depth[state] as number;
 }
 
-/** A needle that holds escapes itself is searched for in unescaped text too. */
-function readingsOf(needle: Buffer): Buffer[] {
-  if (!needle.includes(PERCENT)) return [needle];
-  const plain: number[] = [];
-  for (let at = 0; at < needle.length; at += 1) {
-    const [high, low] = [hexValue(needle[at + 1] ?? 0), hexValue(needle[at + 2] ?? 0)];
-    const isEscape = needle[at] === PERCENT && high >= 0 && low >= 0;
-    plain.push(isEscape ? toFolded(high * 16 + low) : (needle[at] as number));
-    if (isEscape) at += 2;
-  }
-  return [needle, Buffer.from(plain)];
-}
-
 /** Level by level, so that states stand in the order in which they are linked, and those of a level side by side. */
 function build(texts: readonly Buffer[]): NeedleAutomaton {
   const needles = texts.toSorted((a, b) => b.length - a.length);
@@ -124,7 +113,13 @@ function createEmpty(needles: readonly Buffer[]): NeedleAutomaton {
     depth: new Int32Array(states),
     found: new Int32Array(states),
     longest: needles[0]?.length ?? 0,
+    endsInEscape: needles.some(endsInEscape),
   };
+}
+
+function endsInEscape(needle: Buffer): boolean {
+  const last = needle.length - 1;
+  return needle[last] === PERCENT || (needle[last - 1] === PERCENT && hexValue(needle[last] as number) >= 0);
 }
 
 /** The child of `state` for this symbol; `unused` becomes it if there is none. */

@@ -73,7 +73,8 @@ export class NeedleScanner {
       // What begins here or later is looked for by the cheaper way.
       const start = at - (depth[this.#literal] as number);
       const isIdle = this.#percent === NONE && this.#readings.length === 0;
-      if (isIdle && start > from && at - start < BEGINNING_BYTES) {
+      const isShort = at - start < BEGINNING_BYTES && base + start >= (this.#escapes.at(-1) ?? 0);
+      if (isIdle && start > from && isShort) {
         if (percent < start) percent = nextPercent(bytes, start);
         at = from = nextPossible(
           bytes,
@@ -88,6 +89,11 @@ export class NeedleScanner {
       at += 1;
     }
     this.#at = base + bytes.length;
+  }
+
+  /** The body is whole: an escape in progress is none. */
+  end(): void {
+    if (this.#percent !== NONE) this.#giveUpEscape();
   }
 
   #step(byte: number): void {
@@ -152,6 +158,7 @@ export class NeedleScanner {
 
   #endEscape(symbol: number): void {
     const end = this.#at + 1;
+    if (this.#automaton.endsInEscape) this.#findInEscape(toFolded(this.#high));
     this.#percent = NONE;
     this.#escapes.push(end);
     if (this.#escapes.length > 2 * this.#automaton.longest) this.#escapes.splice(0, this.#automaton.longest);
@@ -160,6 +167,19 @@ export class NeedleScanner {
       const isUndone = escapes === Number.POSITIVE_INFINITY;
       return this.#advance(reading, symbol, end, { since: isUndone ? 0 : since + 1, escapes: escapes + 1 });
     });
+  }
+
+  /** Needles that end within an escape, by readings that are about to undo it. */
+  #findInEscape(high: number): void {
+    for (const reading of this.#before) {
+      let { state } = reading;
+      for (const [i, symbol] of [PERCENT, high].entries()) {
+        state = nextState(this.#automaton, state, symbol);
+        const end = this.#percent + 1 + i;
+        const length = this.#automaton.found[state] as number;
+        if (length > 0) this.#onFound(this.#startOf(reading, end, length), end);
+      }
+    }
   }
 
   /** The reading one symbol on; none where what is left of it is the text as it stands, or that of another reading. */

@@ -15,6 +15,8 @@ export type NeedleSet = {
 export type FoundRange = { readonly start: number; readonly end: number };
 
 export const BEGINNING_BYTES = 4;
+/** What is left of escapes may be short, and then it is found by chance. */
+const MIN_UNESCAPED_BYTES = 8;
 const PERCENT = 0x25;
 /** Beyond every region, and a small integer: the loop compares with it at each byte. */
 const NOWHERE = 0x3fff_ffff;
@@ -34,8 +36,7 @@ export function compileNeedles(texts: readonly string[]): NeedleSet {
   const filter = new Uint8Array(2 ** Math.min(16, Math.max(8, Math.ceil(Math.log2(texts.length * 64)))));
   const byBeginning = new Map<number, Buffer[]>();
   let bytes = 0;
-  for (const text of [...new Set(texts)].toSorted((a, b) => b.length - a.length)) {
-    const needle = Buffer.from(text).map(toFolded) as Buffer; // of a Buffer, map makes a Buffer
+  for (const needle of foldedNeedles(texts).toSorted((a, b) => b.length - a.length)) {
     bytes += needle.length;
     const beginning = needle.readInt32BE();
     const others = byBeginning.get(beginning);
@@ -44,6 +45,26 @@ export function compileNeedles(texts: readonly string[]): NeedleSet {
     filter[slotOf(beginning, filter)] = 1;
   }
   return { byBeginning, filter, bytes };
+}
+
+/** A text that holds escapes is found unescaped too: of a longer one that is escaped in part nobody could tell which are its own. */
+function foldedNeedles(texts: readonly string[]): Buffer[] {
+  return [...new Set(texts)].flatMap((text) => {
+    const needle = Buffer.from(text).map(toFolded) as Buffer; // of a Buffer, map makes a Buffer
+    if (!needle.includes(PERCENT)) return [needle];
+    const plain = unescaped(needle);
+    return plain.length < MIN_UNESCAPED_BYTES || plain.length === needle.length ? [needle] : [needle, plain];
+  });
+}
+
+function unescaped(needle: Buffer): Buffer {
+  const plain: number[] = [];
+  for (let at = 0; at < needle.length; at += 1) {
+    const escaped = escapedByte(needle, at);
+    plain.push(escaped < 0 ? (needle[at] as number) : toFolded(escaped));
+    if (escaped >= 0) at += 2;
+  }
+  return Buffer.from(plain);
 }
 
 /** Where needles are, in order and apart from one another, or that the region is too full of likenesses to say. */
