@@ -159,6 +159,26 @@ describe('placeholders of rules', () => {
     'GIT_CONFIG_COUNT',
     'SSLKEYLOGFILE',
     'SALLYPORT_CA_KEY',
+    // Of a library, a package manager or a compiler: a file or a program of the author's choice is loaded or run.
+    'GCONV_PATH',
+    'OPENSSL_CONF',
+    'npm_config_node_options',
+    'NPM_CONFIG_SCRIPT_SHELL',
+    'PIP_INDEX_URL',
+    'PYTHONUSERBASE',
+    'PYTHONWARNINGS',
+    'PERL5LIB',
+    'LUA_INIT_5_4',
+    'DOTNET_STARTUP_HOOKS',
+    'CLASSPATH',
+    'GOFLAGS',
+    'CARGO_BUILD_RUSTC_WRAPPER',
+    'RUSTC_WRAPPER',
+    'LESSOPEN',
+    'AWS_CONFIG_FILE',
+    'GIT_TEMPLATE_DIR',
+    // No certificate is asked for.
+    'GIT_SSL_NO_VERIFY',
   ])('do not set %s, and that is told', (name) => {
     const plain = environment({ rules: [ruleWith({})] });
     const { variables, warnings } = environment({ rules: [ruleWith({ [name]: 'evil' }, { name: 'mine' })] });
@@ -166,13 +186,21 @@ describe('placeholders of rules', () => {
     expect(warnings).toEqual([expect.stringContaining(`env_vars.${name} of mine is not set`)]);
   });
 
-  it.each(['NODE_AUTH_TOKEN', 'GIT_TOKEN', 'PYPI_TOKEN', 'MY_PATH', 'LDAP_PASSWORD'])(
-    'may set %s',
-    (name) => {
-      const { variables, warnings } = environment({ rules: [ruleWith({ [name]: 'x' })] });
-      expect([variables[name], warnings]).toEqual(['x', []]);
-    },
-  );
+  it.each([
+    'NODE_AUTH_TOKEN',
+    'NPM_TOKEN',
+    'GIT_TOKEN',
+    'PYPI_TOKEN',
+    'PYTHON_KEY',
+    'MY_PATH',
+    'LDAP_PASSWORD',
+    'AWS_SECRET_ACCESS_KEY',
+    'CARGO_REGISTRY_TOKEN',
+    'npm_config__auth',
+  ])('may set %s', (name) => {
+    const { variables, warnings } = environment({ rules: [ruleWith({ [name]: 'x' })] });
+    expect([variables[name], warnings]).toEqual(['x', []]);
+  });
 });
 
 describe('of the caller’s environment a command gets', () => {
