@@ -1,7 +1,8 @@
 // Opens a connection to a host: policy first, then the lookup, then every address judged, then a connection to a
 // judged address, then (https) a handshake that proves the very name. It sends no byte of a request.
+import type { X509Certificate } from 'node:crypto';
 import { type LookupFunction, type Socket, connect as connectTcp } from 'node:net';
-import { type ConnectionOptions, type TLSSocket, checkServerIdentity, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, type TLSSocket, connect as connectTls } from 'node:tls';
 import type { BoundedCache } from '../base/bounded-cache.ts';
 import { type Address, classifyAddress, parseAddress } from '../policy/address.ts';
 import type { Authority } from '../policy/authority.ts';
@@ -164,13 +165,21 @@ function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): S
 function proven(socket: TLSSocket, authority: Authority, trust: TrustSet): Socket | Refusal {
   if (!socket.authorized) return refuse('upstream_untrusted', 'not authorized');
   if (!socket.isSessionReused()) {
-    if (checkServerIdentity(authority.host, socket.getPeerCertificate()) !== undefined)
-      return refuse('upstream_untrusted', 'name');
-    if (trust.showsOwnKey(socket.getPeerX509Certificate()))
-      return refuse('upstream_untrusted', 'own_authority');
+    const peer = socket.getPeerX509Certificate();
+    if (!peer || !provesName(peer, authority)) return refuse('upstream_untrusted', 'name');
+    if (trust.showsOwnKey(peer)) return refuse('upstream_untrusted', 'own_authority');
   }
   socket.setNoDelay(true);
   return socket;
+}
+
+/** By its subjectAltName alone: node:tls would believe the common name of a certificate that has none (RFC 9525 §6.4.4). */
+function provesName(peer: X509Certificate, { host, kind }: Authority): boolean {
+  const proven =
+    kind === 'name'
+      ? peer.checkHost(host, { subject: 'never', partialWildcards: false })
+      : peer.checkIP(host);
+  return proven !== undefined;
 }
 
 /** The protocol that the host chose in its handshake; one that has no list of its own means HTTP/1.1. */

@@ -24,6 +24,7 @@ import { trafficRows } from './leak/rows-traffic.ts';
 import { stateRows } from './leak/rows-state.ts';
 import { startRows } from './leak/rows-start.ts';
 import { h2Rows } from './h2/h2-rows.ts';
+import { allTlsRows } from './tls/tls-rows.ts';
 import type { AttackRow } from './row.ts';
 
 export type StageRows = {
@@ -55,5 +56,6 @@ export const corpus: readonly StageRows[] = [
   { stage: 'leak', rows: trafficRows },
   { stage: 'leak', rows: stateRows },
   { stage: 'h2', rows: h2Rows },
+  { stage: 'tls', rows: allTlsRows },
   { stage: 'leak', rows: startRows },
 ];

@@ -1,0 +1,239 @@
+// Hosts that do not prove their name, or not as anybody should believe it: the list is badssl's (Apache-2.0), the
+// certificates are made here by openssl. One listener shows each its own by the name that is asked for, over HTTP/1.1 and
+// HTTP/2, and keeps every byte that is sent to it in spite of that. It knows no proxy.
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type SecureContextOptions, TLSSocket, createSecureContext } from 'node:tls';
+import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
+import { createScratch } from '../../support/scratch.ts';
+import { proxyAuthority } from '../../support/test-sidecar.ts';
+import { runProgram } from '../../tls/external-program.ts';
+
+/** How openssl makes one: extensions, who signs, and what else its command line says. */
+type Recipe = {
+  readonly by?: string;
+  readonly ext?: readonly string[];
+  readonly subject?: string;
+  readonly args?: readonly string[];
+  readonly key?: readonly string[];
+  /** What is shown besides the leaf. */
+  readonly chain?: readonly string[];
+  readonly tls?: SecureContextOptions;
+};
+
+const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
+const CA = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign'];
+
+const issuers: Readonly<Record<string, Recipe>> = {
+  root: { ext: CA },
+  stranger: { ext: CA },
+  middle: { by: 'root', ext: CA },
+  constrained: { by: 'root', ext: [...CA, 'nameConstraints=critical,permitted;DNS:ok.test'] },
+  excluded: { by: 'root', ext: [...CA, 'nameConstraints=critical,excluded;DNS:bad.test'] },
+  last: { by: 'root', ext: ['basicConstraints=critical,CA:TRUE,pathlen:0', 'keyUsage=critical,keyCertSign'] },
+  'below-last': { by: 'last', ext: CA },
+  'no-ca': { by: 'root', ext: ['basicConstraints=critical,CA:FALSE'] },
+  'no-constraints': { by: 'root', ext: ['keyUsage=critical,digitalSignature'] },
+  'no-cert-sign': { by: 'root', ext: ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,cRLSign'] },
+  'a-leaf': { by: 'root', ext: ['subjectAltName=DNS:leaf.bad.test'] },
+  'for-clients': { by: 'root', ext: [...CA, 'extendedKeyUsage=clientAuth'] },
+};
+
+/** By its name below `bad.test`; without a subjectAltName of its own it names that. */
+const leaves: Readonly<Record<string, Recipe>> = {
+  good: { by: 'root' },
+  'good-by-a-middle': { by: 'middle', chain: ['middle'] },
+  'self-signed': {},
+  'untrusted-root': { by: 'stranger' },
+  'untrusted-root-shown': { by: 'stranger', chain: ['stranger'] },
+  'incomplete-chain': { by: 'middle' },
+  'wrong-chain': { by: 'middle', chain: ['constrained'] },
+  'wrong-host': { by: 'root', ext: ['subjectAltName=DNS:good.bad.test'] },
+  'name-in-cn-only': {
+    by: 'root',
+    ext: ['keyUsage=digitalSignature'],
+    subject: '/CN=name-in-cn-only.bad.test',
+  },
+  'name-in-cn-beside-another': {
+    by: 'root',
+    ext: ['subjectAltName=DNS:good.bad.test'],
+    subject: '/CN=name-in-cn-beside-another.bad.test',
+  },
+  'address-only': { by: 'root', ext: ['subjectAltName=IP:127.0.0.1'] },
+  'mail-only': { by: 'root', ext: ['subjectAltName=email:root@mail-only.bad.test'] },
+  'uri-only': { by: 'root', ext: ['subjectAltName=URI:https://uri-only.bad.test/'] },
+  'below.wildcard': { by: 'root', ext: ['subjectAltName=DNS:*.bad.test'] },
+  'wildcard-of-everything': { by: 'root', ext: ['subjectAltName=DNS:*'] },
+  'wildcard-of-two': { by: 'root', ext: ['subjectAltName=DNS:*.*.test'] },
+  'wildcard-behind': { by: 'root', ext: ['subjectAltName=DNS:wildcard-behind.*.test'] },
+  'wildcard-above': { by: 'root', ext: ['subjectAltName=DNS:*.wildcard-above.bad.test'] },
+  suffix: { by: 'root', ext: ['subjectAltName=DNS:bad.test'] },
+  'constrained-elsewhere': { by: 'constrained', chain: ['constrained'] },
+  'excluded-here': { by: 'excluded', chain: ['excluded'] },
+  sha1: { by: 'root', args: ['-sha1'], chain: [], key: ['-newkey', 'rsa:2048'] },
+  'rsa-1024': { by: 'root', key: ['-newkey', 'rsa:1024'] },
+  'for-clients-only': {
+    by: 'root',
+    ext: ['subjectAltName=DNS:for-clients-only.bad.test', 'extendedKeyUsage=clientAuth'],
+  },
+  'tls-1-0': { by: 'root', tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1', ciphers: 'ALL:@SECLEVEL=0' } },
+  'tls-1-1': {
+    by: 'root',
+    tls: { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' },
+  },
+  'null-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL:@SECLEVEL=0' } },
+  'anonymous-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'aNULL:@SECLEVEL=0' } },
+  'by-no-ca': { by: 'no-ca', chain: ['no-ca'] },
+  'by-no-constraints': { by: 'no-constraints', chain: ['no-constraints'] },
+  'by-a-leaf': { by: 'a-leaf', chain: ['a-leaf'] },
+  'by-no-cert-sign': { by: 'no-cert-sign', chain: ['no-cert-sign'] },
+  'below-the-last': { by: 'below-last', chain: ['below-last', 'last'] },
+  'by-one-for-clients': { by: 'for-clients', chain: ['for-clients'] },
+  'unknown-and-critical': {
+    by: 'root',
+    ext: ['subjectAltName=DNS:unknown-and-critical.bad.test', '1.2.3.4=critical,ASN1:UTF8String:x'],
+  },
+};
+
+/** Made by our own encoder, for what openssl's command line cannot say. */
+const OWN = ['expired', 'not-yet-valid', 'ours', 'ours-as-leaf', 'ours-with-the-root', 'ours-for-another'];
+
+export const badNames: readonly string[] = [...Object.keys(leaves), ...OWN].map((name) => `${name}.bad.test`);
+
+export type BadHosts = AsyncDisposable & {
+  /** Where a host of this name listens. */
+  portOf(name: string): number;
+  /** What the operator trusts. */
+  readonly trustedPem: string;
+  /** All bytes that came behind a handshake. */
+  readonly received: () => number;
+  /** Certificates that clients showed. */
+  readonly shown: () => number;
+};
+
+export async function createBadHosts(): Promise<BadHosts> {
+  await using scratch = await createScratch();
+  const made = new Map<string, { cert: string; key: string }>();
+  const make = async (name: string, recipe: Recipe): Promise<void> => {
+    const at = (file: string): string => join(scratch.path, file);
+    const {
+      by,
+      ext = [`subjectAltName=DNS:${name}.bad.test`],
+      subject = `/CN=${name.slice(0, 60)}`,
+    } = recipe;
+    const files = ['-keyout', at(`${name}.key`), '-out', at(`${name}.pem`)];
+    const issuer = by === undefined ? [] : ['-CA', at(`${by}.pem`), '-CAkey', at(`${by}.key`)];
+    const more = [...(recipe.key ?? CURVE), ...(recipe.args ?? []), ...issuer, ...files];
+    // Without a file of its own openssl would add the extensions of the machine's.
+    const config = await scratch.write('req.cnf', '[req]\ndistinguished_name=dn\n[dn]\n');
+    const exts = ext.flatMap((one) => ['-addext', one]);
+    await runProgram('openssl', [
+      'req',
+      '-x509',
+      '-config',
+      config,
+      '-nodes',
+      '-subj',
+      subject,
+      ...exts,
+      ...more,
+    ]);
+    const [cert, key] = [
+      await readFile(at(`${name}.pem`), 'utf8'),
+      await readFile(at(`${name}.key`), 'utf8'),
+    ];
+    made.set(name, { cert, key });
+  };
+  for (const [name, recipe] of Object.entries(issuers)) await make(name, recipe);
+  const contexts = new Map<string, SecureContextOptions>();
+  for (const [name, recipe] of Object.entries(leaves)) {
+    await make(name, recipe);
+    const { cert = '', key = '' } = made.get(name) ?? {};
+    const chain = (recipe.chain ?? []).map((one) => made.get(one)?.cert ?? '');
+    contexts.set(`${name}.bad.test`, {
+      cert: [cert, ...chain].join(''),
+      key,
+      ciphers: 'DEFAULT:@SECLEVEL=0',
+      ...recipe.tls,
+    });
+  }
+  const dated = createCertificateAuthority({ commonName: 'Dated', now: new Date('2020-01-01T00:00:00Z') });
+  for (const [name, context] of Object.entries(ownContexts(dated))) contexts.set(`${name}.bad.test`, context);
+  const trustedPem = (made.get('root')?.cert ?? '') + dated.certificatePem;
+  // Version and cipher are chosen before a name is looked at: who limits them listens alone.
+  const alone = Object.keys(leaves)
+    .filter((name) => leaves[name]?.tls)
+    .map((name) => `${name}.bad.test`);
+  const together = new Map([...contexts].filter(([name]) => !alone.includes(name)));
+  const listeners = new Map<string, Listener>();
+  for (const name of alone) listeners.set(name, await listen(new Map([[name, contexts.get(name) ?? {}]])));
+  const others = await listen(together);
+  const all = [...listeners.values(), others];
+  const sum = (count: (one: Listener) => number): number => all.reduce((total, one) => total + count(one), 0);
+  return {
+    trustedPem,
+    portOf: (name) => (listeners.get(name) ?? others).port,
+    received: () => sum(({ received }) => received()),
+    shown: () => sum(({ shown }) => shown()),
+    async [Symbol.asyncDispose]() {
+      for (const one of all) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+type Authority = Pick<typeof proxyAuthority, 'issueLeaf'>;
+
+function ownContexts(dated: Authority): Readonly<Record<string, SecureContextOptions>> {
+  const issue = (by: Authority, name: string, at: Date): SecureContextOptions => {
+    const { chainPem, keyPem } = by.issueLeaf({ host: `${name}.bad.test`, kind: 'name' }, at);
+    return { cert: chainPem, key: keyPem };
+  };
+  const now = new Date();
+  const ours = issue(proxyAuthority, 'ours-with-the-root', now);
+  return {
+    expired: issue(dated, 'expired', new Date(now.getTime() - 30 * 864e5)),
+    'not-yet-valid': issue(dated, 'not-yet-valid', new Date(now.getTime() + 30 * 864e5)),
+    ours: issue(proxyAuthority, 'ours', now),
+    'ours-as-leaf': issue(proxyAuthority, 'ours-as-leaf', new Date(now.getTime() - 864e5)),
+    'ours-with-the-root': { ...ours, cert: String(ours.cert) + proxyAuthority.certificatePem },
+    'ours-for-another': issue(proxyAuthority, 'good', now),
+  };
+}
+
+type Listener = Pick<BadHosts, 'received' | 'shown'> & AsyncDisposable & { readonly port: number };
+
+async function listen(contexts: ReadonlyMap<string, SecureContextOptions>): Promise<Listener> {
+  let [received, shown] = [0, 0];
+  const open = new Set<Socket>();
+  const built = new Map([...contexts].map(([name, options]) => [name, createSecureContext(options)]));
+  const first = [...built.values()][0];
+  const server = createServer((raw) => {
+    open.add(raw);
+    raw.on('error', () => raw.destroy()).on('close', () => open.delete(raw));
+    const socket = new TLSSocket(raw, {
+      isServer: true,
+      ...(first ? { secureContext: first } : {}),
+      ALPNCallback: ({ protocols }) => protocols[0],
+      SNICallback: (name, done) => done(null, built.get(name)),
+    });
+    socket.on('error', () => raw.destroy());
+    socket.on('secure', () => {
+      if (Object.keys(socket.getPeerCertificate()).length > 0) shown += 1;
+    });
+    socket.on('data', (piece: Buffer) => {
+      received += piece.length;
+      if (socket.alpnProtocol !== 'h2') socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    received: () => received,
+    shown: () => shown,
+    async [Symbol.asyncDispose]() {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,76 @@
+// S-06, S-07 and S-09: hosts that are not to be believed, over both versions of HTTP; one that is, so that the others mean
+// something.
+import { type TlsRow, tlsRows } from './tls-script.ts';
+
+const untrusted: readonly string[] = [
+  'self-signed',
+  'untrusted-root',
+  'untrusted-root-shown',
+  'incomplete-chain',
+  'wrong-chain',
+  'wrong-host',
+  'name-in-cn-only',
+  'name-in-cn-beside-another',
+  'address-only',
+  'mail-only',
+  'uri-only',
+  'below.wildcard',
+  'wildcard-of-everything',
+  'wildcard-of-two',
+  'wildcard-behind',
+  'wildcard-above',
+  'suffix',
+  'constrained-elsewhere',
+  'excluded-here',
+  'sha1',
+  'rsa-1024',
+  'for-clients-only',
+  'expired',
+  'not-yet-valid',
+];
+const unreachable: readonly string[] = ['tls-1-0', 'tls-1-1', 'null-cipher', 'anonymous-cipher'];
+const chains: readonly string[] = [
+  'by-no-ca',
+  'by-no-constraints',
+  'by-a-leaf',
+  'by-no-cert-sign',
+  'below-the-last',
+  'by-one-for-clients',
+  'unknown-and-critical',
+];
+const ours: readonly string[] = ['ours', 'ours-as-leaf', 'ours-with-the-root', 'ours-for-another'];
+
+function rowsOf(classId: string, names: readonly string[], code = 'upstream_untrusted'): readonly TlsRow[] {
+  const overs = ['http/1.1', 'h2'] as const;
+  return overs.flatMap((over) =>
+    tlsRows(
+      classId,
+      names.map((name) => [
+        `${name}-over-${over === 'h2' ? 'h2' : 'http1'}`,
+        { host: `${name}.bad.test`, over },
+        { seen: `${over} 502 ${code}`, arrives: 0, record: `failed ${code}` },
+      ]),
+    ),
+  );
+}
+
+const believed = tlsRows('S-06', [
+  [
+    'good',
+    { host: 'good.bad.test', over: 'http/1.1' },
+    { seen: 'http/1.1 200', arrives: 0, record: 'injected' },
+  ],
+  [
+    'good-by-a-middle',
+    { host: 'good-by-a-middle.bad.test', over: 'http/1.1' },
+    { seen: 'http/1.1 200', arrives: 0, record: 'injected' },
+  ],
+]);
+
+export const hostRows: readonly TlsRow[] = [
+  ...believed,
+  ...rowsOf('S-06', untrusted),
+  ...rowsOf('S-06', unreachable, 'upstream_unreachable'),
+  ...rowsOf('S-07', ours),
+  ...rowsOf('S-09', chains),
+];
