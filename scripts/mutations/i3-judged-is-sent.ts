@@ -51,7 +51,7 @@ export const judgedIsSent: readonly Mutation[] = [
     name: 'other fields may claim the URL',
     versions: bothVersions,
     file: 'src/proxy/inject.ts',
-    text: ' || gatewayClaims.some(isReplaced)',
+    text: 'isGatewayClaim(bytes, start, end) || ',
     replacement: '',
     breaks: 'X-Original-URL takes the credential to a path of its choice',
   },

@@ -88,6 +88,22 @@ export function isFieldNamedLoosely(bytes: Buffer, start: number, end: number, l
   return true;
 }
 
+/** Tells whether `bytes[start, end)` spells one of some names, as isFieldNamedLoosely does. */
+export type NameTest = (bytes: Buffer, start: number, end: number) => boolean;
+
+/** For names in lower case. Nearly every other name differs from all of them in its length or first letter already. */
+export function compileNames(lowerNames: readonly string[]): NameTest {
+  const byStart = new Map<number, string[]>();
+  for (const name of lowerNames) {
+    const key = startOf(name.length, name.charCodeAt(0));
+    byStart.set(key, [...(byStart.get(key) ?? []), name]);
+  }
+  return (bytes, start, end) => {
+    const names = byStart.get(startOf(end - start, lowerAt(bytes, start)));
+    return names !== undefined && names.some((name) => isFieldNamedLoosely(bytes, start, end, name));
+  };
+}
+
 /** True if both ranges of `bytes` spell the same name in any case. */
 export function isSameName(bytes: Buffer, a: number, aEnd: number, b: number, bEnd: number): boolean {
   if (aEnd - a !== bEnd - b) return false;
@@ -112,6 +128,10 @@ function startsWith(bytes: Buffer, start: number, end: number, lowerText: string
     if (lowerAt(bytes, start + i) !== lowerText.charCodeAt(i)) return false;
   }
   return true;
+}
+
+function startOf(length: number, first: number): number {
+  return length * 256 + hyphenated(first);
 }
 
 function hyphenated(byte: number): number {

@@ -2,7 +2,7 @@
 // field lines. One of the two files that open a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../callback/resolver.ts';
 import { Secret } from '../base/secret.ts';
-import { Field, isFieldNamedLoosely } from '../http1/field-name.ts';
+import { Field, type NameTest, compileNames, isFieldNamedLoosely } from '../http1/field-name.ts';
 import { fieldLine } from '../http1/head-writer.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
@@ -78,10 +78,9 @@ export function markReplaced(head: RequestHead, injection: Injection, drop: Uint
   const { fields, bytes } = head;
   for (let i = 0; i < fields.count; i += 1) {
     if (fields.id(i) === Field.host) continue;
-    const start = fields.nameStart(i);
-    const end = fields.nameEnd(i);
+    const [start, end] = [fields.nameStart(i), fields.nameEnd(i)];
     const isReplaced = (name: string): boolean => isFieldNamedLoosely(bytes, start, end, name);
-    if (injection.replaced.some(isReplaced) || gatewayClaims.some(isReplaced)) drop[i] = 1;
+    if (isGatewayClaim(bytes, start, end) || injection.replaced.some(isReplaced)) drop[i] = 1;
   }
 }
 
@@ -89,7 +88,7 @@ export function markReplaced(head: RequestHead, injection: Injection, drop: Uint
  * Fields by which a request claims another path than its target's (judged is not sent), another client or host than its
  * own, or a proxy for its server (httpoxy): a host that believes them believes them with our credential beside them.
  */
-const gatewayClaims: readonly string[] = [
+const isGatewayClaim: NameTest = compileNames([
   'x-original-url',
   'x-rewrite-url',
   'x-forwarded-uri',
@@ -101,7 +100,7 @@ const gatewayClaims: readonly string[] = [
   'forwarded',
   'via',
   'proxy',
-];
+]);
 
 const passages = {
   no_match: { injection: undefined, mask: undefined, reason: 'no_match' },

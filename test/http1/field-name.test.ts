@@ -5,6 +5,7 @@ import {
   Field,
   fieldIdOf,
   isFieldNamed,
+  compileNames,
   isFieldNamedLoosely,
   isSameName,
 } from '../../src/http1/field-name.ts';
@@ -85,6 +86,17 @@ describe('comparison of names', () => {
     expect(isFieldNamed(bytes, 0, 8, 'x-api_key')).toBe(false);
     expect(isSameName(bytes, 0, 9, 10, 18)).toBe(false);
     expect(isSameName(bytes, 0, 8, 11, 19)).toBe(false);
+  });
+
+  it('with many names at once is that with each of them, loosely', () => {
+    const names = ['via', 'x_api-key', 'x-real-ip', 'x-realm-i'];
+    const isOne = compileNames(names);
+    const spellings = [...names, 'VIA', 'X-Api_Key', 'x_real_ip', 'vib', 'wia', 'via2', '_-api-key', 'x'];
+    for (const spelling of spellings) {
+      const bytes = Buffer.from(spelling);
+      const expected = names.some((name) => isFieldNamedLoosely(bytes, 0, bytes.length, name));
+      expect([spelling, isOne(bytes, 0, bytes.length)]).toEqual([spelling, expected]);
+    }
   });
 
   it('minds no underscore when it is loose', () => {
