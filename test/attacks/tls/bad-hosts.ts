@@ -20,6 +20,8 @@ type Recipe = {
   /** What is shown besides the leaf. */
   readonly chain?: readonly string[];
   readonly tls?: SecureContextOptions;
+  /** It asks for a certificate, and may go no further without one. */
+  readonly asks?: 'politely' | 'in earnest';
 };
 
 const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
@@ -84,6 +86,11 @@ const leaves: Readonly<Record<string, Recipe>> = {
   },
   'null-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL:@SECLEVEL=0' } },
   'anonymous-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'aNULL:@SECLEVEL=0' } },
+  asks: { by: 'root', asks: 'politely', tls: {} },
+  'asks-in-earnest': { by: 'root', asks: 'in earnest', tls: {} },
+  'asks-by-tls-1-2': { by: 'root', asks: 'politely', tls: { maxVersion: 'TLSv1.2' } },
+  'asks-in-earnest-by-tls-1-2': { by: 'root', asks: 'in earnest', tls: { maxVersion: 'TLSv1.2' } },
+  'asks-for-one-of-ours': { by: 'root', asks: 'politely', tls: { ca: proxyAuthority.certificatePem } },
   'by-no-ca': { by: 'no-ca', chain: ['no-ca'] },
   'by-no-constraints': { by: 'no-constraints', chain: ['no-constraints'] },
   'by-a-leaf': { by: 'a-leaf', chain: ['a-leaf'] },
@@ -167,7 +174,14 @@ export async function createBadHosts(): Promise<BadHosts> {
     .map((name) => `${name}.bad.test`);
   const together = new Map([...contexts].filter(([name]) => !alone.includes(name)));
   const listeners = new Map<string, Listener>();
-  for (const name of alone) listeners.set(name, await listen(new Map([[name, contexts.get(name) ?? {}]])));
+  for (const name of alone)
+    listeners.set(
+      name,
+      await listen(
+        new Map([[name, contexts.get(name) ?? {}]]),
+        leaves[name.replace(/\.bad\.test$/, '')]?.asks,
+      ),
+    );
   const others = await listen(together);
   const all = [...listeners.values(), others];
   const sum = (count: (one: Listener) => number): number => all.reduce((total, one) => total + count(one), 0);
@@ -203,7 +217,10 @@ function ownContexts(dated: Authority): Readonly<Record<string, SecureContextOpt
 
 type Listener = Pick<BadHosts, 'received' | 'shown'> & AsyncDisposable & { readonly port: number };
 
-async function listen(contexts: ReadonlyMap<string, SecureContextOptions>): Promise<Listener> {
+async function listen(
+  contexts: ReadonlyMap<string, SecureContextOptions>,
+  asks?: Recipe['asks'],
+): Promise<Listener> {
   let [received, shown] = [0, 0];
   const open = new Set<Socket>();
   const built = new Map([...contexts].map(([name, options]) => [name, createSecureContext(options)]));
@@ -213,6 +230,8 @@ async function listen(contexts: ReadonlyMap<string, SecureContextOptions>): Prom
     raw.on('error', () => raw.destroy()).on('close', () => open.delete(raw));
     const socket = new TLSSocket(raw, {
       isServer: true,
+      requestCert: asks !== undefined,
+      rejectUnauthorized: false,
       ...(first ? { secureContext: first } : {}),
       ALPNCallback: ({ protocols }) => protocols[0],
       SNICallback: (name, done) => done(null, built.get(name)),
@@ -220,6 +239,7 @@ async function listen(contexts: ReadonlyMap<string, SecureContextOptions>): Prom
     socket.on('error', () => raw.destroy());
     socket.on('secure', () => {
       if (Object.keys(socket.getPeerCertificate()).length > 0) shown += 1;
+      else if (asks === 'in earnest') raw.destroy();
     });
     socket.on('data', (piece: Buffer) => {
       received += piece.length;

@@ -1,4 +1,4 @@
-// S-06, S-07 and S-09: hosts that are not to be believed, over both versions of HTTP; one that is, so that the others mean
+// S-06, S-07, S-09 and S-10: hosts that are not to be believed, over both versions of HTTP; one that is, so that the others mean
 // something.
 import { type TlsRow, tlsRows } from './tls-script.ts';
 
@@ -58,17 +58,44 @@ const believed = tlsRows('S-06', [
   [
     'good',
     { host: 'good.bad.test', over: 'http/1.1' },
-    { seen: 'http/1.1 200', arrives: 0, record: 'injected' },
+    { seen: 'http/1.1 200', arrives: 0, isProven: true, record: 'injected' },
   ],
   [
     'good-by-a-middle',
     { host: 'good-by-a-middle.bad.test', over: 'http/1.1' },
-    { seen: 'http/1.1 200', arrives: 0, record: 'injected' },
+    { seen: 'http/1.1 200', arrives: 0, isProven: true, record: 'injected' },
   ],
+]);
+
+const asking = tlsRows('S-10', [
+  ...['asks', 'asks-by-tls-1-2', 'asks-for-one-of-ours'].map(
+    (name) =>
+      [
+        name,
+        { host: `${name}.bad.test`, over: 'http/1.1' },
+        { seen: 'http/1.1 200', arrives: 0, isProven: true, record: 'injected' },
+      ] as const,
+  ),
+  ...(['http/1.1', 'h2'] as const).flatMap((over) =>
+    ['asks-in-earnest', 'asks-in-earnest-by-tls-1-2'].map(
+      (name) =>
+        [
+          `${name}-over-${over === 'h2' ? 'h2' : 'http1'}`,
+          { host: `${name}.bad.test`, over },
+          {
+            seen: `${over} 502 upstream_closed|${over} 502 upstream_unreachable`,
+            arrives: 0,
+            isProven: true,
+            record: 'failed upstream_',
+          },
+        ] as const,
+    ),
+  ),
 ]);
 
 export const hostRows: readonly TlsRow[] = [
   ...believed,
+  ...asking,
   ...rowsOf('S-06', untrusted),
   ...rowsOf('S-06', unreachable, 'upstream_unreachable'),
   ...rowsOf('S-07', ours),

@@ -58,6 +58,8 @@ export type TlsExpectation = {
   readonly seen: string;
   /** Requests that arrived. */
   readonly arrives: number;
+  /** The host has proved its name, and what is sent to it is not counted. */
+  readonly isProven?: true;
   /** Different certificates that were shown; not looked at if left out. */
   readonly certificates?: number;
   /** `outcome reason cause` of some record, as far as given. */

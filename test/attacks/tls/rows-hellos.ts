@@ -1,0 +1,222 @@
+// S-01, S-02, S-05, S-11 by hand: hellos in pieces, names that are none, what is said beside the name, and what is no hello.
+import { type TlsRow, malformed, otherName, shown, tlsRows } from './tls-script.ts';
+
+const api = { names: ['api.test'] };
+/** `host_name` of these bytes. */
+function nameOf(hex: string): string {
+  const size = hex.length / 2;
+  return word(size + 3) + '00' + word(size) + hex;
+}
+function word(value: number): string {
+  return value.toString(16).padStart(4, '0');
+}
+const apiHex = Buffer.from('api.test').toString('hex');
+const ping = '1503010002015a';
+
+const s01 = tlsRows('S-01', [
+  ['one-byte-a-write', { hello: api, writes: 1 }, shown],
+  ['one-byte-a-record', { hello: api, records: 1 }, shown],
+  ['one-byte-a-record-one-a-write', { hello: api, records: 1, writes: 1 }, shown],
+  ['the-header-of-the-message-alone', { hello: api, records: 4 }, shown],
+  ['cut-within-a-header', { hello: api, records: 3, writes: 7 }, shown],
+  ['records-of-64', { hello: api, records: 64 }, shown],
+  ['padded-to-16-kib', { hello: { ...api, more: [[21, 16_200]] } }, shown],
+  ['padded-beyond-one-record', { hello: { ...api, more: [[21, 20_000]] } }, shown],
+  [
+    'padded-beyond-64-kib',
+    {
+      hello: {
+        ...api,
+        more: [
+          [21, 32_700],
+          [65_000, 32_700],
+        ],
+      },
+    },
+    malformed,
+  ],
+  [
+    'the-name-behind-the-padding',
+    {
+      hello: {
+        more: [
+          [21, 16_300],
+          [0, nameOf(apiHex)],
+        ],
+      },
+    },
+    shown,
+  ],
+  [
+    'another-name-behind-the-padding',
+    {
+      hello: {
+        more: [
+          [21, 16_300],
+          [0, nameOf(Buffer.from('evil.test').toString('hex'))],
+        ],
+      },
+    },
+    otherName,
+  ],
+  ['another-name-in-records-of-1', { hello: { names: ['evil.test'] }, records: 1 }, otherName],
+  [
+    'a-second-hello-with-another-name-behind',
+    { hello: api, behind: '160301000401000000' },
+    { ...shown, seen: 'certificate of api.test|alert 10|alert 50|alert 47|alert 70' },
+  ],
+  ['a-record-of-nothing-within', { hello: api, records: 30, within: '1603010000' }, malformed],
+  ['an-alert-within', { hello: api, records: 30, within: ping }, malformed],
+  ['application-data-within', { hello: api, records: 30, within: '17030100012a' }, malformed],
+  ['a-change-of-cipher-within', { hello: api, records: 30, within: '140301000101' }, malformed],
+  ['a-record-beyond-2-14', { hello: api, instead: `16030140${'01'}${'00'.repeat(16_385)}` }, malformed],
+  ['a-message-that-says-16-mib', { hello: api, instead: '160301000401ffffff' }, malformed],
+  ['a-message-of-nothing', { hello: api, instead: '160301000401000000' }, malformed],
+  ['a-server-hello', { hello: api, instead: '160303000402000000' }, malformed],
+]);
+
+const name = (text: string): { readonly names: readonly string[] } => ({ names: [text] });
+const s02 = tlsRows('S-02', [
+  ['65000-bytes', { hello: { nameData: nameOf('61'.repeat(65_000)) } }, malformed],
+  ['a-label-of-300', { hello: name(`${'a'.repeat(300)}.test`) }, malformed],
+  ['a-label-of-64', { hello: name(`${'a'.repeat(64)}.api.test`) }, malformed],
+  ['254-bytes', { hello: name(`${'a.'.repeat(125)}test`) }, malformed],
+  ['an-address', { hello: name('127.0.0.1') }, malformed],
+  ['an-address-of-six', { hello: name('[::1]') }, malformed],
+  ['a-short-address', { hello: name('127.1') }, malformed],
+  ['an-address-in-hex', { hello: name('0x7f000001') }, otherName],
+  ['a-wildcard', { hello: name('*.test') }, malformed],
+  ['a-dot-before', { hello: name('.api.test') }, malformed],
+  ['two-dots-behind', { hello: name('api.test..') }, malformed],
+  ['only-a-dot', { hello: name('.') }, malformed],
+  ['a-nul-behind', { hello: name('api.test\0') }, malformed],
+  ['a-nul-and-another', { hello: name('api.test\0.evil.test') }, malformed],
+  ['a-port', { hello: name('api.test:443') }, malformed],
+  ['a-path', { hello: name('api.test/') }, malformed],
+  ['a-user', { hello: name('me@api.test') }, malformed],
+  ['a-space', { hello: name('api.test ') }, malformed],
+  ['a-line', { hello: name('api.test\r\nX: y') }, malformed],
+  ['utf-8', { hello: name('\xc3\xa4pi.test') }, malformed],
+  ['two-names', { hello: { names: ['api.test', 'evil.test'] } }, malformed],
+  ['the-same-name-twice', { hello: { names: ['api.test', 'api.test'] } }, malformed],
+  ['two-extensions', { hello: { ...api, more: [[0, nameOf(apiHex)]] } }, malformed],
+  ['of-an-unknown-type', { hello: { nameData: `000b010008${apiHex}` } }, malformed],
+  ['of-an-unknown-type-beside', { hello: { nameData: `0016000008${apiHex}010008${apiHex}` } }, malformed],
+  ['no-entry', { hello: { nameData: '0000' } }, malformed],
+  ['no-list', { hello: { nameData: '', more: [] } }, malformed],
+  ['an-empty-name', { hello: { nameData: nameOf('') } }, malformed],
+  ['a-list-that-is-longer-than-it-says', { hello: { nameData: `000a000008${apiHex}` } }, malformed],
+  ['a-list-that-is-shorter-than-it-says', { hello: { nameData: `000c000008${apiHex}` } }, malformed],
+  ['a-name-that-is-longer-than-its-list', { hello: { nameData: `000b000009${apiHex}` } }, malformed],
+  ['in-capitals', { hello: name('API.TEST') }, shown],
+  ['a-dot-behind', { hello: name('api.test.') }, shown],
+  ['none', { hello: {} }, shown],
+  ['a-name-above', { hello: name('test') }, otherName],
+  ['a-name-below', { hello: name('x.api.test') }, otherName],
+]);
+
+// RFC 9849: type 0 is the outer hello; suite, id, key, payload. We publish no configuration, so it is noise to us.
+const ech = `00000100012a0020${'ab'.repeat(32)}0010${'cd'.repeat(16)}`;
+const s05 = tlsRows('S-05', [
+  ['beside-the-name', { hello: { ...api, more: [[0xfe0d, ech]] } }, shown],
+  ['behind-a-cover-name', { hello: { names: ['cover.test'], more: [[0xfe0d, ech]] } }, otherName],
+  ['behind-no-name', { hello: { more: [[0xfe0d, ech]] } }, shown],
+  ['that-says-it-is-the-inner-one', { hello: { ...api, more: [[0xfe0d, '01']] } }, shown],
+  ['of-nothing', { hello: { ...api, more: [[0xfe0d, '']] } }, shown],
+  ['of-noise', { hello: { ...api, more: [[0xfe0d, 'ff'.repeat(200)]] } }, shown],
+  [
+    'twice',
+    {
+      hello: {
+        ...api,
+        more: [
+          [0xfe0d, ech],
+          [0xfe0d, ech],
+        ],
+      },
+    },
+    malformed,
+  ],
+  ['esni-of-the-drafts', { hello: { names: ['cover.test'], more: [[0xffce, ech]] } }, otherName],
+  ['esni-beside-the-name', { hello: { ...api, more: [[0xffce, ech]] } }, shown],
+  ['outer-extensions-outside', { hello: { ...api, more: [[0xfd00, '020000']] } }, shown],
+  [
+    'grease',
+    {
+      hello: {
+        ...api,
+        more: [
+          [0x0a0a, ''],
+          [0xfafa, '00'],
+        ],
+      },
+    },
+    shown,
+  ],
+]);
+
+const s11 = tlsRows('S-11', [
+  [
+    'sslv2',
+    { hello: api, instead: '802e0100020015000000100100800300800700c0' },
+    { seen: 'end', arrives: 0, record: 'failed not_tls_nor_http' },
+  ],
+  [
+    'ssl-3-in-the-hello',
+    { hello: { ...api, version: '0300' } },
+    { seen: 'alert 40|alert 70', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  [
+    'tls-1-0-in-the-hello',
+    { hello: { ...api, version: '0301' } },
+    { seen: 'alert 70', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  [
+    'tls-1-1-in-the-hello',
+    { hello: { ...api, version: '0302' } },
+    { seen: 'alert 70', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  ['a-version-of-the-future', { hello: { ...api, version: '03ff' } }, shown],
+  ['dtls-in-the-hello', { hello: { ...api, version: 'fefd' } }, malformed],
+  [
+    'a-fallback-that-no-one-forced',
+    { hello: { ...api, suites: 'c02bc02f5600' } },
+    { seen: 'alert 86', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  [
+    'compression-alone',
+    { hello: { ...api, compressions: '01' } },
+    { seen: 'alert 50|alert 47', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  ['no-compression-at-all', { hello: { ...api, compressions: '' } }, malformed],
+  [
+    'null-ciphers-alone',
+    { hello: { ...api, suites: 'c006003b0001' } },
+    { seen: 'alert 40', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  [
+    'rc4-and-export-alone',
+    { hello: { ...api, suites: '0005000400030008' } },
+    { seen: 'alert 40', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  ['half-a-cipher', { hello: { ...api, suites: 'c02bc0' } }, malformed],
+  ['a-session-id-of-33', { hello: { ...api, sessionId: '08'.repeat(33) } }, malformed],
+  ['early-data-without-a-key', { hello: { ...api, more: [[42, '']] } }, shown],
+  [
+    'early-data-behind-it',
+    { hello: { ...api, more: [[42, '']] }, behind: `17030300104745542f${'00'.repeat(12)}`.slice(0, 42) },
+    { seen: 'alert 10', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  [
+    'a-heartbeat-that-bleeds',
+    { hello: { ...api, more: [[15, '01']] }, behind: '1803030003014000' },
+    { seen: 'alert 10', arrives: 0, record: 'failed handshake_failed' },
+  ],
+  [
+    'a-renegotiation-that-is-none',
+    { hello: { ...api, more: [[0xff01, '0c000000000000000000000000']] } },
+    { seen: 'alert 40|alert 50', arrives: 0, record: 'failed handshake_failed' },
+  ],
+]);
+
+export const helloRows: readonly TlsRow[] = [...s01, ...s02, ...s05, ...s11];
