@@ -58,7 +58,7 @@ const MAX_VALUE_BYTES = 262_144;
 
 // A body is searched for all forms at once, and what that takes grows with them; the gate refuses what the rules of a
 // host have together.
-const MAX_SEARCHED_VALUE_BYTES = 40_960;
+const MAX_SEARCHED_VALUE_BYTES = 32_768;
 
 /** Only here are the secrets filled in, and so the values as long as they will be. */
 function excessOf(rules: readonly CompiledRule[]): Issue | undefined {

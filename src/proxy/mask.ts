@@ -28,11 +28,23 @@ function formsOf(value: string): string[] {
 /** Some writers of JSON escape slashes too, some what means something in HTML, some all that may do harm anywhere. */
 function jsonForms(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
-  const forHtml = json.replace(/[&<>]/g, (char) => `\\u00${hexOf(char)}`);
-  const harmless = value
-    .replaceAll('\\', '\\\\')
-    .replace(/["&'+<>`]/g, (char) => `\\u00${hexOf(char).toUpperCase()}`);
-  return [json, json.replaceAll('/', '\\/'), forHtml, harmless];
+  const backslashed = value.replaceAll('\\', '\\\\');
+  return [
+    json,
+    json.replaceAll('/', '\\/'),
+    json.replace(/[&<>]/g, toCodePoint),
+    json.replace(/[&'<=>]/g, toCodePoint),
+    backslashed.replace(/["&'+<>`]/g, toUpperCodePoint),
+    backslashed.replaceAll('/', '\\/').replace(/["&'<>]/g, toUpperCodePoint),
+  ];
+}
+
+function toCodePoint(char: string): string {
+  return `\\u00${hexOf(char)}`;
+}
+
+function toUpperCodePoint(char: string): string {
+  return `\\u00${hexOf(char).toUpperCase()}`;
 }
 
 function hexOf(char: string): string {
@@ -40,10 +52,22 @@ function hexOf(char: string): string {
 }
 
 function htmlForms(value: string): string[] {
-  const text = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  const quoted = text.replaceAll('"', '&quot;');
-  return [text, quoted, quoted.replaceAll("'", '&#39;'), quoted.replaceAll("'", '&#x27;')];
+  return htmlEntities.map((entities) => value.replace(/["&'+/<=>`]/g, (char) => entities[char] ?? char));
 }
+
+/** As the writers of HTML have it; what is not named stays. */
+const htmlEntities: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { '"': '&quot;' },
+  { '"': '&quot;', "'": '&#39;' },
+  { '"': '&quot;', "'": '&#x27;' },
+  { '"': '&quot;', "'": '&apos;' },
+  { '"': '&#34;', "'": '&#39;' },
+  { '"': '&#34;', "'": '&#39;', '+': '&#43;' },
+  { '"': '&quot;', "'": '&#x27;', '`': '&#x60;' },
+  { '"': '&quot;', "'": '&#x27;', '`': '&#x60;', '=': '&#x3D;' },
+  { '"': '&quot;', "'": '&#39;', '`': '&#x60;', '=': '&#x3D;', '/': '&#x2F;' },
+].map((entities) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', ...entities }));
 
 /**
  * Masks in place and says whether anything was hidden. The status and framing fields stay. Of a head that is made to

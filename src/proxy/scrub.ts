@@ -26,7 +26,7 @@ export function markAsking({ fields, bytes }: RequestHead, drop: Uint8Array): vo
   }
 }
 
-/** In all their forms: some 40 KiB of tokens. To prepare the search for more would hold up everybody, and fill the memory. */
+/** In all their forms: some 32 KiB of tokens. To prepare the search for more would hold up everybody, and fill the memory. */
 export const MAX_SEARCHED_BYTES = 524_288;
 
 /** Without a figure: who reads it may not learn how long the values are. */

@@ -100,7 +100,13 @@ describe('a secret in a body', () => {
       JSON.stringify(awkward).slice(1, -1).replace('&', '\\u0026'),
     ],
     ['as a string of JSON that is plain ASCII letters', 'p/q\\u002Br=s\\u0026t \\u0022u:v~(w)*!'],
+    ['as a string of JSON without what HTML reads', 'p/q+r\\u003ds\\u0026t \\"u:v~(w)*!'],
+    ['as a string of JSON without quotes', 'p\\/q+r=s\\u0026t \\u0022u:v~(w)*!'],
     ['as text of HTML', 'p/q+r=s&amp;t &quot;u:v~(w)*!'],
+    ['as text of HTML by numbers', 'p/q+r=s&amp;t &#34;u:v~(w)*!'],
+    ['as text of HTML without plus signs', 'p/q&#43;r=s&amp;t &#34;u:v~(w)*!'],
+    ['as text of HTML that is safe in attributes', 'p/q+r&#x3D;s&amp;t &quot;u:v~(w)*!'],
+    ['as text of HTML that is safe in tags', 'p&#x2F;q+r&#x3D;s&amp;t &quot;u:v~(w)*!'],
   ];
 
   it.each(forms)('%s is masked wherever the body is cut', (_, form) => {
