@@ -128,7 +128,11 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'S-05', title: 'ECH/ESNI' },
   { id: 'S-06', title: 'upstream verification downgrade' },
   { id: 'S-07', title: 'loop trust' },
-  { id: 'S-08', title: 'revocation/pinning' },
+  {
+    id: 'S-08',
+    title: 'revocation/pinning',
+    absent: 'Neither CRLs nor OCSP are asked, and no key is pinned: a limit in SECURITY.md.',
+  },
   { id: 'S-09', title: 'node-forge verification' },
   { id: 'S-10', title: 'client auth bait' },
   { id: 'S-11', title: 'TLS in TLS, 0-RTT, renegotiation floods, tiny records' },
