@@ -17,8 +17,7 @@ export function readPath(sent: string): PathReadings | string {
   if (CONTROL.test(decoded)) return 'the path holds a control character';
   if (!isAscii(decoded) && !isUtf8Text(decoded)) return 'the path is not valid UTF-8';
   if (DOT_SEGMENT.test(decoded)) return 'the path holds a dot segment';
-  if (decoded.includes(';') && sent.split('/').some(blursParameter))
-    return 'a path parameter holds an encoded delimiter';
+  if (decoded.includes(';') && blursParameter(sent)) return 'a path parameter holds an encoded delimiter';
   return { decoded, cut: cutPath(decoded) };
 }
 
@@ -35,11 +34,9 @@ export function cutPath(decoded: string): string {
   return mergeSlashes(path.replace(/;[^/]*/g, ''));
 }
 
-/** Takes what stands between two slashes as sent. */
-function blursParameter(segment: string): boolean {
-  const decoded = decodeEscapes(segment);
-  const start = decoded.indexOf(';');
-  return start >= 0 && DELIMITER.test(decoded.slice(start));
+/** Does a parameter hold a delimiter that does not end it as sent? */
+function blursParameter(sent: string): boolean {
+  return BLURRED.test(decodeEscapes(sent.replaceAll('/', SENT_SLASH)));
 }
 
 function mergeSlashes(path: string): string {
@@ -51,7 +48,9 @@ const NEEDS_DECODING = /[%\\]|\/\//;
 // Also where it becomes one when `;…`, `?…` or `#…` is cut, each by itself or together.
 const DOT_SEGMENT = /(?:^|\/)\.\.?(?:[/;?#]|$)/;
 // Where such a parameter ends depends on how far an origin decodes before it cuts: `/a;%2fb` is `/a` or `/a/b`.
-const DELIMITER = /[/\\?#]/;
+const BLURRED = /(?:^|\u0100)[^\u0100;]*;[^\u0100]*[/\\?#]/;
+/** No byte. */
+const SENT_SLASH = '\u0100';
 const CONTROL = /[\x00-\x1f\x7f]/;
 
 /** A stack machine: what a decoded byte completes (`%25` + `32` + `65`) is decoded at once, so one pass is the fixpoint. */

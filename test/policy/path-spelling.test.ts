@@ -163,6 +163,13 @@ describe('whatever the path,', () => {
     );
   });
 
+  it('parameters in many segments cost a few passes over the path', () => {
+    const path = `/;${'/a'.repeat(4_090)}`;
+    const before = process.cpuUsage();
+    for (let i = 0; i < 1_000; i += 1) readPath(path);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_500);
+  });
+
   it('what can be judged holds no dot segment at any depth of decoding', () => {
     fc.assert(
       fc.property(paths, (path) => {
