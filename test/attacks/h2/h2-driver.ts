@@ -133,7 +133,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   const streams: Record<number, string> = {};
   let answer: Read | undefined;
   for (const id of Object.keys(expect.streams).map(Number)) {
-    const read = await client.answer(client.peer.stream(id)).catch(() => undefined);
+    const read = await within(client.answer(client.peer.stream(id)).catch(() => undefined));
     if (id === 1) answer = read;
     streams[id] = outcomeOf(read);
   }
@@ -209,8 +209,8 @@ function outcomeOf(read: Read | undefined): string {
 
 async function ask(client: H2WireClient, path: string): Promise<string> {
   try {
-    const { status, text } = await client.request(client.fields(path));
-    return `${status} ${text}`;
+    const read = await within(client.request(client.fields(path)));
+    return read === undefined ? 'silence' : `${read.status} ${read.text}`;
   } catch (error) {
     return error instanceof Error ? error.message : 'lost';
   }

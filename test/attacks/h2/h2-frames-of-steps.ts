@@ -43,7 +43,8 @@ function frameOf(
 ): Buffer {
   if ('head' in step) {
     const stream = step.stream ?? take(count);
-    count.last = stream;
+    // Without the bit that is reserved.
+    count.last = stream & 0x7fffffff;
     const block = encodeBlock(step.head.flatMap((part) => fieldOf(part, fill)));
     const { isEnd = false, isOpen = false, split } = step;
     return headersFrame(stream, block, { isEnd, isOpen, ...(split === undefined ? {} : { split }) });
