@@ -13,6 +13,7 @@ import { jsonRows } from './document/rows-json.ts';
 import { secretRows } from './document/rows-secret.ts';
 import { typeRows } from './document/rows-type.ts';
 import { workRows } from './document/rows-work.ts';
+import { loadRows } from './load/load-rows.ts';
 import { messageRows } from './message/message-rows.ts';
 import { connectRows } from './connect/rows.ts';
 import { abuseAdminRows } from './admin/rows-abuse.ts';
@@ -24,6 +25,7 @@ import { trafficRows } from './leak/rows-traffic.ts';
 import { stateRows } from './leak/rows-state.ts';
 import { startRows } from './leak/rows-start.ts';
 import { h2Rows } from './h2/h2-rows.ts';
+import { diskRows } from './tls/rows-disk.ts';
 import { allTlsRows } from './tls/tls-rows.ts';
 import type { AttackRow } from './row.ts';
 
@@ -57,5 +59,7 @@ export const corpus: readonly StageRows[] = [
   { stage: 'leak', rows: stateRows },
   { stage: 'h2', rows: h2Rows },
   { stage: 'tls', rows: allTlsRows },
+  { stage: 'tls', rows: diskRows },
   { stage: 'leak', rows: startRows },
+  { stage: 'load', rows: loadRows },
 ];

@@ -102,16 +102,19 @@ async function playRow(scene: Parts, { script, expect }: TlsRow): Promise<TlsObs
   };
 }
 
-function numbered<T>(shape: T, n: number): T {
+export function numbered<T>(shape: T, n: number): T {
   return JSON.parse(JSON.stringify(shape).replaceAll('{n}', String(n))) as T;
 }
 
-function placeOf({ origin }: Parts, authority = 'api.test'): string {
+/** Where a client comes in, and the port that it asks for where its row names none. */
+type Door = { readonly proxy: { readonly port: number }; readonly origin: { readonly port: number } };
+
+function placeOf({ origin }: Door, authority = 'api.test'): string {
   return authority.includes(':') ? authority : `${authority}:${origin.port}`;
 }
 
 /** What a hello of our own is answered, until the connection ends or a certificate has come. */
-async function sayHello(scene: Parts, shape: HelloShape): Promise<Seen> {
+export async function sayHello(scene: Door, shape: HelloShape): Promise<Seen> {
   await using client = await WireClient.connect(scene.proxy.port);
   const head = await client.openTunnel(placeOf(scene, shape.authority));
   if (head.status !== 200) return { text: `CONNECT ${head.status}`, received: client.transcript };
