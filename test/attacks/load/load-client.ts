@@ -1,0 +1,134 @@
+// One client of a row of the stage `load`: goes through its door, does its steps, and says what it was answered.
+import { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import { WireClient } from '../../support/wire-client.ts';
+import type { Bytes, LoadScript, LoadStep } from './load-script.ts';
+
+export type Place = {
+  readonly port: number;
+  readonly caPem: string;
+  /** `<NAME>` becomes its value. */
+  readonly names: Readonly<Record<string, string>>;
+  /** Of the host with a rule. */
+  readonly hostPort: number;
+  /** Resolves when a host has the head of a request of client `n`: its target ends so. */
+  arrived(n: number): Promise<unknown>;
+  blockSink(): void;
+};
+
+/** A client that stopped reading hears of no end; the row's records tell. */
+export type Played = { readonly client: WireClient; readonly answers: () => readonly string[] };
+
+export async function playClient(script: LoadScript, n: number, place: Place): Promise<Played> {
+  const client = await WireClient.connect(place.port);
+  await passDoor(client, script, n, place);
+  const from = client.transcript.length;
+  const answers = (): readonly string[] => answersIn(client.transcript.slice(from));
+  const hasStopped = script.steps.some((step) => 'stop' in step);
+  if (!hasStopped) void readOn(client);
+  for (const step of script.steps) await take(step, client, { n, place, answers });
+  if (!hasStopped) await client.finished;
+  return { client, answers };
+}
+
+/** The reader holds a client up that takes nothing. */
+async function readOn(client: WireClient): Promise<void> {
+  while ((await client.readSome()) !== undefined);
+}
+
+async function passDoor(client: WireClient, script: LoadScript, n: number, place: Place): Promise<void> {
+  const { door, host = 'api.test' } = script;
+  if (door === 'plain') return;
+  const name = fill(host, n, place);
+  const authority = door === 'blind' ? fill('<BLIND>', n, place) : `${name}:${place.hostPort}`;
+  const head = await client.openTunnel(authority);
+  if (head.status !== 200) throw new Error(`CONNECT was answered ${head.text}`);
+  if (door === 'inside') await client.startTls({ ca: place.caPem, name });
+}
+
+type Playing = {
+  readonly n: number;
+  readonly place: Place;
+  readonly answers: () => readonly string[];
+};
+
+async function take(step: LoadStep, client: WireClient, { n, place, answers }: Playing): Promise<void> {
+  if ('send' in step) {
+    // It may be refused before all of it was taken.
+    client.send(await bytesOf(step.send, n, place)).catch(() => undefined);
+  } else if ('drip' in step) {
+    const bytes = await bytesOf(step.drip, n, place);
+    const drip = setInterval(() => client.send(bytes).catch(() => undefined), step.pauseMs);
+    await client.finished;
+    clearInterval(drip);
+  } else if ('await' in step) await haveCome(step.await, client, answers);
+  else if ('arrived' in step) await place.arrived(n);
+  else if ('sink' in step) place.blockSink();
+  else if ('stop' in step) client.socket.pause();
+  else if (step.leave === 'FIN') client.end();
+  else client.reset();
+}
+
+/** Or the connection has ended before they came. */
+async function haveCome(count: number, client: WireClient, answers: Playing['answers']): Promise<void> {
+  const ending = client.finished.then(() => 'ended' as const);
+  while (answers().length < count) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    client.socket.once('data', () => resolve());
+    if ((await Promise.race([promise, ending])) === 'ended') return;
+  }
+}
+
+function fill(text: string, n: number, { names, hostPort }: Place): string {
+  return text
+    .replaceAll('<N>', String(n))
+    .replaceAll(/<HOST:([^>]+)>/g, (_, name: string) => `${name}:${hostPort}`)
+    .replaceAll(/<([A-Z]+)>/g, (whole, name: string) => names[name] ?? whole);
+}
+
+async function bytesOf(bytes: Bytes, n: number, place: Place): Promise<Buffer> {
+  const hello = (await helloFor('api.test')).toString('latin1');
+  const filled = (text: string): Buffer => {
+    const whole = text
+      .replaceAll(/<HELLO (\d+)>/g, (_, length: string) => hello.slice(0, Number(length)))
+      .replaceAll('<HELLO>', () => hello);
+    return Buffer.from(fill(whole, n, place), 'latin1');
+  };
+  const pieces = bytes.map((part) => {
+    if (typeof part === 'string') return filled(part);
+    const piece = filled(part[0]);
+    return Buffer.alloc(piece.length * part[1], piece);
+  });
+  return Buffer.concat(pieces);
+}
+
+/** Status and code of each answer. No body of the stage's hosts holds a status line. */
+function answersIn(transcript: string): readonly string[] {
+  return transcript
+    .split(/(?=HTTP\/1\.1 [1-5]\d\d )/)
+    .filter((text) => /^HTTP\/1\.1 /.test(text) && text.includes('\r\n\r\n'))
+    .map((text) => {
+      const [, code] = /^X-Sallyport-Error: (.*)\r$/m.exec(text) ?? [];
+      return code === undefined ? text.slice(9, 12) : `${text.slice(9, 12)} ${code}`;
+    });
+}
+
+let recorded: Promise<Buffer> | undefined;
+
+/** As node:tls writes it. */
+function helloFor(servername: string): Promise<Buffer> {
+  recorded ??= new Promise((resolve) => {
+    const pieces: Buffer[] = [];
+    const recorder = new Duplex({
+      read: () => undefined,
+      write(piece: Buffer, _, done) {
+        pieces.push(piece);
+        done();
+        // A ClientHello comes in several writes of one turn.
+        setImmediate(() => resolve(Buffer.concat(pieces)));
+      },
+    });
+    connectTls({ socket: recorder, servername, ALPNProtocols: ['http/1.1'] }).on('error', () => undefined);
+  });
+  return recorded;
+}

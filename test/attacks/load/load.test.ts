@@ -1,0 +1,16 @@
+// Too much of everything: each row's clients all at once, and somebody beside them who must not feel it.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LoadStage, createLoadStage, violations } from './load-driver.ts';
+import { loadRows } from './load-rows.ts';
+
+describe.each(['usual', 'tight'] as const)('with %s limits', (at) => {
+  let stage: LoadStage;
+  beforeAll(async () => {
+    stage = await createLoadStage(at);
+  });
+  afterAll(() => stage[Symbol.asyncDispose]());
+
+  it.each(loadRows.filter(({ script }) => (script.at ?? 'usual') === at))('$id', async (row) => {
+    expect(violations(row.expect, await stage.play(row.script, row.expect))).toEqual([]);
+  });
+});

@@ -1,0 +1,164 @@
+// X-09, X-10 and X-11: connections that end where nobody expects it, on either side, and records that nobody takes.
+import { type LoadRow, type LoadScript, type LoadStep, connectTo, inside } from './load-script.ts';
+
+const N = 16;
+type Expect = LoadRow['expect'];
+const row = (
+  id: LoadRow['id'],
+  door: LoadScript['door'],
+  steps: readonly LoadStep[],
+  expect: Expect,
+  more: Partial<LoadScript> = {},
+): LoadRow => ({ id, script: { door, clients: N, steps, ...more }, expect });
+const upgrade = (path: string): string =>
+  inside(`GET ${path}`, ['Connection: Upgrade', 'Upgrade: websocket']);
+const RST: LoadStep = { leave: 'RST' };
+const FIN: LoadStep = { leave: 'FIN' };
+
+const thrown: readonly LoadRow[] = [
+  row('X-09 host-resets-behind-101', 'inside', [{ send: [upgrade('/upgrade-reset')] }], {
+    arrived: { 'GET /upgrade-reset 0': N },
+    records: { 'upgraded reset': N },
+  }),
+  row('X-09 client-resets-behind-101', 'inside', [{ send: [upgrade('/echoes')] }, { await: 1 }, RST], {
+    arrived: { 'GET /echoes 0': N },
+    records: { 'upgraded reset': N },
+  }),
+  row(
+    'X-09 upgrade-that-is-answered-by-no-http',
+    'inside',
+    [{ send: [upgrade('/garbage')] }, { await: 1 }, FIN],
+    {
+      answers: { '502 upstream_malformed': N },
+      arrived: { 'GET /garbage cut': N },
+      records: { 'failed upstream_malformed': N },
+    },
+  ),
+  row(
+    'X-09 hello-that-is-no-hello',
+    'opened',
+    [{ send: ['\u0016\u0003\u0001\u0000\u0005\u0001\u0000\u0000\u0001\u0000'] }],
+    {
+      records: { 'failed client_hello_malformed': N },
+    },
+  ),
+  row('X-09 hello-and-reset', 'opened', [{ send: ['<HELLO>'] }, RST], {
+    records: { 'failed handshake_aborted': N },
+  }),
+  row('X-09 bytes-of-no-protocol', 'opened', [{ send: [['\u00ff', 1_000]] }], {
+    records: { 'failed not_tls_nor_http': N },
+  }),
+  row('X-09 connect-and-reset-at-once', 'plain', [{ send: [connectTo('<BLIND>')] }, RST], {
+    records: { 'failed client_gone': N },
+  }),
+  row('X-09 name-that-is-nowhere', 'plain', [{ send: [connectTo('lost.test:443')] }], {
+    answers: { '502 dns_failed': N },
+    records: { 'refused dns_failed': N },
+  }),
+];
+
+/** At each phase by FIN and by RST. */
+const phases = [
+  ['tunnel-is-open', 'opened', []],
+  ['half-a-hello-was-sent', 'opened', [{ send: ['<HELLO 100>'] }]],
+  ['nothing-is-under-way', 'inside', [{ send: [inside('GET /first')] }, { await: 1 }]],
+  [
+    'half-a-head-was-sent',
+    'inside',
+    [{ send: [inside('GET /first')] }, { await: 1 }, { send: ['GET / HTTP/1.1\r\nHo'] }],
+  ],
+  ['host-is-silent', 'inside', [{ send: [inside('GET /silent/n<N>')] }, { arrived: true }]],
+  [
+    'half-a-body-was-sent',
+    'inside',
+    [{ send: [`${inside('POST /silent/n<N>', ['Content-Length: 9'])}half`] }, { arrived: true }],
+  ],
+  ['half-an-answer-has-come', 'inside', [{ send: [inside('GET /half')] }, { await: 1 }]],
+] as const satisfies readonly (readonly [string, LoadScript['door'], readonly LoadStep[]])[];
+
+const arrivals: Readonly<Record<string, Expect['arrived']>> = {
+  'nothing-is-under-way': { 'GET /first 0': N },
+  'half-a-head-was-sent': { 'GET /first 0': N },
+  'host-is-silent': { 'GET /silent 0': N },
+  'half-a-body-was-sent': { 'POST /silent cut': N },
+  'half-an-answer-has-come': { 'GET /half 0': N },
+};
+
+const gone: Expect['records'] = { 'failed client_gone': N };
+/** Where no exchange is under way, nothing is left to record. */
+const records: Readonly<Record<string, Expect['records']>> = {
+  'nothing-is-under-way': { injected: N },
+  'half-a-head-was-sent': { injected: N },
+};
+
+const left: readonly LoadRow[] = phases.flatMap(([phase, door, steps]) =>
+  ([FIN, RST] as const).map((end) =>
+    row(`X-10 ${end === FIN ? 'fin' : 'rst'}-when-${phase}`, door, [...steps, end], {
+      records: records[phase] ?? gone,
+      ...(arrivals[phase] ? { arrived: arrivals[phase] } : {}),
+    }),
+  ),
+);
+
+const BLOCKED: LoadStep = { sink: 'blocked' };
+const plainGet = inside('GET http://<CLEAR>/', [], '<CLEAR>');
+const refusedAll: Expect = {
+  answers: { '503 record_sink_blocked': N },
+  records: { 'refused record_sink_blocked': N },
+};
+const halfBody: LoadStep = { send: [`${inside('POST /n<N>', ['Content-Length: 8'])}half`] };
+
+const blocked: readonly LoadRow[] = [
+  row(
+    'X-11 request-while-no-record-can-be-written',
+    'plain',
+    [BLOCKED, { send: [plainGet] }, { await: 1 }, FIN],
+    refusedAll,
+  ),
+  row(
+    'X-11 tunnel-while-no-record-can-be-written',
+    'plain',
+    [BLOCKED, { send: [connectTo('<BLIND>')] }],
+    refusedAll,
+  ),
+  row(
+    'X-11 interception-while-no-record-can-be-written',
+    'plain',
+    [BLOCKED, { send: [connectTo('<API>')] }],
+    refusedAll,
+  ),
+  {
+    id: 'X-11 body-under-way-when-records-stop',
+    script: {
+      door: 'inside',
+      clients: 1,
+      steps: [halfBody, { arrived: true }, BLOCKED, { send: ['rest'] }, { await: 1 }, FIN],
+    },
+    expect: { answers: { '200': 1 }, arrived: { 'POST  8': 1 }, records: { injected: 1 } },
+  },
+  {
+    id: 'X-11 request-in-a-tunnel-that-stood-before',
+    script: { door: 'inside', clients: 1, steps: [BLOCKED, { send: [inside('GET /')] }, { await: 1 }, FIN] },
+    expect: { answers: { '503 record_sink_blocked': 1 }, records: { 'refused record_sink_blocked': 1 } },
+  },
+  {
+    id: 'X-11 bytes-in-a-blind-tunnel-that-stood-before',
+    script: {
+      door: 'blind',
+      clients: 1,
+      steps: [BLOCKED, { send: [inside('GET /', [], '<BLIND>')] }, { await: 1 }, FIN],
+    },
+    expect: { answers: { '200': 1 }, arrived: { 'GET / 0': 1 }, records: { 'tunnelled no_match': 1 } },
+  },
+  row(
+    'X-11 malformed-request-while-no-record-can-be-written',
+    'plain',
+    [BLOCKED, { send: ['GET  / HTTP/1.1\r\n\r\n'] }],
+    {
+      answers: { '400 malformed_request': N },
+      records: { 'refused malformed_request': N },
+    },
+  ),
+];
+
+export const endRows: readonly LoadRow[] = [...thrown, ...left, ...blocked];

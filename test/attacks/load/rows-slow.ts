@@ -1,0 +1,218 @@
+// X-01, X-03 and X-04: clients that take their time: heads, bodies and answers a byte at a time or not at all, tunnels that
+// nobody uses, handshakes that nobody ends.
+import { type LoadRow, type LoadStep, connectTo, inside } from './load-script.ts';
+
+const N = 8;
+const TIMEOUT = '408 request_timeout';
+const absolute = (path: string): string => `GET http://<CLEAR>${path} HTTP/1.1\r\nHost: <CLEAR>\r\n`;
+const drip = (bytes: string, pauseMs = 20): LoadStep => ({ drip: [bytes], pauseMs });
+
+type Case = readonly [name: string, row: Omit<LoadRow, 'id'>];
+const named = (id: string, cases: readonly Case[]): readonly LoadRow[] =>
+  cases.map(([name, row]) => ({ id: `${id} ${name}`, ...row }));
+
+/** A head that does not end. */
+const lateHead = (door: 'plain' | 'inside', ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
+  script: { at: 'tight', door, clients: N, steps },
+  expect: { answers: { [TIMEOUT]: N }, records: { 'refused request_timeout': N } },
+});
+/** A body that does not end: its host has the head. */
+const lateBody = (head: string, target: string, ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
+  script: { at: 'tight', door: 'inside', clients: N, steps: [{ send: [head] }, ...steps] },
+  expect: {
+    answers: { [TIMEOUT]: N },
+    arrived: { [`POST ${target} cut`]: N },
+    records: { 'refused request_timeout': N },
+  },
+});
+
+const slowloris = named('X-01', [
+  ['method-a-byte-at-a-time', lateHead('plain', drip('G'))],
+  ['field-value-that-goes-on', lateHead('plain', { send: [`${absolute('/')}X-Slow: `] }, drip('z'))],
+  [
+    'field-after-field',
+    lateHead('inside', { send: ['GET / HTTP/1.1\r\nHost: <API>\r\n'] }, drip('a: b\r\n')),
+  ],
+  ['all-but-the-last-line-end', lateHead('plain', { send: [`${absolute('/')}X-A: b\r\n`] })],
+  ['cr-of-the-last-line-end', lateHead('inside', { send: ['GET / HTTP/1.1\r\nHost: <API>\r\n\r'] })],
+  ['one-byte-and-nothing', lateHead('inside', { send: ['G'] })],
+  ['connect-without-its-end', lateHead('plain', { send: ['CONNECT <API> HTTP/1.1\r\nHost: <API>\r\n'] })],
+  [
+    // RFC 9112 §2.2: at least one is passed over.
+    'empty-lines-without-a-request',
+    {
+      script: { at: 'tight', door: 'plain', clients: N, steps: [drip('\r\n', 100)] },
+      expect: { answers: { '400 malformed_request': N }, records: { 'refused malformed_request': N } },
+    },
+  ],
+  [
+    'second-request-of-a-connection',
+    {
+      script: {
+        at: 'tight',
+        door: 'inside',
+        clients: N,
+        steps: [{ send: [inside('GET /first')] }, { await: 1 }, { send: ['GET /second HTTP/1.1\r\nHo'] }],
+      },
+      expect: {
+        answers: { [`200, ${TIMEOUT}`]: N },
+        arrived: { 'GET /first 0': N },
+        records: { injected: N, 'refused request_timeout': N },
+      },
+    },
+  ],
+  ['body-that-never-comes', lateBody(inside('POST /none', ['Content-Length: 100']), '/none')],
+  ['body-that-stops', lateBody(`${inside('POST /stops', ['Content-Length: 100'])}half`, '/stops')],
+  [
+    'chunk-size-that-stops',
+    lateBody(`${inside('POST /size', ['Transfer-Encoding: chunked'])}4\r\nbody\r\n0`, '/size'),
+  ],
+  [
+    'trailers-that-stop',
+    lateBody(`${inside('POST /trailers', ['Transfer-Encoding: chunked'])}0\r\nX-A: b\r\n`, '/trailers'),
+  ],
+  [
+    'answer-that-nobody-reads',
+    {
+      script: {
+        at: 'tight',
+        door: 'inside',
+        clients: 2,
+        steps: [{ send: [inside('GET /endless')] }, { stop: 'reading' }],
+      },
+      expect: { arrived: { 'GET /endless cut': 2 }, records: { 'failed client_stalled': 2 } },
+    },
+  ],
+]);
+
+const tunnels = named('X-03', [
+  [
+    'silent-from-the-start',
+    {
+      script: { at: 'tight', door: 'blind', clients: N, steps: [] },
+      expect: { answers: { nothing: N }, records: { 'tunnelled idle': N } },
+    },
+  ],
+  [
+    'silent-after-use',
+    {
+      script: {
+        at: 'tight',
+        door: 'blind',
+        clients: N,
+        steps: [{ send: [inside('GET /used', [], '<BLIND>')] }],
+      },
+      expect: { answers: { '200': N }, arrived: { 'GET /used 0': N }, records: { 'tunnelled idle': N } },
+    },
+  ],
+  [
+    'ended-by-the-client-and-not-by-the-host',
+    {
+      script: {
+        at: 'tight',
+        door: 'blind',
+        clients: N,
+        steps: [{ send: [inside('GET /deaf/n<N>', [], '<BLIND>')] }, { arrived: true }, { leave: 'FIN' }],
+      },
+      expect: {
+        answers: { nothing: N },
+        arrived: { 'GET /deaf cut': N },
+        records: { 'tunnelled half_closed_idle': N },
+      },
+    },
+  ],
+  [
+    'upgraded-and-silent',
+    {
+      script: {
+        at: 'tight',
+        door: 'inside',
+        clients: N,
+        steps: [{ send: [inside('GET /upgrade', ['Connection: Upgrade', 'Upgrade: websocket'])] }],
+      },
+      expect: { answers: { '101': N }, arrived: { 'GET /upgrade 0': N }, records: { 'upgraded idle': N } },
+    },
+  ],
+  [
+    'more-than-a-sandbox-may-have',
+    {
+      script: { at: 'tight', door: 'plain', clients: 40, steps: [{ send: [connectTo('<BLIND>')] }] },
+      expect: {
+        answers: { '200': 24, '503 too_many_connections': 16 },
+        records: { 'tunnelled idle': 24, 'refused too_many_connections': 16 },
+      },
+    },
+  ],
+  [
+    'intercepted-and-never-asked',
+    {
+      script: { at: 'tight', door: 'inside', clients: N, steps: [] },
+      expect: { answers: { nothing: N }, records: { 'failed client_gone': N } },
+    },
+  ],
+  [
+    'reset-by-the-client-while-the-host-is-silent',
+    {
+      script: {
+        at: 'tight',
+        door: 'blind',
+        clients: N,
+        steps: [{ send: [inside('GET /silent/n<N>', [], '<BLIND>')] }, { arrived: true }, { leave: 'RST' }],
+      },
+      expect: { arrived: { 'GET /silent cut': N }, records: { 'tunnelled reset': N } },
+    },
+  ],
+]);
+
+const halfOpen = named(
+  'X-04',
+  (
+    [
+      ['nothing-after-200', '', 'sniff_timeout'],
+      ['one-byte-of-a-record', '\u0016', 'sniff_timeout'],
+      ['header-of-a-record', '\u0016\u0003\u0001\u0002\u0000', 'sniff_timeout'],
+      ['half-a-hello', '<HELLO 120>', 'sniff_timeout'],
+      [
+        'record-of-sixteen-kibibytes-announced',
+        '\u0016\u0003\u0001\u0040\u0000\u0001\u0000\u003f\u00fc',
+        'sniff_timeout',
+      ],
+      ['hello-and-nothing-more', '<HELLO>', 'handshake_timeout'],
+    ] as const
+  ).map(
+    ([name, bytes, reason]): Case => [
+      name,
+      {
+        script: { at: 'tight', door: 'opened', clients: N, steps: [{ send: [bytes] }] },
+        expect: { records: { [`failed ${reason}`]: N } },
+      },
+    ],
+  ),
+);
+
+export const slowRows: readonly LoadRow[] = [
+  ...slowloris,
+  ...tunnels,
+  ...halfOpen,
+  ...named('X-04', [
+    [
+      'hello-and-garbage',
+      {
+        script: { at: 'tight', door: 'opened', clients: N, steps: [{ send: ['<HELLO>', ['\u0000', 64]] }] },
+        expect: { records: { 'failed handshake_failed': N } },
+      },
+    ],
+    [
+      'hello-a-byte-at-a-time-without-end',
+      {
+        script: {
+          at: 'tight',
+          door: 'opened',
+          clients: N,
+          steps: [{ send: ['<HELLO 40>'] }, drip('\u0000')],
+        },
+        expect: { records: { 'failed sniff_timeout': N } },
+      },
+    ],
+  ]),
+];
