@@ -2,6 +2,7 @@
 // rest. A session is lent to one client connection for as long as that has streams on it.
 import type { Socket } from 'node:net';
 import { type DialTarget, type Dialler, chosenProtocol } from './dial.ts';
+import type { IdlePlaces } from './idle-places.ts';
 import type { Limits } from './limits.ts';
 import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import { type StreamPlace, type UpstreamSession, openSession } from './upstream-session.ts';
@@ -40,8 +41,11 @@ type Opening = {
 export function createUpstreamSessions(options: {
   readonly dialler: Dialler;
   readonly limits: Limits;
+  /** Of the process. */
+  readonly places: IdlePlaces;
 }): UpstreamSessions {
-  const { dialler, limits } = options;
+  const { dialler, limits, places } = options;
+  const resting = new Set<UpstreamSession>();
   const byKey = new Map<string, Set<UpstreamSession>>();
   const openings = new Map<string, Opening>();
   let count = 0;
@@ -59,7 +63,12 @@ export function createUpstreamSessions(options: {
     if (!isLent(session)) session.destroy();
   }
 
+  function wake(session: UpstreamSession): void {
+    if (resting.delete(session)) places.give(1);
+  }
+
   function forget(session: UpstreamSession): void {
+    wake(session);
     const known = byKey.get(session.key);
     if (!known?.delete(session)) return;
     count -= 1;
@@ -79,6 +88,7 @@ export function createUpstreamSessions(options: {
 
   function place(session: UpstreamSession, { clientId, isPrivate }: WantedPlace): StreamPlace {
     const isReused = session.uses > 0;
+    wake(session);
     session.clientId = clientId;
     session.isPrivate ||= isPrivate;
     session.streams += 1;
@@ -99,19 +109,20 @@ export function createUpstreamSessions(options: {
   function rest(session: UpstreamSession): void {
     session.clientId = 0;
     session.idleSinceMs = performance.now();
-    const isCrowded = (): boolean =>
-      count > limits.maxIdleUpstream && all().filter(({ isIdle }) => isIdle).length > limits.maxIdleUpstream;
-    if (!session.isOpen || session.isPrivate || !isLent(session) || isCrowded()) session.destroy();
+    const isCrowded = places.areTaken || resting.size >= limits.maxIdleUpstream;
+    if (!session.isOpen || session.isPrivate || !isLent(session) || isCrowded) return session.destroy();
+    resting.add(session);
+    places.take();
   }
 
   function take(wanted: WantedPlace): StreamPlace | undefined {
-    let resting: UpstreamSession | undefined;
+    let found: UpstreamSession | undefined;
     for (const session of wanted.isPrivate ? [] : (byKey.get(wanted.key) ?? [])) {
       if (!session.hasRoom || session.isPrivate) continue;
       if (session.clientId === wanted.clientId) return place(session, wanted);
-      if (session.isIdle) resting = session;
+      if (session.isIdle) found = session;
     }
-    return resting && place(resting, wanted);
+    return found && place(found, wanted);
   }
 
   async function dial(
@@ -170,7 +181,12 @@ export function createUpstreamSessions(options: {
 
   return {
     take,
-    adopt,
+
+    async adopt(key, socket) {
+      const session = await adopt(key, socket);
+      if (session.isIdle) rest(session);
+      return session;
+    },
 
     async open(wanted, target, signal) {
       if (wanted.isPrivate) {

@@ -4,6 +4,7 @@
 import type { Socket } from 'node:net';
 import type { Refusal } from './refusal.ts';
 import type { DialTarget, Dialler } from './dial.ts';
+import type { IdlePlaces } from './idle-places.ts';
 
 export type UpstreamOwner = {
   onUpstreamData(chunk: Buffer): void;
@@ -128,16 +129,23 @@ export type Upstream = {
 export function createUpstream(options: {
   dialler: Dialler;
   responseIdleMs: number;
+  /** Of the process. */
+  places: IdlePlaces;
   readonly maxIdle: number;
   readonly maxIdlePerHost: number;
 }): Upstream {
   // The bounds are asked for at each use: they may change while it runs.
-  const { dialler, responseIdleMs } = options;
+  const { dialler, responseIdleMs, places } = options;
   const idle = new Map<string, UpstreamConnection[]>();
   let idleCount = 0;
   let isClosed = false;
   let prefix = '';
   let sweeper: NodeJS.Timeout | undefined;
+
+  function leaves(count: number): void {
+    idleCount -= count;
+    places.give(count);
+  }
 
   function sweep(): void {
     const now = performance.now();
@@ -147,7 +155,7 @@ export function createUpstream(options: {
         if (!isKept) one.socket.destroy();
         return isKept;
       });
-      idleCount -= list.length - kept.length;
+      leaves(list.length - kept.length);
       if (kept.length === 0) idle.delete(key);
       else idle.set(key, kept);
     }
@@ -161,7 +169,7 @@ export function createUpstream(options: {
     for (const [key, list] of idle) {
       if (!isDropped(key)) continue;
       for (const one of list) one.socket.destroy();
-      idleCount -= list.length;
+      leaves(list.length);
       idle.delete(key);
     }
   }
@@ -169,13 +177,15 @@ export function createUpstream(options: {
   function give(connection: UpstreamConnection): void {
     connection.disown();
     const list = idle.get(connection.key);
-    const isFull = idleCount >= options.maxIdle || (list?.length ?? 0) >= options.maxIdlePerHost;
+    const isFull =
+      places.areTaken || idleCount >= options.maxIdle || (list?.length ?? 0) >= options.maxIdlePerHost;
     if (isClosed || isFull || !connection.key.startsWith(prefix) || !connection.isUsable) {
       connection.socket.destroy();
       return;
     }
     connection.idleSinceMs = performance.now();
     idleCount += 1;
+    places.take();
     sweeper ??= setInterval(sweep, SWEEP_MS).unref();
     if (list) list.push(connection);
     else idle.set(connection.key, [connection]);
@@ -193,11 +203,11 @@ export function createUpstream(options: {
         const idleMs = now - one.idleSinceMs;
         if (!one.isUsable || idleMs >= one.idleLimitMs) {
           list.splice(i, 1);
-          idleCount -= 1;
+          leaves(1);
           one.socket.destroy();
         } else if (isIdempotent || one.lastClient === clientId || idleMs < FRESH_MS) {
           list.splice(i, 1);
-          idleCount -= 1;
+          leaves(1);
           return one;
         }
       }

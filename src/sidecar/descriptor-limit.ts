@@ -1,15 +1,20 @@
-// How many client connections the process may hold: what its descriptors allow, less what a change of the rules, the
-// log and the hosts need.
+// How many connections the process may hold: what its descriptors allow, less what a change of the rules and the log
+// need, in three equal parts: clients, the hosts that they use, and hosts that lie idle.
 import { readFileSync } from 'node:fs';
 
 // For everything that is no client and no host: files of the state, the admin API, callbacks, the runtime itself.
 const RESERVED = 512;
 const AT_LEAST = 64;
 
-/** `openFiles`: the limit of the process; unknown or without bound: as many as come. Each client may need a host. */
+/** `openFiles`: the limit of the process; unknown or without bound: as many as come. */
 export function maxOpenClients(openFiles: number | undefined = openFilesLimit()): number {
   if (openFiles === undefined) return Number.POSITIVE_INFINITY;
-  return Math.max(AT_LEAST, Math.floor((openFiles - RESERVED) / 2));
+  return Math.max(AT_LEAST, Math.floor((openFiles - RESERVED) / 3));
+}
+
+/** Connections to hosts that nobody uses at the moment; as many as clients, each of which may use another. */
+export function maxIdleHosts(openFiles?: number): number {
+  return maxOpenClients(openFiles);
 }
 
 /** As Linux tells it; elsewhere undefined. */

@@ -11,6 +11,7 @@ import type { ConnectionBudget } from '../proxy/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
 import { cutConnection } from '../proxy/cut.ts';
 import { createDialler } from '../proxy/dial.ts';
+import type { IdlePlaces } from '../proxy/idle-places.ts';
 import type { Limits } from '../proxy/limits.ts';
 import type { LookupSlots } from '../proxy/lookup-slots.ts';
 import { type Lookup, createResolver } from '../proxy/resolver.ts';
@@ -32,6 +33,7 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'recorder' | 'log'> & {
   readonly lookupSlots: LookupSlots;
   readonly lookup?: Lookup | undefined;
   readonly budget: ConnectionBudget;
+  readonly idlePlaces: IdlePlaces;
   /** Milliseconds on a monotonic clock, for the callback cache. */
   readonly now?: (() => number) | undefined;
   isDraining(): boolean;
@@ -90,6 +92,7 @@ export function createSandbox(
   const upstream = createUpstream({
     dialler,
     responseIdleMs: timeouts.responseIdleMs,
+    places: shared.idlePlaces,
     get maxIdle() {
       return limits.maxIdleUpstream;
     },
@@ -97,7 +100,7 @@ export function createSandbox(
       return limits.maxIdlePerHost;
     },
   });
-  const sessions = createUpstreamSessions({ dialler, limits });
+  const sessions = createUpstreamSessions({ dialler, limits, places: shared.idlePlaces });
   const callbacks = createCallbackResolver({
     sandbox: id,
     vet: callbackGuard(config, resolver, egress),

@@ -1,8 +1,10 @@
 // The host's side of HTTP/2: which session carries a stream, how many there are, and what is sent again when a host
 // says that it never looked at it.
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../support/h2-exchange.ts';
 import type { H2Answer, H2WireClient } from '../support/h2-wire-client.ts';
+import { WireClient } from '../support/wire-client.ts';
 import { apiRule, secret } from './data-path.ts';
 import { createH2Path, type H2Path } from './h2-path.ts';
 
@@ -58,6 +60,22 @@ describe('sessions', () => {
     expect(path.origin.streams.map(({ connection }) => connection)).toEqual([0, 0, 0, 1]);
     gate.resolve();
     await slow;
+  });
+
+  it('that a handshake left and nobody used keep to the limit of idle connections', async () => {
+    const rule = { ...apiRule, match_hosts: ['api.test', 'other.test'] };
+    const config = { limits: { max_idle_upstream: 1 } };
+    await using path = await createH2Path({
+      proxy: { proxyConfig: { rules: [rule] }, secrets: { TOKEN: secret }, config },
+    });
+    const { proxy, origin } = path;
+    for (const name of ['api.test', 'other.test']) {
+      const trust = { ca: proxy.caPem, name, alpn: ['h2'] };
+      await using _ = await WireClient.connectThrough(proxy.port, `${name}:${origin.port}`, trust);
+    }
+    const open = (): boolean[] => origin.connections.map(({ isOpen }) => isOpen);
+    while (open()[1] !== false) await turn();
+    expect(open()).toEqual([true, false]);
   });
 
   it('of an older document carry nothing more, once what runs has ended', async () => {

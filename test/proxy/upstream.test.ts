@@ -11,6 +11,7 @@ import {
   createUpstream,
 } from '../../src/proxy/upstream.ts';
 import type { DialTarget } from '../../src/proxy/dial.ts';
+import { type IdlePlaces, createIdlePlaces } from '../../src/proxy/idle-places.ts';
 
 const key = '1 https://a.test:443';
 const owner: UpstreamOwner = {
@@ -22,9 +23,12 @@ const owner: UpstreamOwner = {
   onBug: () => {},
 };
 
-function createPool(limits: { maxIdle?: number; maxIdlePerHost?: number } = {}): Upstream {
+type PoolLimits = { maxIdle?: number; maxIdlePerHost?: number; places?: IdlePlaces };
+
+function createPool(limits: PoolLimits = {}): Upstream {
   const dialler = { dial: async () => socket() };
-  return createUpstream({ dialler, responseIdleMs: 600_000, maxIdle: 100, maxIdlePerHost: 100, ...limits });
+  const own = { maxIdle: 100, maxIdlePerHost: 100, places: createIdlePlaces(100) };
+  return createUpstream({ dialler, responseIdleMs: 600_000, ...own, ...limits });
 }
 
 function socket(): Socket {
@@ -253,6 +257,24 @@ describe('the events of a connection', () => {
   });
 });
 
+describe('the idle connections of all sandboxes', () => {
+  it.each<[string, (pool: Upstream) => void]>([
+    ['is taken', (pool) => void pool.take(get)],
+    ['is too old', () => vi.advanceTimersByTime(5_000)],
+    ['is of rules that were replaced', (pool) => pool.keepOnly('2 ')],
+    ['is of a sandbox that is removed', (pool) => pool.close()],
+  ])('keep to one limit, whoever they belong to; there is a place again when one %s', (_, free) => {
+    const places = createIdlePlaces(2);
+    const [one, other] = [createPool({ places }), createPool({ places })];
+    pooled(one);
+    pooled(other);
+    expect(pooled(other).socket.destroyed).toBe(true);
+    free(one);
+    const [first, , third] = Array.from({ length: 3 }, () => pooled(other).socket.destroyed);
+    expect([first, third]).toEqual([false, true]);
+  });
+});
+
 describe('a fresh connection', () => {
   const target = {} as DialTarget; // the stand-in dialler does not look at it
 
@@ -266,6 +288,7 @@ describe('a fresh connection', () => {
     const pool = createUpstream({
       dialler: { dial: async () => refusal },
       responseIdleMs: 1,
+      places: createIdlePlaces(1),
       maxIdle: 1,
       maxIdlePerHost: 1,
     });

@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import { maxOpenClients } from '../../src/sidecar/descriptor-limit.ts';
 
 it.each([
-  [1_048_576, 524_032],
-  [4_096, 1_792],
-  [1_024, 256],
+  [1_048_576, 349_354],
+  [4_096, 1_194],
+  [1_024, 170],
   [256, 64],
 ])('of %i open files %i are for clients', (files, clients) => {
   expect(maxOpenClients(files)).toBe(clients);
