@@ -9,6 +9,7 @@ import { type AnswerVerdict, judgeAnswer } from './answer.ts';
 import { Approach, type Approaching } from './approach.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from './context.ts';
+import { injectsBinding } from './connection-auth.ts';
 import { cut } from './cut.ts';
 import type { Passage } from './inject.ts';
 import { responseHeadLimits } from './limits.ts';
@@ -174,7 +175,8 @@ export class Exchange
     this.#upstream = undefined;
     this.#scrubbed?.end();
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
-    if (upstream && rest === 0 && this.#answer?.isReusable) this.#context.upstream.give(upstream);
+    const isShared = this.#answer?.isReusable && !injectsBinding(this.#passage?.injection);
+    if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream);
     else upstream?.discard();
     this.#finish(this.#passage?.injection ? 'injected' : 'forwarded');
     this.#connection.next(this.#answer?.ending === 'keep');

@@ -114,6 +114,18 @@ describe('sessions', () => {
     expect(new Set(used).size).toBe(2);
   });
 
+  it('that carried a credential which binds them carry nothing that it was not given for', async () => {
+    const headers = [{ name: 'Authorization', type: 'plaintext', value: 'negotiate abc' }];
+    const rule = { match_hosts: ['api.test'], match_paths: ['/covered'], headers };
+    await using path = await createH2Path({
+      origin: { respond: async (exchange) => void (await ok(exchange)) },
+      proxy: { proxyConfig: { rules: [rule] } },
+    });
+    const client = await path.client();
+    for (const target of ['/', '/covered', '/']) await get(client, target);
+    expect(path.origin.streams.map(({ connection }) => connection)).toEqual([0, 0, 1]);
+  });
+
   it('that grant nothing are waited for as any silent host is', async () => {
     await using path = await createH2Path({
       origin: {
