@@ -19,7 +19,7 @@ export type SoakHosts = AsyncDisposable & {
 
 export async function createSoakHosts(authority: TestAuthority): Promise<SoakHosts> {
   let calls = 0;
-  const options = { keepAliveTimeout: 600_000, headersTimeout: 0, requestTimeout: 0 };
+  const options = { keepAliveTimeout: 10_000, headersTimeout: 0, requestTimeout: 0 };
   const secure = createSecureServer(
     { ...options, SNICallback: (name, done) => done(null, authority.contextFor(name)) },
     answer,

@@ -25,6 +25,8 @@ const mix: readonly Kind[] = [
   ...['injected', 'injected', 'tunnel', 'injected', 'attack'],
 ] as Kind[];
 const USES = 50;
+/** For one host: a burst on a starved machine should not stay as descriptors. */
+const MAX_IDLE = 4;
 /** Each is asked for once a minute; between, the answer is remembered. */
 const CALLED_HOSTS = 30;
 const ATTACK_MS = 200;
@@ -50,8 +52,9 @@ export function createTraffic(route: Route): Traffic {
       throw error;
     } finally {
       kept.uses += 1;
-      if (kept.uses >= USES) await kept.client[Symbol.asyncDispose]();
-      else idle.set(host, [...(idle.get(host) ?? []), kept]);
+      const others = idle.get(host) ?? [];
+      if (kept.uses >= USES || others.length >= MAX_IDLE) await kept.client[Symbol.asyncDispose]();
+      else idle.set(host, [...others, kept]);
     }
   }
 
