@@ -151,6 +151,14 @@ export const refusals: readonly RefusalRow[] = [
     provoke: asks('GET /'),
   },
   {
+    code: 'scrub_impossible',
+    options: {
+      rules: [bearerRule('api.test', { scrub: 'body' })],
+      respond: ({ send }) => send(response(200, [['Content-Encoding', 'gzip']], 'x')),
+    },
+    provoke: asks('GET /'),
+  },
+  {
     code: 'too_many_connections',
     options: { config: () => ({ limits: { max_waiting: 1 } }) },
     async provoke(scene) {
