@@ -11,7 +11,9 @@ import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
 import { exactlyOnce } from './mutations/i4-exactly-once.ts';
 import { noLeak } from './mutations/i5-no-leak.ts';
 import { failClosed } from './mutations/i6-fail-closed.ts';
+import { alive } from './mutations/i7-alive.ts';
 import { reach } from './mutations/i8-reach.ts';
+import { bounded } from './mutations/i9-bounded.ts';
 import type { Invariant, Mutation, Version } from './mutations/mutation.ts';
 
 /** Where the tests of each invariant are, those of each version of HTTP. */
@@ -22,7 +24,9 @@ export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version,
   I4: testsOf('i4-exactly-once'),
   I5: testsOf('i5-no-leak'),
   I6: testsOf('i6-fail-closed'),
+  I7: testsOf('i7-alive'),
   I8: testsOf('i8-reach'),
+  I9: testsOf('i9-bounded'),
   I10: testsOf('i10-atomic'),
   I11: testsOf('i11-accountable'),
   I12: testsOf('i12-right-answer'),
@@ -41,7 +45,9 @@ export const mutations: readonly Mutation[] = [
   ...exactlyOnce,
   ...noLeak,
   ...failClosed,
+  ...alive,
   ...reach,
+  ...bounded,
   ...atomic,
   ...accountable,
   ...rightAnswer,

@@ -1,6 +1,6 @@
 // A named way to break an invariant: one exact replacement in one source file, which the invariant's own tests must see.
 
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8' | 'I10' | 'I11' | 'I12';
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11' | 'I12';
 /** HTTP/1.1, or HTTP/2: each has tests of its own for each invariant. */
 export type Version = 'h1' | 'h2';
 export const bothVersions: readonly Version[] = ['h1', 'h2'];

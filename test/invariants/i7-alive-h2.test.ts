@@ -1,0 +1,80 @@
+// I7 over HTTP/2: what a client, a host or a stream does not end is ended by a limit, and a client that only makes work loses
+// its own connection; while it lasts, somebody else is served.
+import { describe, expect, it } from 'vitest';
+import { pingFrame, settingsFrame } from '../support/h2-frames.ts';
+import { refusalOf } from '../support/h2-wire-client.ts';
+import { type H2Scene, createH2Scene } from './h2-scene.ts';
+
+const SHORT_MS = 300;
+/** Ten times what an answer takes on a machine that others use too. */
+const BUDGET_MS = 2_000;
+
+function sceneWith(timeouts: Readonly<Record<string, number>> = {}): Promise<H2Scene> {
+  return createH2Scene({
+    respond: async ({ request, answer }) => {
+      if (request.path === '/big') await answer(200, [], Buffer.alloc(1_000_000));
+      else if (request.path !== '/silent') await answer(200, [], 'fine');
+    },
+    config: () => ({ timeouts: { drain_ms: 200, ...timeouts } }),
+  });
+}
+
+async function expectUndisturbed(scene: H2Scene): Promise<void> {
+  const startedMs = performance.now();
+  await using client = await scene.client();
+  expect((await client.request(client.fields('/bystander'))).text).toBe('fine');
+  expect(performance.now() - startedMs).toBeLessThan(BUDGET_MS);
+}
+
+describe('I7 a stream that does not go on', () => {
+  it('I7 for its host is answered at the limit, and the others of its connection are served', async () => {
+    await using scene = await sceneWith({ response_idle_ms: SHORT_MS });
+    await using client = await scene.client();
+    const silent = client.request(client.fields('/silent'));
+    expect((await client.request(client.fields('/'))).text).toBe('fine');
+    await expectUndisturbed(scene);
+    const answer = await silent;
+    expect([answer.status, refusalOf(answer)]).toEqual([504, 'upstream_timeout']);
+  });
+
+  it('I7 for its client, who does not read, is ended at the limit', async () => {
+    await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
+    await using client = await scene.client('api.test', { isGranting: false });
+    const stream = await client.open(client.fields('/big'), { isEnd: true });
+    await expectUndisturbed(scene);
+    expect(await stream.resetOrClosed()).toBe('CANCEL');
+  });
+});
+
+describe('I7 a connection that asks nothing', () => {
+  it('I7 is ended at the limit', async () => {
+    await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
+    await using client = await scene.client();
+    await expectUndisturbed(scene);
+    expect(await client.goaway()).toMatchObject({ code: 'NO_ERROR' });
+    await client.closed;
+  });
+
+  it('I7 without a preface is ended at the limit', async () => {
+    await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
+    await using client = await scene.client('api.test', { hasPreface: false, isAcknowledging: false });
+    await expectUndisturbed(scene);
+    await client.closed;
+  });
+});
+
+describe('I7 a client that only makes work', () => {
+  it.each([
+    ['pings', () => pingFrame()],
+    ['settings', (n: number) => settingsFrame({ initial_window_size: n })],
+  ] as const)('I7 loses its own connection and no other: %s', async (_, frame) => {
+    await using scene = await sceneWith();
+    await using client = await scene.client();
+    const frames = Array.from({ length: 2_000 }, (_, n) => frame(n));
+    await client.send(...frames);
+    await client.closed;
+    await expectUndisturbed(scene);
+    expect(scene.proxy.records().map(({ reason }) => reason)).toContain('client_flood');
+    expect(scene.proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});

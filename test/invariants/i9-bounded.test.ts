@@ -1,0 +1,139 @@
+// I9: every table, buffer and wait has a limit, and what is over it is refused or made to wait. Of many clients, of one
+// client's bytes, and of a host's.
+import { once } from 'node:events';
+import { describe, expect, it, vi } from 'vitest';
+import { type Exchange, response } from '../support/recording-origin.ts';
+import type { WireClient } from '../support/wire-client.ts';
+import { type Scene, createScene, head } from './credential-scene.ts';
+
+const MIB = 1_048_576;
+/** What two kernels hold of a connection, several times over. */
+const HELD_BYTES = 24 * MIB;
+const FLOOD_BYTES = 96 * MIB;
+
+function sceneWith(
+  config: object,
+  respond: (exchange: Exchange) => Promise<void> = ({ send }) => send(response(200, [], 'fine')),
+): Promise<Scene> {
+  return createScene({ respond, config: () => ({ timeouts: { drain_ms: 200 }, ...config }) });
+}
+
+async function statusOf(client: WireClient): Promise<number> {
+  return (await client.readHead()).status;
+}
+
+describe('I9 clients', () => {
+  it('I9 of one sandbox have so many connections and no more', async () => {
+    await using scene = await sceneWith({ limits: { max_connections: 3 } });
+    const clients = await Promise.all(Array.from({ length: 5 }, () => scene.client()));
+    const statuses = [];
+    for (const client of clients) statuses.push((await client.openTunnel(scene.at())).status);
+    expect(statuses).toEqual([200, 200, 200, 503, 503]);
+    for (const client of clients) await client[Symbol.asyncDispose]();
+  });
+
+  it('I9 that say nothing are so many and no more: the oldest give way, one for each', async () => {
+    await using scene = await sceneWith({ limits: { max_waiting: 4 } });
+    const clients: WireClient[] = [];
+    for (let i = 0; i < 20; i += 1) {
+      const client = await scene.client();
+      await client.send('G');
+      clients.push(client);
+    }
+    const refused = await Promise.all(clients.slice(0, 16).map(statusOf));
+    expect(refused).toEqual(Array.from({ length: 16 }, () => 503));
+    for (const client of clients) await client[Symbol.asyncDispose]();
+  });
+});
+
+describe('I9 the bytes of a client', () => {
+  it.each([
+    ['fields', 431, (n: number) => Array.from({ length: n }, (_, i) => `X-${i}: v`), 101],
+    ['a field', 431, (n: number) => [`X-A: ${'a'.repeat(n)}`], 16_384],
+  ] as const)('I9 in a head are bounded: %s', async (_, status, fields, n) => {
+    await using scene = await sceneWith({});
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at(), fields(n)));
+    expect(await statusOf(client)).toBe(status);
+    expect(scene.origin.requests).toEqual([]);
+  });
+
+  it('I9 ahead of an answer are bounded: more ends the connection behind it', async () => {
+    const gate = Promise.withResolvers<void>();
+    await using scene = await sceneWith({}, async ({ send }) => {
+      await gate.promise;
+      await send(response(200, [], 'fine'));
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /first', scene.at()));
+    await scene.origin.request(0);
+    await client.send(head('GET /ahead', scene.at()).repeat(2_000));
+    gate.resolve();
+    expect((await client.readResponse()).text).toBe('fine');
+    expect(await client.readToEnd().catch(() => '')).toBe('');
+    expect(scene.origin.requests.map(({ target }) => target)).toEqual(['/first']);
+  });
+
+  it('I9 in a body wait for a host that takes none: the client is held up', async () => {
+    await using scene = await sceneWith({}, async ({ socket }) => void (await once(socket, 'close')));
+    await using client = await scene.tunnel();
+    await client.send(head('POST /', scene.at(), [`Content-Length: ${FLOOD_BYTES}`]));
+    await scene.origin.request(0);
+    const { socket } = client;
+    let taken = 0;
+    // One piece after another, each once the one before has left.
+    const push = (): void => {
+      if (taken >= FLOOD_BYTES) return;
+      socket.write(Buffer.alloc(MIB, 'x'), () => {
+        taken += MIB;
+        push();
+      });
+    };
+    push();
+    await stands(() => taken);
+    expect(taken).toBeLessThan(HELD_BYTES);
+  });
+});
+
+describe('I9 the bytes of a host', () => {
+  it('I9 wait for a client that takes none: the host is held up', async () => {
+    let sent = 0;
+    await using scene = await sceneWith({}, async ({ send, socket }) => {
+      await send('HTTP/1.1 200 OK\r\n\r\n');
+      while (!socket.destroyed && sent < FLOOD_BYTES) {
+        await send(Buffer.alloc(MIB, 'x'));
+        sent += MIB;
+      }
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at()));
+    await client.readHead();
+    client.socket.pause();
+    await stands(() => sent);
+    expect(sent).toBeLessThan(HELD_BYTES);
+  });
+
+  it('I9 in interim answers are bounded', async () => {
+    await using scene = await sceneWith({}, async ({ send }) => {
+      await send('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000));
+      await send(response(200, [], 'late'));
+    });
+    await using client = await scene.tunnel();
+    await client.send(head('GET /', scene.at()));
+    let status = await statusOf(client);
+    while (status < 200) status = await statusOf(client);
+    expect(status).toBe(502);
+  });
+});
+
+/** Resolves when the value has been the same for a while. */
+async function stands(value: () => number): Promise<void> {
+  let [last, since] = [value(), performance.now()];
+  await vi.waitUntil(
+    () => {
+      if (value() !== last) [last, since] = [value(), performance.now()];
+      return performance.now() - since > 700;
+    },
+    { interval: 20, timeout: 20_000 },
+  );
+}
