@@ -1,6 +1,7 @@
 // `npm run stress [-- --seconds 30 --pause-ms 20 --requests 1000000 --part streams]`: documents replaced fifty times a second
 // under load, two hundred sandboxes at once, a million requests over HTTP/2, and two million pairs of a document and a
-// request (`--pairs`), and two hundred thousand mutated messages (`--messages`), longer than the tests do it. Prints the figures; exits with 1 if a promise was broken.
+// request (`--pairs`), two hundred thousand mutated messages (`--messages`), and
+// attacks on memory, descriptors and the processor, longer than the tests do it. Prints the figures; exits with 1 if a promise was broken.
 import { parseArgs } from 'node:util';
 import { runH2Load } from '../test/e2e/h2-load.ts';
 import { createFleet } from '../test/e2e/isolation-fleet.ts';
@@ -9,6 +10,7 @@ import { runReplacements } from '../test/e2e/replacement-load.ts';
 import { runFramingRounds } from '../test/framing/framing-run.ts';
 import { runPairRounds } from '../test/properties/pair-run.ts';
 import { propertySeed } from '../test/properties/property-seed.ts';
+import { runExhaustion } from './exhaustion.ts';
 
 const PER_SECOND = 50;
 /** The timer's grain and the last write's own time. */
@@ -41,6 +43,7 @@ const parts: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   streams,
   pairs,
   framing,
+  exhaustion,
 };
 const seconds = Number(values.seconds);
 const pauseMs = Number(values['pause-ms']);
@@ -148,6 +151,12 @@ async function framing(): Promise<readonly string[]> {
     `${open} connections to go on, ${closed} to end, ${refused} refused, ${incomplete} left unfinished`,
   ]);
   return figures.faults.map((fault) => `PROPERTY_SEED=${figures.seed}: ${fault}`);
+}
+
+/** I7 and I9: what an attack may cost, and whom. */
+function exhaustion(): Promise<readonly string[]> {
+  console.log('exhaustion');
+  return runExhaustion((lines) => console.log(lines.map((line) => `  ${line}`).join('\n')));
 }
 
 function mb(bytes: number): string {

@@ -1,0 +1,182 @@
+// Attacks on what a process has: memory, descriptors, processor, threads. Each opens all that it needs, goes on until the
+// proxy has answered or ended what it began, and closes the rest. It measures nothing.
+import { type Socket, connect } from 'node:net';
+import { openTunnel, secureTunnel } from '../test/e2e/tunnel.ts';
+
+export type Target = {
+  readonly port: number;
+  readonly caPem: string;
+  /** `host:port` of the host by TLS, under any name below `test`, and of the one in clear. */
+  readonly securePort: number;
+  readonly clearPort: number;
+};
+export type Attack = { readonly what: string; run(target: Target): Promise<void> };
+
+const AT_A_TIME = 200;
+const MIB = 1_048_576;
+
+function open(port: number): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', () => resolve(undefined));
+    socket.on('error', () => socket.destroy());
+  });
+}
+
+async function each(count: number, act: (n: number) => Promise<void>): Promise<void> {
+  const turns = Array.from({ length: count }, (_, n) => n).values();
+  await Promise.all(
+    Array.from({ length: Math.min(count, AT_A_TIME) }, async () => {
+      for (const n of turns) await act(n).catch(() => undefined);
+    }),
+  );
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.closed) resolve();
+    socket.once('close', () => resolve());
+  });
+}
+
+/** `count` connections that stand at once, each with these bytes, until the proxy has ended them. */
+async function stand(target: Target, count: number, bytes: string, dripped = ''): Promise<void> {
+  const sockets: Socket[] = [];
+  await each(count, async () => {
+    const socket = await open(target.port);
+    if (!socket) return;
+    sockets.push(socket.resume());
+    if (bytes !== '') socket.write(bytes, 'latin1');
+  });
+  const drip = setInterval(() => {
+    if (dripped !== '') for (const socket of sockets) if (!socket.destroyed) socket.write(dripped);
+  }, 500);
+  await Promise.all(sockets.map(closed));
+  clearInterval(drip);
+}
+
+/** One after another inside tunnels, `count` in all. */
+async function askInside(
+  target: Target,
+  count: number,
+  name: (n: number) => string,
+  bytes: (host: string) => string,
+): Promise<void> {
+  await each(count, async (n) => {
+    const host = `${name(n)}:${target.securePort}`;
+    const raw = await openTunnel(target.port, host);
+    raw.on('error', () => raw.destroy());
+    const secure = await secureTunnel(raw, name(n), target.caPem);
+    secure.on('error', () => secure.destroy());
+    secure.resume().write(bytes(host), 'latin1');
+    await closed(secure);
+  });
+}
+
+const ask = (path: string, host: string, ...fields: readonly string[]): string =>
+  [`GET ${path} HTTP/1.1`, `Host: ${host}`, 'Connection: close', ...fields, '', ''].join('\r\n');
+
+export const attacks: readonly Attack[] = [
+  {
+    what: 'slowloris: 2,000 heads a byte at a time',
+    run: (target) => stand(target, 2_000, 'GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nX-A: ', 'z'),
+  },
+  {
+    what: 'slow body: 1,000 that stop',
+    run: (target) => {
+      const host = `clear.test:${target.clearPort}`;
+      const head = `POST http://${host}/silent HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 100000\r\n\r\n`;
+      return stand(target, 1_000, `${head}${'x'.repeat(1_000)}`);
+    },
+  },
+  {
+    what: 'slow read: 200 endless answers that nobody reads',
+    async run(target) {
+      const host = `clear.test:${target.clearPort}`;
+      const sockets: Socket[] = [];
+      await each(200, async () => {
+        const socket = await open(target.port);
+        if (!socket) return;
+        socket.pause().write(ask('/endless', host).replace('GET ', `GET http://${host}`));
+        sockets.push(socket);
+      });
+      // A paused socket hears of no end: what it is sent after the proxy's limit is.
+      await new Promise((resolve) => setTimeout(resolve, 8_000));
+      for (const socket of sockets) socket.destroy();
+    },
+  },
+  {
+    what: 'connections: 20,000 that say nothing, 4,000 at a time',
+    async run(target) {
+      for (let round = 0; round < 5; round += 1) await stand(target, 4_000, 'G');
+    },
+  },
+  {
+    what: 'minting: 300 names, each with a leaf of its own',
+    run: (target) =>
+      askInside(
+        target,
+        300,
+        (n) => `n${n}.many.test`,
+        (host) => ask('/', host),
+      ),
+  },
+  {
+    what: 'heads of a mebibyte, 200 of them',
+    async run(target) {
+      await each(200, async () => {
+        const socket = await open(target.port);
+        if (!socket) return;
+        socket.resume().write(`GET / HTTP/1.1\r\nX: ${'h'.repeat(MIB)}`);
+        await closed(socket);
+      });
+    },
+  },
+  {
+    what: 'chunks of one byte, 50 bodies of 64 KiB',
+    run: (target) =>
+      askInside(
+        target,
+        50,
+        () => 'api.test',
+        (host) =>
+          ask('/', host, 'Transfer-Encoding: chunked').replace('GET', 'POST') +
+          '1\r\nx\r\n'.repeat(65_536) +
+          '0\r\n\r\n',
+      ),
+  },
+  {
+    what: 'interim answers without end, and heads of answers, 100 each',
+    async run(target) {
+      for (const path of ['/interim', '/fields'])
+        await askInside(
+          target,
+          100,
+          () => 'api.test',
+          (host) => ask(path, host),
+        );
+    },
+  },
+  {
+    what: 'callbacks: 500 hosts below a wildcard',
+    run: (target) =>
+      askInside(
+        target,
+        500,
+        (n) => `n${n}.called.test`,
+        (host) => ask('/', host),
+      ),
+  },
+  {
+    what: 'silent DNS: 1,000 names that nobody answers for',
+    run: async (target) => {
+      await each(1_000, async (n) => {
+        const socket = await open(target.port);
+        if (!socket) return;
+        socket.resume().write(`CONNECT n${n}.silent.test:443 HTTP/1.1\r\nHost: x\r\n\r\n`);
+        await closed(socket);
+      });
+    },
+  },
+];

@@ -1,0 +1,155 @@
+// The exhaustion part of `npm run stress`: each attack against one process while a bystander asks on, and what it cost: memory
+// at the peak and behind it, the bystander's answers, the longest turn of the loop. Whoever is over a ceiling is a fault.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { percentilesOf } from '../bench/support/percentiles.ts';
+import { respondAsAsked } from '../test/attacks/load/load-origin.ts';
+import { lookUntil } from '../test/e2e/deadline.ts';
+import { sampleResident } from '../test/e2e/resident-sampler.ts';
+import { createCallbackEndpoint } from '../test/support/callback-endpoint.ts';
+import { createOrigin } from '../test/support/recording-origin.ts';
+import { type SpawnedSallyport, spawnSallyport } from '../test/support/spawned-process.ts';
+import { createTestAuthority } from '../test/support/test-authority.ts';
+import { WireClient } from '../test/support/wire-client.ts';
+import { type Attack, type Target, attacks } from './exhaustion-attacks.ts';
+
+const MAX_RESIDENT_BYTES = 384 * 1024 * 1024;
+const MAX_KEPT_SHARE = 0.15;
+const RECOVERY_MS = 60_000;
+/** Of a bystander who shares two cores with the attack, its sender and its host. */
+const MAX_P99_MS = 2_000;
+const NAMES = [
+  'api.test',
+  ...count(300, (n) => `n${n}.many.test`),
+  ...count(500, (n) => `n${n}.called.test`),
+];
+/** Shorter than the defaults, so that what waits for them is over in seconds. */
+const TIMES: Readonly<Record<string, string>> = {
+  SALLYPORT_TIMEOUTS_HEAD_MS: '3000',
+  SALLYPORT_TIMEOUTS_CLIENT_IDLE_MS: '5000',
+  SALLYPORT_TIMEOUTS_DNS_MS: '2000',
+};
+
+type Measured = { readonly lines: readonly string[]; readonly faults: readonly string[] };
+
+/** `tell` hears of each attack as it is over. */
+export async function runExhaustion(tell: (lines: readonly string[]) => void): Promise<readonly string[]> {
+  const authority = createTestAuthority();
+  const tls = { authority, names: NAMES };
+  await using secure = await createOrigin({ tls, respond: respondAsAsked });
+  await using clear = await createOrigin({ respond: respondAsAsked });
+  await using callback = await createCallbackEndpoint({ headers: { 'X-Called': 'value' } });
+  await using proxy = await spawnSallyport({
+    proxyConfig: documentOf(callback.url),
+    upstreamCaPem: authority.certificatePem,
+    preloads: [join(import.meta.dirname, 'exhaustion-vitals.ts')],
+    env: TIMES,
+    onExchange: () => undefined,
+  });
+  const caPem = await readFile(proxy.caFile, 'utf8');
+  const target = { port: proxy.port, caPem, securePort: secure.port, clearPort: clear.port };
+  let sample = 0;
+  const collected = async (): Promise<Loop> => {
+    sample += 1;
+    const nth = sample;
+    proxy.process.kill('SIGUSR2');
+    const record = await proxy.process.record((one) => one['msg'] === 'vitals' && one['sample'] === nth);
+    return { worstMs: Number(record['worstMs']), p99Ms: Number(record['p99Ms']) };
+  };
+  // What is compiled and allocated once is no growth.
+  for (const attack of attacks.slice(0, 1)) await attack.run(target);
+  const faults: string[] = [];
+  for (const attack of attacks) {
+    const seen = await measure(attack, target, proxy, collected);
+    tell(seen.lines);
+    faults.push(...seen.faults.map((fault) => `${attack.what}: ${fault}`));
+  }
+  return faults;
+}
+
+type Loop = { readonly worstMs: number; readonly p99Ms: number };
+
+async function measure(
+  { what, run }: Attack,
+  target: Target,
+  { process: child }: SpawnedSallyport,
+  collected: () => Promise<Loop>,
+): Promise<Measured> {
+  await collected();
+  const before = child.usage().residentBytes;
+  using memory = sampleResident(child);
+  const bystander = await createBystander(target);
+  await run(target);
+  const { latencies, faults } = await bystander.stop();
+  const loop = await collected();
+  const startedMs = performance.now();
+  const most = before * (1 + MAX_KEPT_SHARE);
+  const after = await lookUntil(
+    () => child.usage().residentBytes,
+    (bytes) => bytes <= most,
+    RECOVERY_MS,
+  );
+  const recoveryMs = performance.now() - startedMs;
+  const { count: answers, p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
+  return {
+    lines: [
+      what,
+      `  resident: ${mib(before)} before, ${mib(memory.peakBytes)} at the peak, ${mib(after)} ${(recoveryMs / 1000).toFixed(1)} s behind it`,
+      `  bystander: ${answers} answers, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; loop: p99 ${loop.p99Ms.toFixed(1)} ms, at worst ${loop.worstMs.toFixed(0)} ms`,
+    ],
+    faults: [
+      ...faults,
+      ...(memory.peakBytes <= MAX_RESIDENT_BYTES ? [] : [`${mib(memory.peakBytes)} were resident`]),
+      ...(after <= most ? [] : [`${mib(after - before)} are kept`]),
+      ...(p99 <= MAX_P99_MS ? [] : [`the bystander's p99 was ${p99.toFixed(0)} ms`]),
+    ],
+  };
+}
+
+type Bystander = { stop(): Promise<{ latencies: readonly number[]; faults: readonly string[] }> };
+
+/** On one connection, again and again; the times of the attack are short, so that it must not rest. */
+async function createBystander({ port, caPem, securePort }: Target): Promise<Bystander> {
+  const host = `api.test:${securePort}`;
+  const client = await WireClient.connectThrough(port, host, { ca: caPem, name: 'api.test' });
+  const latencies: number[] = [];
+  const faults: string[] = [];
+  const stopping = new AbortController();
+  const askAgain = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const startedMs = performance.now();
+      await client.send(`GET /bystander HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      const { head, text } = await client.readResponse();
+      latencies.push(performance.now() - startedMs);
+      if (head.status !== 200 || text !== 'fine') faults.push(`the bystander got ${head.status}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const running = askAgain().catch((error: unknown) => {
+    faults.push(`the bystander lost its connection: ${String(error)}`);
+  });
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+      await client[Symbol.asyncDispose]();
+      return { latencies, faults };
+    },
+  };
+}
+
+function documentOf(url: string): object {
+  const headers = [{ name: 'X-Key', type: 'opaque', value: 'value-of-the-rule' }];
+  return {
+    rules: [{ match_hosts: ['api.test', '*.many.test'], headers }],
+    callbacks: [{ match_hosts: ['*.called.test'], url, ttl_seconds: 60 }],
+  };
+}
+
+function count(length: number, name: (n: number) => string): readonly string[] {
+  return Array.from({ length }, (_, n) => name(n));
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
+}
