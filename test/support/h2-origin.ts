@@ -32,6 +32,8 @@ export type H2OriginOptions = PeerOptions & {
   readonly respond?: (exchange: H2Exchange) => void | Promise<void>;
   /** The script for HTTP/1.1. */
   readonly respondHttp1?: (exchange: Exchange) => void | Promise<void>;
+  /** Before the handshake of a connection begins. */
+  readonly onAccept?: () => void;
   /** Says the first words on an HTTP/2 connection instead of SETTINGS. */
   readonly greet?: (connection: H2Connection) => void | Promise<void>;
 };
@@ -68,6 +70,7 @@ export async function createH2Origin(options: H2OriginOptions): Promise<H2Origin
     open.add(raw);
     const connection = new H2Connection(connections.length, raw);
     connections.push(connection);
+    options.onAccept?.();
     raw.on('error', () => raw.destroy());
     raw.on('close', () => open.delete(raw));
     serve(raw, connection).catch((error: unknown) => {
