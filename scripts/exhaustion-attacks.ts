@@ -134,7 +134,7 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
-    what: 'chunks of one byte, 50 bodies of 64 KiB',
+    what: 'chunks of one byte, 50 bodies of 8 KiB',
     run: (target) =>
       askInside(
         target,
@@ -142,7 +142,7 @@ export const attacks: readonly Attack[] = [
         () => 'api.test',
         (host) =>
           ask('/', host, 'Transfer-Encoding: chunked').replace('GET', 'POST') +
-          '1\r\nx\r\n'.repeat(65_536) +
+          '1\r\nx\r\n'.repeat(8_192) +
           '0\r\n\r\n',
       ),
   },
