@@ -9,6 +9,7 @@ import type { Authority } from '../policy/authority.ts';
 import type { TrustSet } from '../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
 import type { Protocol } from './alpn.ts';
+import type { Places } from './places.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { ResolvedAddress, Resolver } from './resolver.ts';
 
@@ -37,8 +38,10 @@ export function createDialler(options: {
   /** TLS sessions by trust set and target: one that a set did not verify must not be resumed under it. */
   sessions: BoundedCache<Buffer>;
   connectMs: number;
+  /** Of the process: a connection has one from its first packet until it is closed. */
+  places: Places;
 }): Dialler {
-  const { resolver, egress, trust, sessions, connectMs } = options;
+  const { resolver, egress, trust, sessions, connectMs, places } = options;
 
   async function vet(target: DialTarget): Promise<readonly ResolvedAddress[] | Refusal> {
     const { authority, named, isPortListed } = target;
@@ -61,8 +64,11 @@ export function createDialler(options: {
       const addresses = await vet(target);
       if ('refused' in addresses) return addresses;
       if (signal.aborted) return refuse('upstream_unreachable', 'aborted');
+      if (places.areTaken) return refuse('too_many_connections', 'hosts');
       const socket =
         target.scheme === 'https' ? openTls(target, addresses) : openTcp(target.authority, addresses);
+      places.take();
+      socket.once('close', () => places.give(1));
       return settle(socket, target, signal);
     },
   };

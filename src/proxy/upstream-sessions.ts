@@ -2,7 +2,7 @@
 // rest. A session is lent to one client connection for as long as that has streams on it.
 import type { Socket } from 'node:net';
 import { type DialTarget, type Dialler, chosenProtocol } from './dial.ts';
-import type { IdlePlaces } from './idle-places.ts';
+import type { Places } from './places.ts';
 import type { Limits } from './limits.ts';
 import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import { type StreamPlace, type UpstreamSession, openSession } from './upstream-session.ts';
@@ -42,7 +42,7 @@ export function createUpstreamSessions(options: {
   readonly dialler: Dialler;
   readonly limits: Limits;
   /** Of the process. */
-  readonly places: IdlePlaces;
+  readonly places: Places;
 }): UpstreamSessions {
   const { dialler, limits, places } = options;
   const resting = new Set<UpstreamSession>();

@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net';
 import type { Refusal } from './refusal.ts';
 import type { DialTarget, Dialler } from './dial.ts';
-import type { IdlePlaces } from './idle-places.ts';
+import type { Places } from './places.ts';
 
 export type UpstreamOwner = {
   onUpstreamData(chunk: Buffer): void;
@@ -130,7 +130,7 @@ export function createUpstream(options: {
   dialler: Dialler;
   responseIdleMs: number;
   /** Of the process. */
-  places: IdlePlaces;
+  places: Places;
   readonly maxIdle: number;
   readonly maxIdlePerHost: number;
 }): Upstream {

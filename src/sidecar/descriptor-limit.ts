@@ -12,6 +12,11 @@ export function maxOpenClients(openFiles: number | undefined = openFilesLimit())
   return Math.max(AT_LEAST, Math.floor((openFiles - RESERVED) / 3));
 }
 
+/** Connections to hosts, in use and idle. */
+export function maxHosts(openFiles?: number): number {
+  return 2 * maxOpenClients(openFiles);
+}
+
 /** Connections to hosts that nobody uses at the moment; as many as clients, each of which may use another. */
 export function maxIdleHosts(openFiles?: number): number {
   return maxOpenClients(openFiles);

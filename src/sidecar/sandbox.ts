@@ -11,7 +11,7 @@ import type { ConnectionBudget } from '../proxy/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../proxy/context.ts';
 import { cutConnection } from '../proxy/cut.ts';
 import { createDialler } from '../proxy/dial.ts';
-import type { IdlePlaces } from '../proxy/idle-places.ts';
+import type { Places } from '../proxy/places.ts';
 import type { Limits } from '../proxy/limits.ts';
 import type { LookupSlots } from '../proxy/lookup-slots.ts';
 import { type Lookup, createResolver } from '../proxy/resolver.ts';
@@ -33,7 +33,8 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'recorder' | 'log'> & {
   readonly lookupSlots: LookupSlots;
   readonly lookup?: Lookup | undefined;
   readonly budget: ConnectionBudget;
-  readonly idlePlaces: IdlePlaces;
+  readonly hostPlaces: Places;
+  readonly idlePlaces: Places;
   /** Milliseconds on a monotonic clock, for the callback cache. */
   readonly now?: (() => number) | undefined;
   isDraining(): boolean;
@@ -88,6 +89,7 @@ export function createSandbox(
     trust,
     sessions: tickets,
     connectMs: timeouts.connectMs,
+    places: shared.hostPlaces,
   });
   const upstream = createUpstream({
     dialler,

@@ -7,14 +7,14 @@ import { type Log, type LogSink, createFdSink, createLineWriter, createLog } fro
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { createConnectionBudget } from '../proxy/connection-budget.ts';
-import { createIdlePlaces } from '../proxy/idle-places.ts';
+import { createPlaces } from '../proxy/places.ts';
 import { createLookupSlots } from '../proxy/lookup-slots.ts';
 import { createRecorder } from '../proxy/record.ts';
 import type { Lookup } from '../proxy/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import type { Config } from './config.ts';
-import { maxIdleHosts, maxOpenClients } from './descriptor-limit.ts';
+import { maxHosts, maxIdleHosts, maxOpenClients } from './descriptor-limit.ts';
 import { OwnListeners, egressRules } from './egress.ts';
 import { openListeners, restoreSandboxes } from './sandbox-restore.ts';
 import { type Applied, DEFAULT, createSandboxes } from './sandboxes.ts';
@@ -82,7 +82,8 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     log,
     lookupSlots: createLookupSlots(lookupThreads()),
     lookup,
-    idlePlaces: createIdlePlaces(maxIdleHosts()),
+    hostPlaces: createPlaces(maxHosts()),
+    idlePlaces: createPlaces(maxIdleHosts()),
     budget: createConnectionBudget({ maxOpen: maxOpenClients(), maxWaiting: config.limits.maxWaiting }),
     now,
     isDraining: () => isDraining,

@@ -8,6 +8,7 @@ import { BoundedCache } from '../../src/base/bounded-cache.ts';
 import { parseCidr } from '../../src/policy/address.ts';
 import type { EgressRules } from '../../src/proxy/address-guard.ts';
 import { type DialTarget, createDialler } from '../../src/proxy/dial.ts';
+import { createPlaces } from '../../src/proxy/places.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
 import type { ResolvedAddress } from '../../src/proxy/resolver.ts';
 import type { TrustSet } from '../../src/tls/trust.ts';
@@ -65,6 +66,7 @@ async function outcome(
     trust: { id: 'none', context: undefined, certificates: [] } as unknown as TrustSet, // nothing is verified here
     sessions: new BoundedCache({ max: 1 }),
     connectMs: 1_000,
+    places: createPlaces(100),
   });
   const { at = 'x.test:443', ...rest } = to;
   const target: DialTarget = {

@@ -6,6 +6,7 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { BoundedCache } from '../../src/base/bounded-cache.ts';
 import { type DialTarget, type Dialler, createDialler } from '../../src/proxy/dial.ts';
+import { type Places, createPlaces } from '../../src/proxy/places.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import { type TrustSet, createTrustSet } from '../../src/tls/trust.ts';
@@ -77,7 +78,7 @@ async function listenRaw(serve: (raw: Socket) => void, application = (): string 
 }
 
 function dialler(
-  options: { trust?: TrustSet; sessions?: BoundedCache<Buffer>; connectMs?: number } = {},
+  options: { trust?: TrustSet; sessions?: BoundedCache<Buffer>; connectMs?: number; places?: Places } = {},
 ): Dialler {
   return createDialler({
     resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }] },
@@ -93,6 +94,7 @@ function dialler(
     trust: options.trust ?? trust,
     sessions: options.sessions ?? new BoundedCache({ max: 10 }),
     connectMs: options.connectMs ?? 5_000,
+    places: options.places ?? createPlaces(100),
   });
 }
 
@@ -205,6 +207,7 @@ describe('a host that proves its name', () => {
       trust,
       sessions: new BoundedCache({ max: 1 }),
       connectMs: 5_000,
+      places: createPlaces(100),
     });
     expect(await dialled(by, target(`localhost:${peer.port}`))).toBe('ready');
   });
@@ -292,6 +295,23 @@ describe('a TLS session', () => {
     await using peer = await createPeer(() => contextOf({ host: 'other.test' }));
     await dialled(dialler({ sessions }), target(`api.test:${peer.port}`));
     expect(sessions.size).toBe(0);
+  });
+});
+
+describe('the places of the process for connections to hosts', () => {
+  it('are kept to, and given back by what is closed and by what never was ready', async () => {
+    await using good = await createPeer(() => contextOf({ host: 'api.test' }));
+    await using bad = await createPeer(() => contextOf({ host: 'other.test' }));
+    const by = dialler({ places: createPlaces(1) });
+    const never = new AbortController().signal;
+    const first = await by.dial(target(`api.test:${good.port}`), never);
+    expect(await dialled(by, target(`api.test:${good.port}`))).toBe('too_many_connections: hosts');
+    if (isRefusal(first)) throw new Error(first.refused);
+    first.destroy();
+    await once(first, 'close');
+    expect(await dialled(by, target(`api.test:${bad.port}`))).toMatch('upstream_untrusted');
+    await expect.poll(() => dialled(by, target(`api.test:${good.port}`))).toBe('ready');
+    expect(good.accepted).toBe(2);
   });
 });
 

@@ -11,7 +11,7 @@ import {
   createUpstream,
 } from '../../src/proxy/upstream.ts';
 import type { DialTarget } from '../../src/proxy/dial.ts';
-import { type IdlePlaces, createIdlePlaces } from '../../src/proxy/idle-places.ts';
+import { type Places, createPlaces } from '../../src/proxy/places.ts';
 
 const key = '1 https://a.test:443';
 const owner: UpstreamOwner = {
@@ -23,11 +23,11 @@ const owner: UpstreamOwner = {
   onBug: () => {},
 };
 
-type PoolLimits = { maxIdle?: number; maxIdlePerHost?: number; places?: IdlePlaces };
+type PoolLimits = { maxIdle?: number; maxIdlePerHost?: number; places?: Places };
 
 function createPool(limits: PoolLimits = {}): Upstream {
   const dialler = { dial: async () => socket() };
-  const own = { maxIdle: 100, maxIdlePerHost: 100, places: createIdlePlaces(100) };
+  const own = { maxIdle: 100, maxIdlePerHost: 100, places: createPlaces(100) };
   return createUpstream({ dialler, responseIdleMs: 600_000, ...own, ...limits });
 }
 
@@ -264,7 +264,7 @@ describe('the idle connections of all sandboxes', () => {
     ['is of rules that were replaced', (pool) => pool.keepOnly('2 ')],
     ['is of a sandbox that is removed', (pool) => pool.close()],
   ])('keep to one limit, whoever they belong to; there is a place again when one %s', (_, free) => {
-    const places = createIdlePlaces(2);
+    const places = createPlaces(2);
     const [one, other] = [createPool({ places }), createPool({ places })];
     pooled(one);
     pooled(other);
@@ -288,7 +288,7 @@ describe('a fresh connection', () => {
     const pool = createUpstream({
       dialler: { dial: async () => refusal },
       responseIdleMs: 1,
-      places: createIdlePlaces(1),
+      places: createPlaces(1),
       maxIdle: 1,
       maxIdlePerHost: 1,
     });

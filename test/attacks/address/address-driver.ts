@@ -8,6 +8,7 @@ import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import type { Policy } from '../../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../../src/policy/proxy-config.ts';
 import { type Dialler, type DialTarget, createDialler } from '../../../src/proxy/dial.ts';
+import { createPlaces } from '../../../src/proxy/places.ts';
 import { judgeRequest } from '../../../src/proxy/inject.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from '../../../src/proxy/refusal.ts';
 import { type Resolver, createResolver } from '../../../src/proxy/resolver.ts';
@@ -110,7 +111,14 @@ function createSandbox(
   const sessions = new BoundedCache<Buffer>({ max: 1 });
   return {
     policy,
-    dialler: createDialler({ resolver, egress, trust, sessions, connectMs: 5_000 }),
+    dialler: createDialler({
+      resolver,
+      egress,
+      trust,
+      sessions,
+      connectMs: 5_000,
+      places: createPlaces(100),
+    }),
     close: () => callbacks.close(),
     async judge(authority, scheme) {
       const verdict = await judgeRequest({ policy, authority, path: '/v1', scheme, egress, callbacks });
