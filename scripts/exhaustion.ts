@@ -6,6 +6,7 @@ import { percentilesOf } from '../bench/support/percentiles.ts';
 import { respondAsAsked } from '../test/attacks/load/load-origin.ts';
 import { lookUntil } from '../test/e2e/deadline.ts';
 import { sampleResident } from '../test/e2e/resident-sampler.ts';
+import { createAdminClient } from '../test/support/admin-client.ts';
 import { createCallbackEndpoint } from '../test/support/callback-endpoint.ts';
 import { createOrigin } from '../test/support/recording-origin.ts';
 import { type SpawnedSallyport, spawnSallyport } from '../test/support/spawned-process.ts';
@@ -14,6 +15,7 @@ import { WireClient } from '../test/support/wire-client.ts';
 import { type Attack, type Target, attacks } from './exhaustion-attacks.ts';
 
 const MAX_RESIDENT_BYTES = 384 * 1024 * 1024;
+const BYSTANDERS_TOKEN = 'token-of-the-bystander';
 const MAX_KEPT_SHARE = 0.15;
 const RECOVERY_MS = 60_000;
 /** An attack that is over sooner is made again: the bystander should meet it. */
@@ -48,6 +50,7 @@ export async function runExhaustion(tell: (lines: readonly string[]) => void): P
     env: TIMES,
     onExchange: () => undefined,
   });
+  await addBystandersBox(proxy);
   const caPem = await readFile(proxy.caFile, 'utf8');
   const target = { port: proxy.port, caPem, securePort: secure.port, clearPort: clear.port };
   let sample = 0;
@@ -116,12 +119,27 @@ async function measure(
   };
 }
 
+/** Of a sandbox of his own: what one does to itself is its own affair. */
+async function addBystandersBox({ process: child }: SpawnedSallyport): Promise<void> {
+  const ready = await child.record(({ msg }) => msg === 'ready');
+  const token = (await readFile(String(ready['admin_token']), 'utf8')).trim();
+  const box = { id: 'bystander', token: BYSTANDERS_TOKEN, proxy_config: { rules: [ruleFor(['api.test'])] } };
+  const { status, text } = await createAdminClient(String(ready['admin']), token)(
+    'POST',
+    '/v1/sandboxes',
+    box,
+  );
+  if (status !== 201) throw new Error(`the bystander's sandbox: ${text}`);
+}
+
 type Bystander = { stop(): Promise<{ latencies: readonly number[]; faults: readonly string[] }> };
 
 /** On one connection, again and again; the times of the attack are short, so that it must not rest. */
 async function createBystander({ port, caPem, securePort }: Target): Promise<Bystander> {
   const host = `api.test:${securePort}`;
-  const client = await WireClient.connectThrough(port, host, { ca: caPem, name: 'api.test' });
+  const client = await WireClient.connect(port);
+  await client.openTunnel(host, [`Proxy-Authorization: Bearer ${BYSTANDERS_TOKEN}`]);
+  await client.startTls({ ca: caPem, name: 'api.test' });
   const latencies: number[] = [];
   const faults: string[] = [];
   const stopping = new AbortController();
@@ -148,10 +166,13 @@ async function createBystander({ port, caPem, securePort }: Target): Promise<Bys
   };
 }
 
+function ruleFor(hosts: readonly string[]): object {
+  return { match_hosts: hosts, headers: [{ name: 'X-Key', type: 'opaque', value: 'value-of-the-rule' }] };
+}
+
 function documentOf(url: string): object {
-  const headers = [{ name: 'X-Key', type: 'opaque', value: 'value-of-the-rule' }];
   return {
-    rules: [{ match_hosts: ['api.test', '*.many.test'], headers }],
+    rules: [ruleFor(['api.test', '*.many.test'])],
     callbacks: [{ match_hosts: ['*.called.test'], url, ttl_seconds: 60 }],
   };
 }
