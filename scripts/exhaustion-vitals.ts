@@ -1,5 +1,5 @@
 // Preloaded into a spawned proxy (`node --import`): SIGUSR2 has it collect its garbage and say what it then holds and how long
-// its loop was kept since the last time. Names below `silent.test` are never resolved. The product has no such doors.
+// its loop was kept since the last time. Names below `silent.test` are answered by nobody. The product has no such doors.
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -24,14 +24,21 @@ process.on('SIGUSR2', async () => {
   process.stderr.write(`${JSON.stringify({ msg: 'vitals', sample, ...loop })}\n`);
 });
 
+/** A resolver gives up in the end, and with it the thread that asked. */
+const GIVES_UP_MS = 4_000;
+const silence = (): Promise<never> =>
+  new Promise((_, reject) => {
+    setTimeout(() => reject(new Error('EAI_AGAIN')), GIVES_UP_MS);
+  });
+
 const lookup = dns.promises.lookup;
 Object.assign(dns.promises, {
   lookup: (name: string, ...rest: [never]) =>
-    name.endsWith('.silent.test') ? new Promise(() => undefined) : lookup(name, ...rest),
+    name.endsWith('.silent.test') ? silence() : lookup(name, ...rest),
 });
 const lookupBack = dns.lookup;
 Object.assign(dns, {
   lookup: (name: string, ...rest: [never, never]) =>
-    name.endsWith('.silent.test') ? undefined : lookupBack(name, ...rest),
+    name.endsWith('.silent.test') ? silence().catch(rest[1]) : lookupBack(name, ...rest),
 });
 syncBuiltinESMExports();
