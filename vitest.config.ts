@@ -7,6 +7,8 @@ const config: ViteUserConfig = defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // They wait for sockets more than they compute: one worker a core, not one core less.
+    maxWorkers: '100%',
   },
 });
 
