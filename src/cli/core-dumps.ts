@@ -40,7 +40,9 @@ export function preventCoreDumps(): CoreDumps {
 /** The soft limit only, which a command that we run may raise again. */
 function isLimitSet(): boolean {
   if (softLimit() === '0') return true;
-  spawnSync('prlimit', [`--pid=${process.pid}`, '--core=0:'], { stdio: 'ignore' });
+  // It is told where programs are, and nothing else that stands in our environment.
+  const env = { PATH: process.env['PATH'] };
+  spawnSync('prlimit', [`--pid=${process.pid}`, '--core=0:'], { stdio: 'ignore', env });
   return softLimit() === '0';
 }
 

@@ -41,9 +41,9 @@ export async function run(args: string[]): Promise<number> {
   });
   const fd = parseDescriptor(flags['secrets-fd']);
   handOverSecretVariables(fd);
-  const cores = preventCoreDumps();
   // Before anything that can fail: what is not claimed stays behind as a file.
   const handed = claimSecrets(process.env);
+  const cores = preventCoreDumps();
   const ignored = environmentWarnings(process.env);
   const config = await readConfig(flags, process.env);
   if (!config) return 2;

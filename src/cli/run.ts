@@ -28,9 +28,9 @@ export async function run(args: string[]): Promise<number> {
   const { flags, command } = parseCommandLine(args);
   const fd = parseDescriptor(flags['secrets-fd']);
   handOverSecretVariables(fd);
-  const cores = preventCoreDumps();
   // Before anything that can fail: what is not claimed stays behind as a file.
   const handed = claimSecrets(process.env);
+  const cores = preventCoreDumps();
   const signals = createSignalRelay();
   const ignored = environmentWarnings(process.env);
   const settled = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });

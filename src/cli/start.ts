@@ -25,8 +25,8 @@ const DEMO_TOKEN: Secret = new Secret('demo-token-4f1c9a');
 export async function run(): Promise<number> {
   refuseRuntimeSwitches(process.env);
   handOverSecretVariables();
-  const cores = preventCoreDumps();
   const handed = claimSecrets(process.env);
+  const cores = preventCoreDumps();
   for (const warning of [...cores.warnings, ...environmentWarnings(process.env)])
     process.stderr.write(`sallyport: ${warning}\n`);
   const certs = process.env['SALLYPORT_STATE_DIR'] ?? join(packageRoot, 'certs');

@@ -1,5 +1,5 @@
 // What the kernel would write of the process's memory, as the kernel itself tells it.
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
@@ -24,6 +24,26 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
     expect(softLimit(readFileSync(`/proc/${pid}/limits`, 'utf8'))).toBe('0');
     expect(Number.parseInt(readFileSync(`/proc/${pid}/coredump_filter`, 'utf8'), 16)).toBe(0);
     expect(child.records.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
+  it('a proxy whose secrets were handed over, and the program that sets its limit learns nothing of them', async () => {
+    await using scratch = await createScratch();
+    const told = join(scratch.path, 'told');
+    const fake = await scratch.write('prlimit', `#!/bin/sh\nenv > '${told}'\nexec /usr/bin/prlimit "$@"\n`);
+    chmodSync(fake, 0o700);
+    const command = withCores(process.execPath, launcher, 'proxy', '--listen', '127.0.0.1:0');
+    await using child = new SpawnedProcess('/bin/sh', command, {
+      env: {
+        PATH: `${scratch.path}:${process.env['PATH']}`,
+        SALLYPORT_STATE_DIR: scratch.path,
+        SALLYPORT_ADMIN_LISTEN: 'off',
+        SALLYPORT_SECRET_TOKEN: 'sesame-open-now',
+      },
+    });
+    const { pid } = await child.record(({ msg }) => msg === 'ready');
+    expect(softLimit(readFileSync(`/proc/${pid}/limits`, 'utf8'))).toBe('0');
+    expect(readFileSync(told, 'utf8')).toContain('PATH=');
+    expect(readFileSync(told, 'utf8')).not.toMatch(/SALLYPORT|sesame/);
   });
 
   it('`run`, while the filter of its command is the one that was given', async () => {
