@@ -62,14 +62,14 @@ const MAX_SEARCHED_VALUE_BYTES = 32_768;
 
 /** Only here are the secrets filled in, and so the values as long as they will be. */
 function excessOf(rules: readonly CompiledRule[]): Issue | undefined {
-  const all = rules.map(({ headers }) => bytesOf(headers.flatMap(({ value, masks }) => [value, ...masks])));
-  const bytes = all.reduce((sum, one) => sum + one, 0);
+  const headers = rules.flatMap((rule) => rule.headers);
+  const bytes = headers.reduce((sum, { value, masks }) => sum + bytesOf([value, ...masks]), 0);
   if (bytes > MAX_VALUE_BYTES) {
     const msg = `All header values and their secrets should have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
     return { loc: ['rules'], msg, type: 'too_long' };
   }
-  for (const { index, headers, scrubsBodies } of rules) {
-    const searched = scrubsBodies ? bytesOf(headers.flatMap(({ masks }) => masks)) : 0;
+  for (const { index, headers: own, scrubsBodies } of rules) {
+    const searched = scrubsBodies ? bytesOf(own.flatMap(({ masks }) => masks)) : 0;
     if (searched <= MAX_SEARCHED_VALUE_BYTES) continue;
     const msg = `With \`scrub: body\` the values of a rule and their secrets should have at most ${MAX_SEARCHED_VALUE_BYTES} bytes; they have ${searched}`;
     return { loc: ['rules', index, 'headers'], msg, type: 'too_long' };
@@ -77,6 +77,7 @@ function excessOf(rules: readonly CompiledRule[]): Issue | undefined {
   return undefined;
 }
 
+/** Each value once. */
 function bytesOf(values: readonly (Secret | string)[]): number {
   return [...new Set(values)].reduce((sum, { length }) => sum + length, 0);
 }

@@ -156,6 +156,18 @@ it.each([
   },
 );
 
+it('a value that stands in several headers of a rule counts in each, as it does in the head', () => {
+  const headers = Array.from({ length: 33 }, (_, i) => ({
+    name: `X-${i}`,
+    type: 'plaintext',
+    value: 'v'.repeat(8_000),
+  }));
+  const compiled = compile(ruleWith(...headers));
+  expect(compiled.ok || compiled.issues.map(({ loc, type }) => [loc, type])).toEqual([
+    [['rules'], 'too_long'],
+  ]);
+});
+
 it.each([
   [4, 'body', true],
   [5, 'body', false],
