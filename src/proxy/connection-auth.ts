@@ -2,7 +2,6 @@
 // Such connections are never shared. Pure.
 import { isFieldNamed } from '../http1/field-name.ts';
 import type { RequestHead, ResponseHead } from '../http1/head-parser.ts';
-import type { Injection } from './inject.ts';
 
 /** True if the client's credentials, or the host's challenge, are of a scheme that binds to the connection. */
 export function bindsConnection(head: RequestHead | ResponseHead): boolean {
@@ -11,21 +10,15 @@ export function bindsConnection(head: RequestHead | ResponseHead): boolean {
   for (let i = 0; i < fields.count; i += 1) {
     if (!isFieldNamed(bytes, fields.nameStart(i), fields.nameEnd(i), name)) continue;
     const start = fields.valueStart(i);
-    const scheme = bytes
-      .toString('latin1', start, Math.min(start + LONGEST, fields.valueEnd(i)))
-      .toLowerCase();
-    if (isBinding(scheme)) return true;
+    if (isBinding(bytes.toString('latin1', start, Math.min(start + LONGEST, fields.valueEnd(i)))))
+      return true;
   }
   return false;
 }
 
-/** The same of what is injected: else a path that no rule covers would be asked for in the name of one that is covered. */
-export function injectsBinding(injection: Injection | undefined): boolean {
-  const at = injection?.listed.indexOf('authorization') ?? -1;
-  return at !== -1 && isBinding((injection?.list[2 * at + 1] ?? '').slice(0, LONGEST).toLowerCase());
-}
-
-function isBinding(scheme: string): boolean {
+/** The same of a credential: what is injected for one path would else speak for others. */
+export function isBinding(credential: string): boolean {
+  const scheme = credential.slice(0, LONGEST).toLowerCase();
   return schemes.some((one) => scheme.startsWith(one));
 }
 

@@ -9,7 +9,6 @@ import { type AnswerVerdict, judgeAnswer } from './answer.ts';
 import { Approach, type Approaching } from './approach.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from './context.ts';
-import { injectsBinding } from './connection-auth.ts';
 import { cut } from './cut.ts';
 import type { Passage } from './inject.ts';
 import { responseHeadLimits } from './limits.ts';
@@ -175,7 +174,7 @@ export class Exchange
     this.#upstream = undefined;
     this.#scrubbed?.end();
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
-    const isShared = this.#answer?.isReusable && !injectsBinding(this.#passage?.injection);
+    const isShared = this.#answer?.isReusable && !this.#passage?.injection?.isBinding;
     if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream);
     else upstream?.discard();
     this.#finish(this.#passage?.injection ? 'injected' : 'forwarded');

@@ -1,5 +1,5 @@
 // THE GATE. Policy decides on the bytes that will be sent; the headers of the rule or of the callback become
-// field lines. One of the two files that open a secret. It opens no socket.
+// field lines. One of the three files that open a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../callback/resolver.ts';
 import { Secret } from '../base/secret.ts';
 import { Field, type NameTest, compileNames, isFieldNamedLoosely } from '../http1/field-name.ts';
@@ -8,6 +8,7 @@ import type { RequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
 import type { CompiledCallback, InjectedHeader, Policy } from '../policy/policy.ts';
 import { type EgressRules, mayInjectCleartext } from './address-guard.ts';
+import { isBinding } from './connection-auth.ts';
 import { type Mask, compileMask } from './mask.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import type { Scheme } from './request-target.ts';
@@ -23,6 +24,8 @@ export type Injection = {
   readonly list: readonly string[];
   /** The names in `list`. */
   readonly listed: readonly string[];
+  /** It authenticates the connection: none but its own request may go over that. */
+  readonly isBinding: boolean;
 };
 
 /** What happens to one request that may pass. */
@@ -138,6 +141,9 @@ function injectionOf(headers: readonly InjectedHeader[]): Injection {
     lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
     list: headers.flatMap(({ name, value }) => [name.toLowerCase(), valueText(value)]),
     listed: headers.map(({ name }) => name.toLowerCase()),
+    isBinding: headers.some(
+      ({ name, value }) => name.toLowerCase() === 'authorization' && isBinding(valueText(value)),
+    ),
   };
   injections.set(headers, injection);
   return injection;

@@ -7,7 +7,7 @@ import { describeBug } from '../base/log.ts';
 import type { ResponseHead } from '../http1/head-parser.ts';
 import { Approach, type Approaching } from './approach.ts';
 import type { ConnectionScope } from './client-connection.ts';
-import { bindsConnection, injectsBinding } from './connection-auth.ts';
+import { bindsConnection } from './connection-auth.ts';
 import type { FloodGauge } from './flood-gauge.ts';
 import { type HeaderList, outgoingRequestList } from './header-block.ts';
 import type { Passage } from './inject.ts';
@@ -101,7 +101,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#silence?.stop();
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
-    if (injectsBinding(injection)) place.session.isPrivate = true;
+    if (injection?.isBinding) place.session.isPrivate = true;
     const list = outgoingRequestList(this.#plan, this.#fields, injection, bodyMask !== undefined);
     const upstream = place.session.request(list, { endStream: !this.#body });
     this.#upstream = upstream;

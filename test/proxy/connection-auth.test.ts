@@ -5,6 +5,7 @@ import { createDataPath, head } from './data-path.ts';
 it.each([
   ['Negotiate {TOKEN}', [0, 1, 1]],
   ['NTLM {TOKEN}', [0, 1, 1]],
+  ['nEGOTIATE {TOKEN}', [0, 1, 1]],
   ['Bearer {TOKEN}', [0, 0, 0]],
 ])('what carried %s for a covered path carries no request for another', async (value, connections) => {
   const headers = [{ name: 'Authorization', type: 'workspace_secret', value }];

@@ -38,6 +38,7 @@ const injection = {
   lines: Buffer.from(''),
   list: ['authorization', 'Bearer secret', 'x-api-key', 'k'],
   listed: ['authorization', 'x-api-key'],
+  isBinding: false,
 };
 
 function sent(

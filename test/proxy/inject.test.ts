@@ -84,6 +84,7 @@ describe('the gate', () => {
       lines: `X_Api-Key: ${TOKEN}\r\nX-Plain: plain\r\n`,
       list: ['x_api-key', TOKEN, 'x-plain', 'plain'],
       listed: ['x_api-key', 'x-plain'],
+      isBinding: false,
     });
   });
 

@@ -16,6 +16,7 @@ const injection: Injection = {
   lines: Buffer.from('X-Key: ours\r\n'),
   list: ['x-key', 'ours'],
   listed: ['x-key'],
+  isBinding: false,
 };
 
 function sent(
