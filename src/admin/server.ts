@@ -1,12 +1,12 @@
-// The admin API on its own listener: every bound on time, bytes and numbers is set here. The door to @hono/node-server.
-// It must not know what a route does.
+// The admin API on its own listener: every bound on time, bytes and numbers is set here. It must not know what a route
+// does.
 import { createServer } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Log } from '../base/log.ts';
+import { alreadySent, createRequestListener } from '../base/request-listener.ts';
+import type { Router as Finder } from '../base/router.ts';
 import type { Secret } from '../base/secret.ts';
 import { createAccessGuard } from './access-guard.ts';
-import { type App, createApp } from './app.ts';
+import { createApp } from './app.ts';
 import { type Case, Desk, type DeskLimits, type Router } from './desk.ts';
 import type { AdminScope } from './exchange.ts';
 import { type AdminListen, listenAt } from './listening.ts';
@@ -71,7 +71,7 @@ export async function createAdminServer(options: AdminServerOptions): Promise<Ad
   const limits = { ...DEFAULTS, ...options.limits };
   const app = createApp<Case>(routes, async (one, match) => {
     await desk.answer(one, match);
-    return RESPONSE_ALREADY_SENT;
+    return alreadySent;
   });
   const desk: Desk = new Desk(
     toScope(options, limits),
@@ -118,21 +118,18 @@ function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {
   };
 }
 
-function createRouter(app: App<Case>, fail: (one: Case, error: unknown) => void): Router {
+function createRouter(app: Finder<Case>, fail: (one: Case, error: unknown) => void): Router {
   const cases = new WeakMap<object, Case>();
-  const listener = getRequestListener(
-    async (request, { incoming }) => {
-      const one = cases.get(incoming);
-      if (one === undefined) throw new Error('a request that nobody received');
-      try {
-        return await app(request, one);
-      } catch (error) {
-        fail(one, error);
-        return RESPONSE_ALREADY_SENT;
-      }
-    },
-    { overrideGlobalObjects: false, autoCleanupIncoming: false },
-  );
+  const listener = createRequestListener(async (request, incoming) => {
+    const one = cases.get(incoming);
+    if (one === undefined) throw new Error('a request that nobody received');
+    try {
+      return await app(request, one);
+    } catch (error) {
+      fail(one, error);
+      return alreadySent;
+    }
+  });
   return async (one, path) => {
     const { incoming, outgoing } = one;
     cases.set(incoming, one);

@@ -3,6 +3,13 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { packageOf, readSources, type SourceFile, toSourceFile } from './source-tree.ts';
 
+/** The platform's resources: none of them knows another. */
+const RESOURCES: readonly string[] = [
+  'platform/management',
+  'platform/control-plane',
+  'platform/sandbox-records',
+];
+
 /** What the files of a room may import besides their own room. Everything points down. */
 const LAW: Readonly<Record<string, readonly string[]>> = {
   base: [],
@@ -13,8 +20,19 @@ const LAW: Readonly<Record<string, readonly string[]>> = {
   proxy: ['base', 'policy', 'http1', 'tls', 'callback'],
   admin: ['base'],
   sidecar: ['base', 'policy', 'http1', 'tls', 'callback', 'proxy', 'admin'],
-  cli: ['base', 'policy', 'http1', 'tls', 'callback', 'proxy', 'sidecar'],
+  cli: ['base', 'policy', 'http1', 'tls', 'callback', 'proxy', 'sidecar', 'platform'],
   main: ['base', 'cli', 'sidecar'],
+  'platform/store': ['base'],
+  'platform/identity': ['base', 'platform/store'],
+  'platform/audit': ['base', 'platform/store'],
+  'platform/api': ['base', 'platform/store', 'platform/identity', 'platform/audit'],
+  ...Object.fromEntries(
+    RESOURCES.map((room) => [
+      room,
+      ['base', 'platform/store', 'platform/identity', 'platform/audit', 'platform/api'],
+    ]),
+  ),
+  platform: ['base', 'platform/store', 'platform/identity', 'platform/audit', 'platform/api', ...RESOURCES],
 };
 
 /** Rooms that do no I/O, with the builtins they may use all the same. */
@@ -25,20 +43,25 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 
 /** The one file that imports an npm package. */
 const DOORS: Readonly<Record<string, string>> = {
-  '@hono/node-server': 'src/admin/server.ts',
-  hono: 'src/admin/app.ts',
+  '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
+  '@hono/node-server': 'src/base/request-listener.ts',
+  hono: 'src/base/router.ts',
+  kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
   'lru-cache': 'src/base/bounded-cache.ts',
   'node-forge': 'src/tls/certificate.ts',
+  pg: 'src/platform/store/database.ts',
+  'pg-boss': 'src/platform/store/jobs.ts',
   picomatch: 'src/policy/host-pattern.ts',
   pino: 'src/base/log.ts',
+  'prom-client': 'src/platform/api/metrics.ts',
   tldts: 'src/policy/public-suffix.ts',
   undici: 'src/callback/client.ts',
   zod: 'src/base/schema.ts',
 };
 
 /** Packages that may only be loaded when first needed. */
-const LAZY: readonly string[] = ['libsodium-wrappers', 'undici'];
+const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'undici'];
 
 /** The only files that may open a secret. */
 const REVEALING: readonly string[] = [
@@ -50,7 +73,8 @@ const REVEALING: readonly string[] = [
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');
 
 function roomOf(path: string): string {
-  const [, room = '', file] = path.split('/');
+  const [, room = '', file, inner] = path.split('/');
+  if (room === 'platform' && inner !== undefined) return `${room}/${file}`;
   return file === undefined ? room.replace(/\.ts$/, '') : room;
 }
 

@@ -1,0 +1,56 @@
+// The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
+import { Pool, type PoolConfig } from 'pg';
+import { Kysely, type KyselyTransaction, PostgresDialect } from './sql.ts';
+import type { Tables } from './tables.ts';
+
+export type Database = Kysely<Tables>;
+export type Transaction = KyselyTransaction<Tables>;
+
+export type Store = {
+  readonly db: Database;
+  /** Runs `work` in one transaction; again, from its beginning, when the database gave way to another one. */
+  write<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+};
+
+export type DatabaseOptions = {
+  /** `postgresql://…`, or a directory of unix sockets as `host`. */
+  readonly connection: PoolConfig;
+  readonly maxConnections: number;
+  /** An idle connection broke. The pool replaces it. */
+  onFault(error: Error): void;
+};
+
+/** How often work is tried that the database undid in favour of another transaction. */
+const MAX_TRIES = 5;
+/** serialization_failure, deadlock_detected */
+const GAVE_WAY: ReadonlySet<unknown> = new Set(['40001', '40P01']);
+
+/** Opens no connection until the first query. */
+export function openDatabase({ connection, maxConnections, onFault }: DatabaseOptions): Store {
+  const pool = new Pool({ ...connection, max: maxConnections, connectionTimeoutMillis: 10_000 });
+  pool.on('error', onFault);
+  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool }) });
+  return {
+    db,
+    async write(work) {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await db.transaction().execute(work);
+        } catch (error) {
+          if (tries >= MAX_TRIES || !GAVE_WAY.has(codeOf(error))) throw error;
+        }
+      }
+    },
+    close: () => db.destroy(),
+  };
+}
+
+/** Whether `error` is the database's word that a row like this is there already, by the name of the constraint. */
+export function isDuplicate(error: unknown, constraint: string): boolean {
+  return codeOf(error) === '23505' && (error as { readonly constraint?: unknown }).constraint === constraint;
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,69 @@
+// Organizations, workspaces, who belongs to them, and the keys by which they ask.
+import type { Migration } from '../migration.ts';
+
+export const identity: Migration = {
+  id: 1,
+  name: 'identity',
+  sql: `
+    create table organizations (
+      id uuid primary key default gen_random_uuid(),
+      display_name text not null,
+      is_personal boolean not null default false,
+      plan text not null,
+      config jsonb not null default '{}',
+      created_at timestamptz not null default now(),
+      updated_at timestamptz not null default now()
+    );
+    create table workspaces (
+      id uuid primary key default gen_random_uuid(),
+      organization_id uuid not null references organizations on delete cascade,
+      display_name text not null,
+      tenant_handle text constraint workspaces_handle unique,
+      created_at timestamptz not null default now(),
+      updated_at timestamptz not null default now(),
+      constraint workspaces_name unique (organization_id, display_name)
+    );
+    create table users (
+      id uuid primary key default gen_random_uuid(),
+      email text not null constraint users_email unique check (email = lower(email)),
+      full_name text,
+      created_at timestamptz not null default now()
+    );
+    create table organization_members (
+      id uuid primary key default gen_random_uuid(),
+      organization_id uuid not null references organizations on delete cascade,
+      user_id uuid not null references users on delete cascade,
+      role text not null,
+      created_at timestamptz not null default now(),
+      constraint organization_members_user unique (organization_id, user_id)
+    );
+    create table workspace_members (
+      id uuid primary key default gen_random_uuid(),
+      workspace_id uuid not null references workspaces on delete cascade,
+      user_id uuid not null references users on delete cascade,
+      role text not null,
+      created_at timestamptz not null default now(),
+      constraint workspace_members_user unique (workspace_id, user_id)
+    );
+    create table api_keys (
+      id uuid primary key default gen_random_uuid(),
+      kind text not null check (kind in ('service', 'personal')),
+      organization_id uuid not null references organizations on delete cascade,
+      workspace_id uuid references workspaces on delete cascade,
+      user_id uuid references users on delete cascade,
+      role text,
+      short_key text not null,
+      hash bytea not null constraint api_keys_hash unique,
+      description text not null,
+      created_at timestamptz not null default now(),
+      expires_at timestamptz,
+      last_used_at timestamptz,
+      check ((kind = 'personal') = (user_id is not null)),
+      check ((kind = 'service') = (role is not null))
+    );
+    create index on workspaces (organization_id);
+    create index on organization_members (user_id);
+    create index on workspace_members (user_id);
+    create index on api_keys (organization_id);
+  `,
+};

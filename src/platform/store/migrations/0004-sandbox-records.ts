@@ -1,0 +1,30 @@
+// What sidecars report of their exchanges, by sandbox, and the tokens that let them.
+import type { Migration } from '../migration.ts';
+
+export const sandboxRecords: Migration = {
+  id: 4,
+  name: 'sandbox records',
+  sql: `
+    create table sandbox_tokens (
+      id uuid primary key default gen_random_uuid(),
+      workspace_id uuid not null references workspaces on delete cascade,
+      sandbox text not null,
+      short_token text not null,
+      hash bytea not null constraint sandbox_tokens_hash unique,
+      created_at timestamptz not null default now(),
+      expires_at timestamptz
+    );
+    create index on sandbox_tokens (workspace_id, sandbox);
+    create table sandbox_records (
+      workspace_id uuid not null references workspaces on delete cascade,
+      sandbox text not null,
+      source uuid not null,
+      number bigint not null,
+      time timestamptz not null,
+      record jsonb not null,
+      primary key (workspace_id, sandbox, source, number)
+    );
+    create index on sandbox_records (workspace_id, sandbox, time);
+    create index on sandbox_records (time);
+  `,
+};

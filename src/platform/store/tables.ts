@@ -1,0 +1,135 @@
+// The rows of every table, as the migrations beside this file make them. It must not know what a row is for.
+import type { Fixed, Generated, Json } from './sql.ts';
+
+export type Tables = {
+  readonly organizations: OrganizationRow;
+  readonly workspaces: WorkspaceRow;
+  readonly users: UserRow;
+  readonly organization_members: OrganizationMemberRow;
+  readonly workspace_members: WorkspaceMemberRow;
+  readonly api_keys: ApiKeyRow;
+  readonly audit_events: AuditEventRow;
+  readonly audit_heads: AuditHeadRow;
+  readonly listeners: ListenerRow;
+  readonly sandbox_tokens: SandboxTokenRow;
+  readonly sandbox_records: SandboxRecordRow;
+};
+
+export type OrganizationRow = {
+  readonly id: Fixed<string>;
+  display_name: string;
+  readonly is_personal: Fixed<boolean>;
+  plan: string;
+  /** Feature flags by name, such as `can_use_audit_logs`. */
+  config: Json<Readonly<Record<string, unknown>>>;
+  readonly created_at: Fixed<Date>;
+  updated_at: Generated<Date>;
+};
+
+export type WorkspaceRow = {
+  readonly id: Fixed<string>;
+  readonly organization_id: string;
+  display_name: string;
+  tenant_handle: string | null;
+  readonly created_at: Fixed<Date>;
+  updated_at: Generated<Date>;
+};
+
+export type UserRow = {
+  readonly id: Fixed<string>;
+  /** Lower case; unique. */
+  readonly email: string;
+  full_name: string | null;
+  readonly created_at: Fixed<Date>;
+};
+
+export type OrganizationMemberRow = {
+  readonly id: Fixed<string>;
+  readonly organization_id: string;
+  readonly user_id: string;
+  role: string;
+  readonly created_at: Fixed<Date>;
+};
+
+export type WorkspaceMemberRow = {
+  readonly id: Fixed<string>;
+  readonly workspace_id: string;
+  readonly user_id: string;
+  role: string;
+  readonly created_at: Fixed<Date>;
+};
+
+/** `service` keys speak for a workspace, or with `workspace_id` null for the organization; `personal` ones for a user. */
+export type ApiKeyRow = {
+  readonly id: Fixed<string>;
+  readonly kind: 'service' | 'personal';
+  readonly organization_id: string;
+  readonly workspace_id: string | null;
+  readonly user_id: string | null;
+  /** Of a service key; a personal one has what its user has. */
+  readonly role: string | null;
+  /** The beginning and the end, which may be shown. */
+  readonly short_key: string;
+  readonly hash: Buffer;
+  readonly description: string;
+  readonly created_at: Fixed<Date>;
+  readonly expires_at: Date | null;
+  last_used_at: Date | null;
+};
+
+/** One link of an organization's chain. Rows are added by `audit_append` alone and never changed. */
+export type AuditEventRow = {
+  readonly organization_id: string;
+  readonly seq: string;
+  readonly id: string;
+  readonly time: Date;
+  readonly operation: string;
+  readonly workspace_id: string | null;
+  /** The native record: JSON text, hashed as it stands. */
+  readonly record: string;
+  readonly previous_hash: Buffer;
+  readonly hash: Buffer;
+};
+
+/** The end of an organization's chain, and where it begins since older events were removed. */
+export type AuditHeadRow = {
+  readonly organization_id: string;
+  readonly seq: string;
+  readonly hash: Buffer;
+  readonly time: Date;
+  readonly floor_seq: string;
+  readonly floor_hash: Buffer;
+};
+
+export type ListenerRow = {
+  readonly id: Fixed<string>;
+  readonly workspace_id: string;
+  readonly compute_type: 'k8s';
+  readonly compute_id: string;
+  compute_config: Json<{ readonly k8s_namespaces?: readonly string[] | null }>;
+  version: string | null;
+  readonly created_at: Fixed<Date>;
+  updated_at: Generated<Date>;
+};
+
+/** What lets a sidecar send the records of one sandbox. */
+export type SandboxTokenRow = {
+  readonly id: Fixed<string>;
+  readonly workspace_id: string;
+  readonly sandbox: string;
+  readonly short_token: string;
+  readonly hash: Buffer;
+  readonly created_at: Fixed<Date>;
+  readonly expires_at: Date | null;
+};
+
+/** `source` and `number` tell a batch that is sent again from a new one. */
+export type SandboxRecordRow = {
+  readonly workspace_id: string;
+  readonly sandbox: string;
+  /** The process of the sidecar that made the record. */
+  readonly source: string;
+  readonly number: string;
+  readonly time: Date;
+  readonly record: Json<Readonly<Record<string, unknown>>>;
+};
