@@ -1,5 +1,6 @@
 // What the domain refuses, as an error with a kind. One file of the API maps kinds to statuses; whoever throws one must
 // not know HTTP. `message` is shown to the caller, so it never holds what was sent.
+import type { Issue } from './schema.ts';
 
 export type DomainErrorKind =
   /** Nobody known is asking. */
@@ -25,5 +26,16 @@ export class DomainError extends Error {
     super(message);
     this.kind = kind;
     this.retryMs = retryMs;
+  }
+}
+
+/** What was sent does not fit: every issue at once, each with its place in the request. */
+export class InvalidInput extends Error {
+  override readonly name: string = 'InvalidInput';
+  readonly issues: readonly Issue[];
+
+  constructor(issues: readonly Issue[]) {
+    super('the input is invalid');
+    this.issues = issues;
   }
 }

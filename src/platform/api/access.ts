@@ -1,0 +1,65 @@
+// Who stands behind a request, and where: the access of its route, granted or refused. It must not know what the route
+// does.
+import { DomainError, InvalidInput } from '../../base/domain-error.ts';
+import type { Authenticator, Credentials } from '../identity/authentication.ts';
+import type { Caller } from '../identity/caller.ts';
+import { parseWorkspaceHeader, requireOrganization, standingIn } from '../identity/standing.ts';
+import type { Database } from '../store/database.ts';
+import type { Access } from './route.ts';
+
+/** What the token of a sandbox stands for. */
+export type SandboxStanding = {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly sandbox: string;
+};
+
+export type Gatekeeper = {
+  readonly authenticator: Authenticator;
+  authenticateSandbox(db: Database, credentials: Credentials): Promise<SandboxStanding>;
+};
+
+/** Empty texts where there is nothing of the kind. */
+export type Granted = {
+  readonly caller: Caller | undefined;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly sandbox: string;
+};
+
+/**
+ * Throws DomainError, or InvalidInput for a header that is none. `onCaller` is told who asks as soon as it is known: a
+ * refusal after that is his too.
+ */
+export async function grant(
+  access: Access,
+  { headers, peer, db }: { readonly headers: Headers; readonly peer: string; readonly db: Database },
+  { authenticator, authenticateSandbox }: Gatekeeper,
+  onCaller: (caller: Caller) => void,
+): Promise<Granted> {
+  if (access.to === 'anyone') return nobody;
+  const credentials = credentialsOf(headers, peer);
+  if (access.to === 'sandbox') return { caller: undefined, ...(await authenticateSandbox(db, credentials)) };
+  const caller = await authenticator.authenticate(db, credentials);
+  onCaller(caller);
+  const named = headers.get('x-organization-id') ?? undefined;
+  if (access.to === 'organization') {
+    requireOrganization(caller, named, access.permission);
+    return { caller, organizationId: caller.organization.id, workspaceId: '', sandbox: '' };
+  }
+  if (named !== undefined) requireOrganization(caller, named, undefined);
+  const workspace = parseWorkspaceHeader(headers.get('x-tenant-id') ?? undefined);
+  if (!workspace.ok) throw new InvalidInput(workspace.issues);
+  const { workspaceId } = await standingIn(db, caller, workspace.value, access.permission);
+  return { caller, organizationId: caller.organization.id, workspaceId, sandbox: '' };
+}
+
+const nobody: Granted = { caller: undefined, organizationId: '', workspaceId: '', sandbox: '' };
+
+function credentialsOf(headers: Headers, peer: string): Credentials {
+  const authorization = headers.get('authorization');
+  const bearer = authorization === null ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1];
+  if (authorization !== null && bearer === undefined)
+    throw new DomainError('unauthenticated', 'Authorization should be: Bearer KEY');
+  return { apiKey: headers.get('x-api-key') ?? undefined, bearer, peer };
+}

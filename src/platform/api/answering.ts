@@ -1,0 +1,120 @@
+// One request from its arrival to its answer, in the order of trust: is there such a route, who asks, may he, what is
+// asked; then the work and its audit event in one transaction. It must not know sockets, nor what a route does.
+import { describeBug, type Log } from '../../base/log.ts';
+import { type Match, createRouter } from '../../base/router.ts';
+import type { Store } from '../store/database.ts';
+import { type Gatekeeper, type Granted, grant } from './access.ts';
+import { recordFailure, withEvent } from './auditing.ts';
+import { type Answer, answerError, bug, refusal } from './problem.ts';
+import { readParts } from './request-parts.ts';
+import type { Call, Outcome, Route } from './route.ts';
+
+export type ApiScope = {
+  readonly store: Store;
+  readonly gatekeeper: Gatekeeper;
+  readonly log: Log;
+  readonly maxBodyBytes: number;
+};
+
+/** What the server knows of a request besides its head and body. */
+export type Arrival = {
+  readonly requestId: string;
+  /** The address of the client, as far as proxies in front may be believed. */
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+  /** Told what becomes known on the way, for the log and the metrics. */
+  note(facts: { readonly route?: string; readonly keyId?: string }): void;
+};
+
+export type Api = (request: Request, arrival: Arrival) => Promise<Response>;
+
+/** The answer never rejects. */
+export function createApi(routes: readonly Route[], scope: ApiScope): Api {
+  // In this order a fixed segment comes before a parameter in its place: braces sort behind letters.
+  const ordered = routes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  const requests = new WeakMap<Arrival, Request>();
+  const route = createRouter<Route, Arrival>(ordered, async (arrival, match) => {
+    const request = requests.get(arrival);
+    return toResponse(request === undefined ? bug : await answer(scope, { request, arrival, match }));
+  });
+  return async (request, arrival) => {
+    requests.set(arrival, request);
+    try {
+      return await route(request, arrival);
+    } catch (error) {
+      return toResponse(answerBug(scope, arrival, error));
+    }
+  };
+}
+
+/** A request and what is known of it. */
+export type Case = {
+  readonly request: Request;
+  readonly arrival: Arrival;
+  readonly match: Match<Route>;
+};
+
+async function answer(scope: ApiScope, one: Case): Promise<Answer> {
+  const { route } = one.match;
+  if (route === undefined) return refuseRoute(one.match.routes);
+  one.arrival.note({ route: route.path });
+  let known: Granted | undefined;
+  try {
+    known = await enter(scope, route, one, (partly) => (known = partly));
+    const parts = await readParts(route, one.request, one.match.params, scope.maxBodyBytes);
+    const { body, fields } = await run(scope, route, one, { ...known, ...parts, db: scope.store.db });
+    return {
+      status: route.success.status,
+      ...(body === undefined ? {} : { body }),
+      ...(fields === undefined ? {} : { fields }),
+    };
+  } catch (error) {
+    const refused = answerError(error) ?? answerBug(scope, one.arrival, error);
+    await recordFailure(scope, { route, one, known, status: refused.status });
+    return refused;
+  }
+}
+
+async function enter(
+  scope: ApiScope,
+  route: Route,
+  { request, arrival }: Case,
+  onKnown: (partly: Granted) => void,
+): Promise<Granted> {
+  const { headers } = request;
+  const from = { headers, peer: arrival.host ?? '', db: scope.store.db };
+  return grant(route.access, from, scope.gatekeeper, (caller) => {
+    arrival.note({ keyId: caller.keyId });
+    onKnown({ caller, organizationId: caller.organization.id, workspaceId: '', sandbox: '' });
+  });
+}
+
+async function run(scope: ApiScope, route: Route, one: Case, call: Call): Promise<Outcome> {
+  if (!('operation' in route.tracking)) return route.handle(call);
+  const { operation } = route.tracking;
+  return scope.store.write(async (trx) => {
+    const outcome = await route.handle({ ...call, db: trx });
+    await withEvent(trx, { route, one, call, operation, outcome });
+    return outcome;
+  });
+}
+
+function answerBug({ log }: ApiScope, { requestId }: Arrival, error: unknown): Answer {
+  log.error({ ...describeBug(error), request: requestId }, 'request failed');
+  return bug;
+}
+
+function refuseRoute(others: readonly Route[]): Answer {
+  if (others.length === 0)
+    return refusal(404, 'There is no such path: /openapi.json lists those that there are');
+  const allowed = others.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const fields = { Allow: [...new Set(allowed)].join(', ') };
+  return { ...refusal(405, 'This path does not know this method: Allow lists those that it knows'), fields };
+}
+
+function toResponse({ status, body, fields = {} }: Answer): Response {
+  if (body === undefined) return new Response(null, { status, headers: fields });
+  if (typeof body === 'string') return new Response(body, { status, headers: fields });
+  const headers = { 'Content-Type': 'application/json', ...fields };
+  return new Response(JSON.stringify(body), { status, headers });
+}

@@ -1,0 +1,96 @@
+// The audit event of a request: in its own transaction when it succeeds, in one of its own when it was refused or
+// failed. It must not know how the log is kept.
+import { describeBug, type Log } from '../../base/log.ts';
+import { type AuditEntry, appendEvent } from '../audit/journal.ts';
+import type { Operation } from '../audit/operations.ts';
+import type { Store, Transaction } from '../store/database.ts';
+import type { Granted } from './access.ts';
+import type { Call, Outcome, Route } from './route.ts';
+
+/** The part of a case that an event tells of. */
+export type Told = {
+  readonly request: Request;
+  readonly arrival: {
+    readonly requestId: string;
+    readonly host: string | undefined;
+    readonly port: number | undefined;
+  };
+  readonly match: { readonly params: Readonly<Record<string, string>> };
+};
+
+/** The last statement of the transaction of what succeeded. */
+export async function withEvent(
+  trx: Transaction,
+  told: {
+    readonly route: Route;
+    readonly one: Told;
+    readonly call: Call;
+    readonly operation: Operation;
+    readonly outcome: Outcome;
+  },
+): Promise<void> {
+  const { route, one, call, operation, outcome } = told;
+  const resources = outcome.resources ?? idsIn(one);
+  const rest = { operation, isSuccess: true, status: route.success.status, resources };
+  await appendEvent(trx, { ...subjectOf(call), ...rest, request: requestOf(one) });
+}
+
+/**
+ * Never rejects: the answer stands, and the log says that its event is missing. Nothing is recorded of who is not known,
+ * for there is no organization whose log it could stand in.
+ */
+export async function recordFailure(
+  { store, log }: { readonly store: Store; readonly log: Log },
+  told: {
+    readonly route: Route;
+    readonly one: Told;
+    readonly known: Granted | undefined;
+    readonly status: number;
+  },
+): Promise<void> {
+  const { route, one, known, status } = told;
+  if (!('operation' in route.tracking) || known === undefined) return;
+  const { operation } = route.tracking;
+  const entry: AuditEntry = {
+    ...subjectOf(known),
+    operation,
+    isSuccess: false,
+    status,
+    resources: idsIn(one),
+    request: requestOf(one),
+  };
+  try {
+    await store.write((trx) => appendEvent(trx, entry));
+  } catch (error) {
+    log.error(
+      { ...describeBug(error), request: one.arrival.requestId },
+      'a failure is missing in the audit log',
+    );
+  }
+}
+
+function subjectOf({
+  caller,
+  organizationId,
+  workspaceId,
+}: Granted): Pick<AuditEntry, 'organizationId' | 'workspaceId' | 'userId' | 'keyId'> {
+  const workspace = workspaceId === '' ? undefined : workspaceId;
+  return { organizationId, workspaceId: workspace, userId: caller?.userId, keyId: caller?.keyId };
+}
+
+function requestOf({ request, arrival }: Told): AuditEntry['request'] {
+  return {
+    method: request.method,
+    path: new URL(request.url).pathname,
+    clientHost: arrival.host,
+    clientPort: arrival.port,
+    forwardedFor: request.headers.get('x-forwarded-for') ?? undefined,
+  };
+}
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** What the path names, whether it is there or not. */
+function idsIn({ match }: Told): readonly string[] {
+  return Object.values(match.params).filter((value) => UUID.test(value));
+}

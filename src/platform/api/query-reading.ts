@@ -1,0 +1,57 @@
+// The query of a request, by the schema of its route: text becomes what the schema asks for, and nothing is passed over.
+// Pure.
+import { type Issue, toLocKey, type z } from '../../base/schema.ts';
+
+/** `value` is for the schema, which judges it; the issues are of names, which it does not see. */
+export type RawQuery = {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly issues: readonly Issue[];
+};
+
+/** A name that the schema does not know is an issue, and so is one that comes twice where it wants one value. */
+export function readQuery(search: URLSearchParams, schema: z.ZodObject | undefined): RawQuery {
+  const shape = schema?.shape ?? {};
+  const value: Record<string, unknown> = {};
+  const issues: Issue[] = [];
+  for (const name of new Set(search.keys())) {
+    const found = Object.hasOwn(shape, name) ? kindOf(shape[name]) : undefined;
+    const texts = search.getAll(name);
+    if (found === undefined) issues.push(unknownName(name));
+    else if (found.isList) value[name] = texts.map((text) => read(text, found.kind));
+    else if (texts.length > 1) issues.push(repeatedName(name));
+    else value[name] = read(texts[0] ?? '', found.kind);
+  }
+  return { value, issues };
+}
+
+type Kind = { readonly kind: string; readonly isList: boolean };
+
+function kindOf(schema: unknown): Kind {
+  const def = defOf(schema);
+  if (def.innerType !== undefined) return kindOf(def.innerType);
+  if (def.type === 'array') return { kind: kindOf(def.element).kind, isList: true };
+  return { kind: def.type, isList: false };
+}
+
+/** The part of zod's own description that is read here. */
+type Def = { readonly type: string; readonly innerType?: unknown; readonly element?: unknown };
+
+function defOf(schema: unknown): Def {
+  return (schema as { readonly def: Def }).def;
+}
+
+/** What is no number stays a text, which the schema then refuses by its own words. */
+function read(text: string, kind: string): unknown {
+  if (kind === 'number') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  if (kind !== 'boolean') return text;
+  return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
+}
+
+function unknownName(name: string): Issue {
+  const msg = 'Unknown query parameter: remove it, or correct its spelling';
+  return { loc: ['query', toLocKey(name)], msg, type: 'extra_forbidden' };
+}
+
+function repeatedName(name: string): Issue {
+  return { loc: ['query', name], msg: 'Give this query parameter once', type: 'value_error' };
+}
