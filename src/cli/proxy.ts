@@ -2,10 +2,10 @@
 // proxy_config and the secrets again, SIGTERM and SIGINT drain.
 import { parseArgs } from 'node:util';
 import { readInput } from '../base/input-error.ts';
+import { listenerUrl } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
 import { loadAdminToken } from '../sidecar/admin-token.ts';
 import type { Config } from '../sidecar/config.ts';
-import { listenerUrl } from '../sidecar/listen-address.ts';
 import type { Applied } from '../sidecar/sandboxes.ts';
 import { type HandedSecrets, claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { tokenWarnings } from '../sidecar/secret-files.ts';

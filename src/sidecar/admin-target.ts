@@ -1,12 +1,12 @@
 // The sidecar as the admin API knows it: what is shown of sandboxes, and the changes. No value of a secret passes here,
 // but for a token that was made a moment ago.
 import type { AdminTarget, Change, ShownSandbox } from '../admin/target.ts';
+import { listenerUrl } from '../base/listen-address.ts';
 import type { Issue } from '../base/schema.ts';
 import { toProxyConfigDocument } from '../policy/proxy-config-document.ts';
 import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
 import { createSandboxChanges } from './sandbox-changes.ts';
 import type { Made } from './sandbox-creation.ts';
-import { listenerUrl } from './listen-address.ts';
 import { showLimits } from './sandbox-document.ts';
 import { DEFAULT, type Entry, type Sandboxes } from './sandboxes.ts';
 

@@ -1,17 +1,23 @@
 // What an operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
 // proxy_config, which a tenant authors. Parsing opens no file; the caller brings the document.
+import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
 import { type Issue, parseWith, z } from '../base/schema.ts';
+import {
+  type Variable,
+  asBoolean,
+  asList,
+  asNumbers,
+  asText,
+  numericVariables,
+  overlayVariables,
+  toSnakeCase,
+} from '../base/variable-overlay.ts';
 import { type Cidr, parseCidr } from '../policy/address.ts';
 import { parseAuthority } from '../policy/authority.ts';
 import { type CleartextDestination, parseCleartextDestination } from '../proxy/address-guard.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
 import { exposureIssues } from './exposure.ts';
-import {
-  type ListenAddress,
-  type SocketPath,
-  parseAdminListen,
-  parseListenAddress,
-} from './listen-address.ts';
+import { type SocketPath, parseAdminListen } from './listen-address.ts';
 
 export type Config = {
   readonly listen: ListenAddress;
@@ -65,16 +71,9 @@ export type ConfigResult =
 export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): ConfigResult {
   const base = parseWith(z.record(z.string(), z.unknown()), document);
   if (!base.ok) return base;
-  const merged = structuredClone(base.value);
-  const byPath = new Map<string, string>();
-  for (const variable of variables) {
-    const text = env[variable.name];
-    if (text === undefined || text === '') continue;
-    setAt(merged, variable.path, variable.read(text));
-    byPath.set(variable.path.join('.'), variable.name);
-  }
+  const { document: merged, naming } = overlayVariables(base.value, variables, env);
   const parsed = parseWith(schema, merged);
-  if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => namingVariable(issue, byPath)) };
+  if (!parsed.ok) return { ok: false, issues: parsed.issues.map(naming) };
   const config = toConfig(parsed.value);
   const exposed = exposureIssues(config);
   return exposed.length > 0 ? { ok: false, issues: exposed } : { ok: true, value: Object.freeze(config) };
@@ -154,18 +153,6 @@ const schema = z.strictObject({
     .prefault({}),
 });
 
-const asText = (text: string): unknown => text;
-const asList = (text: string): unknown => text.split(',').map((part) => part.trim());
-const asNumbers = (text: string): unknown => text.split(',').map((part) => Number(part.trim()));
-const asBoolean = (text: string): unknown =>
-  text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
-
-type Variable = {
-  readonly name: string;
-  readonly path: readonly string[];
-  readonly read: (text: string) => unknown;
-};
-
 const variables: readonly Variable[] = [
   { name: 'SALLYPORT_LISTEN', path: ['listen'], read: asText },
   { name: 'SALLYPORT_AUTH', path: ['auth'], read: asText },
@@ -195,17 +182,9 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_LOG_LEVEL', path: ['log', 'level'], read: asText },
   { name: 'SALLYPORT_LOG_RECORDS', path: ['log', 'records'], read: asBoolean },
   { name: 'SALLYPORT_LOG_WHEN_BLOCKED', path: ['log', 'when_blocked'], read: asText },
-  ...numericVariables('limits', defaultLimits),
-  ...numericVariables('timeouts', defaultTimeouts),
+  ...numericVariables('SALLYPORT', 'limits', defaultLimits),
+  ...numericVariables('SALLYPORT', 'timeouts', defaultTimeouts),
 ];
-
-function numericVariables(group: string, defaults: object): Variable[] {
-  return Object.keys(defaults).map((key) => ({
-    name: `SALLYPORT_${group}_${toSnakeCase(key)}`.toUpperCase(),
-    path: [group, toSnakeCase(key)],
-    read: Number,
-  }));
-}
 
 function toConfig(document: z.infer<typeof schema>): Config {
   const { egress, auth, ca } = document;
@@ -250,33 +229,8 @@ function toConfig(document: z.infer<typeof schema>): Config {
   };
 }
 
-function namingVariable(issue: Issue, byPath: ReadonlyMap<string, string>): Issue {
-  for (let length = issue.loc.length; length > 0; length -= 1) {
-    const name = byPath.get(issue.loc.slice(0, length).join('.'));
-    if (name !== undefined) return { ...issue, loc: [name, ...issue.loc.slice(length)] };
-  }
-  return issue;
-}
-
-function setAt(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
-  const [key = '', ...rest] = path;
-  if (rest.length === 0) {
-    target[key] = value;
-    return;
-  }
-  const child = target[key];
-  const isObject = typeof child === 'object' && child !== null && !Array.isArray(child);
-  const next: Record<string, unknown> = isObject ? (child as Record<string, unknown>) : {};
-  target[key] = next;
-  setAt(next, rest, value);
-}
-
 function toCidrs(entries: readonly string[]): Cidr[] {
   return entries.flatMap((entry) => parseCidr(entry) ?? []);
-}
-
-function toSnakeCase(key: string): string {
-  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function optionalKeys<S extends z.ZodType>(defaults: object, each: S): Record<string, z.ZodOptional<S>> {

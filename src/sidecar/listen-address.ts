@@ -1,19 +1,10 @@
-// Where a listener is to stand: a host and a port, or a socket in the file system. Pure; opens nothing.
+// Where a listener of the sidecar may stand besides at a host and a port, and who reaches it there. Pure; opens nothing.
+import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
 import { classifyAddress, parseAddress } from '../policy/address.ts';
 
-export type ListenAddress = { readonly host: string; readonly port: number };
 export type SocketPath = { readonly path: string };
 
-/** `host:port`, `[v6]:port`, `:port` (every interface) or a bare port of loopback; port 0 is any free one. */
-export function parseListenAddress(text: string): ListenAddress | string {
-  const found = /^(?:(?<host>[^[\]:\s]*|\[[^\]]+\]):)?(?<port>[0-9]{1,5})$/.exec(text)?.groups;
-  const port = Number(found?.['port'] ?? Number.NaN);
-  if (!found || !(port <= 65_535)) return 'should be host:port, for example 127.0.0.1:3128 or [::1]:3128';
-  const host = found['host'] ?? '127.0.0.1';
-  return { host: host === '' ? '0.0.0.0' : host.replace(/^\[|\]$/g, ''), port };
-}
-
-/** As above, or `unix:/absolute/path`, or `off`. */
+/** A host and a port, or `unix:/absolute/path`, or `off`. */
 export function parseAdminListen(
   text: string,
 ): ListenAddress | SocketPath | 'off' | { readonly fault: string } {
@@ -33,13 +24,4 @@ export function parseAdminListen(
 export function isLoopbackListen({ host }: Pick<ListenAddress, 'host'>): boolean {
   const address = parseAddress(host);
   return address ? classifyAddress(address) === 'loopback' : host === 'localhost';
-}
-
-/** `http://host:port` of an open listener; empty before it is open. */
-export function listenerUrl(
-  listener: { readonly address: string; readonly port: number } | undefined,
-): string {
-  if (!listener) return '';
-  const { address, port } = listener;
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
 }

@@ -1,12 +1,12 @@
 // What the admin API takes to make or change a sandbox: unknown input in, a typed value or every issue at once out.
 // The proxy_config and the secrets inside are read elsewhere.
+import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { type Issue, parseWith, z } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { parseAddress } from '../policy/address.ts';
 import type { Config } from './config.ts';
 import { type Guards, isExposed } from './exposure.ts';
-import { type ListenAddress, parseListenAddress } from './listen-address.ts';
 import type { SandboxLimits } from './sandbox.ts';
 import { MIN_TOKEN_CHARS } from './secret-files.ts';
 

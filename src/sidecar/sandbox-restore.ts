@@ -2,9 +2,9 @@
 // wrong with `default` stops the start; what is wrong with another sandbox keeps that one closed and is told, since the
 // others, and the admin API that could mend it, should not wait for it.
 import { InputError } from '../base/input-error.ts';
+import type { ListenAddress } from '../base/listen-address.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { isExposed } from './exposure.ts';
-import type { ListenAddress } from './listen-address.ts';
 import { decodeSandboxState, describe } from './sandbox-state.ts';
 import { DEFAULT, type Entry, type Sandboxes, causeOf, inForceOf } from './sandboxes.ts';
 

@@ -2,12 +2,12 @@
 // that open secrets, because what is sealed must be what was given. It knows nothing of files and keys.
 import { randomBytes } from 'node:crypto';
 import { parseJsonDocument } from '../base/json-document.ts';
+import type { ListenAddress } from '../base/listen-address.ts';
 import { type Issue, parseWith, z } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { toProxyConfigDocument } from '../policy/proxy-config-document.ts';
 import type { ProxyConfig } from '../policy/proxy-config-schema.ts';
 import { parseProxyConfig } from '../policy/proxy-config.ts';
-import type { ListenAddress } from './listen-address.ts';
 import type { SandboxLimits } from './sandbox.ts';
 
 export type SandboxState = {

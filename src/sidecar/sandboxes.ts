@@ -1,6 +1,7 @@
 // Every sandbox of the process: what is kept of it, what is in force, and what runs. `default` is always there and comes
 // by the main listener. How they are changed at run time is in sandbox-changes.ts, how they come back after a restart in
 // sandbox-restore.ts; what the operator's files say of `default` comes in here.
+import type { ListenAddress } from '../base/listen-address.ts';
 import type { Issue } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
 import { type SecretLookup, compileProxyConfig, secretNamesOf } from '../policy/compile.ts';
@@ -10,7 +11,6 @@ import { parseProxyConfig } from '../policy/proxy-config.ts';
 import { type Admission, createAdmission } from '../proxy/admission.ts';
 import { type Listener, createListener } from '../proxy/listener.ts';
 import { codeOf } from '../tls/pem-files.ts';
-import type { ListenAddress } from './listen-address.ts';
 import { type SandboxState, encodeSandboxState, newEtag, newSandboxState } from './sandbox-state.ts';
 import { type Sandbox, type SharedParts, createSandbox } from './sandbox.ts';
 import type { Durability } from './state-file.ts';

@@ -1,7 +1,8 @@
 // What an operator sets: every key, its variable, its limits, and what is refused with words that help.
 import { describe, expect, it } from 'vitest';
 import { type Config, configVariables, parseConfig } from '../../src/sidecar/config.ts';
-import { isLoopbackListen, parseListenAddress } from '../../src/sidecar/listen-address.ts';
+import { parseListenAddress } from '../../src/base/listen-address.ts';
+import { isLoopbackListen } from '../../src/sidecar/listen-address.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 
 function parsed(document: unknown, env: Record<string, string> = {}): Config {

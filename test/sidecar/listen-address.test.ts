@@ -1,11 +1,7 @@
 // Where listeners may stand, in every spelling that operators write, and which of them only this machine reaches.
 import { describe, expect, it } from 'vitest';
-import {
-  isLoopbackListen,
-  listenerUrl,
-  parseAdminListen,
-  parseListenAddress,
-} from '../../src/sidecar/listen-address.ts';
+import { listenerUrl, parseListenAddress } from '../../src/base/listen-address.ts';
+import { isLoopbackListen, parseAdminListen } from '../../src/sidecar/listen-address.ts';
 
 describe('an address', () => {
   it.each([
