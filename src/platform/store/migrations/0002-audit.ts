@@ -1,30 +1,180 @@
-// The audit log: a chain of events for each organization.
+// The audit log: a chain of events for each organization. Nobody adds to it but by `audit_append`, and nobody takes from
+// it but by `audit_expire`; both run as the owner, on a search path that no caller can bend.
 import type { Migration } from '../migration.ts';
+
+const tables = `
+  create table public.audit_events (
+    organization_id uuid not null,
+    seq bigint not null,
+    id uuid not null constraint audit_events_id unique,
+    time timestamptz(3) not null,
+    operation text not null,
+    workspace_id uuid,
+    record text not null,
+    previous_hash bytea not null,
+    hash bytea not null,
+    primary key (organization_id, seq)
+  );
+  create index on public.audit_events (organization_id, time, seq);
+  create table public.audit_heads (
+    organization_id uuid primary key,
+    seq bigint not null,
+    hash bytea not null,
+    time timestamptz(3) not null,
+    floor_seq bigint not null,
+    floor_hash bytea not null
+  );
+`;
+
+// Every part carries its length, so that no two events are written alike. Names in these bodies were resolved for good
+// when the functions were made.
+const hashing = `
+  create function public.audit_part(part bytea) returns bytea
+    language sql immutable
+    return int4send(length(coalesce(part, ''))) || coalesce(part, '');
+
+  create function public.audit_hash(event public.audit_events) returns bytea
+    language sql immutable
+    return sha256(
+      public.audit_part(convert_to('sallyport audit 1', 'UTF8'))
+      || public.audit_part(uuid_send(event.organization_id))
+      || public.audit_part(int8send(event.seq))
+      || public.audit_part(uuid_send(event.id))
+      || public.audit_part(int8send((extract(epoch from event.time) * 1000)::bigint))
+      || public.audit_part(convert_to(event.operation, 'UTF8'))
+      || public.audit_part(uuid_send(event.workspace_id))
+      || public.audit_part(convert_to(event.record, 'UTF8'))
+      || public.audit_part(event.previous_hash));
+`;
+
+// The time is taken while the head is locked: events then come in the order of their numbers, and whoever has held the
+// head after a moment has seen every event before it.
+const appending = `
+  create function public.audit_append(organization uuid, operation text, workspace uuid, record text) returns uuid
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $$
+    declare
+      head public.audit_heads;
+      event public.audit_events;
+    begin
+      insert into public.audit_heads values
+        (organization, 0, decode(repeat('00', 32), 'hex'), '-infinity', 0, decode(repeat('00', 32), 'hex'))
+        on conflict do nothing;
+      select * into strict head from public.audit_heads where organization_id = organization for update;
+      event.organization_id := organization;
+      event.seq := head.seq + 1;
+      event.id := gen_random_uuid();
+      event.time := greatest(head.time, date_trunc('milliseconds', clock_timestamp()));
+      event.operation := operation;
+      event.workspace_id := workspace;
+      event.record := record;
+      event.previous_hash := head.hash;
+      event.hash := public.audit_hash(event);
+      insert into public.audit_events select (event).*;
+      update public.audit_heads set seq = event.seq, hash = event.hash, time = event.time
+        where organization_id = organization;
+      return event.id;
+    end
+  $$;
+`;
+
+// Waits for the events that are being written, and holds later ones to later times even if the clock is set back. A
+// writer takes no hour from its event to its commit, so older windows need not wait.
+const settling = `
+  create function public.audit_settle(organization uuid, until timestamptz) returns timestamptz
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $$
+    declare settled timestamptz;
+    begin
+      if until < clock_timestamp() - interval '1 hour' then
+        return until;
+      end if;
+      insert into public.audit_heads as head values
+        (organization, 0, decode(repeat('00', 32), 'hex'), date_trunc('milliseconds', clock_timestamp()),
+          0, decode(repeat('00', 32), 'hex'))
+        on conflict (organization_id) do update
+          set time = greatest(head.time, date_trunc('milliseconds', clock_timestamp()))
+        returning head.time into settled;
+      return least(until, settled);
+    end
+  $$;
+`;
+
+// Bounded by the most it may remove, since writers wait for it.
+const expiring = `
+  create function public.audit_expire(organization uuid, before timestamptz, most integer) returns integer
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $$
+    declare
+      head public.audit_heads;
+      last public.audit_events;
+    begin
+      select * into head from public.audit_heads where organization_id = organization for update;
+      select * into last from public.audit_events
+        where organization_id = organization
+          and seq <= head.floor_seq + most
+          and time < least(before, clock_timestamp() - interval '400 days')
+        order by seq desc limit 1;
+      if last.seq is null then
+        return 0;
+      end if;
+      update public.audit_heads set floor_seq = last.seq, floor_hash = last.hash
+        where organization_id = organization;
+      delete from public.audit_events where organization_id = organization and seq <= last.seq;
+      return (last.seq - head.floor_seq)::integer;
+    end
+  $$;
+`;
+
+const guarding = `
+  create function public.audit_refuse() returns trigger
+    language plpgsql set search_path = pg_catalog, pg_temp
+  as $$
+    begin
+      if tg_op = 'DELETE' and tg_table_name = 'audit_events' then
+        if old.time < clock_timestamp() - interval '400 days' and exists (
+          select from public.audit_heads
+          where organization_id = old.organization_id and floor_seq >= old.seq
+        ) then
+          return old;
+        end if;
+      end if;
+      raise exception 'the audit log is append-only' using errcode = 'insufficient_privilege';
+    end
+  $$;
+  create trigger audit_events_kept before update or delete on public.audit_events
+    for each row execute function public.audit_refuse();
+  create trigger audit_events_whole before truncate on public.audit_events
+    for each statement execute function public.audit_refuse();
+  create trigger audit_heads_kept before delete on public.audit_heads
+    for each row execute function public.audit_refuse();
+  create trigger audit_heads_whole before truncate on public.audit_heads
+    for each statement execute function public.audit_refuse();
+`;
+
+// Roles belong to the whole server, where another database's migration may make this one at the same moment.
+const granting = `
+  do $$ begin
+    if not exists (select from pg_roles where rolname = 'sallyport_app') then
+      create role sallyport_app;
+    end if;
+  exception when duplicate_object or unique_violation then null;
+  end $$;
+  revoke all on public.audit_events, public.audit_heads from public, sallyport_app;
+  grant select on public.audit_events, public.audit_heads to sallyport_app;
+  revoke all on function
+    public.audit_part(bytea), public.audit_hash(public.audit_events), public.audit_refuse(),
+    public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
+    public.audit_expire(uuid, timestamptz, integer)
+    from public;
+  grant execute on function
+    public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
+    public.audit_expire(uuid, timestamptz, integer)
+    to sallyport_app;
+`;
 
 export const audit: Migration = {
   id: 2,
   name: 'audit',
-  sql: `
-    create table audit_events (
-      organization_id uuid not null,
-      seq bigint not null,
-      id uuid not null constraint audit_events_id unique,
-      time timestamptz(3) not null,
-      operation text not null,
-      workspace_id uuid,
-      record text not null,
-      previous_hash bytea not null,
-      hash bytea not null,
-      primary key (organization_id, seq)
-    );
-    create index on audit_events (organization_id, time, seq);
-    create table audit_heads (
-      organization_id uuid primary key,
-      seq bigint not null,
-      hash bytea not null,
-      time timestamptz(3) not null,
-      floor_seq bigint not null,
-      floor_hash bytea not null
-    );
-  `,
+  sql: tables + hashing + appending + settling + expiring + guarding + granting,
 };
