@@ -106,7 +106,7 @@ export type ListenerRow = {
   readonly workspace_id: string;
   readonly compute_type: 'k8s';
   readonly compute_id: string;
-  compute_config: Json<{ readonly k8s_namespaces?: readonly string[] | null }>;
+  compute_config: Json<{ readonly k8s_namespaces?: readonly string[] | null | undefined }>;
   version: string | null;
   readonly created_at: Fixed<Date>;
   updated_at: Generated<Date>;
