@@ -52,3 +52,13 @@ export const workspaceRoles: Readonly<Record<WorkspaceRole, readonly Permission[
   ],
   WORKSPACE_VIEWER: ['workspaces:read', 'deployments:read', 'sandboxes:read'],
 };
+
+/** None for a role that is not known, or null. */
+export function permissionsOf(
+  place: 'organization' | 'workspace',
+  role: string | null,
+): ReadonlySet<Permission> {
+  const roles: Readonly<Record<string, readonly Permission[]>> =
+    place === 'organization' ? organizationRoles : workspaceRoles;
+  return new Set(role !== null && Object.hasOwn(roles, role) ? roles[role] : []);
+}

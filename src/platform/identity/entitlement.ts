@@ -1,0 +1,20 @@
+// What the plan and the flags of an organization allow it to use. Pure.
+import type { Organization } from './caller.ts';
+
+export type EntitlementDefaults = {
+  /** DEFAULT_ORG_FEATURE_CAN_USE_AUDIT_LOGS, for organizations that are not personal. */
+  readonly canUseAuditLogs: boolean;
+};
+
+/** What an organization's own flag says wins over the default, also when it says no. */
+export function mayUseAuditLogs(
+  { plan, isPersonal, config }: Organization,
+  defaults: EntitlementDefaults,
+): boolean {
+  if (plan !== 'enterprise' || isPersonal) return false;
+  return (config['can_use_audit_logs'] ?? defaults.canUseAuditLogs) === true;
+}
+
+export function mayCreateListeners({ plan, isPersonal }: Organization): boolean {
+  return plan === 'enterprise' && !isPersonal;
+}
