@@ -39,7 +39,6 @@ export type UserRow = {
   readonly id: Fixed<string>;
   /** Lower case; unique. */
   readonly email: string;
-  full_name: string | null;
   readonly created_at: Fixed<Date>;
 };
 
@@ -47,12 +46,15 @@ export type OrganizationMemberRow = {
   readonly id: Fixed<string>;
   readonly organization_id: string;
   readonly user_id: string;
+  /** Kept here, so that no organization learns what another one calls a user. */
+  full_name: string | null;
   role: string;
   readonly created_at: Fixed<Date>;
 };
 
 export type WorkspaceMemberRow = {
   readonly id: Fixed<string>;
+  readonly organization_id: string;
   readonly workspace_id: string;
   readonly user_id: string;
   role: string;
@@ -130,6 +132,9 @@ export type SandboxRecordRow = {
   /** The process of the sidecar that made the record. */
   readonly source: string;
   readonly number: string;
+  /** By the clock of the sidecar. */
   readonly time: Date;
+  /** By ours: records are kept for so long from here. */
+  readonly received_at: Fixed<Date>;
   readonly record: Json<Readonly<Record<string, unknown>>>;
 };

@@ -1,4 +1,5 @@
-// Organizations, workspaces, who belongs to them, and the keys by which they ask.
+// Organizations, workspaces, who belongs to them, and the keys by which they ask. What hangs on a membership (tokens,
+// places in workspaces) is tied to it by its keys: whoever leaves an organization leaves nothing behind in it.
 import type { Migration } from '../migration.ts';
 
 export const identity: Migration = {
@@ -21,36 +22,41 @@ export const identity: Migration = {
       tenant_handle text constraint workspaces_handle unique,
       created_at timestamptz not null default now(),
       updated_at timestamptz not null default now(),
-      constraint workspaces_name unique (organization_id, display_name)
+      constraint workspaces_name unique (organization_id, display_name),
+      unique (organization_id, id)
     );
     create table users (
       id uuid primary key default gen_random_uuid(),
       email text not null constraint users_email unique check (email = lower(email)),
-      full_name text,
       created_at timestamptz not null default now()
     );
     create table organization_members (
       id uuid primary key default gen_random_uuid(),
       organization_id uuid not null references organizations on delete cascade,
       user_id uuid not null references users on delete cascade,
+      full_name text,
       role text not null,
       created_at timestamptz not null default now(),
       constraint organization_members_user unique (organization_id, user_id)
     );
     create table workspace_members (
       id uuid primary key default gen_random_uuid(),
-      workspace_id uuid not null references workspaces on delete cascade,
-      user_id uuid not null references users on delete cascade,
+      organization_id uuid not null,
+      workspace_id uuid not null,
+      user_id uuid not null,
       role text not null,
       created_at timestamptz not null default now(),
-      constraint workspace_members_user unique (workspace_id, user_id)
+      constraint workspace_members_user unique (workspace_id, user_id),
+      foreign key (organization_id, workspace_id) references workspaces (organization_id, id) on delete cascade,
+      foreign key (organization_id, user_id)
+        references organization_members (organization_id, user_id) on delete cascade
     );
     create table api_keys (
       id uuid primary key default gen_random_uuid(),
       kind text not null check (kind in ('service', 'personal')),
       organization_id uuid not null references organizations on delete cascade,
-      workspace_id uuid references workspaces on delete cascade,
-      user_id uuid references users on delete cascade,
+      workspace_id uuid,
+      user_id uuid,
       role text,
       short_key text not null,
       hash bytea not null constraint api_keys_hash unique,
@@ -59,11 +65,14 @@ export const identity: Migration = {
       expires_at timestamptz,
       last_used_at timestamptz,
       check ((kind = 'personal') = (user_id is not null)),
-      check ((kind = 'service') = (role is not null))
+      check ((kind = 'service') = (role is not null)),
+      foreign key (organization_id, workspace_id) references workspaces (organization_id, id) on delete cascade,
+      foreign key (organization_id, user_id)
+        references organization_members (organization_id, user_id) on delete cascade
     );
-    create index on workspaces (organization_id);
     create index on organization_members (user_id);
-    create index on workspace_members (user_id);
-    create index on api_keys (organization_id);
+    create index on workspace_members (organization_id, user_id);
+    create index on api_keys (organization_id, user_id);
+    create index on api_keys (workspace_id);
   `,
 };
