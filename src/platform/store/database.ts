@@ -1,5 +1,5 @@
 // The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
-import { Pool, type PoolConfig } from 'pg';
+import { Client, type ClientConfig, Pool, type PoolConfig } from 'pg';
 import { Kysely, type KyselyTransaction, PostgresDialect } from './sql.ts';
 import type { Tables } from './tables.ts';
 
@@ -50,6 +50,29 @@ export function openDatabase({ connection, maxConnections, onFault }: DatabaseOp
 export function isDuplicate(error: unknown, constraint: string): boolean {
   return codeOf(error) === '23505' && (error as { readonly constraint?: unknown }).constraint === constraint;
 }
+
+/** One connection, for as long as `work` takes. */
+export async function connectOnce<T>(
+  connection: ClientConfig,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = new Client({ connectionTimeoutMillis: 10_000, ...connection });
+  // Also told to whoever is waiting for a query.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Whether nobody listens yet, or a server that is on its way up or down (cannot_connect_now). */
+export function isNotReady(error: unknown): boolean {
+  return NOT_READY.has(codeOf(error));
+}
+
+const NOT_READY: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', '57P03']);
 
 function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;

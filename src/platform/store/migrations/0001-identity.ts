@@ -74,5 +74,8 @@ export const identity: Migration = {
     create index on workspace_members (organization_id, user_id);
     create index on api_keys (organization_id, user_id);
     create index on api_keys (workspace_id);
+    grant select, insert, update, delete
+      on organizations, workspaces, users, organization_members, workspace_members, api_keys
+      to sallyport_app;
   `,
 };

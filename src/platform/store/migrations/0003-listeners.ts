@@ -16,5 +16,6 @@ export const listeners: Migration = {
       updated_at timestamptz not null default now(),
       constraint listeners_compute unique (workspace_id, compute_id)
     );
+    grant select, insert, update, delete on listeners to sallyport_app;
   `,
 };

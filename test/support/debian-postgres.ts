@@ -1,0 +1,24 @@
+// The PostgreSQL that Debian packages: another major version than the one of the npm package, as a server of one's own is.
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PostgresPrograms } from '../../src/platform/store/postgres-programs.ts';
+
+const DIRECTORY = '/usr/lib/postgresql/15/bin';
+
+export async function hasDebianPostgres(): Promise<boolean> {
+  return access(join(DIRECTORY, 'postgres')).then(
+    () => true,
+    () => false,
+  );
+}
+
+export async function debianPrograms(): Promise<PostgresPrograms> {
+  if (!(await hasDebianPostgres()))
+    throw new Error(`apt-get install postgresql-15: ${DIRECTORY} is not there`);
+  return {
+    initdb: join(DIRECTORY, 'initdb'),
+    postgres: join(DIRECTORY, 'postgres'),
+    libraries: undefined,
+    major: 15,
+  };
+}

@@ -1,0 +1,71 @@
+// A database for one test file or one test, made from a template that has the whole schema, on the server of the run.
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { PoolConfig } from 'pg';
+import { inject } from 'vitest';
+import { connectOnce, openDatabase, type Store } from '../../src/platform/store/database.ts';
+import type { DeskAnswer, ServerKind, TestServer } from './postgres-setup.ts';
+
+export type TestDatabase = AsyncDisposable & {
+  /** As the role that the platform has at run time. */
+  readonly store: Store;
+  /** As the owner of the tables: what an administrator of the database can do. */
+  readonly owner: Store;
+  readonly connection: PoolConfig;
+  readonly ownerConnection: PoolConfig;
+  /** `connection` and `ownerConnection` as values of DATABASE_URL. */
+  readonly url: string;
+  readonly ownerUrl: string;
+};
+
+export type TestDatabaseOptions = {
+  readonly server?: ServerKind;
+  /** False for a database without a schema. */
+  readonly isMigrated?: boolean;
+};
+
+export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const server = await askForServer(options.server ?? 'embedded');
+  const database = `test_${randomBytes(8).toString('hex')}`;
+  const template = options.isMigrated === false ? 'template1' : server.template;
+  await connectOnce(server.ownerConnection, (client) =>
+    client.query(`create database ${database} template ${template}`),
+  );
+  const connection = { ...server.connection, database };
+  const ownerConnection = { ...server.ownerConnection, database };
+  const store = open(connection);
+  const owner = open(ownerConnection);
+  return {
+    store,
+    owner,
+    connection,
+    ownerConnection,
+    url: toUrl(connection),
+    ownerUrl: toUrl(ownerConnection),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([store.close(), owner.close()]);
+      await connectOnce(server.ownerConnection, (client) =>
+        client.query(`drop database if exists ${database} with (force)`),
+      );
+    },
+  };
+}
+
+function open(connection: PoolConfig): Store {
+  // Broken on purpose in some tests, and when the database is dropped.
+  return openDatabase({ connection, maxConnections: 8, onFault: () => undefined });
+}
+
+async function askForServer(kind: ServerKind): Promise<TestServer> {
+  const socket = connect(inject('postgresDesk'));
+  socket.write(`${kind}\n`);
+  const answer: DeskAnswer = JSON.parse(await text(socket));
+  if ('error' in answer) throw new Error(answer.error);
+  return answer;
+}
+
+function toUrl({ user, password, host, database }: PoolConfig): string {
+  const query = new URLSearchParams({ host: host ?? '', user: user ?? '', password: String(password) });
+  return `postgresql:///${database}?${query}`;
+}

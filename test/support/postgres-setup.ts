@@ -1,0 +1,100 @@
+// One PostgreSQL server of each kind for all test files of a run, started when a test first asks for it and gone at the
+// run's end, also when that is a SIGKILL. Runs in the process of vitest itself; tests ask through `platform-database`.
+import { spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PoolConfig } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { connectOnce } from '../../src/platform/store/database.ts';
+import { migrate } from '../../src/platform/store/migrate.ts';
+import { openPostgres, type PostgresServer } from '../../src/platform/store/postgres-server.ts';
+import { debianPrograms } from './debian-postgres.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** A unix socket: a kind of server in, the line of a `TestServer` out. */
+    readonly postgresDesk: string;
+  }
+}
+
+export type ServerKind = 'embedded' | 'debian';
+export type TestServer = {
+  readonly connection: PoolConfig;
+  readonly ownerConnection: PoolConfig;
+  /** A database with the whole schema and no rows. */
+  readonly template: string;
+};
+export type DeskAnswer = TestServer | { readonly error: string };
+
+const TEMPLATE = 'sallyport_template';
+const silent = { info: () => undefined, warn: () => undefined };
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await mkdtemp(join(tmpdir(), 'sallyport-pg-'));
+  const servers = new Map<ServerKind, Promise<{ server: PostgresServer; answer: TestServer }>>();
+  removeAtOurDeath(directory);
+  const serve = async (socket: Socket): Promise<void> => {
+    for await (const data of socket.setEncoding('utf8')) {
+      const kind: ServerKind = String(data).trim() === 'debian' ? 'debian' : 'embedded';
+      const started = servers.get(kind) ?? startServer(directory, kind);
+      servers.set(kind, started);
+      const answer: DeskAnswer = await started.then(
+        (value) => value.answer,
+        (error: unknown) => ({ error: String(error) }),
+      );
+      socket.end(`${JSON.stringify(answer)}\n`);
+    }
+  };
+  const desk = createServer((socket) => {
+    serve(socket).catch(() => socket.destroy());
+  });
+  const path = join(directory, 'desk');
+  await new Promise<void>((resolve) => desk.listen(path, resolve));
+  desk.unref();
+  project.provide('postgresDesk', path);
+  return async () => {
+    desk.close();
+    for (const started of servers.values())
+      await started.then(({ server }) => server.close()).catch(() => undefined);
+    await rm(directory, { recursive: true, force: true });
+  };
+}
+
+async function startServer(
+  parent: string,
+  kind: ServerKind,
+): Promise<{ server: PostgresServer; answer: TestServer }> {
+  // The server runs as somebody else where we are root.
+  await chmod(parent, 0o711);
+  const directory = join(parent, kind);
+  const programs = kind === 'debian' ? { programs: await debianPrograms() } : {};
+  const server = await openPostgres({
+    directory,
+    log: silent,
+    isDurable: false,
+    maxConnections: 400,
+    ...programs,
+  });
+  const { connection, ownerConnection } = server;
+  await connectOnce(ownerConnection, (client) => client.query(`create database ${TEMPLATE}`));
+  await migrate({ ...ownerConnection, database: TEMPLATE });
+  return { server, answer: { connection, ownerConnection, template: TEMPLATE } };
+}
+
+/** The server ends by itself; its files would stay. */
+function removeAtOurDeath(directory: string): void {
+  const script = `
+    read -r _
+    tries=0
+    while ls "$1"/*/cluster/postmaster.pid >/dev/null 2>&1 && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+    rm -rf "$1"
+  `;
+  const child = spawn('/bin/sh', ['-c', script, 'sallyport-test-postgres', directory], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.unref();
+}
