@@ -20,11 +20,13 @@ export const sandboxRecords: Migration = {
       sandbox text not null,
       source uuid not null,
       number bigint not null,
-      time timestamptz not null,
+      time timestamptz(3) not null,
+      received_at timestamptz not null default now(),
       record jsonb not null,
       primary key (workspace_id, sandbox, source, number)
     );
-    create index on sandbox_records (workspace_id, sandbox, time);
-    create index on sandbox_records (time);
+    create index on sandbox_records (workspace_id, sandbox, time, source, number);
+    create index on sandbox_records (received_at);
+    grant select, insert, update, delete on sandbox_tokens, sandbox_records to sallyport_app;
   `,
 };
