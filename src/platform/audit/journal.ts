@@ -3,6 +3,7 @@
 import { sql } from '../store/sql.ts';
 import type { Transaction } from '../store/database.ts';
 import type { Operation } from './operations.ts';
+import type { StoredRecord } from './stored-record.ts';
 
 /** The native record, but for what the log adds: id, time and place in the chain. */
 export type AuditEntry = {
@@ -26,22 +27,6 @@ export type AuditEntry = {
   readonly status: number | undefined;
   /** Ids of what was affected. */
   readonly resources: readonly string[];
-};
-
-/** What is kept of an entry as JSON text; the rest of it has columns. */
-export type StoredRecord = {
-  readonly operation_succeeded: boolean;
-  readonly api_key_id: string | null;
-  readonly user_id: string | null;
-  readonly enrichments: {
-    readonly request_method: string | null;
-    readonly request_path: string | null;
-    readonly client_host: string | null;
-    readonly client_port: number | null;
-    readonly x_forwarded_for: string | null;
-    readonly response_status_code: number | null;
-    readonly resource_ids: readonly string[];
-  };
 };
 
 /** What a caller can make as long as he likes is cut here. */

@@ -1,0 +1,70 @@
+// The schema of the events that we give out, for the API's document and for the tests: what OCSF 1.7.0 demands of the
+// class API Activity, narrowed to what we ever write. Unknown attributes are refused, as OCSF does.
+import { z } from '../../base/schema.ts';
+import { activities } from './activity.ts';
+import { classUid, maxAddress, methods, type OcsfEvent } from './ocsf-event.ts';
+import { enrichments } from './stored-record.ts';
+
+const text = z.string().nullable();
+const address = z.string().max(maxAddress);
+
+const actor = z
+  .strictObject({
+    user: z
+      .strictObject({ uid: text, name: z.string().optional(), credential_uid: text })
+      .refine(({ uid, name }) => uid !== null || name !== undefined)
+      .optional(),
+    app_name: z.string().optional(),
+  })
+  .refine(({ user, app_name }) => user !== undefined || app_name !== undefined);
+
+const endpoint = z
+  .strictObject({
+    ip: address.optional(),
+    port: z.int().min(0).max(65_535).optional(),
+    intermediate_ips: z.array(address).optional(),
+    svc_name: z.string().optional(),
+  })
+  .refine(({ ip, svc_name }) => ip !== undefined || svc_name !== undefined);
+
+const nativeRecord = z.strictObject({
+  id: z.guid(),
+  operation_name: z.string(),
+  operation_succeeded: z.boolean().nullable(),
+  request_time: z.iso.datetime(),
+  api_key_id: text,
+  user_id: text,
+  organization_id: z.guid(),
+  workspace_id: z.guid().nullable(),
+  enrichments: enrichments.nullable(),
+});
+
+const event = z.strictObject({
+  class_uid: z.literal(classUid),
+  class_name: z.literal('API Activity'),
+  category_uid: z.literal(6),
+  category_name: z.literal('Application Activity'),
+  severity_id: z.literal(99),
+  type_uid: z.literal(activities.map(({ id }) => classUid * 100 + id)),
+  activity_id: z.literal(activities.map(({ id }) => id)),
+  activity_name: z.literal(activities.map(({ name }) => name)),
+  status_id: z.literal([0, 1, 2]),
+  status: z.enum(['Unknown', 'Success', 'Failure']),
+  time: z.int(),
+  metadata: z.strictObject({
+    version: z.literal('1.7.0'),
+    uid: z.guid(),
+    product: z.strictObject({ name: z.literal('Sallyport'), vendor_name: z.literal('Sallyport') }),
+  }),
+  api: z.strictObject({ operation: z.string() }),
+  http_request: z
+    .strictObject({ http_method: z.enum(methods).optional(), url: z.strictObject({ path: z.string() }) })
+    .optional(),
+  http_response: z.strictObject({ code: z.int() }).optional(),
+  actor,
+  src_endpoint: endpoint,
+  resources: z.array(z.strictObject({ uid: z.string() })),
+  unmapped: z.strictObject({ original_audit_log: nativeRecord }),
+});
+
+export const ocsfEventSchema: z.ZodType<OcsfEvent> = event as unknown as z.ZodType<OcsfEvent>;

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { activityOf } from '../../../src/platform/audit/activity.ts';
+import { operations, operationsByCategory } from '../../../src/platform/audit/operations.ts';
+
+/** What an operation does to what it names, as somebody reading its name would say. */
+const KINDS: Readonly<Record<number, RegExp>> = {
+  1: /^(create|add|invite|clone|mint|register|submit)_|^generate_(dataset|insights_job_config)$/,
+  2: /^(batch_)?(read|get|list|query|stream|download|export)_|^generate_(runs|shared_dataset)_query$/,
+  3: /^(update|upsert|set|rename|attach|cancel|claim|confirm|populate|resolve|share|unshare|sync)_/,
+  4: /^(bulk_)?(delete|remove)_/,
+  99: /^(evaluate|execute|invalidate|send|test|trigger|validate)_|^login$|^mcp_proxy$/,
+};
+
+describe('the tracked operations', () => {
+  it('are 279 public ones and five of our own, each once', () => {
+    const { listeners, sandboxTokens } = operationsByCategory;
+    expect(new Set(operations).size).toBe(operations.length);
+    expect(operations.length - listeners.length - sandboxTokens.length).toBe(279);
+    expect(listeners.length + sandboxTokens.length).toBe(5);
+  });
+
+  it('are in snake case', () => {
+    expect(operations.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([]);
+  });
+
+  it.each(operations)('%s is one kind of activity', (name) => {
+    const kinds = Object.entries(KINDS).filter(([, pattern]) => pattern.test(name));
+    expect(kinds.map(([id]) => Number(id))).toEqual([activityOf(name).id]);
+  });
+
+  it('of a later release are something else', () => {
+    expect(activityOf('teleport_dataset')).toEqual({ id: 99, name: 'Other' });
+  });
+});
