@@ -2,6 +2,7 @@
 // not know why the answer is what it is.
 import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { endLingering } from '../base/lingering-end.ts';
 import type { AdminAnswer } from './answer.ts';
 
 export type AnswerOptions = {
@@ -13,11 +14,6 @@ export type AnswerOptions = {
   /** How long the client may take to read the answer. */
   readonly sendMs: number;
 };
-
-// A socket that is closed over unread bytes is reset, and a reset can overtake the answer: what still comes is thrown
-// away for a while (RFC 9112 §9.6).
-const LINGER_MS = 500;
-const LINGER_BYTES = 4 * 1024 * 1024;
 
 export function sendAnswer(
   incoming: IncomingMessage,
@@ -36,7 +32,7 @@ export function sendAnswer(
   });
   if (!isBodyUnread) return void outgoing.end(answer.content?.text);
   outgoing.write(answer.content?.text ?? '');
-  linger(incoming, outgoing);
+  endLingering(incoming, outgoing);
 }
 
 /** For a connection on which Node gave up before there was a request to answer. */
@@ -59,19 +55,4 @@ function fieldsOf({ fields, content }: AdminAnswer, request: string): Readonly<R
       ? {}
       : { 'Content-Type': content.type, 'Content-Length': String(Buffer.byteLength(content.text)) }),
   };
-}
-
-function linger(incoming: IncomingMessage, outgoing: ServerResponse): void {
-  let left = LINGER_BYTES;
-  const end = (): void => void outgoing.end();
-  const timer = setTimeout(end, LINGER_MS);
-  outgoing.once('close', () => clearTimeout(timer));
-  incoming.on('data', (piece: Buffer) => {
-    left -= piece.length;
-    if (left < 0) end();
-  });
-  incoming.once('end', end);
-  incoming.once('close', end);
-  incoming.once('error', end);
-  incoming.resume();
 }

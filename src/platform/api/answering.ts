@@ -112,7 +112,7 @@ function refuseRoute(others: readonly Route[]): Answer {
   return { ...refusal(405, 'This path does not know this method: Allow lists those that it knows'), fields };
 }
 
-function toResponse({ status, body, fields = {} }: Answer): Response {
+export function toResponse({ status, body, fields = {} }: Answer): Response {
   if (body === undefined) return new Response(null, { status, headers: fields });
   if (typeof body === 'string') return new Response(body, { status, headers: fields });
   const headers = { 'Content-Type': 'application/json', ...fields };

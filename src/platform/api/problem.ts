@@ -34,9 +34,9 @@ export function answerError(error: unknown): Answer | undefined {
 /** A body that cannot be taken as it came. */
 export class Unreadable extends Error {
   override readonly name: string = 'Unreadable';
-  readonly status: 400 | 408 | 413 | 415;
+  readonly status: 400 | 408 | 413 | 415 | 431;
 
-  constructor(status: 400 | 408 | 413 | 415, message: string) {
+  constructor(status: 400 | 408 | 413 | 415 | 431, message: string) {
     super(message);
     this.status = status;
   }

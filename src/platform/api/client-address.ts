@@ -1,0 +1,50 @@
+// Whose request it is when proxies stand in front: X-Forwarded-For is believed only where a proxy that the operator
+// names has written it, for everybody else can write what he likes there. Pure.
+import { BlockList, isIP } from 'node:net';
+
+export type TrustedProxies = Pick<BlockList, 'check'>;
+
+export const noProxies: TrustedProxies = new BlockList();
+
+/** Undefined when one of them is no address and no range. */
+export function parseTrustedProxies(entries: readonly string[]): TrustedProxies | undefined {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [, address = '', prefix] = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
+    const family = isIP(address);
+    const most = family === 4 ? 32 : 128;
+    const bits = Number(prefix ?? most);
+    if (family === 0 || bits > most) return undefined;
+    list.addSubnet(address, bits, family === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+/**
+ * The address behind the proxies that are trusted: from the right, the first that is not one of them. What stands to the
+ * left of it, its sender may have made up.
+ */
+export function clientAddress(
+  socketAddress: string | undefined,
+  forwardedFor: string | null,
+  trusted: TrustedProxies,
+): string | undefined {
+  let client = plain(socketAddress);
+  const hops = forwardedFor === null ? [] : forwardedFor.split(',').toReversed();
+  for (const hop of hops) {
+    const address = plain(hop.trim());
+    if (client === undefined || address === undefined || !isTrusted(client, trusted)) break;
+    client = address;
+  }
+  return client;
+}
+
+function isTrusted(address: string, trusted: TrustedProxies): boolean {
+  return trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Without what a listener of both families puts before an address of version 4; undefined for what is no address. */
+function plain(text: string | undefined): string | undefined {
+  const address = text?.replace(/^::ffff:(?=\d+\.)/i, '');
+  return address !== undefined && isIP(address) !== 0 ? address : undefined;
+}
