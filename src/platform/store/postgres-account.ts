@@ -23,7 +23,7 @@ export type Outcome = { readonly code: number | undefined; readonly stdout: stri
 export function runProgram(
   program: string,
   args: readonly string[],
-  { account, libraries }: { readonly account: Account; readonly libraries: string | undefined },
+  { account, libraries }: { readonly account: Account; readonly libraries?: string | undefined },
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { ...account, env: programEnvironment(libraries), cwd: '/' };

@@ -4,18 +4,19 @@ import { type Account, programEnvironment } from './postgres-account.ts';
 import type { PostgresPrograms } from './postgres-programs.ts';
 
 export type PostgresProcess = {
+  /** Resolves when it takes connections; rejects with its last word when it ends before. */
+  readonly ready: Promise<void>;
   /** Resolves when the server is gone. */
   readonly ended: Promise<void>;
-  readonly isRunning: boolean;
   /** Ends it in order: transactions are undone, what was committed is written. */
   stop(): Promise<void>;
 };
 
 // The watcher reads a pipe whose other end only we hold: at our death, even by SIGKILL, the system closes that and the
 // server is told to shut down at once (SIGINT). A session of its own keeps the terminal's Ctrl-C from the server, which
-// would end it before our last transactions. `exec 3<&-`: a server that kept the pipe's end would not matter, yet
-// nothing that it does not need is left to it.
+// would end it before our last transactions; a supervisor that signals every process must not end the watcher.
 const WATCHER = `
+  trap '' HUP INT TERM
   "$@" 3<&- &
   server=$!
   ( read -r _ <&3; kill -INT $server ) 2>/dev/null &
@@ -23,7 +24,7 @@ const WATCHER = `
   exec 3<&-
   wait $server
   code=$?
-  kill $watcher 2>/dev/null
+  kill -KILL $watcher 2>/dev/null
   exit $code
 `;
 
@@ -41,20 +42,28 @@ export function startProcess(options: {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
   });
-  readLines(child, options.onLine);
+  const ready = Promise.withResolvers<void>();
+  // Nobody may be waiting any more when it ends.
+  ready.promise.catch(() => undefined);
+  let lastWord = 'it ended without a word';
+  readLines(child, (line) => {
+    if (line.includes('ready to accept connections')) ready.resolve();
+    if (/^(FATAL|PANIC): /.test(line)) lastWord = line;
+    options.onLine(line);
+  });
   const lifeline = child.stdio[3];
   lifeline?.on('error', () => undefined);
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  child.on('error', () => resolve());
-  child.on('exit', () => {
+  // `close`: when its last word has been read.
+  child.on('error', (error) => ready.reject(error));
+  child.on('close', () => {
     lifeline?.destroy();
+    ready.reject(new Error(lastWord));
     resolve();
   });
   return {
+    ready: ready.promise,
     ended,
-    get isRunning() {
-      return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
-    },
     async stop() {
       lifeline?.destroy();
       await ended;

@@ -1,19 +1,22 @@
 // PostgreSQL as part of this installation: a server of our own on a unix socket in the data directory, which lives as
 // long as we do. It must not know what is stored.
+import { setTimeout } from 'node:timers/promises';
 import type { PoolConfig } from 'pg';
 import type { Log } from '../../base/log.ts';
-import { connectOnce, isNotReady } from './database.ts';
+import { connectOnce } from './database.ts';
+import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
+import { makeCluster, readClusterVersion, refuseOtherVersion } from './postgres-cluster.ts';
 import {
   type DataDirectory,
-  makeCluster,
+  explainFault,
   openDirectory,
-  OWNER,
   type Passwords,
   readPasswords,
-  RUNTIME,
 } from './postgres-directory.ts';
+import { endLeftover } from './postgres-leftover.ts';
 import { type PostgresProcess, startProcess } from './postgres-process.ts';
 import { openPrograms, type PostgresPrograms } from './postgres-programs.ts';
+import { OWNER, RUNTIME } from './roles.ts';
 
 export type PostgresServer = {
   /** As the role that may do what the platform does at run time. */
@@ -37,30 +40,94 @@ export type PostgresOptions = {
 
 const DATABASE = 'sallyport';
 
+/** Starts the server that belongs to the directory, which is made where it is not there; one process at a time may. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresServer> {
-  const isDurable = options.isDurable ?? true;
   const directory = await openDirectory(options.directory);
+  let lock: DirectoryLock | undefined;
+  try {
+    lock = await lockDirectory(directory.path);
+    const { server, passwords } = await startCluster(directory, options);
+    return {
+      connection: connectionTo(directory, RUNTIME, passwords.runtime),
+      ownerConnection: connectionTo(directory, OWNER, passwords.owner),
+      ended: server.ended,
+      async close() {
+        await server.stop();
+        lock?.release();
+      },
+    };
+  } catch (error) {
+    lock?.release();
+    throw explainFault(directory.path, error);
+  }
+}
+
+type Started = { readonly server: PostgresProcess; readonly passwords: Passwords };
+
+async function startCluster(directory: DataDirectory, options: PostgresOptions): Promise<Started> {
+  const isDurable = options.isDurable ?? true;
   const programs = options.programs ?? (await openPrograms(directory.path, directory.account));
-  const passwords = await readPasswords(directory);
-  await makeCluster(directory, programs, { password: passwords.owner, isDurable });
-  const server = startProcess({
+  const version = await readClusterVersion(directory);
+  const passwords = await readPasswords(directory, version !== undefined);
+  const login = connectionTo(directory, OWNER, passwords.owner, 'postgres');
+  if (version === undefined)
+    await makeCluster(directory, programs, { user: OWNER, password: passwords.owner, isDurable });
+  else {
+    refuseOtherVersion(directory, version, programs);
+    await endLeftover(directory, login);
+  }
+  const server = await startServer(directory, {
     programs,
     account: directory.account,
     args: serverArguments(directory, { isDurable, maxConnections: options.maxConnections ?? 100 }),
     onLine: (line) => options.log.info({ line }, 'database server'),
   });
   try {
-    await prepareDatabase(directory, server, passwords);
+    await prepareDatabase(login, passwords);
   } catch (error) {
     await server.stop();
     throw error;
   }
-  return {
-    connection: connectionTo(directory, RUNTIME, passwords.runtime),
-    ownerConnection: connectionTo(directory, OWNER, passwords.owner),
-    ended: server.ended,
-    close: () => server.stop(),
-  };
+  return { server, passwords };
+}
+
+/** How long a server may take that has to repeat what a crash left unwritten. */
+const START_TIMEOUT_MS = 120_000;
+/** How long children of a killed server may take to see that they are orphans. */
+const ORPHANS_TIMEOUT_MS = 15_000;
+const RETRY_MS = 200;
+
+async function startServer(
+  { path }: DataDirectory,
+  options: Parameters<typeof startProcess>[0],
+): Promise<PostgresProcess> {
+  const startedMs = performance.now();
+  for (;;) {
+    const server = startProcess(options);
+    try {
+      await readyInTime(server);
+      return server;
+    } catch (error) {
+      await server.stop();
+      const reason = error instanceof Error ? error.message : '';
+      const mayEnd = reason.includes('shared memory') && performance.now() - startedMs < ORPHANS_TIMEOUT_MS;
+      if (!mayEnd) throw new Error(`The database in ${path} does not start: ${reason}`, { cause: error });
+    }
+    await setTimeout(RETRY_MS);
+  }
+}
+
+async function readyInTime({ ready }: PostgresProcess): Promise<void> {
+  const limit = new AbortController();
+  const tooLong = setTimeout(START_TIMEOUT_MS, undefined, { signal: limit.signal }).then(() => {
+    throw new Error(`it was not ready after ${START_TIMEOUT_MS / 1000} seconds`);
+  });
+  try {
+    await Promise.race([ready, tooLong]);
+  } finally {
+    tooLong.catch(() => undefined);
+    limit.abort();
+  }
 }
 
 function connectionTo(
@@ -87,6 +154,7 @@ function serverArguments(
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',
     log_checkpoints: 'off',
+    log_line_prefix: '',
     log_destination: 'stderr',
     logging_collector: 'off',
     ...(isDurable ? {} : { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }),
@@ -94,30 +162,13 @@ function serverArguments(
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** How long a server may take that has to repeat what a crash left unwritten. */
-const START_TIMEOUT_MS = 60_000;
-const RETRY_MS = 10;
-
-async function prepareDatabase(
-  directory: DataDirectory,
-  server: PostgresProcess,
-  passwords: Passwords,
-): Promise<void> {
-  const login = connectionTo(directory, OWNER, passwords.owner, 'postgres');
-  const deadlineMs = performance.now() + START_TIMEOUT_MS;
-  for (;;) {
-    try {
-      return await connectOnce(login, async (client) => {
-        const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE]);
-        if (rowCount === 0) await client.query(`create database ${DATABASE}`);
-        const role = await client.query('select from pg_roles where rolname = $1', [RUNTIME]);
-        if (role.rowCount === 0)
-          await client.query(`create role ${RUNTIME} login password '${passwords.runtime}'`);
-      });
-    } catch (error) {
-      if (!isNotReady(error) || !server.isRunning || performance.now() > deadlineMs)
-        throw new Error(`The database in ${directory.path} does not start`, { cause: error });
-    }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-  }
+/** Does nothing from the second start on. */
+async function prepareDatabase(login: PoolConfig, passwords: Passwords): Promise<void> {
+  await connectOnce(login, async (client) => {
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`create database ${DATABASE}`);
+    const role = await client.query('select from pg_roles where rolname = $1', [RUNTIME]);
+    const password = client.escapeLiteral(passwords.runtime);
+    if (role.rowCount === 0) await client.query(`create role ${RUNTIME} login password ${password}`);
+  });
 }
