@@ -1,0 +1,64 @@
+// `/api/v1/audit-logs`: what was done in the organization, for those who manage it.
+import { DomainError } from '../../base/domain-error.ts';
+import { z } from '../../base/schema.ts';
+import { type Route, defineRoute } from '../api/route.ts';
+import { ocsfEventSchema } from '../audit/ocsf-schema.ts';
+import { operations } from '../audit/operations.ts';
+import { listEvents } from '../audit/query.ts';
+import { type EntitlementDefaults, mayUseAuditLogs } from '../identity/entitlement.ts';
+import { callerOf } from './caller-of.ts';
+
+const moment = z.iso.datetime({
+  offset: true,
+  local: true,
+  error: 'Input should be a time like 2030-01-01T00:00:00Z',
+});
+
+const query = z.strictObject({
+  limit: z.int().min(1).max(100).default(10),
+  start_time: moment.optional().meta({ description: 'Inclusive; a day before end_time when absent' }),
+  end_time: moment.optional().meta({ description: 'Exclusive; now when absent' }),
+  operations: z.array(z.enum(operations)).max(operations.length).optional(),
+  workspace_id: z.uuid().optional(),
+  cursor: z.string().max(512).optional(),
+});
+
+export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/audit-logs',
+      tag: 'Audit logs',
+      summary: 'List audit events as OCSF 1.7.0 API Activity, newest first',
+      access: { to: 'organization', permission: 'organization:manage' },
+      tracking: { untracked: 'reading the log is not among the tracked operations' },
+      query,
+      success: {
+        status: 200,
+        body: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }),
+      },
+      failures: [],
+      async handle(call) {
+        if (!mayUseAuditLogs(callerOf(call).organization, defaults))
+          throw new DomainError('forbidden', 'Audit logs are not available to this organization');
+        const { limit, start_time, end_time, workspace_id, cursor, ...wanted } = call.query;
+        const { cursor: next, items } = await listEvents(call.db, {
+          organizationId: call.organizationId,
+          workspaceId: workspace_id?.toLowerCase(),
+          operations: wanted.operations,
+          startTime: toDate(start_time),
+          endTime: toDate(end_time),
+          limit,
+          cursor,
+        });
+        return { body: { cursor: next, items } };
+      },
+    }),
+  ];
+}
+
+/** A time without a zone is of UTC, wherever the platform runs. */
+function toDate(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  return new Date(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
+}

@@ -1,0 +1,44 @@
+// An organization that nobody can manage any more could not be mended by its own API: changes that would leave one are
+// refused. Asked at the end of a change, while the organization is held.
+import { DomainError } from '../../base/domain-error.ts';
+import { type OrganizationRole, organizationRoles } from '../identity/permission.ts';
+import type { Database } from '../store/database.ts';
+import { sql } from '../store/sql.ts';
+
+const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
+const MANAGERS: readonly string[] = Object.entries(organizationRoles)
+  .filter(([, permissions]) => permissions.includes('organization:manage'))
+  .map(([role]) => role);
+
+export async function requireAdministrator(trx: Database, organizationId: string): Promise<void> {
+  const found = await trx
+    .selectFrom('organization_members')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('role', '=', ADMIN)
+    .limit(1)
+    .executeTakeFirst();
+  if (found === undefined)
+    throw new DomainError(
+      'conflict',
+      'The last administrator of an organization cannot be removed or demoted',
+    );
+}
+
+/** A key in force, of the organization itself or of a member who manages it. */
+export async function requireManagerKey(trx: Database, organizationId: string): Promise<void> {
+  const found = await trx
+    .selectFrom('api_keys as k')
+    .leftJoin('organization_members as m', (join) =>
+      join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
+    )
+    .select('k.id')
+    .where('k.organization_id', '=', organizationId)
+    .where('k.workspace_id', 'is', null)
+    .where((eb) => eb.or([eb('k.role', 'in', MANAGERS), eb('m.role', 'in', MANAGERS)]))
+    .where((eb) => eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<Date>`now()`)]))
+    .limit(1)
+    .executeTakeFirst();
+  if (found === undefined)
+    throw new DomainError('conflict', 'No key would be left that can manage the organization');
+}
