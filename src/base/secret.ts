@@ -1,5 +1,6 @@
-// A value that must never be printed. It opens in reveal() alone, which three files of the product call: the gate that
-// writes the header, the client that asks a callback, and what is about to be sealed (a test holds this).
+// A value that must never be printed. It opens in reveal() alone, which four files of the product call: the gate that
+// writes the header, the client that asks a callback, what is about to be sealed, and what sends records with a token (a
+// test holds this).
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 

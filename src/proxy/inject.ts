@@ -1,5 +1,5 @@
 // THE GATE. Policy decides on the bytes that will be sent; the headers of the rule or of the callback become
-// field lines. One of the three files that open a secret. It opens no socket.
+// field lines. One of the four files that open a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../callback/resolver.ts';
 import { Secret } from '../base/secret.ts';
 import { Field, type NameTest, compileNames, isFieldNamedLoosely } from '../http1/field-name.ts';

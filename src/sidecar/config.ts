@@ -18,6 +18,12 @@ import { type CleartextDestination, parseCleartextDestination } from '../proxy/a
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
 import { exposureIssues } from './exposure.ts';
 import { type SocketPath, parseAdminListen } from './listen-address.ts';
+import {
+  type RecordForward,
+  recordVariables,
+  recordsSchema,
+  toRecordForward,
+} from './record-forward-config.ts';
 
 export type Config = {
   readonly listen: ListenAddress;
@@ -61,6 +67,8 @@ export type Config = {
   /** One record for each change of the rules and the sandboxes; only `silent` leaves them out. */
   readonly areChangesRecorded: boolean;
   readonly whenBlocked: 'refuse' | 'drop';
+  /** Where the records of exchanges go besides the log. */
+  readonly recordForward: RecordForward | undefined;
 };
 
 export type ConfigResult =
@@ -151,6 +159,7 @@ const schema = z.strictObject({
       when_blocked: z.enum(['refuse', 'drop']).default('refuse'),
     })
     .prefault({}),
+  records: recordsSchema,
 });
 
 const variables: readonly Variable[] = [
@@ -182,6 +191,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_LOG_LEVEL', path: ['log', 'level'], read: asText },
   { name: 'SALLYPORT_LOG_RECORDS', path: ['log', 'records'], read: asBoolean },
   { name: 'SALLYPORT_LOG_WHEN_BLOCKED', path: ['log', 'when_blocked'], read: asText },
+  ...recordVariables,
   ...numericVariables('SALLYPORT', 'limits', defaultLimits),
   ...numericVariables('SALLYPORT', 'timeouts', defaultTimeouts),
 ];
@@ -226,6 +236,7 @@ function toConfig(document: z.infer<typeof schema>): Config {
     isRecorded: document.log.records && document.log.level !== 'silent',
     areChangesRecorded: document.log.level !== 'silent',
     whenBlocked: document.log.when_blocked,
+    recordForward: toRecordForward(document.records),
   };
 }
 

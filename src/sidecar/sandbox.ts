@@ -25,7 +25,7 @@ import type { Config } from './config.ts';
 import { type OwnListeners, callbackGuard } from './egress.ts';
 
 /** What all sandboxes of a process have in common. */
-export type SharedParts = Pick<ProxyContext, 'egress' | 'recorder' | 'log'> & {
+export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   readonly config: Config;
   readonly ca: CertificateAuthority;
   readonly trust: TrustSet;
@@ -37,6 +37,7 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'recorder' | 'log'> & {
   readonly idlePlaces: Places;
   /** Milliseconds on a monotonic clock, for the callback cache. */
   readonly now?: (() => number) | undefined;
+  recorderOf(sandbox: string): ProxyContext['recorder'];
   isDraining(): boolean;
 };
 
@@ -68,7 +69,7 @@ export function createSandbox(
   shared: SharedParts,
   overrides: Partial<SandboxLimits> = {},
 ): Sandbox {
-  const { config, ca, trust, egress, recorder, log, lookup, now } = shared;
+  const { config, ca, trust, egress, log, lookup, now } = shared;
   const limits = { ...config.limits, ...overrides };
   const { timeouts } = config;
   const resolver = createResolver({
@@ -125,7 +126,7 @@ export function createSandbox(
     scrubsBodies: config.scrub === 'body',
     limits,
     timeouts,
-    recorder,
+    recorder: shared.recorderOf(id),
     log,
     connections: new Set<OpenConnection>(),
     clients: new Set<Socket>(),

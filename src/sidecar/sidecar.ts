@@ -18,6 +18,7 @@ import { maxHosts, maxIdleHosts, maxOpenClients } from './descriptor-limit.ts';
 import { OwnListeners, egressRules } from './egress.ts';
 import { openListeners, restoreSandboxes } from './sandbox-restore.ts';
 import { type Applied, DEFAULT, createSandboxes } from './sandboxes.ts';
+import type { RecordOutlets } from './record-outlets.ts';
 import { readProxyToken } from './secret-files.ts';
 import type { StateStore } from './state-store.ts';
 
@@ -65,12 +66,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     auth && auth !== 'none' ? new Secret(await readInput(() => readProxyToken(auth.tokenFile))) : undefined;
   const extraPem = config.upstreamCaFile ? await readFile(config.upstreamCaFile, 'utf8') : undefined;
   const listeners = new OwnListeners();
-  const recorder = createRecorder({
-    // Apart from the log: a quieter log must not lose the account of what was done.
-    write: config.isRecorded ? createLineWriter(sink) : undefined,
-    sink,
-    whenBlocked: config.whenBlocked,
-  });
+  const outlets = await openOutlets(config, sink, log);
   let isDraining = false;
   const shared = {
     config,
@@ -78,7 +74,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     trust: createTrustSet({ without: ca, ...(extraPem === undefined ? {} : { extraPem }) }),
     egress: egressRules(config, listeners),
     listeners,
-    recorder,
+    recorderOf: outlets.recorderOf,
     log,
     lookupSlots: createLookupSlots(lookupThreads()),
     lookup,
@@ -142,14 +138,33 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     },
     async close() {
       isDraining = true;
+      const startedMs = performance.now();
       await Promise.all([sandboxes.close(), admin?.close(config.timeouts.drainMs)]);
       await store?.close();
       // Of a write that was being kept, too.
       await admin?.settled();
+      // The last records are those of the connections that have just ended.
+      const leftMs = config.timeouts.drainMs - (performance.now() - startedMs);
+      await outlets.close(Math.max(leftMs, MIN_FORWARD_MS));
       await sink.close();
     },
   };
 }
+
+async function openOutlets(config: Config, sink: LogSink, log: Log): Promise<RecordOutlets> {
+  const { isRecorded, whenBlocked, recordForward } = config;
+  if (recordForward !== undefined) {
+    const { createRecordOutlets } = await import('./record-outlets.ts');
+    return readInput(() => createRecordOutlets(config, recordForward, { sink, log }));
+  }
+  // Apart from the log: a quieter log must not lose the account of what was done.
+  const write = isRecorded ? createLineWriter(sink) : undefined;
+  const recorder = createRecorder({ write, sink, whenBlocked });
+  return { recorderOf: () => recorder, close: async () => undefined };
+}
+
+/** For the records of exchanges that took the whole drain. */
+const MIN_FORWARD_MS = 1_000;
 
 // libuv gives getaddrinfo half of its threads at most; two of those stay free for what else is slow.
 const DEFAULT_THREADS = 4;

@@ -67,6 +67,7 @@ const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'un
 const REVEALING: readonly string[] = [
   'src/callback/client.ts',
   'src/proxy/inject.ts',
+  'src/sidecar/record-post.ts',
   'src/sidecar/sandbox-state.ts',
 ];
 
@@ -169,7 +170,7 @@ describe('the law of imports', () => {
     expect(Object.keys(DOORS).toSorted()).toEqual(Object.keys(dependencies).toSorted());
   });
 
-  it('opens secrets in three files only', () => expect(revelations(sources)).toEqual([]));
+  it('opens secrets in four files only', () => expect(revelations(sources)).toEqual([]));
 });
 
 describe('a breach of the law is seen', () => {
