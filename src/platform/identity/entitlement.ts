@@ -2,7 +2,7 @@
 import type { Organization } from './caller.ts';
 
 export type EntitlementDefaults = {
-  /** DEFAULT_ORG_FEATURE_CAN_USE_AUDIT_LOGS, for organizations that are not personal. */
+  /** For organizations that are not personal and have no flag of their own. */
   readonly canUseAuditLogs: boolean;
 };
 
