@@ -10,6 +10,7 @@ export type Tables = {
   readonly api_keys: ApiKeyRow;
   readonly audit_events: AuditEventRow;
   readonly audit_heads: AuditHeadRow;
+  readonly audit_checkpoints: AuditCheckpointRow;
   readonly listeners: ListenerRow;
   readonly sandbox_tokens: SandboxTokenRow;
   readonly sandbox_records: SandboxRecordRow;
@@ -102,6 +103,9 @@ export type AuditHeadRow = {
   readonly floor_seq: string;
   readonly floor_hash: Buffer;
 };
+
+/** How far the signed checkpoints outside the database have come. */
+export type AuditCheckpointRow = { readonly organization_id: string; readonly seq: string };
 
 export type ListenerRow = {
   readonly id: Fixed<string>;

@@ -24,6 +24,10 @@ const tables = `
     floor_seq bigint not null,
     floor_hash bytea not null
   );
+  create table public.audit_checkpoints (
+    organization_id uuid primary key,
+    seq bigint not null
+  );
 `;
 
 // Every part carries its length, so that no two events are written alike. Names in these bodies were resolved for good
@@ -78,24 +82,31 @@ const appending = `
   $$;
 `;
 
-// Waits for the events that are being written, and holds later ones to later times even if the clock is set back. A
-// writer takes no hour from its event to its commit, so older windows need not wait.
+// Answers the end of a window that is complete: what is being written is waited for, and what comes later is held to later
+// times, even if the clock is set back. The last event is inside, also where it is of this very millisecond. A writer
+// takes no hour from its event to its commit, so that older windows need not wait.
 const settling = `
   create function public.audit_settle(organization uuid, until timestamptz) returns timestamptz
     language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
-    declare settled timestamptz;
+    declare
+      head public.audit_heads;
+      settled timestamptz := until;
     begin
       if until < clock_timestamp() - interval '1 hour' then
         return until;
       end if;
-      insert into public.audit_heads as head values
-        (organization, 0, decode(repeat('00', 32), 'hex'), date_trunc('milliseconds', clock_timestamp()),
-          0, decode(repeat('00', 32), 'hex'))
-        on conflict (organization_id) do update
-          set time = greatest(head.time, date_trunc('milliseconds', clock_timestamp()))
-        returning head.time into settled;
-      return least(until, settled);
+      insert into public.audit_heads values
+        (organization, 0, decode(repeat('00', 32), 'hex'), '-infinity', 0, decode(repeat('00', 32), 'hex'))
+        on conflict do nothing;
+      select * into strict head from public.audit_heads where organization_id = organization for update;
+      settled := least(until, greatest(
+        head.time,
+        date_trunc('milliseconds', clock_timestamp()) + interval '1 millisecond',
+        (select time + interval '1 millisecond' from public.audit_events
+          where organization_id = organization and seq = head.seq)));
+      update public.audit_heads set time = settled where organization_id = organization and time < settled;
+      return settled;
     end
   $$;
 `;
@@ -126,6 +137,16 @@ const expiring = `
   $$;
 `;
 
+// How far the checkpoints outside have come; never back.
+const checkpointing = `
+  create function public.audit_checkpointed(organization uuid, reached bigint) returns void
+    language sql security definer set search_path = pg_catalog, pg_temp
+  as $$
+    insert into public.audit_checkpoints as checkpoint values (organization, reached)
+      on conflict (organization_id) do update set seq = greatest(checkpoint.seq, reached)
+  $$;
+`;
+
 const guarding = `
   create function public.audit_refuse() returns trigger
     language plpgsql set search_path = pg_catalog, pg_temp
@@ -150,6 +171,10 @@ const guarding = `
     for each row execute function public.audit_refuse();
   create trigger audit_heads_whole before truncate on public.audit_heads
     for each statement execute function public.audit_refuse();
+  create trigger audit_checkpoints_kept before delete on public.audit_checkpoints
+    for each row execute function public.audit_refuse();
+  create trigger audit_checkpoints_whole before truncate on public.audit_checkpoints
+    for each statement execute function public.audit_refuse();
 `;
 
 // Roles belong to the whole server, where another database's migration may make this one at the same moment.
@@ -160,21 +185,21 @@ const granting = `
     end if;
   exception when duplicate_object or unique_violation then null;
   end $$;
-  revoke all on public.audit_events, public.audit_heads from public, sallyport_app;
-  grant select on public.audit_events, public.audit_heads to sallyport_app;
+  revoke all on public.audit_events, public.audit_heads, public.audit_checkpoints from public, sallyport_app;
+  grant select on public.audit_events, public.audit_heads, public.audit_checkpoints to sallyport_app;
   revoke all on function
     public.audit_part(bytea), public.audit_hash(public.audit_events), public.audit_refuse(),
     public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
-    public.audit_expire(uuid, timestamptz, integer)
+    public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, bigint)
     from public;
   grant execute on function
     public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
-    public.audit_expire(uuid, timestamptz, integer)
+    public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, bigint)
     to sallyport_app;
 `;
 
 export const audit: Migration = {
   id: 2,
   name: 'audit',
-  sql: tables + hashing + appending + settling + expiring + guarding + granting,
+  sql: tables + hashing + appending + settling + expiring + checkpointing + guarding + granting,
 };

@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { type OcsfEvent, toOcsfEvent } from '../../../src/platform/audit/ocsf-event.ts';
+import { ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
+import { operations } from '../../../src/platform/audit/operations.ts';
+import type { StoredRecord } from '../../../src/platform/audit/stored-record.ts';
+import type { AuditEventRow } from '../../../src/platform/store/tables.ts';
+
+const ORGANIZATION = '11111111-1111-4111-8111-111111111111';
+const USER = '22222222-2222-4222-8222-222222222222';
+const KEY = '33333333-3333-4333-8333-333333333333';
+const RESOURCE = '44444444-4444-4444-8444-444444444444';
+
+type Change = Partial<Omit<StoredRecord, 'enrichments'>> & Partial<StoredRecord['enrichments']>;
+
+function recordOf({ operation_succeeded = true, api_key_id = KEY, user_id = USER, ...rest }: Change): string {
+  const enrichments: StoredRecord['enrichments'] = {
+    request_method: 'POST',
+    request_path: '/v2/listeners',
+    client_host: '192.0.2.7',
+    client_port: 50_000,
+    x_forwarded_for: '198.51.100.1, 2001:db8::1, unknown',
+    response_status_code: 201,
+    resource_ids: [RESOURCE],
+    ...rest,
+  };
+  return JSON.stringify({ operation_succeeded, api_key_id, user_id, enrichments } satisfies StoredRecord);
+}
+
+function rowOf(operation: string, record: string, workspaceId: string | null = null): AuditEventRow {
+  return {
+    organization_id: ORGANIZATION,
+    seq: '1',
+    id: '55555555-5555-4555-8555-555555555555',
+    time: new Date('2026-11-22T01:02:03.004Z'),
+    operation,
+    workspace_id: workspaceId,
+    record,
+    previous_hash: Buffer.alloc(32),
+    hash: Buffer.alloc(32),
+  };
+}
+
+const nobody: Change = { api_key_id: null, user_id: null };
+const nowhere: Change = {
+  request_method: null,
+  request_path: null,
+  client_host: null,
+  client_port: null,
+  x_forwarded_for: null,
+  response_status_code: null,
+  resource_ids: [],
+};
+const records: Readonly<Record<string, string>> = {
+  'of a user': recordOf({}),
+  'of a service key': recordOf({ user_id: null }),
+  'of a session': recordOf({ api_key_id: null }),
+  'of the system': recordOf({ ...nobody, ...nowhere }),
+  'that failed': recordOf({ operation_succeeded: false, response_status_code: 404 }),
+  'without an answer': recordOf({ operation_succeeded: false, response_status_code: null }),
+  'from a unix socket': recordOf({ client_host: null, client_port: null }),
+  'from a scoped address': recordOf({ client_host: `fe80::1%${'e'.repeat(60)}`, x_forwarded_for: null }),
+  'from no address': recordOf({ client_host: 'localhost', client_port: 70_000 }),
+  'by an odd method': recordOf({ request_method: 'PROPFIND' }),
+  'whose record was destroyed': '{"operation_succeeded":',
+  'whose record is of another shape': '{"operation_succeeded":"yes"}',
+};
+
+const schemaPath = process.env['SALLYPORT_OCSF_SCHEMA'];
+
+function withoutNulls(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_, member) => member ?? undefined));
+}
+
+function officialFaults(validate: ValidateFunction): readonly unknown[] {
+  const faults: unknown[] = [];
+  for (const operation of operations)
+    for (const record of Object.values(records))
+      if (!validate(withoutNulls(toOcsfEvent(rowOf(operation, record, USER)))))
+        faults.push({ operation, errors: validate.errors });
+  return faults;
+}
+
+describe('an event', () => {
+  it.skipIf(schemaPath === undefined)(
+    'validates against the JSON Schema of OCSF (at SALLYPORT_OCSF_SCHEMA; skipped where that is not set)',
+    () => {
+      const schema = JSON.parse(readFileSync(schemaPath ?? '', 'utf8'));
+      const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
+      expect(officialFaults(validate)).toEqual([]);
+      expect(validate(withoutNulls({ ...toOcsfEvent(rowOf('login', '{}')), organization: 'x' }))).toBe(false);
+    },
+  );
+
+  it.each(Object.entries(records))('%s validates against our own schema', (_, record) => {
+    for (const operation of operations)
+      expect(ocsfEventSchema.safeParse(toOcsfEvent(rowOf(operation, record))).error).toBeUndefined();
+  });
+
+  it.each(operations)('%s has uids that add up and captions that fit them', (operation) => {
+    const event = toOcsfEvent(rowOf(operation, recordOf({})));
+    const captions = { 1: 'Create', 2: 'Read', 3: 'Update', 4: 'Delete', 99: 'Other' };
+    expect(event.type_uid).toBe(event.class_uid * 100 + event.activity_id);
+    expect(Math.floor(event.class_uid / 1000)).toBe(event.category_uid);
+    expect(event.activity_name).toBe(captions[event.activity_id]);
+    expect(event.api.operation).toBe(operation);
+  });
+
+  it.each([
+    [records['of a user'], 1, 'Success'],
+    [records['that failed'], 2, 'Failure'],
+    [records['whose record was destroyed'], 0, 'Unknown'],
+  ])('has a status that fits its id', (record, id, caption) => {
+    expect(toOcsfEvent(rowOf('login', record ?? ''))).toMatchObject({ status_id: id, status: caption });
+  });
+
+  it('names user and key', () => {
+    const { actor } = toOcsfEvent(rowOf('login', recordOf({})));
+    expect(actor).toEqual({ user: { uid: USER, credential_uid: KEY } });
+  });
+
+  it('has no credential where none was used', () => {
+    const { actor } = toOcsfEvent(rowOf('login', recordOf({ api_key_id: null })));
+    expect(actor).toEqual({ user: { uid: USER, credential_uid: null } });
+  });
+
+  it('names the platform where nobody acted', () => {
+    const event = toOcsfEvent(rowOf('delete_runs', records['of the system'] ?? ''));
+    expect(event.actor).toEqual({ app_name: 'sallyport' });
+    expect(event.src_endpoint).toEqual({ svc_name: 'sallyport' });
+    expect(event).not.toHaveProperty('http_response');
+  });
+
+  it('holds the native record', () => {
+    const event = toOcsfEvent(rowOf('create_listener', recordOf({}), RESOURCE));
+    expect(event.unmapped.original_audit_log).toMatchObject({
+      id: event.metadata.uid,
+      operation_name: 'create_listener',
+      operation_succeeded: true,
+      request_time: '2026-11-22T01:02:03.004Z',
+      organization_id: ORGANIZATION,
+      workspace_id: RESOURCE,
+      enrichments: { x_forwarded_for: '198.51.100.1, 2001:db8::1, unknown', resource_ids: [RESOURCE] },
+    });
+    expect(event.src_endpoint.intermediate_ips).toEqual(['198.51.100.1', '2001:db8::1']);
+    expect(event.resources).toEqual([{ uid: RESOURCE }]);
+  });
+});
+
+describe('our schema refuses', () => {
+  const event = toOcsfEvent(rowOf('login', recordOf({})));
+  const rows: readonly (readonly [string, Partial<Record<keyof OcsfEvent | 'extra', unknown>>])[] = [
+    ['an unknown attribute', { extra: 1 }],
+    ['an unknown attribute inside', { api: { operation: 'login', extra: 1 } }],
+    ['another class', { class_uid: 6001 }],
+    ['a type that is none', { type_uid: 600_305 }],
+    ['a product without version of the schema', { metadata: { uid: RESOURCE, product: {} } }],
+    ['an answer without a code', { http_response: {} }],
+    ['nobody', { actor: {} }],
+    ['a user who is nobody', { actor: { user: { uid: null, credential_uid: KEY } } }],
+    ['nowhere', { src_endpoint: {} }],
+    ['resources as bare strings', { resources: [RESOURCE] }],
+    ['a time that is no whole number', { time: 1.5 }],
+  ];
+  it.each(rows)('%s', (_, change) => {
+    expect(ocsfEventSchema.safeParse({ ...event, ...change }).success).toBe(false);
+  });
+});
