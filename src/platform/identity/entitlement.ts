@@ -3,7 +3,7 @@ import type { Organization } from './caller.ts';
 
 export type EntitlementDefaults = {
   /** For organizations that are not personal and have no flag of their own. */
-  readonly canUseAuditLogs: boolean;
+  readonly can_use_audit_logs: boolean;
 };
 
 /** What an organization's own flag says wins over the default, also when it says no. */
@@ -12,7 +12,7 @@ export function mayUseAuditLogs(
   defaults: EntitlementDefaults,
 ): boolean {
   if (plan !== 'enterprise' || isPersonal) return false;
-  return (config['can_use_audit_logs'] ?? defaults.canUseAuditLogs) === true;
+  return (config['can_use_audit_logs'] ?? defaults.can_use_audit_logs) === true;
 }
 
 export function mayCreateListeners({ plan, isPersonal }: Organization): boolean {
