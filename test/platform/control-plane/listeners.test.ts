@@ -1,0 +1,258 @@
+// `/v2/listeners`, as clients of the control plane send and read it.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+
+let api: PlatformApi;
+let organization: string;
+let workspace: string;
+let key: string;
+
+beforeAll(async () => {
+  api = await createPlatformApi();
+  organization = await api.addOrganization();
+  workspace = await api.addWorkspace(organization);
+  key = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', workspace);
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+
+const path = '/v2/listeners';
+const document = (): Record<string, unknown> => ({
+  compute_type: 'k8s',
+  compute_id: randomUUID(),
+  compute_config: { k8s_namespaces: ['agents', 'staging'] },
+});
+
+async function create(body: unknown = document()): Promise<Asked> {
+  return api.ask('POST', path, { key, body });
+}
+
+async function eventsOf(id: string): Promise<readonly unknown[]> {
+  const rows = await api.database.owner.db
+    .selectFrom('audit_events')
+    .select(['operation', 'record'])
+    .where('record', 'like', `%${id}%`)
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ operation, record }) => [operation, JSON.parse(record).operation_succeeded]);
+}
+
+describe('a listener', () => {
+  it('is created, read, changed, replaced and deleted, and each change leaves one event', async () => {
+    const asked = document();
+    const made = await create(asked);
+    expect(made.status).toBe(201);
+    const { id } = made.body;
+    expect(made.body).toEqual({
+      ...asked,
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      version: null,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      updated_at: made.body.created_at,
+    });
+    expect((await api.ask('GET', `${path}/${id}`, { key })).body).toEqual(made.body);
+
+    const patched = await api.ask('PATCH', `${path}/${id}`, { key, body: { version: '1.2.0' } });
+    expect([patched.status, patched.body.version]).toEqual([200, '1.2.0']);
+    expect(patched.body.compute_config).toEqual(asked['compute_config']);
+    expect(Date.parse(patched.body.updated_at)).toBeGreaterThan(Date.parse(made.body.updated_at));
+
+    const replaced = await api.ask('PUT', `${path}/${id}`, {
+      key,
+      body: { compute_config: { k8s_namespaces: null } },
+    });
+    expect([replaced.status, replaced.body.version]).toEqual([200, null]);
+    expect(replaced.body.compute_config).toEqual({ k8s_namespaces: null });
+
+    const deleted = await api.ask('DELETE', `${path}/${id}`, { key });
+    expect([deleted.status, deleted.text]).toEqual([204, '']);
+    const gone = await api.ask('GET', `${path}/${id}`, { key });
+    expect([gone.status, gone.body]).toEqual([404, { detail: `Listener ID ${id} not found.` }]);
+    expect(await eventsOf(id)).toEqual([
+      ['create_listener', true],
+      ['update_listener', true],
+      ['update_listener', true],
+      ['delete_listener', true],
+    ]);
+  });
+
+  it('of a compute id that the workspace has is a conflict, which leaves an event of its own', async () => {
+    const asked = document();
+    await create(asked);
+    const again = await create(asked);
+    expect([again.status, again.body]).toEqual([
+      409,
+      {
+        detail: `Listener for workspace ID '${workspace}' and compute ID '${asked['compute_id']}' already exists.`,
+      },
+    ]);
+    const last = await api.database.owner.db
+      .selectFrom('audit_events')
+      .select(['operation', 'record'])
+      .where('organization_id', '=', organization)
+      .orderBy('seq', 'desc')
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    expect([last.operation, JSON.parse(last.record)]).toMatchObject([
+      'create_listener',
+      { operation_succeeded: false, enrichments: { response_status_code: 409 } },
+    ]);
+  });
+
+  it('of a compute id that another workspace has is none', async () => {
+    const asked = document();
+    await create(asked);
+    const other = await api.addServiceKey(
+      organization,
+      'WORKSPACE_ADMIN',
+      await api.addWorkspace(organization),
+    );
+    expect((await api.ask('POST', path, { key: other, body: asked })).status).toBe(201);
+  });
+
+  it('that is unknown cannot be changed, replaced or deleted', async () => {
+    const id = randomUUID();
+    const body = { compute_config: {} };
+    for (const [method, rest] of [
+      ['PATCH', { body }],
+      ['PUT', { body }],
+      ['DELETE', {}],
+    ] as const) {
+      const answer = await api.ask(method, `${path}/${id}`, { key, ...rest });
+      expect([method, answer.status, answer.body]).toEqual([
+        method,
+        404,
+        { detail: `Listener ID ${id} not found.` },
+      ]);
+    }
+    expect(await eventsOf(id)).toEqual([
+      ['update_listener', false],
+      ['update_listener', false],
+      ['delete_listener', false],
+    ]);
+  });
+});
+
+describe('the list', () => {
+  it('comes in pages that join, oldest first', async () => {
+    const other = await api.addWorkspace(organization);
+    const own = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', other);
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1)
+      ids.push((await api.ask('POST', path, { key: own, body: document() })).body.id);
+    const seen: string[] = [];
+    for (let offset = 0; ; ) {
+      const page = await api.ask('GET', `${path}?limit=2&offset=${offset}`, { key: own });
+      expect(page.status).toBe(200);
+      expect(page.body.offset).toBe(offset + page.body.resources.length);
+      if (page.body.resources.length === 0) break;
+      seen.push(...page.body.resources.map(({ id }: { id: string }) => id));
+      offset = page.body.offset;
+    }
+    expect(seen).toEqual(ids);
+  });
+
+  it.each([
+    ['limit=0', 'greater_than_equal'],
+    ['limit=101', 'less_than_equal'],
+    ['limit=ten', 'int_type'],
+    ['offset=-1', 'greater_than_equal'],
+    ['size=1', 'extra_forbidden'],
+  ])('of %s is refused by its place', async (query, type) => {
+    const { status, body } = await api.ask('GET', `${path}?${query}`, { key });
+    const loc = ['query', query.split('=')[0]];
+    expect([status, body]).toMatchObject([422, { detail: [{ loc, type }] }]);
+  });
+});
+
+describe('a document that does not fit', () => {
+  const rows: readonly (readonly [string, unknown, readonly (string | number)[], string])[] = [
+    ['none', undefined, ['body'], 'missing'],
+    ['no object', [], ['body'], 'dict_type'],
+    ['without a type', { ...document(), compute_type: undefined }, ['body', 'compute_type'], 'missing'],
+    ['of another type', { ...document(), compute_type: 'vm' }, ['body', 'compute_type'], 'enum'],
+    ['with an empty id', { ...document(), compute_id: '' }, ['body', 'compute_id'], 'string_too_short'],
+    [
+      'with a line in the id',
+      { ...document(), compute_id: 'a\nb' },
+      ['body', 'compute_id'],
+      'string_pattern_mismatch',
+    ],
+    ['without a config', { ...document(), compute_config: undefined }, ['body', 'compute_config'], 'missing'],
+    [
+      'with null for the config',
+      { ...document(), compute_config: null },
+      ['body', 'compute_config'],
+      'dict_type',
+    ],
+    [
+      'with a setting that is not known',
+      { ...document(), compute_config: { namespaces: [] } },
+      ['body', 'compute_config', 'namespaces'],
+      'extra_forbidden',
+    ],
+    [
+      'with a namespace that is none',
+      { ...document(), compute_config: { k8s_namespaces: ['ok', 'Not_OK'] } },
+      ['body', 'compute_config', 'k8s_namespaces', 1],
+      'string_pattern_mismatch',
+    ],
+    ['with an id of its own', { ...document(), id: randomUUID() }, ['body', 'id'], 'extra_forbidden'],
+  ];
+  it.each(rows)('%s is a 422 that says where', async (_, body, loc, type) => {
+    const answer = await api.ask('POST', path, { key, body });
+    expect([answer.status, answer.body]).toMatchObject([422, { detail: [{ loc, type }] }]);
+  });
+
+  it.each(['not-a-uuid', '%00', '..%2f..', "' or 1=1 --"])('%j in place of an id is a 422', async (id) => {
+    const answer = await api.ask('GET', `${path}/${encodeURI(id)}`, { key });
+    expect([answer.status, answer.body]).toMatchObject([422, { detail: [{ loc: ['path', 'listener_id'] }] }]);
+  });
+
+  it.each(['compute_type', 'compute_id'])('may not change %s', async (name) => {
+    const { id } = (await create()).body;
+    const answer = await api.ask('PATCH', `${path}/${id}`, { key, body: { [name]: 'k8s' } });
+    expect([answer.status, answer.body]).toMatchObject([422, { detail: [{ loc: ['body', name] }] }]);
+  });
+});
+
+describe('an organization that is not entitled', () => {
+  it.each([
+    ['of another plan', { plan: 'developer' }],
+    ['that is personal', { isPersonal: true }],
+  ])('%s gets the same 403 for every route with a listener, whatever the id', async (_, given) => {
+    const poor = await api.addOrganization(given);
+    const there = await api.addWorkspace(poor);
+    const own = await api.addServiceKey(poor, 'WORKSPACE_ADMIN', there);
+    const one = `${path}/${randomUUID()}`;
+    const body = { compute_config: {} };
+    for (const [method, at, sent] of [
+      ['POST', path, { body: document() }],
+      ['GET', one, {}],
+      ['PATCH', one, { body }],
+      ['PUT', one, { body }],
+      ['DELETE', one, {}],
+    ] as const) {
+      const answer = await api.ask(method, at, { key: own, ...sent });
+      expect([method, answer.status, answer.body]).toEqual([
+        method,
+        403,
+        {
+          detail: `Listeners cannot be created for workspace ID '${there}'. Creating listeners is only allowed for organizations with self-hosted enterprise plans.`,
+        },
+      ]);
+    }
+    expect((await api.ask('GET', path, { key: own })).body).toEqual({ resources: [], offset: 0 });
+  });
+});
+
+describe('a role', () => {
+  it('that only reads may read, and nothing else', async () => {
+    const viewer = await api.addServiceKey(organization, 'WORKSPACE_VIEWER', workspace);
+    const { id } = (await create()).body;
+    expect((await api.ask('GET', `${path}/${id}`, { key: viewer })).status).toBe(200);
+    expect((await api.ask('POST', path, { key: viewer, body: document() })).status).toBe(403);
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: viewer })).status).toBe(403);
+    expect((await api.ask('GET', `${path}/${id}`, { key })).status).toBe(200);
+  });
+});

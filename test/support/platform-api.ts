@@ -1,0 +1,208 @@
+// The whole API of the platform in this process, on a database of its own: requests go in and answers come out without a
+// socket. Organizations, workspaces and keys are made straight in the tables, so that a test of a route needs no other.
+import { randomUUID } from 'node:crypto';
+import { createLog } from '../../src/base/log.ts';
+import { createApi } from '../../src/platform/api/answering.ts';
+import type { Route } from '../../src/platform/api/route.ts';
+import { mintKey } from '../../src/platform/identity/api-key.ts';
+import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
+import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identity/permission.ts';
+import { createResourceRoutes } from '../../src/platform/routes.ts';
+import { authenticateSandbox } from '../../src/platform/sandbox-records/sandbox-token.ts';
+import type { ServerKind } from './postgres-setup.ts';
+import { createTestDatabase, type TestDatabase } from './platform-database.ts';
+
+export type Ask = {
+  readonly key?: string;
+  readonly bearer?: string;
+  /** X-Tenant-Id */
+  readonly tenant?: string;
+  /** X-Organization-Id */
+  readonly organization?: string;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is, in place of `body`. */
+  readonly raw?: string | Uint8Array | ReadableStream;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly peer?: string;
+};
+
+export type Asked = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The text as JSON; undefined when it is empty. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any;
+};
+
+export type PlatformApi = AsyncDisposable & {
+  readonly database: TestDatabase;
+  readonly routes: readonly Route[];
+  readonly authenticator: Authenticator;
+  /** Lines of the log so far. */
+  readonly logged: readonly string[];
+  ask(method: string, path: string, options?: Ask): Promise<Asked>;
+  addOrganization(given?: {
+    readonly plan?: string;
+    readonly isPersonal?: boolean;
+    readonly config?: Readonly<Record<string, unknown>>;
+  }): Promise<string>;
+  addWorkspace(organizationId: string): Promise<string>;
+  addUser(): Promise<string>;
+  /** A service key of the organization, or of one workspace of it. */
+  addServiceKey(
+    organizationId: string,
+    role: OrganizationRole | WorkspaceRole,
+    workspaceId?: string,
+  ): Promise<string>;
+  /** A personal token of a new member. */
+  addMemberKey(
+    organizationId: string,
+    role: OrganizationRole,
+    workspace?: { readonly id: string; readonly role: WorkspaceRole },
+  ): Promise<string>;
+};
+
+export type PlatformApiOptions = {
+  readonly server?: ServerKind;
+  readonly canUseAuditLogs?: boolean;
+  readonly maxBodyBytes?: number;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** Routes of the test's own besides the platform's. */
+  readonly routes?: readonly Route[];
+};
+
+export async function createPlatformApi(options: PlatformApiOptions = {}): Promise<PlatformApi> {
+  const database = await createTestDatabase(options.server === undefined ? {} : { server: options.server });
+  const { store } = database;
+  const logged: string[] = [];
+  const authenticator = createAuthenticator({ now: options.now ?? (() => Date.now()) });
+  const routes = [
+    ...createResourceRoutes({ can_use_audit_logs: options.canUseAuditLogs ?? false }),
+    ...(options.routes ?? []),
+  ];
+  const api = createApi(routes, {
+    store,
+    gatekeeper: { authenticator, authenticateSandbox },
+    log: createLog('trace', { write: (line) => void logged.push(line) }),
+    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+  });
+  return {
+    ...createTenants(database),
+    database,
+    routes,
+    authenticator,
+    logged,
+    async ask(method, path, asked = {}) {
+      const arrival = {
+        requestId: randomUUID(),
+        host: asked.peer ?? '192.0.2.1',
+        port: 40_000,
+        note: () => {},
+      };
+      const answer = await api(toRequest(method, path, asked), arrival);
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, text, body: toBody(answer, text) };
+    },
+    async [Symbol.asyncDispose]() {
+      await authenticator.settle();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function createTenants({
+  owner,
+}: TestDatabase): Pick<
+  PlatformApi,
+  'addOrganization' | 'addWorkspace' | 'addUser' | 'addServiceKey' | 'addMemberKey'
+> {
+  const { db } = owner;
+  const insertKey = async (
+    of: {
+      readonly organization_id: string;
+      readonly workspace_id?: string | null;
+      readonly user_id?: string;
+      readonly role?: string;
+    },
+    kind: 'service' | 'personal',
+  ): Promise<string> => {
+    const { text, hash, shortKey } = mintKey(kind);
+    const rest = {
+      workspace_id: null,
+      user_id: null,
+      role: null,
+      expires_at: null,
+      last_used_at: null,
+      ...of,
+    };
+    await db
+      .insertInto('api_keys')
+      .values({ kind, hash, short_key: shortKey, description: 'a test', ...rest })
+      .execute();
+    return text;
+  };
+  const addUser = async (): Promise<string> => {
+    const user = { email: `${randomUUID()}@example.test` };
+    return idOf(await db.insertInto('users').values(user).returning('id').execute());
+  };
+  return {
+    addUser,
+    async addOrganization({
+      plan = 'enterprise',
+      isPersonal = false,
+      config = { can_use_audit_logs: true },
+    } = {}) {
+      const row = {
+        display_name: randomUUID(),
+        plan,
+        is_personal: isPersonal,
+        config: JSON.stringify(config),
+      };
+      return idOf(await db.insertInto('organizations').values(row).returning('id').execute());
+    },
+    async addWorkspace(organizationId) {
+      const row = { organization_id: organizationId, display_name: randomUUID(), tenant_handle: null };
+      return idOf(await db.insertInto('workspaces').values(row).returning('id').execute());
+    },
+    addServiceKey: (organization_id, role, workspaceId) =>
+      insertKey({ organization_id, role, workspace_id: workspaceId ?? null }, 'service'),
+    async addMemberKey(organization_id, role, workspace) {
+      const user_id = await addUser();
+      await db.insertInto('organization_members').values({ organization_id, user_id, role }).execute();
+      if (workspace !== undefined)
+        await db
+          .insertInto('workspace_members')
+          .values({ organization_id, workspace_id: workspace.id, user_id, role: workspace.role })
+          .execute();
+      return insertKey({ organization_id, user_id }, 'personal');
+    },
+  };
+}
+
+function idOf(rows: readonly { readonly id: string }[]): string {
+  const [row] = rows;
+  if (row === undefined) throw new Error('nothing was inserted');
+  return row.id;
+}
+
+function toRequest(method: string, path: string, asked: Ask): Request {
+  const body = asked.raw ?? (asked.body === undefined ? undefined : JSON.stringify(asked.body));
+  const headers = {
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(asked.key === undefined ? {} : { 'x-api-key': asked.key }),
+    ...(asked.bearer === undefined ? {} : { authorization: `Bearer ${asked.bearer}` }),
+    ...(asked.tenant === undefined ? {} : { 'x-tenant-id': asked.tenant }),
+    ...(asked.organization === undefined ? {} : { 'x-organization-id': asked.organization }),
+    ...asked.headers,
+  };
+  const init = { method, headers, ...(body === undefined ? {} : { body, duplex: 'half' }) };
+  return new Request(`http://platform.test${path}`, init as RequestInit);
+}
+
+function toBody(answer: Response, text: string): unknown {
+  const isJson = answer.headers.get('content-type')?.startsWith('application/json') ?? false;
+  return isJson && text !== '' ? JSON.parse(text) : undefined;
+}
