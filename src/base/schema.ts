@@ -19,9 +19,9 @@ export function parseWith<T>(schema: z.ZodType<T>, input: unknown, loc: Loc = []
   return { ok: false, issues: result.error.issues.flatMap((issue) => toIssues(issue, loc)) };
 }
 
-/** The JSON Schema (draft 2020-12) of what an author may write. */
-export function toJsonSchema(schema: z.ZodType): unknown {
-  return z.toJSONSchema(schema, { io: 'input' });
+/** The JSON Schema (draft 2020-12) of what an author may write, or with `output` of what is made of it. */
+export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): unknown {
+  return z.toJSONSchema(schema, { io });
 }
 
 /** At most a hundred issues; where there are more, one behind them says how many. */
