@@ -61,7 +61,7 @@ const DOORS: Readonly<Record<string, string>> = {
 };
 
 /** Packages that may only be loaded when first needed. */
-const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'undici'];
+const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'pg-boss', 'undici'];
 
 /** The only files that may open a secret. */
 const REVEALING: readonly string[] = [

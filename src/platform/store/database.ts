@@ -1,21 +1,31 @@
 // The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
-import { Client, type ClientConfig, Pool, type PoolConfig } from 'pg';
-import { Kysely, type KyselyTransaction, PostgresDialect } from './sql.ts';
+import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { codeOf, toDomainFault } from './database-fault.ts';
+import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
 import type { Tables } from './tables.ts';
+
+export { isDuplicate } from './database-fault.ts';
+
+/** A host or, as `host`, a directory of unix sockets; `options` is what is sent on connecting. */
+export type Connection = PoolConfig;
+export type { Client };
 
 export type Database = Kysely<Tables>;
 export type Transaction = KyselyTransaction<Tables>;
 
 export type Store = {
+  /** What it does ends with a DomainError `unavailable` when the database cannot be reached, or gives up on it. */
   readonly db: Database;
   /** Runs `work` in one transaction; again, from its beginning, when the database gave way to another one. */
   write<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
+  /** How the connections of its pool stand, and how many wait for one. */
+  connections(): { readonly size: number; readonly idle: number; readonly waiting: number };
+  /** Waits for what is under way. */
   close(): Promise<void>;
 };
 
 export type DatabaseOptions = {
-  /** `postgresql://…`, or a directory of unix sockets as `host`. */
-  readonly connection: PoolConfig;
+  readonly connection: Connection;
   readonly maxConnections: number;
   /** An idle connection broke. The pool replaces it. */
   onFault(error: Error): void;
@@ -26,13 +36,24 @@ const MAX_TRIES = 5;
 /** serialization_failure, deadlock_detected */
 const GAVE_WAY: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 
+/** A client that waits this long has mostly gone. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+// What no request needs: a statement that runs longer was forgotten, and a transaction that idles holds the locks of one
+// whose process hangs. The chain of an organization waits behind such a lock.
+const BOUNDS: PoolConfig = {
+  statement_timeout: 30_000,
+  lock_timeout: 10_000,
+  idle_in_transaction_session_timeout: 30_000,
+};
+
 /** Opens no connection until the first query. */
-export function openDatabase({ connection, maxConnections, onFault }: DatabaseOptions): Store {
-  const pool = new Pool({ ...connection, max: maxConnections, connectionTimeoutMillis: 10_000 });
-  pool.on('error', onFault);
-  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool }) });
+export function openDatabase(options: DatabaseOptions): Store {
+  const pool = openPool(options);
+  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool: guardPool(pool) }) });
   return {
     db,
+    connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async write(work) {
       for (let tries = 1; ; tries += 1) {
         try {
@@ -46,18 +67,31 @@ export function openDatabase({ connection, maxConnections, onFault }: DatabaseOp
   };
 }
 
-/** Whether `error` is the database's word that a row like this is there already, by the name of the constraint. */
-export function isDuplicate(error: unknown, constraint: string): boolean {
-  return codeOf(error) === '23505' && (error as { readonly constraint?: unknown }).constraint === constraint;
+/** The pool itself, for those who bring SQL of their own. */
+export function openPool({ connection, maxConnections, onFault }: DatabaseOptions): Pool {
+  const pool = new Pool({
+    application_name: 'sallyport',
+    ...BOUNDS,
+    ...withSearchPath(connection),
+    max: maxConnections,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: 30_000,
+    // After a failover, connections to what is now a replica are not kept for ever.
+    maxLifetimeSeconds: 3600,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  });
+  pool.on('error', onFault);
+  return pool;
 }
 
-/** One connection, for as long as `work` takes. */
+/** One connection without those bounds, for as long as `work` takes. */
 export async function connectOnce<T>(
-  connection: ClientConfig,
+  connection: Connection,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new Client({ connectionTimeoutMillis: 10_000, ...connection });
-  // Also told to whoever is waiting for a query.
+  const client = new Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...withSearchPath(connection) });
+  // Told to whoever waits for a query too.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -67,13 +101,38 @@ export async function connectOnce<T>(
   }
 }
 
-/** Whether nobody listens yet, or a server that is on its way up or down (cannot_connect_now). */
-export function isNotReady(error: unknown): boolean {
-  return NOT_READY.has(codeOf(error));
+// Never empty: an empty one makes pg read PGOPTIONS.
+function withSearchPath(connection: Connection): Connection {
+  return { ...connection, options: `${connection.options ?? ''} -c search_path=public`.trim() };
 }
 
-const NOT_READY: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', '57P03']);
+/** The pool as kysely uses it, with the database's faults as those who ask are told them. */
+function guardPool(pool: Pool): PostgresPool {
+  const guarded = new WeakMap<PoolClient, GuardedClient>();
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    async connect() {
+      const client = await pool.connect().catch(rethrow);
+      const known = guarded.get(client) ?? guardClient(client);
+      guarded.set(client, known);
+      return known;
+    },
+  };
+}
 
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
+
+function guardClient(client: PoolClient): GuardedClient {
+  const query = (text: string, values: unknown[]): Promise<unknown> =>
+    client.query(text, values).catch(rethrow);
+  return {
+    // Its other form is for cursors, which would need another package.
+    query: query as GuardedClient['query'],
+    release: (isBroken) => client.release(isBroken),
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw toDomainFault(error);
 }

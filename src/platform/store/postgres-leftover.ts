@@ -2,8 +2,8 @@
 // the one process that holds the directory's lock, so whoever runs here runs for nobody.
 import { readFile, readlink, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ClientConfig } from 'pg';
-import { connectOnce, isNotReady } from './database.ts';
+import { connectOnce, type Connection } from './database.ts';
+import { isNotReady } from './database-fault.ts';
 import type { DataDirectory } from './postgres-directory.ts';
 
 const END_TIMEOUT_MS = 60_000;
@@ -12,7 +12,7 @@ const RETRY_MS = 20;
 const NOBODY_PID = '2147483647';
 
 /** Afterwards no server runs on the directory, or this has thrown. */
-export async function endLeftover(directory: DataDirectory, login: ClientConfig): Promise<void> {
+export async function endLeftover(directory: DataDirectory, login: Connection): Promise<void> {
   const deadlineMs = performance.now() + END_TIMEOUT_MS;
   for (;;) {
     const pid = await readServerPid(directory);
@@ -50,7 +50,7 @@ async function isServerOf({ cluster }: DataDirectory, pid: number): Promise<bool
 }
 
 /** Whether a server lets the owner in: one that does is there, whatever the process ids say. */
-async function answers(directory: DataDirectory, login: ClientConfig): Promise<boolean> {
+async function answers(directory: DataDirectory, login: Connection): Promise<boolean> {
   try {
     return await connectOnce(login, async (client) => {
       const { rows } = await client.query('show data_directory');

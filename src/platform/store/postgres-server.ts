@@ -1,9 +1,8 @@
 // PostgreSQL as part of this installation: a server of our own on a unix socket in the data directory, which lives as
 // long as we do. It must not know what is stored.
 import { setTimeout } from 'node:timers/promises';
-import type { PoolConfig } from 'pg';
 import type { Log } from '../../base/log.ts';
-import { connectOnce } from './database.ts';
+import { connectOnce, type Connection } from './database.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import { makeCluster, readClusterVersion, refuseOtherVersion } from './postgres-cluster.ts';
 import {
@@ -20,9 +19,9 @@ import { OWNER, RUNTIME } from './roles.ts';
 
 export type PostgresServer = {
   /** As the role that may do what the platform does at run time. */
-  readonly connection: PoolConfig;
+  readonly connection: Connection;
   /** As the owner of the tables, for migrations. */
-  readonly ownerConnection: PoolConfig;
+  readonly ownerConnection: Connection;
   /** Resolves when the server is gone, asked for or not. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
@@ -135,7 +134,7 @@ function connectionTo(
   user: string,
   password: string,
   database = DATABASE,
-): PoolConfig {
+): Connection {
   return { host: path, port: 5432, user, password, database };
 }
 
@@ -163,7 +162,7 @@ function serverArguments(
 }
 
 /** Does nothing from the second start on. */
-async function prepareDatabase(login: PoolConfig, passwords: Passwords): Promise<void> {
+async function prepareDatabase(login: Connection, passwords: Passwords): Promise<void> {
   await connectOnce(login, async (client) => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE]);
     if (rowCount === 0) await client.query(`create database ${DATABASE}`);

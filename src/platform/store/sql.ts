@@ -2,7 +2,7 @@
 import type { ColumnType } from 'kysely';
 
 export { Kysely, PostgresDialect, sql } from 'kysely';
-export type { Generated, Selectable, Transaction as KyselyTransaction } from 'kysely';
+export type { Generated, Selectable, Transaction as KyselyTransaction, PostgresPool } from 'kysely';
 
 /** A column that is set by the database, or once by us; never changed. */
 export type Fixed<T> = ColumnType<T, T | undefined, never>;
