@@ -1,0 +1,52 @@
+import { assert, constantFrom, nat, property, string } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { hashKey, mintKey, parseKey } from '../../../src/platform/identity/api-key.ts';
+
+describe('a key', () => {
+  it('tells its kind by its prefix, and holds 43 random digits and six of a checksum', () => {
+    expect(mintKey('service').text).toMatch(/^sp_sk_[0-9A-Za-z]{49}$/);
+    expect(mintKey('personal').text).toMatch(/^sp_pt_[0-9A-Za-z]{49}$/);
+    expect(parseKey(mintKey('service').text)?.kind).toBe('service');
+    expect(parseKey(mintKey('personal').text)?.kind).toBe('personal');
+  });
+
+  it('is never minted twice', () => {
+    expect(new Set(Array.from({ length: 1000 }, () => mintKey('service').text)).size).toBe(1000);
+  });
+
+  it('is read back with the hash and the short form that it was minted with', () => {
+    const { text, hash, shortKey } = mintKey('service');
+    expect(parseKey(text)).toEqual({ kind: 'service', hash, shortKey });
+    expect(hashKey(text)).toEqual(hash);
+    expect(hash).toHaveLength(32);
+  });
+
+  it('is shown by its beginning and its end', () => {
+    const { text, shortKey } = mintKey('personal');
+    expect(shortKey).toBe(`${text.slice(0, 10)}...${text.slice(-4)}`);
+  });
+
+  it('with one character changed, left out or doubled is none', () => {
+    const { text } = mintKey('service');
+    const place = nat(text.length - 1);
+    const digit = constantFrom(...'0Aa9zZ_ -é');
+    assert(
+      property(place, digit, (at, other) => {
+        const before = text.slice(0, at);
+        const after = text.slice(at + 1);
+        if (text[at] !== other) expect(parseKey(before + other + after)).toBeUndefined();
+        expect(parseKey(before + after)).toBeUndefined();
+        expect(parseKey(text.slice(0, at + 1) + text.slice(at))).toBeUndefined();
+      }),
+    );
+  });
+
+  it('of the other kind is another key', () => {
+    expect(parseKey(mintKey('service').text.replace('sp_sk_', 'sp_pt_'))).toBeUndefined();
+  });
+
+  it('is no arbitrary text, however long', () => {
+    assert(property(string({ maxLength: 200 }), (text) => parseKey(text) === undefined));
+    expect(parseKey(`sp_sk_${'a'.repeat(1_000_000)}`)).toBeUndefined();
+  });
+});

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
+import {
+  type Authenticator,
+  type Credentials,
+  createAuthenticator,
+} from '../../../src/platform/identity/authentication.ts';
+import type { Caller } from '../../../src/platform/identity/caller.ts';
+import { organizationRoles } from '../../../src/platform/identity/permission.ts';
+import type { Database } from '../../../src/platform/store/database.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { type PlacedKey, placeKey, placeMember, placeOrganization, placeWorkspace } from './tenants.ts';
+
+const START_MS = Date.parse('2026-11-22T00:00:00Z');
+let database: TestDatabase;
+let db: Database;
+let organization: string;
+let nowMs: number;
+let authenticator: Authenticator;
+let faults: unknown[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.store.db;
+  organization = await placeOrganization(database.owner.db);
+});
+afterAll(async () => database[Symbol.asyncDispose]());
+beforeEach(() => {
+  nowMs = START_MS;
+  faults = [];
+  authenticator = createAuthenticator({ now: () => nowMs, onFault: (error) => void faults.push(error) });
+});
+
+function authenticate(given: Partial<Credentials>): Promise<Caller> {
+  return authenticator.authenticate(db, {
+    apiKey: undefined,
+    bearer: undefined,
+    peer: '192.0.2.1',
+    ...given,
+  });
+}
+
+function place(of: Parameters<typeof placeKey>[2] = { role: 'ORGANIZATION_USER' }): Promise<PlacedKey> {
+  return placeKey(database.owner.db, organization, of);
+}
+
+async function refusalOf(given: Partial<Credentials>): Promise<unknown> {
+  const error = await authenticate(given).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  const { kind, message, retryMs } = error as { kind?: unknown; message?: unknown; retryMs?: unknown };
+  return { kind, message, retryMs };
+}
+
+describe('a key', () => {
+  it('is taken as X-Api-Key, as a bearer, and as both when they are the same', async () => {
+    const { id, text } = await place();
+    for (const given of [{ apiKey: text }, { bearer: text }, { apiKey: text, bearer: text }])
+      expect((await authenticate(given)).keyId).toBe(id);
+  });
+
+  it('of the organization has what its role has there', async () => {
+    const { id, text } = await place({ role: 'ORGANIZATION_ADMIN' });
+    expect(await authenticate({ apiKey: text })).toEqual({
+      keyId: id,
+      kind: 'service',
+      userId: undefined,
+      organization: { id: organization, isPersonal: false, plan: 'enterprise', config: {} },
+      permissions: new Set(organizationRoles.ORGANIZATION_ADMIN),
+      boundTo: undefined,
+    });
+  });
+
+  it('of a workspace has nothing in the organization, also under a name of a role there', async () => {
+    const workspaceId = await placeWorkspace(database.owner.db, organization);
+    for (const role of ['WORKSPACE_ADMIN', 'ORGANIZATION_ADMIN']) {
+      const { text } = await place({ workspaceId, role });
+      const caller = await authenticate({ apiKey: text });
+      expect([caller.boundTo, caller.permissions.size]).toEqual([workspaceId, 0]);
+    }
+  });
+
+  it('of a person has what he has now, and is refused when he has left', async () => {
+    const { owner } = database;
+    const userId = await placeMember(owner.db, organization, 'ORGANIZATION_VIEWER');
+    const { text } = await place({ userId });
+    const caller = await authenticate({ apiKey: text });
+    expect([caller.kind, caller.userId]).toEqual(['personal', userId]);
+    expect(caller.permissions).toEqual(new Set(['organization:read']));
+
+    const member = owner.db.updateTable('organization_members').where('user_id', '=', userId);
+    await member.set({ role: 'ORGANIZATION_OPERATOR' }).execute();
+    expect((await authenticate({ apiKey: text })).permissions.has('organization:manage')).toBe(true);
+
+    await owner.db.deleteFrom('organization_members').where('user_id', '=', userId).execute();
+    expect(await refusalOf({ apiKey: text })).toMatchObject({ kind: 'unauthenticated' });
+  });
+
+  it('with a role that nobody knows has nothing', async () => {
+    for (const role of ['ORGANIZATION_EMPEROR', 'toString', '__proto__']) {
+      const { text } = await place({ role });
+      expect((await authenticate({ apiKey: text })).permissions.size).toBe(0);
+    }
+  });
+
+  it('is refused from the moment of its expiry', async () => {
+    const { text } = await place({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS + 1000) });
+    nowMs = START_MS + 999;
+    expect((await authenticate({ apiKey: text })).kind).toBe('service');
+    nowMs = START_MS + 1000;
+    expect(await refusalOf({ apiKey: text })).toMatchObject({ kind: 'unauthenticated' });
+  });
+});
+
+describe('a refusal', () => {
+  it('has the same words for a key that is malformed, unknown, expired, revoked or one of two', async () => {
+    const expired = await place({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS) });
+    const revoked = await place();
+    await database.owner.db.deleteFrom('api_keys').where('id', '=', revoked.id).execute();
+    const right = await place();
+    const other = await place();
+    const refusals = [
+      await refusalOf({ apiKey: 'nonsense' }),
+      await refusalOf({ apiKey: '' }),
+      await refusalOf({ apiKey: `${right.text}, ${right.text}` }),
+      await refusalOf({ apiKey: mintKey('service').text }),
+      await refusalOf({ bearer: mintKey('personal').text }),
+      await refusalOf({ apiKey: expired.text }),
+      await refusalOf({ apiKey: revoked.text }),
+      await refusalOf({ apiKey: right.text, bearer: other.text }),
+      await refusalOf({ apiKey: right.text, bearer: 'nonsense' }),
+    ];
+    expect(refusals[0]).toMatchObject({ kind: 'unauthenticated' });
+    expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
+  });
+
+  it('says how to send a key where none came', async () => {
+    const refusal = await refusalOf({});
+    expect(refusal).toMatchObject({ kind: 'unauthenticated', message: /X-Api-Key/ });
+  });
+
+  it('never repeats what was sent', async () => {
+    const { text } = mintKey('service');
+    expect(JSON.stringify(await refusalOf({ apiKey: text }))).not.toContain(text.slice(6));
+  });
+});
+
+describe('wrong keys', () => {
+  async function failTimes(times: number, peer: string): Promise<readonly unknown[]> {
+    const kinds: unknown[] = [];
+    for (let at = 0; at < times; at += 1)
+      kinds.push(((await refusalOf({ apiKey: 'wrong', peer })) as { kind: unknown }).kind);
+    return kinds;
+  }
+
+  it('from one address are soon too many, until the minute is over', async () => {
+    const kinds = await failTimes(31, '198.51.100.1');
+    expect([...new Set(kinds.slice(0, 30)), kinds[30]]).toEqual(['unauthenticated', 'too_many']);
+    nowMs += 15_000;
+    expect(await refusalOf({ apiKey: 'wrong', peer: '198.51.100.1' })).toMatchObject({ retryMs: 45_000 });
+    expect(await failTimes(1, '198.51.100.2')).toEqual(['unauthenticated']);
+    nowMs += 45_000;
+    expect(await failTimes(1, '198.51.100.1')).toEqual(['unauthenticated']);
+  });
+
+  it('do not lock out the right one that comes from the same address', async () => {
+    const { id, text } = await place();
+    await failTimes(40, '198.51.100.1');
+    expect((await authenticate({ apiKey: text, peer: '198.51.100.1' })).keyId).toBe(id);
+  });
+
+  it('from very many addresses are too many in all', async () => {
+    const kinds = new Set<unknown>();
+    for (let at = 0; at < 3001; at += 1)
+      for (const kind of await failTimes(1, `10.0.${at >> 8}.${at & 255}`)) kinds.add(kind);
+    expect([...kinds]).toEqual(['unauthenticated', 'too_many']);
+  });
+
+  it('are counted where none came neither', async () => {
+    for (let at = 0; at < 40; at += 1) await refusalOf({ peer: '198.51.100.7' });
+    expect(await failTimes(1, '198.51.100.7')).toEqual(['unauthenticated']);
+  });
+});
+
+describe('the last use', () => {
+  async function lastUse(id: string): Promise<Date | null> {
+    await authenticator.settle();
+    const row = db.selectFrom('api_keys').select('last_used_at').where('id', '=', id);
+    return (await row.executeTakeFirstOrThrow()).last_used_at;
+  }
+
+  it('is written at the first use, and then at most once a minute', async () => {
+    const { id, text } = await place();
+    expect(await lastUse(id)).toBeNull();
+    await authenticate({ apiKey: text });
+    expect(await lastUse(id)).toEqual(new Date(START_MS));
+    nowMs = START_MS + 59_999;
+    await authenticate({ apiKey: text });
+    expect(await lastUse(id)).toEqual(new Date(START_MS));
+    nowMs = START_MS + 60_000;
+    await authenticate({ apiKey: text });
+    expect(await lastUse(id)).toEqual(new Date(nowMs));
+  });
+
+  it('is not in the way of a request: one that cannot be written is told to the operator', async () => {
+    const { id, text } = await place();
+    const holder = await database.owner.db.startTransaction().execute();
+    await holder.selectFrom('api_keys').select('id').where('id', '=', id).forUpdate().execute();
+    // The row is held by somebody else, so that the write waits while the requests go on.
+    for (let at = 0; at < 10; at += 1) expect((await authenticate({ apiKey: text })).keyId).toBe(id);
+    await holder.rollback().execute();
+    expect(await lastUse(id)).toEqual(new Date(START_MS));
+    expect(faults).toEqual([]);
+
+    const other = await place();
+    const broken = failingUpdates(db);
+    await authenticator.authenticate(broken, { apiKey: other.text, bearer: undefined, peer: '' });
+    expect(await lastUse(other.id)).toBeNull();
+    expect(faults).toEqual([new Error('no update today')]);
+  });
+});
+
+/** A database that reads and does not write. */
+function failingUpdates(real: Database): Database {
+  return new Proxy(real, {
+    get(target, name) {
+      if (name === 'updateTable')
+        return () => {
+          throw new Error('no update today');
+        };
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+describe('the lookup', () => {
+  it('goes by the index of hashes, so that its time tells nothing of other keys', async () => {
+    const { owner } = database;
+    const plan = await owner.db.transaction().execute(async (trx) => {
+      await sql`set local enable_seqscan = off`.execute(trx);
+      const hash = Buffer.alloc(32);
+      return sql<Record<string, string>>`explain select id from api_keys where hash = ${hash}`.execute(trx);
+    });
+    expect(plan.rows.map((row) => Object.values(row)[0]).join('\n')).toContain('api_keys_hash');
+  });
+});
