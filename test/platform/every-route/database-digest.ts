@@ -1,0 +1,42 @@
+// What stands in the database, table by table, as short texts to compare: the tables are asked for, so that a new one
+// cannot be forgotten. The audit log has tests of its own, and a last use is written when it suits.
+import type { Database } from '../../../src/platform/store/database.ts';
+import { type RawBuilder, sql } from 'kysely';
+
+export type Digest = {
+  /** Of every row; or of the rows of workspaces other than `but`. */
+  take(but?: string): Promise<Readonly<Record<string, string>>>;
+};
+
+type Table = { readonly name: string; readonly hasWorkspace: boolean };
+
+export async function createDigest(db: Database): Promise<Digest> {
+  const { rows: tables } = await sql<Table>`
+    select t.table_name as name, exists (
+      select from information_schema.columns c
+      where c.table_schema = 'public' and c.table_name = t.table_name and c.column_name = 'workspace_id'
+    ) as "hasWorkspace"
+    from information_schema.tables t
+    where t.table_schema = 'public' and t.table_type = 'BASE TABLE'
+      and t.table_name not like 'audit\\_%' and t.table_name <> 'schema_migrations'
+    order by 1`.execute(db);
+  if (tables.length < 5) throw new Error('there should be more tables');
+  return {
+    async take(but) {
+      const parts = tables.map((table) => digestOf(table, but));
+      const { rows } = await sql<{
+        name: string;
+        digest: string;
+      }>`${sql.join(parts, sql` union all `)}`.execute(db);
+      return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]));
+    },
+  };
+}
+
+function digestOf({ name, hasWorkspace }: Table, but: string | undefined): RawBuilder<unknown> {
+  const others =
+    but !== undefined && hasWorkspace ? sql`where workspace_id is distinct from ${but}::uuid` : sql``;
+  return sql`
+    select ${name} as name, count(*) || ':' || coalesce(md5(string_agg(row, '|' order by row)), '') as digest
+    from (select (to_jsonb(t) - 'last_used_at')::text as row from ${sql.table(name)} t ${others}) as rows`;
+}

@@ -1,0 +1,181 @@
+// For every name in a path, and for every id in a body or a query, a real one of its kind in a given place. A name that
+// these tables do not know fails the tests: whoever adds a route says here what its ids are.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
+import type { PlatformApi } from '../../support/platform-api.ts';
+import type { Operation } from './document.ts';
+import type { JsonSchema } from './json-schema.ts';
+import type { Place } from './tenants.ts';
+
+export type PathValues = Readonly<Record<string, string>>;
+export type Scene = { readonly api: PlatformApi; readonly place: Place };
+
+type Fixture = {
+  /** A path begins with this; the first that fits is taken. */
+  readonly under: string;
+  /** `isFree`: the sender makes it up, and there is nothing that it could be an id of. */
+  readonly isFree?: true;
+  make(scene: Scene, before: PathValues): Promise<string>;
+};
+
+const tables: Readonly<Record<string, readonly Fixture[]>> = {
+  workspace_id: [{ under: '/', make: async ({ api, place }) => api.addWorkspace(place.organizationId) }],
+  listener_id: [{ under: '/v2/listeners/', make: addListener }],
+  sandbox: [{ under: '/', isFree: true, make: async () => `sandbox-${randomBytes(6).toString('hex')}` }],
+  token_id: [
+    { under: '/v1/sandboxes/', make: addSandboxToken },
+    {
+      under: '/api/v1/api-key/current/',
+      make: async (scene) => addKey(scene, { user_id: scene.place.admin.userId }),
+    },
+    {
+      under: '/api/v1/orgs/current/personal-access-tokens/',
+      make: async (scene) => addKey(scene, { user_id: (await addMember(scene)).userId }),
+    },
+  ],
+  api_key_id: [
+    {
+      under: '/api/v1/api-key/',
+      make: async (scene) =>
+        addKey(scene, { workspace_id: scene.place.workspaceId, role: 'WORKSPACE_VIEWER' }),
+    },
+    {
+      under: '/api/v1/orgs/current/service-keys/',
+      make: async (scene) => addKey(scene, { role: 'ORGANIZATION_VIEWER' }),
+    },
+  ],
+  member_id: [
+    { under: '/api/v1/orgs/current/members/', make: async (scene) => (await addMember(scene)).memberId },
+    { under: '/api/v1/workspaces/current/members/', make: addWorkspaceMember },
+  ],
+};
+
+/** By `METHOD path name`, or by name alone. */
+const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
+  user_id: { make: async (scene) => (await addMember(scene)).userId },
+  workspace_id: { make: async ({ place }) => place.workspaceId },
+  source: { isFree: true, make: async () => randomUUID() },
+};
+
+/** The weakest, so that nobody is refused for giving away more than he has. */
+const fixed: Readonly<Record<string, (schema: JsonSchema) => unknown>> = {
+  role: ({ enum: roles = [] }) => roles.at(-1),
+};
+
+/** A value for each name in the path, real ones of the place. */
+export async function fillPath({ path }: Operation, scene: Scene): Promise<PathValues> {
+  let values: PathValues = {};
+  for (const name of namesIn(path))
+    values = { ...values, [name]: await fixtureOf(path, name).make(scene, values) };
+  return values;
+}
+
+export function fixtureOf(path: string, name: string): Fixture {
+  const found = tables[name]?.find(({ under }) => path.startsWith(under));
+  if (found !== undefined) return found;
+  throw new Error(
+    `{${name}} of ${path} has no fixture: add to test/platform/every-route/fixtures.ts how one is made`,
+  );
+}
+
+export function bodyFixtureOf(name: string): Omit<Fixture, 'under'> {
+  const found = inBodies[name];
+  if (found !== undefined) return found;
+  throw new Error(
+    `the id ${name} of a body or query has no fixture: add to test/platform/every-route/fixtures.ts how one is made`,
+  );
+}
+
+/** Names of members of the body, and of the query, that hold an id. */
+export function idsOf(schema: JsonSchema | undefined): readonly string[] {
+  const members = Object.entries(schema?.properties ?? {});
+  return members.filter(([, { format }]) => format === 'uuid').map(([name]) => name);
+}
+
+/** `value` with real ids, and with roles that everybody may give. */
+export async function withFixtures(schema: JsonSchema, value: unknown, scene: Scene): Promise<unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const filled: Record<string, unknown> = { ...value };
+  for (const name of idsOf(schema)) filled[name] = await bodyFixtureOf(name).make(scene, {});
+  for (const [name, own] of Object.entries(schema.properties ?? {}))
+    if (Object.hasOwn(fixed, name)) filled[name] = fixed[name]?.(own);
+  return filled;
+}
+
+export function namesIn(path: string): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+export function toPath(path: string, values: PathValues): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
+}
+
+async function addListener({ api, place }: Scene): Promise<string> {
+  const row = {
+    workspace_id: place.workspaceId,
+    compute_type: 'k8s' as const,
+    compute_id: randomUUID(),
+    compute_config: JSON.stringify({ k8s_namespaces: ['default'] }),
+    version: '1',
+  };
+  return idOf(await api.database.owner.db.insertInto('listeners').values(row).returning('id').execute());
+}
+
+async function addSandboxToken({ api, place }: Scene, { sandbox = '' }: PathValues): Promise<string> {
+  const row = {
+    workspace_id: place.workspaceId,
+    sandbox,
+    short_token: 'sp_sb_…',
+    hash: randomBytes(32),
+    expires_at: null,
+  };
+  return idOf(await api.database.owner.db.insertInto('sandbox_tokens').values(row).returning('id').execute());
+}
+
+async function addMember({
+  api,
+  place,
+}: Scene): Promise<{ readonly memberId: string; readonly userId: string }> {
+  const userId = await api.addUser();
+  const row = {
+    organization_id: place.organizationId,
+    user_id: userId,
+    role: 'ORGANIZATION_VIEWER',
+    full_name: null,
+  };
+  const rows = await api.database.owner.db
+    .insertInto('organization_members')
+    .values(row)
+    .returning('id')
+    .execute();
+  return { memberId: idOf(rows), userId };
+}
+
+async function addWorkspaceMember(scene: Scene): Promise<string> {
+  const { organizationId: organization_id, workspaceId: workspace_id } = scene.place;
+  const { userId: user_id } = await addMember(scene);
+  const row = { organization_id, workspace_id, user_id, role: 'WORKSPACE_VIEWER' };
+  return idOf(
+    await scene.api.database.owner.db.insertInto('workspace_members').values(row).returning('id').execute(),
+  );
+}
+
+async function addKey(
+  { api, place }: Scene,
+  of: { readonly workspace_id?: string; readonly user_id?: string; readonly role?: string },
+): Promise<string> {
+  const kind: 'service' | 'personal' = of.user_id === undefined ? 'service' : 'personal';
+  const { hash, shortKey } = mintKey(kind);
+  const row = {
+    ...{ workspace_id: null, user_id: null, role: null, expires_at: null, last_used_at: null },
+    ...{ kind, hash, short_key: shortKey, description: 'a fixture', organization_id: place.organizationId },
+    ...of,
+  } as const;
+  return idOf(await api.database.owner.db.insertInto('api_keys').values(row).returning('id').execute());
+}
+
+function idOf(rows: readonly { readonly id: string }[]): string {
+  const [row] = rows;
+  if (row === undefined) throw new Error('nothing was inserted');
+  return row.id;
+}

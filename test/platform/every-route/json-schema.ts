@@ -1,0 +1,98 @@
+// The part of JSON Schema (draft 2020-12) that the document of the platform is written in. A keyword that is not named
+// here is refused, so that no test passes over what it does not understand.
+
+export type JsonSchema = {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly items?: JsonSchema | false;
+  readonly prefixItems?: readonly JsonSchema[];
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly propertyNames?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+};
+
+/** Those that say nothing of what is valid. */
+const ANNOTATIONS = ['$schema', 'default', 'description', 'examples', 'title', 'deprecated', 'id'];
+const KNOWN: ReadonlySet<string> = new Set([
+  ...ANNOTATIONS,
+  ...['$ref', 'type', 'const', 'enum', 'format', 'pattern', 'minLength', 'maxLength'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'items', 'prefixItems', 'minItems', 'maxItems'],
+  ...['properties', 'required', 'additionalProperties', 'propertyNames', 'anyOf', 'oneOf'],
+]);
+
+export type Components = Readonly<Record<string, unknown>>;
+
+/** The schema with what its references stand for in their place. Throws for a keyword that is not known here. */
+export function resolveSchema(schema: unknown, document: unknown, at = '#'): JsonSchema {
+  if (typeof schema !== 'object' || schema === null) throw new Error(`${at} should be a schema`);
+  const { $ref: reference, ...rest } = schema as Record<string, unknown>;
+  if (typeof reference === 'string') {
+    const { id: _, ...target } = resolveSchema(lookUp(document, reference), document, reference) as Record<
+      string,
+      unknown
+    >;
+    return { ...target, ...rest };
+  }
+  const resolved: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(rest)) {
+    if (!KNOWN.has(keyword))
+      throw new Error(
+        `${at} has the keyword ${keyword}: teach it to json-schema, schema-values and schema-variants`,
+      );
+    resolved[keyword] = inner(keyword, value, (one, name) =>
+      resolveSchema(one, document, `${at}/${keyword}${name}`),
+    );
+  }
+  return resolved;
+}
+
+export function lookUp(document: unknown, reference: string): unknown {
+  let found = document;
+  for (const part of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) {
+    const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+    found = (found as Record<string, unknown> | undefined)?.[name];
+  }
+  if (found === undefined) throw new Error(`${reference} leads nowhere`);
+  return found;
+}
+
+/** Type names; of a schema without one all of them. */
+export function typesOf({ type, enum: values, const: only }: JsonSchema): readonly string[] {
+  if (typeof type === 'string') return [type];
+  if (type !== undefined) return type;
+  if (values !== undefined) return [...new Set(values.map(typeName))];
+  if (only !== undefined) return [typeName(only)];
+  return ['null', 'boolean', 'number', 'string', 'array', 'object'];
+}
+
+function typeName(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+}
+
+type Resolve = (schema: unknown, name: string) => JsonSchema;
+
+function inner(keyword: string, value: unknown, resolve: Resolve): unknown {
+  if (['anyOf', 'oneOf', 'prefixItems'].includes(keyword))
+    return (value as readonly unknown[]).map((one, index) => resolve(one, `/${index}`));
+  if (keyword === 'properties')
+    return Object.fromEntries(
+      Object.entries(value as object).map(([name, one]) => [name, resolve(one, `/${name}`)]),
+    );
+  if (['items', 'additionalProperties', 'propertyNames'].includes(keyword) && typeof value === 'object')
+    return resolve(value, '');
+  return value;
+}
