@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLog } from '../../src/base/log.ts';
 import { createApi } from '../../src/platform/api/answering.ts';
+import { withDocuments } from '../../src/platform/api/documents.ts';
 import type { Route } from '../../src/platform/api/route.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
@@ -79,10 +80,12 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
   const { store } = database;
   const logged: string[] = [];
   const authenticator = createAuthenticator({ now: options.now ?? (() => Date.now()) });
-  const routes = [
-    ...createResourceRoutes({ can_use_audit_logs: options.canUseAuditLogs ?? false }),
-    ...(options.routes ?? []),
-  ];
+  const resources = createResourceRoutes({ can_use_audit_logs: options.canUseAuditLogs ?? false });
+  const routes = withDocuments({
+    routes: [...resources, ...(options.routes ?? [])],
+    version: '0.0.0',
+    isReady: () => true,
+  });
   const api = createApi(routes, {
     store,
     gatekeeper: { authenticator, authenticateSandbox },

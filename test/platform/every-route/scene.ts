@@ -1,7 +1,6 @@
 // Every operation of the document beside a running API with two organizations: A with the workspaces A1 and A2, B with
 // B1. A request of an operation is made here as its schemas want it.
 import * as fc from 'fast-check';
-import { toOpenApi } from '../../../src/platform/api/openapi.ts';
 import type { Route } from '../../../src/platform/api/route.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 import { createDigest, type Digest } from './database-digest.ts';
@@ -27,7 +26,7 @@ export async function openEveryRoute(
   const a2 = await createPlace(api, a1.organizationId);
   return {
     api,
-    operations: readOperations(JSON.parse(JSON.stringify(toOpenApi(api.routes, '0.0.0'))), api.routes),
+    operations: readOperations((await api.ask('GET', '/openapi.json')).body, api.routes),
     digest: await createDigest(api.database.owner.db),
     ...{ a1, a2, b1: await createPlace(api) },
     [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
