@@ -7,6 +7,7 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   check: () => import('./cli/check.ts'),
   start: () => import('./cli/start.ts'),
   demo: () => import('./cli/demo.ts'),
+  platform: () => import('./cli/platform.ts'),
 };
 
 /** How long what a program has left open may keep the process. */
@@ -23,6 +24,9 @@ const usage = `usage: sallyport COMMAND [OPTIONS]
   check   validate files: check FILE...
   start   run the proxy beside a local TLS echo origin, on the example configuration
   demo    show an injected credential end to end
+  platform
+          run the platform's API: platform [--config FILE] [--listen HOST:PORT] [--data-dir DIR]; with
+          'platform init' make its first organization and key, which is printed once
 
 Every key of the config file has a variable: SALLYPORT_LISTEN, SALLYPORT_PROXY_CONFIG, and so on.
 `;

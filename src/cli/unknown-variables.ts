@@ -11,25 +11,41 @@ const furtherVariables: readonly string[] = [
   ...operatorVariables,
 ];
 
+/** Of the platform, which knows its own better. */
+const platformVariables: readonly string[] = ['SALLYPORT_PLATFORM_', 'SALLYPORT_BOOTSTRAP_API_KEY'];
+
 /** As many letters too many, missing or wrong are a slip. */
 const MAX_SLIPS = 2;
 const OURS = 'SALLYPORT_';
 
-const known: readonly string[] = [...configVariables().map(({ name }) => name), ...furtherVariables];
+const ours: readonly string[] = [...configVariables().map(({ name }) => name), ...furtherVariables];
 
-export function isKnownVariable(name: string): boolean {
+export function isKnownVariable(
+  name: string,
+  known: readonly string[] = [...ours, ...platformVariables],
+): boolean {
   return known.some((one) => (one.endsWith('_') ? name.startsWith(one) : name === one));
 }
 
-/** One sentence for each. What is set to nothing is left out: for a setting, too, that means not set. */
-export function unknownVariableWarnings(env: NodeJS.ProcessEnv): string[] {
+/**
+ * One sentence for each. What is set to nothing is left out: for a setting, too, that means not set. `others` are the
+ * variables of another program than the proxy.
+ */
+export function unknownVariableWarnings(
+  env: NodeJS.ProcessEnv,
+  others: readonly string[] = platformVariables,
+): string[] {
+  const known = [...ours, ...others];
   const services = Object.keys(env).filter((name) => name.endsWith('_SERVICE_HOST'));
   const unknown = Object.keys(env).filter(
     (name) =>
-      name.startsWith(OURS) && env[name] !== '' && !isKnownVariable(name) && !isOfService(name, services),
+      name.startsWith(OURS) &&
+      env[name] !== '' &&
+      !isKnownVariable(name, known) &&
+      !isOfService(name, services),
   );
   return unknown.map((name) => {
-    const near = nearest(name);
+    const near = nearest(name, known);
     return `${name} is not a setting: ${near === undefined ? 'it has no effect' : `did you mean ${near}?`}`;
   });
 }
@@ -40,7 +56,7 @@ function isOfService(name: string, services: readonly string[]): boolean {
   return prefixes.some((prefix) => name.startsWith(`${prefix}SERVICE_`) || name.startsWith(`${prefix}PORT`));
 }
 
-function nearest(name: string): string | undefined {
+function nearest(name: string, known: readonly string[]): string | undefined {
   const slips = known.map((one) => ({ one, count: slipsTo(one, name) }));
   const [closest] = slips.filter(({ count }) => count <= MAX_SLIPS).toSorted((a, b) => a.count - b.count);
   if (closest) return closest.one.endsWith('_') ? `${closest.one}<NAME>` : closest.one;

@@ -57,12 +57,6 @@ export function platformVariables(): readonly { readonly name: string; readonly 
   return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
 }
 
-/** Variables that hold a password. */
-export const secretPlatformVariables: readonly string[] = [
-  'DATABASE_URL',
-  'SALLYPORT_PLATFORM_DATABASE_OWNER_URL',
-];
-
 /** Whether others than this machine reach it. */
 export function isExposedListen({ host }: Pick<ListenAddress, 'host'>): boolean {
   return !(host === 'localhost' || host === '::1' || host.startsWith('127.'));

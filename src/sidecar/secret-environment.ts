@@ -16,7 +16,13 @@ const HANDOVER = 'SALLYPORT_HANDED_SECRETS';
 
 /** Variables that hold a secret of the operator's own; each has a twin that names a file. */
 export const operatorVariables = ['SALLYPORT_ADMIN_TOKEN', 'SALLYPORT_STATE_KEY'] as const;
-export type OperatorVariable = (typeof operatorVariables)[number];
+/** Those of the platform. A URL holds a password. */
+export const platformSecretVariables = [
+  'DATABASE_URL',
+  'SALLYPORT_PLATFORM_DATABASE_OWNER_URL',
+  'SALLYPORT_BOOTSTRAP_API_KEY',
+] as const;
+export type OperatorVariable = (typeof operatorVariables | typeof platformSecretVariables)[number];
 
 /** `descriptor`: what --secrets-fd gave, if it was read before. */
 export type HandedSecrets = {
@@ -38,19 +44,23 @@ export function secretFileVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
 }
 
 /** A copy of the environment that holds no secret. Paths of secrets stay. */
-export function withoutSecretVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const exposed = new Set([...secretVariables(env).map(({ from }) => from), ...operatorVariables, HANDOVER]);
+export function withoutSecretVariables(
+  env: NodeJS.ProcessEnv,
+  operators: readonly string[] = operatorVariables,
+): NodeJS.ProcessEnv {
+  const exposed = new Set([...secretVariables(env).map(({ from }) => from), ...operators, HANDOVER]);
   return Object.fromEntries(Object.entries(env).filter(([variable]) => !exposed.has(variable)));
 }
 
 /**
  * If the process was started with secrets in its environment, replaces it by one that was not and does not return.
  * To be called first of all: what the process has opened or read is lost. The descriptor of --secrets-fd would be too,
- * so it is read here and what it gives crosses over as well. Throws if it cannot be done.
+ * so it is read here and what it gives crosses over as well. `names` are the operator's own variables, of another program
+ * other ones. Throws if it cannot be done.
  */
-export function handOverSecretVariables(fd?: number): void {
+export function handOverSecretVariables(fd?: number, names: readonly string[] = operatorVariables): void {
   const variables = secretVariables(process.env);
-  const operators = operatorsOf(process.env);
+  const operators = operatorsOf(process.env, names);
   if (variables.length === 0 && Object.keys(operators).length === 0) return;
   if (process.execve === undefined)
     throw new Error(
@@ -64,7 +74,7 @@ export function handOverSecretVariables(fd?: number): void {
   try {
     const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     process.execve(process.execPath, args, {
-      ...withoutSecretVariables(process.env),
+      ...withoutSecretVariables(process.env, names),
       [HANDOVER]: `${key}:${path}`,
     });
   } catch (error) {
@@ -84,8 +94,8 @@ export function claimSecrets(env: NodeJS.ProcessEnv): HandedSecrets {
   return unseal({ key: handover.slice(0, colon), path: handover.slice(colon + 1) });
 }
 
-function operatorsOf(env: NodeJS.ProcessEnv): HandedSecrets['operators'] {
-  const given = operatorVariables.map((name) => [name, env[name]] as const);
+function operatorsOf(env: NodeJS.ProcessEnv, names: readonly string[]): HandedSecrets['operators'] {
+  const given = names.map((name) => [name, env[name]] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== ''));
 }
 

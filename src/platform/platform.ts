@@ -1,0 +1,99 @@
+// The composition root: config becomes one running platform. The only place that knows every part and where each comes
+// from, and in which order they end.
+import type { ListenAddress } from '../base/listen-address.ts';
+import { describeBug, type Log } from '../base/log.ts';
+import { createApi } from './api/answering.ts';
+import { withDocuments } from './api/documents.ts';
+import type { MetricsServer } from './api/metrics-server.ts';
+import type { Metrics, Readings } from './api/metrics.ts';
+import { openServer } from './api/server.ts';
+import type { PlatformConfig } from './config.ts';
+import { createAuthenticator } from './identity/authentication.ts';
+import { type Chores, startChores } from './chores.ts';
+import { createReadings } from './readings.ts';
+import { createResourceRoutes } from './routes.ts';
+import { authenticateSandbox } from './sandbox-records/sandbox-token.ts';
+import { type Storage, openStorage } from './storage.ts';
+
+export type Platform = {
+  readonly url: string;
+  /** Undefined: metrics are told nowhere. */
+  readonly metricsUrl: string | undefined;
+  readonly storage: Storage['kind'];
+  /** Resolves when the database ended by itself: there is nothing more to do then. */
+  readonly ended: Promise<void>;
+  /** Lets running requests end, then jobs, then the database. */
+  close(): Promise<void>;
+};
+
+export type PlatformParts = { readonly log: Log; readonly version: string };
+
+/** Throws an Error that says what to mend when it cannot. */
+export async function openPlatform(
+  config: PlatformConfig,
+  { log, version }: PlatformParts,
+): Promise<Platform> {
+  await using opened = new AsyncDisposableStack();
+  let isReady = true;
+  const storage = opened.adopt(await openStorage(config, log), (one) => one.close());
+  const { store } = storage;
+  const authenticator = createAuthenticator({
+    now: () => Date.now(),
+    onFault: (error) => log.warn(describeBug(error), 'a last use of a key was not written'),
+  });
+  opened.defer(() => authenticator.settle());
+  opened.adopt(await startChores(config, { storage, log }), (chores: Chores) => chores.close());
+  const routes = withDocuments({
+    routes: createResourceRoutes(config.defaultFeatures),
+    version,
+    isReady: () => isReady,
+  });
+  let metrics: Metrics | undefined;
+  const server = await openServer({
+    api: createApi(routes, {
+      store,
+      gatekeeper: { authenticator, authenticateSandbox },
+      log,
+      maxBodyBytes: config.limits.bodyBytes,
+    }),
+    listen: config.listen,
+    limits: config.limits,
+    trustedProxies: config.trustedProxies,
+    log,
+    onAnswered: (answered) => metrics?.onAnswered(answered),
+  });
+  opened.adopt(server, (one) => one.close());
+  let metricsUrl: string | undefined;
+  if (config.metricsListen !== undefined) {
+    const readings = createReadings(store, () => server.running);
+    const exposed = await openMetrics(config.metricsListen, readings, log);
+    opened.adopt(exposed.server, (one) => one.close());
+    metrics = exposed.metrics;
+    metricsUrl = exposed.server.url;
+  }
+  const parts = opened.move();
+  return {
+    url: server.url,
+    metricsUrl,
+    storage: storage.kind,
+    ended: storage.ended,
+    async close() {
+      isReady = false;
+      await parts.disposeAsync();
+    },
+  };
+}
+
+/** Loaded when it is asked for: many installations never do. */
+async function openMetrics(
+  listen: ListenAddress,
+  readings: Readings,
+  log: Log,
+): Promise<{ readonly metrics: Metrics; readonly server: MetricsServer }> {
+  const [{ createMetrics }, { openMetricsServer }] = await Promise.all([
+    import('./api/metrics.ts'),
+    import('./api/metrics-server.ts'),
+  ]);
+  const metrics = createMetrics(readings);
+  return { metrics, server: await openMetricsServer(metrics, listen, log) };
+}
