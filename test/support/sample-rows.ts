@@ -1,0 +1,46 @@
+// Rows that each step of the schema makes room for: what a database of an earlier version holds when it is migrated.
+import type { Client } from '../../src/platform/store/database.ts';
+
+const ORGANIZATION = '11111111-1111-4111-8111-111111111111';
+const WORKSPACE = '22222222-2222-4222-8222-222222222222';
+const USER = '33333333-3333-4333-8333-333333333333';
+
+/** By the step's id, in the shape that the step has made: as little as steps, these are never edited. */
+const STATEMENTS: Readonly<Record<number, string>> = {
+  1: `
+    insert into organizations (id, display_name, plan) values ('${ORGANIZATION}', 'Acme', 'enterprise');
+    insert into workspaces (id, organization_id, display_name) values ('${WORKSPACE}', '${ORGANIZATION}', 'Main');
+    insert into users (id, email) values ('${USER}', 'ada@example.test');
+    insert into organization_members (organization_id, user_id, role)
+      values ('${ORGANIZATION}', '${USER}', 'ORGANIZATION_ADMIN');
+    insert into workspace_members (organization_id, workspace_id, user_id, role)
+      values ('${ORGANIZATION}', '${WORKSPACE}', '${USER}', 'WORKSPACE_ADMIN');
+    insert into api_keys (kind, organization_id, role, short_key, hash, description)
+      values ('service', '${ORGANIZATION}', 'ORGANIZATION_ADMIN', 'sk...1', '\\x01', 'first');
+  `,
+  2: `select audit_append('${ORGANIZATION}', 'create_workspace', '${WORKSPACE}', '{}')`,
+  3: `
+    insert into listeners (workspace_id, compute_type, compute_id, compute_config)
+      values ('${WORKSPACE}', 'k8s', 'cluster', '{}')
+  `,
+};
+
+export type Filled = { readonly table: string; readonly count: number };
+
+/** Answers how many rows each table has now. Throws when a step has no rows here. */
+export async function insertSampleRows(client: Client, steps: number): Promise<readonly Filled[]> {
+  for (let id = 1; id <= steps; id += 1) {
+    const statement = STATEMENTS[id];
+    if (statement === undefined) throw new Error(`step ${id} of the schema has no sample rows`);
+    await client.query(statement);
+  }
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations'`,
+  );
+  const filled: Filled[] = [];
+  for (const { name } of tables) {
+    const { rowCount } = await client.query(`select from ${name}`);
+    filled.push({ table: name, count: rowCount ?? 0 });
+  }
+  return filled;
+}
