@@ -1,0 +1,186 @@
+// Reads every chain from its floor to its head and compares it with the checkpoints outside. Events come by pages from
+// one snapshot, so that what is written meanwhile does not look like tampering; nothing is held of those that are sound.
+import type { KeyObject } from 'node:crypto';
+import type { Store, Transaction } from '../store/database.ts';
+import { sql } from '../store/sql.ts';
+import { genesis, type Link } from './chain.ts';
+import { type ChainEnds, createChainWalk } from './chain-walk.ts';
+import type { Checkpoint } from './checkpoint.ts';
+import {
+  type CheckpointBook,
+  checkEnds,
+  readCheckpoints,
+  reportMissing,
+  rewritten,
+} from './checkpoint-book.ts';
+import type { Finding } from './finding.ts';
+
+export type Verification = {
+  readonly store: Store;
+  /** The lines of a sink. */
+  readonly checkpoints: AsyncIterable<string>;
+  /** Public keys, any of which may have signed. */
+  readonly keys: readonly KeyObject[];
+  readonly nowMs: number;
+  /** All of them when undefined. */
+  readonly organizationId: string | undefined;
+  report(finding: Finding): void;
+};
+
+export type VerificationCounts = {
+  readonly organizations: number;
+  readonly events: number;
+  readonly checkpoints: number;
+  readonly unreadable: number;
+  readonly findings: number;
+};
+
+const PAGE = 500;
+const BEFORE_ALL = '-9223372036854775808';
+const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000';
+
+export async function verifyLog(verification: Verification): Promise<VerificationCounts> {
+  const { store, keys, organizationId } = verification;
+  let findings = 0;
+  const report = (finding: Finding): void => {
+    if (organizationId !== undefined && finding.organizationId !== organizationId) return;
+    findings += 1;
+    verification.report(finding);
+  };
+  // In this order: what the database says of the checkpoints is then never newer than they are, nor they than the events.
+  const reached = await readReached(store);
+  const book = await readCheckpoints(verification.checkpoints, keys, report);
+  const { events, organizations } = await store.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute((trx) => verifyChains(trx, { ...verification, report }, book, reached));
+  return { organizations, events, checkpoints: book.checkpoints, unreadable: book.unreadable, findings };
+}
+
+async function readReached({ db }: Store): Promise<ReadonlyMap<string, bigint>> {
+  const rows = await db.selectFrom('audit_checkpoints').selectAll().execute();
+  return new Map(rows.map(({ organization_id, seq }) => [organization_id, BigInt(seq)]));
+}
+
+async function verifyChains(
+  trx: Transaction,
+  { nowMs, organizationId, report }: Verification,
+  book: CheckpointBook,
+  reached: ReadonlyMap<string, bigint>,
+): Promise<{ readonly events: number; readonly organizations: number }> {
+  const known = [...(await readOrganizations(trx)), ...book.organizations, ...reached.keys()];
+  const chosen = organizationId === undefined ? [...new Set(known)].toSorted() : [organizationId];
+  let events = 0;
+  for (const id of chosen) {
+    const checkpoints = book.of(id);
+    reportMissing(id, checkpoints, reached.get(id) ?? 0n, report);
+    const ends = await readEnds(trx, id);
+    const walked = await walk(trx, ends, checkpoints, report);
+    checkEnds({ ...ends, events: walked }, checkpoints, nowMs, report);
+    events += walked;
+  }
+  return { events, organizations: chosen.length };
+}
+
+/** Answers how many events there are. */
+async function walk(
+  trx: Transaction,
+  ends: ChainEnds,
+  checkpoints: readonly Checkpoint[],
+  report: Verification['report'],
+): Promise<number> {
+  const { organizationId } = ends;
+  const seen = new Map(checkpoints.map(({ seq, hash }) => [seq, hash]));
+  const chain = createChainWalk(ends, report);
+  let events = 0;
+  for await (const link of readLinks(trx, organizationId)) {
+    events += 1;
+    chain.accept(link);
+    const hash = seen.get(link.seq);
+    if (hash !== undefined && hash !== link.hash.toString('hex'))
+      report(rewritten(organizationId, link.seq, link.id));
+  }
+  chain.finish();
+  return events;
+}
+
+/** Of the heads, and of events whose head is gone. */
+async function readOrganizations(trx: Transaction): Promise<readonly string[]> {
+  const heads = await trx.selectFrom('audit_heads').select('organization_id').execute();
+  const found = heads.map(({ organization_id }) => organization_id);
+  for (let at = NO_ORGANIZATION; ; ) {
+    const next = await trx
+      .selectFrom('audit_events')
+      .select('organization_id')
+      .where('organization_id', '>', at)
+      .orderBy('organization_id')
+      .limit(1)
+      .executeTakeFirst();
+    if (next === undefined) return found;
+    at = next.organization_id;
+    found.push(at);
+  }
+}
+
+async function readEnds(trx: Transaction, organizationId: string): Promise<ChainEnds> {
+  const head = await trx
+    .selectFrom('audit_heads')
+    .select(['seq', 'hash', 'floor_seq', 'floor_hash'])
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst();
+  if (head === undefined) return { organizationId, floor: { seq: 0n, hash: genesis }, head: undefined };
+  return {
+    organizationId,
+    floor: { seq: BigInt(head.floor_seq), hash: head.floor_hash },
+    head: { seq: BigInt(head.seq), hash: head.hash },
+  };
+}
+
+async function* readLinks(trx: Transaction, organizationId: string): AsyncIterable<Link> {
+  for (let after = BEFORE_ALL; ; ) {
+    const rows = await trx
+      .selectFrom('audit_events')
+      .select(['seq', 'id', 'operation', 'workspace_id', 'record', 'previous_hash', 'hash'])
+      .select(
+        sql<string>`case when isfinite(time) then trunc(extract(epoch from time) * 1000)::text end`.as(
+          'time_ms',
+        ),
+      )
+      .where('organization_id', '=', organizationId)
+      .where('seq', '>', after)
+      .orderBy('seq')
+      .limit(PAGE)
+      .execute();
+    for (const row of rows) yield toLink(organizationId, row);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    after = last.seq;
+  }
+}
+
+function toLink(
+  organizationId: string,
+  row: {
+    readonly seq: string;
+    readonly id: string;
+    readonly time_ms: string | null;
+    readonly operation: string;
+    readonly workspace_id: string | null;
+    readonly record: string;
+    readonly previous_hash: Buffer;
+    readonly hash: Buffer;
+  },
+): Link {
+  return {
+    organizationId,
+    seq: BigInt(row.seq),
+    id: row.id,
+    timeMs: row.time_ms ?? 'infinity',
+    operation: row.operation,
+    workspaceId: row.workspace_id,
+    record: row.record,
+    previousHash: row.previous_hash,
+    hash: row.hash,
+  };
+}
