@@ -135,10 +135,14 @@ function headersOf({ to }: Access): readonly string[] {
 }
 
 function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['responses'] {
-  const { success, failures, access, body } = route;
+  const { success, failures, access, method } = route;
   const refused = access.to === 'anyone' ? [422] : [401, 403, 422, 429];
-  const unreadable = body === undefined ? [] : [400, 413, 415];
-  const statuses = [...new Set([...failures, ...refused, ...unreadable])].toSorted((a, b) => a - b);
+  // The key may stand for more than one workspace.
+  const unspecified = access.to === 'workspace' ? [400] : [];
+  // A body is read, and refused, also where none is wanted.
+  const unreadable = method === 'GET' ? [] : [400, 413, 415];
+  const all = [...failures, ...refused, ...unspecified, ...unreadable];
+  const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
     [success.status]: {
       description: success.status === 204 ? 'Done; there is nothing to say' : 'Done',

@@ -1,0 +1,234 @@
+// Who is nobody is told nothing, by every route: no key, one that is wrong in whatever way, one of the other kind; and
+// headers that name what is another's, or nothing at all.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
+import { mintSandboxToken } from '../../../src/platform/sandbox-records/sandbox-token.ts';
+import type { Ask, Asked } from '../../support/platform-api.ts';
+import type { Operation } from './document.ts';
+import { createExample, type EveryRoute, mightiest, openEveryRoute, send } from './scene.ts';
+
+let scene: EveryRoute;
+let sandboxToken: string;
+beforeAll(async () => {
+  scene = await openEveryRoute();
+  const { api, a1 } = scene;
+  const made = await api.ask('POST', '/v1/sandboxes/here/tokens', { key: a1.workspaceKey, body: {} });
+  sandboxToken = made.body.token;
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+const behindKeys = ({ route }: Operation): boolean => route.access.to !== 'anyone';
+
+/** Failures are counted by address, and that is not what is asked here. */
+let peers = 0;
+function fromElsewhere(): { readonly peer: string } {
+  peers += 1;
+  return { peer: `192.0.2.${peers % 250}` };
+}
+
+async function expired(kind: 'service' | 'personal'): Promise<string> {
+  const { text, hash, shortKey } = mintKey(kind);
+  const { organizationId, admin } = scene.a1;
+  const of =
+    kind === 'service'
+      ? { user_id: null, role: 'ORGANIZATION_ADMIN' }
+      : { user_id: admin.userId, role: null };
+  const row = { workspace_id: null, last_used_at: null, short_key: shortKey, description: 'expired', ...of };
+  await scene.api.database.owner.db
+    .insertInto('api_keys')
+    .values({ kind, hash, organization_id: organizationId, expires_at: new Date(Date.now() - 1), ...row })
+    .execute();
+  return text;
+}
+
+async function expiredSandboxToken(): Promise<string> {
+  const { text, hash, shortToken } = mintSandboxToken();
+  const row = { sandbox: 'here', short_token: shortToken, hash, expires_at: new Date(Date.now() - 1) };
+  await scene.api.database.owner.db
+    .insertInto('sandbox_tokens')
+    .values({ workspace_id: scene.a1.workspaceId, ...row })
+    .execute();
+  return text;
+}
+
+/** What no route takes; which key is right depends on the route. */
+async function wrongKeys({ route }: Operation): Promise<readonly Ask[]> {
+  const { a1, b1 } = scene;
+  const right = route.access.to === 'sandbox' ? sandboxToken : a1.admin.key;
+  const others =
+    route.access.to === 'sandbox' ? [a1.admin.key, a1.organizationKey, a1.workspaceKey] : [sandboxToken];
+  const keys = [
+    ...[mintKey('service').text, mintKey('personal').text, mintSandboxToken().text],
+    ...[await expired('service'), await expired('personal'), await expiredSandboxToken()],
+    ...['x', 'sp_sk_', `${right}x`, right.slice(0, -1), right.toUpperCase(), `${right}, ${right}`, 'ä'],
+    ...others,
+  ];
+  return [
+    ...keys.flatMap((key) => [{ key }, ...(/^[\w.-]+$/.test(key) ? [{ bearer: key }] : [])]),
+    { key: right, bearer: mintKey('service').text },
+    { key: mintKey('service').text, bearer: right },
+    { key: right, bearer: route.access.to === 'sandbox' ? mintSandboxToken().text : b1.admin.key },
+  ];
+}
+
+function told({ status, headers, text }: Asked): string {
+  const fields = [...headers].filter(([name]) => name !== 'x-request-id');
+  return JSON.stringify({ status, fields, text });
+}
+
+describe('every route', () => {
+  it('refuses who has no key, and leaves nothing', async () => {
+    const { api, a1, digest } = scene;
+    const found: unknown[] = [];
+    for (const operation of scene.operations.filter(behindKeys)) {
+      const example = await createExample(api, operation, a1);
+      const before = [await digest.take(), await countEvents()];
+      for (const as of [{}, { tenant: a1.workspaceId }, { organization: a1.organizationId }]) {
+        const answer = await send(api, example, as);
+        if (answer.status !== 401 || answer.headers.get('www-authenticate') !== 'Bearer')
+          found.push([operation.title, answer.status, answer.text]);
+      }
+      expect([await digest.take(), await countEvents()]).toEqual(before);
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('refuses every wrong key by the same words, and leaves nothing', async () => {
+    const { api, a1, digest } = scene;
+    const found: unknown[] = [];
+    for (const operation of scene.operations.filter(behindKeys)) {
+      const example = await createExample(api, operation, a1);
+      const asks = await wrongKeys(operation);
+      const before = [await digest.take(), await countEvents()];
+      const answers = new Map<string, Ask>();
+      for (const as of asks) answers.set(told(await send(api, example, { ...as, ...fromElsewhere() })), as);
+      if (answers.size !== 1 || !/"status":401/.test([...answers.keys()].join()))
+        found.push([operation.title, ...answers]);
+      expect([await digest.take(), await countEvents()]).toEqual(before);
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('refuses what is no bearer credential', async () => {
+    const { api, a1 } = scene;
+    const found: unknown[] = [];
+    for (const operation of scene.operations.filter(behindKeys)) {
+      const example = await createExample(api, operation, a1);
+      for (const authorization of [
+        'Basic YTpi',
+        'Bearer',
+        'Bearer a b',
+        a1.admin.key,
+        `Bearer ${a1.admin.key},`,
+      ]) {
+        const answer = await send(api, example, { headers: { authorization }, ...fromElsewhere() });
+        if (answer.status !== 401) found.push([operation.title, authorization, answer.status]);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a header that names a workspace', () => {
+  const workspaceOnes = (): readonly Operation[] =>
+    scene.operations.filter(({ route }) => route.access.to === 'workspace');
+
+  it('of another organization, or of nobody, is refused by the same words', async () => {
+    const { api, a1, a2, b1 } = scene;
+    const found: unknown[] = [];
+    for (const operation of workspaceOnes()) {
+      const example = await createExample(api, operation, a1);
+      for (const key of [a1.admin.key, a1.organizationKey, a1.workspaceKey, a1.memberKey]) {
+        const foreign = key === a1.workspaceKey || key === a1.memberKey ? [a2, b1] : [b1];
+        const answers = await Promise.all(
+          [...foreign.map(({ workspaceId }) => workspaceId), b1.organizationId, randomUUID()].map(
+            async (tenant) => told(await send(api, example, { key, tenant })),
+          ),
+        );
+        if (new Set(answers).size !== 1 || !answers[0]?.includes('"status":403'))
+          found.push([operation.title, answers]);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('by no id, or twice, is an issue of that header', async () => {
+    const { api, a1 } = scene;
+    const found: unknown[] = [];
+    const twice = `${a1.workspaceId}, ${a1.workspaceId}`;
+    for (const operation of workspaceOnes()) {
+      const example = await createExample(api, operation, a1);
+      for (const tenant of [
+        'x',
+        '',
+        twice,
+        `{${a1.workspaceId}}`,
+        `${a1.workspaceId}0`,
+        "' or 1=1 --",
+        '*',
+      ]) {
+        const { status, body } = await send(api, example, { key: a1.admin.key, tenant });
+        const locs = JSON.stringify(body?.detail?.map?.(({ loc }: { readonly loc: unknown }) => loc));
+        if (status !== 422 || locs !== '[["header","X-Tenant-Id"]]')
+          found.push([operation.title, tenant, status, body]);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('may write it in capitals', async () => {
+    const { api, a1 } = scene;
+    const found: unknown[] = [];
+    for (const operation of workspaceOnes()) {
+      const tenant = a1.workspaceId.toUpperCase();
+      const { status } = await send(api, await createExample(api, operation, a1), {
+        key: a1.admin.key,
+        tenant,
+      });
+      if (status !== operation.route.success.status) found.push([operation.title, status]);
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('is needed where the key stands for more than one', async () => {
+    const { api, a1 } = scene;
+    const found: unknown[] = [];
+    for (const operation of workspaceOnes())
+      for (const key of [a1.admin.key, a1.organizationKey]) {
+        const { status, text } = await send(api, await createExample(api, operation, a1), { key });
+        if (status !== 400 || !operation.answers.has(400)) found.push([operation.title, status, text]);
+      }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a header that names an organization', () => {
+  it('other than that of the key is refused by the same words, whatever it names', async () => {
+    const { api, a1, b1 } = scene;
+    const found: unknown[] = [];
+    const own = a1.organizationId;
+    const inKeys = scene.operations.filter(({ route }) =>
+      ['workspace', 'organization'].includes(route.access.to),
+    );
+    for (const operation of inKeys) {
+      const example = await createExample(api, operation, a1);
+      const answers: string[] = [];
+      for (const organization of [b1.organizationId, randomUUID(), 'x', '', `${own}, ${own}`, a1.workspaceId])
+        answers.push(told(await send(api, example, { ...mightiest(operation, a1), organization })));
+      if (new Set(answers).size !== 1 || !answers[0]?.includes('"status":403'))
+        found.push([operation.title, answers]);
+      const right = await send(api, example, {
+        ...mightiest(operation, a1),
+        organization: own.toUpperCase(),
+      });
+      if (right.status !== operation.route.success.status) found.push([operation.title, right.status]);
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+async function countEvents(): Promise<unknown> {
+  const { fn } = scene.api.database.owner.db;
+  return scene.api.database.owner.db.selectFrom('audit_events').select(fn.countAll().as('n')).execute();
+}
