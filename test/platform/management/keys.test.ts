@@ -1,0 +1,243 @@
+// Service keys and personal access tokens.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashKey, parseKey } from '../../../src/platform/identity/api-key.ts';
+import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { operationsOf } from './operations-of.ts';
+
+let api: PlatformApi;
+let organization: string;
+let tenant: string;
+let admin: string;
+const clock = { offsetMs: 0 };
+
+beforeAll(async () => {
+  api = await createPlatformApi({ now: () => Date.now() + clock.offsetMs });
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+beforeEach(async () => {
+  clock.offsetMs = 0;
+  organization = await api.addOrganization();
+  tenant = await api.addWorkspace(organization);
+  admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+});
+
+const ofWorkspace = '/api/v1/api-key';
+const own = '/api/v1/api-key/current';
+const ofOrganization = '/api/v1/orgs/current/service-keys';
+const ofMembers = '/api/v1/orgs/current/personal-access-tokens';
+
+async function addMember(role: string): Promise<string> {
+  const body = { email: `${randomUUID()}@example.test`, role };
+  return (await api.ask('POST', '/api/v1/orgs/current/members', { key: admin, body })).body.user_id;
+}
+
+async function tokenOf(role: string): Promise<Asked['body']> {
+  const body = { user_id: await addMember(role) };
+  return (await api.ask('POST', ofMembers, { key: admin, body })).body;
+}
+
+describe.each([
+  ['of a workspace', ofWorkspace, { role: 'WORKSPACE_VIEWER' }, 'create_api_key', 'delete_api_key', []],
+  [
+    'of the organization',
+    ofOrganization,
+    { role: 'ORGANIZATION_VIEWER' },
+    'create_service_key',
+    'delete_service_key',
+    ['list_org_service_keys'],
+  ],
+])('a service key %s', (_, path, given, creation, deletion, listing) => {
+  it('is made, used, listed without its text, and deleted, after which it is refused', async () => {
+    const body = { ...given, description: 'CI' };
+    const made = await api.ask('POST', path, { key: admin, body });
+    expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store']);
+    const { key, ...rest } = made.body;
+    expect(parseKey(key)).toMatchObject({ kind: 'service', shortKey: rest.short_key });
+    expect(rest).toEqual({
+      ...body,
+      id: expect.any(String),
+      short_key: expect.stringMatching(/^sp_sk_.{4}\.\.\..{4}$/),
+      workspace_id: path === ofWorkspace ? tenant : null,
+      user_id: null,
+      created_at: expect.any(String),
+      expires_at: null,
+      last_used_at: null,
+    });
+    const probe = path === ofWorkspace ? '/api/v1/workspaces/current/members' : '/api/v1/orgs/current';
+    expect((await api.ask('GET', probe, { key })).status).toBe(200);
+    await api.authenticator.settle();
+    const listed = await api.ask('GET', path, { key: admin });
+    const found = listed.body.find(({ id }: { id: string }) => id === rest.id);
+    expect(found).toEqual({ ...rest, last_used_at: expect.any(String) });
+    expect(listed.text).not.toContain(key.slice(10, -4));
+    expect((await api.ask('DELETE', `${path}/${rest.id}`, { key: admin })).status).toBe(204);
+    expect((await api.ask('GET', probe, { key })).status).toBe(401);
+    expect(await operationsOf(api, organization)).toEqual([
+      [creation, true, [rest.id]],
+      ...listing.map((operation) => [operation, true, []]),
+      [deletion, true, [rest.id]],
+    ]);
+  });
+
+  it('is kept as a hash, and stands in no log', async () => {
+    const { key } = (await api.ask('POST', path, { key: admin, body: given })).body;
+    const { db } = api.database.owner;
+    const rows = await db.selectFrom('api_keys').selectAll().where('hash', '=', hashKey(key)).execute();
+    const events = await db.selectFrom('audit_events').selectAll().execute();
+    expect(rows).toHaveLength(1);
+    const secret = key.slice(10, -4);
+    expect(JSON.stringify([rows, events, api.logged])).not.toContain(secret);
+  });
+
+  it('of another place is not there', async () => {
+    const { id } = (await api.ask('POST', path, { key: admin, body: given })).body;
+    const elsewhere = await api.addOrganization();
+    await api.addWorkspace(elsewhere);
+    const foreign = await api.addServiceKey(elsewhere, 'ORGANIZATION_ADMIN');
+    const other = path === ofWorkspace ? ofOrganization : ofWorkspace;
+    for (const [place, key] of [
+      [path, foreign],
+      [other, admin],
+      [ofMembers, admin],
+    ] as const)
+      for (const unknown of [id, randomUUID()]) {
+        const gone = await api.ask('DELETE', `${place}/${unknown}`, { key });
+        expect([gone.status, gone.text]).toEqual([404, '{"detail":"API key not found"}']);
+      }
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
+  });
+
+  it('ends when it was said to end', async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const made = await api.ask('POST', path, { key: admin, body: { ...given, expires_at } });
+    expect(made.body.expires_at).toBe(expires_at);
+    const { key } = made.body;
+    const probe = path === ofWorkspace ? '/api/v1/workspaces/current/members' : '/api/v1/orgs/current';
+    clock.offsetMs = 3_590_000;
+    expect((await api.ask('GET', probe, { key })).status).toBe(200);
+    clock.offsetMs = 3_600_000;
+    expect((await api.ask('GET', probe, { key })).status).toBe(401);
+  });
+
+  it.each([
+    ['in the past', '2020-01-01T00:00:00Z'],
+    ['a lifetime ahead', '2099-01-01T00:00:00Z'],
+    ['without a zone', '2027-01-01T00:00:00'],
+    ['a day', '2027-01-01'],
+    ['a number', 1_800_000_000],
+    ['empty', ''],
+  ])('has no end that is %s', async (__, expires_at) => {
+    const refused = await api.ask('POST', path, { key: admin, body: { ...given, expires_at } });
+    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'expires_at']]);
+  });
+});
+
+describe('a service key', () => {
+  it('has a role of the place that it is for', async () => {
+    const wrong = [
+      [ofWorkspace, 'ORGANIZATION_ADMIN'],
+      [ofOrganization, 'WORKSPACE_ADMIN'],
+      [ofOrganization, undefined],
+      [ofOrganization, 'toString'],
+    ] as const;
+    for (const [path, role] of wrong)
+      expect((await api.ask('POST', path, { key: admin, body: { role } })).status).toBe(422);
+    const made = await api.ask('POST', ofWorkspace, { key: admin, body: {} });
+    expect([made.status, made.body.role]).toEqual([201, 'WORKSPACE_USER']);
+  });
+
+  it('that is the last to manage the organization cannot be deleted, by itself or at the same time', async () => {
+    const [{ id }] = (await api.ask('GET', ofOrganization, { key: admin })).body;
+    const refused = await api.ask('DELETE', `${ofOrganization}/${id}`, { key: admin });
+    expect([refused.status, refused.body.detail]).toEqual([
+      409,
+      'No key would be left that can manage the organization',
+    ]);
+    const body = { role: 'ORGANIZATION_OPERATOR' };
+    const second = (await api.ask('POST', ofOrganization, { key: admin, body })).body;
+    const answers = await Promise.all([
+      api.ask('DELETE', `${ofOrganization}/${id}`, { key: second.key }),
+      api.ask('DELETE', `${ofOrganization}/${second.id}`, { key: admin }),
+    ]);
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    expect(statuses[0]).toBe(204);
+    expect([401, 409]).toContain(statuses[1]);
+  });
+});
+
+describe('a personal access token', () => {
+  it('is made for a member by who manages the organization, and then by himself', async () => {
+    const first = await tokenOf('ORGANIZATION_USER');
+    expect(first).toMatchObject({ user_id: expect.any(String), role: null, workspace_id: null });
+    const { key } = first;
+    expect(parseKey(key)?.kind).toBe('personal');
+    const made = await api.ask('POST', own, { key, body: { description: 'laptop' } });
+    expect([made.status, made.body.user_id]).toEqual([201, first.user_id]);
+    const listed = await api.ask('GET', own, { key: made.body.key });
+    expect(listed.body.map(({ id }: { id: string }) => id)).toEqual([first.id, made.body.id]);
+    expect((await api.ask('DELETE', `${own}/${first.id}`, { key: made.body.key })).status).toBe(204);
+    expect((await api.ask('GET', own, { key })).status).toBe(401);
+    expect(await operationsOf(api, organization)).toEqual([
+      ['invite_user_to_org', true, expect.any(Array)],
+      ['create_personal_access_token', true, [first.id, first.user_id]],
+      ['create_personal_access_token', true, [made.body.id, first.user_id]],
+      ['delete_personal_access_token', true, [first.id]],
+    ]);
+  });
+
+  it('is seen and deleted by its owner and by who manages the organization, and by nobody else', async () => {
+    const [mine, other] = [await tokenOf('ORGANIZATION_USER'), await tokenOf('ORGANIZATION_USER')];
+    const listed = await api.ask('GET', own, { key: other.key });
+    expect(listed.body.map(({ id }: { id: string }) => id)).toEqual([other.id]);
+    for (const id of [mine.id, randomUUID()]) {
+      const refused = await api.ask('DELETE', `${own}/${id}`, { key: other.key });
+      expect([refused.status, refused.text]).toEqual([404, '{"detail":"API key not found"}']);
+    }
+    expect((await api.ask('GET', ofMembers, { key: other.key })).status).toBe(403);
+    expect((await api.ask('GET', ofMembers, { key: admin })).body).toHaveLength(2);
+    expect((await api.ask('DELETE', `${ofMembers}/${mine.id}`, { key: admin })).status).toBe(204);
+    expect((await api.ask('GET', own, { key: mine.key })).status).toBe(401);
+  });
+
+  it('is nothing that a service key has', async () => {
+    for (const [method, path] of [
+      ['GET', own],
+      ['POST', own],
+      ['DELETE', `${own}/${randomUUID()}`],
+    ] as const) {
+      const refused = await api.ask(method, path, { key: admin, ...(method === 'POST' ? { body: {} } : {}) });
+      expect([refused.status, refused.body.detail]).toEqual([
+        403,
+        'A service key speaks for no user, who alone has personal access tokens',
+      ]);
+    }
+  });
+
+  it('is not made for who is no member', async () => {
+    const stranger = await api.addUser();
+    for (const user_id of [stranger, randomUUID()]) {
+      const refused = await api.ask('POST', ofMembers, { key: admin, body: { user_id } });
+      expect([refused.status, refused.text]).toEqual([
+        404,
+        '{"detail":"User not found in this organization"}',
+      ]);
+    }
+  });
+
+  it('does not outlive a membership that ends while it is made', async () => {
+    const members = '/api/v1/orgs/current/members';
+    for (let round = 0; round < 10; round += 1) {
+      const { key, user_id } = await tokenOf('ORGANIZATION_USER');
+      const listed = (await api.ask('GET', members, { key: admin })).body;
+      const { id } = listed.find((member: { user_id: string }) => member.user_id === user_id);
+      const [made] = await Promise.all([
+        api.ask('POST', own, { key, body: {} }),
+        api.ask('DELETE', `${members}/${id}`, { key: admin }),
+      ]);
+      expect([201, 401, 404]).toContain(made.status);
+      if (made.status === 201) expect((await api.ask('GET', own, { key: made.body.key })).status).toBe(401);
+      expect((await api.ask('GET', ofMembers, { key: admin })).body).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,254 @@
+// `/api/v1/orgs/current/members` and `/api/v1/workspaces/current/members`.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { operationsOf } from './operations-of.ts';
+
+let api: PlatformApi;
+let organization: string;
+let admin: string;
+
+beforeAll(async () => {
+  api = await createPlatformApi();
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+beforeEach(async () => {
+  organization = await api.addOrganization();
+  admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+});
+
+const path = '/api/v1/orgs/current/members';
+const tokens = '/api/v1/orgs/current/personal-access-tokens';
+
+function add(role: string, email: string = `${randomUUID()}@example.test`, key = admin): Promise<Asked> {
+  return api.ask('POST', path, { key, body: { email, role } });
+}
+
+/** A new member, his id and a token of his. */
+async function addWithToken(role: string): Promise<{ id: string; userId: string; key: string }> {
+  const { id, user_id: userId } = (await add(role)).body;
+  const made = await api.ask('POST', tokens, { key: admin, body: { user_id: userId } });
+  return { id, userId, key: made.body.key };
+}
+
+describe('a member of the organization', () => {
+  it('is added, listed, changed and removed, and each change leaves one event', async () => {
+    const body = { email: 'Ada.Lovelace@Example.TEST', role: 'ORGANIZATION_USER', full_name: 'Ada' };
+    const made = await api.ask('POST', path, { key: admin, body });
+    expect(made.status).toBe(201);
+    const { id, user_id } = made.body;
+    expect(made.body).toEqual({
+      ...body,
+      email: 'ada.lovelace@example.test',
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      user_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+    });
+    expect((await api.ask('GET', path, { key: admin })).body).toEqual([made.body]);
+    const change = { role: 'ORGANIZATION_VIEWER' };
+    const changed = await api.ask('PATCH', `${path}/${id}`, { key: admin, body: change });
+    expect([changed.status, changed.body]).toEqual([200, { ...made.body, ...change }]);
+    const unnamed = await api.ask('PATCH', `${path}/${id}`, { key: admin, body: { full_name: null } });
+    expect([unnamed.body.full_name, unnamed.body.role]).toEqual([null, 'ORGANIZATION_VIEWER']);
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
+    expect((await api.ask('GET', path, { key: admin })).body).toEqual([]);
+    expect(await operationsOf(api, organization)).toEqual([
+      ['invite_user_to_org', true, [id, user_id]],
+      ['update_org_member', true, [id, user_id]],
+      ['update_org_member', true, [id, user_id]],
+      ['delete_org_member', true, [id]],
+    ]);
+  });
+
+  it('is added once', async () => {
+    const email = `${randomUUID()}@example.test`;
+    expect((await add('ORGANIZATION_USER', email)).status).toBe(201);
+    expect((await add('ORGANIZATION_ADMIN', email.toUpperCase())).status).toBe(409);
+    const answers = await Promise.all([1, 2, 3].map(() => add('ORGANIZATION_USER', `x${email}`)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
+  });
+
+  it('looks the same whether another organization knows the user or not', async () => {
+    const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
+    const email = `${randomUUID()}@example.test`;
+    const body = { email, role: 'ORGANIZATION_ADMIN', full_name: 'As they call him' };
+    await api.ask('POST', path, { key: foreign, body });
+    const made = await add('ORGANIZATION_USER', email);
+    expect([made.status, made.body.full_name]).toEqual([201, null]);
+    expect((await api.ask('GET', path, { key: foreign })).body).toMatchObject([
+      { full_name: body.full_name },
+    ]);
+  });
+
+  it.each([
+    ['no address', 'ada'],
+    ['too long', `${'a'.repeat(250)}@example.test`],
+    ['with a line end', 'ada@example.test\n'],
+    ['a list', 'ada@example.test,eve@example.test'],
+  ])('has no email that is %s', async (_, email) => {
+    const refused = await add('ORGANIZATION_USER', email);
+    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'email']]);
+  });
+
+  it('of another organization is not there', async () => {
+    const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
+    const { id, user_id } = (await add('ORGANIZATION_USER')).body;
+    for (const unknown of [id, randomUUID(), user_id]) {
+      const options = { key: foreign, body: { role: 'ORGANIZATION_ADMIN' } };
+      const changed = await api.ask('PATCH', `${path}/${unknown}`, options);
+      expect([changed.status, changed.text]).toEqual([404, '{"detail":"Member not found"}']);
+      const removed = await api.ask('DELETE', `${path}/${unknown}`, { key: foreign });
+      expect([removed.status, removed.text]).toEqual([404, '{"detail":"Member not found"}']);
+    }
+    expect((await api.ask('GET', path, { key: admin })).body).toMatchObject([{ role: 'ORGANIZATION_USER' }]);
+  });
+
+  it('takes his tokens and his places in workspaces with him', async () => {
+    const workspace = await api.addWorkspace(organization);
+    const { id, userId, key } = await addWithToken('ORGANIZATION_USER');
+    const body = { user_id: userId, role: 'WORKSPACE_USER' };
+    const places = '/api/v1/workspaces/current/members';
+    expect((await api.ask('POST', places, { key: admin, body })).status).toBe(201);
+    expect((await api.ask('GET', places, { key, tenant: workspace })).status).toBe(200);
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
+    expect((await api.ask('GET', places, { key, tenant: workspace })).status).toBe(401);
+    expect((await api.ask('GET', places, { key: admin })).body).toEqual([]);
+    expect((await api.ask('GET', tokens, { key: admin })).body).toEqual([]);
+  });
+});
+
+describe('the last administrator', () => {
+  it('cannot be removed or demoted, by himself or another', async () => {
+    const last = await addWithToken('ORGANIZATION_ADMIN');
+    for (const key of [last.key, admin]) {
+      const options = { key, body: { role: 'ORGANIZATION_OPERATOR' } };
+      const demoted = await api.ask('PATCH', `${path}/${last.id}`, options);
+      expect([demoted.status, demoted.body.detail]).toEqual([
+        409,
+        'The last administrator of an organization cannot be removed or demoted',
+      ]);
+      expect((await api.ask('DELETE', `${path}/${last.id}`, { key })).status).toBe(409);
+    }
+    const other = await addWithToken('ORGANIZATION_ADMIN');
+    expect((await api.ask('DELETE', `${path}/${last.id}`, { key: last.key })).status).toBe(204);
+    expect((await api.ask('DELETE', `${path}/${other.id}`, { key: admin })).status).toBe(409);
+  });
+
+  it.each(['PATCH', 'DELETE'])('stays when two %s each other at the same time', async (method) => {
+    const body = method === 'PATCH' ? { body: { role: 'ORGANIZATION_USER' } } : {};
+    for (let round = 0; round < 10; round += 1) {
+      organization = await api.addOrganization();
+      admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+      const [one, two] = [await addWithToken('ORGANIZATION_ADMIN'), await addWithToken('ORGANIZATION_ADMIN')];
+      const answers = await Promise.all([
+        api.ask(method, `${path}/${one.id}`, { key: two.key, ...body }),
+        api.ask(method, `${path}/${two.id}`, { key: one.key, ...body }),
+      ]);
+      const success = method === 'PATCH' ? 200 : 204;
+      // The second may find that its key has died, or is worth less, before it is judged.
+      const [first, second] = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+      expect(first).toBe(success);
+      expect([401, 403, 409]).toContain(second);
+      const listed = await api.ask('GET', path, { key: admin });
+      const roles = listed.body.map(({ role }: { role: string }) => role);
+      expect(roles.filter((role: string) => role === 'ORGANIZATION_ADMIN')).toHaveLength(1);
+    }
+  });
+
+  it('is not needed where there never was one', async () => {
+    const { id } = (await add('ORGANIZATION_USER')).body;
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
+  });
+
+  it('stays one who has a key: nobody else could manage the organization', async () => {
+    const one = await addWithToken('ORGANIZATION_ADMIN');
+    await add('ORGANIZATION_ADMIN');
+    const keys = '/api/v1/orgs/current/service-keys';
+    const [{ id: serviceKey }] = (await api.ask('GET', keys, { key: admin })).body;
+    expect((await api.ask('DELETE', `${keys}/${serviceKey}`, { key: one.key })).status).toBe(204);
+    const left = await api.ask('DELETE', `${path}/${one.id}`, { key: one.key });
+    expect([left.status, left.body.detail]).toEqual([
+      409,
+      'No key would be left that can manage the organization',
+    ]);
+  });
+});
+
+describe('a member of a workspace', () => {
+  const places = '/api/v1/workspaces/current/members';
+  let tenant: string;
+  beforeEach(async () => {
+    tenant = await api.addWorkspace(organization);
+  });
+
+  it('is added, listed, changed and removed, and each change leaves one event of the workspace', async () => {
+    const { user_id, email } = (await add('ORGANIZATION_USER')).body;
+    const body = { user_id, role: 'WORKSPACE_USER' };
+    const made = await api.ask('POST', places, { key: admin, tenant, body });
+    expect(made.status).toBe(201);
+    const { id } = made.body;
+    expect(made.body).toEqual({
+      ...body,
+      id: expect.any(String),
+      email,
+      full_name: null,
+      created_at: expect.any(String),
+    });
+    expect((await api.ask('GET', places, { key: admin, tenant })).body).toEqual([made.body]);
+    const change = { key: admin, tenant, body: { role: 'WORKSPACE_VIEWER' } };
+    const changed = await api.ask('PATCH', `${places}/${id}`, change);
+    expect([changed.status, changed.body]).toEqual([200, { ...made.body, role: 'WORKSPACE_VIEWER' }]);
+    expect((await api.ask('POST', places, { key: admin, tenant, body })).status).toBe(409);
+    expect((await api.ask('DELETE', `${places}/${id}`, { key: admin, tenant })).status).toBe(204);
+    expect((await api.ask('DELETE', `${places}/${id}`, { key: admin, tenant })).status).toBe(404);
+    expect((await operationsOf(api, organization)).slice(1)).toEqual([
+      ['add_member_to_workspace', true, [id, user_id]],
+      ['update_workspace_member', true, [id, user_id]],
+      ['add_member_to_workspace', false, []],
+      ['delete_workspace_member', true, [id]],
+      ['delete_workspace_member', false, [id]],
+    ]);
+    expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
+  });
+
+  it('is a member of the organization: others are not there', async () => {
+    const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
+    const stranger = await add('ORGANIZATION_USER', undefined, foreign);
+    for (const user_id of [stranger.body.user_id, randomUUID()]) {
+      const body = { user_id, role: 'WORKSPACE_ADMIN' };
+      const refused = await api.ask('POST', places, { key: admin, tenant, body });
+      expect([refused.status, refused.text]).toEqual([
+        404,
+        '{"detail":"User not found in this organization"}',
+      ]);
+    }
+  });
+
+  it('of another workspace is not there, also for who sees both', async () => {
+    const { user_id } = (await add('ORGANIZATION_USER')).body;
+    const body = { user_id, role: 'WORKSPACE_USER' };
+    const { id } = (await api.ask('POST', places, { key: admin, tenant, body })).body;
+    const sibling = await api.addWorkspace(organization);
+    for (const unknown of [id, randomUUID()]) {
+      const options = { key: admin, tenant: sibling, body: { role: 'WORKSPACE_ADMIN' } };
+      const changed = await api.ask('PATCH', `${places}/${unknown}`, options);
+      expect([changed.status, changed.text]).toEqual([404, '{"detail":"Member not found"}']);
+      const removed = await api.ask('DELETE', `${places}/${unknown}`, { key: admin, tenant: sibling });
+      expect([removed.status, removed.text]).toEqual([404, '{"detail":"Member not found"}']);
+    }
+  });
+
+  it('is never left behind by a member who is removed while he is added', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { id, user_id } = (await add('ORGANIZATION_USER')).body;
+      const body = { user_id, role: 'WORKSPACE_USER' };
+      const [added, removed] = await Promise.all([
+        api.ask('POST', places, { key: admin, tenant, body }),
+        api.ask('DELETE', `${path}/${id}`, { key: admin }),
+      ]);
+      expect([201, 404]).toContain(added.status);
+      expect(removed.status).toBe(204);
+      expect((await api.ask('GET', places, { key: admin, tenant })).body).toEqual([]);
+    }
+  });
+});

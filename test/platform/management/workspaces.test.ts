@@ -1,0 +1,173 @@
+// `/api/v1/orgs/current` and `/api/v1/workspaces`.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { operationsOf } from './operations-of.ts';
+
+let api: PlatformApi;
+let organization: string;
+let admin: string;
+
+beforeAll(async () => {
+  api = await createPlatformApi();
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+beforeEach(async () => {
+  organization = await api.addOrganization();
+  admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+});
+
+const path = '/api/v1/workspaces';
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+
+describe('the organization', () => {
+  it('is read by every role in it, and renamed by those who manage it', async () => {
+    const key = await api.addMemberKey(organization, 'ORGANIZATION_VIEWER');
+    const read = await api.ask('GET', '/api/v1/orgs/current', { key });
+    expect([read.status, read.body]).toEqual([
+      200,
+      {
+        id: organization,
+        display_name: expect.any(String),
+        is_personal: false,
+        plan: 'enterprise',
+        created_at: time,
+        updated_at: time,
+      },
+    ]);
+    const body = { display_name: '  Acme & Søns  ' };
+    expect((await api.ask('PATCH', '/api/v1/orgs/current', { key, body })).status).toBe(403);
+    const renamed = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body });
+    expect([renamed.status, renamed.body.display_name]).toEqual([200, 'Acme & Søns']);
+    expect(await operationsOf(api, organization)).toEqual([
+      ['update_organization_info', false, []],
+      ['update_organization_info', true, [organization]],
+    ]);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['blank', ' \u2003 '],
+    ['too long', 'x'.repeat(129)],
+    ['two lines', 'a\nb'],
+    ['with a NUL', 'a\u0000b'],
+    ['with an escape', 'a\u001b[31mb'],
+    ['turned around', 'a\u202eb'],
+    ['a number', 7],
+    ['null', null],
+  ])('has no name that is %s', async (_, display_name) => {
+    const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body: { display_name } });
+    expect(refused.status).toBe(422);
+    expect(refused.body.detail[0].loc).toEqual(['body', 'display_name']);
+  });
+
+  it('takes no other key', async () => {
+    const body = { display_name: 'Acme', plan: 'enterprise', is_personal: false };
+    const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body });
+    expect(refused.body.detail.map((issue: { loc: unknown }) => issue.loc)).toEqual([
+      ['body', 'plan'],
+      ['body', 'is_personal'],
+    ]);
+  });
+});
+
+describe('a workspace', () => {
+  it('is created, listed, renamed and deleted, and each change leaves one event', async () => {
+    await api.addWorkspace(organization);
+    const made = await api.ask('POST', path, { key: admin, body: { display_name: 'Research' } });
+    expect(made.status).toBe(201);
+    const { id } = made.body;
+    expect(made.body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      organization_id: organization,
+      display_name: 'Research',
+      tenant_handle: null,
+      created_at: time,
+      updated_at: made.body.created_at,
+    });
+    const listed = await api.ask('GET', path, { key: admin });
+    expect([listed.body.length, listed.body[1]]).toEqual([2, made.body]);
+    const renamed = await api.ask('PATCH', `${path}/${id}`, { key: admin, body: { display_name: 'R&D' } });
+    expect([renamed.status, renamed.body.display_name]).toEqual([200, 'R&D']);
+    const gone = await api.ask('DELETE', `${path}/${id}`, { key: admin });
+    expect([gone.status, gone.text]).toEqual([204, '']);
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(404);
+    expect(await operationsOf(api, organization)).toEqual([
+      ['create_workspace', true, [id]],
+      ['update_workspace', true, [id]],
+      ['delete_workspace', true, [id]],
+      ['delete_workspace', false, [id]],
+    ]);
+  });
+
+  it('has a name that no other has in its organization', async () => {
+    const body = { display_name: 'Research' };
+    expect((await api.ask('POST', path, { key: admin, body })).status).toBe(201);
+    const again = await api.ask('POST', path, { key: admin, body });
+    expect([again.status, again.body.detail]).toEqual([409, 'There is a workspace of this name already']);
+    const other = await api.addWorkspace(organization);
+    expect((await api.ask('PATCH', `${path}/${other}`, { key: admin, body })).status).toBe(409);
+    const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
+    expect((await api.ask('POST', path, { key: foreign, body })).status).toBe(201);
+  });
+
+  it('of another organization is not there', async () => {
+    const foreign = await api.addWorkspace(await api.addOrganization());
+    const body = { display_name: 'Mine' };
+    for (const id of [foreign, randomUUID()]) {
+      const changed = await api.ask('PATCH', `${path}/${id}`, { key: admin, body });
+      expect([changed.status, changed.text]).toEqual([404, '{"detail":"Workspace not found"}']);
+      const gone = await api.ask('DELETE', `${path}/${id}`, { key: admin });
+      expect([gone.status, gone.text]).toEqual([404, '{"detail":"Workspace not found"}']);
+    }
+  });
+
+  it('is seen by its members alone, and renamed by its administrators', async () => {
+    const [own, other] = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
+    const member = async (role: 'WORKSPACE_ADMIN' | 'WORKSPACE_USER'): Promise<string> =>
+      api.addMemberKey(organization, 'ORGANIZATION_USER', { id: own, role });
+    const keys = [await member('WORKSPACE_ADMIN'), await member('WORKSPACE_USER')];
+    const rename = async (key: string | undefined, id: string): Promise<number> => {
+      const body = { display_name: randomUUID() };
+      return (await api.ask('PATCH', `${path}/${id}`, { key: key ?? '', body })).status;
+    };
+    for (const key of keys) {
+      const listed = await api.ask('GET', path, { key });
+      expect(listed.body.map(({ id }: { id: string }) => id)).toEqual([own]);
+      expect(await rename(key, other)).toBe(404);
+    }
+    expect([await rename(keys[0], own), await rename(keys[1], own)]).toEqual([200, 403]);
+    const service = await api.addServiceKey(organization, 'ORGANIZATION_USER');
+    expect((await api.ask('GET', path, { key: service })).body).toEqual([]);
+  });
+
+  it('that is the last one cannot be deleted, also when two are deleted at the same time', async () => {
+    const ids = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
+    const answers = await Promise.all(ids.map((id) => api.ask('DELETE', `${path}/${id}`, { key: admin })));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 409]);
+    expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
+    const outcomes = (await operationsOf(api, organization)).map(([, isSuccess]) => isSuccess);
+    expect(outcomes.toSorted()).toEqual([false, true]);
+  });
+
+  it('takes its keys with it', async () => {
+    const [id] = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
+    const key = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', id);
+    expect((await api.ask('GET', '/api/v1/api-key', { key })).status).toBe(200);
+    await api.ask('DELETE', `${path}/${id}`, { key: admin });
+    expect((await api.ask('GET', '/api/v1/api-key', { key })).status).toBe(401);
+  });
+
+  it('is listed by pages', async () => {
+    for (let at = 0; at < 5; at += 1) await api.addWorkspace(organization);
+    const ids = async (query: string): Promise<readonly string[]> => {
+      const listed = await api.ask('GET', `${path}?${query}`, { key: admin });
+      return listed.body.map(({ id }: { id: string }) => id);
+    };
+    const all = await ids('');
+    expect(all).toHaveLength(5);
+    expect([...(await ids('limit=3')), ...(await ids('limit=3&offset=3'))]).toEqual(all);
+    expect((await api.ask('GET', `${path}?limit=0`, { key: admin })).status).toBe(422);
+    expect((await api.ask('GET', `${path}?limit=101`, { key: admin })).status).toBe(422);
+  });
+});
