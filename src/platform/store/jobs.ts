@@ -31,7 +31,7 @@ export type Jobs = {
   /** Takes jobs from the queue, which is made if it is not there. */
   work(queue: string, handler: JobHandler, options?: QueueOptions): Promise<void>;
   /** The job is there when the transaction commits and not before. The queue must have been named to `work` once. */
-  send(trx: Transaction, queue: string, data: object, key?: string): Promise<void>;
+  send(trx: Transaction, queue: string, data: object): Promise<void>;
   /** One job each time, whatever the number of processes. Five fields, UTC. */
   schedule(queue: string, cron: string): Promise<void>;
   /** Ends when what runs has ended, or after `timeoutMs`. */
@@ -64,7 +64,7 @@ export async function openJobs(
   await boss.start();
   return {
     work: (queue, handler, queueOptions) => startWork(boss, queue, handler, queueOptions ?? {}),
-    async send(trx, queue, data, key) {
+    async send(trx, queue, data) {
       await boss.send(queue, data, {
         db: fromKysely(trx),
         ...(key === undefined ? {} : { singletonKey: key }),
