@@ -1,7 +1,8 @@
 // A sidecar inside the test process: every name ends at loopback, records are kept in memory.
 import { join } from 'node:path';
-import type { Issue } from '../../src/base/schema.ts';
+import { type Issue, parseWith } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
+import { recordBatch } from '../../src/platform/sandbox-records/record-schema.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import type { Applied } from '../../src/sidecar/sandboxes.ts';
 import { type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
@@ -105,12 +106,14 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
     ...(options.now ? { now: options.now } : {}),
     ...(store ? { store } : {}),
   });
+  const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> =>
     (closed ??= sidecar
       .close()
       .finally(() => scratch[Symbol.asyncDispose]())
-      .then(() => refuseLeaks(lines, Object.values(options.secrets ?? {}))));
+      .then(() => refuseLeaks(lines, Object.values(options.secrets ?? {})))
+      .then(() => refuseUnknownRecords(records())));
   const secrets = new Map(
     Object.entries(options.secrets ?? {}).map(([name, value]) => [name, new Secret(value)]),
   );
@@ -130,7 +133,6 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
     await close();
     throw error;
   }
-  const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');
   return {
     port: sidecar.proxyPort,
     caPem: proxyAuthority.certificatePem,
@@ -163,6 +165,16 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
 function createStore(directory: string): StateStore {
   return createStateStore({ directory, key: { file: join(directory, 'state.key') } });
 }
+
+/** What the platform would refuse would be lost to it: its schema knows every record that any test brings about. */
+function refuseUnknownRecords(records: readonly LogRecord[]): void {
+  for (const { level: _level, msg: _msg, ...record } of records) {
+    const parsed = parseWith(recordBatch, { source: SOURCE, records: [{ number: 0, ...record }] });
+    if (!parsed.ok) throw new Error(`a record that the platform refuses: ${describe(parsed.issues)}`);
+  }
+}
+
+const SOURCE = '3b241101-e2bb-4255-8caf-4136c566a962';
 
 async function noAdmin(): Promise<never> {
   throw new Error('this test sidecar was made without `admin`');
