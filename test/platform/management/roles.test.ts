@@ -1,0 +1,262 @@
+// Who may call what: the table of roles and routes, written down a second time, so that a change of either is seen. And
+// that nobody comes to more than he has.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type OrganizationRole,
+  organizationRoles,
+  permissionsOf,
+  type WorkspaceRole,
+  workspaceRoles,
+} from '../../../src/platform/identity/permission.ts';
+import { addMember, changeMember, removeMember } from '../../../src/platform/management/members.ts';
+import { createManagementRoutes } from '../../../src/platform/management/routes.ts';
+import { addWorkspaceMember } from '../../../src/platform/management/workspace-members.ts';
+import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { placeMember } from '../identity/tenants.ts';
+
+const organizationNames = Object.keys(organizationRoles) as OrganizationRole[];
+const workspaceNames = Object.keys(workspaceRoles) as WorkspaceRole[];
+
+let api: PlatformApi;
+let organization: string;
+let workspace: string;
+/** By role: `service …` for a service key, `member …` for a personal token. */
+let keys: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  api = await createPlatformApi();
+  organization = await api.addOrganization();
+  workspace = await api.addWorkspace(organization);
+  const made: [string, string][] = [];
+  for (const role of organizationNames) {
+    made.push([`service ${role}`, await api.addServiceKey(organization, role)]);
+    made.push([`member ${role}`, await api.addMemberKey(organization, role)]);
+  }
+  for (const role of workspaceNames) {
+    const place = { id: workspace, role };
+    made.push([`service ${role}`, await api.addServiceKey(organization, role, workspace)]);
+    made.push([`member ${role}`, await api.addMemberKey(organization, 'ORGANIZATION_USER', place)]);
+  }
+  keys = new Map(made);
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+
+const managers = [
+  'service ORGANIZATION_ADMIN',
+  'member ORGANIZATION_ADMIN',
+  'service ORGANIZATION_OPERATOR',
+  'member ORGANIZATION_OPERATOR',
+];
+const workspaceAdmins = [...managers, 'service WORKSPACE_ADMIN', 'member WORKSPACE_ADMIN'];
+const insideWorkspace = [
+  ...workspaceAdmins,
+  'service WORKSPACE_USER',
+  'member WORKSPACE_USER',
+  'service WORKSPACE_VIEWER',
+  'member WORKSPACE_VIEWER',
+];
+const members = [
+  'member ORGANIZATION_ADMIN',
+  'member ORGANIZATION_OPERATOR',
+  'member ORGANIZATION_USER',
+  'member ORGANIZATION_VIEWER',
+  'member WORKSPACE_ADMIN',
+  'member WORKSPACE_USER',
+  'member WORKSPACE_VIEWER',
+];
+const insideOrganization = [
+  ...members,
+  'service ORGANIZATION_ADMIN',
+  'service ORGANIZATION_OPERATOR',
+  'service ORGANIZATION_USER',
+  'service ORGANIZATION_VIEWER',
+];
+
+const table: Readonly<Record<string, readonly string[]>> = {
+  'GET /api/v1/orgs/current': insideOrganization,
+  'PATCH /api/v1/orgs/current': managers,
+  'GET /api/v1/workspaces': insideOrganization,
+  'POST /api/v1/workspaces': managers,
+  // Of a workspace that is not there. Who may rename which one, is in workspaces.test.ts.
+  'PATCH /api/v1/workspaces/{workspace_id}': insideOrganization,
+  'DELETE /api/v1/workspaces/{workspace_id}': managers,
+  'GET /api/v1/orgs/current/members': insideOrganization,
+  'POST /api/v1/orgs/current/members': managers,
+  'PATCH /api/v1/orgs/current/members/{member_id}': managers,
+  'DELETE /api/v1/orgs/current/members/{member_id}': managers,
+  'GET /api/v1/workspaces/current/members': insideWorkspace,
+  'POST /api/v1/workspaces/current/members': workspaceAdmins,
+  'PATCH /api/v1/workspaces/current/members/{member_id}': workspaceAdmins,
+  'DELETE /api/v1/workspaces/current/members/{member_id}': workspaceAdmins,
+  'GET /api/v1/api-key': workspaceAdmins,
+  'POST /api/v1/api-key': workspaceAdmins,
+  'DELETE /api/v1/api-key/{api_key_id}': workspaceAdmins,
+  'GET /api/v1/orgs/current/service-keys': managers,
+  'POST /api/v1/orgs/current/service-keys': managers,
+  'DELETE /api/v1/orgs/current/service-keys/{api_key_id}': managers,
+  'GET /api/v1/api-key/current': members,
+  // What it would make is judged before who would have it, so that a service key gets as far as that.
+  'POST /api/v1/api-key/current': insideOrganization,
+  'DELETE /api/v1/api-key/current/{token_id}': members,
+  'GET /api/v1/orgs/current/personal-access-tokens': managers,
+  'POST /api/v1/orgs/current/personal-access-tokens': managers,
+  'DELETE /api/v1/orgs/current/personal-access-tokens/{token_id}': managers,
+  'GET /api/v1/audit-logs': managers,
+};
+
+describe('the table of roles', () => {
+  it('has a row for each route', () => {
+    const routes = createManagementRoutes({ can_use_audit_logs: false });
+    expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(
+      Object.keys(table).toSorted(),
+    );
+  });
+
+  it.each(Object.entries(table))('%s', async (route, allowed) => {
+    const [method = '', path = ''] = route.split(' ');
+    // A body that nobody could send: whoever is let in is told so.
+    const body = method === 'POST' || method === 'PATCH' ? { body: { nonsense: true } } : {};
+    const letIn: string[] = [];
+    for (const [role, key] of keys) {
+      const { status } = await api.ask(method, path.replace(/\{\w+\}/, randomUUID()), { key, ...body });
+      expect([200, 403, 404, 422]).toContain(status);
+      if (status !== 403) letIn.push(role);
+    }
+    expect(letIn.toSorted()).toEqual(allowed.toSorted());
+  });
+
+  it.each(Object.keys(table))('%s is for nobody without a key', async (route) => {
+    const [method = '', path = ''] = route.split(' ');
+    const asked = path.replace(/\{\w+\}/, randomUUID());
+    for (const key of [undefined, 'wrong'])
+      expect((await api.ask(method, asked, key === undefined ? {} : { key })).status).toBe(401);
+  });
+});
+
+describe('a role that gives another', () => {
+  const pairs = organizationNames.flatMap((from) => organizationNames.map((to) => [from, to] as const));
+
+  it.each(pairs)('%s to %s: only where it may as much itself', async (from, to) => {
+    const { store, owner } = api.database;
+    const held = permissionsOf('organization', from);
+    const isWithin = organizationRoles[to].every((permission) =>
+      organizationRoles[from].includes(permission),
+    );
+    const outcomes = await Promise.all(
+      [
+        store.write(async (trx) => {
+          const wanted = { email: `${randomUUID()}@example.test`, role: to, fullName: null };
+          await addMember(trx, organization, wanted, held);
+        }),
+        placeMember(owner.db, organization, 'ORGANIZATION_VIEWER').then(async (userId) => {
+          const id = await memberIdOf(userId);
+          await store.write((trx) =>
+            changeMember(trx, organization, id, { role: to, fullName: undefined }, held),
+          );
+        }),
+        placeMember(owner.db, organization, to).then(async (userId) => {
+          const id = await memberIdOf(userId);
+          await store.write((trx) => removeMember(trx, organization, id, held));
+        }),
+      ].map((work) => work.then(() => 'done').catch((error: { kind: string }) => error.kind)),
+    );
+    expect(outcomes).toEqual(Array.from({ length: 3 }, () => (isWithin ? 'done' : 'forbidden')));
+  });
+
+  it('in a workspace: only where it may as much itself', async () => {
+    const { store, owner } = api.database;
+    const place = { organizationId: organization, workspaceId: workspace };
+    for (const from of workspaceNames)
+      for (const to of workspaceNames) {
+        const userId = await placeMember(owner.db, organization, 'ORGANIZATION_USER');
+        const isWithin = workspaceRoles[to].every((permission) => workspaceRoles[from].includes(permission));
+        const held = permissionsOf('workspace', from);
+        const outcome = await store
+          .write((trx) => addWorkspaceMember(trx, place, { userId, role: to }, held))
+          .then(() => 'done')
+          .catch((error: { kind: string }) => error.kind);
+        expect([from, to, outcome]).toEqual([from, to, isWithin ? 'done' : 'forbidden']);
+      }
+  });
+
+  it('comes to no more by any key that it can make', async () => {
+    for (const [role, key] of keys) {
+      const made = await everyKeyOf(key);
+      for (const other of made) {
+        const [own, given] = [await reachOf(key), await reachOf(other)];
+        expect([role, given.filter((reached) => !own.includes(reached))]).toEqual([role, []]);
+      }
+    }
+  });
+});
+
+describe('two administrators', () => {
+  it('who demote or remove each other at the same time: one is too late', async () => {
+    const { store, owner } = api.database;
+    const held = permissionsOf('organization', 'ORGANIZATION_ADMIN');
+    for (let round = 0; round < 10; round += 1) {
+      const id = await api.addOrganization();
+      await api.addServiceKey(id, 'ORGANIZATION_ADMIN');
+      const users = [
+        await placeMember(owner.db, id, 'ORGANIZATION_ADMIN'),
+        await placeMember(owner.db, id, 'ORGANIZATION_ADMIN'),
+      ];
+      const change = { role: 'ORGANIZATION_USER', fullName: undefined } as const;
+      const [one = '', two = ''] = await Promise.all(users.map(memberIdOf));
+      const outcomes = await Promise.allSettled([
+        store.write((trx) => changeMember(trx, id, one, change, held)),
+        store.write(async (trx) => {
+          if (round % 2 === 0) await changeMember(trx, id, two, change, held);
+          else await removeMember(trx, id, two, held);
+        }),
+      ]);
+      const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+      expect(refused.map(({ reason }) => reason)).toMatchObject([{ kind: 'conflict' }]);
+    }
+  });
+});
+
+async function memberIdOf(userId: string): Promise<string> {
+  const { db } = api.database.owner;
+  const row = db.selectFrom('organization_members').select('id').where('user_id', '=', userId);
+  return (await row.executeTakeFirstOrThrow()).id;
+}
+
+/** One of each kind and role that `key` is allowed to make. */
+async function everyKeyOf(key: string): Promise<readonly string[]> {
+  const { body: all } = await api.ask('GET', '/api/v1/orgs/current/members', { key });
+  const users: readonly { readonly user_id: string }[] = Array.isArray(all) ? all.slice(0, 12) : [];
+  const asked = [
+    ...organizationNames.map((role) => ['/api/v1/orgs/current/service-keys', { role }] as const),
+    ...workspaceNames.map((role) => ['/api/v1/api-key', { role }] as const),
+    ['/api/v1/api-key/current', {}] as const,
+    ...users.map(({ user_id }) => ['/api/v1/orgs/current/personal-access-tokens', { user_id }] as const),
+  ];
+  const made: string[] = [];
+  for (const [path, body] of asked) {
+    const answer = await api.ask('POST', path, { key, body });
+    expect([201, 403]).toContain(answer.status);
+    if (answer.status === 201) made.push(answer.body.key);
+  }
+  return made;
+}
+
+/** The routes that let `key` in. */
+async function reachOf(key: string): Promise<readonly string[]> {
+  const probes = [
+    'PATCH /api/v1/orgs/current',
+    'GET /api/v1/orgs/current',
+    'GET /api/v1/workspaces/current/members',
+    'POST /api/v1/workspaces/current/members',
+    'POST /v2/listeners',
+    'GET /v2/listeners',
+  ];
+  const reached: string[] = [];
+  for (const probe of probes) {
+    const [method = '', path = ''] = probe.split(' ');
+    const body = method === 'GET' ? {} : { body: { nonsense: true } };
+    if ((await api.ask(method, path, { key, ...body })).status !== 403) reached.push(probe);
+  }
+  return reached;
+}
