@@ -1,0 +1,141 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { appendFile, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { InputError } from '../../../src/base/input-error.ts';
+import { type CheckpointSink, openCheckpointSink } from '../../../src/platform/audit/checkpoint-sink.ts';
+import { createScratch, type Scratch } from '../../support/scratch.ts';
+
+async function linesOf(sink: CheckpointSink): Promise<readonly string[]> {
+  return Array.fromAsync(sink.read());
+}
+
+describe('a file of checkpoints', () => {
+  let scratch: Scratch;
+  let file: string;
+  beforeEach(async () => {
+    scratch = await createScratch();
+    file = join(scratch.path, 'deep', 'checkpoints.jsonl');
+  });
+  afterEach(() => scratch[Symbol.asyncDispose]());
+
+  it('is empty where it is not there, and made for nobody else to read', async () => {
+    const sink = openCheckpointSink(file);
+    expect(await linesOf(sink)).toEqual([]);
+    await sink.append(['{"a":1}\n']);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await linesOf(openCheckpointSink(file))).toEqual(['{"a":1}']);
+  });
+
+  it('is added to, by several at once, without loss', async () => {
+    const sinks = Array.from({ length: 6 }, () => openCheckpointSink(file));
+    const batches = sinks.flatMap((sink, by) =>
+      Array.from({ length: 20 }, (_, n) => ({ sink, lines: [`${by}-${n}-a\n`, `${by}-${n}-b\n`] })),
+    );
+    await Promise.all(batches.map(({ sink, lines }) => sink.append(lines)));
+    const expected = batches.flatMap(({ lines }) => lines.map((line) => line.trim()));
+    expect((await linesOf(openCheckpointSink(file))).toSorted()).toEqual(expected.toSorted());
+  });
+
+  it('goes on in a new line where a write was cut off', async () => {
+    const sink = openCheckpointSink(file);
+    await sink.append(['one\n']);
+    await appendFile(file, 'tw');
+    await sink.append(['three\n']);
+    expect(await linesOf(sink)).toEqual(['one', 'tw', 'three']);
+    expect(await readFile(file, 'utf8')).toBe('one\ntw\nthree\n');
+  });
+
+  it('that cannot be read is not an empty one', async () => {
+    await expect(linesOf(openCheckpointSink(scratch.path))).rejects.toThrow('EISDIR');
+  });
+});
+
+/** Enough of S3 to see what a client asks of it. */
+async function openFakeS3(): Promise<{ server: Server; endpoint: string; seen: IncomingMessage[] }> {
+  const objects = new Map<string, string>();
+  const seen: IncomingMessage[] = [];
+  const server = createServer(async (request, response) => {
+    seen.push(request);
+    const url = new URL(request.url ?? '', 'http://s3');
+    const key = decodeURIComponent(url.pathname);
+    if (request.method === 'PUT') {
+      const body = await text(request);
+      if (objects.has(key) && request.headers['if-none-match'] === '*')
+        return void response.writeHead(412).end();
+      objects.set(key, body);
+      return void response.end();
+    }
+    if (url.searchParams.get('list-type') === '2') {
+      // One a page, so that the pages must be joined.
+      const prefix = `${key.replace(/\/?$/, '/')}${url.searchParams.get('prefix') ?? ''}`;
+      const keys = [...objects.keys()].filter((name) => name.startsWith(prefix)).toSorted();
+      const at = Number(url.searchParams.get('continuation-token') ?? 0);
+      const more = at + 1 < keys.length;
+      const name = keys[at]?.split('/').slice(2).join('/');
+      response.setHeader('content-type', 'application/xml');
+      return void response.end(
+        `<?xml version="1.0"?><ListBucketResult><IsTruncated>${more}</IsTruncated>${
+          more ? `<NextContinuationToken>${at + 1}</NextContinuationToken>` : ''
+        }${name === undefined ? '' : `<Contents><Key>${name}</Key></Contents>`}</ListBucketResult>`,
+      );
+    }
+    const body = objects.get(key);
+    if (body === undefined) return void response.writeHead(404).end();
+    response.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}
+
+describe('a bucket of checkpoints', () => {
+  let fake: Awaited<ReturnType<typeof openFakeS3>>;
+  beforeEach(async () => {
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIAEXAMPLE');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'not-a-secret');
+    vi.stubEnv('AWS_SESSION_TOKEN', undefined);
+    fake = await openFakeS3();
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    fake.server.closeAllConnections();
+    fake.server.close();
+  });
+
+  it('gets an object for each batch, never one twice, and gives back all of them', async () => {
+    const place = `s3://logs/audit/here?endpoint=${encodeURIComponent(fake.endpoint)}&region=eu-central-1`;
+    const sink = openCheckpointSink(place);
+    expect(await linesOf(sink)).toEqual([]);
+    await sink.append(['one\n', 'two\n']);
+    await sink.append(['three\n']);
+    await openCheckpointSink(place.replace('audit/here', 'audit/her')).append(['of another prefix\n']);
+    expect((await linesOf(openCheckpointSink(place))).toSorted()).toEqual(['one', 'three', 'two']);
+    const puts = fake.seen.filter(({ method }) => method === 'PUT');
+    expect(puts.map(({ headers }) => headers['if-none-match'])).toEqual(['*', '*', '*']);
+    expect(puts[0]?.url).toMatch(/^\/logs\/audit\/here\/[^/]+\.jsonl(\?|$)/);
+    expect(puts[0]?.headers.authorization).toContain('/eu-central-1/s3/aws4_request');
+    expect(puts[0]?.headers).not.toHaveProperty('x-amz-trailer');
+    expect(Object.keys(puts[0]?.headers ?? {}).filter((name) => name.includes('checksum'))).toEqual([]);
+  });
+
+  it('takes the endpoint from where other clients do', async () => {
+    vi.stubEnv('AWS_ENDPOINT_URL', fake.endpoint);
+    const sink = openCheckpointSink('s3://logs');
+    await sink.append(['one\n']);
+    expect(await linesOf(sink)).toEqual(['one']);
+  });
+
+  it('that refuses is an error', async () => {
+    fake.server.removeAllListeners('request');
+    fake.server.on('request', (_, response) => response.writeHead(403).end());
+    const sink = openCheckpointSink(`s3://logs/a?endpoint=${encodeURIComponent(fake.endpoint)}`);
+    await expect(sink.append(['one\n'])).rejects.toThrow();
+    await expect(linesOf(sink)).rejects.toThrow();
+  });
+
+  it.each(['s3://', 's3:///prefix', 's3://key:secret@bucket/prefix'])('is not %s', (place) => {
+    expect(() => openCheckpointSink(place)).toThrow(InputError);
+  });
+});

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appendEvent } from '../../../src/platform/audit/journal.ts';
+import { listEvents } from '../../../src/platform/audit/query.ts';
+import type { Store } from '../../../src/platform/store/database.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { entryOf } from './audit-entry.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
+});
+
+async function readRecords(organizationId: string): Promise<readonly string[]> {
+  const rows = await database.owner.db
+    .selectFrom('audit_events')
+    .select('record')
+    .where('organization_id', '=', organizationId)
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ record }) => record);
+}
+
+describe('an event', () => {
+  it('is there when its transaction is, and not when it is not', async () => {
+    const organizationId = randomUUID();
+    const refused = database.store.write(async (trx) => {
+      await appendEvent(trx, entryOf(organizationId));
+      throw new Error('no');
+    });
+    await expect(refused).rejects.toThrow('no');
+    expect(await readRecords(organizationId)).toEqual([]);
+    await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+    expect(await readRecords(organizationId)).toHaveLength(1);
+  });
+
+  it('that cannot be written undoes what it tells of', async () => {
+    const organizationId = randomUUID();
+    const email = `${randomUUID()}@example.com`;
+    const work = async (id: string): Promise<void> =>
+      database.owner.write(async (trx) => {
+        await trx.insertInto('users').values({ email }).execute();
+        await appendEvent(trx, entryOf(id));
+      });
+    const countUsers = async (): Promise<number> =>
+      (await database.owner.db.selectFrom('users').select('id').where('email', '=', email).execute()).length;
+    await expect(work('no organization')).rejects.toThrow();
+    expect(await countUsers()).toBe(0);
+    await work(organizationId);
+    expect(await countUsers()).toBe(1);
+  });
+
+  it('tells what was asked and by whom, without query, and bounds what a caller makes long', async () => {
+    const organizationId = randomUUID();
+    const path = `/v2/listeners/${'x'.repeat(5000)}?secret=1`;
+    const entry = entryOf(organizationId, {
+      isSuccess: false,
+      status: 404,
+      resources: ['a', 'b'],
+      userId: 'u',
+      request: {
+        method: 'DELETE',
+        path,
+        clientHost: '192.0.2.1',
+        clientPort: 1,
+        forwardedFor: `${'y'.repeat(5000)}\ud800`,
+      },
+    });
+    await database.store.write((trx) => appendEvent(trx, entry));
+    const short = entryOf(organizationId, {
+      request: { ...entry.request!, path: '/a#b?secret=1', forwardedFor: '1.2.3.4, \ud800' },
+    });
+    await database.store.write((trx) => appendEvent(trx, short));
+    const [first, second] = (await readRecords(organizationId)).map((record) => JSON.parse(record));
+    expect(first).toEqual({
+      operation_succeeded: false,
+      api_key_id: entry.keyId,
+      user_id: 'u',
+      enrichments: {
+        request_method: 'DELETE',
+        request_path: path.slice(0, 1024),
+        client_host: '192.0.2.1',
+        client_port: 1,
+        x_forwarded_for: 'y'.repeat(256),
+        response_status_code: 404,
+        resource_ids: ['a', 'b'],
+      },
+    });
+    expect(second.enrichments).toMatchObject({ request_path: '/a', x_forwarded_for: '1.2.3.4, \ufffd' });
+  });
+
+  it('has a time of its own, never before the one before it', async () => {
+    const organizationId = randomUUID();
+    const before = Date.now();
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        database.store.write((trx) => appendEvent(trx, entryOf(organizationId))),
+      ),
+    );
+    const { items } = await listEvents(database.store.db, { organizationId, limit: 100 });
+    const times = items.map(({ time }) => time);
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    expect(Math.min(...times)).toBeGreaterThanOrEqual(before - 1000);
+    expect(new Set(items.map(({ metadata }) => metadata.uid)).size).toBe(20);
+  });
+});
+
+describe('the tables of the log', () => {
+  const organizationId = randomUUID();
+  beforeAll(async () => {
+    await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+  });
+
+  const writes: readonly (readonly [string, string])[] = [
+    ['update audit_events', "update audit_events set operation = 'login'"],
+    ['delete from audit_events', 'delete from audit_events'],
+    ['truncate audit_events', 'truncate audit_events'],
+    ['delete from audit_heads', 'delete from audit_heads'],
+    ['truncate audit_heads', 'truncate audit_heads'],
+    ['delete from audit_checkpoints', 'delete from audit_checkpoints'],
+    ['truncate audit_checkpoints', 'truncate audit_checkpoints'],
+  ];
+  const inserts: readonly (readonly [string, string])[] = [
+    [
+      'insert into audit_events',
+      `insert into audit_events select organization_id, 9, gen_random_uuid(), time, operation, null, record, hash, hash from audit_events`,
+    ],
+    ['update audit_heads', 'update audit_heads set seq = 0'],
+    ['lock the heads', 'select from audit_heads for update'],
+    ['insert into audit_checkpoints', `insert into audit_checkpoints values ('${organizationId}', 9)`],
+    [
+      'replace a function',
+      'create or replace function audit_refuse() returns trigger language sql return null',
+    ],
+    ['disable a trigger', 'alter table audit_events disable trigger all'],
+    ['pass the triggers', 'set session_replication_role = replica'],
+    ['hash by itself', "select audit_part('x')"],
+  ];
+
+  async function fails(store: Store, statement: string): Promise<void> {
+    await expect(sql.raw(statement).execute(store.db)).rejects.toThrow(
+      /append-only|permission denied|must be owner/,
+    );
+  }
+
+  it.each([...writes, ...inserts])('do not let the platform %s', async (_, statement) => {
+    await fails(database.store, statement);
+  });
+
+  it.each(writes)('do not even let their owner %s', async (name, statement) => {
+    // A row trigger needs a row.
+    if (name.includes('checkpoints'))
+      await sql`select audit_checkpointed(${organizationId}, 1)`.execute(database.store.db);
+    await fails(database.owner, statement);
+  });
+
+  it('are not bent by a search path of the caller', async () => {
+    await sql`create schema evil`.execute(database.owner.db);
+    await sql`grant usage on schema evil to sallyport_app`.execute(database.owner.db);
+    await sql`create function evil.clock_timestamp() returns timestamptz language sql
+      return '2000-01-01'::timestamptz`.execute(database.owner.db);
+    const other = randomUUID();
+    await database.store.write(async (trx) => {
+      await sql`set local search_path = evil, pg_catalog, public`.execute(trx);
+      await appendEvent(trx, entryOf(other));
+    });
+    const { items } = await listEvents(database.store.db, { organizationId: other, limit: 1 });
+    expect(items).toHaveLength(1);
+  });
+});

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appendEvent } from '../../../src/platform/audit/journal.ts';
+import { expireEvents } from '../../../src/platform/audit/retention.ts';
+import { verifyLog } from '../../../src/platform/audit/verify.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { entryOf } from './audit-entry.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
+});
+
+/** Events of so many days ago, one of each, with the hashes that they would have had. */
+async function appendAged(organizationId: string, days: readonly number[]): Promise<void> {
+  for (const age of days) {
+    await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+    await database.owner.write(async (trx) => {
+      await sql`set local session_replication_role = replica`.execute(trx);
+      const newest = sql`organization_id = ${organizationId} and seq =
+        (select seq from audit_heads where organization_id = ${organizationId})`;
+      await sql`update audit_events set time = clock_timestamp() - make_interval(days => ${age}) where ${newest}`.execute(
+        trx,
+      );
+      await sql`update audit_events event set hash = audit_hash(event) where ${newest}`.execute(trx);
+      await sql`update audit_heads head set hash = event.hash, time = event.time from audit_events event
+        where head.organization_id = ${organizationId} and event.organization_id = ${organizationId}
+          and event.seq = head.seq`.execute(trx);
+    });
+  }
+}
+
+async function seqsOf(organizationId: string): Promise<readonly string[]> {
+  const rows = await database.owner.db
+    .selectFrom('audit_events')
+    .select('seq')
+    .where('organization_id', '=', organizationId)
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ seq }) => seq);
+}
+
+async function countFaults(organizationId: string): Promise<number> {
+  const { findings } = await verifyLog({
+    store: database.store,
+    checkpoints: (async function* () {})(),
+    keys: [],
+    nowMs: Date.now(),
+    organizationId,
+    report: () => undefined,
+  });
+  return findings;
+}
+
+describe('retention', () => {
+  it('removes what is older than 400 days, and the rest stays a chain', async () => {
+    const organizationId = randomUUID();
+    await appendAged(organizationId, [500, 401, 399, 1]);
+    expect(await countFaults(organizationId)).toBe(0);
+    expect(await expireEvents(database.store, new Date())).toBe(2);
+    expect(await seqsOf(organizationId)).toEqual(['3', '4']);
+    expect(await countFaults(organizationId)).toBe(0);
+    expect(await expireEvents(database.store, new Date())).toBe(0);
+    await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+    expect(await countFaults(organizationId)).toBe(0);
+  });
+
+  it('may remove all, and the chain goes on', async () => {
+    const organizationId = randomUUID();
+    await appendAged(organizationId, [500, 450]);
+    expect(await expireEvents(database.store, new Date())).toBe(2);
+    expect(await seqsOf(organizationId)).toEqual([]);
+    expect(await countFaults(organizationId)).toBe(0);
+    await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+    expect(await seqsOf(organizationId)).toEqual(['3']);
+    expect(await countFaults(organizationId)).toBe(0);
+  });
+
+  it('removes nothing younger, whatever the clock of the platform says', async () => {
+    const organizationId = randomUUID();
+    await appendAged(organizationId, [450, 399]);
+    expect(await expireEvents(database.store, new Date(Date.now() + 1000 * DAY_MS))).toBe(1);
+    expect(await seqsOf(organizationId)).toEqual(['2']);
+  });
+
+  it('goes by slices', async () => {
+    const organizationId = randomUUID();
+    await appendAged(organizationId, [500, 499, 498, 497, 496]);
+    const slice = sql<{ removed: number }>`select audit_expire(${organizationId}, now(), 2) as removed`;
+    const removed: (number | undefined)[] = [];
+    for (let n = 0; n < 4; n += 1) removed.push((await slice.execute(database.store.db)).rows[0]?.removed);
+    expect(removed).toEqual([2, 2, 1, 0]);
+    expect(await countFaults(organizationId)).toBe(0);
+  });
+});
