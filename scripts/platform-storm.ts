@@ -1,0 +1,96 @@
+// `npm run platform:storm [-- --kills 50 --clients 8 --jobs 6 --seed 1 --server debian]`: two platform processes on one
+// database under load, one of them killed (SIGKILL) at random moments; then one with a database of its own. Prints what
+// was seen; exits with 1 if a write was lost, doubled or parted from its event, or if a job did not run again in time.
+import { chmod } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { percentilesOf } from '../bench/support/percentiles.ts';
+import { connectOnce } from '../src/platform/store/database.ts';
+import { openPostgres } from '../src/platform/store/postgres-server.ts';
+import { answersPerSecond, runStorm, type StormResult } from '../test/platform/storm/storm.ts';
+import { answersIn } from '../test/platform/storm/storm-ledger.ts';
+import { debianPrograms } from '../test/support/debian-postgres.ts';
+import { createScratch } from '../test/support/scratch.ts';
+import { toDatabaseUrl } from '../test/support/platform-process.ts';
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '50' },
+    clients: { type: 'string', default: '8' },
+    jobs: { type: 'string', default: '6' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    server: { type: 'string', default: 'embedded' },
+  },
+});
+const kills = numberOf('kills', 0, 10_000);
+const clients = numberOf('clients', 1, 100);
+const jobs = numberOf('jobs', 0, 100);
+const seed = numberOf('seed', 0, 2 ** 31);
+if (values.server !== 'embedded' && values.server !== 'debian')
+  throw new Error('--server should be embedded or debian');
+
+console.log(`seed ${seed}, ${cpus().length} x ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`);
+process.exitCode = (await stormOnServer(values.server)) ? 0 : 1;
+
+function numberOf(name: 'kills' | 'clients' | 'jobs' | 'seed', min: number, max: number): number {
+  const value = Number(values[name]);
+  if (!(Number.isSafeInteger(value) && value >= min && value <= max))
+    throw new Error(`--${name} should be from ${min} to ${max}`);
+  return value;
+}
+
+/** A server that outlives both processes. */
+async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
+  await using scratch = await createScratch();
+  // The server runs as somebody else where we are root.
+  await chmod(scratch.path, 0o711);
+  const server = await openPostgres({
+    directory: join(scratch.path, 'server'),
+    log: { info: () => undefined, warn: () => undefined },
+    ...(kind === 'debian' ? { programs: await debianPrograms() } : {}),
+  });
+  try {
+    const { connection, ownerConnection: owner } = server;
+    const version = await connectOnce(owner, (client) => client.query('show server_version'));
+    console.log(
+      `two processes on PostgreSQL ${version.rows[0].server_version}, every write on disk when answered`,
+    );
+    const database = { url: toDatabaseUrl(connection), ownerUrl: toDatabaseUrl(owner) };
+    const result = await runStorm({
+      database,
+      owner,
+      directory: join(scratch.path, 'platform'),
+      kills,
+      clients,
+      jobs,
+      seed,
+      onKill(nth, ledger) {
+        if (nth % 10 === 0)
+          console.log(`  ${nth} killed, ${answersIn(ledger)} answers, ${ledger.lost.answers} lost`);
+      },
+    });
+    print(result);
+    return result.faults.length === 0;
+  } finally {
+    await server.close();
+  }
+}
+
+function print(result: StormResult): void {
+  const { ledger, startsMs, gonesMs, rerunsMs, events, busyMs, faults } = result;
+  console.log(
+    `  ${answersIn(ledger)} answers in ${(busyMs / 1000).toFixed(0)} s, ${answersPerSecond(result).toFixed(0)} a second; ` +
+      `${ledger.lost.answers} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
+  );
+  for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${tell(samples)}`);
+  console.log(`  start until ready: ${tell(startsMs)}`);
+  console.log(`  connections and locks gone after a kill: ${tell(gonesMs)}`);
+  console.log(`  jobs begun again after a kill: ${tell(rerunsMs)}`);
+  for (const fault of faults) console.log(`BROKEN: ${fault}`);
+}
+
+function tell(samples: readonly number[]): string {
+  const { count, p50, p99, max } = percentilesOf([Float64Array.from(samples)]);
+  return `${count}, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, max ${max.toFixed(0)} ms`;
+}

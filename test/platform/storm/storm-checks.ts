@@ -1,0 +1,137 @@
+// What the clients know, held against what the database holds: a write that was answered is there, an event and its
+// effect are never apart, and nothing is there twice. Values in, faults out.
+import type { Ledger, ListenerStory, Operation } from './storm-ledger.ts';
+
+export type StoredEvent = {
+  readonly seq: number;
+  readonly operation: string;
+  readonly isSuccess: boolean;
+  readonly resources: readonly string[];
+};
+
+/** What lies in the database once every process is gone. */
+export type Snapshot = {
+  readonly listeners: readonly {
+    readonly id: string;
+    readonly computeId: string;
+    readonly version: string;
+  }[];
+  readonly keys: readonly { readonly id: string; readonly description: string }[];
+  /** Since the storm began, in the order of the chain. */
+  readonly events: readonly StoredEvent[];
+  /** Of the last event before the storm. */
+  readonly firstSeq: number;
+  /** What the head of the chain says. */
+  readonly headSeq: number;
+  readonly records: readonly { readonly source: string; readonly count: number; readonly last: number }[];
+};
+
+export function judgeStorm(ledger: Ledger, snapshot: Snapshot): readonly string[] {
+  const expected = new Map<string, number>();
+  const faults = [
+    ...ledger.faults,
+    ...judgeListeners(ledger, snapshot, expected),
+    ...judgeKeys(ledger, snapshot, expected),
+    ...judgeRecords(ledger, snapshot),
+    ...judgeSequence(snapshot),
+    ...judgeFailures(ledger, snapshot),
+  ];
+  return [...faults, ...compareEvents(expected, snapshot)];
+}
+
+type Expected = Map<string, number>;
+
+function expectEvent(expected: Expected, operation: Operation, id: string, times = 1): void {
+  if (times > 0) expected.set(`${operation} ${id}`, times);
+}
+
+function judgeListeners(ledger: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
+  const rows = new Map(snapshot.listeners.map((row) => [row.computeId, row]));
+  const faults = ledger.listeners.flatMap((story) => {
+    const row = rows.get(story.computeId);
+    const id = story.id ?? row?.id;
+    if (id === undefined)
+      return story.isKnownKept ? [`${story.computeId} was there when it was sent again, and is gone`] : [];
+    const isLostKept = story.lostVersion !== undefined && row?.version === story.lostVersion;
+    expectEvent(expected, 'create_listener', id);
+    expectEvent(expected, 'update_listener', id, story.versions.length + (isLostKept ? 1 : 0));
+    if (row === undefined) expectEvent(expected, 'delete_listener', id);
+    return judgeListener(story, row);
+  });
+  const written = ledger.unwritten.filter((computeId) => rows.has(computeId));
+  return [...faults, ...written.map((computeId) => `${computeId} was refused, and is there`)];
+}
+
+function judgeListener(
+  story: ListenerStory,
+  row: Snapshot['listeners'][number] | undefined,
+): readonly string[] {
+  const { computeId, deletion, versions, firstVersion, lostVersion } = story;
+  if (row === undefined) return deletion === 'none' ? [`${computeId} was answered, and is not there`] : [];
+  if (deletion === 'done') return [`${computeId} was deleted, and is there`];
+  const last = versions.at(-1) ?? firstVersion;
+  const isRight = row.version === last || row.version === lostVersion;
+  return isRight ? [] : [`${computeId} has the version ${row.version} instead of ${last}`];
+}
+
+function judgeKeys({ keys }: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
+  const rows = new Map(snapshot.keys.map((row) => [row.description, row]));
+  return keys.flatMap(({ description, id: answered, deletion }) => {
+    const row = rows.get(description);
+    const id = answered ?? row?.id;
+    if (id === undefined) return [];
+    expectEvent(expected, 'create_api_key', id);
+    if (row === undefined) expectEvent(expected, 'delete_api_key', id);
+    if (row === undefined && deletion === 'none')
+      return [`the key ${description} was answered, and is not there`];
+    return row !== undefined && deletion === 'done'
+      ? [`the key ${description} was deleted, and is there`]
+      : [];
+  });
+}
+
+/** Each event of success has its write, and each write its one event. */
+function compareEvents(expected: Expected, { events }: Snapshot): readonly string[] {
+  const found = new Map<string, number>();
+  for (const { isSuccess, operation, resources } of events) {
+    const name = `${operation} ${resources.join(' ')}`;
+    if (isSuccess) found.set(name, (found.get(name) ?? 0) + 1);
+  }
+  const names = [...new Set([...expected.keys(), ...found.keys()])];
+  return names
+    .filter((name) => expected.get(name) !== found.get(name))
+    .map((name) => `${found.get(name) ?? 0} events instead of ${expected.get(name) ?? 0} of ${name}`);
+}
+
+/** What was refused before the eyes of a client has its event; what was refused behind a lost answer may have one. */
+function judgeFailures({ refusals }: Ledger, { events }: Snapshot): readonly string[] {
+  const failures = events.filter(({ isSuccess }) => !isSuccess);
+  const names = new Set(failures.map(({ operation, resources }) => `${operation} ${resources.join(' ')}`));
+  for (const { operation, id } of refusals) names.add(`${operation} ${id ?? ''}`);
+  return [...names].flatMap((name) => {
+    const found = failures.filter(
+      ({ operation, resources }) => `${operation} ${resources.join(' ')}` === name,
+    );
+    const of = refusals.filter(({ operation, id }) => `${operation} ${id ?? ''}` === name);
+    const answered = of.filter(({ isAnswered }) => isAnswered).length;
+    const isRight = found.length >= answered && found.length <= of.length;
+    return isRight ? [] : [`${found.length} failures for ${answered} to ${of.length} refusals of ${name}`];
+  });
+}
+
+function judgeRecords({ records }: Ledger, snapshot: Snapshot): readonly string[] {
+  const rows = new Map(snapshot.records.map((row) => [row.source, row]));
+  return records.flatMap(({ source, last }) => {
+    const { count, last: stored } = rows.get(source) ?? { count: 0, last: 0 };
+    return count === last && stored === last
+      ? []
+      : [`${count} records up to ${stored} instead of ${last} of ${source}`];
+  });
+}
+
+function judgeSequence({ events, firstSeq, headSeq }: Snapshot): readonly string[] {
+  const gap = events.find(({ seq }, i) => seq !== firstSeq + 1 + i);
+  if (gap !== undefined) return [`the chain has a gap before ${gap.seq}`];
+  const last = firstSeq + events.length;
+  return last === headSeq ? [] : [`the chain ends at ${last}, and its head says ${headSeq}`];
+}

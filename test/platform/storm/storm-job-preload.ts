@@ -1,0 +1,82 @@
+// Loaded before a platform process of a storm: takes jobs from a queue of the storm through the door that the platform
+// uses too. Each job is under way until SIGUSR2 says that the storm is over; what becomes of it is told on standard output.
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseConnections } from '../../../src/platform/store/connection.ts';
+import { type Connection, openDatabase } from '../../../src/platform/store/database.ts';
+import { type Jobs, openJobs } from '../../../src/platform/store/jobs.ts';
+
+const QUEUE = 'storm';
+const MAX_WAIT_MS = 30_000;
+const over = new AbortController();
+/** Sent by the first life alone. */
+const count = Number(process.env['STORM_JOBS'] ?? '0');
+const taken = Number(process.env['STORM_JOBS_AT_ONCE'] ?? '1');
+
+process.on('SIGUSR2', () => over.abort());
+// The platform takes its secrets out of its environment by replacing itself, and this file is loaded once more.
+if (process.env['DATABASE_URL'] === undefined)
+  void takeJobs(connectionOf(process.env['STORM_DATABASE_URL'] ?? ''));
+
+function connectionOf(value: string): Connection {
+  const parsed = parseConnections({ url: { name: 'STORM_DATABASE_URL', value } });
+  if (!parsed.ok) throw new Error('STORM_DATABASE_URL is missing');
+  return parsed.value.connection;
+}
+
+async function takeJobs(connection: Connection): Promise<void> {
+  const jobs = await openWhenThere(connection);
+  await jobs.work(
+    QUEUE,
+    async (data, { signal }) => {
+      const { job } = data as { readonly job: string };
+      tell({ msg: 'storm job', job, what: 'begun' });
+      if (!over.signal.aborted)
+        await Promise.race([
+          once(over.signal, 'abort'),
+          once(signal, 'abort').then(() => signal.throwIfAborted()),
+        ]);
+      tell({ msg: 'storm job', job, what: 'done' });
+    },
+    { retries: 10_000, concurrency: taken },
+  );
+  await sendJobs(connection, jobs);
+  process.once('SIGTERM', () => void jobs.close());
+}
+
+async function sendJobs(connection: Connection, jobs: Jobs): Promise<void> {
+  if (count === 0) return;
+  const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+  await store.write(async (trx) => {
+    for (let i = 1; i <= count; i += 1) await jobs.send(trx, QUEUE, { job: `j${i}` });
+  });
+  await store.close();
+  tell({ msg: 'storm jobs sent' });
+}
+
+/** The platform makes the schema after this file was loaded. */
+async function openWhenThere(connection: Connection): Promise<Jobs> {
+  const untilMs = performance.now() + MAX_WAIT_MS;
+  const options = {
+    connection,
+    maxConnections: 4,
+    onFault: () => undefined,
+    log: { warn: complain, error: complain },
+  };
+  for (;;) {
+    try {
+      return await openJobs(options);
+    } catch (error) {
+      if (performance.now() > untilMs) throw error;
+    }
+    await delay(100);
+  }
+}
+
+function complain(...said: readonly unknown[]): void {
+  tell({ level: 'error', msg: 'storm jobs complain', said: said.map(String) });
+}
+
+function tell(record: object): void {
+  process.stdout.write(`${JSON.stringify({ ...record, at: Date.now() })}\n`);
+}

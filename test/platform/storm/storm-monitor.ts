@@ -1,0 +1,71 @@
+// What the database server says of its connections while a storm goes on: whether those of a killed process are gone,
+// and their locks with them.
+import type { ClientConfig } from 'pg';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openDatabase } from '../../../src/platform/store/database.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
+
+export type StormMonitor = AsyncDisposable & {
+  /** Backends of the process that calls itself `name`. */
+  backendsOf(name: string): Promise<readonly number[]>;
+  /** Resolves when the process has a connection, or `given` settles. */
+  connected(name: string, given: Promise<unknown>): Promise<void>;
+  /** How long since then until none of its connections and locks was left; undefined when some are after all. */
+  gone(name: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
+  /** Resolves when every job of the queue was done; rejects when some are not after all. */
+  jobsDone(queue: string): Promise<void>;
+};
+
+const POLL_MS = 10;
+const MAX_GONE_MS = 5_000;
+/** A start that takes longer is seen elsewhere. */
+const MAX_CONNECTED_MS = 5_000;
+/** Twice what a job may take to run again. */
+const MAX_JOBS_MS = 30_000;
+
+export function openStormMonitor(owner: ClientConfig): StormMonitor {
+  const connection = { ...owner, application_name: 'storm monitor' };
+  const store = openDatabase({ connection, maxConnections: 2, onFault: () => undefined });
+  const backendsOf = async (name: string): Promise<readonly number[]> => {
+    const { rows } = await sql<{ readonly pid: number }>`
+      select pid from pg_stat_activity where application_name = ${name}`.execute(store.db);
+    return rows.map(({ pid }) => pid);
+  };
+  const locksOf = async (backends: readonly number[]): Promise<number> => {
+    const { rows } = await sql<{ readonly pid: number }>`
+      select pid from pg_locks where pid = any(${`{${backends.join(',')}}`}::integer[])`.execute(store.db);
+    return rows.length;
+  };
+  return {
+    backendsOf,
+    async connected(name, given) {
+      const untilMs = performance.now() + MAX_CONNECTED_MS;
+      const seen = async (): Promise<void> => {
+        while (performance.now() < untilMs && (await backendsOf(name)).length === 0) await delay(POLL_MS);
+      };
+      await Promise.race([seen(), given]);
+    },
+    async gone(name, backends, sinceMs) {
+      for (;;) {
+        const elapsedMs = performance.now() - sinceMs;
+        if ((await backendsOf(name)).length === 0 && (await locksOf(backends)) === 0) return elapsedMs;
+        if (elapsedMs > MAX_GONE_MS) return undefined;
+        await delay(POLL_MS);
+      }
+    },
+    async jobsDone(queue) {
+      const untilMs = performance.now() + MAX_JOBS_MS;
+      for (;;) {
+        const { rows } = await sql<{ readonly state: string }>`
+          select state::text from pgboss.job where name = ${queue} and state <> 'completed'`.execute(
+          store.db,
+        );
+        if (rows.length === 0) return;
+        if (performance.now() > untilMs)
+          throw new Error(`jobs are left: ${rows.map(({ state }) => state).join(', ')}`);
+        await delay(POLL_MS);
+      }
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}

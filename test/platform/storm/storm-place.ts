@@ -1,0 +1,134 @@
+// A platform process that is killed and started again, one life after the other. Each life has a name of its own for the
+// database server, so that what is left of it there can be told.
+import type { LogRecord } from '../../support/spawned-process.ts';
+import { type PlatformOptions, type PlatformProcess, startPlatform } from '../../support/platform-process.ts';
+import type { Place } from './storm-client.ts';
+import type { StormMonitor } from './storm-monitor.ts';
+
+export type Death = { readonly life: string; readonly atMs: number };
+
+export type StormPlace = Place & {
+  readonly name: string;
+  /** Of each start until it took requests. */
+  readonly startsMs: readonly number[];
+  /** Until nothing was left of a killed life in the database. */
+  readonly gonesMs: readonly number[];
+  readonly deaths: readonly Death[];
+  readonly faults: readonly string[];
+  /** SIGKILL, now and then once more on the way up, and a new life that takes requests. */
+  kill(isTwice: boolean): Promise<void>;
+  /** A line in the log of the life of now. */
+  logged(predicate: (record: LogRecord) => boolean): Promise<LogRecord>;
+  /** A signal to the life of now. */
+  signal(signal: NodeJS.Signals): void;
+  /** SIGTERM, and the end that it asks for. */
+  end(): Promise<void>;
+};
+
+export type StormPlaceOptions = PlatformOptions & {
+  readonly name: string;
+  readonly monitor: StormMonitor;
+  readonly database: { readonly url: string; readonly ownerUrl: string };
+  /** Of its first life alone. */
+  readonly firstEnv?: Readonly<Record<string, string>>;
+  /** Told of every line of the log, with the life that wrote it. */
+  onRecord(life: string, record: LogRecord): void;
+};
+
+export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDisposable {
+  const { name, monitor } = options;
+  const startsMs: number[] = [];
+  const gonesMs: number[] = [];
+  const deaths: Death[] = [];
+  const faults: string[] = [];
+  const goings: Promise<void>[] = [];
+  let lives = 0;
+  let life = '';
+  let platform = start();
+  let whereabouts = follow(platform);
+  whereabouts.catch(() => undefined);
+
+  function start(): PlatformProcess {
+    lives += 1;
+    life = `storm-${name}${lives}`;
+    const { url, ownerUrl } = options.database;
+    const as = `&application_name=${life}`;
+    const database = { url: `${url}${as}`, ownerUrl: `${ownerUrl}${as}` };
+    const env = {
+      ...options.env,
+      STORM_DATABASE_URL: database.url,
+      ...(lives === 1 ? options.firstEnv : {}),
+    };
+    return startPlatform({ ...options, database, env });
+  }
+
+  async function follow({ ready }: PlatformProcess): Promise<number> {
+    const { port, ms } = await ready;
+    startsMs.push(ms);
+    return port;
+  }
+
+  function readLog(): void {
+    for (const record of platform.process.records) {
+      options.onRecord(life, record);
+      if (record['level'] === 'error' || record['level'] === 'fatal')
+        faults.push(`${life} logged ${JSON.stringify(record)}`);
+    }
+  }
+
+  async function strike(isReady: boolean): Promise<void> {
+    const backends = await monitor.backendsOf(life);
+    if (isReady && backends.length === 0) faults.push(`${life} has no connection when it is killed`);
+    deaths.push({ life, atMs: Date.now() });
+    const sinceMs = performance.now();
+    platform.process.kill('SIGKILL');
+    const { signal } = await platform.process.exited;
+    if (signal !== 'SIGKILL') faults.push(`${life} ended before it was killed\n${platform.process.stderr}`);
+    // The next life need not wait for it.
+    goings.push(seeGone(life, backends, sinceMs));
+    readLog();
+  }
+
+  async function seeGone(ended: string, backends: readonly number[], sinceMs: number): Promise<void> {
+    const ms = await monitor.gone(ended, backends, sinceMs);
+    if (ms === undefined) faults.push(`connections or locks of ${ended} are left`);
+    else gonesMs.push(ms);
+  }
+
+  return {
+    name,
+    startsMs,
+    gonesMs,
+    deaths,
+    faults,
+    whereabouts: () => whereabouts,
+    async kill(isTwice) {
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      promise.catch(() => undefined);
+      whereabouts = promise;
+      await strike(true);
+      platform = start();
+      if (isTwice) {
+        await monitor.connected(
+          life,
+          platform.ready.catch(() => undefined),
+        );
+        await strike(false);
+        platform = start();
+      }
+      await follow(platform).then(resolve, reject);
+      await promise;
+    },
+    logged: (predicate) => platform.process.record(predicate),
+    signal: (signal) => platform.process.kill(signal),
+    async end() {
+      platform.process.kill('SIGTERM');
+      const { code, signal } = await platform.process.exited;
+      if (code !== 0)
+        faults.push(`${life} ended with ${code ?? signal} at SIGTERM\n${platform.process.stderr}`);
+      await Promise.all([...goings, seeGone(life, [], performance.now())]);
+      readLog();
+    },
+    [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
+  };
+}

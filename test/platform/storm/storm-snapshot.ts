@@ -1,0 +1,47 @@
+// What lies in the database of a storm, read by the owner of its tables when every process is gone.
+import type { ClientConfig } from 'pg';
+import { connectOnce } from '../../../src/platform/store/database.ts';
+import type { Snapshot, StoredEvent } from './storm-checks.ts';
+
+type Client = Parameters<Parameters<typeof connectOnce>[1]>[0];
+
+export async function takeSnapshot(owner: ClientConfig, firstSeq: number): Promise<Snapshot> {
+  return connectOnce(owner, async (client) => ({
+    listeners: await rowsOf(client, 'select id, compute_id as "computeId", version from listeners'),
+    keys: await rowsOf(client, 'select id, description from api_keys'),
+    events: await readEvents(client, firstSeq),
+    firstSeq,
+    headSeq: await readHead(client),
+    records: await rowsOf(
+      client,
+      'select source, count(*)::integer as count, max(number)::integer as last from sandbox_records group by source',
+    ),
+  }));
+}
+
+/** Of the one organization of a storm. */
+export async function lastSeq(owner: ClientConfig): Promise<number> {
+  return connectOnce(owner, readHead);
+}
+
+async function readHead(client: Client): Promise<number> {
+  const [row] = await rowsOf<{ readonly seq: number }>(client, 'select seq::integer from audit_heads');
+  if (row === undefined) throw new Error('there is no audit log');
+  return row.seq;
+}
+
+async function readEvents(client: Client, firstSeq: number): Promise<readonly StoredEvent[]> {
+  const { rows } = await client.query<{ seq: number; operation: string; record: string }>(
+    'select seq::integer, operation, record from audit_events where seq > $1 order by seq',
+    [firstSeq],
+  );
+  return rows.map(({ seq, operation, record }) => {
+    const { operation_succeeded: isSuccess, enrichments } = JSON.parse(record);
+    return { seq, operation, isSuccess, resources: enrichments.resource_ids };
+  });
+}
+
+async function rowsOf<T extends object>(client: Client, text: string): Promise<readonly T[]> {
+  const { rows } = await client.query<T>(text);
+  return rows;
+}

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { createTestDatabase } from '../support/platform-database.ts';
+import { createScratch } from '../support/scratch.ts';
+import { answersIn } from './storm/storm-ledger.ts';
+import { runStorm } from './storm/storm.ts';
+
+const KILLS = 5;
+const seed = Number(process.env['STORM_SEED'] ?? Date.now() % 1_000_000);
+
+it(`two processes on one database, one killed ${KILLS} times under load, lose and double nothing (STORM_SEED=${seed})`, {
+  timeout: 240_000,
+}, async () => {
+  await using database = await createTestDatabase({ isMigrated: false });
+  await using scratch = await createScratch();
+  const result = await runStorm({
+    database: { url: database.url, ownerUrl: database.ownerUrl },
+    owner: database.ownerConnection,
+    directory: scratch.path,
+    kills: KILLS,
+    clients: 6,
+    jobs: 4,
+    seed,
+  });
+  expect(result.faults).toEqual([]);
+  expect(answersIn(result.ledger)).toBeGreaterThan(KILLS * 40);
+  expect(result.startsMs.length).toBeGreaterThanOrEqual(2 + KILLS);
+});

@@ -1,0 +1,70 @@
+// `sallyport platform` as a real process, on a database that the caller names or in a data directory of its own. Whoever
+// starts one may kill it before it is ready.
+import type { ClientConfig } from 'pg';
+import { type Finished, type LogRecord, launcher, runToEnd, SpawnedProcess } from './spawned-process.ts';
+
+export type PlatformOptions = {
+  readonly dataDirectory: string;
+  /** A PostgreSQL that lives by itself: as the runtime role, and as the owner of the tables. */
+  readonly database?: { readonly url: string; readonly ownerUrl: string };
+  readonly env?: Readonly<Record<string, string>>;
+  /** Modules to load before it. */
+  readonly preloads?: readonly string[];
+};
+
+export type PlatformProcess = AsyncDisposable & {
+  readonly process: SpawnedProcess;
+  /** Resolves when it takes requests; rejects when it ends before. */
+  readonly ready: Promise<{ readonly port: number; readonly record: LogRecord; readonly ms: number }>;
+};
+
+export function startPlatform(options: PlatformOptions): PlatformProcess {
+  const startedMs = performance.now();
+  const imports = (options.preloads ?? []).flatMap((file) => ['--import', file]);
+  const child = new SpawnedProcess(process.execPath, [...imports, launcher, 'platform'], {
+    env: environmentOf(options),
+  });
+  const ready = child
+    .record(({ msg }) => msg === 'ready')
+    .then((record) => ({ port: portOf(record), record, ms: performance.now() - startedMs }));
+  // Whoever kills it at once waits for nothing.
+  ready.catch(() => undefined);
+  return { process: child, ready, [Symbol.asyncDispose]: () => child[Symbol.asyncDispose]() };
+}
+
+/** The first organization, with `key` as the key of its administrator. */
+export async function initPlatform(options: PlatformOptions, key: string): Promise<void> {
+  const { code, stderr, stdout } = await runSallyport(['platform', 'init'], {
+    ...options,
+    env: { ...options.env, SALLYPORT_BOOTSTRAP_API_KEY: key },
+  });
+  if (code !== 0) throw new Error(`sallyport platform init ended with ${code}\n${stdout}\n${stderr}`);
+}
+
+/** A command that works on the platform's database, to its end. */
+export function runSallyport(args: readonly string[], options: PlatformOptions): Promise<Finished> {
+  return runToEnd(process.execPath, [launcher, ...args], { env: environmentOf(options) });
+}
+
+function environmentOf({ dataDirectory, database, env }: PlatformOptions): Record<string, string> {
+  return {
+    SALLYPORT_PLATFORM_LISTEN: '127.0.0.1:0',
+    SALLYPORT_PLATFORM_DATA_DIR: dataDirectory,
+    ...(database === undefined
+      ? {}
+      : { DATABASE_URL: database.url, SALLYPORT_PLATFORM_DATABASE_OWNER_URL: database.ownerUrl }),
+    ...env,
+  };
+}
+
+function portOf(record: LogRecord): number {
+  const [, port] = /:(\d+)$/.exec(String(record['api'] ?? record['url'] ?? record['listen'])) ?? [];
+  if (port === undefined) throw new Error(`the ready line names no address: ${JSON.stringify(record)}`);
+  return Number(port);
+}
+
+/** As a value of DATABASE_URL. */
+export function toDatabaseUrl({ user, password, host, database }: ClientConfig): string {
+  const query = new URLSearchParams({ host: host ?? '', user: user ?? '', password: String(password) });
+  return `postgresql:///${database}?${query}`;
+}
