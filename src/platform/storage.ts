@@ -39,9 +39,13 @@ export async function openStorage(
     await place.close();
     throw error;
   }
+  let isClosing = false;
   const options = {
     connection: place.connection,
-    onFault: (error: Error) => log.warn(describeBug(error), 'a database connection broke'),
+    onFault(error: Error) {
+      // A pool is closed a moment before its connections are, which a server that ends may notice.
+      if (!isClosing) log.warn(describeBug(error), 'a database connection broke');
+    },
   };
   const { maxConnections } = config.database;
   const store = openDatabase({ ...options, maxConnections });
@@ -51,6 +55,7 @@ export async function openStorage(
     ended: place.ended,
     openJobs: () => openJobs({ ...options, maxConnections: JOB_CONNECTIONS, log }),
     async close() {
+      isClosing = true;
       await store.close();
       await place.close();
     },
