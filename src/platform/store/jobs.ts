@@ -65,10 +65,7 @@ export async function openJobs(
   return {
     work: (queue, handler, queueOptions) => startWork(boss, queue, handler, queueOptions ?? {}),
     async send(trx, queue, data) {
-      await boss.send(queue, data, {
-        db: fromKysely(trx),
-        ...(key === undefined ? {} : { singletonKey: key }),
-      });
+      await boss.send(queue, data, { db: fromKysely(trx) });
     },
     schedule: (queue, cron) => boss.schedule(queue, cron, null, { tz: 'UTC' }),
     async close(timeoutMs = 10_000) {
