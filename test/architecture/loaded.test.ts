@@ -53,6 +53,8 @@ describe('a running sidecar', () => {
     expect(packagesIn(loaded).filter((name) => !productionPackages().has(name))).toEqual([]);
     expect(packagesIn(loaded)).not.toContain('undici');
     expect(packagesIn(loaded)).not.toContain('libsodium-wrappers');
+    // Records are forwarded where a platform is named.
+    expect(own.filter((file) => /\/record-(?!forward-config)/.test(file))).toEqual([]);
     const elsewhere = loaded.filter(
       (url) => !/^(src|bin|node_modules|node:|test\/(support|architecture))/.test(url),
     );
