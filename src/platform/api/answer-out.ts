@@ -11,13 +11,15 @@ export type AnswerOptions = {
   readonly isLast: boolean;
   /** How long the client may take to read the answer. */
   readonly sendMs: number;
+  /** The last byte of it is with the system. */
+  onWritten(): void;
 };
 
 export async function sendResponse(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   response: Response,
-  { requestId, isLast, sendMs }: AnswerOptions,
+  { requestId, isLast, sendMs, onWritten }: AnswerOptions,
 ): Promise<void> {
   const content = response.body === null ? undefined : Buffer.from(await response.arrayBuffer());
   if (outgoing.destroyed) return;
@@ -32,8 +34,10 @@ export async function sendResponse(
     ...(content === undefined ? {} : { 'content-length': content.length }),
     ...(isLast || isUnread ? { connection: 'close' } : {}),
   });
-  if (!isUnread) return void outgoing.end(content);
-  if (content !== undefined) outgoing.write(content);
+  if (!isUnread) return void outgoing.end(content, onWritten);
+  outgoing.write(content ?? '', (error) => {
+    if (!error) onWritten();
+  });
   endLingering(incoming, outgoing);
 }
 

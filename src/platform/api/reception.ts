@@ -40,6 +40,7 @@ type Visit = {
   /** Aborts when the client leaves before its answer was written. */
   readonly left: AbortController;
   readonly known: { route?: string; keyId?: string };
+  isWritten: boolean;
 };
 
 export class Reception {
@@ -121,6 +122,7 @@ export class Reception {
         requestId,
         isLast: isLast || this.#isClosing,
         sendMs: this.#options.limits.requestMs,
+        onWritten: () => void (visit.isWritten = true),
       });
     } catch (error) {
       // The operator is told, and nobody waits for an answer that will not come.
@@ -129,9 +131,8 @@ export class Reception {
     }
   }
 
-  #leave({ incoming, outgoing, requestId, startedMs, left, known }: Visit): void {
+  #leave({ incoming, outgoing, requestId, startedMs, left, known, isWritten }: Visit): void {
     this.#visits.delete(incoming.socket);
-    const isWritten = outgoing.writableFinished;
     if (!isWritten) left.abort();
     const method = METHODS.has(incoming.method ?? '') ? String(incoming.method) : 'other';
     const status = isWritten ? outgoing.statusCode : 499;
@@ -169,6 +170,7 @@ function open(incoming: IncomingMessage, outgoing: ServerResponse): Visit {
     body: isBodied ? createRequestStream(incoming, onWanted) : undefined,
     left: new AbortController(),
     known: {},
+    isWritten: false,
   };
 }
 

@@ -5,14 +5,14 @@ import { Unreadable } from './problem.ts';
 
 export type RequestStream = {
   readonly stream: ReadableStream<Uint8Array>;
-  /** Whether somebody waits for more of it; then the reader is told `fault`. */
+  /** The reader is told `fault`, now or when he asks for more. False when nobody will: it was read, or left. */
   interrupt(fault: Unreadable): boolean;
 };
 
 /** `onWanted` is told before the first byte is asked for. */
 export function createRequestStream(incoming: IncomingMessage, onWanted: () => void): RequestStream {
   let isOpen = true;
-  let isWanted = false;
+  let early: Unreadable | undefined;
   let sink: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   const leave = (): void => {
@@ -27,7 +27,6 @@ export function createRequestStream(incoming: IncomingMessage, onWanted: () => v
   };
   const take = (piece: Buffer): void => {
     sink?.enqueue(piece);
-    isWanted = false;
     incoming.pause();
   };
   const begin = (): void => {
@@ -46,7 +45,7 @@ export function createRequestStream(incoming: IncomingMessage, onWanted: () => v
     {
       pull(controller) {
         sink = controller;
-        isWanted = true;
+        if (early !== undefined) return fail(early);
         if (!hasBegun) begin();
         hasBegun = true;
         // The client may have left before anybody listened; nothing would be told then.
@@ -60,8 +59,9 @@ export function createRequestStream(incoming: IncomingMessage, onWanted: () => v
   return {
     stream,
     interrupt(fault) {
-      if (!isOpen || !isWanted) return false;
-      fail(fault);
+      if (!isOpen) return false;
+      if (sink === undefined) early = fault;
+      else fail(fault);
       return true;
     },
   };

@@ -1,0 +1,314 @@
+// The listener of the API, byte by byte: what is refused before anybody acts on it, what every answer has, and how it
+// ends.
+import { afterEach, describe, expect, it } from 'vitest';
+import { createLog } from '../../../src/base/log.ts';
+import type { Api } from '../../../src/platform/api/answering.ts';
+import { noProxies, parseTrustedProxies } from '../../../src/platform/api/client-address.ts';
+import { type ServerLimits, defaultLimits } from '../../../src/platform/api/limits.ts';
+import type { Answered } from '../../../src/platform/api/reception.ts';
+import { type Server, openServer } from '../../../src/platform/api/server.ts';
+import { readBody } from '../../../src/platform/api/body-reading.ts';
+import { answerError } from '../../../src/platform/api/problem.ts';
+import { WireClient, type WireResponse } from '../../support/wire-client.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+type Stage = {
+  readonly server: Server;
+  readonly port: number;
+  readonly lines: string[];
+  readonly over: Answered[];
+};
+const opened: Server[] = [];
+afterEach(async () => {
+  for (const server of opened.splice(0)) await server.close();
+});
+
+/** Tells the body that came, as the pipeline would read it. */
+const echo: Api = async (request, arrival) => {
+  arrival.note({ route: '/things/{id}', keyId: 'key-1' });
+  try {
+    const body = await readBody(request, 1000);
+    return Response.json({ method: request.method, url: request.url, body, host: arrival.host });
+  } catch (error) {
+    const answer = answerError(error);
+    if (answer === undefined) throw error;
+    return Response.json(answer.body, { status: answer.status });
+  }
+};
+
+async function open(
+  api: Api = echo,
+  limits: Partial<ServerLimits> = {},
+  trusted: readonly string[] = [],
+): Promise<Stage> {
+  const lines: string[] = [];
+  const over: Answered[] = [];
+  const server = await openServer({
+    api,
+    listen: { host: '127.0.0.1', port: 0 },
+    limits: { ...defaultLimits, drainMs: 2000, ...limits },
+    trustedProxies: parseTrustedProxies(trusted) ?? noProxies,
+    log: createLog('info', { write: (line) => void lines.push(line) }),
+    onAnswered: (answered) => void over.push(answered),
+  });
+  opened.push(server);
+  return { server, port: Number(new URL(server.url).port), lines, over };
+}
+
+async function ask(port: number, text: string): Promise<WireResponse> {
+  await using client = await WireClient.connect(port);
+  await client.send(text);
+  return await client.readResponse();
+}
+
+const field = ({ head }: WireResponse, name: string): string | undefined =>
+  head.headers.find(([one]) => one.toLowerCase() === name)?.[1];
+
+describe('every answer', () => {
+  it('has an id of its own, is not to be kept, and leaves one line without path, query and values', async () => {
+    const { port, lines, over } = await open();
+    const answer = await ask(
+      port,
+      'GET /things/4711?token=hush HTTP/1.1\r\nHost: a\r\nX-Api-Key: hush\r\n\r\n',
+    );
+    expect(answer.head.status).toBe(200);
+    const id = field(answer, 'x-request-id');
+    expect(id).toMatch(UUID);
+    expect(field(answer, 'cache-control')).toBe('no-store');
+    expect(field(answer, 'x-content-type-options')).toBe('nosniff');
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      {
+        level: 'info',
+        time: expect.any(String),
+        msg: 'request',
+        method: 'GET',
+        path: '/things/{id}',
+        status: 200,
+        ms: expect.any(Number),
+        key: 'key-1',
+        request: id,
+      },
+    ]);
+    expect(lines.join('')).not.toMatch(/hush|4711/);
+    expect(over).toEqual([
+      { method: 'GET', route: '/things/{id}', status: 200, seconds: expect.any(Number) },
+    ]);
+  });
+
+  it('keeps an id that is well formed and no other', async () => {
+    const { port } = await open();
+    const kept = await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: abc-1.2_3\r\n\r\n');
+    expect(field(kept, 'x-request-id')).toBe('abc-1.2_3');
+    for (const id of ['a b', 'x'.repeat(129), '<script>', '']) {
+      const answer = await ask(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`);
+      expect(field(answer, 'x-request-id')).toMatch(UUID);
+    }
+  });
+
+  it('to HEAD has the head of GET and no body', async () => {
+    const { port } = await open(async () => new Response('four'));
+    await using client = await WireClient.connect(port);
+    await client.send('HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const head = await client.readHead();
+    expect(head.headers).toContainEqual(['content-length', '4']);
+    expect(await client.readToEnd()).toBe('');
+  });
+});
+
+describe('a request that is none of ours is refused before the API sees it', () => {
+  const rows: readonly (readonly [string, string, number])[] = [
+    ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 405],
+    ['absolute-form', 'GET http://a/ok HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['asterisk-form', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['TRACE', 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n', 400],
+    ['userinfo in Host', 'GET / HTTP/1.1\r\nHost: me@a\r\n\r\n', 400],
+    ['another Expect', 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 1\r\n\r\n', 417],
+    ['a coding', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', 400],
+    ['chunked 1.0', 'POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+    [
+      'two framings',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+    ],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
+    ['a body on GET', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx', 400],
+    ['dot segments', 'GET /a/../b HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['coded dot segments', 'GET /a/%2E%2e/b HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['a backslash', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['a fragment', 'GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['no HTTP', 'hello\r\n\r\n', 400],
+    ['a long head', `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+  ];
+  it.each(rows)('%s', async (_, text, status) => {
+    let asked = 0;
+    const { port } = await open(async () => {
+      asked += 1;
+      return new Response('');
+    });
+    const answer = await ask(port, text);
+    expect([answer.head.status, asked]).toEqual([status, 0]);
+    expect(JSON.parse(answer.text)).toEqual({ detail: expect.stringMatching(/^[A-Z]/) });
+    expect(field(answer, 'x-request-id')).toMatch(UUID);
+    expect(field(answer, 'connection')).toBe('close');
+  });
+});
+
+describe('a body', () => {
+  it('that is too long is refused while it still comes, and the client reads why', async () => {
+    const { port } = await open();
+    const announced = await ask(
+      port,
+      `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n${'x'.repeat(3000)}`,
+    );
+    expect(announced.head.status).toBe(413);
+    await using client = await WireClient.connect(port);
+    await client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await client.send(`5dc\r\n${'x'.repeat(1500)}\r\n`);
+    const counted = await client.readResponse();
+    expect([counted.head.status, field(counted, 'connection')]).toEqual([413, 'close']);
+  });
+
+  it('is asked for by a 100 only when somebody reads it', async () => {
+    const { port } = await open();
+    await using client = await WireClient.connect(port);
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length:';
+    await client.send(`${head} 2\r\n\r\n`);
+    expect((await client.readHead()).status).toBe(100);
+    await client.send('{}');
+    expect((await client.readResponse()).head.status).toBe(200);
+    const refused = await ask(port, `${head} 5000\r\n\r\n`);
+    expect(refused.head.status).toBe(413);
+  });
+
+  it('that stays away is given up in time', async () => {
+    const { port, over } = await open(echo, { requestMs: 300 });
+    const late = await ask(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{');
+    expect(late.head.status).toBe(408);
+    const head = await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\n');
+    expect(head.head.status).toBe(408);
+    expect(over.map(({ status }) => status)).toEqual([408, 408]);
+  });
+
+  it('that breaks its framing is refused', async () => {
+    const { port } = await open();
+    const broken = await ask(port, 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n');
+    expect(broken.head.status).toBe(400);
+  });
+
+  it('whose client leaves is no bug', async () => {
+    const done = Promise.withResolvers<void>();
+    const { port, lines } = await open(async (request, arrival) => {
+      const answer = await echo(request, arrival);
+      done.resolve();
+      return answer;
+    });
+    await using client = await WireClient.connect(port);
+    await client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{');
+    client.reset();
+    await done.promise;
+    expect(lines.filter((line) => line.includes('"error"'))).toEqual([]);
+  });
+});
+
+describe('a connection', () => {
+  it('has one request answered at once', async () => {
+    const held = Promise.withResolvers<Response>();
+    const { port } = await open(() => held.promise);
+    await using client = await WireClient.connect(port);
+    await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.finished;
+    expect(client.transcript).toBe('');
+    held.resolve(new Response(''));
+  });
+
+  it('over the limit is closed', async () => {
+    const { port } = await open(echo, { connections: 1 });
+    await using first = await WireClient.connect(port);
+    await first.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await first.readResponse();
+    await using second = await WireClient.connect(port);
+    await second.finished;
+    expect(second.transcript).toBe('');
+  });
+
+  it('whose client leaves ends what runs for it by a signal', async () => {
+    const aborted = Promise.withResolvers<void>();
+    const { port, over, lines } = await open(async (request) => {
+      request.signal.addEventListener('abort', () => aborted.resolve());
+      await aborted.promise;
+      return new Response('');
+    });
+    await using client = await WireClient.connect(port);
+    await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.reset();
+    await aborted.promise;
+    expect(over.map(({ status }) => status)).toEqual([499]);
+    expect(lines).toHaveLength(1);
+  });
+
+  it('of a bug of ours is cut, and the log has it', async () => {
+    const { port, lines } = await open(() => Promise.reject(new Error('hush')));
+    await using client = await WireClient.connect(port);
+    await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.finished;
+    expect(lines.some((line) => line.includes('"level":"error"'))).toBe(true);
+    expect(lines.join('')).not.toContain('hush');
+  });
+});
+
+describe('the address of a client', () => {
+  const hosts = async (trusted: readonly string[], forwarded: string): Promise<unknown> => {
+    const { port } = await open(echo, {}, trusted);
+    const answer = await ask(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${forwarded}\r\n\r\n`);
+    return JSON.parse(answer.text).host;
+  };
+  it('is that of its socket, whatever it says itself', async () => {
+    expect(await hosts([], '198.51.100.7')).toBe('127.0.0.1');
+  });
+  it('is what a trusted proxy says, and nothing that stands to the left of it', async () => {
+    expect(await hosts(['127.0.0.0/8'], '203.0.113.9, 198.51.100.7')).toBe('198.51.100.7');
+    expect(await hosts(['127.0.0.0/8', '10.0.0.0/8'], '203.0.113.9, 198.51.100.7, 10.1.2.3')).toBe(
+      '198.51.100.7',
+    );
+    expect(await hosts(['127.0.0.0/8'], '203.0.113.9, unknown')).toBe('127.0.0.1');
+  });
+});
+
+describe('the end', () => {
+  it('waits for what runs, answers what comes on open connections for a last time, and accepts nobody', async () => {
+    const held = Promise.withResolvers<Response>();
+    const api: Api = (request) =>
+      request.url.endsWith('/held') ? held.promise : Promise.resolve(new Response('ok'));
+    const { server, port } = await open(api);
+    await using slow = await WireClient.connect(port);
+    await using idle = await WireClient.connect(port);
+    await idle.send('GET /first HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(field(await idle.readResponse(), 'connection')).toBe('keep-alive');
+    await slow.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+    await idle.send('GET /second HTTP/1.1\r\nHost: a\r\n\r\n');
+    await idle.readResponse();
+    expect(server.running).toBe(1);
+
+    const closed = server.close();
+    await idle.send('GET /third HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(field(await idle.readResponse(), 'connection')).toBe('close');
+    await expect(WireClient.connect(port)).rejects.toThrow('ECONNREFUSED');
+    held.resolve(new Response('at last'));
+    const last = await slow.readResponse();
+    expect([last.text, field(last, 'connection')]).toEqual(['at last', 'close']);
+    await closed;
+  });
+
+  it('does not wait for ever', async () => {
+    const { server, port, over } = await open(() => new Promise(() => {}), { drainMs: 50 });
+    await using client = await WireClient.connect(port);
+    await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await expect.poll(() => server.running).toBe(1);
+    await server.close();
+    await client.finished;
+    await expect.poll(() => over.map(({ status }) => status)).toEqual([499]);
+  });
+});
