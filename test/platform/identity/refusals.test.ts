@@ -1,0 +1,95 @@
+// Refused keys and headers as a client sees them.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
+import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+
+let api: PlatformApi;
+let organization: string;
+let workspace: string;
+let key: string;
+let nowMs = Date.parse('2026-11-22T00:00:00Z');
+
+beforeAll(async () => {
+  api = await createPlatformApi({ now: () => nowMs });
+  organization = await api.addOrganization();
+  workspace = await api.addWorkspace(organization);
+  key = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+
+function read(options: Ask): Promise<Asked> {
+  return api.ask('GET', '/api/v1/workspaces/current/members', options);
+}
+
+describe('a wrong key', () => {
+  it('is a 401 that asks for a bearer, with the same text whatever is wrong', async () => {
+    const { id, text } = { id: randomUUID(), text: mintKey('personal').text };
+    const answers = [
+      await read({ key: text }),
+      await read({ bearer: text }),
+      await read({ key: 'sp_sk_' }),
+      await read({ key, bearer: text, tenant: workspace }),
+      await read({ key: text, tenant: id, organization: id }),
+    ];
+    for (const { status, headers } of answers)
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+  });
+
+  it('that comes too often is a 429 that says when to come back, and the right one passes', async () => {
+    const peer = '2001:db8::7';
+    for (let at = 0; at < 30; at += 1) expect((await read({ key: 'wrong', peer })).status).toBe(401);
+    const refused = await read({ key: 'wrong', peer: '2001:db8::8' });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
+    expect((await read({ key, peer })).status).toBe(200);
+    nowMs += 60_000;
+    expect((await read({ key: 'wrong', peer })).status).toBe(401);
+  });
+
+  it('leaves no event: there is no organization in whose log it could stand', async () => {
+    await api.ask('PATCH', '/api/v1/orgs/current', {
+      key: 'wrong',
+      organization,
+      body: { display_name: 'x' },
+    });
+    const { db } = api.database.owner;
+    expect(await db.selectFrom('audit_events').select('id').execute()).toEqual([]);
+  });
+});
+
+describe('a header that names a place', () => {
+  it('is a 403 with the same text, wherever the place may be', async () => {
+    const elsewhere = await api.addOrganization();
+    const foreign = await api.addWorkspace(elsewhere);
+    const tenants = [await read({ key, tenant: foreign }), await read({ key, tenant: randomUUID() })];
+    expect(tenants.map(({ status }) => status)).toEqual([403, 403]);
+    expect(tenants[0]?.text).toBe(tenants[1]?.text);
+    const organizations = [
+      await read({ key, organization: elsewhere }),
+      await read({ key, organization: randomUUID() }),
+      await read({ key, organization: 'nonsense' }),
+    ];
+    expect(organizations.map(({ status }) => status)).toEqual([403, 403, 403]);
+    expect(new Set(organizations.map(({ text }) => text)).size).toBe(1);
+  });
+
+  it('is a 422 where a workspace id is none', async () => {
+    const refused = await read({ key, tenant: 'nonsense' });
+    expect([refused.status, refused.body.detail]).toEqual([
+      422,
+      [{ loc: ['header', 'X-Tenant-Id'], msg: 'Input should be a UUID', type: 'string_pattern_mismatch' }],
+    ]);
+  });
+
+  it('is needed where there is more than one workspace', async () => {
+    expect((await read({ key })).status).toBe(200);
+    await api.addWorkspace(organization);
+    const refused = await read({ key });
+    expect([refused.status, refused.body.detail]).toEqual([
+      400,
+      expect.stringContaining('requires workspace specification'),
+    ]);
+    expect((await read({ key, tenant: workspace })).status).toBe(200);
+  });
+});
