@@ -8,6 +8,7 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   start: () => import('./cli/start.ts'),
   demo: () => import('./cli/demo.ts'),
   platform: () => import('./cli/platform.ts'),
+  audit: () => import('./cli/audit.ts'),
 };
 
 /** How long what a program has left open may keep the process. */
@@ -27,6 +28,8 @@ const usage = `usage: sallyport COMMAND [OPTIONS]
   platform
           run the platform's API: platform [--config FILE] [--listen HOST:PORT] [--data-dir DIR]; with
           'platform init' make its first organization and key, which is printed once
+  audit   say whether the platform's audit log was tampered with: audit verify [--organization ID]
+          [--config FILE] [--data-dir DIR] [--checkpoints PLACE] [--public-key FILE]...
 
 Every key of the config file has a variable: SALLYPORT_LISTEN, SALLYPORT_PROXY_CONFIG, and so on.
 `;

@@ -21,7 +21,7 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-type Place = Connections & {
+export type Place = Connections & {
   readonly kind: Storage['kind'];
   readonly ended: Promise<void>;
   close(): Promise<void>;
@@ -65,9 +65,10 @@ export async function openStorage(
 /** Beside the pool of requests, so that neither waits for the other. */
 const JOB_CONNECTIONS = 4;
 
-async function openPlace(
+/** The database as it stands: nothing of its schema is brought up to date. */
+export async function openPlace(
   { database, dataDirectory }: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
-  log: Log,
+  log: Pick<Log, 'info' | 'warn'>,
 ): Promise<Place> {
   const { url, ownerUrl, maxConnections } = database;
   if (url === undefined) {

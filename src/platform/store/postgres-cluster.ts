@@ -13,7 +13,9 @@ export type ClusterOptions = {
 };
 
 /** The major version that made the cluster; undefined where there is none. */
-export async function readClusterVersion({ cluster }: DataDirectory): Promise<number | undefined> {
+export async function readClusterVersion({
+  cluster,
+}: Pick<DataDirectory, 'cluster'>): Promise<number | undefined> {
   const text = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }

@@ -76,7 +76,10 @@ const passwordFile: z.ZodType<Passwords> = z.object({
 });
 
 /** Made before the cluster, and kept for us alone beside it. */
-export async function readPasswords({ path }: DataDirectory, hasCluster: boolean): Promise<Passwords> {
+export async function readPasswords(
+  { path }: Pick<DataDirectory, 'path'>,
+  hasCluster: boolean,
+): Promise<Passwords> {
   const file = join(path, 'passwords.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined && !hasCluster) return makePasswords(file);

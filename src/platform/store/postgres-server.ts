@@ -129,11 +129,12 @@ async function readyInTime({ ready }: PostgresProcess): Promise<void> {
   }
 }
 
-function connectionTo(
-  { path }: DataDirectory,
+/** How the server of that directory is reached, by whoever has its password. */
+export function connectionTo(
+  { path }: Pick<DataDirectory, 'path'>,
   user: string,
   password: string,
-  database = DATABASE,
+  database: string = DATABASE,
 ): Connection {
   return { host: path, port: 5432, user, password, database };
 }

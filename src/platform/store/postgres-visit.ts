@@ -1,0 +1,22 @@
+// Another program's look at the server of a data directory: one that runs is used as it runs, and left as it was.
+import { join } from 'node:path';
+import { isNotReady } from './database-fault.ts';
+import { type Connection, connectOnce } from './database.ts';
+import { readClusterVersion } from './postgres-cluster.ts';
+import { readPasswords } from './postgres-directory.ts';
+import { connectionTo } from './postgres-server.ts';
+import { RUNTIME } from './roles.ts';
+
+/** `absent` where there is no database, `stopped` where nobody serves it. */
+export async function visitPostgres(path: string): Promise<Connection | 'absent' | 'stopped'> {
+  if ((await readClusterVersion({ cluster: join(path, 'cluster') })) === undefined) return 'absent';
+  const { runtime } = await readPasswords({ path }, true);
+  const connection = connectionTo({ path }, RUNTIME, runtime);
+  try {
+    await connectOnce(connection, (client) => client.query('select'));
+    return connection;
+  } catch (error) {
+    if (isNotReady(error)) return 'stopped';
+    throw error;
+  }
+}
