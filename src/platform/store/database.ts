@@ -82,6 +82,9 @@ export function openPool({ connection, maxConnections, onFault }: DatabaseOption
     keepAliveInitialDelayMillis: 10_000,
   });
   pool.on('error', onFault);
+  // The pool listens to idle ones alone: one that breaks between two statements of a transaction would end the process.
+  // Its next statement fails.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 

@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import { parseJsonDocument } from '../../base/json-document.ts';
 import { parseWith, z } from '../../base/schema.ts';
+import { codeOf } from './database-fault.ts';
 import { LOCK_FILE } from './directory-lock.ts';
 import { type Account, chooseAccount, runProgram } from './postgres-account.ts';
 
@@ -24,9 +25,7 @@ export async function openDirectory(path: string): Promise<DataDirectory> {
   if (excess > 0)
     throw new Error(`The data directory ${path} needs a path that is ${excess} bytes shorter: unix sockets`);
   try {
-    // Parents that are ours to make can be entered by the account that the server has.
-    await mkdir(dirname(path), { recursive: true, mode: 0o711 });
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeDirectory(path, 0o700);
     await refuseForeign(path);
     const account = await chooseAccount(path);
     await chmod(path, 0o700);
@@ -34,6 +33,21 @@ export async function openDirectory(path: string): Promise<DataDirectory> {
     return { path, cluster: join(path, 'cluster'), account };
   } catch (error) {
     throw explainFault(path, error);
+  }
+}
+
+// Not by mkdir's own `recursive`, which says ENOENT of a read-only disk and never ends in /proc.
+async function makeDirectory(path: string, mode: number): Promise<void> {
+  try {
+    await mkdir(path);
+    await chmod(path, mode);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    // A parent that is ours to make can be entered by the account that the server has.
+    await makeDirectory(dirname(path), 0o711);
+    await mkdir(path);
+    await chmod(path, mode);
   }
 }
 
@@ -65,8 +79,7 @@ const FAULTS: Readonly<Record<string, string>> = {
 
 /** A fault of the file system as a sentence about the directory; anything else as it is. */
 export function explainFault(path: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !('code' in error)) return error;
-  const what = FAULTS[String(error.code)];
+  const what = FAULTS[codeOf(error) ?? ''];
   return what === undefined ? error : new Error(`The data directory ${path}: ${what}`, { cause: error });
 }
 

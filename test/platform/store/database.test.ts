@@ -1,27 +1,156 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectOnce, isDuplicate, openDatabase, type Store } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
-import { createTestDatabase } from '../../support/platform-database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 
-describe('a test database', () => {
-  it('has the whole schema and no rows', async () => {
-    await using database = await createTestDatabase();
-    const rows = await database.owner.db.selectFrom('organizations').selectAll().execute();
-    expect(rows).toEqual([]);
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+const unavailable = { name: 'DomainError', kind: 'unavailable', retryMs: 1000 };
+
+async function addUser({ db }: Pick<Store, 'db'>, email: string): Promise<void> {
+  await db.insertInto('users').values({ email }).execute();
+}
+
+describe('a store', () => {
+  it('keeps what was committed and nothing of what was undone', async () => {
+    const { store } = database;
+    await store.write((trx) => addUser({ db: trx }, 'kept@example.test'));
+    const undone = store.write(async (trx) => {
+      await addUser({ db: trx }, 'undone@example.test');
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    const emails = await store.db.selectFrom('users').select('email').execute();
+    expect(emails).toEqual([{ email: 'kept@example.test' }]);
   });
 
-  it('is a database of its own', async () => {
-    await using one = await createTestDatabase();
-    await using other = await createTestDatabase();
-    await one.owner.db
-      .insertInto('organizations')
-      .values({ display_name: 'One', plan: 'enterprise', config: '{}' })
-      .execute();
-    expect(await other.owner.db.selectFrom('organizations').selectAll().execute()).toEqual([]);
+  it('runs a transaction again that gave way to another', async () => {
+    const { store } = database;
+    for (const email of ['a@example.test', 'b@example.test']) await addUser(store, email);
+    const lock = (trx: Pick<Store, 'db'>['db'], email: string): Promise<unknown> =>
+      trx.selectFrom('users').where('email', '=', email).selectAll().forUpdate().execute();
+    const [both, otherBoth] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let runs = 0;
+    const cross = async (
+      first: string,
+      second: string,
+      mine: typeof both,
+      theirs: typeof both,
+    ): Promise<void> =>
+      store.write(async (trx) => {
+        runs += 1;
+        await lock(trx, first);
+        mine.resolve();
+        await theirs.promise;
+        await lock(trx, second);
+      });
+    await Promise.all([
+      cross('a@example.test', 'b@example.test', both, otherBoth),
+      cross('b@example.test', 'a@example.test', otherBoth, both),
+    ]);
+    expect(runs).toBe(3);
   });
 
-  it('is there on another version too', async () => {
-    await using database = await createTestDatabase({ server: 'debian' });
-    const { rows } = await sql<{ version: string }>`show server_version`.execute(database.store.db);
-    expect(rows).toEqual([{ server_version: expect.stringMatching(/^15/) }]);
+  it('tells a row that is there already by its constraint', async () => {
+    await addUser(database.store, 'a@example.test');
+    const error: unknown = await addUser(database.store, 'a@example.test').catch((thrown: unknown) => thrown);
+    expect(isDuplicate(error, 'users_email')).toBe(true);
+    expect(isDuplicate(error, 'workspaces_name')).toBe(false);
+  });
+
+  it('waits for what is under way when it is closed', async () => {
+    const store = openDatabase({
+      connection: database.connection,
+      maxConnections: 2,
+      onFault: () => undefined,
+    });
+    const begun = Promise.withResolvers<void>();
+    const mayEnd = Promise.withResolvers<void>();
+    const written = store.write(async (trx) => {
+      await addUser({ db: trx }, 'late@example.test');
+      begun.resolve();
+      await mayEnd.promise;
+    });
+    await begun.promise;
+    const closed = store.close();
+    mayEnd.resolve();
+    await written;
+    await closed;
+    const { rowCount } = await connectOnce(database.ownerConnection, (client) =>
+      client.query('select from users'),
+    );
+    expect(rowCount).toBe(1);
+  });
+});
+
+describe('what is said when the database is away', () => {
+  it('is `unavailable` where nobody listens', async () => {
+    const connection = { ...database.connection, host: '/nonexistent' };
+    const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+    await expect(store.db.selectFrom('users').selectAll().execute()).rejects.toMatchObject(unavailable);
+    await store.close();
+  });
+
+  it('is `unavailable` in the middle of a transaction, and the next one works', async () => {
+    const { store } = database;
+    const cut = store.write(async (trx) => {
+      await addUser({ db: trx }, 'cut@example.test');
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);
+      await connectOnce(database.ownerConnection, (client) =>
+        client.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]),
+      );
+      await addUser({ db: trx }, 'after@example.test');
+    });
+    await expect(cut).rejects.toMatchObject(unavailable);
+    expect(await store.db.selectFrom('users').selectAll().execute()).toEqual([]);
+  });
+
+  it('is told of idle connections that break, and they are replaced', async () => {
+    const faults: Error[] = [];
+    const broken = Promise.withResolvers<void>();
+    const store = openDatabase({
+      connection: database.connection,
+      maxConnections: 1,
+      onFault: (error) => {
+        faults.push(error);
+        broken.resolve();
+      },
+    });
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(store.db);
+    await connectOnce(database.ownerConnection, (client) =>
+      client.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]),
+    );
+    await broken.promise;
+    expect(faults).toHaveLength(1);
+    expect(await store.db.selectFrom('users').selectAll().execute()).toEqual([]);
+    await store.close();
+  });
+
+  it('is `unavailable` for a statement that takes too long, or waits too long for a lock', async () => {
+    const connection = { ...database.connection, statement_timeout: 200, lock_timeout: 100 };
+    const store = openDatabase({ connection, maxConnections: 2, onFault: () => undefined });
+    await expect(sql`select pg_sleep(30)`.execute(store.db)).rejects.toMatchObject(unavailable);
+    await connectOnce(database.ownerConnection, async (client) => {
+      await client.query('begin; lock table users');
+      await expect(addUser(store, 'a@example.test')).rejects.toMatchObject(unavailable);
+    });
+    await store.close();
+  });
+
+  it('bounds statements, locks and idle transactions, on a search path that is ours', async () => {
+    const { rows } = await sql<{ name: string; setting: string }>`
+      select name, setting from pg_settings where name in
+        ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'search_path') order by name
+    `.execute(database.store.db);
+    expect(Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))).toEqual({
+      idle_in_transaction_session_timeout: '30000',
+      lock_timeout: '10000',
+      search_path: 'public',
+      statement_timeout: '30000',
+    });
   });
 });

@@ -1,0 +1,156 @@
+import { chmod, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectOnce } from '../../../src/platform/store/database.ts';
+import { openPostgres, type PostgresServer } from '../../../src/platform/store/postgres-server.ts';
+import { createScratch, type Scratch } from '../../support/scratch.ts';
+import { projectRoot, runToEnd } from '../../support/spawned-process.ts';
+
+const log = { info: () => undefined, warn: () => undefined };
+const isRoot = process.getuid?.() === 0;
+
+let scratch: Scratch;
+let directory: string;
+beforeEach(async () => {
+  scratch = await createScratch();
+  await chmod(scratch.path, 0o711);
+  directory = join(scratch.path, 'data');
+});
+afterEach(() => scratch[Symbol.asyncDispose]());
+
+async function open(path = directory): Promise<PostgresServer & AsyncDisposable> {
+  const server = await openPostgres({ directory: path, log, isDurable: false });
+  return { ...server, [Symbol.asyncDispose]: () => server.close() };
+}
+
+async function count({ ownerConnection }: PostgresServer): Promise<number> {
+  return connectOnce(ownerConnection, async (client) => {
+    await client.query('create table if not exists visits (at timestamptz default now())');
+    await client.query('insert into visits default values');
+    return (await client.query('select from visits')).rowCount ?? 0;
+  });
+}
+
+describe('a server of our own', () => {
+  it('is made where nothing is, and keeps what it was told', async () => {
+    for (const visit of [1, 2]) {
+      await using server = await open();
+      expect(await count(server)).toBe(visit);
+    }
+  });
+
+  it('can be reached by its socket alone, by those who have a password, in a directory that is closed', async () => {
+    await using server = await open();
+    const settings = await connectOnce(server.ownerConnection, async (client) => {
+      const { rows } = await client.query(
+        `select name, setting from pg_settings where name in ('listen_addresses', 'unix_socket_directories')`,
+      );
+      return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+    });
+    expect(settings).toEqual({ listen_addresses: '', unix_socket_directories: directory });
+    const wrong = { ...server.ownerConnection, password: 'wrong' };
+    await expect(connectOnce(wrong, async () => undefined)).rejects.toThrow(/password authentication failed/);
+    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    expect((await stat(join(directory, 'passwords.json'))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(directory, 'cluster'))).mode & 0o077).toBe(0);
+  });
+
+  it.runIf(isRoot)('does not run as root, and its files are of whom it runs as', async () => {
+    await using _server = await open();
+    expect((await lstat(join(directory, 'cluster'))).uid).not.toBe(0);
+    expect((await lstat(join(directory, 'passwords.json'))).uid).toBe(0);
+  });
+
+  it('starts within a second when it is warm', async () => {
+    await (await open()).close();
+    const startedMs = performance.now();
+    await using _server = await open();
+    const tookMs = performance.now() - startedMs;
+    console.log(`warm start: ${Math.round(tookMs)} ms`);
+    expect(tookMs).toBeLessThan(1000);
+  });
+
+  it('tells when it is gone without having been asked', async () => {
+    await using server = await open();
+    const pid = Number.parseInt(await readFile(join(directory, 'cluster', 'postmaster.pid'), 'utf8'), 10);
+    process.kill(pid, 'SIGQUIT');
+    await server.ended;
+  });
+});
+
+describe('what a crash may have left', () => {
+  it('is a postmaster.pid that names a process of somebody else', async () => {
+    const pidFile = join(directory, 'cluster', 'postmaster.pid');
+    const server = await open();
+    await count(server);
+    const left = await readFile(pidFile, 'utf8');
+    await server.close();
+    await writeFile(pidFile, left.replace(/^\d+/, String(process.pid)));
+    await using again = await open();
+    expect(await count(again)).toBe(2);
+  });
+
+  it('is a cluster that is half made', async () => {
+    await (await open()).close();
+    await rm(join(directory, 'cluster'), { recursive: true });
+    await mkdir(join(directory, 'cluster.new', 'base'), { recursive: true });
+    await writeFile(join(directory, 'initdb-password'), 'x');
+    await using server = await open();
+    expect(await count(server)).toBe(1);
+    await expect(stat(join(directory, 'initdb-password'))).rejects.toThrow(/ENOENT/);
+  });
+});
+
+describe('a directory that cannot be used is told so', () => {
+  it('when another major version made it', async () => {
+    await (await open()).close();
+    await writeFile(join(directory, 'cluster', 'PG_VERSION'), '16\n');
+    await expect(open()).rejects.toThrow(/made by PostgreSQL 16 and this is 18/);
+  });
+
+  it('when its passwords are lost', async () => {
+    await (await open()).close();
+    await rm(join(directory, 'passwords.json'));
+    await expect(open()).rejects.toThrow(/passwords\.json is missing or damaged/);
+  });
+
+  it('when it holds other things', async () => {
+    await mkdir(directory);
+    await writeFile(join(directory, 'letters.txt'), 'mine');
+    await expect(open()).rejects.toThrow(/holds other things/);
+    expect((await stat(directory)).mode & 0o777).toBe(0o755);
+  });
+
+  it('when its path is too long for a socket', async () => {
+    await expect(open(join(scratch.path, 'x'.repeat(90)))).rejects.toThrow(/bytes shorter/);
+  });
+
+  it('when a part of its path is a file', async () => {
+    await scratch.write('file', 'x');
+    await expect(open(join(scratch.path, 'file', 'data'))).rejects.toThrow(/a part of its path is a file/);
+  });
+
+  it('when it cannot be made', async () => {
+    await expect(open('/proc/sallyport/data')).rejects.toThrow(/it cannot be made there|may not be written/);
+  });
+
+  it.runIf(isRoot)('when root alone may enter a directory above it', async () => {
+    await chmod(scratch.path, 0o700);
+    await expect(open()).rejects.toThrow(/may not enter a directory above/);
+  });
+
+  it.runIf(isRoot).each([
+    ['full', 'size=12m', /disk is full|No space left/],
+    ['read-only', 'ro', /read-only/],
+  ])('when its disk is %s', async (_, option, message) => {
+    await mkdir(directory);
+    const program = `
+      import { openPostgres } from '${projectRoot}/src/platform/store/postgres-server.ts';
+      const log = { info() {}, warn() {} };
+      await openPostgres({ directory: '${directory}/db', log });
+    `;
+    const script = `mount -t tmpfs -o ${option} none '${directory}' && exec '${process.execPath}' --input-type=module`;
+    const { stderr } = await runToEnd('unshare', ['-m', 'sh', '-c', script], { input: program });
+    expect(stderr).toMatch(message);
+  });
+});
