@@ -1,0 +1,132 @@
+import { createPublicKey, randomUUID } from 'node:crypto';
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openCheckpointSink } from '../../src/platform/audit/checkpoint-sink.ts';
+import { writeCheckpoints } from '../../src/platform/audit/checkpointing.ts';
+import { appendEvent } from '../../src/platform/audit/journal.ts';
+import { openSigningKey, publicKeyFile } from '../../src/platform/audit/signing-key.ts';
+import { sql } from '../../src/platform/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
+import { runSallyport, startPlatform } from '../support/platform-process.ts';
+import { createScratch, type Scratch } from '../support/scratch.ts';
+import type { Finished } from '../support/spawned-process.ts';
+import { entryOf } from '../platform/audit/audit-entry.ts';
+
+let database: TestDatabase;
+let scratch: Scratch;
+let organizationId: string;
+beforeAll(async () => {
+  scratch = await createScratch();
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
+  await scratch[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  organizationId = randomUUID();
+  for (let n = 0; n < 3; n += 1)
+    await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+});
+
+function verify(...args: readonly string[]): Promise<Finished> {
+  return runSallyport(['audit', 'verify', ...args], {
+    dataDirectory: scratch.path,
+    database: { url: database.url, ownerUrl: database.ownerUrl },
+  });
+}
+
+describe('sallyport audit verify', () => {
+  it('ends with 0 for an intact log', async () => {
+    const { code, stdout } = await verify('--organization', organizationId);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: '3 events of 1 organization, 0 checkpoints: intact\n',
+    });
+  });
+
+  it('ends with 1 for one that was tampered with, and names the event', async () => {
+    const [{ id } = { id: '' }] = await database.owner.write(async (trx) => {
+      await sql`set local session_replication_role = replica`.execute(trx);
+      const edit = sql<{ id: string }>`update audit_events set operation = 'login'
+        where organization_id = ${organizationId} and seq = 2 returning id`;
+      return (await edit.execute(trx)).rows;
+    });
+    const { code, stdout } = await verify('--organization', organizationId.toUpperCase());
+    expect(code).toBe(1);
+    expect(stdout).toContain(`edited: organization ${organizationId}, event 2 (${id}): `);
+    expect(stdout).toContain('3 events of 1 organization, 0 checkpoints: tampered with, 1 fault\n');
+  });
+
+  it('reads checkpoints by the public key alone', async () => {
+    const keyFile = join(scratch.path, 'elsewhere.key');
+    const file = join(scratch.path, 'elsewhere.jsonl');
+    const key = await openSigningKey(keyFile);
+    expect(createPublicKey(key).type).toBe('public');
+    await writeCheckpoints(database.store, openCheckpointSink(file), key);
+    const args = ['--organization', organizationId, '--checkpoints', file];
+    expect((await verify(...args, '--public-key', publicKeyFile(keyFile))).code).toBe(0);
+    const without = await verify(...args);
+    expect(without.code).toBe(1);
+    expect(without.stdout).toContain('checkpoint_forged');
+  });
+
+  it.each([
+    [[]],
+    [['check']],
+    [['verify', 'twice']],
+    [['verify', '--organization', 'x']],
+    [['verify', '--unknown']],
+    [['verify', '--public-key', '/nowhere/key.pub']],
+    [['verify', '--config', '/nowhere/config.json']],
+  ])('ends with 2 for arguments %j', async (args) => {
+    const { code, stderr } = await runSallyport(['audit', ...args], {
+      dataDirectory: scratch.path,
+      database: { url: database.url, ownerUrl: database.ownerUrl },
+    });
+    expect({ code, isTold: stderr !== '' }).toEqual({ code: 2, isTold: true });
+  });
+
+  it('ends with 2 where there is no database, and makes none', async () => {
+    const { code, stderr } = await runSallyport(['audit', 'verify'], {
+      dataDirectory: join(scratch.path, 'nothing'),
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain('There is no database in');
+  });
+
+  it('ends with 3 where it cannot be told, and tells no password', async () => {
+    const url = 'postgresql://u:hunter2@127.0.0.1:1/nowhere';
+    const { code, stderr } = await runSallyport(['audit', 'verify'], {
+      dataDirectory: scratch.path,
+      database: { url, ownerUrl: url },
+    });
+    expect(code).toBe(3);
+    expect(stderr).toContain('cannot be verified');
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('looks at the database of the data directory, with a platform beside it or without', async () => {
+    await using own = await createScratch();
+    await chmod(own.path, 0o711);
+    const options = { dataDirectory: join(own.path, 'data') };
+    const init = await runSallyport(['platform', 'init'], options);
+    expect(init.code).toBe(0);
+    const platform = startPlatform(options);
+    try {
+      await platform.ready;
+      const beside = await runSallyport(['audit', 'verify'], options);
+      expect({ code: beside.code, stderr: beside.stderr }).toEqual({ code: 0, stderr: '' });
+      expect(beside.stdout).toMatch(/^3 events of 1 organization, [01] checkpoints?: intact\n$/);
+    } finally {
+      platform.process.kill('SIGTERM');
+      await platform.process.exited;
+    }
+    const alone = await runSallyport(['audit', 'verify'], options);
+    expect(alone).toMatchObject({
+      code: 0,
+      stdout: '3 events of 1 organization, 1 checkpoint: intact\n',
+    });
+  });
+});
