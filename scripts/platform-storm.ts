@@ -1,4 +1,4 @@
-// `npm run platform:storm [-- --kills 50 --clients 8 --jobs 6 --seed 1 --server debian]`: two platform processes on one
+// `npm run platform:storm [-- --kills 50 --clients 8 --jobs 6 --seed 1 --server debian --own-kills 20]`: two platform processes on one
 // database under load, one of them killed (SIGKILL) at random moments; then one with a database of its own. Prints what
 // was seen; exits with 1 if a write was lost, doubled or parted from its event, or if a job did not run again in time.
 import { chmod } from 'node:fs/promises';
@@ -8,8 +8,9 @@ import { parseArgs } from 'node:util';
 import { percentilesOf } from '../bench/support/percentiles.ts';
 import { connectOnce } from '../src/platform/store/database.ts';
 import { openPostgres } from '../src/platform/store/postgres-server.ts';
+import { runEmbeddedStorm } from '../test/platform/storm/embedded-storm.ts';
 import { answersPerSecond, runStorm, type StormResult } from '../test/platform/storm/storm.ts';
-import { answersIn } from '../test/platform/storm/storm-ledger.ts';
+import { answersIn, type Ledger } from '../test/platform/storm/storm-ledger.ts';
 import { debianPrograms } from '../test/support/debian-postgres.ts';
 import { createScratch } from '../test/support/scratch.ts';
 import { toDatabaseUrl } from '../test/support/platform-process.ts';
@@ -17,6 +18,8 @@ import { toDatabaseUrl } from '../test/support/platform-process.ts';
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '50' },
+    // Of the process that has a database of its own.
+    'own-kills': { type: 'string', default: '20' },
     clients: { type: 'string', default: '8' },
     jobs: { type: 'string', default: '6' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -24,6 +27,7 @@ const { values } = parseArgs({
   },
 });
 const kills = numberOf('kills', 0, 10_000);
+const ownKills = numberOf('own-kills', 0, 10_000);
 const clients = numberOf('clients', 1, 100);
 const jobs = numberOf('jobs', 0, 100);
 const seed = numberOf('seed', 0, 2 ** 31);
@@ -31,9 +35,14 @@ if (values.server !== 'embedded' && values.server !== 'debian')
   throw new Error('--server should be embedded or debian');
 
 console.log(`seed ${seed}, ${cpus().length} x ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`);
-process.exitCode = (await stormOnServer(values.server)) ? 0 : 1;
+const held = [await stormOnServer(values.server), await stormEmbedded()];
+process.exitCode = held.every(Boolean) ? 0 : 1;
 
-function numberOf(name: 'kills' | 'clients' | 'jobs' | 'seed', min: number, max: number): number {
+function numberOf(
+  name: 'kills' | 'own-kills' | 'clients' | 'jobs' | 'seed',
+  min: number,
+  max: number,
+): number {
   const value = Number(values[name]);
   if (!(Number.isSafeInteger(value) && value >= min && value <= max))
     throw new Error(`--${name} should be from ${min} to ${max}`);
@@ -65,28 +74,46 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
       clients,
       jobs,
       seed,
-      onKill(nth, ledger) {
-        if (nth % 10 === 0)
-          console.log(`  ${nth} killed, ${answersIn(ledger)} answers, ${ledger.lost.answers} lost`);
-      },
+      onKill: printProgress,
     });
     print(result);
+    console.log(`  jobs begun again after a kill: ${tell(result.rerunsMs)}`);
     return result.faults.length === 0;
   } finally {
     await server.close();
   }
 }
 
-function print(result: StormResult): void {
-  const { ledger, startsMs, gonesMs, rerunsMs, events, busyMs, faults } = result;
+/** Its server ends with it, and starts with it again. */
+async function stormEmbedded(): Promise<boolean> {
+  await using scratch = await createScratch();
+  await chmod(scratch.path, 0o711);
+  console.log('one process with a PostgreSQL of its own');
+  const result = await runEmbeddedStorm({
+    directory: join(scratch.path, 'platform'),
+    kills: ownKills,
+    clients,
+    seed,
+    onKill: printProgress,
+  });
+  print(result);
+  return result.faults.length === 0;
+}
+
+function printProgress(nth: number, ledger: Ledger): void {
+  if (nth % 10 === 0)
+    console.log(`  ${nth} killed, ${answersIn(ledger)} answers, ${ledger.lost.answers} lost`);
+}
+
+function print(result: Omit<StormResult, 'rerunsMs'>): void {
+  const { ledger, startsMs, gonesMs, events, busyMs, faults } = result;
   console.log(
     `  ${answersIn(ledger)} answers in ${(busyMs / 1000).toFixed(0)} s, ${answersPerSecond(result).toFixed(0)} a second; ` +
       `${ledger.lost.answers} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
   );
   for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${tell(samples)}`);
   console.log(`  start until ready: ${tell(startsMs)}`);
-  console.log(`  connections and locks gone after a kill: ${tell(gonesMs)}`);
-  console.log(`  jobs begun again after a kill: ${tell(rerunsMs)}`);
+  console.log(`  gone from the database after a kill: ${tell(gonesMs)}`);
   for (const fault of faults) console.log(`BROKEN: ${fault}`);
 }
 

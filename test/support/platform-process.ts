@@ -46,6 +46,12 @@ export function runSallyport(args: readonly string[], options: PlatformOptions):
   return runToEnd(process.execPath, [launcher, ...args], { env: environmentOf(options) });
 }
 
+/** Nothing, or what is wrong with it. */
+export async function verifyAuditLog(options: PlatformOptions): Promise<readonly string[]> {
+  const { code, stdout, stderr } = await runSallyport(['audit', 'verify'], options);
+  return code === 0 ? [] : [`sallyport audit verify ended with ${code}\n${stdout}\n${stderr}`];
+}
+
 function environmentOf({ dataDirectory, database, env }: PlatformOptions): Record<string, string> {
   return {
     SALLYPORT_PLATFORM_LISTEN: '127.0.0.1:0',

@@ -1,20 +1,15 @@
 // What the database server says of its connections while a storm goes on: whether those of a killed process are gone,
 // and their locks with them.
-import type { ClientConfig } from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../../../src/platform/store/database.ts';
+import { type Connection, openDatabase } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
+import type { Monitor } from './storm-place.ts';
 
-export type StormMonitor = AsyncDisposable & {
-  /** Backends of the process that calls itself `name`. */
-  backendsOf(name: string): Promise<readonly number[]>;
-  /** Resolves when the process has a connection, or `given` settles. */
-  connected(name: string, given: Promise<unknown>): Promise<void>;
-  /** How long since then until none of its connections and locks was left; undefined when some are after all. */
-  gone(name: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
-  /** Resolves when every job of the queue was done; rejects when some are not after all. */
-  jobsDone(queue: string): Promise<void>;
-};
+export type StormMonitor = AsyncDisposable &
+  Monitor & {
+    /** Resolves when every job of the queue was done; rejects when some are not after all. */
+    jobsDone(queue: string): Promise<void>;
+  };
 
 const POLL_MS = 10;
 const MAX_GONE_MS = 5_000;
@@ -23,7 +18,7 @@ const MAX_CONNECTED_MS = 5_000;
 /** Twice what a job may take to run again. */
 const MAX_JOBS_MS = 30_000;
 
-export function openStormMonitor(owner: ClientConfig): StormMonitor {
+export function openStormMonitor(owner: Connection): StormMonitor {
   const connection = { ...owner, application_name: 'storm monitor' };
   const store = openDatabase({ connection, maxConnections: 2, onFault: () => undefined });
   const backendsOf = async (name: string): Promise<readonly number[]> => {

@@ -3,7 +3,16 @@
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { type PlatformOptions, type PlatformProcess, startPlatform } from '../../support/platform-process.ts';
 import type { Place } from './storm-client.ts';
-import type { StormMonitor } from './storm-monitor.ts';
+
+/** What is seen of a life from outside of it. */
+export type Monitor = {
+  /** Processes of the database server that work for it. */
+  backendsOf(life: string): Promise<readonly number[]>;
+  /** Resolves when it has one, or `given` settles. */
+  connected(life: string, given: Promise<unknown>): Promise<void>;
+  /** How long since then until nothing of it was left there; undefined when something is after all. */
+  gone(life: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
+};
 
 export type Death = { readonly life: string; readonly atMs: number };
 
@@ -27,8 +36,9 @@ export type StormPlace = Place & {
 
 export type StormPlaceOptions = PlatformOptions & {
   readonly name: string;
-  readonly monitor: StormMonitor;
-  readonly database: { readonly url: string; readonly ownerUrl: string };
+  readonly monitor: Monitor;
+  /** Undefined: it has a server of its own. */
+  readonly database?: { readonly url: string; readonly ownerUrl: string };
   /** Of its first life alone. */
   readonly firstEnv?: Readonly<Record<string, string>>;
   /** Told of every line of the log, with the life that wrote it. */
@@ -51,15 +61,14 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
   function start(): PlatformProcess {
     lives += 1;
     life = `storm-${name}${lives}`;
-    const { url, ownerUrl } = options.database;
-    const as = `&application_name=${life}`;
-    const database = { url: `${url}${as}`, ownerUrl: `${ownerUrl}${as}` };
+    const { database } = options;
+    const named = database && nameConnections(database, life);
     const env = {
       ...options.env,
-      STORM_DATABASE_URL: database.url,
+      ...(named && { STORM_DATABASE_URL: named.url }),
       ...(lives === 1 ? options.firstEnv : {}),
     };
-    return startPlatform({ ...options, database, env });
+    return startPlatform({ ...options, ...(named && { database: named }), env });
   }
 
   async function follow({ ready }: PlatformProcess): Promise<number> {
@@ -131,4 +140,11 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     },
     [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
   };
+}
+
+type Database = NonNullable<PlatformOptions['database']>;
+
+function nameConnections({ url, ownerUrl }: Database, life: string): Database {
+  const as = `&application_name=${life}`;
+  return { url: `${url}${as}`, ownerUrl: `${ownerUrl}${as}` };
 }

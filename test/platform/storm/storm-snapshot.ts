@@ -1,16 +1,12 @@
 // What lies in the database of a storm, read by the owner of its tables when every process is gone.
-import type { ClientConfig } from 'pg';
-import { connectOnce } from '../../../src/platform/store/database.ts';
+import { type Client, type Connection, connectOnce } from '../../../src/platform/store/database.ts';
 import type { Snapshot, StoredEvent } from './storm-checks.ts';
 
-type Client = Parameters<Parameters<typeof connectOnce>[1]>[0];
-
-export async function takeSnapshot(owner: ClientConfig, firstSeq: number): Promise<Snapshot> {
+export async function takeSnapshot(owner: Connection): Promise<Snapshot> {
   return connectOnce(owner, async (client) => ({
     listeners: await rowsOf(client, 'select id, compute_id as "computeId", version from listeners'),
     keys: await rowsOf(client, 'select id, description from api_keys'),
-    events: await readEvents(client, firstSeq),
-    firstSeq,
+    events: await readEvents(client),
     headSeq: await readHead(client),
     records: await rowsOf(
       client,
@@ -20,20 +16,15 @@ export async function takeSnapshot(owner: ClientConfig, firstSeq: number): Promi
 }
 
 /** Of the one organization of a storm. */
-export async function lastSeq(owner: ClientConfig): Promise<number> {
-  return connectOnce(owner, readHead);
-}
-
 async function readHead(client: Client): Promise<number> {
   const [row] = await rowsOf<{ readonly seq: number }>(client, 'select seq::integer from audit_heads');
   if (row === undefined) throw new Error('there is no audit log');
   return row.seq;
 }
 
-async function readEvents(client: Client, firstSeq: number): Promise<readonly StoredEvent[]> {
+async function readEvents(client: Client): Promise<readonly StoredEvent[]> {
   const { rows } = await client.query<{ seq: number; operation: string; record: string }>(
-    'select seq::integer, operation, record from audit_events where seq > $1 order by seq',
-    [firstSeq],
+    'select seq::integer, operation, record from audit_events order by seq',
   );
   return rows.map(({ seq, operation, record }) => {
     const { operation_succeeded: isSuccess, enrichments } = JSON.parse(record);
