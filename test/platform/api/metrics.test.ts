@@ -1,0 +1,66 @@
+// What is counted, and that no label can be chosen by a client.
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../../src/base/log.ts';
+import { openMetricsServer } from '../../../src/platform/api/metrics-server.ts';
+import { type Metrics, type Readings, createMetrics } from '../../../src/platform/api/metrics.ts';
+
+const readings: Readings = {
+  running: () => 2,
+  pool: () => ({ size: 5, idle: 3, waiting: 1 }),
+  auditEvents: async () => 42,
+  jobs: async () => ({ created: 7 }),
+};
+const log = createLog('silent', { write: () => {} });
+
+async function read(metrics: Metrics): Promise<readonly string[]> {
+  return (await metrics.read()).split('\n').filter((line) => line.startsWith('sallyport_'));
+}
+
+describe('metrics', () => {
+  it('count requests by route template and class of status, and tell what is asked for', async () => {
+    const metrics = createMetrics(readings);
+    metrics.onAnswered({ method: 'GET', route: '/v2/listeners/{listener_id}', status: 404, seconds: 0.003 });
+    metrics.onAnswered({ method: 'POST', route: undefined, status: 401, seconds: 0.1 });
+    const lines = await read(metrics);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'sallyport_platform_requests_total{method="GET",route="/v2/listeners/{listener_id}",status="4xx"} 1',
+        'sallyport_platform_requests_total{method="POST",route="none",status="4xx"} 1',
+        'sallyport_platform_failed_authentications_total 1',
+        'sallyport_platform_requests_running 2',
+        'sallyport_platform_pool_connections{state="busy"} 2',
+        'sallyport_platform_pool_connections{state="idle"} 3',
+        'sallyport_platform_pool_connections{state="awaited"} 1',
+        'sallyport_platform_audit_events 42',
+        'sallyport_platform_jobs{state="created"} 7',
+      ]),
+    );
+    expect(
+      lines.some((line) => line.startsWith('sallyport_platform_request_seconds_bucket{le="0.005"')),
+    ).toBe(true);
+    expect(await metrics.read()).toContain('process_resident_memory_bytes');
+  });
+
+  it('are told on a listener of their own, at one path', async () => {
+    const server = await openMetricsServer(createMetrics(readings), { host: '127.0.0.1', port: 0 }, log);
+    const answer = await fetch(`${server.url}/metrics`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringMatching(/^text\/plain; version=/),
+    ]);
+    expect(await answer.text()).toContain('sallyport_platform_audit_events 42');
+    expect((await fetch(`${server.url}/`)).status).toBe(404);
+    await server.close();
+  });
+
+  it('that cannot be read are a 503, and the reason is for the log alone', async () => {
+    const broken = { contentType: 'text/plain', read: () => Promise.reject(new Error('hush')) };
+    const lines: string[] = [];
+    const own = createLog('info', { write: (line) => void lines.push(line) });
+    const server = await openMetricsServer(broken, { host: '127.0.0.1', port: 0 }, own);
+    const answer = await fetch(`${server.url}/metrics`);
+    expect([answer.status, await answer.text()]).toEqual([503, 'The metrics cannot be read now\n']);
+    expect(lines).toHaveLength(1);
+    await server.close();
+  });
+});

@@ -1,0 +1,147 @@
+// The OpenAPI document: what its own specification demands, what the routes say, and the page that is made of it.
+import { createHash } from 'node:crypto';
+import Ajv2020 from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { z } from '../../../src/base/schema.ts';
+import { toPage } from '../../../src/platform/api/documents-page.ts';
+import { withDocuments } from '../../../src/platform/api/documents.ts';
+import { type OpenApiDocument, type Operation, toOpenApi } from '../../../src/platform/api/openapi.ts';
+import { type Route, defineRoute } from '../../../src/platform/api/route.ts';
+import { createResourceRoutes } from '../../../src/platform/routes.ts';
+
+const routes: readonly Route[] = withDocuments({
+  routes: createResourceRoutes({ can_use_audit_logs: false }),
+  version: '1.2.3',
+  isReady: () => true,
+});
+const document: OpenApiDocument = toOpenApi(routes, '1.2.3');
+const operations: readonly (readonly [string, string, Operation])[] = Object.entries(document.paths).flatMap(
+  ([path, methods]) => Object.entries(methods).map(([method, one]) => [method, path, one] as const),
+);
+
+function referencesIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === '$ref' && typeof member === 'string' ? [member] : referencesIn(member),
+  );
+}
+
+function at(pointer: string): unknown {
+  return pointer
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], document);
+}
+
+function schemasIn(value: unknown): readonly object[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === 'schema' ? [member as object] : schemasIn(member),
+  );
+}
+
+describe('the document', () => {
+  it('has every route that there is, and no other', () => {
+    const told = operations.map(([method, path]) => `${method.toUpperCase()} ${path}`);
+    expect(told.toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+    expect(told).toEqual(expect.arrayContaining(['GET /openapi.json', 'GET /docs', 'GET /ok', 'GET /info']));
+    expect(told.length).toBeGreaterThan(30);
+  });
+
+  it('names each operation once', () => {
+    const ids = operations.map(([, , { operationId }]) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.filter((id) => !/^[a-z][a-z0-9_]*$/.test(id))).toEqual([]);
+  });
+
+  it('points at nothing that is not there', () => {
+    const references = [...new Set(referencesIn(document))];
+    expect(references.length).toBeGreaterThan(5);
+    expect(references.filter((one) => !one.startsWith('#/components/') || at(one) === undefined)).toEqual([]);
+  });
+
+  it('declares every parameter of a path, and each parameter once', () => {
+    for (const [, path, { parameters }] of operations) {
+      const known = parameters.map((one) => ('$ref' in one ? at(one.$ref) : one)) as {
+        name: string;
+        in: string;
+      }[];
+      const braces = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      expect(known.filter((one) => one.in === 'path').map(({ name }) => name)).toEqual(braces);
+      const keys = known.map((one) => `${one.in} ${one.name}`);
+      expect(new Set(keys).size).toBe(keys.length);
+    }
+  });
+
+  it('has schemas that are JSON Schema 2020-12, in all places', () => {
+    const ajv = new Ajv2020.default({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: 'document', components: document.components });
+    for (const schema of schemasIn(document)) {
+      const text = JSON.stringify(schema).replaceAll('"#/components', '"document#/components');
+      expect(ajv.compile(JSON.parse(text))).toBeTypeOf('function');
+    }
+  });
+
+  it('says who may call what, as the routes do', () => {
+    for (const route of routes) {
+      const one = document.paths[route.path]?.[route.method.toLowerCase()];
+      expect(one?.['x-access']).toBe(route.access.to);
+      expect(one?.security).toHaveLength(route.access.to === 'anyone' ? 0 : 2);
+      expect(one?.responses).toHaveProperty(String(route.success.status));
+      if (route.access.to !== 'anyone')
+        for (const status of ['401', '403', '422', '429']) expect(one?.responses).toHaveProperty(status);
+      expect(one?.['x-audit-operation']).toBe(
+        'operation' in route.tracking ? route.tracking.operation : undefined,
+      );
+    }
+  });
+
+  it('is refused for a path whose braces and schema differ, and for one route twice', () => {
+    const route = (over: Partial<Route>): Route => ({
+      ...defineRoute({
+        method: 'GET',
+        path: '/a/{id}',
+        tag: 'A',
+        summary: 'A',
+        access: { to: 'anyone' },
+        tracking: { untracked: 'a test' },
+        params: z.strictObject({ id: z.string() }),
+        success: { status: 200 },
+        failures: [],
+        handle: async () => ({}),
+      }),
+      ...over,
+    });
+    expect(() => toOpenApi([route({ path: '/a/{other}' })], '1')).toThrow('other parameters than its schema');
+    expect(() => toOpenApi([route({}), route({})], '1')).toThrow('two routes for GET /a/{id}');
+  });
+});
+
+describe('the page', () => {
+  const { html, fields } = toPage(document);
+  it('tells every operation with a curl line', () => {
+    for (const [method, path, { operationId }] of operations) {
+      expect(html).toContain(`id="${operationId}"`);
+      expect(html).toContain(`${method.toUpperCase()} ${path}`);
+    }
+    expect(html.match(/curl /g)?.length).toBeGreaterThanOrEqual(operations.length);
+  });
+
+  it('runs nothing, loads nothing, and its style is the one that the policy names', () => {
+    expect(html).not.toMatch(/<script|javascript:|\son\w+=|https?:\/\/(?!json-schema)|<img|<link|<iframe/i);
+    const [, style = ''] = /<style>([^<]*)<\/style>/.exec(html) ?? [];
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(fields['Content-Security-Policy']).toContain(`default-src 'none'; style-src 'sha256-${hash}'`);
+  });
+
+  it('has no markup of a schema in it', () => {
+    const evil = toPage({ ...document, info: { ...document.info, title: '<b>"&' } });
+    expect(evil.html).toContain('<title>&#60;b&#62;&#34;&#38;</title>');
+  });
+
+  it('leads each of its links somewhere', () => {
+    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    const links = [...html.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+    expect(links.filter((id) => !ids.has(id ?? ''))).toEqual([]);
+  });
+});
