@@ -6,14 +6,19 @@ import type { OrganizationRole, WorkspaceRole } from '../identity/permission.ts'
 // No control characters, and none that turn the direction of what follows: a name stands in lists between others.
 const PLAIN = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+$/u;
 
+// A length is judged before a pattern, which would hold up everybody over a megabyte.
 export const displayName: z.ZodString = z
   .string()
+  .max(128, { abort: true })
   .trim()
   .min(1)
-  .max(128)
   .regex(PLAIN, 'Input should have no control characters');
 
-export const email: z.ZodEmail = z.email('Input should be an email address').max(254).toLowerCase();
+export const email: z.ZodString = z
+  .string()
+  .max(254, { abort: true })
+  .check(z.email('Input should be an email address'))
+  .toLowerCase();
 
 export const organizationRole: z.ZodEnum<{ [R in OrganizationRole]: R }> = enumOf(organizationRoles);
 export const workspaceRole: z.ZodEnum<{ [R in WorkspaceRole]: R }> = enumOf(workspaceRoles);
@@ -24,7 +29,7 @@ const MAX_YEARS = 5;
 
 /** When a key ends: ahead, and in a few years at most. */
 export const expiry: z.ZodISODateTime = z.iso
-  .datetime({ offset: true, error: 'Input should be a time like 2030-01-01T00:00:00Z' })
+  .datetime({ offset: true, abort: true, error: 'Input should be a time like 2030-01-01T00:00:00Z' })
   .refine((text) => Date.parse(text) > Date.now(), 'Input should be in the future')
   .refine(
     (text) => Date.parse(text) < Date.now() + MAX_YEARS * 366 * 86_400_000,

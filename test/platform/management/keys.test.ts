@@ -129,7 +129,8 @@ describe.each([
     ['empty', ''],
   ])('has no end that is %s', async (__, expires_at) => {
     const refused = await api.ask('POST', path, { key: admin, body: { ...given, expires_at } });
-    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'expires_at']]);
+    expect(refused.status).toBe(422);
+    expect(refused.body.detail.map(({ loc }: { loc: unknown }) => loc)).toEqual([['body', 'expires_at']]);
   });
 });
 

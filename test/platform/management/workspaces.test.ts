@@ -61,6 +61,18 @@ describe('the organization', () => {
     expect(refused.body.detail[0].loc).toEqual(['body', 'display_name']);
   });
 
+  it('is not held up by the pattern of a name over a text that is far too long', async () => {
+    const display_name = 'a.'.repeat(250_000);
+    const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body: { display_name } });
+    expect(refused.body.detail).toEqual([
+      {
+        loc: ['body', 'display_name'],
+        msg: 'Input should have at most 128 characters',
+        type: 'string_too_long',
+      },
+    ]);
+  });
+
   it('takes no other key', async () => {
     const body = { display_name: 'Acme', plan: 'enterprise', is_personal: false };
     const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body });
