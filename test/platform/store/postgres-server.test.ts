@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { chmod, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -85,9 +86,13 @@ describe('what a crash may have left', () => {
     await count(server);
     const left = await readFile(pidFile, 'utf8');
     await server.close();
-    await writeFile(pidFile, left.replace(/^\d+/, String(process.pid)));
+    // Of the server's own user: of those it cannot know that they are none of its own.
+    const { uid, gid } = await stat(pidFile.replace('postmaster.pid', 'PG_VERSION'));
+    const stranger = spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'], uid, gid });
+    await writeFile(pidFile, left.replace(/^\d+/, String(stranger.pid)));
     await using again = await open();
     expect(await count(again)).toBe(2);
+    stranger.stdin.end();
   });
 
   it('is a cluster that is half made', async () => {
