@@ -23,7 +23,7 @@ const tables = `
     time timestamptz(3) not null,
     floor_seq bigint not null,
     floor_hash bytea not null
-  );
+  ) with (fillfactor = 50);
   create table public.audit_checkpoints (
     organization_id uuid primary key,
     seq bigint not null
@@ -51,6 +51,26 @@ const hashing = `
       || public.audit_part(event.previous_hash));
 `;
 
+// A head is made for whoever asks first, so that its lock also holds off the first event of all.
+const locking = `
+  create function public.audit_lock(organization uuid) returns public.audit_heads
+    language plpgsql set search_path = pg_catalog, pg_temp
+  as $$
+    declare
+      nothing bytea := decode(repeat('00', 32), 'hex');
+      head public.audit_heads;
+    begin
+      select * into head from public.audit_heads where organization_id = organization for update;
+      if not found then
+        insert into public.audit_heads values (organization, 0, nothing, '-infinity', 0, nothing)
+          on conflict do nothing;
+        select * into strict head from public.audit_heads where organization_id = organization for update;
+      end if;
+      return head;
+    end
+  $$;
+`;
+
 // The time is taken while the head is locked: events then come in the order of their numbers, and whoever has held the
 // head after a moment has seen every event before it.
 const appending = `
@@ -61,10 +81,7 @@ const appending = `
       head public.audit_heads;
       event public.audit_events;
     begin
-      insert into public.audit_heads values
-        (organization, 0, decode(repeat('00', 32), 'hex'), '-infinity', 0, decode(repeat('00', 32), 'hex'))
-        on conflict do nothing;
-      select * into strict head from public.audit_heads where organization_id = organization for update;
+      head := public.audit_lock(organization);
       event.organization_id := organization;
       event.seq := head.seq + 1;
       event.id := gen_random_uuid();
@@ -96,10 +113,7 @@ const settling = `
       if until < clock_timestamp() - interval '1 hour' then
         return until;
       end if;
-      insert into public.audit_heads values
-        (organization, 0, decode(repeat('00', 32), 'hex'), '-infinity', 0, decode(repeat('00', 32), 'hex'))
-        on conflict do nothing;
-      select * into strict head from public.audit_heads where organization_id = organization for update;
+      head := public.audit_lock(organization);
       settled := least(until, greatest(
         head.time,
         date_trunc('milliseconds', clock_timestamp()) + interval '1 millisecond',
@@ -189,6 +203,7 @@ const granting = `
   grant select on public.audit_events, public.audit_heads, public.audit_checkpoints to sallyport_app;
   revoke all on function
     public.audit_part(bytea), public.audit_hash(public.audit_events), public.audit_refuse(),
+    public.audit_lock(uuid),
     public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
     public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, bigint)
     from public;
@@ -201,5 +216,5 @@ const granting = `
 export const audit: Migration = {
   id: 2,
   name: 'audit',
-  sql: tables + hashing + appending + settling + expiring + checkpointing + guarding + granting,
+  sql: tables + hashing + locking + appending + settling + expiring + checkpointing + guarding + granting,
 };
