@@ -49,6 +49,11 @@ export class Delivery {
     return this.#run === undefined;
   }
 
+  /** Whether the last batch was not taken. */
+  get isFailing(): boolean {
+    return this.#failures > 0;
+  }
+
   /** There is something new in the queue. */
   notice(): void {
     if (this.#run === undefined) this.#start();

@@ -43,7 +43,7 @@ const PACE: Pace = {
   lastPauseMs: 30_000,
 };
 const TIMEOUT_MS = 30_000;
-/** Sandboxes come and go; above this, the lanes of those that are silent are forgotten. */
+/** Twice as many as there can be sandboxes: of those that are gone, lanes that are empty are forgotten, or stuck ones given up. */
 const MAX_LANES = 2_000;
 
 /** Throws an Error that says what to mend when a file that it needs from the beginning cannot be read. */
@@ -57,6 +57,7 @@ export function createRecordForwarder(options: RecordForwarderOptions): RecordFo
   const held: Held = { total: 0 };
   const counts: DeliveryCounts = { taken: 0, lost: 0 };
   const lanes = new Map<string, Lane>();
+  const ending = new Set<Promise<void>>();
 
   function laneOf(sandbox: string): Lane {
     const name = hasOneToken ? ALL : sandbox;
@@ -64,8 +65,7 @@ export function createRecordForwarder(options: RecordForwarderOptions): RecordFo
   }
 
   function addLane(name: string): Lane {
-    if (lanes.size >= MAX_LANES)
-      for (const [other, { delivery }] of lanes) if (delivery.isIdle) lanes.delete(other);
+    if (lanes.size >= MAX_LANES) makeRoom();
     const queue = new RecordQueue(held);
     const source = randomUUID();
     const file = tokenFile.replaceAll(PLACEHOLDER, name);
@@ -75,6 +75,17 @@ export function createRecordForwarder(options: RecordForwarderOptions): RecordFo
     const lane = { source, queue, delivery, nextNumber: 0, isLosing: false };
     lanes.set(name, lane);
     return lane;
+  }
+
+  function makeRoom(): void {
+    for (const [name, { delivery }] of lanes) if (delivery.isIdle) lanes.delete(name);
+    if (lanes.size < MAX_LANES) return;
+    const [stuck] = [...lanes].filter(([, { delivery }]) => delivery.isFailing);
+    if (stuck === undefined) return;
+    const [name, { delivery }] = stuck;
+    lanes.delete(name);
+    const ended = delivery.close(AbortSignal.abort()).finally(() => ending.delete(ended));
+    ending.add(ended);
   }
 
   return {
@@ -97,7 +108,8 @@ export function createRecordForwarder(options: RecordForwarderOptions): RecordFo
     async close(timeoutMs) {
       const end = new AbortController();
       const timer = setTimeout(() => end.abort(), timeoutMs);
-      await Promise.all([...lanes.values()].map(({ delivery }) => delivery.close(end.signal)));
+      const all = [...lanes.values()].map(({ delivery }) => delivery.close(end.signal));
+      await Promise.all([...all, ...ending]);
       clearTimeout(timer);
       poster.close();
     },

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import type { Pace } from '../../src/sidecar/record-delivery.ts';
@@ -221,6 +222,20 @@ describe('a forwarder of records', () => {
     expect(forwarder.isBlocked('calm')).toBe(false);
     await receiver.receives(1);
     expect(scene.lines.filter(({ msg }) => String(msg).includes('too many wait'))).toHaveLength(1);
+  });
+
+  it('gives up the oldest that is stuck when there are more sandboxes than there can be at a time', async () => {
+    await using receiver = await createRecordReceiver();
+    await using scene = await forwardTo(receiver.url, {
+      tokenFile: '/nowhere/{sandbox}',
+      pace: { firstPauseMs: 60_000, lastPauseMs: 60_000 },
+    });
+    for (let i = 0; i < 2_000; i += 1) take(scene.forwarder, 1, `gone-${i}`);
+    while (scene.lines.length < 2_000) await setImmediate();
+    for (let i = 2_000; i < 2_010; i += 1) take(scene.forwarder, 1, `gone-${i}`);
+    while (scene.forwarder.counts.lost < 10) await setImmediate();
+    const lost = scene.lines.filter(({ msg }) => msg === 'records are lost to the platform');
+    expect(lost.map(({ sandbox }) => sandbox)).toEqual(Array.from({ length: 10 }, (_, i) => `gone-${i}`));
   });
 
   it('sends at its end what waits, without waiting for company', async () => {
