@@ -106,7 +106,7 @@ function printProgress(nth: number, ledger: Ledger): void {
 }
 
 function print(result: Omit<StormResult, 'rerunsMs'>): void {
-  const { ledger, startsMs, gonesMs, events, busyMs, faults } = result;
+  const { ledger, startsMs, gonesMs, events, verified, busyMs, faults } = result;
   console.log(
     `  ${answersIn(ledger)} answers in ${(busyMs / 1000).toFixed(0)} s, ${answersPerSecond(result).toFixed(0)} a second; ` +
       `${ledger.lost.answers} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
@@ -114,6 +114,7 @@ function print(result: Omit<StormResult, 'rerunsMs'>): void {
   for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${tell(samples)}`);
   console.log(`  start until ready: ${tell(startsMs)}`);
   console.log(`  gone from the database after a kill: ${tell(gonesMs)}`);
+  console.log(`  audit verify: ${verified}`);
   for (const fault of faults) console.log(`BROKEN: ${fault}`);
 }
 

@@ -46,10 +46,12 @@ export function runSallyport(args: readonly string[], options: PlatformOptions):
   return runToEnd(process.execPath, [launcher, ...args], { env: environmentOf(options) });
 }
 
-/** Nothing, or what is wrong with it. */
-export async function verifyAuditLog(options: PlatformOptions): Promise<readonly string[]> {
+/** What it says of an intact log; throws where that is not all. */
+export async function verifyAuditLog(options: PlatformOptions): Promise<string> {
   const { code, stdout, stderr } = await runSallyport(['audit', 'verify'], options);
-  return code === 0 ? [] : [`sallyport audit verify ended with ${code}\n${stdout}\n${stderr}`];
+  if (code !== 0 || stderr !== '')
+    throw new Error(`sallyport audit verify ended with ${code}\n${stdout}\n${stderr}`);
+  return stdout.trim();
 }
 
 function environmentOf({ dataDirectory, database, env }: PlatformOptions): Record<string, string> {

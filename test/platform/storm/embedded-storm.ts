@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { openPostgres } from '../../../src/platform/store/postgres-server.ts';
 import { createRandom } from '../../http1/mutation.ts';
-import { initPlatform, verifyAuditLog } from '../../support/platform-process.ts';
+import { initPlatform } from '../../support/platform-process.ts';
 import { openEmbeddedMonitor } from './embedded-monitor.ts';
 import { judgeStorm, type Snapshot } from './storm-checks.ts';
 import { createLedger } from './storm-ledger.ts';
 import { type LoadOptions, runLoad } from './storm-load.ts';
 import { openStormPlace } from './storm-place.ts';
 import { takeSnapshot } from './storm-snapshot.ts';
+import { verifyStorm } from './storm-verification.ts';
 import type { StormResult } from './storm.ts';
 
 export type EmbeddedStormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'onKill'> & {
@@ -24,21 +25,24 @@ export async function runEmbeddedStorm(
 ): Promise<Omit<StormResult, 'rerunsMs'>> {
   const { seed, directory } = options;
   const ledger = createLedger();
-  const common = { dataDirectory: directory };
+  const common = {
+    dataDirectory: directory,
+    env: { SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS: '1000' },
+  };
   const { text: key } = mintKey('service');
   await initPlatform(common, key);
   const monitor = openEmbeddedMonitor(directory);
   await using place = openStormPlace({ ...common, name: 'e', monitor, onRecord: () => undefined });
   const busyMs = await runLoad({ ...options, places: [place], ledger, random: createRandom(seed), key });
   await place.end();
-  const verified = await verifyAuditLog(common);
+  const verified = await verifyStorm(common);
   const snapshot = await readDirectory(directory);
   const left = await monitor.backendsOf('');
   return {
     faults: [
       ...place.faults,
       ...judgeStorm(ledger, snapshot),
-      ...verified,
+      ...verified.faults,
       ...(monitor.most > 1 ? [`${monitor.most} servers ran on one directory`] : []),
       ...(left.length > 0 ? [`the servers ${left.join(', ')} are left`] : []),
     ],
@@ -46,6 +50,7 @@ export async function runEmbeddedStorm(
     startsMs: place.startsMs,
     gonesMs: place.gonesMs,
     events: snapshot.events.length,
+    verified: verified.told,
     busyMs,
   };
 }

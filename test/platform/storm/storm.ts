@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { Connection } from '../../../src/platform/store/database.ts';
 import { createRandom } from '../../http1/mutation.ts';
-import { initPlatform, type PlatformOptions, verifyAuditLog } from '../../support/platform-process.ts';
+import { initPlatform, type PlatformOptions } from '../../support/platform-process.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { judgeStorm } from './storm-checks.ts';
 import { type JobEvent, judgeJobs } from './storm-jobs.ts';
@@ -13,6 +13,7 @@ import { type LoadOptions, runLoad } from './storm-load.ts';
 import { openStormMonitor } from './storm-monitor.ts';
 import { openStormPlace } from './storm-place.ts';
 import { takeSnapshot } from './storm-snapshot.ts';
+import { verifyStorm } from './storm-verification.ts';
 
 export type StormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'onKill'> & {
   readonly database: { readonly url: string; readonly ownerUrl: string };
@@ -30,6 +31,8 @@ export type StormResult = {
   readonly gonesMs: readonly number[];
   readonly rerunsMs: readonly number[];
   readonly events: number;
+  /** What `sallyport audit verify` said. */
+  readonly verified: string;
   /** While clients wrote. */
   readonly busyMs: number;
 };
@@ -55,6 +58,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   for (const each of places) each.signal('SIGUSR2');
   await monitor.jobsDone('storm');
   for (const each of places) await each.end();
+  const verified = await verifyStorm(common);
   const snapshot = await takeSnapshot(owner);
   const deaths = new Map(
     places.flatMap((each) => each.deaths.map(({ life, atMs }) => [life, atMs] as const)),
@@ -65,13 +69,14 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
       ...places.flatMap(({ faults }) => faults),
       ...judgeStorm(ledger, snapshot),
       ...account.faults,
-      ...(await verifyAuditLog(common)),
+      ...verified.faults,
     ],
     ledger,
     startsMs: places.flatMap((each) => each.startsMs),
     gonesMs: places.flatMap((each) => each.gonesMs),
     rerunsMs: account.rerunsMs,
     events: snapshot.events.length,
+    verified: verified.told,
     busyMs,
   };
 }
@@ -85,7 +90,7 @@ function platformOptions({ directory, database, jobs }: StormOptions): PlatformO
       SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS: join(directory, 'checkpoints.jsonl'),
       SALLYPORT_PLATFORM_AUDIT_KEY_FILE: join(directory, 'signing.key'),
       SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS: '1000',
-      STORM_JOBS_AT_ONCE: String(jobs),
+      STORM_JOBS_AT_ONCE: String(Math.max(1, jobs)),
     },
   };
 }
