@@ -106,7 +106,7 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: "the operator's variables stay",
     file: 'src/sidecar/secret-environment.ts',
-    text: '...operatorVariables, HANDOVER]',
+    text: '...operators, HANDOVER]',
     replacement: 'HANDOVER]',
     breaks: '/proc shows the admin token and the state key for as long as the process lives',
   },
