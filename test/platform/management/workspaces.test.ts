@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { deleteWorkspace } from '../../../src/platform/management/workspaces.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
 import { operationsOf } from './operations-of.ts';
 
 let api: PlatformApi;
@@ -18,6 +20,13 @@ beforeEach(async () => {
 });
 
 const path = '/api/v1/workspaces';
+
+/** Whether a statement in this database waits for a row that another one holds. */
+async function isAnybodyWaiting({ database }: PlatformApi): Promise<boolean> {
+  const waiting = sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return (await waiting.execute(database.owner.db)).rows.length > 0;
+}
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 
 describe('the organization', () => {
@@ -153,13 +162,35 @@ describe('a workspace', () => {
     expect((await api.ask('GET', path, { key: service })).body).toEqual([]);
   });
 
-  it('that is the last one cannot be deleted, also when two are deleted at the same time', async () => {
-    const ids = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
-    const answers = await Promise.all(ids.map((id) => api.ask('DELETE', `${path}/${id}`, { key: admin })));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 409]);
+  it('that is the last one cannot be deleted', async () => {
+    const id = await api.addWorkspace(organization);
+    const refused = await api.ask('DELETE', `${path}/${id}`, { key: admin });
+    expect([refused.status, refused.body.detail]).toEqual([
+      409,
+      'The last workspace of an organization cannot be deleted',
+    ]);
     expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
-    const outcomes = (await operationsOf(api, organization)).map(([, isSuccess]) => isSuccess);
-    expect(outcomes.toSorted()).toEqual([false, true]);
+    expect(await operationsOf(api, organization)).toEqual([['delete_workspace', false, [id]]]);
+  });
+
+  it('that would be the last one cannot be deleted while the other one is', async () => {
+    const { store } = api.database;
+    const ids = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
+    const [first = '', second = ''] = ids;
+    let later: Promise<string> = Promise.resolve('not begun');
+    await store.write(async (trx) => {
+      await deleteWorkspace(trx, organization, first);
+      later = store
+        .write((other) => deleteWorkspace(other, organization, second))
+        .then(() => 'deleted')
+        .catch((error: { kind: string }) => error.kind);
+      // Until it waits for us, or has not waited.
+      const race = { isOver: false };
+      void later.then(() => (race.isOver = true));
+      while (!race.isOver && !(await isAnybodyWaiting(api))) continue;
+    });
+    expect(await later).toBe('conflict');
+    expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
   });
 
   it('takes its keys with it', async () => {
