@@ -8,14 +8,16 @@ import { writeCheckpoints } from '../../../src/platform/audit/checkpointing.ts';
 import { type Finding, formatFinding } from '../../../src/platform/audit/finding.ts';
 import { appendEvent } from '../../../src/platform/audit/journal.ts';
 import { type VerificationCounts, verifyLog } from '../../../src/platform/audit/verify.ts';
-import type { Transaction } from '../../../src/platform/store/database.ts';
+import type { Store, Transaction } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
+import { hasDebianPostgres } from '../../support/debian-postgres.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 import { entryOf } from './audit-entry.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const { privateKey: key } = generateKeyPairSync('ed25519');
+const hasDebian = await hasDebianPostgres();
 
 let database: TestDatabase;
 let scratch: Scratch;
@@ -50,7 +52,9 @@ async function checkpoint(): Promise<void> {
 
 type Result = VerificationCounts & { readonly found: readonly Finding[] };
 
-async function verify(change: { nowMs?: number; keys?: readonly KeyObject[] } = {}): Promise<Result> {
+type Change = { readonly nowMs?: number; readonly keys?: readonly KeyObject[]; readonly store?: Store };
+
+async function verify(change: Change = {}): Promise<Result> {
   const found: Finding[] = [];
   const counts = await verifyLog({
     store: database.store,
@@ -66,7 +70,7 @@ async function verify(change: { nowMs?: number; keys?: readonly KeyObject[] } = 
 }
 
 /** `kind first..last`, in the order of events. */
-async function faults(change: Parameters<typeof verify>[0] = {}): Promise<readonly string[]> {
+async function faults(change: Change = {}): Promise<readonly string[]> {
   const { found } = await verify(change);
   const sorted = found.toSorted((a, b) => Number(a.seq - b.seq) || a.kind.localeCompare(b.kind));
   return sorted.map(
@@ -150,6 +154,15 @@ describe('an untouched log', () => {
     }
     await writing;
     expect(await verify()).toMatchObject({ events: 200, findings: 0 });
+  });
+
+  it.skipIf(!hasDebian)('is intact on an older PostgreSQL too (skipped without that of Debian)', async () => {
+    await using older = await createTestDatabase({ server: 'debian' });
+    for (let n = 0; n < 3; n += 1)
+      await older.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
+    await writeCheckpoints(older.store, sink, key);
+    const result = await verify({ store: older.store });
+    expect(result).toMatchObject({ events: 3, checkpoints: 1, findings: 0 });
   });
 
   it('is read by pages', async () => {
