@@ -5,7 +5,7 @@ import { z } from '../../base/schema.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import { createBatchPlaces } from './batch-places.ts';
 import { pointInTime } from './point-in-time.ts';
-import { recordBatch } from './record-schema.ts';
+import { keptRecord, recordBatch } from './record-schema.ts';
 import { type Position, formatCursor, keepRecords, parseCursor, readRecords } from './records.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
 
@@ -49,7 +49,7 @@ const listRecords: Route = defineRoute({
   success: {
     status: 200,
     body: z.strictObject({
-      records: z.array(z.record(z.string(), z.unknown())),
+      records: z.array(keptRecord),
       next_cursor: z.string().nullable(),
     }),
   },

@@ -67,6 +67,9 @@ const exchangeRecord = z.strictObject({
   duration_ms: z.number().min(0),
 });
 
+/** As it is told again. */
+export const keptRecord: z.ZodType = exchangeRecord.extend({ source: z.uuid() });
+
 export const recordBatch: z.ZodType<RecordBatch> = z.strictObject({
   source: z.uuid().describe('The process of the sidecar; with the number it tells a record that came before'),
   records: z.array(exchangeRecord).min(1).max(MAX_RECORDS),
