@@ -1,0 +1,201 @@
+// `sallyport platform` as a real process on a real PostgreSQL: from its start to its drain, beside a second one, and
+// with settings that should be mended.
+import { chmod, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
+import { type PlatformOptions, initPlatform, startPlatform } from '../support/platform-process.ts';
+import { createScratch, type Scratch } from '../support/scratch.ts';
+import { launcher, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
+import { WireClient } from '../support/wire-client.ts';
+import { mintKey } from '../../src/platform/identity/api-key.ts';
+
+async function scratchDirectory(): Promise<Scratch> {
+  const scratch = await createScratch();
+  onTestFinished(() => scratch[Symbol.asyncDispose]());
+  // A database that may not run as root has to get there.
+  await chmod(scratch.path, 0o755);
+  return scratch;
+}
+
+async function onDatabase(): Promise<PlatformOptions & { readonly database: TestDatabase }> {
+  const database = await createTestDatabase();
+  onTestFinished(() => database[Symbol.asyncDispose]());
+  return { dataDirectory: join((await scratchDirectory()).path, 'data'), database };
+}
+
+async function start(
+  options: PlatformOptions,
+): Promise<{ process: SpawnedProcess; port: number; url: string }> {
+  const platform = startPlatform(options);
+  onTestFinished(() => platform[Symbol.asyncDispose]());
+  const { port } = await platform.ready;
+  return { process: platform.process, port, url: `http://127.0.0.1:${port}` };
+}
+
+function environmentOf({ dataDirectory, database }: PlatformOptions): Record<string, string> {
+  return {
+    SALLYPORT_PLATFORM_LISTEN: '127.0.0.1:0',
+    SALLYPORT_PLATFORM_DATA_DIR: dataDirectory,
+    ...(database && {
+      DATABASE_URL: database.url,
+      SALLYPORT_PLATFORM_DATABASE_OWNER_URL: database.ownerUrl,
+    }),
+  };
+}
+
+// Each starts several processes, and each of those a database or its schema.
+const SLOW = { timeout: 180_000 };
+const key = mintKey('service').text;
+const createListener = `POST /v2/listeners HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n`;
+
+describe('a platform on a server of its own', SLOW, () => {
+  it('starts from nothing, makes its first key once, serves, and is alone on its directory', async () => {
+    const dataDirectory = join((await scratchDirectory()).path, 'data');
+    const env = environmentOf({ dataDirectory });
+    const init = await runToEnd(process.execPath, [launcher, 'platform', 'init', '--name', 'Acme'], { env });
+    expect([init.code, init.stdout]).toEqual([0, expect.stringMatching(/^sp_sk_[0-9A-Za-z]{49}\n$/)]);
+    const again = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env });
+    expect([again.code, again.stdout]).toEqual([2, '']);
+    expect(again.stderr).toContain('There is an organization already');
+
+    const { process: child, url } = await start({ dataDirectory });
+    const me = await fetch(`${url}/api/v1/orgs/current`, { headers: { 'x-api-key': init.stdout.trim() } });
+    expect([me.status, await me.json()]).toEqual([200, expect.objectContaining({ display_name: 'Acme' })]);
+    const second = await runToEnd(process.execPath, [launcher, 'platform'], { env });
+    expect(second.code).not.toBe(0);
+    expect(second.stderr).toMatch(/DATABASE_URL|another/i);
+    child.kill('SIGTERM');
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+    expect(child.stdout + child.stderr).not.toContain(init.stdout.trim());
+  });
+});
+
+describe('a platform on DATABASE_URL', SLOW, () => {
+  it('serves its documents, and tells paths and methods that it does not know', async () => {
+    const { url } = await start(await onDatabase());
+    const ask = async (path: string, method = 'GET'): Promise<readonly [number, unknown]> => {
+      const answer = await fetch(`${url}${path}`, { method });
+      return [answer.status, await answer.json()];
+    };
+    expect(await ask('/ok')).toEqual([200, { ok: true }]);
+    expect(await ask('/info')).toEqual([
+      200,
+      { name: 'sallyport', version: expect.stringMatching(/^\d+\.\d+\.\d+/) },
+    ]);
+    expect(await ask('/openapi.json')).toEqual([200, expect.objectContaining({ openapi: '3.1.1' })]);
+    expect(await ask('/nothing')).toEqual([404, { detail: expect.any(String) }]);
+    expect(await ask('/ok', 'DELETE')).toEqual([405, { detail: expect.any(String) }]);
+    expect(await ask('/v2/listeners')).toEqual([401, { detail: expect.any(String) }]);
+    const page = await fetch(`${url}/docs`);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  });
+
+  it('tells its secrets nowhere: not in its environment, not in its log', async () => {
+    const options = await onDatabase();
+    await initPlatform(options, key);
+    const { process: child, url } = await start({ ...options, env: { SALLYPORT_BOOTSTRAP_API_KEY: key } });
+    await fetch(`${url}/v2/listeners`, { headers: { 'x-api-key': key } });
+    const password = new URL(options.database.url).searchParams.get('password') ?? '';
+    expect(password).not.toBe('');
+    const shown = await readFile(`/proc/${child.pid}/environ`, 'utf8');
+    for (const secret of [key, password]) {
+      expect(shown).not.toContain(secret);
+      expect(child.stdout + child.stderr).not.toContain(secret);
+    }
+  });
+
+  it('takes a key that was made before, as often as it is given, and prints none', async () => {
+    const options = await onDatabase();
+    const env = { ...environmentOf(options), SALLYPORT_BOOTSTRAP_API_KEY: key };
+    for (const said of ['organization', 'nothing was changed']) {
+      const { code, stdout, stderr } = await runToEnd(process.execPath, [launcher, 'platform', 'init'], {
+        env,
+      });
+      expect([code, stdout]).toEqual([0, '']);
+      expect(stderr).toContain(said);
+      expect(stderr).not.toContain(key);
+    }
+    const bad = { ...env, SALLYPORT_BOOTSTRAP_API_KEY: 'hush' };
+    const refused = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env: bad });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
+  });
+
+  it('shares the database with a second one', async () => {
+    const options = await onDatabase();
+    await initPlatform(options, key);
+    const [one, other] = await Promise.all([start(options), start(options)]);
+    const body = JSON.stringify({ compute_type: 'k8s', compute_id: 'a', compute_config: {} });
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const made = await fetch(`${one.url}/v2/listeners`, { method: 'POST', headers, body });
+    expect(made.status).toBe(201);
+    const { id } = (await made.json()) as { readonly id: string };
+    expect((await fetch(`${other.url}/v2/listeners/${id}`, { headers })).status).toBe(200);
+  });
+
+  it('lets a request end that runs when it is told to, says 503 meanwhile, and ends with 0', async () => {
+    const options = await onDatabase();
+    await initPlatform(options, key);
+    const { process: child, port } = await start(options);
+    await using slow = await WireClient.connect(port);
+    await using probe = await WireClient.connect(port);
+    const body = JSON.stringify({ compute_type: 'k8s', compute_id: 'slow', compute_config: {} });
+    await slow.send(`${createListener}Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`);
+    expect((await slow.readHead()).status).toBe(100);
+    await probe.send('GET /ok HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect((await probe.readResponse()).head.status).toBe(200);
+
+    child.kill('SIGTERM');
+    await child.record(({ msg }) => msg === 'draining');
+    await probe.send('GET /ok HTTP/1.1\r\nHost: a\r\n\r\n');
+    const { head: last } = await probe.readResponse();
+    expect(last.status).toBe(503);
+    expect(last.headers).toContainEqual(['connection', 'close']);
+    await slow.send(body);
+    expect((await slow.readResponse()).head.status).toBe(201);
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it('does not wait for a request when it is told to end twice', async () => {
+    const options = await onDatabase();
+    await initPlatform(options, key);
+    const { process: child, port } = await start(options);
+    await using slow = await WireClient.connect(port);
+    await slow.send(`${createListener}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`);
+    expect((await slow.readHead()).status).toBe(100);
+    child.kill('SIGTERM');
+    await child.record(({ msg }) => msg === 'draining');
+    child.kill('SIGTERM');
+    expect(await child.exited).toEqual({ code: 143, signal: null });
+  });
+});
+
+describe('settings that should be mended', () => {
+  it('are named, unquoted, and end the start with 2', async () => {
+    const env = { SALLYPORT_PLATFORM_LISTEN: 'hush', DATABASE_URL: 'hush' };
+    const { code, stderr } = await runToEnd(process.execPath, [launcher, 'platform'], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain('SALLYPORT_PLATFORM_LISTEN: ');
+    expect(stderr).toContain('DATABASE_URL: ');
+    expect(stderr).not.toContain('hush');
+  });
+
+  it('are a usage line for a command that there is not', async () => {
+    const { code, stderr } = await runToEnd(process.execPath, [launcher, 'platform', 'serf']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('usage: sallyport platform')]);
+  });
+
+  it('are told of when a name is misspelt, or others reach the listener in clear', async () => {
+    const options = await onDatabase();
+    const { process: child } = await start({
+      ...options,
+      env: { SALLYPORT_PLATFORM_LISTEN: '0.0.0.0:0', SALLYPORT_PLATFORM_LOG_LEVLE: 'warn' },
+    });
+    const warnings = child.records.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
+    expect(warnings).toEqual([
+      expect.stringContaining('did you mean SALLYPORT_PLATFORM_LOG_LEVEL?'),
+      expect.stringContaining('others reach 0.0.0.0:0'),
+    ]);
+  });
+});
