@@ -93,6 +93,22 @@ describe('an event', () => {
     expect(second.enrichments).toMatchObject({ request_path: '/a', x_forwarded_for: '1.2.3.4, \ufffd' });
   });
 
+  it('has the time when it was written, not when its transaction began', async () => {
+    const organizationId = randomUUID();
+    const reached = await database.store.write(async (trx) => {
+      const clock = sql<{ at: Date; isLater: boolean }>`select clock_timestamp() as at,
+        clock_timestamp() > now() + interval '5 milliseconds' as "isLater"`;
+      for (;;) {
+        const [row] = (await clock.execute(trx)).rows;
+        if (row?.isLater !== true) continue;
+        await appendEvent(trx, entryOf(organizationId));
+        return row.at.getTime();
+      }
+    });
+    const { items } = await listEvents(database.store.db, { organizationId, limit: 1 });
+    expect(items[0]?.time).toBeGreaterThanOrEqual(reached);
+  });
+
   it('has a time of its own, never before the one before it', async () => {
     const organizationId = randomUUID();
     const before = Date.now();
@@ -156,6 +172,13 @@ describe('the tables of the log', () => {
     if (name.includes('checkpoints'))
       await sql`select audit_checkpointed(${organizationId}, 1)`.execute(database.store.db);
     await fails(database.owner, statement);
+  });
+
+  it('do not let their owner delete what is young, even below the floor', async () => {
+    await sql`update audit_heads set floor_seq = seq where organization_id = ${organizationId}`.execute(
+      database.owner.db,
+    );
+    await fails(database.owner, `delete from audit_events where organization_id = '${organizationId}'`);
   });
 
   it('are not bent by a search path of the caller', async () => {
