@@ -31,7 +31,9 @@ function startPlatform(): SpawnedProcess {
 const isReady = (record: Readonly<Record<string, unknown>>): boolean => record['msg'] === 'ready';
 
 describe.runIf(process.platform === 'linux')('a platform that is killed', () => {
-  it('20 times in a row loses no row that was acknowledged, and leaves no server', async () => {
+  it('20 times in a row loses no row that was acknowledged, and leaves no server', {
+    timeout: 300_000,
+  }, async () => {
     let acknowledged = 0;
     for (let round = 0; round < 20; round += 1) {
       await using platform = startPlatform();
