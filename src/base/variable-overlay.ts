@@ -38,10 +38,10 @@ export const asNumbers = (text: string): unknown => text.split(',').map((part) =
 export const asBoolean = (text: string): unknown =>
   text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
 
-/** One for each key of a group of numbers: `SALLYPORT_LIMITS_BODY_BYTES` for `limits.body_bytes`. */
+/** One for each key of a group of numbers: `…LIMITS_BODY_BYTES` for `limits.body_bytes`. */
 export function numericVariables(prefix: string, group: string, defaults: object): Variable[] {
   return Object.keys(defaults).map((key) => ({
-    name: `${prefix}_${group}_${toSnakeCase(key)}`.toUpperCase(),
+    name: `${prefix}${group}_${toSnakeCase(key)}`.toUpperCase(),
     path: [group, toSnakeCase(key)],
     read: Number,
   }));

@@ -139,7 +139,7 @@ const variables: readonly Variable[] = [
   },
   { name: 'SALLYPORT_PLATFORM_TRUSTED_PROXIES', path: ['trusted_proxies'], read: asList },
   { name: 'SALLYPORT_PLATFORM_LOG_LEVEL', path: ['log', 'level'], read: asText },
-  ...numericVariables('SALLYPORT_PLATFORM', 'limits', defaultLimits),
+  ...numericVariables('SALLYPORT_PLATFORM_', 'limits', defaultLimits),
 ];
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv): PlatformConfig {

@@ -192,8 +192,8 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_LOG_RECORDS', path: ['log', 'records'], read: asBoolean },
   { name: 'SALLYPORT_LOG_WHEN_BLOCKED', path: ['log', 'when_blocked'], read: asText },
   ...recordVariables,
-  ...numericVariables('SALLYPORT', 'limits', defaultLimits),
-  ...numericVariables('SALLYPORT', 'timeouts', defaultTimeouts),
+  ...numericVariables('SALLYPORT_', 'limits', defaultLimits),
+  ...numericVariables('SALLYPORT_', 'timeouts', defaultTimeouts),
 ];
 
 function toConfig(document: z.infer<typeof schema>): Config {

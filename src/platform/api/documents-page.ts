@@ -90,10 +90,10 @@ function accessOf(operation: Operation): string {
 function toCurl({ path, method, operation }: Located): string {
   const words = ['curl'];
   if (method !== 'GET') words.push('-X', method);
-  if (operation['x-access'] !== 'anyone') words.push('-H', '"X-Api-Key: $SALLYPORT_API_KEY"');
+  if (operation['x-access'] !== 'anyone') words.push('-H', '"X-Api-Key: $KEY"');
   if (operation.requestBody !== undefined)
     words.push('-H', "'Content-Type: application/json'", '-d', "'{…}'");
-  return `${words.join(' ')} "$SALLYPORT_PLATFORM_URL${path}"`;
+  return `${words.join(' ')} "$PLATFORM${path}"`;
 }
 
 function resolve<T>(document: OpenApiDocument, one: T | Reference): T {
