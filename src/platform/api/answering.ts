@@ -2,7 +2,8 @@
 // asked; then the work and its audit event in one transaction. It must not know sockets, nor what a route does.
 import { describeBug, type Log } from '../../base/log.ts';
 import { type Match, createRouter } from '../../base/router.ts';
-import type { Store } from '../store/database.ts';
+import { noWorkspace } from '../identity/standing.ts';
+import { type Store, isOrphan } from '../store/database.ts';
 import { type Gatekeeper, type Granted, grant } from './access.ts';
 import { recordFailure, withEvent } from './auditing.ts';
 import { type Answer, answerError, bug, refusal } from './problem.ts';
@@ -68,7 +69,9 @@ async function answer(scope: ApiScope, one: Case): Promise<Answer> {
       ...(body === undefined ? {} : { body }),
       ...(fields === undefined ? {} : { fields }),
     };
-  } catch (error) {
+  } catch (thrown) {
+    // Its workspace was deleted since it was let in.
+    const error = isOrphan(thrown) ? noWorkspace() : thrown;
     const refused = answerError(error) ?? answerBug(scope, one.arrival, error);
     await recordFailure(scope, { route, one, known, status: refused.status });
     return refused;

@@ -33,11 +33,15 @@ export async function standingIn(
   permission: Permission,
 ): Promise<Standing> {
   const [standing, another] = await findStandings(db, caller, header ?? caller.boundTo);
-  if (standing === undefined)
-    throw new DomainError('forbidden', 'There is no such workspace, or this key has no access to it');
+  if (standing === undefined) throw noWorkspace();
   if (another !== undefined) throw new DomainError('unusable', UNSPECIFIED);
   requirePermission(standing.permissions, permission);
   return standing;
+}
+
+/** The same for one that goes while it is worked in. */
+export function noWorkspace(): DomainError {
+  return new DomainError('forbidden', 'There is no such workspace, or this key has no access to it');
 }
 
 const UNSPECIFIED =

@@ -30,6 +30,11 @@ export function isDuplicate(error: unknown, constraint: string): boolean {
   return codeOf(error) === '23505' && (error as { readonly constraint?: unknown }).constraint === constraint;
 }
 
+/** Whether `error` is the database's word that what a row refers to is not there: it went while we were on the way. */
+export function isOrphan(error: unknown): boolean {
+  return codeOf(error) === '23503';
+}
+
 /** Whether nobody listens yet, or a server that is on its way up or down. */
 export function isNotReady(error: unknown): boolean {
   return ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', '57P03'].includes(codeOf(error) ?? '') || isCutOff(error);

@@ -4,7 +4,7 @@ import { codeOf, toDomainFault } from './database-fault.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
 import type { Tables } from './tables.ts';
 
-export { isDuplicate } from './database-fault.ts';
+export { isDuplicate, isOrphan } from './database-fault.ts';
 
 /** A host or, as `host`, a directory of unix sockets; `options` is what is sent on connecting. */
 export type Connection = PoolConfig;

@@ -1,6 +1,8 @@
 // `/v2/listeners`, as clients of the control plane send and read it.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/platform/store/database.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 let api: PlatformApi;
@@ -15,6 +17,13 @@ beforeAll(async () => {
   key = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', workspace);
 });
 afterAll(async () => api[Symbol.asyncDispose]());
+
+/** Resolves when somebody waits for a lock of another transaction. */
+async function blocked(db: Database): Promise<void> {
+  const waiting = sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  while ((await waiting.execute(db)).rows.length === 0);
+}
 
 const path = '/v2/listeners';
 const document = (): Record<string, unknown> => ({
@@ -108,6 +117,23 @@ describe('a listener', () => {
       await api.addWorkspace(organization),
     );
     expect((await api.ask('POST', path, { key: other, body: asked })).status).toBe(201);
+  });
+
+  it('of a workspace that is deleted at that moment is refused like one of an unknown workspace', async () => {
+    const { owner } = api.database;
+    const brief = await api.addWorkspace(organization);
+    const own = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', brief);
+    const answer = await owner.write(async (trx) => {
+      await trx.deleteFrom('workspaces').where('id', '=', brief).execute();
+      const asked = api.ask('POST', path, { key: own, body: document() });
+      await blocked(owner.db);
+      return { asked };
+    });
+    const late = await answer.asked;
+    const general = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+    const later = await api.ask('POST', path, { key: general, tenant: brief, body: document() });
+    expect([late.status, late.text]).toEqual([403, later.text]);
+    expect(later.status).toBe(403);
   });
 
   it('that is unknown cannot be changed, replaced or deleted', async () => {
