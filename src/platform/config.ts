@@ -174,6 +174,8 @@ function toLimits(given: Readonly<Record<string, number | undefined>>): ServerLi
   return Object.freeze(Object.fromEntries(entries)) as ServerLimits;
 }
 
+/** Root's is the machine's: the database runs as another user, who may not enter root's home. */
 function stateHome(env: NodeJS.ProcessEnv): string {
-  return env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state');
+  const own = process.getuid?.() === 0 ? '/var/lib' : join(homedir(), '.local', 'state');
+  return env['XDG_STATE_HOME'] ?? own;
 }
