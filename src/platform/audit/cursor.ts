@@ -22,11 +22,17 @@ export type Scope = {
 
 const MAX_LENGTH = 512;
 
+/** What RFC 3339 can write, anywhere on earth: more is neither of a list of ours, nor a time to the database. */
+const moment = z
+  .int()
+  .min(Date.parse('0000-01-01T00:00:00+23:59'))
+  .max(Date.parse('9999-12-31T23:59:59.999-23:59'));
+
 const content = z.strictObject({
   scope: z.string(),
-  start: z.int(),
-  end: z.int(),
-  time: z.int(),
+  start: moment,
+  end: moment,
+  time: moment,
   seq: z.string().regex(/^[1-9]\d{0,17}$/),
 });
 
