@@ -30,7 +30,11 @@ export async function keepRecords(
   { workspaceId, sandbox }: Place,
   batch: { readonly source: string; readonly records: readonly ReportedRecord[] },
 ): Promise<number> {
-  const rows = batch.records.map(({ number, time, ...record }) => ({ number, time, record }));
+  // In UTC: PostgreSQL refuses offsets that RFC 3339 allows.
+  const rows = batch.records.map(({ number, time, ...record }) => ({
+    ...{ number, record },
+    time: new Date(time).toISOString(),
+  }));
   const { numAffectedRows = 0n } = await sql`
     insert into sandbox_records (workspace_id, sandbox, source, number, time, record)
     select ${workspaceId}::uuid, ${sandbox}, ${batch.source}::uuid, sent.number, sent.time, sent.record

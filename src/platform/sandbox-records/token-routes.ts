@@ -1,6 +1,6 @@
 // The tokens of a sandbox, as routes: made and told once, listed by their ends, deleted. Who is allowed is judged before.
 import { DomainError } from '../../base/domain-error.ts';
-import { isSandboxId } from '../../base/sandbox-id.ts';
+import { SANDBOX_ID } from '../../base/sandbox-id.ts';
 import { z } from '../../base/schema.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import { pointInTime as time } from './point-in-time.ts';
@@ -9,9 +9,11 @@ import { mintSandboxToken } from './sandbox-token.ts';
 /** Enough to replace one without a gap, on many machines. */
 const MAX_TOKENS = 50;
 
-export const sandboxName: z.ZodString = z.string().min(1).max(63).refine(isSandboxId, {
-  message: 'Input should be a label of lower case letters, digits and inner hyphens',
-});
+export const sandboxName: z.ZodString = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(SANDBOX_ID, 'Input should be a label of lower case letters, digits and inner hyphens');
 
 const shown = z.strictObject({
   id: z.uuid(),
