@@ -46,7 +46,7 @@ export function withDocuments({ routes, version, isReady }: DocumentOptions): re
     }),
     defineRoute({
       ...open('/docs', 'Tell every route, for people: a page in HTML'),
-      success: { status: 200 },
+      success: { status: 200, text: 'text/html' },
       async handle() {
         page ??= toPage(document());
         return { body: page.html, fields: page.fields };

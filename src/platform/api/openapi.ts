@@ -148,6 +148,7 @@ function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['r
       description: success.status === 204 ? 'Done; there is nothing to say' : 'Done',
       headers: requestId,
       ...(schema === undefined ? {} : { content: asJson(schema) }),
+      ...(success.text === undefined ? {} : { content: { [success.text]: { schema: { type: 'string' } } } }),
     },
     ...Object.fromEntries(
       statuses.map((status) => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),

@@ -37,7 +37,12 @@ export type Route = RequestParts & {
   readonly summary: string;
   readonly access: Access;
   readonly tracking: Tracking;
-  readonly success: { readonly status: 200 | 201 | 204; readonly body?: z.ZodType };
+  /** The type of a body that is a text and no JSON stands in `text`. */
+  readonly success: {
+    readonly status: 200 | 201 | 204;
+    readonly body?: z.ZodType;
+    readonly text?: 'text/html';
+  };
   /** Statuses that it may answer besides 401, 403, 422, 429 and 5xx. */
   readonly failures: readonly (404 | 409 | 400 | 413)[];
   handle(call: Call): Promise<Outcome>;
