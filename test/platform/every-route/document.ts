@@ -9,6 +9,7 @@ export type Parameter = {
   readonly in: 'path' | 'query' | 'header';
   readonly isRequired: boolean;
   readonly schema: JsonSchema;
+  readonly isValid: ValidateFunction;
 };
 
 export type DocumentedAnswer = {
@@ -25,7 +26,9 @@ export type Operation = {
   readonly path: string;
   readonly route: Route;
   readonly parameters: readonly Parameter[];
-  readonly body: { readonly schema: JsonSchema; readonly isRequired: boolean } | undefined;
+  readonly body:
+    | { readonly schema: JsonSchema; readonly isRequired: boolean; readonly isValid: ValidateFunction }
+    | undefined;
   readonly answers: ReadonlyMap<number, DocumentedAnswer>;
 };
 
@@ -33,7 +36,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Throws where the document and the routes do not name the same. */
 export function readOperations(document: unknown, routes: readonly Route[]): readonly Operation[] {
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
+  const ajv = new Ajv2020({ strict: false, strictNumbers: true, validateFormats: false, allErrors: false });
   ajv.addSchema(document as object, 'document');
   const rest = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
   const operations: Operation[] = [];
@@ -45,7 +48,7 @@ export function readOperations(document: unknown, routes: readonly Route[]): rea
       rest.delete(title);
       const pointer = ['paths', path, method];
       operations.push({
-        ...readRequest(document, operation as Json),
+        ...readRequest(document, operation as Json, ajv),
         ...{ title, method: route.method, path, route },
         answers: readAnswers(document, pointer, operation as Json, ajv),
       });
@@ -54,26 +57,28 @@ export function readOperations(document: unknown, routes: readonly Route[]): rea
   return operations;
 }
 
-function readRequest(document: unknown, operation: Json): Pick<Operation, 'parameters' | 'body'> {
+function readRequest(
+  document: unknown,
+  operation: Json,
+  ajv: Ajv2020,
+): Pick<Operation, 'parameters' | 'body'> {
+  const compile = (schema: JsonSchema): ValidateFunction => ajv.compile(schema);
   const parameters = ((operation['parameters'] ?? []) as readonly Json[]).map((parameter) => {
     const given = follow(document, parameter).value;
+    const schema = resolveSchema(given['schema'], document, String(given['name']));
     return {
       name: String(given['name']),
       in: given['in'] as Parameter['in'],
       isRequired: given['required'] === true,
-      schema: resolveSchema(given['schema'], document, String(given['name'])),
+      schema,
+      isValid: compile(schema),
     };
   });
   if (operation['requestBody'] === undefined) return { parameters, body: undefined };
   const body = follow(document, operation['requestBody'] as Json).value;
   const json = (body['content'] as Record<string, Json>)['application/json'];
-  return {
-    parameters,
-    body: {
-      isRequired: body['required'] === true,
-      schema: resolveSchema(json?.['schema'], document, 'body'),
-    },
-  };
+  const schema = resolveSchema(json?.['schema'], document, 'body');
+  return { parameters, body: { isRequired: body['required'] === true, schema, isValid: compile(schema) } };
 }
 
 function readAnswers(

@@ -11,8 +11,8 @@ export type Variant = {
   readonly value: unknown;
 };
 
-/** Stands in every text that may be wrong: no refusal may repeat it. */
-export const canary = 'zaunkoenig-4f1d0c77-zaunkoenig';
+/** Stands in every text that may be wrong: no refusal may repeat it. It is longer than names are, which are repeated. */
+export const canary = 'zaunkoenig-4f1d0c77-zaunkoenig-0815';
 
 /** A number as it is written, which no value of JavaScript keeps. */
 export function asWritten(text: string): unknown {
