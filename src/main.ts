@@ -27,7 +27,8 @@ const usage = `usage: sallyport COMMAND [OPTIONS]
   demo    show an injected credential end to end
   platform
           run the platform's API: platform [--config FILE] [--listen HOST:PORT] [--data-dir DIR]; with
-          'platform init' make its first organization and key, which is printed once
+          'platform init' make its first organization and key, with 'platform recover' another key; each
+          is printed once
   audit   say whether the platform's audit log was tampered with: audit verify [--organization ID]
           [--config FILE] [--data-dir DIR] [--checkpoints PLACE] [--public-key FILE]...
 

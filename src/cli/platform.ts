@@ -1,10 +1,11 @@
-// `sallyport platform [serve]` and `sallyport platform init`: settings in, one running platform out, or its first key.
+// `sallyport platform [serve]`, `init` and `recover`: settings in, one running platform out, or a key of it.
 // SIGTERM and SIGINT drain; a second one ends at once.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
 import { type LogSink, createFdSink, createLog } from '../base/log.ts';
+import { z } from '../base/schema.ts';
 import {
   type PlatformConfig,
   isExposedListen,
@@ -24,7 +25,7 @@ import { refuseRuntimeSwitches } from './runtime-switches.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 
 const USAGE =
-  'usage: sallyport platform [serve | init] [--config FILE] [--listen HOST:PORT] [--data-dir DIR]\n';
+  'usage: sallyport platform [serve | init | recover] [--config FILE] [--listen HOST:PORT] [--data-dir DIR]\n';
 
 const flags = {
   config: { type: 'string' },
@@ -33,6 +34,8 @@ const flags = {
   'data-dir': { type: 'string' },
   /** Of `init`. */
   name: { type: 'string' },
+  /** Of `recover`. */
+  organization: { type: 'string' },
 } as const;
 type Flags = Partial<Record<keyof typeof flags, string>>;
 
@@ -44,7 +47,7 @@ export async function run(args: string[]): Promise<number> {
   const { operators } = claimSecrets(process.env);
   const { values, positionals } = parseArgs({ args, options: flags, allowPositionals: true });
   const [command = 'serve', ...more] = positionals;
-  if (more.length > 0 || !(command === 'serve' || command === 'init')) {
+  if (more.length > 0 || !['serve', 'init', 'recover'].includes(command)) {
     process.stderr.write(USAGE);
     return 2;
   }
@@ -55,6 +58,7 @@ export async function run(args: string[]): Promise<number> {
   const known = [...platformVariables().map(({ name }) => name), 'SALLYPORT_BOOTSTRAP_API_KEY'];
   const warnings = [...cores.warnings, ...unknownVariableWarnings(process.env, known), ...exposure(config)];
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
+  if (command === 'recover') return recover(config, values.organization);
   return serve(config, warnings);
 }
 
@@ -128,6 +132,16 @@ async function init(
     process.stderr.write('The key is told here, once:\n');
     process.stdout.write(`${made.told}\n`);
   }
+  return 0;
+}
+
+async function recover(config: PlatformConfig, organization: string | undefined): Promise<number> {
+  if (organization !== undefined && !z.uuid().safeParse(organization).success)
+    throw new InputError('--organization should be the id of an organization');
+  const { recoverKey } = await import('../platform/recovery.ts');
+  const { organizationId, text } = await recoverKey(config, organization);
+  process.stderr.write(`organization ${organizationId}\nA key that manages it is told here, once:\n`);
+  process.stdout.write(`${text}\n`);
   return 0;
 }
 

@@ -1,6 +1,5 @@
 // Verification of a whole installation's audit log, beside a platform that runs or without one: the database as it
 // stands, the checkpoints, and the public keys of those who may have signed them.
-import { join } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import { InputError } from '../base/input-error.ts';
 import { openCheckpointSink } from './audit/checkpoint-sink.ts';
@@ -8,9 +7,8 @@ import { formatFinding } from './audit/finding.ts';
 import { publicKeyFile, readVerificationKey } from './audit/signing-key.ts';
 import { type VerificationCounts, verifyLog } from './audit/verify.ts';
 import type { PlatformConfig } from './config.ts';
-import { openPlace } from './storage.ts';
-import { type Connection, openDatabase } from './store/database.ts';
-import { visitPostgres } from './store/postgres-visit.ts';
+import { openDatabasePlace } from './database-place.ts';
+import { openDatabase } from './store/database.ts';
 
 export type InstallationVerification = {
   readonly config: Pick<PlatformConfig, 'audit' | 'database' | 'dataDirectory'>;
@@ -62,21 +60,4 @@ function asInputError(file: string): (error: unknown) => never {
     if (!(cause instanceof Error) || !('code' in cause)) throw cause;
     throw new InputError(`${file} cannot be read: ${cause.code}`, { cause });
   };
-}
-
-type DatabasePlace = AsyncDisposable & { readonly connection: Connection };
-
-const silent = { info: () => undefined, warn: () => undefined };
-
-async function openDatabasePlace(config: InstallationVerification['config']): Promise<DatabasePlace> {
-  if (config.database.url === undefined) {
-    const visited = await visitPostgres(join(config.dataDirectory, 'database'));
-    if (visited === 'absent')
-      throw new InputError(
-        `There is no database in ${config.dataDirectory}: name another, or set DATABASE_URL`,
-      );
-    if (visited !== 'stopped') return { connection: visited, [Symbol.asyncDispose]: async () => {} };
-  }
-  const { connection, close } = await openPlace(config, silent);
-  return { connection, [Symbol.asyncDispose]: close };
 }

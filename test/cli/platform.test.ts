@@ -1,5 +1,6 @@
 // `sallyport platform` as a real process on a real PostgreSQL: from its start to its drain, beside a second one, and
 // with settings that should be mended.
+import { randomUUID } from 'node:crypto';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -65,9 +66,62 @@ describe('a platform on a server of its own', SLOW, () => {
     const second = await runToEnd(process.execPath, [launcher, 'platform'], { env });
     expect(second.code).not.toBe(0);
     expect(second.stderr).toMatch(/DATABASE_URL|another/i);
+
+    // Whoever has lost every key gets one beside the platform that runs, which the audit log tells.
+    const recovered = await runToEnd(process.execPath, [launcher, 'platform', 'recover'], { env });
+    expect([recovered.code, recovered.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^sp_sk_[0-9A-Za-z]{49}\n$/),
+    ]);
+    const log = await fetch(`${url}/api/v1/audit-logs?operations=create_service_key`, {
+      headers: { 'x-api-key': recovered.stdout.trim() },
+    });
+    const { items } = (await log.json()) as { readonly items: readonly { readonly actor: unknown }[] };
+    expect([log.status, items.length]).toEqual([200, 2]);
     child.kill('SIGTERM');
     expect(await child.exited).toEqual({ code: 0, signal: null });
-    expect(child.stdout + child.stderr).not.toContain(init.stdout.trim());
+    expect(child.stdout + child.stderr).not.toMatch(/sp_sk_[0-9A-Za-z]{10}/);
+  });
+});
+
+describe('a recovery', SLOW, () => {
+  it.each([
+    ['without a database', [], /There is no database in/],
+    ['of what is no id', ['--organization', 'acme'], /--organization should be the id/],
+  ])('%s is refused, and tells what to mend', async (_, args, sentence) => {
+    const dataDirectory = join((await scratchDirectory()).path, 'data');
+    const env = environmentOf({ dataDirectory });
+    const refused = await runToEnd(process.execPath, [launcher, 'platform', 'recover', ...args], { env });
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toMatch(sentence);
+  });
+
+  it('names the organization where there are several, and makes nothing for one that is not there', async () => {
+    const options = await onDatabase();
+    const { database } = options;
+    const env = environmentOf(options);
+    const rows = ['First', 'Second'].map((display_name) => ({
+      display_name,
+      plan: 'enterprise',
+      config: '{}',
+    }));
+    const [first] = await database.owner.db
+      .insertInto('organizations')
+      .values(rows)
+      .returning('id')
+      .execute();
+    const attempt = (args: readonly string[]): Promise<unknown> =>
+      runToEnd(process.execPath, [launcher, 'platform', 'recover', ...args], { env });
+    expect(await attempt([])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--organization'),
+    });
+    expect(await attempt(['--organization', randomUUID()])).toMatchObject({ code: 2, stdout: '' });
+    expect(await attempt(['--organization', first?.id ?? ''])).toMatchObject({ code: 0 });
+    expect(await database.owner.db.selectFrom('api_keys').select('organization_id').execute()).toEqual([
+      { organization_id: first?.id },
+    ]);
   });
 });
 

@@ -1,0 +1,27 @@
+// The database of an installation for a command of its operator, beside a platform that runs or without one.
+import { join } from 'node:path';
+import { InputError } from '../base/input-error.ts';
+import type { PlatformConfig } from './config.ts';
+import { openPlace } from './storage.ts';
+import type { Connection } from './store/database.ts';
+import { visitPostgres } from './store/postgres-visit.ts';
+
+export type DatabasePlace = AsyncDisposable & { readonly connection: Connection };
+
+const silent = { info: () => undefined, warn: () => undefined };
+
+/** Throws an InputError where there is none. */
+export async function openDatabasePlace(
+  config: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
+): Promise<DatabasePlace> {
+  if (config.database.url === undefined) {
+    const visited = await visitPostgres(join(config.dataDirectory, 'database'));
+    if (visited === 'absent')
+      throw new InputError(
+        `There is no database in ${config.dataDirectory}: name another, or set DATABASE_URL`,
+      );
+    if (visited !== 'stopped') return { connection: visited, [Symbol.asyncDispose]: async () => {} };
+  }
+  const { connection, close } = await openPlace(config, silent);
+  return { connection, [Symbol.asyncDispose]: close };
+}
