@@ -15,6 +15,9 @@ import { debianPrograms } from '../test/support/debian-postgres.ts';
 import { createScratch } from '../test/support/scratch.ts';
 import { toDatabaseUrl } from '../test/support/platform-process.ts';
 
+/** Answers between one kill and the next, at least and at most. */
+const CALM = [40, 400] as const;
+
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '50' },
@@ -72,6 +75,7 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
       directory: join(scratch.path, 'platform'),
       kills,
       clients,
+      calm: CALM,
       jobs,
       seed,
       onKill: printProgress,
@@ -93,6 +97,7 @@ async function stormEmbedded(): Promise<boolean> {
     directory: join(scratch.path, 'platform'),
     kills: ownKills,
     clients,
+    calm: CALM,
     seed,
     onKill: printProgress,
   });

@@ -39,6 +39,7 @@ export function openEmbeddedMonitor(directory: string): EmbeddedMonitor {
           await delay(POLL_MS);
       };
       await Promise.race([seen(), given]);
+      return servers();
     },
     async gone(_, backends, sinceMs) {
       for (;;) {

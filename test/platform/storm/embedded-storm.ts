@@ -14,7 +14,7 @@ import { takeSnapshot } from './storm-snapshot.ts';
 import { verifyStorm } from './storm-verification.ts';
 import type { StormResult } from './storm.ts';
 
-export type EmbeddedStormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'onKill'> & {
+export type EmbeddedStormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'calm' | 'onKill'> & {
   /** The data directory, which is not there yet. */
   readonly directory: string;
   readonly seed: number;

@@ -34,8 +34,8 @@ export type StormScope = {
   readonly ledger: Ledger;
   readonly places: readonly Place[];
   readonly random: Random;
-  /** Told of every answer. */
-  onAnswer(): void;
+  /** Told of every answer, by the place that gave it. */
+  onAnswer(place: number): void;
 };
 
 const LISTENERS = '/v2/listeners';
@@ -98,7 +98,7 @@ async function send(client: Client, what: string, wanted: readonly number[], ask
   });
   if (reply.kind === 'lost') ledger.lost.answers += 1;
   if (reply.kind !== 'answered') return reply;
-  onAnswer();
+  onAnswer(client.place);
   noteLatency(ledger, what, reply.ms);
   if (wanted.includes(reply.status)) return reply;
   ledger.faults.push(`${what} was answered ${reply.status} ${JSON.stringify(reply.body)}`);

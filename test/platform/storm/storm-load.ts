@@ -13,17 +13,18 @@ export type LoadOptions = {
   readonly key: string;
   readonly kills: number;
   readonly clients: number;
+  /** Answers between one kill and the next, at least and at most. */
+  readonly calm: readonly [number, number];
   onKill?(nth: number, ledger: Ledger): void;
 };
 
-/** Answers between one kill and the next, at least and at most. */
-const CALM = [40, 400] as const;
 /** One kill in so many is repeated on the way up. */
 const TWICE = 5;
 
 /** Resolves with the time that it took when the last answer has come. */
 export async function runLoad(options: LoadOptions): Promise<number> {
   const { places, ledger, random, kills, onKill } = options;
+  const [least, most] = options.calm;
   const access = await openAccess(options);
   const calm = createCalm();
   const stop = new AbortController();
@@ -34,11 +35,12 @@ export async function runLoad(options: LoadOptions): Promise<number> {
   );
   const ended = Promise.all(clients);
   for (let nth = 1; nth <= kills; nth += 1) {
-    await Promise.race([calm.after(CALM[0] + random(CALM[1] - CALM[0])), ended]);
-    await places[random(places.length)]?.kill(random(TWICE) === 0);
+    // Whoever has just answered dies of it: what it said has to hold, whatever it would still have done.
+    const place = await Promise.race([calm.after(least + random(most - least)), ended.then(() => 0)]);
+    await places[place]?.kill(random(TWICE) === 0);
     onKill?.(nth, ledger);
   }
-  await Promise.race([calm.after(CALM[1]), ended]);
+  await Promise.race([calm.after(most), ended]);
   stop.abort();
   await ended;
   return performance.now() - startedMs;
@@ -60,14 +62,14 @@ async function openAccess({ places, key, clients }: LoadOptions): Promise<readon
   return made;
 }
 
-/** Resolves after so many answers. */
-function createCalm(): { count(): void; after(answers: number): Promise<void> } {
+/** Resolves after so many answers, with the place that gave the last of them. */
+function createCalm(): { count(place: number): void; after(answers: number): Promise<number> } {
   let left = 0;
-  let end = (): void => undefined;
+  let end: (place: number) => void = () => undefined;
   return {
-    count() {
+    count(place) {
       left -= 1;
-      if (left === 0) end();
+      if (left === 0) end(place);
     },
     after(answers) {
       left = answers;

@@ -39,6 +39,7 @@ export function openStormMonitor(owner: Connection): StormMonitor {
         while (performance.now() < untilMs && (await backendsOf(name)).length === 0) await delay(POLL_MS);
       };
       await Promise.race([seen(), given]);
+      return backendsOf(name);
     },
     async gone(name, backends, sinceMs) {
       for (;;) {

@@ -8,8 +8,8 @@ import type { Place } from './storm-client.ts';
 export type Monitor = {
   /** Processes of the database server that work for it. */
   backendsOf(life: string): Promise<readonly number[]>;
-  /** Resolves when it has one, or `given` settles. */
-  connected(life: string, given: Promise<unknown>): Promise<void>;
+  /** Those that it has, as soon as it has one or `given` settles. */
+  connected(life: string, given: Promise<unknown>): Promise<readonly number[]>;
   /** How long since then until nothing of it was left there; undefined when something is after all. */
   gone(life: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
 };
@@ -54,6 +54,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
   const goings: Promise<void>[] = [];
   let lives = 0;
   let life = '';
+  let backends: readonly number[] = [];
   let platform = start();
   let whereabouts = follow(platform);
   whereabouts.catch(() => undefined);
@@ -74,6 +75,8 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
   async function follow({ ready }: PlatformProcess): Promise<number> {
     const { port, ms } = await ready;
     startsMs.push(ms);
+    backends = await monitor.backendsOf(life);
+    if (backends.length === 0) faults.push(`${life} is ready without a database server`);
     return port;
   }
 
@@ -85,12 +88,11 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     }
   }
 
-  async function strike(isReady: boolean): Promise<void> {
-    const backends = await monitor.backendsOf(life);
-    if (isReady && backends.length === 0) faults.push(`${life} has no connection when it is killed`);
-    deaths.push({ life, atMs: Date.now() });
-    const sinceMs = performance.now();
+  /** Now: nothing is awaited before the signal. */
+  async function strike(): Promise<void> {
     platform.process.kill('SIGKILL');
+    const sinceMs = performance.now();
+    deaths.push({ life, atMs: Date.now() });
     const { signal } = await platform.process.exited;
     if (signal !== 'SIGKILL') faults.push(`${life} ended before it was killed\n${platform.process.stderr}`);
     // The next life need not wait for it.
@@ -115,14 +117,12 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
       const { promise, resolve, reject } = Promise.withResolvers<number>();
       promise.catch(() => undefined);
       whereabouts = promise;
-      await strike(true);
+      await strike();
       platform = start();
       if (isTwice) {
-        await monitor.connected(
-          life,
-          platform.ready.catch(() => undefined),
-        );
-        await strike(false);
+        const ready = platform.ready.catch(() => undefined);
+        backends = await monitor.connected(life, ready);
+        await strike();
         platform = start();
       }
       await follow(platform).then(resolve, reject);
@@ -135,7 +135,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
       const { code, signal } = await platform.process.exited;
       if (code !== 0)
         faults.push(`${life} ended with ${code ?? signal} at SIGTERM\n${platform.process.stderr}`);
-      await Promise.all([...goings, seeGone(life, [], performance.now())]);
+      await Promise.all([...goings, seeGone(life, backends, performance.now())]);
       readLog();
     },
     [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
