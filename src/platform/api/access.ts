@@ -3,7 +3,12 @@
 import { DomainError, InvalidInput } from '../../base/domain-error.ts';
 import type { Authenticator, Credentials } from '../identity/authentication.ts';
 import type { Caller } from '../identity/caller.ts';
-import { parseWorkspaceHeader, requireOrganization, standingIn } from '../identity/standing.ts';
+import {
+  parseWorkspaceHeader,
+  requireOrganization,
+  requirePermission,
+  standingIn,
+} from '../identity/standing.ts';
 import type { Database } from '../store/database.ts';
 import type { Access } from './route.ts';
 
@@ -27,13 +32,16 @@ export type Granted = {
   readonly sandbox: string;
 };
 
+/** A request at the door, and where to ask about it. */
+export type Entry = { readonly headers: Headers; readonly peer: string; readonly db: Database };
+
 /**
  * Throws DomainError, or InvalidInput for a header that is none. `onCaller` is told who asks as soon as it is known: a
  * refusal after that is his too.
  */
 export async function grant(
   access: Access,
-  { headers, peer, db }: { readonly headers: Headers; readonly peer: string; readonly db: Database },
+  { headers, peer, db }: Entry,
   { authenticator, authenticateSandbox }: Gatekeeper,
   onCaller: (caller: Caller) => void,
 ): Promise<Granted> {
@@ -52,6 +60,25 @@ export async function grant(
   if (!workspace.ok) throw new InvalidInput(workspace.issues);
   const { workspaceId } = await standingIn(db, caller, workspace.value, access.permission);
   return { caller, organizationId: caller.organization.id, workspaceId, sandbox: '' };
+}
+
+/**
+ * What was granted, as it stands in `db` now. A body may have been long in coming: who held one back could else go on
+ * with a key that was deleted in between, or a role that was taken from him.
+ */
+export async function confirm(
+  access: Access,
+  granted: Granted,
+  { headers, peer, db }: Entry,
+  { authenticator, authenticateSandbox }: Gatekeeper,
+): Promise<Granted> {
+  if (access.to === 'sandbox')
+    return { caller: undefined, ...(await authenticateSandbox(db, credentialsOf(headers, peer))) };
+  if (access.to === 'anyone' || granted.caller === undefined) return granted;
+  const caller = await authenticator.confirm(db, granted.caller);
+  if (access.to === 'organization') requirePermission(caller.permissions, access.permission);
+  else await standingIn(db, caller, granted.workspaceId, access.permission);
+  return { ...granted, caller };
 }
 
 const nobody: Granted = { caller: undefined, organizationId: '', workspaceId: '', sandbox: '' };

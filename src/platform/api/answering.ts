@@ -3,8 +3,8 @@
 import { describeBug, type Log } from '../../base/log.ts';
 import { type Match, createRouter } from '../../base/router.ts';
 import { noWorkspace } from '../identity/standing.ts';
-import { type Store, isOrphan } from '../store/database.ts';
-import { type Gatekeeper, type Granted, grant } from './access.ts';
+import { type Database, type Store, isOrphan } from '../store/database.ts';
+import { type Entry, type Gatekeeper, type Granted, confirm, grant } from './access.ts';
 import { recordFailure, withEvent } from './auditing.ts';
 import { type Answer, answerError, bug, refusal } from './problem.ts';
 import { readParts } from './request-parts.ts';
@@ -81,23 +81,34 @@ async function answer(scope: ApiScope, one: Case): Promise<Answer> {
 async function enter(
   scope: ApiScope,
   route: Route,
-  { request, arrival }: Case,
+  one: Case,
   onKnown: (partly: Granted) => void,
 ): Promise<Granted> {
-  const { headers } = request;
-  const from = { headers, peer: arrival.host ?? '', db: scope.store.db };
-  return grant(route.access, from, scope.gatekeeper, (caller) => {
+  const { arrival } = one;
+  return grant(route.access, toEntry(one, scope.store.db), scope.gatekeeper, (caller) => {
     arrival.note({ keyId: caller.keyId });
     onKnown({ caller, organizationId: caller.organization.id, workspaceId: '', sandbox: '' });
   });
 }
 
+function toEntry({ request: { headers }, arrival }: Case, db: Database): Entry {
+  return { headers, peer: arrival.host ?? '', db };
+}
+
 async function run(scope: ApiScope, route: Route, one: Case, call: Call): Promise<Outcome> {
-  if (!('operation' in route.tracking)) return route.handle(call);
-  const { operation } = route.tracking;
+  const { access, tracking } = route;
+  const confirmIn = async (db: Database): Promise<Call> => ({
+    ...call,
+    ...(await confirm(access, call, toEntry(one, db), scope.gatekeeper)),
+    db,
+  });
+  if (!('operation' in tracking))
+    return route.handle(route.method === 'GET' ? call : await confirmIn(scope.store.db));
+  const { operation } = tracking;
   return scope.store.write(async (trx) => {
-    const outcome = await route.handle({ ...call, db: trx });
-    await withEvent(trx, { route, one, call, operation, outcome });
+    const confirmed = await confirmIn(trx);
+    const outcome = await route.handle(confirmed);
+    await withEvent(trx, { route, one, call: confirmed, operation, outcome });
     return outcome;
   });
 }

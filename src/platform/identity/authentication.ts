@@ -19,6 +19,8 @@ export type Credentials = {
 export type Authenticator = {
   /** Throws DomainError. */
   authenticate(db: Database, credentials: Credentials): Promise<Caller>;
+  /** The same caller as he stands in `db` now; throws DomainError where his key has gone since. */
+  confirm(db: Database, caller: Caller): Promise<Caller>;
   /** Resolves when the last uses that are being written are written. */
   settle(): Promise<void>;
 };
@@ -52,11 +54,16 @@ export function createAuthenticator(options: {
       if (text === undefined) throw new DomainError('unauthenticated', NO_KEY);
       // Two different keys: whom of them would the audit log name?
       const key = bearer === undefined || bearer === text ? parseKey(text) : undefined;
-      const row = key === undefined ? undefined : await findKey(db, key.hash);
-      if (row === undefined || (row.expires_at !== null && row.expires_at.getTime() <= now()))
-        throw refuse(peer);
+      const row = key === undefined ? undefined : await findKey(db, 'hash', key.hash);
+      if (row === undefined || isOver(row, now())) throw refuse(peer);
       if (row.last_used_at === null || now() - row.last_used_at.getTime() >= LAST_USE_EVERY_MS)
         lastUses.write(db, row.key_id, now());
+      return toCaller(row);
+    },
+    async confirm(db, { keyId }) {
+      const row = await findKey(db, 'id', keyId);
+      // Nobody guesses here, so that there is nothing to count.
+      if (row === undefined || isOver(row, now())) throw new DomainError('unauthenticated', WRONG_KEY);
       return toCaller(row);
     },
     settle: () => lastUses.settle(),
@@ -85,7 +92,7 @@ type KeyRow = {
  * By the index of hashes: how long that takes tells at most of a hash, from which nothing follows for a key. A personal
  * token is there only as long as its owner is a member, and is worth what he is.
  */
-function findKey(db: Database, hash: Buffer): Promise<KeyRow | undefined> {
+function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string): Promise<KeyRow | undefined> {
   return db
     .selectFrom('api_keys as k')
     .innerJoin('organizations as o', 'o.id', 'k.organization_id')
@@ -95,8 +102,12 @@ function findKey(db: Database, hash: Buffer): Promise<KeyRow | undefined> {
     .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
     .select(['k.expires_at', 'k.last_used_at'])
     .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
-    .where('k.hash', '=', hash)
+    .where(`k.${by}`, '=', value)
     .executeTakeFirst();
+}
+
+function isOver({ expires_at }: KeyRow, nowMs: number): boolean {
+  return expires_at !== null && expires_at.getTime() <= nowMs;
 }
 
 function toCaller(row: KeyRow): Caller {

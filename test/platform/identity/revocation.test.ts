@@ -1,0 +1,140 @@
+// Rights that are taken away while a request is on its way: its body is held back until they are gone. What the request
+// would have written is not written then, and its refusal stands in the log.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+
+let api: PlatformApi;
+let organization: string;
+let workspace: string;
+let admin: string;
+let nowMs = Date.now();
+
+beforeAll(async () => {
+  api = await createPlatformApi({ now: () => nowMs });
+  organization = await api.addOrganization();
+  workspace = await api.addWorkspace(organization);
+  admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+
+async function made(path: string, body?: unknown): Promise<Asked['body']> {
+  const asked = await api.ask('POST', path, { key: admin, tenant: workspace, ...(body ? { body } : {}) });
+  expect(asked.status).toBe(201);
+  return asked.body;
+}
+
+/** Asks with a body, all of which but its first byte is sent when `meanwhile` is over. */
+async function askSlowly(
+  method: string,
+  path: string,
+  { body, ...ask }: Ask,
+  meanwhile: () => Promise<unknown>,
+): Promise<Asked> {
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  const isWanted = Promise.withResolvers<void>();
+  const isOver = Promise.withResolvers<void>();
+  const pieces = [bytes.subarray(0, 1), bytes.subarray(1)];
+  const raw = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const piece = pieces.shift();
+        if (piece === undefined) return controller.close();
+        if (pieces.length === 0) {
+          isWanted.resolve();
+          await isOver.promise;
+        }
+        controller.enqueue(piece);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const asked = api.ask(method, path, { ...ask, raw });
+  await isWanted.promise;
+  await meanwhile();
+  isOver.resolve();
+  return asked;
+}
+
+async function remove(path: string): Promise<void> {
+  expect((await api.ask('DELETE', path, { key: admin, tenant: workspace })).status).toBe(204);
+}
+
+async function lastEvent(): Promise<unknown> {
+  const { operation, record } = await api.database.owner.db
+    .selectFrom('audit_events')
+    .select(['operation', 'record'])
+    .orderBy('seq', 'desc')
+    .executeTakeFirstOrThrow();
+  const { operation_succeeded, enrichments } = JSON.parse(record);
+  return [operation, operation_succeeded, enrichments.response_status_code];
+}
+
+const ofOrganization = '/api/v1/orgs/current/service-keys';
+
+describe('a request whose body comes late', () => {
+  it('makes no key when its own was deleted', async () => {
+    const { id, key } = await made(ofOrganization, { role: 'ORGANIZATION_ADMIN' });
+    const body = { role: 'ORGANIZATION_ADMIN', description: 'a way back' };
+    const late = await askSlowly('POST', ofOrganization, { key, body }, () =>
+      remove(`${ofOrganization}/${id}`),
+    );
+    expect(late.status).toBe(401);
+    const listed = await api.ask('GET', ofOrganization, { key: admin });
+    expect(listed.text).not.toContain('a way back');
+  });
+
+  it('makes no key when its own has expired', async () => {
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const { key } = await made('/api/v1/api-key', { role: 'WORKSPACE_ADMIN', expires_at });
+    const late = await askSlowly('POST', '/api/v1/api-key', { key, body: {} }, async () => {
+      nowMs += 120_000;
+    });
+    expect(late.status).toBe(401);
+    expect(await lastEvent()).toEqual(['create_api_key', false, 401]);
+  });
+
+  it('promotes nobody who was demoted', async () => {
+    const role = 'ORGANIZATION_ADMIN';
+    await made('/api/v1/orgs/current/members', { email: 'first@example.test', role });
+    const { id, user_id } = await made('/api/v1/orgs/current/members', { email: 'late@example.test', role });
+    const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    const path = `/api/v1/orgs/current/members/${id}`;
+    const late = await askSlowly('PATCH', path, { key, body: { role } }, async () => {
+      const body = { role: 'ORGANIZATION_VIEWER' };
+      expect((await api.ask('PATCH', path, { key: admin, body })).status).toBe(200);
+    });
+    expect([late.status, late.body]).toEqual([
+      403,
+      { detail: 'This needs the permission organization:manage' },
+    ]);
+    expect(await lastEvent()).toEqual(['update_org_member', false, 403]);
+  });
+
+  it('makes nothing in a workspace whose member was removed', async () => {
+    const member = { email: 'gone@example.test', role: 'ORGANIZATION_USER' };
+    const { user_id } = await made('/api/v1/orgs/current/members', member);
+    const inside = '/api/v1/workspaces/current/members';
+    const { id } = await made(inside, { user_id, role: 'WORKSPACE_ADMIN' });
+    const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    const body = { compute_type: 'k8s', compute_id: 'late', compute_config: {} };
+    const ask = { key, tenant: workspace, body };
+    const late = await askSlowly('POST', '/v2/listeners', ask, () => remove(`${inside}/${id}`));
+    expect(late.status).toBe(403);
+    expect(await lastEvent()).toEqual(['create_listener', false, 403]);
+  });
+
+  it('leaves no record when the token of its sandbox was deleted', async () => {
+    const { id, token } = await made('/v1/sandboxes/box/tokens');
+    const counts = { bytes_up: 0, bytes_down: 0, duration_ms: 1, revision: 1, number: 1 };
+    const record = { ...counts, time: '2026-11-22T00:00:00Z', sandbox: 'box', outcome: 'forwarded' };
+    const body = { source: randomUUID(), records: [record] };
+    const late = await askSlowly('POST', '/v1/sandbox-records', { key: token, body }, () =>
+      remove(`/v1/sandboxes/box/tokens/${id}`),
+    );
+    expect(late.status).toBe(401);
+    const { records } = (await api.ask('GET', '/v1/sandboxes/box/records', { key: admin, tenant: workspace }))
+      .body;
+    expect(records).toEqual([]);
+  });
+});
