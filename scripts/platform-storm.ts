@@ -17,6 +17,7 @@ import { toDatabaseUrl } from '../test/support/platform-process.ts';
 
 /** Answers between one kill and the next, at least and at most. */
 const CALM = [40, 400] as const;
+const SHOWN_FAULTS = 20;
 
 const { values } = parseArgs({
   options: {
@@ -120,10 +121,12 @@ function print(result: Omit<StormResult, 'rerunsMs'>): void {
   console.log(`  start until ready: ${tell(startsMs)}`);
   console.log(`  gone from the database after a kill: ${tell(gonesMs)}`);
   console.log(`  audit verify: ${verified}`);
-  for (const fault of faults) console.log(`BROKEN: ${fault}`);
+  for (const fault of faults.slice(0, SHOWN_FAULTS)) console.log(`BROKEN: ${fault}`);
+  if (faults.length > SHOWN_FAULTS) console.log(`BROKEN: ${faults.length - SHOWN_FAULTS} more`);
 }
 
 function tell(samples: readonly number[]): string {
+  if (samples.length === 0) return 'none';
   const { count, p50, p99, max } = percentilesOf([Float64Array.from(samples)]);
   return `${count}, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, max ${max.toFixed(0)} ms`;
 }
