@@ -64,15 +64,14 @@ export const leakyRoutes: readonly Route[] = [
   }),
 ];
 
-/** Says the same of what is another's and of what is not there, and takes longer for the first. */
+/** Says the same of all, and takes longer for what is there. */
 export const slowRoute: Route = defineRoute({
   ...shared,
   path: '/v2/listeners/{listener_id}/with-another-query',
   summary: 'one that asks the database once more',
+  access: { to: 'anyone' },
   async handle(call) {
-    const owner = await ownerOf(call);
-    if (owner === call.workspaceId) return { body: { id: call.params.listener_id } };
-    if (owner !== undefined) await ownerOf(call);
+    if ((await ownerOf(call)) !== undefined) await ownerOf(call);
     throw missing(call.params.listener_id);
   },
 });
