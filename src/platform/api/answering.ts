@@ -60,10 +60,12 @@ async function answer(scope: ApiScope, one: Case): Promise<Answer> {
   if (route === undefined) return refuseRoute(one.match.routes);
   one.arrival.note({ route: route.path });
   let known: Granted | undefined;
+  let unanswered: string | undefined;
   try {
     known = await enter(scope, route, one, (partly) => (known = partly));
     const parts = await readParts(route, one.request, one.match.params, scope.maxBodyBytes);
-    const { body, fields } = await run(scope, route, one, { ...known, ...parts, db: scope.store.db });
+    const call = { ...known, ...parts, db: scope.store.db };
+    const { body, fields } = await run(scope, one, { route, call, onEvent: (id) => (unanswered = id) });
     return {
       status: route.success.status,
       ...(body === undefined ? {} : { body }),
@@ -73,7 +75,7 @@ async function answer(scope: ApiScope, one: Case): Promise<Answer> {
     // Its workspace was deleted since it was let in.
     const error = isOrphan(thrown) ? noWorkspace() : thrown;
     const refused = answerError(error) ?? answerBug(scope, one.arrival, error);
-    await recordFailure(scope, { route, one, known, status: refused.status });
+    await recordFailure(scope, { route, one, known, status: refused.status, unanswered });
     return refused;
   }
 }
@@ -95,7 +97,11 @@ function toEntry({ request: { headers }, arrival }: Case, db: Database): Entry {
   return { headers, peer: arrival.host ?? '', db };
 }
 
-async function run(scope: ApiScope, route: Route, one: Case, call: Call): Promise<Outcome> {
+async function run(
+  scope: ApiScope,
+  one: Case,
+  { route, call, onEvent }: { readonly route: Route; readonly call: Call; onEvent(id: string): void },
+): Promise<Outcome> {
   const { access, tracking } = route;
   const confirmIn = async (db: Database): Promise<Call> => ({
     ...call,
@@ -108,7 +114,7 @@ async function run(scope: ApiScope, route: Route, one: Case, call: Call): Promis
   return scope.store.write(async (trx) => {
     const confirmed = await confirmIn(trx);
     const outcome = await route.handle(confirmed);
-    await withEvent(trx, { route, one, call: confirmed, operation, outcome });
+    onEvent(await withEvent(trx, { route, one, call: confirmed, operation, outcome }));
     return outcome;
   });
 }

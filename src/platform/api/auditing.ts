@@ -1,7 +1,7 @@
 // The audit event of a request: in its own transaction when it succeeds, in one of its own when it was refused or
 // failed. It must not know how the log is kept.
 import { describeBug, type Log } from '../../base/log.ts';
-import { type AuditEntry, appendEvent } from '../audit/journal.ts';
+import { type AuditEntry, appendEvent, hasEvent } from '../audit/journal.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Store, Transaction } from '../store/database.ts';
 import type { Granted } from './access.ts';
@@ -18,7 +18,7 @@ export type Told = {
   readonly match: { readonly params: Readonly<Record<string, string>> };
 };
 
-/** The last statement of the transaction of what succeeded. */
+/** The last statement of the transaction of what succeeded. Answers the event's id. */
 export async function withEvent(
   trx: Transaction,
   told: {
@@ -28,11 +28,11 @@ export async function withEvent(
     readonly operation: Operation;
     readonly outcome: Outcome;
   },
-): Promise<void> {
+): Promise<string> {
   const { route, one, call, operation, outcome } = told;
   const resources = outcome.resources ?? idsIn(one);
   const rest = { operation, isSuccess: true, status: route.success.status, resources };
-  await appendEvent(trx, { ...subjectOf(call), ...rest, request: requestOf(one) });
+  return appendEvent(trx, { ...subjectOf(call), ...rest, request: requestOf(one) });
 }
 
 /**
@@ -46,9 +46,11 @@ export async function recordFailure(
     readonly one: Told;
     readonly known: Granted | undefined;
     readonly status: number;
+    /** The event of its success, where that was written and its commit not answered: it may stand all the same. */
+    readonly unanswered: string | undefined;
   },
 ): Promise<void> {
-  const { route, one, known, status } = told;
+  const { route, one, known, status, unanswered } = told;
   if (!('operation' in route.tracking) || known === undefined) return;
   const { operation } = route.tracking;
   const entry: AuditEntry = {
@@ -60,14 +62,22 @@ export async function recordFailure(
     request: requestOf(one),
   };
   try {
-    await store.write((trx) => appendEvent(trx, entry));
+    await store.write(async (trx) => {
+      await appendEvent(trx, entry);
+      // Whoever wrote it held the chain, which is ours now: it stands, or never will.
+      if (unanswered !== undefined && (await hasEvent(trx, unanswered))) throw new Succeeded();
+    });
   } catch (error) {
+    if (error instanceof Succeeded) return;
     log.error(
       { ...describeBug(error), request: one.arrival.requestId },
       'a failure is missing in the audit log',
     );
   }
 }
+
+/** Undoes the event of a failure that was none. */
+class Succeeded extends Error {}
 
 function subjectOf({
   caller,

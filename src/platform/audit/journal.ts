@@ -33,13 +33,23 @@ export type AuditEntry = {
 const MAX_PATH = 1024;
 const MAX_FORWARDED = 256;
 
-/** The last statement of its transaction: it holds the organization's chain until the commit. */
-export async function appendEvent(trx: Transaction, entry: AuditEntry): Promise<void> {
+/** The last statement of its transaction: it holds the organization's chain until the commit. Answers the event's id. */
+export async function appendEvent(trx: Transaction, entry: AuditEntry): Promise<string> {
   const record = JSON.stringify(toRecord(entry));
   const { organizationId, operation, workspaceId = null } = entry;
-  await sql`select public.audit_append(${organizationId}, ${operation}, ${workspaceId}, ${record})`.execute(
+  const { rows } = await sql<{ readonly id: string }>`
+    select public.audit_append(${organizationId}, ${operation}, ${workspaceId}, ${record}) as id`.execute(
     trx,
   );
+  const [row] = rows;
+  if (row === undefined) throw new Error('the audit log took no event');
+  return row.id;
+}
+
+/** Whether the transaction of this event was committed after all; asked in one that holds the same chain. */
+export async function hasEvent(trx: Transaction, id: string): Promise<boolean> {
+  const found = await trx.selectFrom('audit_events').select('seq').where('id', '=', id).executeTakeFirst();
+  return found !== undefined;
 }
 
 function toRecord({ request, isSuccess, keyId, userId, status, resources }: AuditEntry): StoredRecord {

@@ -1,0 +1,55 @@
+// Stands between a platform and its database, on a unix socket, and cuts the connection at a commit: behind it, so that
+// only its answer is lost, or before it.
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+
+export type Cut = 'behind the commit' | 'before the commit';
+
+export type DatabaseCutter = AsyncDisposable & {
+  /** At the next commit. */
+  cut(where: Cut): void;
+};
+
+const SOCKET = '.s.PGSQL.5432';
+
+/** `directory` holds its socket afterwards, `server` the socket of the database. */
+export async function openDatabaseCutter(directory: string, server: string): Promise<DatabaseCutter> {
+  const open = new Set<Socket>();
+  let next: Cut | undefined;
+  const relay = (client: Socket): void => {
+    const database = connect(join(server, SOCKET));
+    let isCut = false;
+    const end = (): void => {
+      client.destroy();
+      database.destroy();
+    };
+    for (const socket of [client, database]) {
+      open.add(socket);
+      socket.on('error', end).on('close', end);
+    }
+    client.on('data', (sent) => {
+      if (next !== undefined && /^Q.{4}commit\0/s.test(sent.toString('latin1'))) {
+        isCut = true;
+        const where = next;
+        next = undefined;
+        if (where === 'before the commit') return end();
+      }
+      database.write(sent);
+    });
+    database.on('data', (said) => {
+      if (isCut) end();
+      else client.write(said);
+    });
+  };
+  const listener = createServer(relay);
+  await new Promise<void>((resolve) => listener.listen(join(directory, SOCKET), resolve));
+  return {
+    cut(where) {
+      next = where;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => listener.close(resolve));
+    },
+  };
+}
