@@ -14,8 +14,9 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   ...['57014', '55P03', '25P03', '25006'],
 ]);
 /** pg has no codes for these. */
+const TIMEOUT_SAYING = 'Query read timeout';
 const UNAVAILABLE_SAYINGS =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;
 
 /** `unavailable` for what may work in a moment, with the error as its cause; anything else as it is. */
 export function toDomainFault(error: unknown): unknown {
@@ -45,9 +46,14 @@ export function codeOf(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : undefined;
 }
 
+/** Whether the server said nothing for so long that nobody waits for its answer any more. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === TIMEOUT_SAYING;
+}
+
 function isUnavailable(error: unknown): boolean {
   const code = codeOf(error) ?? '';
-  return UNAVAILABLE.has(code) || code.startsWith('08') || isCutOff(error);
+  return UNAVAILABLE.has(code) || code.startsWith('08') || isCutOff(error) || isTimeout(error);
 }
 
 function isCutOff(error: unknown): boolean {

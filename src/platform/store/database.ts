@@ -1,6 +1,6 @@
 // The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { codeOf, toDomainFault } from './database-fault.ts';
+import { codeOf, isTimeout, toDomainFault } from './database-fault.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
 import type { Tables } from './tables.ts';
 
@@ -45,6 +45,8 @@ const BOUNDS: PoolConfig = {
   statement_timeout: 30_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
+  // A server that hangs, or a network that lost it, keeps none of its own bounds: later than they, nobody waits for it.
+  query_timeout: 35_000,
 };
 
 /** Opens no connection until the first query. */
@@ -128,7 +130,11 @@ type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
 
 function guardClient(client: PoolClient): GuardedClient {
   const query = (text: string, values: unknown[]): Promise<unknown> =>
-    client.query(text, values).catch(rethrow);
+    client.query(text, values).catch((error: unknown) => {
+      // Whatever is asked next would wait behind it: the connection ends here.
+      if (isTimeout(error)) void client.end();
+      return rethrow(error);
+    });
   return {
     // Its other form is for cursors, which would need another package.
     query: query as GuardedClient['query'],

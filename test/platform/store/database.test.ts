@@ -141,6 +141,16 @@ describe('what is said when the database is away', () => {
     await store.close();
   });
 
+  it('is `unavailable` when the server says nothing any more, and what is asked next does not wait behind that', async () => {
+    const connection = { ...database.connection, statement_timeout: 60_000, query_timeout: 300 };
+    const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+    const hung = store.write((trx) => sql`select pg_sleep(60)`.execute(trx));
+    const next = store.db.selectFrom('users').selectAll().execute();
+    await expect(hung).rejects.toMatchObject(unavailable);
+    expect(await next).toEqual([]);
+    await store.close();
+  });
+
   it('bounds statements, locks and idle transactions, on a search path that is ours', async () => {
     const { rows } = await sql<{ name: string; setting: string }>`
       select name, setting from pg_settings where name in
