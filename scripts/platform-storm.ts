@@ -15,8 +15,6 @@ import { debianPrograms } from '../test/support/debian-postgres.ts';
 import { createScratch } from '../test/support/scratch.ts';
 import { toDatabaseUrl } from '../test/support/platform-process.ts';
 
-/** Answers between one kill and the next, at least and at most. */
-const CALM = [40, 400] as const;
 const SHOWN_FAULTS = 20;
 
 const { values } = parseArgs({
@@ -25,6 +23,8 @@ const { values } = parseArgs({
     // Of the process that has a database of its own.
     'own-kills': { type: 'string', default: '20' },
     clients: { type: 'string', default: '8' },
+    // Between one kill and the next, on average.
+    answers: { type: 'string', default: '220' },
     jobs: { type: 'string', default: '6' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     server: { type: 'string', default: 'embedded' },
@@ -33,6 +33,8 @@ const { values } = parseArgs({
 const kills = numberOf('kills', 0, 10_000);
 const ownKills = numberOf('own-kills', 0, 10_000);
 const clients = numberOf('clients', 1, 100);
+const answers = numberOf('answers', 10, 100_000);
+const calm = [Math.round(answers / 5), Math.round((answers * 9) / 5)] as const;
 const jobs = numberOf('jobs', 0, 100);
 const seed = numberOf('seed', 0, 2 ** 31);
 if (values.server !== 'embedded' && values.server !== 'debian')
@@ -43,7 +45,7 @@ const held = [await stormOnServer(values.server), await stormEmbedded()];
 process.exitCode = held.every(Boolean) ? 0 : 1;
 
 function numberOf(
-  name: 'kills' | 'own-kills' | 'clients' | 'jobs' | 'seed',
+  name: 'kills' | 'own-kills' | 'answers' | 'clients' | 'jobs' | 'seed',
   min: number,
   max: number,
 ): number {
@@ -76,7 +78,7 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
       directory: join(scratch.path, 'platform'),
       kills,
       clients,
-      calm: CALM,
+      calm,
       jobs,
       seed,
       onKill: printProgress,
@@ -98,7 +100,7 @@ async function stormEmbedded(): Promise<boolean> {
     directory: join(scratch.path, 'platform'),
     kills: ownKills,
     clients,
-    calm: CALM,
+    calm,
     seed,
     onKill: printProgress,
   });
