@@ -2,7 +2,7 @@
 // not know what the body is for.
 import { type JsonFault, parseJsonDocument } from '../../base/json-document.ts';
 import { InvalidInput } from '../../base/domain-error.ts';
-import type { Issue, Loc } from '../../base/schema.ts';
+import { type Issue, type Loc, toLocKey } from '../../base/schema.ts';
 import { Unreadable } from './problem.ts';
 
 /** Undefined when there is none. Throws InvalidInput or Unreadable. */
@@ -19,21 +19,35 @@ export async function readBody(request: Request, maxBytes: number): Promise<unkn
 
 /** The first text that PostgreSQL cannot keep as it is: with U+0000, or half of a surrogate pair. */
 export function findUnkept(value: unknown, loc: Loc): Issue | undefined {
-  if (typeof value === 'string')
-    return value.includes('\0') || !value.isWellFormed()
-      ? {
-          loc,
-          msg: 'Input should be text without U+0000 and without half characters',
-          type: 'string_unicode',
-        }
-      : undefined;
+  const path = pathToUnkept(value);
+  if (path === undefined) return undefined;
+  const msg = 'Input should be text without U+0000 and without half characters';
+  return { loc: [...loc, ...path], msg, type: 'string_unicode' };
+}
+
+/** Put together on the way back: nearly every document has none, and some have half a million members. */
+function pathToUnkept(value: unknown): Loc | undefined {
+  if (typeof value === 'string') return isKept(value) ? undefined : [];
   if (typeof value !== 'object' || value === null) return undefined;
+  if (Array.isArray(value)) return pathInList(value);
   for (const [key, member] of Object.entries(value)) {
-    const at = [...loc, Array.isArray(value) ? Number(key) : '…'];
-    const found = findUnkept(key, at) ?? findUnkept(member, Array.isArray(value) ? at : [...loc, key]);
-    if (found !== undefined) return found;
+    if (!isKept(key)) return ['…'];
+    const path = pathToUnkept(member);
+    if (path !== undefined) return [toLocKey(key), ...path];
   }
   return undefined;
+}
+
+function pathInList(list: readonly unknown[]): Loc | undefined {
+  for (const [at, member] of list.entries()) {
+    const path = pathToUnkept(member);
+    if (path !== undefined) return [at, ...path];
+  }
+  return undefined;
+}
+
+function isKept(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
 }
 
 async function readBytes(request: Request, maxBytes: number): Promise<Buffer> {

@@ -14,42 +14,47 @@ export async function readParts(
   params: Readonly<Record<string, string>>,
   maxBodyBytes: number,
 ): Promise<ReadParts> {
-  const issues: Issue[] = [];
-  const take = (schema: z.ZodType | undefined, input: unknown, place: string): unknown => {
-    const unkept = findUnkept(input, [place]);
-    if (unkept !== undefined) return void issues.push(unkept);
-    if (schema === undefined) return undefined;
+  // By parts: there may be more of them than a call takes arguments.
+  const issues: (readonly Issue[])[] = [];
+  const take = (schema: z.ZodType, input: unknown, place: string): unknown => {
     const parsed = parseWith(schema, input, [place]);
     if (parsed.ok) return parsed.value;
-    issues.push(...parsed.issues);
+    issues.push(parsed.issues);
+  };
+  const takeTexts = (schema: z.ZodType | undefined, input: unknown, place: string): unknown => {
+    const unkept = findUnkept(input, [place]);
+    if (unkept !== undefined) return void issues.push([unkept]);
+    return schema === undefined ? undefined : take(schema, input, place);
   };
   const raw = readQuery(new URL(request.url).searchParams, route.query);
-  issues.push(...raw.issues);
+  issues.push(raw.issues);
   const read = {
-    params: take(route.params, params, 'path'),
-    query: take(route.query, raw.value, 'query'),
+    params: takeTexts(route.params, params, 'path'),
+    query: takeTexts(route.query, raw.value, 'query'),
     body: await takeBody(route, request, maxBodyBytes, issues, take),
   };
-  if (issues.length > 0) throw new InvalidInput(issues);
+  const all = issues.flat();
+  if (all.length > 0) throw new InvalidInput(all);
   return read;
 }
 
-type Take = (schema: z.ZodType | undefined, input: unknown, place: string) => unknown;
+type Take = (schema: z.ZodType, input: unknown, place: string) => unknown;
 
 async function takeBody(
   route: RequestParts,
   request: Request,
   maxBytes: number,
-  issues: Issue[],
+  issues: (readonly Issue[])[],
   take: Take,
 ): Promise<unknown> {
   try {
     const body = await readBody(request, maxBytes);
     if (route.body !== undefined) return take(route.body, body, 'body');
-    if (body !== undefined) issues.push({ loc: ['body'], msg: 'Send no body here', type: 'extra_forbidden' });
+    if (body !== undefined)
+      issues.push([{ loc: ['body'], msg: 'Send no body here', type: 'extra_forbidden' }]);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    issues.push(...error.issues);
+    issues.push(error.issues);
   }
   return undefined;
 }
