@@ -2,7 +2,7 @@
 // socket. Organizations, workspaces and keys are made straight in the tables, so that a test of a route needs no other.
 import { randomUUID } from 'node:crypto';
 import { createLog } from '../../src/base/log.ts';
-import { createApi } from '../../src/platform/api/answering.ts';
+import { type Api, createApi } from '../../src/platform/api/answering.ts';
 import { withDocuments } from '../../src/platform/api/documents.ts';
 import type { Route } from '../../src/platform/api/route.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
@@ -40,6 +40,8 @@ export type Asked = {
 export type PlatformApi = AsyncDisposable & {
   readonly database: TestDatabase;
   readonly routes: readonly Route[];
+  /** For a listener in front of it. */
+  readonly api: Api;
   readonly authenticator: Authenticator;
   /** Lines of the log so far. */
   readonly logged: readonly string[];
@@ -96,6 +98,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     ...createTenants(database),
     database,
     routes,
+    api,
     authenticator,
     logged,
     async ask(method, path, asked = {}) {
