@@ -65,7 +65,7 @@ export async function openPlatform(
   opened.adopt(server, (one) => one.close());
   let metricsUrl: string | undefined;
   if (config.metricsListen !== undefined) {
-    const readings = createReadings(store, () => server.running);
+    const readings = createReadings(store, () => server.running, log);
     const exposed = await openMetrics(config.metricsListen, readings, log);
     opened.adopt(exposed.server, (one) => one.close());
     metrics = exposed.metrics;

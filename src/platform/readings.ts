@@ -1,11 +1,13 @@
 // What the metrics ask of the database and of this process at each reading.
+import { describeBug, type Log } from '../base/log.ts';
 import type { Readings } from './api/metrics.ts';
 import type { Store } from './store/database.ts';
 import { sql } from './store/sql.ts';
 
-export function createReadings(store: Store, running: () => number): Readings {
+export function createReadings(store: Store, running: () => number, log: Pick<Log, 'warn'>): Readings {
   return {
     running,
+    onFault: (error) => log.warn(describeBug(error), 'a metric is left out'),
     pool: () => store.connections(),
     async auditEvents() {
       const heads = store.db.selectFrom('audit_heads');

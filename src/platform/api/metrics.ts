@@ -1,5 +1,6 @@
 // The door to prom-client: what this process counts, and what it asks for when it is read. Labels are bounded: a route by
 // its template, never a path. It must not know who reads.
+import { setTimeout } from 'node:timers/promises';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Answered } from './reception.ts';
 
@@ -11,6 +12,8 @@ export type Readings = {
   auditEvents(): Promise<number>;
   /** Jobs by state. */
   jobs(): Promise<Readonly<Record<string, number>>>;
+  /** One of the two could not be told: it is left out. */
+  onFault(error: unknown): void;
 };
 
 export type Metrics = {
@@ -78,11 +81,30 @@ function addGauges(registers: Registry[], readings: Readings): void {
     one.set({ state: 'idle' }, idle);
     one.set({ state: 'awaited' }, waiting);
   });
-  gauge('audit_events', 'Events in the audit logs of the database', [], async (one) =>
-    one.set(await readings.auditEvents()),
-  );
-  gauge('jobs', 'Jobs in the database', ['state'], async (one) => {
-    one.reset();
-    for (const [state, count] of Object.entries(await readings.jobs())) one.set({ state }, count);
+  gauge('audit_events', 'Events in the audit logs of the database', [], async (one) => {
+    const events = await inTime(readings.auditEvents(), readings);
+    if (events === undefined) one.remove();
+    else one.set(events);
   });
+  gauge('jobs', 'Jobs in the database', ['state'], async (one) => {
+    const jobs = await inTime(readings.jobs(), readings);
+    one.reset();
+    for (const [state, count] of Object.entries(jobs ?? {})) one.set({ state }, count);
+  });
+}
+
+/** Who reads metrics waits for some ten seconds. */
+const READING_MS = 5_000;
+
+/** Undefined for what the database does not tell now: what this process counts is wanted most while it is away. */
+async function inTime<T>(
+  reading: Promise<T>,
+  { onFault }: Pick<Readings, 'onFault'>,
+): Promise<T | undefined> {
+  try {
+    return await Promise.race([reading, setTimeout(READING_MS, undefined, { ref: false })]);
+  } catch (error) {
+    onFault(error);
+    return undefined;
+  }
 }

@@ -9,6 +9,7 @@ const readings: Readings = {
   pool: () => ({ size: 5, idle: 3, waiting: 1 }),
   auditEvents: async () => 42,
   jobs: async () => ({ created: 7 }),
+  onFault: () => undefined,
 };
 const log = createLog('silent', { write: () => {} });
 
@@ -39,6 +40,24 @@ describe('metrics', () => {
       lines.some((line) => line.startsWith('sallyport_platform_request_seconds_bucket{le="0.005"')),
     ).toBe(true);
     expect(await metrics.read()).toContain('process_resident_memory_bytes');
+  });
+
+  it('are told without what the database does not tell', async () => {
+    const faults: unknown[] = [];
+    let isAway = false;
+    const away = new Error('away');
+    const metrics = createMetrics({
+      ...readings,
+      auditEvents: () => (isAway ? Promise.reject(away) : readings.auditEvents()),
+      jobs: () => (isAway ? Promise.reject(away) : readings.jobs()),
+      onFault: (error) => void faults.push(error),
+    });
+    expect(await read(metrics)).toContain('sallyport_platform_audit_events 42');
+    isAway = true;
+    const lines = await read(metrics);
+    expect(lines).toContain('sallyport_platform_requests_running 2');
+    expect(lines.filter((line) => /_(audit_events|jobs)[ {]/.test(line))).toEqual([]);
+    expect(faults).toEqual([away, away]);
   });
 
   it('are told on a listener of their own, at one path', async () => {
