@@ -68,6 +68,8 @@ export function createChainWalk({ organizationId, floor, head }: ChainEnds, repo
     if (head === undefined) {
       if (last.seq > floor.seq)
         report({ kind: 'head_edited', ...at, sentence: 'the head of the chain is gone' });
+    } else if (last.seq > head.seq) {
+      report({ kind: 'head_edited', ...at, sentence: 'the head of the chain stands before its beginning' });
     } else if (last.seq < head.seq) {
       const missing = { organizationId, seq: last.seq + 1n, lastSeq: head.seq };
       report({ kind: 'truncated', ...missing, sentence: 'gone from the end of the chain' });

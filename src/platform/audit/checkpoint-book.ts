@@ -84,10 +84,11 @@ export function checkEnds(
     const sentence = 'a checkpoint saw it behind what is now the head of the chain';
     report({ kind: 'truncated', organizationId, seq: head.seq + 1n, lastSeq: newest.seq, sentence });
   }
-  for (const { seq, hash, timeMs } of checkpoints.filter((one) => one.seq <= floor.seq)) {
-    if (nowMs - timeMs < KEPT_MS) {
+  for (const { seq, hash, timeMs, after, sinceMs } of checkpoints.filter((one) => one.after < floor.seq)) {
+    const isAllRemoved = seq <= floor.seq;
+    if (nowMs - (isAllRemoved ? timeMs : sinceMs) < KEPT_MS) {
       const sentence = 'a checkpoint saw it less than 400 days ago, and it is removed as if it were older';
-      report({ kind: 'expired_early', organizationId, seq, sentence });
+      report({ kind: 'expired_early', organizationId, seq: isAllRemoved ? seq : after + 1n, sentence });
     }
     if (seq === floor.seq && hash !== floor.hash.toString('hex')) report(rewritten(organizationId, seq));
   }

@@ -12,6 +12,8 @@ export type Checkpoint = {
   readonly timeMs: number;
   /** The checkpoint before this one, 0 for the first: a line that is taken out is missed. */
   readonly after: bigint;
+  /** Of the first event after that one: what is removed from the beginning ends between two checkpoints, mostly. */
+  readonly sinceMs: number;
 };
 
 export type CheckpointReading =
@@ -29,19 +31,21 @@ const line = z.strictObject({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   time: z.int(),
   after: number,
+  since: z.int(),
   key: z.string(),
   signature: z.base64url(),
 });
 
 /** One line, with its end. */
 export function signCheckpoint(checkpoint: Checkpoint, key: KeyObject): string {
-  const { organizationId, seq, hash, timeMs, after } = checkpoint;
+  const { organizationId, seq, hash, timeMs, after, sinceMs } = checkpoint;
   const signed: z.output<typeof line> = {
     organization: organizationId,
     seq: String(seq),
     hash,
     time: timeMs,
     after: String(after),
+    since: sinceMs,
     key: fingerprintOf(createPublicKey(key)),
     signature: sign(null, bytesOf(checkpoint), key).toString('base64url'),
   };
@@ -58,6 +62,7 @@ export function readCheckpoint(text: string, keys: readonly KeyObject[]): Checkp
     hash: held.hash,
     timeMs: held.time,
     after: BigInt(held.after),
+    sinceMs: held.since,
   };
   const key = keys.find((known) => fingerprintOf(known) === held.key);
   if (key === undefined) return { kind: 'unknown_key', checkpoint };
@@ -79,7 +84,7 @@ function readLine(text: string): z.output<typeof line> | undefined {
   }
 }
 
-function bytesOf({ organizationId, seq, hash, timeMs, after }: Checkpoint): Buffer {
-  const parts = ['sallyport checkpoint 1', organizationId, String(seq), hash, timeMs, String(after)];
-  return Buffer.from(JSON.stringify(parts));
+function bytesOf({ organizationId, seq, hash, timeMs, after, sinceMs }: Checkpoint): Buffer {
+  const place = [organizationId, String(seq), hash, timeMs, String(after), sinceMs];
+  return Buffer.from(JSON.stringify(['sallyport checkpoint 1', ...place]));
 }

@@ -15,6 +15,7 @@ type Head = {
   readonly hash: Buffer;
   readonly time: Date;
   readonly after: string;
+  readonly since: Date;
 };
 
 /** Answers how many were written. A sink that fails leaves them to the next time. */
@@ -42,7 +43,19 @@ async function readMoved({ db }: Store, after: string): Promise<readonly Head[]>
         .onRef('event.hash', '=', 'head.hash'),
     )
     .leftJoin('audit_checkpoints as checkpoint', 'checkpoint.organization_id', 'head.organization_id')
-    .select(['head.organization_id', 'head.seq', 'head.hash', 'event.time'])
+    .innerJoinLateral(
+      (query) =>
+        query
+          .selectFrom('audit_events as first')
+          .select('first.time as since')
+          .whereRef('first.organization_id', '=', 'head.organization_id')
+          .where(sql<boolean>`first.seq > coalesce(checkpoint.seq, 0)`)
+          .orderBy('first.seq')
+          .limit(1)
+          .as('unsigned'),
+      (join) => join.onTrue(),
+    )
+    .select(['head.organization_id', 'head.seq', 'head.hash', 'event.time', 'unsigned.since'])
     .select(sql<string>`coalesce(checkpoint.seq, 0)`.as('after'))
     .where('head.organization_id', '>', after)
     .where(sql<boolean>`head.seq > coalesce(checkpoint.seq, 0)`)
@@ -57,6 +70,7 @@ function toCheckpoint({
   hash,
   time,
   after,
+  since,
 }: Head): Parameters<typeof signCheckpoint>[0] {
   return {
     organizationId: organization_id,
@@ -64,6 +78,7 @@ function toCheckpoint({
     hash: hash.toString('hex'),
     timeMs: time.getTime(),
     after: BigInt(after),
+    sinceMs: since.getTime(),
   };
 }
 

@@ -36,8 +36,6 @@ export type VerificationCounts = {
 };
 
 const PAGE = 500;
-const BEFORE_ALL = '-9223372036854775808';
-const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000';
 
 export async function verifyLog(verification: Verification): Promise<VerificationCounts> {
   const { store, keys, organizationId } = verification;
@@ -91,14 +89,15 @@ async function walk(
   report: Verification['report'],
 ): Promise<number> {
   const { organizationId } = ends;
-  const seen = new Map(checkpoints.map(({ seq, hash }) => [seq, hash]));
+  // Several of one event, where somebody had a rewritten one signed again.
+  const seen = Map.groupBy(checkpoints, ({ seq }) => seq);
   const chain = createChainWalk(ends, report);
   let events = 0;
   for await (const link of readLinks(trx, organizationId)) {
     events += 1;
     chain.accept(link);
-    const hash = seen.get(link.seq);
-    if (hash !== undefined && hash !== link.hash.toString('hex'))
+    const hash = link.hash.toString('hex');
+    if (seen.get(link.seq)?.some((checkpoint) => checkpoint.hash !== hash) === true)
       report(rewritten(organizationId, link.seq, link.id));
   }
   chain.finish();
@@ -109,14 +108,10 @@ async function walk(
 async function readOrganizations(trx: Transaction): Promise<readonly string[]> {
   const heads = await trx.selectFrom('audit_heads').select('organization_id').execute();
   const found = heads.map(({ organization_id }) => organization_id);
-  for (let at = NO_ORGANIZATION; ; ) {
-    const next = await trx
-      .selectFrom('audit_events')
-      .select('organization_id')
-      .where('organization_id', '>', at)
-      .orderBy('organization_id')
-      .limit(1)
-      .executeTakeFirst();
+  for (let at: string | undefined; ; ) {
+    let rest = trx.selectFrom('audit_events').select('organization_id');
+    if (at !== undefined) rest = rest.where('organization_id', '>', at);
+    const next = await rest.orderBy('organization_id').limit(1).executeTakeFirst();
     if (next === undefined) return found;
     at = next.organization_id;
     found.push(at);
@@ -137,46 +132,42 @@ async function readEnds(trx: Transaction, organizationId: string): Promise<Chain
   };
 }
 
+type LinkRow = {
+  readonly seq: string;
+  readonly id: string;
+  readonly time_ms: string;
+  readonly operation: string;
+  readonly workspace_id: string | null;
+  readonly record: string;
+  readonly previous_hash: Buffer;
+  readonly hash: Buffer;
+};
+
+// A cursor gives each row once, also where somebody has taken away what keeps numbers unique; a row whose number is
+// nothing comes last, as one from before all. Nothing else can be nothing in what was hashed.
 async function* readLinks(trx: Transaction, organizationId: string): AsyncIterable<Link> {
-  for (let after = BEFORE_ALL; ; ) {
-    const rows = await trx
-      .selectFrom('audit_events')
-      .select(['seq', 'id', 'operation', 'workspace_id', 'record', 'previous_hash', 'hash'])
-      .select(
-        sql<string>`case when isfinite(time) then trunc(extract(epoch from time) * 1000)::text end`.as(
-          'time_ms',
-        ),
-      )
-      .where('organization_id', '=', organizationId)
-      .where('seq', '>', after)
-      .orderBy('seq')
-      .limit(PAGE)
-      .execute();
+  await sql`declare audit_links no scroll cursor for
+    select coalesce(seq, -9223372036854775808)::text as seq,
+      coalesce(id, '00000000-0000-0000-0000-000000000000') as id,
+      case when isfinite(time) then trunc(extract(epoch from time) * 1000)::text else 'none' end as time_ms,
+      coalesce(operation, '') as operation, workspace_id, coalesce(record, '') as record,
+      coalesce(previous_hash, '') as previous_hash, coalesce(hash, '') as hash
+    from audit_events event where organization_id = ${organizationId} order by event.seq`.execute(trx);
+  const page = sql<LinkRow>`fetch ${sql.lit(PAGE)} from audit_links`;
+  for (;;) {
+    const { rows } = await page.execute(trx);
     for (const row of rows) yield toLink(organizationId, row);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return;
-    after = last.seq;
+    if (rows.length < PAGE) break;
   }
+  await sql`close audit_links`.execute(trx);
 }
 
-function toLink(
-  organizationId: string,
-  row: {
-    readonly seq: string;
-    readonly id: string;
-    readonly time_ms: string | null;
-    readonly operation: string;
-    readonly workspace_id: string | null;
-    readonly record: string;
-    readonly previous_hash: Buffer;
-    readonly hash: Buffer;
-  },
-): Link {
+function toLink(organizationId: string, row: LinkRow): Link {
   return {
     organizationId,
     seq: BigInt(row.seq),
     id: row.id,
-    timeMs: row.time_ms ?? 'infinity',
+    timeMs: row.time_ms,
     operation: row.operation,
     workspaceId: row.workspace_id,
     record: row.record,

@@ -16,6 +16,7 @@ const checkpoint = {
   seq: 7n,
   hash: 'ab'.repeat(32),
   timeMs: 1_795_000_000_000,
+  sinceMs: 1_794_999_999_000,
   after: 3n,
 };
 

@@ -386,6 +386,7 @@ describe('the checkpoints', () => {
     ['hash', /"hash":"[0-9a-f]{8}/, '"hash":"00000000'],
     ['time', /"time":\d/, '"time":2'],
     ['after', '"after":"0"', '"after":"1"'],
+    ['since', /"since":\d/, '"since":2'],
     ['signature', /"signature":"..../, '"signature":"AAAA'],
   ])('are found forged where their %s was edited', async (_, from, to) => {
     await append(2);
