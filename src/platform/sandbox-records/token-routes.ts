@@ -3,6 +3,7 @@ import { DomainError } from '../../base/domain-error.ts';
 import { SANDBOX_ID } from '../../base/sandbox-id.ts';
 import { z } from '../../base/schema.ts';
 import { type Route, defineRoute } from '../api/route.ts';
+import type { Database } from '../store/database.ts';
 import { pointInTime as time } from './point-in-time.ts';
 import { mintSandboxToken } from './sandbox-token.ts';
 
@@ -57,13 +58,7 @@ const createToken: Route = defineRoute({
     const expires = until === null ? null : new Date(until);
     if (expires !== null && expires.getTime() <= Date.now())
       throw new DomainError('unusable', 'expires_at should lie in the future');
-    const tokens = db.selectFrom('sandbox_tokens').where('workspace_id', '=', workspaceId);
-    const { count } = await tokens
-      .where('sandbox', '=', sandbox)
-      .select(({ fn }) => fn.countAll<string>().as('count'))
-      .executeTakeFirstOrThrow();
-    if (Number(count) >= MAX_TOKENS)
-      throw new DomainError('conflict', `A sandbox may have ${MAX_TOKENS} tokens: delete one first`);
+    await requireRoom(db, workspaceId, sandbox);
     const { text, shortToken, hash } = mintSandboxToken();
     const row = await db
       .insertInto('sandbox_tokens')
@@ -73,6 +68,19 @@ const createToken: Route = defineRoute({
     return { body: { ...show(row), token: text }, resources: [row.id] };
   },
 });
+
+/** The workspace is held until the commit: two that come at once are counted one after the other. */
+async function requireRoom(trx: Database, workspaceId: string, sandbox: string): Promise<void> {
+  await trx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute();
+  const { count } = await trx
+    .selectFrom('sandbox_tokens')
+    .where('workspace_id', '=', workspaceId)
+    .where('sandbox', '=', sandbox)
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= MAX_TOKENS)
+    throw new DomainError('conflict', `A sandbox may have ${MAX_TOKENS} tokens: delete one first`);
+}
 
 const listTokens: Route = defineRoute({
   method: 'GET',
