@@ -100,7 +100,9 @@ function requestOf({ request, arrival }: Told): AuditEntry['request'] {
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** What the path names, whether it is there or not. */
+/** What the path names, whether it is there or not; written as ids are everywhere else. */
 function idsIn({ match }: Told): readonly string[] {
-  return Object.values(match.params).filter((value) => UUID.test(value));
+  return Object.values(match.params)
+    .filter((value) => UUID.test(value))
+    .map((id) => id.toLowerCase());
 }

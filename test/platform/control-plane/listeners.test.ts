@@ -85,6 +85,18 @@ describe('a listener', () => {
     ]);
   });
 
+  it('is named in its events as its id is written, however the path wrote it', async () => {
+    const { id } = (await create()).body;
+    const shouted = `${path}/${id.toUpperCase()}`;
+    expect((await api.ask('DELETE', shouted, { key })).status).toBe(204);
+    expect((await api.ask('DELETE', shouted, { key })).status).toBe(404);
+    expect(await eventsOf(id)).toEqual([
+      ['create_listener', true],
+      ['delete_listener', true],
+      ['delete_listener', false],
+    ]);
+  });
+
   it('of a compute id that the workspace has is a conflict, which leaves an event of its own', async () => {
     const asked = document();
     await create(asked);
