@@ -42,13 +42,13 @@ export type Entry = { readonly headers: Headers; readonly peer: string; readonly
 export async function grant(
   access: Access,
   { headers, peer, db }: Entry,
-  { authenticator, authenticateSandbox }: Gatekeeper,
+  gatekeeper: Gatekeeper,
   onCaller: (caller: Caller) => void,
 ): Promise<Granted> {
   if (access.to === 'anyone') return nobody;
   const credentials = credentialsOf(headers, peer);
-  if (access.to === 'sandbox') return { caller: undefined, ...(await authenticateSandbox(db, credentials)) };
-  const caller = await authenticator.authenticate(db, credentials);
+  if (access.to === 'sandbox') return enterSandbox(db, credentials, gatekeeper);
+  const caller = await gatekeeper.authenticator.authenticate(db, credentials);
   onCaller(caller);
   const named = headers.get('x-organization-id') ?? undefined;
   if (access.to === 'organization') {
@@ -79,6 +79,20 @@ export async function confirm(
   if (access.to === 'organization') requirePermission(caller.permissions, access.permission);
   else await standingIn(db, caller, granted.workspaceId, access.permission);
   return { ...granted, caller };
+}
+
+async function enterSandbox(
+  db: Database,
+  credentials: Credentials,
+  { authenticator, authenticateSandbox }: Gatekeeper,
+): Promise<Granted> {
+  try {
+    return { caller: undefined, ...(await authenticateSandbox(db, credentials)) };
+  } catch (error) {
+    const isShown = (credentials.apiKey ?? credentials.bearer) !== undefined;
+    const isWrong = error instanceof DomainError && error.kind === 'unauthenticated';
+    throw isShown && isWrong ? authenticator.countFailure(credentials.peer, error) : error;
+  }
 }
 
 const nobody: Granted = { caller: undefined, organizationId: '', workspaceId: '', sandbox: '' };

@@ -21,6 +21,8 @@ export type Authenticator = {
   authenticate(db: Database, credentials: Credentials): Promise<Caller>;
   /** The same caller as he stands in `db` now; throws DomainError where his key has gone since. */
   confirm(db: Database, caller: Caller): Promise<Caller>;
+  /** Counts a wrong key or token from `peer`; answers `refusal`, or the one for whoever sends too many. */
+  countFailure(peer: string, refusal: DomainError): DomainError;
   /** Resolves when the last uses that are being written are written. */
   settle(): Promise<void>;
 };
@@ -38,9 +40,9 @@ export function createAuthenticator(options: {
   const limit = createFailureLimit({ now, windowMs: WINDOW_MS, perPeer: 30, inAll: 3000, maxPeers: 10_000 });
   const lastUses = createLastUses(onFault ?? (() => {}));
 
-  const refuse = (peer: string): DomainError => {
+  const countFailure = (peer: string, refusal: DomainError): DomainError => {
     const waitMs = limit.count(peer);
-    if (waitMs === 0) return new DomainError('unauthenticated', WRONG_KEY);
+    if (waitMs === 0) return refusal;
     return new DomainError(
       'too_many',
       'Too many wrong keys from here: a right one is taken at any time',
@@ -55,7 +57,7 @@ export function createAuthenticator(options: {
       // Two different keys: whom of them would the audit log name?
       const key = bearer === undefined || bearer === text ? parseKey(text) : undefined;
       const row = key === undefined ? undefined : await findKey(db, 'hash', key.hash);
-      if (row === undefined || isOver(row, now())) throw refuse(peer);
+      if (row === undefined || isOver(row, now())) throw countFailure(peer, wrongKey());
       if (row.last_used_at === null || now() - row.last_used_at.getTime() >= LAST_USE_EVERY_MS)
         lastUses.write(db, row.key_id, now());
       return toCaller(row);
@@ -63,15 +65,20 @@ export function createAuthenticator(options: {
     async confirm(db, { keyId }) {
       const row = await findKey(db, 'id', keyId);
       // Nobody guesses here, so that there is nothing to count.
-      if (row === undefined || isOver(row, now())) throw new DomainError('unauthenticated', WRONG_KEY);
+      if (row === undefined || isOver(row, now())) throw wrongKey();
       return toCaller(row);
     },
+    countFailure,
     settle: () => lastUses.settle(),
   };
 }
 
 const NO_KEY = 'A key is needed: send it as X-Api-Key: KEY or as Authorization: Bearer KEY';
 const WRONG_KEY = 'The key is wrong, has expired or was revoked; of two that are sent both must be the same';
+
+function wrongKey(): DomainError {
+  return new DomainError('unauthenticated', WRONG_KEY);
+}
 
 type KeyRow = {
   readonly key_id: string;

@@ -56,6 +56,20 @@ describe('a wrong key', () => {
     const { db } = api.database.owner;
     expect(await db.selectFrom('audit_events').select('id').execute()).toEqual([]);
   });
+
+  it('is counted with wrong tokens of sandboxes; that none came is no guess', async () => {
+    const peer = '198.51.100.9';
+    const send = (ask: Ask): Promise<Asked> =>
+      api.ask('POST', '/v1/sandbox-records', { peer, body: {}, ...ask });
+    for (let at = 0; at < 40; at += 1) expect((await send({})).status).toBe(401);
+    for (let at = 0; at < 15; at += 1) expect((await read({ key: 'wrong', peer })).status).toBe(401);
+    for (let at = 0; at < 15; at += 1) expect((await send({ bearer: 'wrong' })).status).toBe(401);
+    const refused = await send({ bearer: `sp_sb_${'a'.repeat(43)}` });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
+    const path = '/v1/sandboxes/box/tokens';
+    const { token } = (await api.ask('POST', path, { key, tenant: workspace })).body;
+    expect((await send({ bearer: token })).status).toBe(422);
+  });
 });
 
 describe('a header that names a place', () => {
