@@ -1,4 +1,4 @@
-// `npm run platform:storm [-- --kills 50 --clients 8 --jobs 6 --seed 1 --server debian --own-kills 20]`: two platform processes on one
+// `npm run platform:storm [-- --kills 50 --own-kills 20 --clients 8 --answers 220 --jobs 6 --seed 1 --server debian]`: two platform processes on one
 // database under load, one of them killed (SIGKILL) at random moments; then one with a database of its own. Prints what
 // was seen; exits with 1 if a write was lost, doubled or parted from its event, or if a job did not run again in time.
 import { chmod } from 'node:fs/promises';
