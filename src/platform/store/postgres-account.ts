@@ -1,6 +1,6 @@
 // As whom the programs of PostgreSQL run: they refuse root. It knows no data directory but by its owner.
 import { execFile } from 'node:child_process';
-import { chown, stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 
 /** Undefined: whoever we are. */
 export type Account = { readonly uid: number; readonly gid: number } | undefined;
@@ -8,12 +8,13 @@ export type Account = { readonly uid: number; readonly gid: number } | undefined
 /** Present on every system, and initdb asks for an account that has a name. */
 const NOBODY = 65_534;
 
-/** For root, the owner of `directory`; where that is root too it is given away to nobody. */
-export async function chooseAccount(directory: string): Promise<Account> {
+/** For root, the owner of the first of `paths` that is there and another's than root's; else nobody. */
+export async function chooseAccount(paths: readonly string[]): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
-  const { uid, gid } = await stat(directory);
-  if (uid !== 0) return { uid, gid };
-  await chown(directory, NOBODY, NOBODY);
+  for (const path of paths) {
+    const owner = await lstat(path).catch(() => undefined);
+    if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  }
   return { uid: NOBODY, gid: NOBODY };
 }
 

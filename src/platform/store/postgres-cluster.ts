@@ -1,7 +1,8 @@
 // The cluster: made once by initdb, and opened only by the major version that made it. It starts no server.
-import { chown, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runProgram } from './postgres-account.ts';
+import { codeOf } from './database-fault.ts';
+import { type Account, runProgram } from './postgres-account.ts';
 import { type DataDirectory, explainFault } from './postgres-directory.ts';
 import type { PostgresPrograms } from './postgres-programs.ts';
 
@@ -36,7 +37,7 @@ export async function makeCluster(
   const unfinished = `${directory.cluster}.new`;
   const passwordFile = join(directory.path, 'initdb-password');
   try {
-    await rm(unfinished, { recursive: true, force: true });
+    await makeEmpty(unfinished, directory.account);
     await rm(passwordFile, { force: true });
     await writeFile(passwordFile, options.password, { mode: 0o600, flag: 'wx' });
     if (directory.account) await chown(passwordFile, directory.account.uid, directory.account.gid);
@@ -46,12 +47,23 @@ export async function makeCluster(
       `--username=${options.user}`,
       ...(options.isDurable ? [] : ['--no-sync']),
     ]);
+    await rm(passwordFile);
     await rename(unfinished, directory.cluster);
   } catch (error) {
     throw explainFault(directory.path, error);
   } finally {
     await rm(passwordFile, { force: true });
   }
+}
+
+/** A directory of the account's own. What was in it goes by the account's hand: it could lead root's elsewhere. */
+async function makeEmpty(path: string, account: Account): Promise<void> {
+  await runProgram('/bin/rm', ['-rf', path], { account });
+  await rmdir(path).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  });
+  await mkdir(path, { mode: 0o700 });
+  if (account !== undefined) await chown(path, account.uid, account.gid);
 }
 
 async function runInitdb(

@@ -1,6 +1,6 @@
 // The data directory: whose it is, what lies in it, and what may be wrong with it. It starts no program.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseJsonDocument } from '../../base/json-document.ts';
 import { parseWith, z } from '../../base/schema.ts';
@@ -9,8 +9,9 @@ import { LOCK_FILE } from './directory-lock.ts';
 import { type Account, chooseAccount, runProgram } from './postgres-account.ts';
 
 export type DataDirectory = {
+  /** Ours: the account may pass through it and write nothing, or it could lead what root writes elsewhere by a link. */
   readonly path: string;
-  /** What PostgreSQL calls its data directory. */
+  /** What PostgreSQL calls its data directory. The account's own, with its socket. */
   readonly cluster: string;
   readonly account: Account;
 };
@@ -21,16 +22,18 @@ export type Passwords = { readonly owner: string; readonly runtime: string };
 const MAX_SOCKET_PATH = 103;
 
 export async function openDirectory(path: string): Promise<DataDirectory> {
-  const excess = Buffer.byteLength(join(path, '.s.PGSQL.5432')) - MAX_SOCKET_PATH;
+  const cluster = join(path, 'cluster');
+  const excess = Buffer.byteLength(join(cluster, '.s.PGSQL.5432')) - MAX_SOCKET_PATH;
   if (excess > 0)
     throw new Error(`The data directory ${path} needs a path that is ${excess} bytes shorter: unix sockets`);
   try {
     await makeDirectory(path, 0o700);
     await refuseForeign(path);
-    const account = await chooseAccount(path);
-    await chmod(path, 0o700);
+    const account = await chooseAccount([cluster, path]);
+    if (account !== undefined) await chown(path, 0, account.gid);
+    await chmod(path, account === undefined ? 0o700 : 0o710);
     await refuseUnreachable(path, account);
-    return { path, cluster: join(path, 'cluster'), account };
+    return { path, cluster, account };
   } catch (error) {
     throw explainFault(path, error);
   }
@@ -46,12 +49,15 @@ async function makeDirectory(path: string, mode: number): Promise<void> {
     if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
     // A parent that is ours to make can be entered by the account that the server has.
     await makeDirectory(dirname(path), 0o711);
-    await mkdir(path);
+    await mkdir(path).catch((again: unknown) => {
+      // Another start was faster; the lock will tell.
+      if (codeOf(again) !== 'EEXIST') throw again;
+    });
     await chmod(path, mode);
   }
 }
 
-// It is about to be given to another user and closed to all others.
+// It is about to be closed to all others.
 async function refuseForeign(path: string): Promise<void> {
   const names = await readdir(path);
   if (names.length > 0 && !names.includes(LOCK_FILE))

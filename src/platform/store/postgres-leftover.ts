@@ -1,9 +1,10 @@
 // What a platform left behind that died: a server that still runs, or a postmaster.pid that names nobody. It is called by
 // the one process that holds the directory's lock, so whoever runs here runs for nobody.
-import { readFile, readlink, realpath, writeFile } from 'node:fs/promises';
+import { readFile, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectOnce, type Connection } from './database.ts';
 import { isNotReady } from './database-fault.ts';
+import { runProgram } from './postgres-account.ts';
 import type { DataDirectory } from './postgres-directory.ts';
 
 const END_TIMEOUT_MS = 60_000;
@@ -23,7 +24,7 @@ export async function endLeftover(directory: DataDirectory, login: Connection): 
       throw new Error(
         `A database server runs on ${directory.path} that this process cannot see. Stop it first`,
       );
-    if (!isAnswering && !isOurs) return disown(directory, pid);
+    if (!isAnswering && !isOurs) return disown(directory);
     // Shutting down by itself already, mostly: then once more does no harm.
     if (isAnswering) process.kill(pid, 'SIGINT');
     if (performance.now() > deadlineMs)
@@ -65,9 +66,11 @@ async function answers(directory: DataDirectory, login: Connection): Promise<boo
 }
 
 // The server refuses to start while the process that the file names is alive, whoever that is. The rest of the file stays:
-// by it the server sees children of a dead one that still write, and refuses then too.
-async function disown({ cluster }: DataDirectory, pid: number): Promise<void> {
+// by it the server sees children of a dead one that still write, and refuses then too. The account writes it, in whose
+// directory it lies.
+async function disown({ path, cluster, account }: DataDirectory): Promise<void> {
+  const script = 'rest=$(tail -n +2 "$1") && printf "%s\\n%s\\n" "$2" "$rest" > "$1"';
   const file = join(cluster, 'postmaster.pid');
-  const text = await readFile(file, 'utf8');
-  await writeFile(file, text.replace(String(pid), NOBODY_PID));
+  const { code } = await runProgram('/bin/sh', ['-c', script, 'sh', file, NOBODY_PID], { account });
+  if (code !== 0) throw new Error(`${file} cannot be written, which a server left in ${path}. Remove it`);
 }

@@ -131,21 +131,21 @@ async function readyInTime({ ready }: PostgresProcess): Promise<void> {
 
 /** How the server of that directory is reached, by whoever has its password. */
 export function connectionTo(
-  { path }: Pick<DataDirectory, 'path'>,
+  { cluster }: Pick<DataDirectory, 'cluster'>,
   user: string,
   password: string,
   database: string = DATABASE,
 ): Connection {
-  return { host: path, port: 5432, user, password, database };
+  return { host: cluster, port: 5432, user, password, database };
 }
 
 function serverArguments(
-  { path, cluster }: DataDirectory,
+  { cluster }: DataDirectory,
   { isDurable, maxConnections }: { readonly isDurable: boolean; readonly maxConnections: number },
 ): readonly string[] {
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: '',
-    unix_socket_directories: path,
+    unix_socket_directories: cluster,
     unix_socket_permissions: '0700',
     max_connections: String(maxConnections),
     shared_buffers: '64MB',

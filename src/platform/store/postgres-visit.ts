@@ -9,9 +9,10 @@ import { RUNTIME } from './roles.ts';
 
 /** `absent` where there is no database, `stopped` where nobody serves it. */
 export async function visitPostgres(path: string): Promise<Connection | 'absent' | 'stopped'> {
-  if ((await readClusterVersion({ cluster: join(path, 'cluster') })) === undefined) return 'absent';
+  const cluster = join(path, 'cluster');
+  if ((await readClusterVersion({ cluster })) === undefined) return 'absent';
   const { runtime } = await readPasswords({ path }, true);
-  const connection = connectionTo({ path }, RUNTIME, runtime);
+  const connection = connectionTo({ cluster }, RUNTIME, runtime);
   try {
     await connectOnce(connection, (client) => client.query('select'));
     return connection;

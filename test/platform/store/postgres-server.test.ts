@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmod, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectOnce } from '../../../src/platform/store/database.ts';
@@ -48,10 +48,10 @@ describe('a server of our own', () => {
       );
       return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
     });
-    expect(settings).toEqual({ listen_addresses: '', unix_socket_directories: directory });
+    expect(settings).toEqual({ listen_addresses: '', unix_socket_directories: join(directory, 'cluster') });
     const wrong = { ...server.ownerConnection, password: 'wrong' };
     await expect(connectOnce(wrong, async () => undefined)).rejects.toThrow(/password authentication failed/);
-    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    expect((await stat(directory)).mode & 0o777).toBe(isRoot ? 0o710 : 0o700);
     expect((await stat(join(directory, 'passwords.json'))).mode & 0o777).toBe(0o600);
     expect((await stat(join(directory, 'cluster'))).mode & 0o077).toBe(0);
   });
@@ -60,6 +60,21 @@ describe('a server of our own', () => {
     await using _server = await open();
     expect((await lstat(join(directory, 'cluster'))).uid).not.toBe(0);
     expect((await lstat(join(directory, 'passwords.json'))).uid).toBe(0);
+  });
+
+  it.runIf(isRoot)('writes nothing as root where its account could lay a link', async () => {
+    await (await open()).close();
+    const { uid, gid } = await lstat(join(directory, 'cluster'));
+    expect((await lstat(directory)).uid).toBe(0);
+    const lay =
+      'for name in platform.pid passwords.json.new; do rm -f "$0/$name"; ln -s "$1" "$0/$name"; done';
+    const kept = await scratch.write('kept', '4711\nmine\n');
+    const asAccount = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
+    await runToEnd('setpriv', [...asAccount, 'sh', '-c', lay, directory, kept]);
+    // In its own directory it may do what it likes.
+    await symlink(kept, join(directory, 'cluster', 'postmaster.pid'));
+    await expect(open()).rejects.toThrow(/postmaster\.pid cannot be written/);
+    expect(await readFile(kept, 'utf8')).toBe('4711\nmine\n');
   });
 
   it('starts within a second when it is warm', async () => {
@@ -95,6 +110,7 @@ describe('what a crash may have left', () => {
     const { uid, gid } = await stat(pidFile.replace('postmaster.pid', 'PG_VERSION'));
     const stranger = spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'], uid, gid });
     await writeFile(pidFile, left.replace(/^\d+/, String(stranger.pid)));
+    await chown(pidFile, uid, gid);
     await using again = await open();
     expect(await count(again)).toBe(2);
     stranger.stdin.end();
@@ -102,8 +118,13 @@ describe('what a crash may have left', () => {
 
   it('is a cluster that is half made', async () => {
     await (await open()).close();
+    const { uid, gid } = await stat(join(directory, 'cluster'));
     await rm(join(directory, 'cluster'), { recursive: true });
-    await mkdir(join(directory, 'cluster.new', 'base'), { recursive: true });
+    const unfinished = join(directory, 'cluster.new');
+    for (const path of [unfinished, join(unfinished, 'base')]) {
+      await mkdir(path);
+      await chown(path, uid, gid);
+    }
     await writeFile(join(directory, 'initdb-password'), 'x');
     await using server = await open();
     expect(await count(server)).toBe(1);
