@@ -5,76 +5,38 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { propertySeed } from '../../properties/property-seed.ts';
-import type { Ask } from '../../support/platform-api.ts';
-import { type ChangeLog, createChangeLog } from './change-log.ts';
 import type { Operation } from './document.ts';
-import { fillPath, type PathValues, toPath } from './fixtures.ts';
-import { judge } from './judgement.ts';
-import { bodyProbe, probesOf, type Sent } from './probes.ts';
-import { createExample, type EveryRoute, mightiest, openEveryRoute } from './scene.ts';
+import { faultyRoutes } from './faulty-routes.ts';
+import { toPath } from './fixtures.ts';
+import { bodyProbe } from './probes.ts';
+import { createProber, MAX_BODY_BYTES, type Prober } from './prober.ts';
+import { type EveryRoute, openEveryRoute } from './scene.ts';
 import { validValues } from './schema-values.ts';
 import { asWritten, canary, variantsOf } from './schema-variants.ts';
 
-const MAX_BODY_BYTES = 1024 * 1024;
 const seed = propertySeed();
 const runs = Number(process.env['EVERY_ROUTE_RUNS'] ?? 10);
 
 let scene: EveryRoute;
-let log: ChangeLog;
-let sandboxToken: string;
+let prober: Prober;
 beforeAll(async () => {
   scene = await openEveryRoute({ maxBodyBytes: MAX_BODY_BYTES });
-  const { api, a1 } = scene;
-  const ask = { key: a1.workspaceKey, body: {} };
-  const [made] = await Promise.all([1, 2].map(() => api.ask('POST', '/v1/sandboxes/here/tokens', ask)));
-  sandboxToken = made?.body.token;
-  // Something to turn pages of.
-  const record = { time: new Date().toISOString(), sandbox: 'here', revision: 1, outcome: 'forwarded' };
-  const records = [1, 2].map((number) => ({ ...record, number, bytes_up: 0, bytes_down: 0, duration_ms: 1 }));
-  const body = { source: randomUUID(), records };
-  await api.ask('POST', '/v1/sandbox-records', { key: sandboxToken, body });
-  log = await createChangeLog(api.database.owner.db);
+  prober = await createProber(scene);
 });
 afterAll(() => scene[Symbol.asyncDispose]());
-
-/** Whoever may: what is refused is then refused for what it says. */
-function asRightOne(operation: Operation): Ask {
-  return operation.route.access.to === 'sandbox' ? { key: sandboxToken } : mightiest(operation, scene.a1);
-}
-
-/** Complaints about one answer; true when the request was served. */
-async function probe(
-  { path, ask, ...sent }: Sent,
-  values: PathValues,
-): Promise<{ readonly found: readonly string[]; readonly isServed: boolean }> {
-  const answer = await scene.api.ask(sent.operation.method, path(values), {
-    ...asRightOne(sent.operation),
-    ...ask,
-  });
-  return { found: judge(sent, answer, await log.take()), isServed: answer.status < 300 };
-}
 
 describe('every route', () => {
   it('takes what is valid and refuses what is not, one wrong thing at a time', async () => {
     const found: string[] = [];
     let sent = 0;
     for (const operation of scene.operations) {
-      const example = await createExample(scene.api, operation, scene.a1, seed);
-      let { values } = example;
-      await log.take();
-      for (const one of probesOf(example, MAX_BODY_BYTES)) {
-        const told = await probe(one, values);
-        sent += 1;
-        found.push(...told.found);
-        if (told.found.length) console.error(told.found.join('\n'));
-        if (!told.isServed) continue;
-        values = await fillPath(operation, { api: scene.api, place: scene.a1 });
-        await log.take();
-      }
+      const swept = await prober.sweep(operation, seed);
+      found.push(...swept.found);
+      sent += swept.sent;
     }
     expect([seed, found.slice(0, 40), found.length]).toEqual([seed, [], 0]);
     expect(sent).toBeGreaterThan(1000);
-  }, 300_000);
+  }, 600_000);
 
   it('does so for values at random', async () => {
     for (const operation of scene.operations) {
@@ -83,11 +45,10 @@ describe('every route', () => {
       const changed = fc.tuple(validValues(body.schema), fc.nat(), fc.boolean());
       await fc.assert(
         fc.asyncProperty(changed, async ([value, which, isWhole]) => {
-          const example = await createExample(scene.api, operation, scene.a1, seed);
-          await log.take();
+          const example = await prober.createExample(operation, seed);
           const variants = variantsOf(body.schema, value);
           const variant = isWhole ? { what: 'as it is', at: '', value } : variants[which % variants.length];
-          const told = await probe(
+          const told = await prober.probe(
             bodyProbe(example, variant?.value, `${variant?.at} ${variant?.what}`),
             example.values,
           );
@@ -96,14 +57,15 @@ describe('every route', () => {
         { seed, numRuns: runs },
       );
     }
-  }, 300_000);
+  }, 600_000);
 
   it('takes no cursor that was changed on its way for a fault of its own', async () => {
-    const { api, a1, operations } = scene;
+    const { api, operations } = scene;
+    await writePages();
     const found: string[] = [];
     for (const operation of operations.filter(hasCursor)) {
-      const example = await createExample(api, operation, a1, seed);
-      const as = asRightOne(operation);
+      const example = await prober.createExample(operation, seed);
+      const as = prober.asRightOne(operation);
       const path = toPath(operation.path, { ...example.values, sandbox: 'here' });
       const page = await api.ask('GET', `${path}?limit=1`, as);
       const cursor: unknown = page.body.cursor ?? page.body.next_cursor;
@@ -117,6 +79,42 @@ describe('every route', () => {
     expect(found).toEqual([]);
   });
 });
+
+describe('a faulty route is seen', () => {
+  let faulty: EveryRoute;
+  let ofFaulty: Prober;
+  beforeAll(async () => {
+    const routes = faultyRoutes.map(({ route }) => route);
+    faulty = await openEveryRoute({ maxBodyBytes: MAX_BODY_BYTES, routes });
+    ofFaulty = await createProber(faulty);
+  });
+  afterAll(() => faulty[Symbol.asyncDispose]());
+
+  it.each(faultyRoutes)('$route.summary', async ({ route, complaint }) => {
+    const operation = faulty.operations.find((one) => one.route === route);
+    expect(operation).toBeDefined();
+    const swept = operation && (await ofFaulty.sweep(operation, seed));
+    expect(swept?.found.join('\n')).toContain(complaint);
+  });
+});
+
+/** Something to turn pages of. */
+async function writePages(): Promise<void> {
+  const { api, a1 } = scene;
+  const body = { display_name: 'another name' };
+  for (let at = 0; at < 2; at += 1)
+    await api.ask('PATCH', '/api/v1/orgs/current', { key: a1.admin.key, body });
+  const record = { time: new Date().toISOString(), sandbox: 'here', revision: 1, outcome: 'forwarded' };
+  const records = [1, 2].map((number) => ({ ...record, number, bytes_up: 0, bytes_down: 0, duration_ms: 1 }));
+  const sending = prober.asRightOne(operationOf('POST /v1/sandbox-records'));
+  await api.ask('POST', '/v1/sandbox-records', { ...sending, body: { source: randomUUID(), records } });
+}
+
+function operationOf(title: string): Operation {
+  const found = scene.operations.find((one) => one.title === title);
+  if (found === undefined) throw new Error(`${title} is no route`);
+  return found;
+}
 
 function hasCursor({ parameters }: Operation): boolean {
   return parameters.some(({ name }) => name === 'cursor');
