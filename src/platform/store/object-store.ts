@@ -14,16 +14,22 @@ export type Bucket = {
 
 const DEFAULT_REGION = 'us-east-1';
 
+/** Of one request with its repetitions: the client itself waits for ever. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
 /** `s3://bucket/prefix`; `?endpoint=` and `?region=` may follow, for stores that are not the provider's own. */
-export function openBucket(place: string): Bucket {
+export function openBucket(place: string, timeoutMs: number = REQUEST_TIMEOUT_MS): Bucket {
   const { bucket, prefix, endpoint, region } = parsePlace(place);
   let opened: Promise<{ readonly s3: typeof S3; readonly client: S3Client }> | undefined;
   const use = (): NonNullable<typeof opened> => (opened ??= openClient(endpoint, region));
+  const bound = (): { readonly abortSignal: AbortSignal } => ({
+    abortSignal: AbortSignal.timeout(timeoutMs),
+  });
   return {
     async create(name, body) {
       const { s3, client } = await use();
       const object = { Bucket: bucket, Key: `${prefix}${name}`, Body: body, IfNoneMatch: '*' };
-      await client.send(new s3.PutObjectCommand({ ...object, ContentType: 'application/jsonl' }));
+      await client.send(new s3.PutObjectCommand({ ...object, ContentType: 'application/jsonl' }), bound());
     },
     async *list() {
       const { s3, client } = await use();
@@ -34,6 +40,7 @@ export function openBucket(place: string): Bucket {
             Prefix: prefix,
             ...(next === undefined ? {} : { ContinuationToken: next }),
           }),
+          bound(),
         );
         for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key.slice(prefix.length);
         next = page.NextContinuationToken;
@@ -44,6 +51,7 @@ export function openBucket(place: string): Bucket {
       const { s3, client } = await use();
       const { Body } = await client.send(
         new s3.GetObjectCommand({ Bucket: bucket, Key: `${prefix}${name}` }),
+        bound(),
       );
       return Body === undefined ? '' : Body.transformToString('utf8');
     },

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InputError } from '../../../src/base/input-error.ts';
 import { type CheckpointSink, openCheckpointSink } from '../../../src/platform/audit/checkpoint-sink.ts';
+import { openBucket } from '../../../src/platform/store/object-store.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
 async function linesOf(sink: CheckpointSink): Promise<readonly string[]> {
@@ -133,6 +134,18 @@ describe('a bucket of checkpoints', () => {
     const sink = openCheckpointSink(`s3://logs/a?endpoint=${encodeURIComponent(fake.endpoint)}`);
     await expect(sink.append(['one\n'])).rejects.toThrow();
     await expect(linesOf(sink)).rejects.toThrow();
+  });
+
+  it.each([
+    ['never answers', () => undefined],
+    ['never ends', (response: ServerResponse) => void response.writeHead(200).write('<?xml version="1.0"?>')],
+  ])('that %s is an error too', async (_, answer) => {
+    fake.server.removeAllListeners('request');
+    fake.server.on('request', (_request, response) => answer(response));
+    const bucket = openBucket(`s3://logs/a?endpoint=${encodeURIComponent(fake.endpoint)}`, 300);
+    await expect(bucket.create('one', 'one')).rejects.toThrow(/abort/i);
+    await expect(Array.fromAsync(bucket.list())).rejects.toThrow(/abort/i);
+    await expect(bucket.read('one')).rejects.toThrow(/abort/i);
   });
 
   it.each(['s3://', 's3:///prefix', 's3://key:secret@bucket/prefix'])('is not %s', (place) => {
