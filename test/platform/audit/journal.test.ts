@@ -174,6 +174,14 @@ describe('the tables of the log', () => {
     await fails(database.owner, statement);
   });
 
+  it('remember no checkpoint of what is not there', async () => {
+    const before = await database.owner.db.selectFrom('audit_checkpoints').selectAll().execute();
+    for (const reached of ['0', '-1', '99', '9223372036854775807'])
+      await sql`select audit_checkpointed(${organizationId}, ${reached}::bigint)`.execute(database.store.db);
+    await sql`select audit_checkpointed(${randomUUID()}, 1)`.execute(database.store.db);
+    expect(await database.owner.db.selectFrom('audit_checkpoints').selectAll().execute()).toEqual(before);
+  });
+
   it('do not let their owner delete what is young, even below the floor', async () => {
     await sql`update audit_heads set floor_seq = seq where organization_id = ${organizationId}`.execute(
       database.owner.db,

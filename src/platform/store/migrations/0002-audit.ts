@@ -151,12 +151,14 @@ const expiring = `
   $$;
 `;
 
-// How far the checkpoints outside have come; never back.
+// How far the checkpoints outside have come: never back, and never beyond what there is.
 const checkpointing = `
   create function public.audit_checkpointed(organization uuid, reached bigint) returns void
     language sql security definer set search_path = pg_catalog, pg_temp
   as $$
-    insert into public.audit_checkpoints as checkpoint values (organization, reached)
+    insert into public.audit_checkpoints as checkpoint
+      select organization_id, reached from public.audit_heads
+        where organization_id = organization and reached between 1 and seq
       on conflict (organization_id) do update set seq = greatest(checkpoint.seq, reached)
   $$;
 `;
