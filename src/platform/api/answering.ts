@@ -9,6 +9,7 @@ import { recordFailure, withEvent } from './auditing.ts';
 import { type Answer, answerError, bug, refusal } from './problem.ts';
 import { readParts } from './request-parts.ts';
 import type { Call, Outcome, Route } from './route.ts';
+import { type Write, createWriteTurns, defaultTurns } from './write-turns.ts';
 
 export type ApiScope = {
   readonly store: Store;
@@ -16,6 +17,8 @@ export type ApiScope = {
   readonly log: Log;
   readonly maxBodyBytes: number;
 };
+
+type Scope = ApiScope & { readonly write: Write };
 
 /** What the server knows of a request besides its head and body. */
 export type Arrival = {
@@ -30,7 +33,8 @@ export type Arrival = {
 export type Api = (request: Request, arrival: Arrival) => Promise<Response>;
 
 /** The answer never rejects. */
-export function createApi(routes: readonly Route[], scope: ApiScope): Api {
+export function createApi(routes: readonly Route[], parts: ApiScope): Api {
+  const scope: Scope = { ...parts, write: createWriteTurns(parts.store, defaultTurns) };
   // In this order a fixed segment comes before a parameter in its place: braces sort behind letters.
   const ordered = routes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   const requests = new WeakMap<Arrival, Request>();
@@ -55,7 +59,7 @@ export type Case = {
   readonly match: Match<Route>;
 };
 
-async function answer(scope: ApiScope, one: Case): Promise<Answer> {
+async function answer(scope: Scope, one: Case): Promise<Answer> {
   const { route } = one.match;
   if (route === undefined) return refuseRoute(one.match.routes);
   one.arrival.note({ route: route.path });
@@ -98,7 +102,7 @@ function toEntry({ request: { headers }, arrival }: Case, db: Database): Entry {
 }
 
 async function run(
-  scope: ApiScope,
+  scope: Scope,
   one: Case,
   { route, call, onEvent }: { readonly route: Route; readonly call: Call; onEvent(id: string): void },
 ): Promise<Outcome> {
@@ -111,7 +115,7 @@ async function run(
   if (!('operation' in tracking))
     return route.handle(route.method === 'GET' ? call : await confirmIn(scope.store.db));
   const { operation } = tracking;
-  return scope.store.write(async (trx) => {
+  return scope.write(call.organizationId, async (trx) => {
     const confirmed = await confirmIn(trx);
     const outcome = await route.handle(confirmed);
     onEvent(await withEvent(trx, { route, one, call: confirmed, operation, outcome }));

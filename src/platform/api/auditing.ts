@@ -3,9 +3,10 @@
 import { describeBug, type Log } from '../../base/log.ts';
 import { type AuditEntry, appendEvent, hasEvent } from '../audit/journal.ts';
 import type { Operation } from '../audit/operations.ts';
-import type { Store, Transaction } from '../store/database.ts';
+import type { Transaction } from '../store/database.ts';
 import type { Granted } from './access.ts';
 import type { Call, Outcome, Route } from './route.ts';
+import type { Write } from './write-turns.ts';
 
 /** The part of a case that an event tells of. */
 export type Told = {
@@ -40,7 +41,7 @@ export async function withEvent(
  * for there is no organization whose log it could stand in.
  */
 export async function recordFailure(
-  { store, log }: { readonly store: Store; readonly log: Log },
+  { write, log }: { readonly write: Write; readonly log: Log },
   told: {
     readonly route: Route;
     readonly one: Told;
@@ -62,7 +63,7 @@ export async function recordFailure(
     request: requestOf(one),
   };
   try {
-    await store.write(async (trx) => {
+    await write(known.organizationId, async (trx) => {
       await appendEvent(trx, entry);
       // Whoever wrote it held the chain, which is ours now: it stands, or never will.
       if (unanswered !== undefined && (await hasEvent(trx, unanswered))) throw new Succeeded();
