@@ -24,11 +24,16 @@ export function judge(probe: Probe, answer: Asked, happened: Happened): readonly
     ...judgeTruth(probe, answer),
     ...judgeEffects(probe, answer, happened),
   ];
-  if (answer.status >= 400 && answer.text.includes(canary)) found.push('it repeats what was sent');
+  if (isRepeated(probe, answer)) found.push('it repeats what was sent');
   return found.map(
     (complaint) =>
       `${probe.operation.title}, ${probe.what}: ${complaint}: ${answer.status} ${answer.text.slice(0, 400)}`,
   );
+}
+
+/** What is valid and there already is named: the sentence is one that clients know. */
+function isRepeated({ isValid }: Probe, { status, text }: Asked): boolean {
+  return status >= 400 && text.includes(canary) && !(status === 409 && isValid !== false);
 }
 
 /** Shape and status, as they are documented. */
