@@ -32,15 +32,16 @@ const MAX_DEPTH = 32;
 
 /** The text is valid JSON by then, so that brackets pair up and a string before a colon is a name. */
 function findAmbiguity(text: string): JsonFault | undefined {
-  const open: Set<string>[] = [];
+  // Names are gathered where the first one comes: a megabyte may open half a million brackets.
+  const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
     if (character === '{' || character === '[') {
-      if (open.push(new Set()) > MAX_DEPTH) return { kind: 'too_deep', position: at };
+      if (open.push(undefined) > MAX_DEPTH) return { kind: 'too_deep', position: at };
     } else if (character === '}' || character === ']') open.pop();
     else if (character === '"') {
       const end = endOfString(text, at);
-      if (isBeforeColon(text, end) && !addName(open.at(-1), text.slice(at, end)))
+      if (isBeforeColon(text, end) && !addName(open, text.slice(at, end)))
         return { kind: 'repeated_name', position: at };
       at = end - 1;
     }
@@ -61,10 +62,12 @@ function isBeforeColon(text: string, from: number): boolean {
   return text[at] === ':';
 }
 
-function addName(names: Set<string> | undefined, written: string): boolean {
+/** To the names of the innermost object. */
+function addName(open: (Set<string> | undefined)[], written: string): boolean {
   // Escapes are resolved: "\u0061" is "a".
   const name = String(JSON.parse(written));
-  if (names === undefined || names.has(name)) return false;
+  const names = (open[open.length - 1] ??= new Set());
+  if (names.has(name)) return false;
   names.add(name);
   return true;
 }

@@ -15,9 +15,12 @@ export function readQuery(search: URLSearchParams, schema: z.ZodObject | undefin
   const issues: Issue[] = [];
   for (const name of new Set(search.keys())) {
     const found = Object.hasOwn(shape, name) ? kindOf(shape[name]) : undefined;
+    if (found === undefined) {
+      issues.push(unknownName(name));
+      continue;
+    }
     const texts = search.getAll(name);
-    if (found === undefined) issues.push(unknownName(name));
-    else if (found.isList) value[name] = texts.map((text) => read(text, found.kind));
+    if (found.isList) value[name] = texts.map((text) => read(text, found.kind));
     else if (texts.length > 1) issues.push(repeatedName(name));
     else value[name] = read(texts[0] ?? '', found.kind);
   }
