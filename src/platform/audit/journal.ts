@@ -62,8 +62,7 @@ function toRecord({ request, isSuccess, keyId, userId, status, resources }: Audi
       request_path: request === undefined ? null : toText(withoutQuery(request.path), MAX_PATH),
       client_host: request?.clientHost ?? null,
       client_port: request?.clientPort ?? null,
-      x_forwarded_for:
-        request?.forwardedFor === undefined ? null : toText(request.forwardedFor, MAX_FORWARDED),
+      x_forwarded_for: request?.forwardedFor === undefined ? null : lastHops(request.forwardedFor),
       response_status_code: status ?? null,
       resource_ids: resources,
     },
@@ -72,6 +71,14 @@ function toRecord({ request, isSuccess, keyId, userId, status, resources }: Audi
 
 function withoutQuery(path: string): string {
   return path.replace(/[?#].*$/s, '');
+}
+
+/** The proxies nearest to us wrote the end of it; what a client sends before must not push that out. */
+function lastHops(hops: string): string {
+  if (hops.length <= MAX_FORWARDED) return hops.toWellFormed();
+  const last = hops.slice(-MAX_FORWARDED).toWellFormed();
+  // The rest of an address may read like another one.
+  return last.includes(',') ? last.slice(last.indexOf(',') + 1).trim() : last;
 }
 
 function toText(value: string, max: number): string {

@@ -85,12 +85,30 @@ describe('an event', () => {
         request_path: path.slice(0, 1024),
         client_host: '192.0.2.1',
         client_port: 1,
-        x_forwarded_for: 'y'.repeat(256),
+        x_forwarded_for: `${'y'.repeat(255)}\ufffd`,
         response_status_code: 404,
         resource_ids: ['a', 'b'],
       },
     });
     expect(second.enrichments).toMatchObject({ request_path: '/a', x_forwarded_for: '1.2.3.4, \ufffd' });
+  });
+
+  it('keeps what the nearest proxy says of its client, whatever the client says before', async () => {
+    const organizationId = randomUUID();
+    const forwardedFor = `${'203.0.113.210, '.repeat(50)}198.51.100.7, 192.0.2.1`;
+    const { request } = entryOf(organizationId);
+    for (const pad of ['', '1', '11'])
+      await database.store.write((trx) =>
+        appendEvent(
+          trx,
+          entryOf(organizationId, { request: { ...request!, forwardedFor: `${forwardedFor}${pad}` } }),
+        ),
+      );
+    for (const record of await readRecords(organizationId)) {
+      const hops = JSON.parse(record).enrichments.x_forwarded_for.split(', ');
+      expect(hops.at(-2)).toBe('198.51.100.7');
+      expect(hops.slice(0, -2).filter((hop: string) => hop !== '203.0.113.210')).toEqual([]);
+    }
   });
 
   it('has the time when it was written, not when its transaction began', async () => {
