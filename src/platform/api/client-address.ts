@@ -1,8 +1,14 @@
 // Whose request it is when proxies stand in front: X-Forwarded-For is believed only where a proxy that the operator
 // names has written it, for everybody else can write what he likes there. Pure.
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, type Socket } from 'node:net';
 
 export type TrustedProxies = Pick<BlockList, 'check'>;
+
+export type ClientAddress = {
+  readonly host: string | undefined;
+  /** Undefined behind a proxy, which tells no port of the client; its own is none of the client's. */
+  readonly port: number | undefined;
+};
 
 export const noProxies: TrustedProxies = new BlockList();
 
@@ -25,18 +31,19 @@ export function parseTrustedProxies(entries: readonly string[]): TrustedProxies 
  * left of it, its sender may have made up.
  */
 export function clientAddress(
-  socketAddress: string | undefined,
+  { remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>,
   forwardedFor: string | null,
   trusted: TrustedProxies,
-): string | undefined {
-  let client = plain(socketAddress);
+): ClientAddress {
+  const peer = plain(remoteAddress);
+  let client = peer;
   const hops = forwardedFor === null ? [] : forwardedFor.split(',').toReversed();
   for (const hop of hops) {
     const address = plain(hop.trim());
     if (client === undefined || address === undefined || !isTrusted(client, trusted)) break;
     client = address;
   }
-  return client;
+  return { host: client, port: client === peer ? remotePort : undefined };
 }
 
 function isTrusted(address: string, trusted: TrustedProxies): boolean {

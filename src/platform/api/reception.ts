@@ -108,8 +108,7 @@ export class Reception {
     const forwardedFor = valuesOf(rawHeaders, 'x-forwarded-for').join(',');
     return this.#options.api(toRequest(incoming, requestId, body?.stream, left.signal), {
       requestId,
-      host: clientAddress(socket.remoteAddress, forwardedFor, this.#options.trustedProxies),
-      port: socket.remotePort,
+      ...clientAddress(socket, forwardedFor, this.#options.trustedProxies),
       note: (facts) => void Object.assign(known, facts),
     });
   }

@@ -268,6 +268,20 @@ describe('the address of a client', () => {
   it('is that of its socket, whatever it says itself', async () => {
     expect(await hosts([], '198.51.100.7')).toBe('127.0.0.1');
   });
+  it('goes with the port of its socket, and with none where a proxy stands between', async () => {
+    const seen: (number | undefined)[] = [];
+    const { port } = await open(
+      async (_, arrival) => {
+        seen.push(arrival.port);
+        return new Response('');
+      },
+      {},
+      ['127.0.0.0/8'],
+    );
+    await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n\r\n');
+    expect(seen).toEqual([expect.any(Number), undefined]);
+  });
   it('is what a trusted proxy says, and nothing that stands to the left of it', async () => {
     expect(await hosts(['127.0.0.0/8'], '203.0.113.9, 198.51.100.7')).toBe('198.51.100.7');
     expect(await hosts(['127.0.0.0/8', '10.0.0.0/8'], '203.0.113.9, 198.51.100.7, 10.1.2.3')).toBe(
