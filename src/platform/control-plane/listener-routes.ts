@@ -41,7 +41,7 @@ const creation = z.strictObject({
     .string()
     .min(1)
     .max(253)
-    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'should have no control characters'),
+    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'should have no control characters and marks of direction'),
   compute_config: computeConfig,
   version: version.optional(),
 });

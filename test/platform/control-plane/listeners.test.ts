@@ -216,6 +216,12 @@ describe('a document that does not fit', () => {
       ['body', 'compute_id'],
       'string_pattern_mismatch',
     ],
+    [
+      'with an id that reads backwards',
+      { ...document(), compute_id: 'a\u202eb' },
+      ['body', 'compute_id'],
+      'string_pattern_mismatch',
+    ],
     ['without a config', { ...document(), compute_config: undefined }, ['body', 'compute_config'], 'missing'],
     [
       'with null for the config',
