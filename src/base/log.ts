@@ -165,8 +165,25 @@ export function writeStamped(sink: Pick<LogSink, 'write'>, stamped: string, msg:
 }
 
 /** An unexpected error for the log: its kind and where it came from. Its message may quote input, so it stays out. */
-export function describeBug(error: unknown): { readonly error: string; readonly at: readonly string[] } {
-  if (!(error instanceof Error)) return { error: typeof error, at: [] };
-  const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
-  return { error: error.name, at: frames.slice(0, 8).map((frame) => frame.trim()) };
+export function describeBug(error: unknown): {
+  readonly error: string;
+  readonly code?: string;
+  readonly at: readonly string[];
+} {
+  const code = errorCode(error);
+  const coded = code === undefined ? {} : { code };
+  // Some libraries tell of an error by a copy of its members.
+  const { name, stack } = typeof error === 'object' && error !== null ? (error as Partial<Error>) : {};
+  if (typeof stack !== 'string') return { error: typeof error, ...coded, at: [] };
+  const frames = stack.split('\n').filter((line) => line.startsWith('    at '));
+  return { error: name ?? 'object', ...coded, at: frames.slice(0, 8).map((frame) => frame.trim()) };
+}
+
+/** The word of a system or a database for what went wrong, of the error itself or of what it was caused by. */
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: { readonly code?: unknown } };
+  return [code, cause?.code].find((one) => typeof one === 'string' && /^[A-Z0-9_]{1,48}$/.test(one)) as
+    | string
+    | undefined;
 }

@@ -63,7 +63,8 @@ export async function openJobs(
   boss.on('warning', ({ message }) => options.log.warn({ warning: message }, 'jobs'));
   await boss.start();
   return {
-    work: (queue, handler, queueOptions) => startWork(boss, queue, handler, queueOptions ?? {}),
+    work: (queue, handler, queueOptions) =>
+      startWork(boss, queue, toldOf(handler, queue, options.log), queueOptions ?? {}),
     async send(trx, queue, data) {
       await boss.send(queue, data, { db: fromKysely(trx) });
     },
@@ -72,6 +73,18 @@ export async function openJobs(
       await boss.stop({ graceful: true, timeout: timeoutMs });
       await pool.end();
     },
+  };
+}
+
+/** A job that fails is tried again in silence, and given up so. */
+function toldOf(handler: JobHandler, queue: string, log: Pick<Log, 'error'>): JobHandler {
+  return async (data, context) => {
+    try {
+      await handler(data, context);
+    } catch (error) {
+      log.error({ ...describeBug(error), queue, job: context.id }, 'a job failed');
+      throw error;
+    }
   };
 }
 

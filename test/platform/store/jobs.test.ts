@@ -19,8 +19,8 @@ async function openDatabase(server: 'embedded' | 'debian'): Promise<TestDatabase
   return database;
 }
 
-async function startJobs({ connection }: TestDatabase): Promise<Jobs> {
-  const log = { warn: () => undefined, error: () => undefined };
+async function startJobs({ connection }: TestDatabase, told: unknown[] = []): Promise<Jobs> {
+  const log = { warn: () => undefined, error: (...line: unknown[]) => void told.push(line) };
   const jobs = await openJobs({ connection, maxConnections: 2, onFault: () => undefined, log });
   let isOpen = true;
   const close = async (timeoutMs?: number): Promise<void> => {
@@ -71,19 +71,26 @@ describe.each([
       expect(tookMs).toBeLessThan(15_000);
     });
 
-    it('is tried again when it failed', async () => {
+    it('is tried again when it failed, and the log has each time', async () => {
       const database = await openDatabase(server);
-      const jobs = await startJobs(database);
+      const told: unknown[] = [];
+      const jobs = await startJobs(database, told);
       const { promise, resolve } = Promise.withResolvers<void>();
       let tries = 0;
       await jobs.work('flaky', async () => {
         tries += 1;
-        if (tries < 3) throw new Error('not yet');
+        if (tries < 3) throw Object.assign(new Error('hush'), { code: 'E_YET' });
         resolve();
       });
       await database.store.write((trx) => jobs.send(trx, 'flaky', {}));
       await promise;
       expect(tries).toBe(3);
+      const line = [
+        expect.objectContaining({ queue: 'flaky', error: 'Error', code: 'E_YET' }),
+        'a job failed',
+      ];
+      expect(told).toEqual([line, line]);
+      expect(JSON.stringify(told)).not.toContain('hush');
     });
 
     it('may end before the process does', async () => {
