@@ -1,6 +1,6 @@
 // One request from its arrival to its answer, in the order of trust: is there such a route, who asks, may he, what is
 // asked; then the work and its audit event in one transaction. It must not know sockets, nor what a route does.
-import { describeBug, type Log } from '../../base/log.ts';
+import { describeBug, errorCode, type Log } from '../../base/log.ts';
 import { type Match, createRouter } from '../../base/router.ts';
 import { noWorkspace } from '../identity/standing.ts';
 import { type Database, type Store, isOrphan } from '../store/database.ts';
@@ -27,7 +27,11 @@ export type Arrival = {
   readonly host: string | undefined;
   readonly port: number | undefined;
   /** Told what becomes known on the way, for the log and the metrics. */
-  note(facts: { readonly route?: string; readonly keyId?: string }): void;
+  note(facts: {
+    readonly route?: string;
+    readonly keyId?: string;
+    readonly cause?: string | undefined;
+  }): void;
 };
 
 export type Api = (request: Request, arrival: Arrival) => Promise<Response>;
@@ -79,6 +83,8 @@ async function answer(scope: Scope, one: Case): Promise<Answer> {
     // Its workspace was deleted since it was let in.
     const error = isOrphan(thrown) ? noWorkspace() : thrown;
     const refused = answerError(error) ?? answerBug(scope, one.arrival, error);
+    // What is away, for the operator alone.
+    if (refused.status === 503) one.arrival.note({ cause: errorCode(error) });
     await recordFailure(scope, { route, one, known, status: refused.status, unanswered });
     return refused;
   }

@@ -39,7 +39,7 @@ type Visit = {
   readonly body: RequestStream | undefined;
   /** Aborts when the client leaves before its answer was written. */
   readonly left: AbortController;
-  readonly known: { route?: string; keyId?: string };
+  readonly known: { route?: string; keyId?: string; cause?: string | undefined };
   isWritten: boolean;
 };
 
@@ -71,6 +71,8 @@ export class Reception {
     const { socket } = incoming;
     // Nobody may have more than one request answered at once: node would keep them all.
     if (this.#visits.has(socket)) return void socket.destroy();
+    // Who has cut it already cannot be answered, and where he was is not known any more: no event may lack that.
+    if (socket.remoteAddress === undefined) return void socket.destroy();
     const visit = open(incoming, outgoing);
     this.#visits.set(socket, visit);
     outgoing.on('error', () => outgoing.destroy());
@@ -144,6 +146,7 @@ export class Reception {
         status,
         ms: Math.round(ms * 100) / 100,
         key: known.keyId,
+        cause: known.cause,
         request: requestId,
       },
       'request',
@@ -155,9 +158,10 @@ export class Reception {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function open(incoming: IncomingMessage, outgoing: ServerResponse): Visit {
-  const { rawHeaders, method = '' } = incoming;
+  const { rawHeaders, httpVersion, method = '' } = incoming;
   const isBodied = method !== 'GET' && method !== 'HEAD' && hasBody(rawHeaders);
-  const wantsContinue = valuesOf(rawHeaders, 'expect').length > 0;
+  // HTTP/1.0 has no interim answers (RFC 9110 §10.1.1).
+  const wantsContinue = httpVersion === '1.1' && valuesOf(rawHeaders, 'expect').length > 0;
   const onWanted = (): void => {
     if (wantsContinue) outgoing.writeContinue();
   };

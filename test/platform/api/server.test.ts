@@ -1,5 +1,7 @@
 // The listener of the API, byte by byte: what is refused before anybody acts on it, what every answer has, and how it
 // ends.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
 import type { Api } from '../../../src/platform/api/answering.ts';
@@ -183,6 +185,12 @@ describe('a body', () => {
     expect(refused.head.status).toBe(413);
   });
 
+  it('of HTTP/1.0 is not asked for', async () => {
+    const { port } = await open();
+    const head = 'POST / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n';
+    expect((await ask(port, `${head}{}`)).head.status).toBe(200);
+  });
+
   it('that stays away is given up in time', async () => {
     const { port, over } = await open(echo, { requestMs: 300 });
     const late = await ask(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{');
@@ -282,6 +290,23 @@ describe('the address of a client', () => {
     await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n\r\n');
     expect(seen).toEqual([expect.any(Number), undefined]);
   });
+  it('is known of each request that is served: who cuts his connection behind one hides nothing', async () => {
+    const hosts: (string | undefined)[] = [];
+    const { port } = await open(async (request, arrival) => {
+      hosts.push(arrival.host);
+      return echo(request, arrival);
+    });
+    for (let count = 0; count < 20; count += 1) {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      socket.write('DELETE /a HTTP/1.1\r\nHost: a\r\n\r\n');
+      socket.resetAndDestroy();
+      await once(socket, 'close');
+    }
+    await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(new Set(hosts)).toEqual(new Set(['127.0.0.1']));
+  });
+
   it('is what a trusted proxy says, and nothing that stands to the left of it', async () => {
     expect(await hosts(['127.0.0.0/8'], '203.0.113.9, 198.51.100.7')).toBe('198.51.100.7');
     expect(await hosts(['127.0.0.0/8', '10.0.0.0/8'], '203.0.113.9, 198.51.100.7, 10.1.2.3')).toBe(

@@ -1,0 +1,37 @@
+// What is said when the database is away: to the client that he may come back, to the operator what it is.
+import { expect, it } from 'vitest';
+import { createLog } from '../../../src/base/log.ts';
+import { createApi } from '../../../src/platform/api/answering.ts';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
+import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
+import { createResourceRoutes } from '../../../src/platform/routes.ts';
+import { authenticateSandbox } from '../../../src/platform/sandbox-records/sandbox-token.ts';
+import { openDatabase } from '../../../src/platform/store/database.ts';
+
+it('a request without a database is a 503, and what is away is noted for the log', async () => {
+  const connection = { host: '/nonexistent', user: 'a', database: 'a' };
+  const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+  const lines: string[] = [];
+  const api = createApi(createResourceRoutes({ can_use_audit_logs: true }), {
+    store,
+    gatekeeper: { authenticator: createAuthenticator({ now: () => Date.now() }), authenticateSandbox },
+    log: createLog('trace', { write: (line) => void lines.push(line) }),
+    maxBodyBytes: 1024,
+  });
+  const noted: object[] = [];
+  const request = new Request('http://localhost/v2/listeners', {
+    headers: { 'X-Api-Key': mintKey('service').text },
+  });
+  const arrival = {
+    requestId: 'id',
+    host: '192.0.2.1',
+    port: 1,
+    note: (facts: object) => void noted.push(facts),
+  };
+  const answer = await api(request, arrival);
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await answer.json()).toEqual({ detail: 'The database is not available: try again' });
+  expect(noted).toContainEqual({ cause: 'ENOENT' });
+  expect(lines).toEqual([]);
+  await store.close();
+});
