@@ -89,6 +89,21 @@ describe('retention', () => {
     expect(await seqsOf(organizationId)).toEqual(['2']);
   });
 
+  it('removes nothing younger, whatever a caller calls his time zone', async () => {
+    const organizationId = randomUUID();
+    await appendAged(organizationId, [399]);
+    // A summer time that was 400 days ago, is not now, and takes two weeks.
+    const dayOf = (age: number): number => 1 + (Math.floor((Date.now() - age * DAY_MS) / DAY_MS) % 365);
+    const ages = Array.from({ length: 12 }, (_, n) => n * 30);
+    const zones = ages.map((age) => `AAA-167BBB+167,J${dayOf(age)},J${dayOf(age - 60)}`);
+    for (const zone of zones)
+      await database.store.write(async (trx) => {
+        await sql`select set_config('timezone', ${zone}, true)`.execute(trx);
+        await sql`select audit_expire(${organizationId}, now(), 10)`.execute(trx);
+      });
+    expect(await seqsOf(organizationId)).toEqual(['1']);
+  });
+
   it('goes by slices', async () => {
     const organizationId = randomUUID();
     await appendAged(organizationId, [500, 499, 498, 497, 496]);

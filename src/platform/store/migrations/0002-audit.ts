@@ -125,7 +125,8 @@ const settling = `
   $$;
 `;
 
-// Bounded by the most it may remove, since writers wait for it.
+// Bounded by the most it may remove, since writers wait for it. In hours, for the length of 400 days is a matter of the
+// time zone, which a caller sets.
 const expiring = `
   create function public.audit_expire(organization uuid, before timestamptz, most integer) returns integer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -138,7 +139,7 @@ const expiring = `
       select * into last from public.audit_events
         where organization_id = organization
           and seq <= head.floor_seq + most
-          and time < least(before, clock_timestamp() - interval '400 days')
+          and time < least(before, clock_timestamp() - interval '9600 hours')
         order by seq desc limit 1;
       if last.seq is null then
         return 0;
@@ -169,7 +170,7 @@ const guarding = `
   as $$
     begin
       if tg_op = 'DELETE' and tg_table_name = 'audit_events' then
-        if old.time < clock_timestamp() - interval '400 days' and exists (
+        if old.time < clock_timestamp() - interval '9600 hours' and exists (
           select from public.audit_heads
           where organization_id = old.organization_id and floor_seq >= old.seq
         ) then
