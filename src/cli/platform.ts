@@ -84,7 +84,10 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   const sink = createFdSink(1);
   const log = createLog(config.logLevel, sink);
   for (const warning of warnings) log.warn(warning);
-  const asked = awaitSignal();
+  // Once for requests, and as long again for all else.
+  const asked = awaitSignal(2 * config.limits.drainMs, () =>
+    log.error('something hangs and is left as it is: the end does not wait for it'),
+  );
   const { openPlatform } = await import('../platform/platform.ts');
   try {
     const platform = await openPlatform(config, { log, version: await readVersion() });
@@ -100,13 +103,22 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   }
 }
 
-/** The first signal; the second one does not wait for what the first has begun. */
-function awaitSignal(): Promise<NodeJS.Signals> {
+/**
+ * The first signal; the second one does not wait for what the first has begun. Nor does anything after `maxMs`: a start
+ * may hang as well as an end, at a database that says nothing, and what it leaves then is what a crash leaves.
+ */
+function awaitSignal(maxMs: number, onHanging: () => void): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let isAsked = false;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (isAsked) process.exit(signal === 'SIGINT' ? 130 : 143);
+    const end = (): never => process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (isAsked) end();
     isAsked = true;
+    const atLast = (): void => {
+      onHanging();
+      end();
+    };
+    setTimeout(atLast, maxMs).unref();
     resolve(signal);
   };
   process.on('SIGTERM', onSignal);

@@ -9,6 +9,7 @@ import { type PlatformOptions, initPlatform, startPlatform } from '../support/pl
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { launcher, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
+import { connectOnce } from '../../src/platform/store/database.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
 
 async function scratchDirectory(): Promise<Scratch> {
@@ -209,6 +210,24 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     await slow.send(body);
     expect((await slow.readResponse()).head.status).toBe(201);
     expect(await child.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it('ends in its time when its start hangs', async () => {
+    const { database, ...options } = await onDatabase();
+    await connectOnce(database.ownerConnection, async (other) => {
+      // As another start has it that brings the schema up to date.
+      await other.query('select pg_advisory_lock(5271009001)');
+      const env = { SALLYPORT_PLATFORM_LIMITS_DRAIN_MS: '200' };
+      await using platform = startPlatform({ ...options, database, env });
+      const waiting = `select from pg_locks where locktype = 'advisory' and not granted and database =
+        (select oid from pg_database where datname = current_database())`;
+      await expect.poll(async () => (await other.query(waiting)).rowCount, { timeout: 60_000 }).toBe(1);
+      platform.process.kill('SIGTERM');
+      expect(await platform.process.exited).toEqual({ code: 143, signal: null });
+      expect(platform.process.records.map(({ msg }) => msg)).toContainEqual(
+        expect.stringContaining('something hangs'),
+      );
+    });
   });
 
   it('does not wait for a request when it is told to end twice', async () => {
