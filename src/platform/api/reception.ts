@@ -71,8 +71,6 @@ export class Reception {
     const { socket } = incoming;
     // Nobody may have more than one request answered at once: node would keep them all.
     if (this.#visits.has(socket)) return void socket.destroy();
-    // Who has cut it already cannot be answered, and where he was is not known any more: no event may lack that.
-    if (socket.remoteAddress === undefined) return void socket.destroy();
     const visit = open(incoming, outgoing);
     this.#visits.set(socket, visit);
     outgoing.on('error', () => outgoing.destroy());

@@ -33,6 +33,11 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     (incoming, outgoing) => reception.receive(incoming, outgoing),
   );
   server.maxConnections = limits.connections;
+  // Asked for while it is there: node keeps it then, also when the client cuts the connection behind his request. Where
+  // it has gone already nobody is served, for no event may lack it.
+  server.on('connection', (socket: Socket) => {
+    if (socket.remoteAddress === undefined) socket.destroy();
+  });
   server.on('checkContinue', (incoming, outgoing) => reception.receive(incoming, outgoing));
   server.on('checkExpectation', (incoming, outgoing) =>
     reception.receive(incoming, outgoing, refusal(417, 'Expect may say 100-continue alone')),
