@@ -50,8 +50,8 @@ export const noLeak: readonly Mutation[] = [
     name: 'bugs tell their message',
     versions: bothVersions,
     file: 'src/base/log.ts',
-    text: 'return { error: error.name, at:',
-    replacement: 'return { error: error.message, at:',
+    text: "return { error: name ?? 'object', ...coded, at:",
+    replacement: 'return { error: (error as Error).message, ...coded, at:',
     breaks: 'an error that quotes its input quotes it in the log',
   },
   {
