@@ -106,14 +106,27 @@ function runOn(binary) {
 
 // This process would live on beside the program, and /proc shows what a process was started with until it ends.
 function refuseExposedSecrets() {
-  const exposed = Object.keys(process.env).find((name) =>
-    /^SALLYPORT_(SECRET_.*(?<!_FILE)|ADMIN_TOKEN|STATE_KEY)$/.test(name),
+  const isPlatform = ['platform', 'audit'].includes(process.argv[2]);
+  const exposed = Object.keys(process.env).find(
+    (name) => isSidecarSecret(name) || (isPlatform && isPlatformSecret(name)),
   );
   if (!exposed) return;
+  const instead = isSidecarSecret(exposed) ? `, or give the secret as a file (${exposed}_FILE)` : '';
   stop(
     `${exposed} would stay readable in the environment of this Node ${process.versions.node}: ` +
-      `start it with Node ${FLOOR} or newer, or give the secret as a file (${exposed}_FILE)`,
+      `start it with Node ${FLOOR} or newer${instead}`,
   );
+}
+
+function isSidecarSecret(name) {
+  return /^SALLYPORT_(SECRET_.*(?<!_FILE)|ADMIN_TOKEN|STATE_KEY)$/.test(name);
+}
+
+// A URL without a password is no secret.
+function isPlatformSecret(name) {
+  if (name === 'SALLYPORT_BOOTSTRAP_API_KEY') return true;
+  const isUrl = name === 'DATABASE_URL' || name === 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL';
+  return isUrl && /:[^/@]*@|[?&]password=/.test(process.env[name]);
 }
 
 // Standard streams, and the descriptor that --secrets-fd names; a child inherits no other.

@@ -173,6 +173,21 @@ describe('on a Node that is too old', () => {
     expect(stderr).not.toContain('hush');
   });
 
+  it.each([
+    ['DATABASE_URL', 'postgresql://me:hush@localhost/a', 1],
+    ['DATABASE_URL', 'postgresql:///a?host=/run&user=me&password=hush', 1],
+    ['DATABASE_URL', 'postgresql:///a?host=/run&user=me', 0],
+    ['SALLYPORT_BOOTSTRAP_API_KEY', 'hush', 1],
+  ])('refuses so for what the platform is given in %s: %s', async (name, value, expected) => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+    const options = { old: true, env: { [name]: value } };
+    const { code, stderr } = await run(file, ['platform', '--secrets-fd', '3'], options);
+    expect(code).toBe(expected);
+    expect(stderr.includes(`${name} would stay readable`)).toBe(expected === 1);
+    expect(stderr).not.toContain('hush');
+  });
+
   it('passes signals on and dies as the program dies', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
