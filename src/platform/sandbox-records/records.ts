@@ -60,7 +60,7 @@ export async function readRecords(
   if (endTime !== undefined) query = query.where('time', '<', endTime);
   if (after !== undefined)
     query = query.where(
-      sql<boolean>`(time, source, number) < (${after.time}::timestamptz, ${after.source}::uuid, ${after.number}::bigint)`,
+      sql<boolean>`(time, source, number) < (${new Date(after.time)}::timestamptz, ${after.source}::uuid, ${after.number}::bigint)`,
     );
   const rows = await query
     .orderBy('time', 'desc')

@@ -161,6 +161,17 @@ describe('the records of a sandbox', () => {
     expect(foreign.body).toEqual({ records: [], next_cursor: null });
   });
 
+  it('goes on from any time that is one, also with an offset that the database does not know', async () => {
+    const { status } = await scene.send(await scene.token('offset'), batchOf(2));
+    expect(status).toBe(200);
+    for (const time of ['9000-01-01T00:00:00+23:59', `9000-01-01T00:00:00.${'0'.repeat(90)}Z`]) {
+      const cursor = Buffer.from(JSON.stringify([time, randomUUID(), 0])).toString('base64url');
+      const page = await scene.list('offset', `?cursor=${cursor}`);
+      expect(page.status).toBe(200);
+      expect(page.body.records).toHaveLength(2);
+    }
+  });
+
   it('are forgotten by the time at which they came, not by what their sidecar calls it', async () => {
     const { database } = scene.api;
     const token = await scene.token('old');
