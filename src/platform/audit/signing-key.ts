@@ -12,9 +12,12 @@ const PUBLIC_SUFFIX = '.pub';
 export async function openSigningKey(file: string): Promise<KeyObject> {
   const pem = await readIfThere(file);
   if (pem === undefined) return makeKey(file);
-  const { mode } = await stat(file);
+  const { mode, uid } = await stat(file);
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     throw new InputError(`${file}: others can read this key; chmod 600 it`);
+  // Laid there by whoever may write the directory, it would sign what he likes.
+  if (uid !== 0 && uid !== process.getuid?.())
+    throw new InputError(`${file}: this key is another user's; chown it`);
   return readKey(file, () => createPrivateKey(pem));
 }
 

@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { chmod, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, chown, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InputError } from '../../../src/base/input-error.ts';
@@ -57,10 +57,15 @@ describe('the signing key', () => {
     expect(print(await readVerificationKey(file))).toBe(print(half));
   });
 
-  it('is refused where others can read it, or where it is something else', async () => {
+  it('is refused where others can read it or gave it, or where it is something else', async () => {
     await openSigningKey(file);
     await chmod(file, 0o640);
     await expect(openSigningKey(file)).rejects.toThrow(InputError);
+    await chmod(file, 0o600);
+    if (process.getuid?.() === 0) {
+      await chown(file, 65_534, 65_534);
+      await expect(openSigningKey(file)).rejects.toThrow(/another user's/);
+    }
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const other = await scratch.write('ec', String(privateKey.export({ type: 'pkcs8', format: 'pem' })));
     const noise = await scratch.write('noise', 'not a key');
