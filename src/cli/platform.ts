@@ -88,9 +88,12 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   const asked = awaitSignal(2 * config.limits.drainMs, () =>
     log.error('something hangs and is left as it is: the end does not wait for it'),
   );
-  const { openPlatform } = await import('../platform/platform.ts');
+  const storage = import('../platform/storage.ts').then(({ openStorage }) => openStorage(config, log));
+  // Whoever waits for it is told.
+  storage.catch(() => undefined);
   try {
-    const platform = await openPlatform(config, { log, version: await readVersion() });
+    const { openPlatform } = await import('../platform/platform.ts');
+    const platform = await openPlatform(config, { log, version: await readVersion(), storage });
     const { url: api, metricsUrl: metrics, storage: database } = platform;
     log.info({ api, ...(metrics === undefined ? {} : { metrics }), database, pid: process.pid }, 'ready');
     const reason = await Promise.race([asked, platform.ended.then(() => 'database' as const)]);

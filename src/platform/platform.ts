@@ -13,7 +13,7 @@ import { type Chores, startChores } from './chores.ts';
 import { createReadings } from './readings.ts';
 import { createResourceRoutes } from './routes.ts';
 import { authenticateSandbox } from './sandbox-records/sandbox-token.ts';
-import { type Storage, openStorage } from './storage.ts';
+import type { Storage } from './storage.ts';
 
 export type Platform = {
   readonly url: string;
@@ -26,42 +26,50 @@ export type Platform = {
   close(): Promise<void>;
 };
 
-export type PlatformParts = { readonly log: Log; readonly version: string };
+export type PlatformParts = {
+  readonly log: Log;
+  readonly version: string;
+  /** On its way: the database starts while the rest of the platform is loaded. */
+  readonly storage: Promise<Storage>;
+};
 
 /** Throws an Error that says what to mend when it cannot. */
 export async function openPlatform(
   config: PlatformConfig,
-  { log, version }: PlatformParts,
+  { log, version, storage: opening }: PlatformParts,
 ): Promise<Platform> {
   await using opened = new AsyncDisposableStack();
   let isReady = true;
-  const storage = opened.adopt(await openStorage(config, log), (one) => one.close());
+  const storage = opened.adopt(await opening, (one) => one.close());
   const { store } = storage;
   const authenticator = createAuthenticator({
     now: () => Date.now(),
     onFault: (error) => log.warn(describeBug(error), 'a last use of a key was not written'),
   });
   opened.defer(() => authenticator.settle());
-  opened.adopt(await startChores(config, { storage, log }), (chores: Chores) => chores.close());
   const routes = withDocuments({
     routes: createResourceRoutes(config.defaultFeatures),
     version,
     isReady: () => isReady,
   });
   let metrics: Metrics | undefined;
-  const server = await openServer({
-    api: createApi(routes, {
-      store,
-      gatekeeper: { authenticator, authenticateSandbox },
+  const [chores, server] = await Promise.all([
+    startChores(config, { storage, log }),
+    openServer({
+      api: createApi(routes, {
+        store,
+        gatekeeper: { authenticator, authenticateSandbox },
+        log,
+        maxBodyBytes: config.limits.bodyBytes,
+      }),
+      listen: config.listen,
+      limits: config.limits,
+      trustedProxies: config.trustedProxies,
       log,
-      maxBodyBytes: config.limits.bodyBytes,
+      onAnswered: (answered) => metrics?.onAnswered(answered),
     }),
-    listen: config.listen,
-    limits: config.limits,
-    trustedProxies: config.trustedProxies,
-    log,
-    onAnswered: (answered) => metrics?.onAnswered(answered),
-  });
+  ]);
+  opened.adopt(chores, (one: Chores) => one.close());
   opened.adopt(server, (one) => one.close());
   let metricsUrl: string | undefined;
   if (config.metricsListen !== undefined) {
