@@ -50,10 +50,14 @@ async function verify(
       publicKeyFiles,
       tell: (line) => process.stdout.write(`${line}\n`),
     });
-    const { events, organizations, checkpoints, unreadable, findings } = counts;
+    const { events, organizations, checkpoints, unreadable, unknownKeys, findings } = counts;
     if (unreadable > 0)
       process.stderr.write(
         `${count(unreadable, 'line')} among the checkpoints cannot be read: cut off by a crash, or destroyed\n`,
+      );
+    if (unknownKeys > 0)
+      process.stderr.write(
+        `${count(unknownKeys, 'other key')} signed checkpoints that were not looked at: verify again with its --public-key and their --checkpoints\n`,
       );
     const verdict = findings === 0 ? 'intact' : `tampered with, ${count(findings, 'fault')}`;
     process.stdout.write(

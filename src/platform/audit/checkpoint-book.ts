@@ -1,7 +1,7 @@
 // The checkpoints of all organizations, read once, and what they say against what stands in the database. Its size
 // goes with the checkpoints, not with the events. Pure.
 import type { KeyObject } from 'node:crypto';
-import { type Checkpoint, readCheckpoint } from './checkpoint.ts';
+import { type Checkpoint, readCheckpoint, type SignedCheckpoint } from './checkpoint.ts';
 import type { ChainEnds } from './chain-walk.ts';
 import type { Finding } from './finding.ts';
 
@@ -11,7 +11,7 @@ export type CheckpointBook = {
   /** Lines that are none: what is left of a write that was cut off, or of a line that was destroyed. */
   readonly unreadable: number;
   readonly organizations: readonly string[];
-  of(organizationId: string): readonly Checkpoint[];
+  of(organizationId: string): readonly SignedCheckpoint[];
 };
 
 type Report = (finding: Finding) => void;
@@ -24,7 +24,7 @@ export async function readCheckpoints(
   keys: readonly KeyObject[],
   report: Report,
 ): Promise<CheckpointBook> {
-  const held = new Map<string, Map<string, Checkpoint>>();
+  const held = new Map<string, Map<string, SignedCheckpoint>>();
   let checkpoints = 0;
   let unreadable = 0;
   for await (const line of lines) {
@@ -33,13 +33,13 @@ export async function readCheckpoints(
     else if (reading.kind === 'checkpoint') {
       checkpoints += 1;
       const { checkpoint } = reading;
-      const { organizationId, seq, hash } = checkpoint;
-      const mine = held.get(organizationId) ?? new Map<string, Checkpoint>();
-      mine.set(`${seq} ${hash}`, checkpoint);
+      const { organizationId, signer, seq, hash } = checkpoint;
+      const mine = held.get(organizationId) ?? new Map<string, SignedCheckpoint>();
+      mine.set(`${signer} ${seq} ${hash}`, checkpoint);
       held.set(organizationId, mine);
     } else report(toForgery(reading.kind, reading.checkpoint));
   }
-  const of = (organizationId: string): readonly Checkpoint[] =>
+  const of = (organizationId: string): readonly SignedCheckpoint[] =>
     [...(held.get(organizationId)?.values() ?? [])].toSorted((a, b) => Number(a.seq - b.seq));
   return { checkpoints, unreadable, organizations: [...held.keys()], of };
 }
@@ -52,19 +52,26 @@ function toForgery(kind: 'forged' | 'unknown_key', { organizationId, seq }: Chec
   return { kind: 'checkpoint_forged', organizationId, seq, sentence };
 }
 
-/** Every checkpoint names the one before it, and the database the last one. */
+/**
+ * Every checkpoint names the one before it of its key, and the database the last one of each: `reached` by signer, those
+ * alone whose key is known.
+ */
 export function reportMissing(
   organizationId: string,
-  checkpoints: readonly Checkpoint[],
-  reached: bigint,
+  checkpoints: readonly SignedCheckpoint[],
+  reached: ReadonlyMap<string, bigint>,
   report: Report,
 ): void {
-  const present = new Set([0n, ...checkpoints.map(({ seq }) => seq)]);
-  const named = new Set([...checkpoints.map(({ after }) => after), reached]);
-  for (const seq of named) {
-    if (present.has(seq)) continue;
-    const sentence = 'its checkpoint was written and is gone';
-    report({ kind: 'checkpoint_missing', organizationId, seq, sentence });
+  const bySigner = Map.groupBy(checkpoints, ({ signer }) => signer);
+  for (const signer of new Set([...bySigner.keys(), ...reached.keys()])) {
+    const own = bySigner.get(signer) ?? [];
+    const present = new Set([0n, ...own.map(({ seq }) => seq)]);
+    const named = new Set([...own.map(({ after }) => after), reached.get(signer) ?? 0n]);
+    for (const seq of named) {
+      if (present.has(seq)) continue;
+      const sentence = 'its checkpoint was written and is gone';
+      report({ kind: 'checkpoint_missing', organizationId, seq, sentence });
+    }
   }
 }
 

@@ -10,14 +10,17 @@ export type Checkpoint = {
   readonly hash: string;
   /** Of that event. */
   readonly timeMs: number;
-  /** The checkpoint before this one, 0 for the first: a line that is taken out is missed. */
+  /** The checkpoint before this one by the same key, 0 for the first: a line that is taken out is missed. */
   readonly after: bigint;
   /** Of the first event after that one: what is removed from the beginning ends between two checkpoints, mostly. */
   readonly sinceMs: number;
 };
 
+/** `signer` is the fingerprint of the key. */
+export type SignedCheckpoint = Checkpoint & { readonly signer: string };
+
 export type CheckpointReading =
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint }
+  | { readonly kind: 'checkpoint'; readonly checkpoint: SignedCheckpoint }
   /** It reads like a checkpoint, and its key never wrote it. */
   | { readonly kind: 'forged'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'unknown_key'; readonly checkpoint: Checkpoint }
@@ -56,7 +59,8 @@ export function signCheckpoint(checkpoint: Checkpoint, key: KeyObject): string {
 export function readCheckpoint(text: string, keys: readonly KeyObject[]): CheckpointReading {
   const held = readLine(text);
   if (held === undefined) return { kind: 'unreadable' };
-  const checkpoint: Checkpoint = {
+  const checkpoint: SignedCheckpoint = {
+    signer: held.key,
     organizationId: held.organization,
     seq: BigInt(held.seq),
     hash: held.hash,

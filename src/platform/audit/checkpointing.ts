@@ -1,9 +1,9 @@
 // Has the heads of all chains that have moved signed and written outside the database. Any process may do it at any time:
-// two that meet write the same twice.
-import type { KeyObject } from 'node:crypto';
+// two with one key that meet write the same twice, and those with keys of their own each keep a row of checkpoints.
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Store } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
-import { signCheckpoint } from './checkpoint.ts';
+import { fingerprintOf, signCheckpoint } from './checkpoint.ts';
 import type { CheckpointSink } from './checkpoint-sink.ts';
 
 const PAGE = 500;
@@ -20,20 +20,21 @@ type Head = {
 
 /** Answers how many were written. A sink that fails leaves them to the next time. */
 export async function writeCheckpoints(store: Store, sink: CheckpointSink, key: KeyObject): Promise<number> {
+  const signer = fingerprintOf(createPublicKey(key));
   let written = 0;
   for (let at = NO_ORGANIZATION; ; ) {
-    const heads = await readMoved(store, at);
+    const heads = await readMoved(store, signer, at);
     const last = heads.at(-1);
     if (last === undefined) return written;
     await sink.append(heads.map((head) => signCheckpoint(toCheckpoint(head), key)));
-    await remember(store, heads);
+    await remember(store, signer, heads);
     written += heads.length;
     at = last.organization_id;
   }
 }
 
 /** Only what agrees with its last event: for anything else nobody should vouch. */
-async function readMoved({ db }: Store, after: string): Promise<readonly Head[]> {
+async function readMoved({ db }: Store, signer: string, after: string): Promise<readonly Head[]> {
   return db
     .selectFrom('audit_heads as head')
     .innerJoin('audit_events as event', (join) =>
@@ -42,7 +43,11 @@ async function readMoved({ db }: Store, after: string): Promise<readonly Head[]>
         .onRef('event.seq', '=', 'head.seq')
         .onRef('event.hash', '=', 'head.hash'),
     )
-    .leftJoin('audit_checkpoints as checkpoint', 'checkpoint.organization_id', 'head.organization_id')
+    .leftJoin('audit_checkpoints as checkpoint', (join) =>
+      join
+        .onRef('checkpoint.organization_id', '=', 'head.organization_id')
+        .on('checkpoint.signer', '=', signer),
+    )
     .innerJoinLateral(
       (query) =>
         query
@@ -82,9 +87,9 @@ function toCheckpoint({
   };
 }
 
-async function remember({ db }: Store, heads: readonly Head[]): Promise<void> {
+async function remember({ db }: Store, signer: string, heads: readonly Head[]): Promise<void> {
   const ids = heads.map(({ organization_id }) => organization_id);
   const seqs = heads.map(({ seq }) => seq);
-  await sql`select public.audit_checkpointed(moved.id, moved.seq)
+  await sql`select public.audit_checkpointed(moved.id, ${signer}, moved.seq)
     from unnest(${ids}::uuid[], ${seqs}::bigint[]) as moved (id, seq)`.execute(db);
 }

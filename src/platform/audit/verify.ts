@@ -5,7 +5,7 @@ import type { Store, Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import { genesis, type Link } from './chain.ts';
 import { type ChainEnds, createChainWalk } from './chain-walk.ts';
-import type { Checkpoint } from './checkpoint.ts';
+import { type Checkpoint, fingerprintOf } from './checkpoint.ts';
 import {
   type CheckpointBook,
   checkEnds,
@@ -32,6 +32,8 @@ export type VerificationCounts = {
   readonly events: number;
   readonly checkpoints: number;
   readonly unreadable: number;
+  /** Keys that have signed checkpoints and were not given: what those say is not known. */
+  readonly unknownKeys: number;
   readonly findings: number;
 };
 
@@ -46,33 +48,47 @@ export async function verifyLog(verification: Verification): Promise<Verificatio
     verification.report(finding);
   };
   // In this order: what the database says of the checkpoints is then never newer than they are, nor they than the events.
-  const reached = await readReached(store);
+  const { reached, unknownKeys } = await readReached(store, new Set(keys.map(fingerprintOf)));
   const book = await readCheckpoints(verification.checkpoints, keys, report);
   const { events, organizations } = await store.db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute((trx) => verifyChains(trx, { ...verification, report }, book, reached));
-  return { organizations, events, checkpoints: book.checkpoints, unreadable: book.unreadable, findings };
+  const { checkpoints, unreadable } = book;
+  return { organizations, events, checkpoints, unreadable, unknownKeys, findings };
 }
 
-async function readReached({ db }: Store): Promise<ReadonlyMap<string, bigint>> {
+/** How far the checkpoints of each signer have come, by organization. */
+type Reached = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+
+async function readReached(
+  { db }: Store,
+  known: ReadonlySet<string>,
+): Promise<{ readonly reached: Reached; readonly unknownKeys: number }> {
   const rows = await db.selectFrom('audit_checkpoints').selectAll().execute();
-  return new Map(rows.map(({ organization_id, seq }) => [organization_id, BigInt(seq)]));
+  const byOrganization = Map.groupBy(
+    rows.filter(({ signer }) => known.has(signer)),
+    ({ organization_id }) => organization_id,
+  );
+  const reached = new Map<string, ReadonlyMap<string, bigint>>();
+  for (const [id, own] of byOrganization)
+    reached.set(id, new Map(own.map(({ signer, seq }) => [signer, BigInt(seq)])));
+  return { reached, unknownKeys: new Set(rows.map(({ signer }) => signer)).difference(known).size };
 }
 
 async function verifyChains(
   trx: Transaction,
   { nowMs, organizationId, report }: Verification,
   book: CheckpointBook,
-  reached: ReadonlyMap<string, bigint>,
+  reached: Reached,
 ): Promise<{ readonly events: number; readonly organizations: number }> {
   const known = [...(await readOrganizations(trx)), ...book.organizations, ...reached.keys()];
   const chosen = organizationId === undefined ? [...new Set(known)].toSorted() : [organizationId];
   let events = 0;
   for (const id of chosen) {
     const checkpoints = book.of(id);
-    reportMissing(id, checkpoints, reached.get(id) ?? 0n, report);
+    reportMissing(id, checkpoints, reached.get(id) ?? new Map(), report);
     const ends = await readEnds(trx, id);
     const walked = await walk(trx, ends, checkpoints, report);
     checkEnds({ ...ends, events: walked }, checkpoints, nowMs, report);

@@ -104,8 +104,13 @@ export type AuditHeadRow = {
   readonly floor_hash: Buffer;
 };
 
-/** How far the signed checkpoints outside the database have come. */
-export type AuditCheckpointRow = { readonly organization_id: string; readonly seq: string };
+/** How far the checkpoints outside the database have come that one key has signed. */
+export type AuditCheckpointRow = {
+  readonly organization_id: string;
+  /** The fingerprint of the key. */
+  readonly signer: string;
+  readonly seq: string;
+};
 
 export type ListenerRow = {
   readonly id: Fixed<string>;

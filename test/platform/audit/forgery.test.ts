@@ -1,5 +1,5 @@
 // What somebody does to the log who has the whole database in his hands and knows how it is verified.
-import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -166,5 +166,64 @@ describe('the verifier names', () => {
     await append(3);
     await forge('update audit_heads set floor_seq = 9, floor_hash = hash', 'delete from audit_events');
     expect(await faults()).not.toEqual([]);
+  });
+});
+
+describe('two machines with files and keys of their own', () => {
+  const { privateKey: otherKey } = generateKeyPairSync('ed25519');
+
+  async function verdict(
+    from: CheckpointSink,
+    keys: readonly KeyObject[],
+  ): Promise<{ readonly kinds: readonly string[]; readonly unknownKeys: number }> {
+    const kinds: string[] = [];
+    const { unknownKeys } = await verifyLog({
+      store: database.store,
+      checkpoints: from.read(),
+      keys: keys.map((one) => createPublicKey(one)),
+      nowMs: Date.now(),
+      organizationId: undefined,
+      report: ({ kind, seq }) => kinds.push(`${kind} ${seq}`),
+    });
+    return { kinds, unknownKeys };
+  }
+
+  it('are each verified by their own, and told that there are others', async () => {
+    const other = openCheckpointSink(`${file}.other`);
+    for (let turn = 0; turn < 6; turn += 1) {
+      await append(1);
+      await writeCheckpoints(database.store, turn % 2 === 0 ? sink : other, turn % 2 === 0 ? key : otherKey);
+    }
+    expect(await verdict(sink, [key])).toEqual({ kinds: [], unknownKeys: 1 });
+    expect(await verdict(other, [otherKey])).toEqual({ kinds: [], unknownKeys: 1 });
+    // The place of one beside the keys of both: what the other wrote is not there.
+    expect(await verdict(sink, [key, otherKey])).toEqual({ kinds: ['checkpoint_missing 6'], unknownKeys: 0 });
+    await writeFile(file, (await readFile(file, 'utf8')).split('\n').slice(1).join('\n'));
+    expect(await verdict(sink, [key])).toEqual({ kinds: ['checkpoint_missing 1'], unknownKeys: 1 });
+    expect(await verdict(other, [otherKey])).toEqual({ kinds: [], unknownKeys: 1 });
+  });
+
+  it('that share a file are verified by both keys', async () => {
+    for (const one of [key, otherKey, key]) {
+      await append(2);
+      await writeCheckpoints(database.store, sink, one);
+    }
+    expect(await verdict(sink, [key, otherKey])).toEqual({ kinds: [], unknownKeys: 0 });
+    await forge(rewriteFrom(3));
+    const { kinds } = await verdict(sink, [key, otherKey]);
+    expect(kinds).toEqual(expect.arrayContaining(['rewritten 4', 'rewritten 6']));
+  });
+
+  it('do not hide that the key beside the log is a new one', async () => {
+    await append(2);
+    await checkpoint();
+    expect(await verdict(openCheckpointSink(`${file}.none`), [otherKey])).toEqual({
+      kinds: [],
+      unknownKeys: 1,
+    });
+    expect(await verdict(openCheckpointSink(`${file}.none`), [key])).toEqual({
+      kinds: ['checkpoint_missing 2'],
+      unknownKeys: 0,
+    });
   });
 });

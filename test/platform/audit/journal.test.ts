@@ -165,7 +165,7 @@ describe('the tables of the log', () => {
     ],
     ['update audit_heads', 'update audit_heads set seq = 0'],
     ['lock the heads', 'select from audit_heads for update'],
-    ['insert into audit_checkpoints', `insert into audit_checkpoints values ('${organizationId}', 9)`],
+    ['insert into audit_checkpoints', `insert into audit_checkpoints values ('${organizationId}', 'a', 9)`],
     [
       'replace a function',
       'create or replace function audit_refuse() returns trigger language sql return null',
@@ -188,15 +188,17 @@ describe('the tables of the log', () => {
   it.each(writes)('do not even let their owner %s', async (name, statement) => {
     // A row trigger needs a row.
     if (name.includes('checkpoints'))
-      await sql`select audit_checkpointed(${organizationId}, 1)`.execute(database.store.db);
+      await sql`select audit_checkpointed(${organizationId}, 'a', 1)`.execute(database.store.db);
     await fails(database.owner, statement);
   });
 
   it('remember no checkpoint of what is not there', async () => {
     const before = await database.owner.db.selectFrom('audit_checkpoints').selectAll().execute();
     for (const reached of ['0', '-1', '99', '9223372036854775807'])
-      await sql`select audit_checkpointed(${organizationId}, ${reached}::bigint)`.execute(database.store.db);
-    await sql`select audit_checkpointed(${randomUUID()}, 1)`.execute(database.store.db);
+      await sql`select audit_checkpointed(${organizationId}, 'a', ${reached}::bigint)`.execute(
+        database.store.db,
+      );
+    await sql`select audit_checkpointed(${randomUUID()}, 'a', 1)`.execute(database.store.db);
     expect(await database.owner.db.selectFrom('audit_checkpoints').selectAll().execute()).toEqual(before);
   });
 

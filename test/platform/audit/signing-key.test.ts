@@ -53,7 +53,11 @@ describe('the signing key', () => {
     expect(half.type).toBe('public');
     expect(await readFile(publicKeyFile(file), 'utf8')).toContain('PUBLIC KEY');
     const line = signCheckpoint(checkpoint, key).trim();
-    expect(readCheckpoint(line, [half])).toEqual({ kind: 'checkpoint', checkpoint });
+    const signer = fingerprintOf(half);
+    expect(readCheckpoint(line, [half])).toEqual({
+      kind: 'checkpoint',
+      checkpoint: { ...checkpoint, signer },
+    });
     expect(print(await readVerificationKey(file))).toBe(print(half));
   });
 

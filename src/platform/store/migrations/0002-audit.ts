@@ -25,8 +25,10 @@ const tables = `
     floor_hash bytea not null
   ) with (fillfactor = 50);
   create table public.audit_checkpoints (
-    organization_id uuid primary key,
-    seq bigint not null
+    organization_id uuid not null,
+    signer text not null,
+    seq bigint not null,
+    primary key (organization_id, signer)
   );
 `;
 
@@ -152,15 +154,15 @@ const expiring = `
   $$;
 `;
 
-// How far the checkpoints outside have come: never back, and never beyond what there is.
+// How far the checkpoints of each key have come: never back, and never beyond what there is.
 const checkpointing = `
-  create function public.audit_checkpointed(organization uuid, reached bigint) returns void
+  create function public.audit_checkpointed(organization uuid, signer text, reached bigint) returns void
     language sql security definer set search_path = pg_catalog, pg_temp
   as $$
     insert into public.audit_checkpoints as checkpoint
-      select organization_id, reached from public.audit_heads
-        where organization_id = organization and reached between 1 and seq
-      on conflict (organization_id) do update set seq = greatest(checkpoint.seq, reached)
+      select head.organization_id, audit_checkpointed.signer, reached from public.audit_heads as head
+        where head.organization_id = organization and reached between 1 and head.seq
+      on conflict (organization_id, signer) do update set seq = greatest(checkpoint.seq, reached)
   $$;
 `;
 
@@ -208,11 +210,11 @@ const granting = `
     public.audit_part(bytea), public.audit_hash(public.audit_events), public.audit_refuse(),
     public.audit_lock(uuid),
     public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
-    public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, bigint)
+    public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, text, bigint)
     from public;
   grant execute on function
     public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
-    public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, bigint)
+    public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, text, bigint)
     to sallyport_app;
 `;
 
