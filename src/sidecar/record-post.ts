@@ -8,8 +8,6 @@ export type Posted =
   | { readonly kind: 'taken' }
   /** It will never be taken as it is. */
   | { readonly kind: 'unfit'; readonly cause: string }
-  /** Nothing of ours is taken there. */
-  | { readonly kind: 'refused'; readonly cause: string }
   | { readonly kind: 'later'; readonly cause: string; readonly afterMs: number };
 
 export type Batch = { readonly count: number; readonly body: Buffer };
@@ -70,9 +68,8 @@ async function judge(response: IncomingMessage, count: number): Promise<Posted> 
   if (status === 200)
     return isReceipt(text, count) ? { kind: 'taken' } : later('an answer that is no receipt');
   if (status === 400 || status === 413 || status === 422) return { kind: 'unfit', cause };
-  // The batch is not at fault for a token that is none any more, and that may be replaced.
-  const isForLater = status >= 500 || [401, 403, 408, 425, 429].includes(status);
-  return isForLater ? later(cause, headers['retry-after']) : { kind: 'refused', cause };
+  // The batch is at fault for nothing else: a token may be replaced, a platform or what stands before it may come back.
+  return later(cause, headers['retry-after']);
 }
 
 /** The word of the platform for this batch. Whatever else answers 200 has kept nothing. */

@@ -152,7 +152,7 @@ describe('a forwarder of records', () => {
   });
 
   it.each([302, 404])(
-    'drops a batch that is answered %i, says so once, and follows nowhere',
+    'sends a batch again that is answered %i, says so once, and follows nowhere',
     async (status) => {
       await using elsewhere = await createRecordReceiver();
       const fields = { Location: `${elsewhere.url}/v1/sandbox-records` };
@@ -161,11 +161,11 @@ describe('a forwarder of records', () => {
       );
       await using scene = await forwardTo(receiver.url, { pace: { maxCount: 10 } });
       take(scene.forwarder, 20);
-      await receiver.keeps(10);
+      await receiver.keeps(20);
       await scene.forwarder.close(1_000);
-      expect(marksOf(receiver)).toEqual(range(20).slice(10));
-      expect(scene.forwarder.counts).toEqual({ taken: 10, lost: 10 });
-      expect(scene.lines.filter(({ msg }) => msg === 'records are lost to the platform')).toHaveLength(1);
+      expect(marksOf(receiver)).toEqual(range(20));
+      expect(scene.forwarder.counts).toEqual({ taken: 20, lost: 0 });
+      expect(scene.lines.filter(({ cause }) => cause === `status ${status}`)).toHaveLength(1);
       expect(elsewhere.batches).toEqual([]);
     },
   );
