@@ -36,6 +36,9 @@ const RESETS_PER_SECOND = 100;
 const MAX_SESSION_MB = 10;
 const MAX_REFUSED_STREAMS = 100;
 
+/** What a record tells: what is no method, or one that nobody has, may be as long as a client likes. */
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+
 export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly id: number = nextConnectionId();
   readonly socket: TLSSocket;
@@ -174,7 +177,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     const method = (at === -1 ? undefined : fields[at + 1]) ?? 'GET';
     const bytes = answerRefusal(stream, refusal, { method, fields });
     this.#record({
-      method,
+      method: METHOD.test(method) ? method : undefined,
       outcome: 'refused',
       reason: refusal.refused,
       cause: refusal.cause,
