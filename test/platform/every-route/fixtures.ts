@@ -60,6 +60,8 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
 /** The weakest, so that nobody is refused for giving away more than he has. */
 const fixed: Readonly<Record<string, (schema: JsonSchema) => unknown>> = {
   role: ({ enum: roles = [] }) => roles.at(-1),
+  // A workspace has it once.
+  compute_id: () => randomUUID(),
 };
 
 /** A value for each name in the path, real ones of the place. */
