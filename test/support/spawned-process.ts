@@ -22,6 +22,8 @@ export type SpawnOptions = {
 export const projectRoot: string = dirname(dirname(import.meta.dirname));
 export const launcher: string = join(projectRoot, 'bin', 'sallyport.js');
 
+const compileCache: string = join(projectRoot, 'node_modules', '.cache', 'compile');
+
 /** What a bare login shell has, and nothing that steers TLS, proxies or package managers. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
@@ -29,6 +31,8 @@ export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): 
     HOME: tmpdir(),
     TMPDIR: tmpdir(),
     LANG: 'C.UTF-8',
+    // Hundreds of processes of one program: what one has compiled, the next need not.
+    NODE_COMPILE_CACHE: compileCache,
     ...extra,
   };
 }
