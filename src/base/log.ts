@@ -65,11 +65,20 @@ export function createFdSink(fd: number): LogSink {
     writingSinceMs = undefined;
     const rest = inFlight?.subarray(error ? 0 : written);
     inFlight = rest && rest.length > 0 ? rest : undefined;
-    if (!inFlight) return flush();
+    if (!inFlight) return continueWriting();
     // EAGAIN: a full non-blocking pipe. Anything else (disk full, reader gone) is retried just the same: the
     // bound above turns a sink that stays broken into "blocked", which the listener reports to clients.
     if (error) setTimeout(writeInFlight, RETRY_DELAY_MS).unref();
     else writeInFlight();
+  }
+
+  /**
+   * After a write. Lines that came meanwhile wait for more of them, as all lines do: written at once, they would leave
+   * in writes of a handful of lines each, for as long as there is load.
+   */
+  function continueWriting(): void {
+    if (drained || waitingChars >= FLUSH_CHARS) flush();
+    else if (waitingChars > 0) schedule(FLUSH_DELAY_MS);
   }
 
   const flushAtExit = (code: number): void => {
