@@ -87,6 +87,7 @@ export function createPolicy(parts: PolicyParts): Policy {
   const judge = createJudge(parts);
   const verdicts = new Map<string, Verdict>();
   let held = 0;
+  const decide = createDecider();
   const verdictOn = (authority: Authority): Verdict => {
     const known = verdicts.get(authority.text);
     if (known !== undefined) return known;
@@ -103,7 +104,7 @@ export function createPolicy(parts: PolicyParts): Policy {
   return Object.freeze({
     revision: parts.revision,
     coverOf: (authority: Authority) => verdictOn(authority).cover,
-    decide: (authority: Authority, target: string) => decideTarget(verdictOn(authority), target),
+    decide: (authority: Authority, target: string) => decide(verdictOn(authority), target),
     deniesAddress: (address: Address, port: number) => parts.deny?.holdsAddress(address, port) ?? false,
     secretsFor: (authority: Authority) => verdictOn(authority).secrets,
     scrubsBodies: (authority: Authority) => verdictOn(authority).scrubsBodies,
@@ -202,6 +203,37 @@ function judgeCallbacks(matching: readonly Indexed<CallbackDecision>[]): Omit<Ve
   const own = matching.filter(({ value }) => value === decision);
   return { cover: intercept('callback', own), decision, paths: undefined, secrets: NO_SECRETS };
 }
+
+/**
+ * Remembers what the last paths of each set of rules led to. Paths with a query are read anew each time: a part of a
+ * text would hold all of it in memory, and queries hold secrets.
+ */
+function createDecider(): (verdict: Verdict, target: string) => Decision {
+  // Weak: rules that no verdict names any more take their paths with them.
+  let memos = new WeakMap<PathFinder<RuleDecision>, Map<string, Decision>>();
+  let count = 0;
+  return (verdict, target) => {
+    const { paths } = verdict;
+    if (paths === undefined) return decideTarget(verdict, target);
+    const known = memos.get(paths)?.get(target);
+    if (known !== undefined) return known;
+    const decision = decideTarget(verdict, target);
+    if (target.length > MAX_MEMO_CHARS || target.includes('?')) return decision;
+    // Emptied when full, as the verdicts are.
+    if (count >= MAX_MEMOS) {
+      memos = new WeakMap();
+      count = 0;
+    }
+    const memo = memos.get(paths) ?? new Map<string, Decision>();
+    memos.set(paths, memo.set(target, decision));
+    count += 1;
+    return decision;
+  };
+}
+
+/** Of all rules together. */
+const MAX_MEMOS = 1_024;
+const MAX_MEMO_CHARS = 256;
 
 function decideTarget({ cover, decision, paths }: Verdict, target: string): Decision {
   // `OPTIONS *` speaks of the server, not of a resource on it, so no credential is for it (RFC 9110 §9.3.7).

@@ -359,6 +359,63 @@ describe('a policy', () => {
     expect(told(policy.decide(asked, '/v2'))).toBe('rule exact');
   });
 
+  it('remembers what a path led to, and decides the same after it has forgotten', () => {
+    const rules = [rule('v1', ['*.good.test'], ['/v1/*']), rule('v2', ['b.good.test'], ['/v2/*'])];
+    const policy = policyOf({ rules });
+    const targetOf = (i: number): string =>
+      [`/v1/${i}`, `/v2/${i}`, `/v3/${i}?q=/v1/`, `/v1/../${i}`][i % 4] ?? '';
+    const ask = (i: number): string[] =>
+      ['a.good.test', 'b.good.test'].map((host) => told(policy.decide(authorityOf(host), targetOf(i))));
+    const first = Array.from({ length: 3_000 }, (_, i) => ask(i));
+    expect(first.slice(0, 4)).toEqual([
+      ['rule v1', 'rule v1'],
+      ['no_path_match', 'rule v2'],
+      ['no_path_match', 'no_path_match'],
+      ['ambiguous_path', 'ambiguous_path'],
+    ]);
+    expect(first.every((row, i) => row.join() === first[i % 4]?.join())).toBe(true);
+    expect(Array.from({ length: 3_000 }, (_, i) => ask(i))).toEqual(first);
+  });
+
+  it.each([
+    ['a path', '/a/../b', true],
+    ['the longest path', `/../${'x'.repeat(252)}`, true],
+    ['a longer one', `/../${'x'.repeat(253)}`, false],
+    ['a query', '/a/../b?key=value', false],
+  ])('remembers %s: %s? %s', (_, target, isRemembered) => {
+    const policy = policyOf({ rules: [rule('v1', ['a.test'], ['/v1/*'])] });
+    // Each refusal is made anew, unless it is remembered.
+    const decide = (at: string): Decision => policy.decide(authorityOf('a.test'), at);
+    const refused = decide(target);
+    expect(refused).toMatchObject({ kind: 'refuse', reason: 'ambiguous_path' });
+    expect(decide(target) === refused).toBe(isRemembered);
+    expect(decide(target)).toEqual(refused);
+  });
+
+  it('remembers a bounded number of paths, of all hosts together', () => {
+    const policy = policyOf({ rules: [rule('v1', ['a.test'], ['/v1/*']), rule('b', ['b.test'], ['/b/*'])] });
+    const decide = (host: string, i: number): Decision => policy.decide(authorityOf(host), `/${i}/../b`);
+    const first = decide('a.test', 0);
+    for (let i = 1; i < 512; i += 1) decide('a.test', i);
+    for (let i = 0; i < 512; i += 1) decide('b.test', i);
+    expect(decide('a.test', 0)).toBe(first);
+    decide('b.test', 512);
+    expect(decide('a.test', 0)).not.toBe(first);
+    expect(decide('a.test', 0)).toEqual(first);
+  });
+
+  it('does not share what it remembers with another policy', () => {
+    const [one, other] = [
+      policyOf({ rules: [rule('one', ['a.test'], ['/v1/*'])] }),
+      policyOf({ rules: [rule('other', ['a.test'], ['/v1/*'])] }),
+    ];
+    for (const _ of [1, 2])
+      expect([one, other].map((policy) => told(policy.decide(authorityOf('a.test'), '/v1/x')))).toEqual([
+        'rule one',
+        'rule other',
+      ]);
+  });
+
   it('holds no more for many hosts than for one, however many patterns they share', () => {
     const wide = Array.from({ length: 98 }, (_, r) =>
       rule(
