@@ -26,6 +26,8 @@ export const Field = {
   secWebSocketKey: 20,
   secWebSocketAccept: 21,
   http2Settings: 22,
+  authorization: 23,
+  wwwAuthenticate: 24,
 } as const;
 
 export type FieldId = (typeof Field)[keyof typeof Field];
@@ -54,6 +56,8 @@ const knownNames: readonly KnownName[] = [
   { name: 'sec-websocket-key', id: Field.secWebSocketKey },
   { name: 'sec-websocket-accept', id: Field.secWebSocketAccept },
   { name: 'http2-settings', id: Field.http2Settings },
+  { name: 'authorization', id: Field.authorization },
+  { name: 'www-authenticate', id: Field.wwwAuthenticate },
 ];
 
 const UNDERSCORE_BYTE = 0x5f;
@@ -100,7 +104,9 @@ export function compileNames(lowerNames: readonly string[]): NameTest {
   }
   return (bytes, start, end) => {
     const names = byStart.get(startOf(end - start, lowerAt(bytes, start)));
-    return names !== undefined && names.some((name) => isFieldNamedLoosely(bytes, start, end, name));
+    if (names === undefined) return false;
+    for (const name of names) if (isFieldNamedLoosely(bytes, start, end, name)) return true;
+    return false;
   };
 }
 

@@ -13,7 +13,10 @@ export type HeadEdit = {
 const CRLF = '\r\n';
 
 /** The head with its lines edited and, if `target` is given, with that target in place of its own. */
-export function rewriteRequestHead(head: RequestHead, edit: HeadEdit & { readonly target?: Buffer }): Buffer {
+export function rewriteRequestHead(
+  head: RequestHead,
+  edit: HeadEdit & { readonly target?: Buffer | undefined },
+): Buffer {
   const { target } = edit;
   if (target === undefined) return rewriteLines(head, edit);
   const { bytes, start, targetStart, targetEnd, fieldsStart } = head;
@@ -21,8 +24,7 @@ export function rewriteRequestHead(head: RequestHead, edit: HeadEdit & { readonl
   const out = createOutput(head, edit, lineBytes);
   let at = bytes.copy(out, 0, start, targetStart);
   at += target.copy(out, at);
-  at += bytes.copy(out, at, targetEnd, fieldsStart);
-  return finish(head, edit, out, at);
+  return finish(head, edit, out, at, targetEnd);
 }
 
 /** The head with its lines edited. */
@@ -48,21 +50,31 @@ export function buildHead(startLine: string, lines: readonly (readonly [string, 
 function rewriteLines(head: RequestHead | ResponseHead, edit: HeadEdit): Buffer {
   const lineBytes = head.fieldsStart - head.start;
   const out = createOutput(head, edit, lineBytes);
-  return finish(head, edit, out, head.bytes.copy(out, 0, head.start, head.fieldsStart));
+  return finish(head, edit, out, 0, head.start);
 }
 
-/** Room for the start line, every field and every appended line; `finish` cuts it to what was written. */
+/** Memory for the start line, every field that stays and every appended line. */
 function createOutput(head: RequestHead | ResponseHead, edit: HeadEdit, lineBytes: number): Buffer {
+  const { fields } = head;
   let size = lineBytes + (head.end - head.fieldsStart);
+  for (let i = 0; i < fields.count; i++)
+    if (edit.drop[i] === 1) size -= fields.lineEnd(i) - fields.nameStart(i);
   for (const line of edit.append) size += line.length;
   return Buffer.allocUnsafe(size);
 }
 
-/** Copies the kept lines, each unbroken run of them at once, then the appended ones and the blank line. */
-function finish(head: RequestHead | ResponseHead, edit: HeadEdit, out: Buffer, from: number): Buffer {
+/**
+ * Copies what stays from `runStart` on, each unbroken run of lines at once, then the appended lines and the blank line.
+ * `at` bytes of `out` are written already.
+ */
+function finish(
+  head: RequestHead | ResponseHead,
+  edit: HeadEdit,
+  out: Buffer,
+  at: number,
+  runStart: number,
+): Buffer {
   const { bytes, fields } = head;
-  let at = from;
-  let runStart = head.fieldsStart;
   for (let i = 0; i < fields.count; i++) {
     if (edit.drop[i] !== 1) continue;
     at += bytes.copy(out, at, runStart, fields.nameStart(i));
@@ -72,7 +84,8 @@ function finish(head: RequestHead | ResponseHead, edit: HeadEdit, out: Buffer, f
   for (const line of edit.append) at += line.copy(out, at);
   out[at++] = CR;
   out[at++] = LF;
-  return out.subarray(0, at);
+  // The memory was not cleared: a byte that nothing was written to must not leave.
+  return at === out.length ? out : out.subarray(0, at);
 }
 
 // Above 0xff latin1 keeps the low byte only: U+010D U+010A would become CR LF (header injection by truncation).

@@ -10,7 +10,7 @@ import type { TrustSet } from '../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
 import type { Protocol } from './alpn.ts';
 import type { Places } from './places.ts';
-import { type Refusal, refuse } from './refusal.ts';
+import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import type { ResolvedAddress, Resolver } from './resolver.ts';
 
 export type DialTarget = {
@@ -49,7 +49,7 @@ export function createDialler(options: {
     // Policy before the lookup: a closed port on a strange host must not become a DNS query that carries data.
     if (!isOpen && !egress.allowLoopback) return refuse('port_denied');
     const found = await addressesOf(authority, resolver);
-    if ('refused' in found) return found;
+    if (isRefusal(found)) return found;
     const isProvenRuleHost = named === 'exact' && target.scheme === 'https';
     for (const { address } of found) {
       if (!isOpen && !isLoopback(address)) return refuse('port_denied');
@@ -62,7 +62,7 @@ export function createDialler(options: {
   return {
     async dial(target, signal) {
       const addresses = await vet(target);
-      if ('refused' in addresses) return addresses;
+      if (isRefusal(addresses)) return addresses;
       if (signal.aborted) return refuse('upstream_unreachable', 'aborted');
       if (places.areTaken) return refuse('too_many_connections', 'hosts');
       const socket =

@@ -121,14 +121,37 @@ export type Refusal = {
   readonly cause: string | undefined;
 };
 
+/** Every refusal is one: a check of the class costs less than a search for a property in objects of many shapes. */
+class CataloguedRefusal implements Refusal {
+  readonly refused: RefusalCode;
+  readonly status: number;
+  readonly message: string;
+  readonly hint: string | undefined;
+  readonly cause: string | undefined;
+
+  constructor(
+    refused: RefusalCode,
+    status: number,
+    message: string,
+    hint: string | undefined,
+    cause: string | undefined,
+  ) {
+    this.refused = refused;
+    this.status = status;
+    this.message = message;
+    this.hint = hint;
+    this.cause = cause;
+  }
+}
+
 /** Makes a refusal. `hint` overrides the catalogue's and must be one of our own sentences, never input. */
 export function refuse(code: RefusalCode, cause?: string, hint?: string): Refusal {
   const [status, message, fixedHint] = catalogue[code];
-  return { refused: code, status, message, hint: hint ?? fixedHint, cause };
+  return new CataloguedRefusal(code, status, message, hint ?? fixedHint, cause);
 }
 
 export function isRefusal(value: object): value is Refusal {
-  return 'refused' in value;
+  return value instanceof CataloguedRefusal;
 }
 
 /** Every code with its status and message, for the documentation and the test that pins them. */

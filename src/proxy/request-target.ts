@@ -3,7 +3,7 @@
 import { Field } from '../http1/field-name.ts';
 import { type RequestHead, fieldValue, findField } from '../http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../policy/authority.ts';
-import { type Refusal, refuse } from './refusal.ts';
+import { type Refusal, isRefusal, refuse } from './refusal.ts';
 
 export type Scheme = 'http' | 'https';
 
@@ -61,7 +61,7 @@ export function targetOnProxyPort(head: RequestHead): RequestTarget | Refusal {
     rewritten: Buffer.from(absolute.path, 'latin1'),
   });
   // Out here the Host field is the client's second opinion, not a request that left its tunnel.
-  return 'refused' in target && target.refused === 'authority_mismatch' ? refuse('host_mismatch') : target;
+  return isRefusal(target) && target.refused === 'authority_mismatch' ? refuse('host_mismatch') : target;
 }
 
 function asterisk(

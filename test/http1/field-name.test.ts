@@ -34,6 +34,8 @@ const known: readonly [name: string, id: number][] = [
   ['Content-Range', Field.contentRange],
   ['Sec-WebSocket-Key', Field.secWebSocketKey],
   ['Sec-WebSocket-Accept', Field.secWebSocketAccept],
+  ['Authorization', Field.authorization],
+  ['WWW-Authenticate', Field.wwwAuthenticate],
 ];
 const unknown: readonly string[] = [
   '',

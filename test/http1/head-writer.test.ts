@@ -1,6 +1,6 @@
 // What is not asked to change leaves byte for byte, and what leaves is read as it was judged.
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { readConnectionFields } from '../../src/http1/connection-fields.ts';
 import { isFault } from '../../src/http1/fault.ts';
 import { requestFraming, responseFraming } from '../../src/http1/framing.ts';
@@ -24,6 +24,27 @@ describe('rewriting', () => {
     );
     expect(rewriteRequestHead(head, { ...edit, target: Buffer.from('/longer') }).toString()).toBe(
       'GET /longer HTTP/1.1\r\nB:2\r\nC:\t3 \r\nE: 5\r\nF: 6\r\n\r\n',
+    );
+  });
+
+  it('uses all of the memory that it takes', () => {
+    fc.assert(
+      fc.property(
+        requestText,
+        fc.uint8Array({ min: 0, max: 1, minLength: 100, maxLength: 100 }),
+        fc.option(target),
+        (built, drop, target) => {
+          const edit = {
+            drop,
+            append: [fieldLine('A', 'b')],
+            target: target === null ? undefined : Buffer.from(target),
+          };
+          const alloc = vi.spyOn(Buffer, 'allocUnsafe');
+          const written = rewriteRequestHead(requestOf(toWire(built)), edit);
+          expect(alloc.mock.calls).toEqual([[written.length]]);
+          alloc.mockRestore();
+        },
+      ),
     );
   });
 
