@@ -22,8 +22,8 @@ export const rightAnswer: readonly Mutation[] = [
     invariant: 'I12',
     name: 'idle connections may speak',
     file: 'src/proxy/upstream.ts',
-    text: 'if (!owner) {\n      this.socket.destroy();\n      return;\n    }',
-    replacement: 'if (!owner) return;',
+    text: 'if (!this.#owner) this.socket.destroy();',
+    replacement: '',
     breaks: 'half of an unasked answer is skipped, the other half answers a request',
   },
   {

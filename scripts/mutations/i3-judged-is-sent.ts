@@ -33,8 +33,8 @@ export const judgedIsSent: readonly Mutation[] = [
     invariant: 'I3',
     name: 'absolute-form leaves as it came',
     file: 'src/proxy/outgoing-head.ts',
-    text: '...(target.rewritten ? { target: target.rewritten } : {}),',
-    replacement: '',
+    text: 'target: target.rewritten, drop',
+    replacement: 'drop',
     breaks: 'the origin gets another target than the origin-form that was judged',
   },
   {

@@ -49,8 +49,15 @@ export function judgeAnswer(
   const isBound = bindsConnection(head) || bindsConnection(plan.head);
   const isWhole = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed;
   const isReusable = isWhole && !isBound && !mayHaveLeftBody(plan, head.status);
-  return { ending: isKept ? 'keep' : 'close', isReusable };
+  if (isKept) return isReusable ? KEPT : KEPT_ONCE;
+  return isReusable ? CLOSED : CLOSED_ONCE;
 }
+
+// Verdicts of one kind are one object: nearly every request has the first.
+const KEPT: AnswerVerdict = Object.freeze({ ending: 'keep', isReusable: true });
+const KEPT_ONCE: AnswerVerdict = Object.freeze({ ending: 'keep', isReusable: false });
+const CLOSED: AnswerVerdict = Object.freeze({ ending: 'close', isReusable: true });
+const CLOSED_ONCE: AnswerVerdict = Object.freeze({ ending: 'close', isReusable: false });
 
 /** To the client we are the only proxy: a host that asks for proxy credentials is after ours. */
 export function refuseAnswer(head: ResponseHead): Refusal | undefined {

@@ -51,8 +51,9 @@ export class Approach<C extends { discard(): void }> {
   begin(): void {
     const { egress, callbacks, scrubsBodies } = this.#scope.context;
     const { target, scheme } = this.#plan;
-    const request = { ...target, policy: this.#policy, scheme, egress, callbacks, scrubsBodies };
-    const verdict = judgeRequest(request);
+    const { authority, path } = target;
+    const policy = this.#policy;
+    const verdict = judgeRequest({ policy, authority, path, scheme, egress, callbacks, scrubsBodies });
     if (verdict instanceof Promise) this.#wait(verdict, (settled) => this.#onVerdict(settled));
     else this.#onVerdict(verdict);
   }

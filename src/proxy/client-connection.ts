@@ -38,6 +38,7 @@ export type RunningExchange = {
 
 /** Starts what a head asks for; `rest` came behind it. */
 export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
+const NO_BYTES: Buffer = Buffer.alloc(0);
 type RefusalDetails = { method?: string; authority?: string; revision?: number; keepAlive?: boolean };
 export class ClientConnection {
   readonly id: number;
@@ -226,7 +227,7 @@ export class ClientConnection {
 
   #onData(chunk: Buffer): void {
     if (this.#isEnding) return;
-    if (this.#running) return this.#guard((running) => running?.onClientBytes(chunk));
+    if (this.#running) return this.#passOn(chunk);
     // Waits for our last answer to leave before it reads on: a client that does not read gets no more work done.
     if (this.socket.writableNeedDrain) return this.keepAhead(chunk);
     this.#input.push(chunk);
@@ -251,13 +252,14 @@ export class ClientConnection {
     this.#input.take();
     if (isFault(head)) return this.refuse(refusalOfFault(head));
     this.exchanges += 1;
-    this.#guard(() => this.#start(this, head, head.bytes.subarray(head.end)));
+    this.#passOn(head.end === head.bytes.length ? NO_BYTES : head.bytes.subarray(head.end), head);
   }
 
-  /** A bug is answered like any failure: it neither ends the process nor leaves the client waiting. */
-  #guard(act: (running: RunningExchange | undefined) => void): void {
+  /** Of the body, or behind `head`. A bug gets a response: it neither ends the process nor leaves the client waiting. */
+  #passOn(bytes: Buffer, head?: RequestHead): void {
     try {
-      act(this.#running);
+      if (head) this.#start(this, head, bytes);
+      else this.#running?.onClientBytes(bytes);
     } catch (error) {
       this.scope.context.log.error(describeBug(error), 'connection failed');
       if (this.#isDetached) this.socket.destroy();
@@ -284,9 +286,8 @@ export class ClientConnection {
   /** A FIN while an answer is due is an abort; after the last answer it is a client that is done. */
   #onEnd(): void {
     if (this.#running) return this.#onGone();
-    if (this.#isEnding) {
-      if (this.socket.writableFinished) this.socket.destroy();
-    } else this.end();
+    if (!this.#isEnding) this.end();
+    else if (this.socket.writableFinished) this.socket.destroy();
   }
 
   #onGone(): void {

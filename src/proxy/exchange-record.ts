@@ -9,6 +9,7 @@ export function beginRecord(
   revision: number,
   { head, target, scheme }: RequestPlan,
 ): ExchangeRecord {
+  // Every field from the start: a record that grew by them one by one would be moved in memory several times.
   return {
     sandbox: context.sandbox,
     revision,
@@ -19,6 +20,18 @@ export function beginRecord(
     path: recordedPath(target.path),
     bytes_up: 0,
     bytes_down: 0,
+    rule: undefined,
+    callback: undefined,
+    callback_cached: undefined,
+    upstream_reused: undefined,
+    injected: undefined,
+    status: undefined,
+    reason: undefined,
+    cause: undefined,
+    unframed: undefined,
+    scrubbed: undefined,
+    outcome: undefined,
+    duration_ms: undefined,
   };
 }
 

@@ -24,7 +24,7 @@ import { ResponseReader, type ResponseSink } from './response-reader.ts';
 import { refuseUnsearchable } from './scrub.ts';
 import { ScrubbedBody } from './scrubbed-body.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
-import { connectionLender } from './upstream-lease.ts';
+import { ConnectionLender } from './upstream-lease.ts';
 import { joinUpgraded } from './upgrade.ts';
 
 /** Begins with `start`; ends by telling its connection `next`, or with it. */
@@ -53,7 +53,7 @@ export class Exchange
     this.#request = new RequestOut(plan, connection.socket);
     this.#response = new ResponseOut(connection.socket);
     this.#reader = new ResponseReader(plan.head.method, responseHeadLimits(this.#context.limits), this);
-    this.#approach = new Approach(connection.scope, plan, connectionLender(connection, plan), this);
+    this.#approach = new Approach(connection.scope, plan, new ConnectionLender(connection, plan), this);
   }
 
   start(rest: Buffer): void {

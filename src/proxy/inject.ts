@@ -2,11 +2,11 @@
 // field lines. One of the four files that open a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../callback/resolver.ts';
 import { Secret } from '../base/secret.ts';
-import { Field, type NameTest, compileNames, isFieldNamedLoosely } from '../http1/field-name.ts';
+import { Field, type NameTest, compileNames } from '../http1/field-name.ts';
 import { fieldLine } from '../http1/head-writer.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
-import type { CompiledCallback, InjectedHeader, Policy } from '../policy/policy.ts';
+import type { CompiledCallback, CompiledRule, InjectedHeader, Policy } from '../policy/policy.ts';
 import { type EgressRules, mayInjectCleartext } from './address-guard.ts';
 import { isBinding } from './connection-auth.ts';
 import { type Mask, compileMask } from './mask.ts';
@@ -17,8 +17,8 @@ import { refuseUnprepared } from './scrub.ts';
 export type Injection = {
   /** Names as authored, for the record. */
   readonly names: readonly string[];
-  /** Lower case with `-` for `_`: what the agent may not send beside ours. */
-  readonly replaced: readonly string[];
+  /** For the names of fields, with `_` read as `-`: what the agent may not send beside ours. */
+  readonly isReplaced: NameTest;
   readonly lines: Buffer;
   /** The same for HTTP/2: name, value, name, value, …, names in lower case. */
   readonly list: readonly string[];
@@ -67,7 +67,7 @@ export function judgeRequest(request: GateRequest): Passage | Refusal | Promise<
     return refuse('cleartext_refused');
   if (decision.apply === 'rule') {
     const { rule } = decision;
-    return withBodyMask({ injection: injectionOf(rule.headers), mask: hostMask, rule: rule.name }, request);
+    return withBodyMask(rulePassage(rule, hostMask), request);
   }
   const { callback } = decision;
   const outcome = request.callbacks.resolve(callback, authority);
@@ -81,9 +81,9 @@ export function markReplaced(head: RequestHead, injection: Injection, drop: Uint
   const { fields, bytes } = head;
   for (let i = 0; i < fields.count; i += 1) {
     if (fields.id(i) === Field.host) continue;
-    const [start, end] = [fields.nameStart(i), fields.nameEnd(i)];
-    const isReplaced = (name: string): boolean => isFieldNamedLoosely(bytes, start, end, name);
-    if (isGatewayClaim(bytes, start, end) || injection.replaced.some(isReplaced)) drop[i] = 1;
+    const start = fields.nameStart(i);
+    const end = fields.nameEnd(i);
+    if (isGatewayClaim(bytes, start, end) || injection.isReplaced(bytes, start, end)) drop[i] = 1;
   }
 }
 
@@ -129,18 +129,29 @@ function passageOf(
 
 // Headers arrays are frozen and live as long as their rule or cache entry: rendered once, dropped with them.
 const injections = new WeakMap<readonly InjectedHeader[], Injection>();
+const rulePassages = new WeakMap<CompiledRule, Passage>();
 const masks = new WeakMap<readonly Secret[], Mask>();
 const headerMasks = new WeakMap<readonly InjectedHeader[], readonly Secret[]>();
+
+/** The same object for each request: a rule has one mask for as long as its hosts have the same secrets. */
+function rulePassage(rule: CompiledRule, mask: Mask | undefined): Passage {
+  const known = rulePassages.get(rule);
+  if (known && known.mask === mask) return known;
+  const passage: Passage = Object.freeze({ injection: injectionOf(rule.headers), mask, rule: rule.name });
+  rulePassages.set(rule, passage);
+  return passage;
+}
 
 function injectionOf(headers: readonly InjectedHeader[]): Injection {
   const known = injections.get(headers);
   if (known) return known;
+  const lowerNames = headers.map(({ name }) => name.toLowerCase());
   const injection: Injection = {
     names: headers.map(({ name }) => name),
-    replaced: headers.map(({ name }) => name.toLowerCase().replaceAll('_', '-')),
+    isReplaced: compileNames(lowerNames),
     lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
     list: headers.flatMap(({ name, value }) => [name.toLowerCase(), valueText(value)]),
-    listed: headers.map(({ name }) => name.toLowerCase()),
+    listed: lowerNames,
     isBinding: headers.some(
       ({ name, value }) => name.toLowerCase() === 'authorization' && isBinding(valueText(value)),
     ),

@@ -76,15 +76,27 @@ export const defaultLimits: Limits = Object.freeze({
 
 /** The bounds of a client's heads, as the parser wants them. */
 export function requestHeadLimits(limits: Limits): HeadLimits {
-  const { maxRequestHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
-  return { maxHeadBytes, maxFields, maxTargetBytes };
+  return headLimits(limits, limits.maxRequestHeadBytes, requestLimits);
 }
 
 /** The bounds of a host's heads, as the parser wants them. */
 export function responseHeadLimits(limits: Limits): HeadLimits {
-  const { maxResponseHeadBytes: maxHeadBytes, maxFields, maxTargetBytes } = limits;
-  return { maxHeadBytes, maxFields, maxTargetBytes };
+  return headLimits(limits, limits.maxResponseHeadBytes, responseLimits);
 }
+
+/** The same object for each head, for as long as the limits stay as they are. */
+function headLimits(limits: Limits, maxHeadBytes: number, memo: WeakMap<Limits, HeadLimits>): HeadLimits {
+  const { maxFields, maxTargetBytes } = limits;
+  const known = memo.get(limits);
+  const isCurrent = known?.maxHeadBytes === maxHeadBytes && known.maxFields === maxFields;
+  if (isCurrent && known.maxTargetBytes === maxTargetBytes) return known;
+  const made: HeadLimits = Object.freeze({ maxHeadBytes, maxFields, maxTargetBytes });
+  memo.set(limits, made);
+  return made;
+}
+
+const requestLimits = new WeakMap<Limits, HeadLimits>();
+const responseLimits = new WeakMap<Limits, HeadLimits>();
 
 /** How long a connection that we have ended may take to go. */
 export const LINGER_MS = 1_000;

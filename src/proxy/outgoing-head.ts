@@ -31,11 +31,7 @@ export function outgoingRequestHead(
     markReplaced(head, injection, drop);
     append.push(injection.lines);
   }
-  return rewriteRequestHead(head, {
-    ...(target.rewritten ? { target: target.rewritten } : {}),
-    drop,
-    append,
-  });
+  return rewriteRequestHead(head, { target: target.rewritten, drop, append });
 }
 
 /** The answer's head as the client receives it. `Alt-Svc` would lead the client around the proxy. */

@@ -4,7 +4,7 @@ import type { LineWriter } from '../base/log.ts';
 
 export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded';
 
-/** What an exchange learns on its way. Unset fields are left out of the record. */
+/** What an exchange learns on its way. Unset and undefined fields are left out of the record. */
 export type ExchangeRecord = {
   sandbox: string;
   revision: number;
@@ -15,23 +15,23 @@ export type ExchangeRecord = {
   protocol?: 'h2';
   authority?: string;
   path?: string;
-  rule?: string;
-  callback?: string;
-  callback_cached?: boolean;
-  injected?: readonly string[];
-  outcome?: Outcome;
-  reason?: string;
+  rule?: string | undefined;
+  callback?: string | undefined;
+  callback_cached?: boolean | undefined;
+  injected?: readonly string[] | undefined;
+  outcome?: Outcome | undefined;
+  reason?: string | undefined;
   /** Detail for the operator: an error code, a class of address. Never text from the network. */
   cause?: string | undefined;
-  status?: number;
-  upstream_reused?: boolean;
-  unframed?: boolean;
+  status?: number | undefined;
+  upstream_reused?: boolean | undefined;
+  unframed?: boolean | undefined;
   /** Places in the body where a secret was masked. */
-  scrubbed?: number;
+  scrubbed?: number | undefined;
   bytes_up: number;
   bytes_down: number;
   /** Set when it is emitted. */
-  duration_ms?: number;
+  duration_ms?: number | undefined;
 };
 
 export type Recorder = {

@@ -11,22 +11,12 @@ export class RequestBody {
   bytes = 0;
   #remaining: number;
   readonly #walker: ChunkWalker | undefined;
-  #held: Buffer[] = [];
+  #held: Buffer[] | undefined;
   #sink: ((piece: Buffer) => void) | undefined;
-  readonly #take: (piece: Buffer) => void;
 
   constructor(framing: Framing) {
     this.#remaining = framing.kind === 'length' ? framing.length : 0;
     this.#walker = framing.kind === 'chunked' ? new ChunkWalker('request') : undefined;
-    this.#take = (piece) => {
-      this.bytes += piece.length;
-      if (this.#sink) {
-        this.#sink(piece);
-      } else {
-        this.#held.push(piece);
-        this.heldBytes += piece.length;
-      }
-    };
   }
 
   get isComplete(): boolean {
@@ -45,7 +35,7 @@ export class RequestBody {
   /** Takes what belongs to the body and answers how many bytes of `chunk` that was. */
   push(chunk: Buffer): number {
     if (this.isComplete) return 0;
-    if (this.#walker) return this.#walker.walk(chunk, 0, this.#take);
+    if (this.#walker) return this.#walker.walk(chunk, 0, (piece) => this.#take(piece));
     const taken = Math.min(this.#remaining, chunk.length);
     this.#remaining -= taken;
     this.#take(taken === chunk.length ? chunk : chunk.subarray(0, taken));
@@ -56,16 +46,23 @@ export class RequestBody {
   openTo(sink: (piece: Buffer) => void): void {
     this.#sink = sink;
     const held = this.#held;
-    this.#held = [];
+    this.#held = undefined;
     this.heldBytes = 0;
-    for (const piece of held) sink(piece);
+    if (held) for (const piece of held) sink(piece);
   }
 
   /** The answer came first: the rest is read and thrown away. */
   discard(): void {
-    this.#held = [];
+    this.#held = undefined;
     this.heldBytes = 0;
     this.#sink = ignore;
+  }
+
+  #take(piece: Buffer): void {
+    this.bytes += piece.length;
+    if (this.#sink) return this.#sink(piece);
+    (this.#held ??= []).push(piece);
+    this.heldBytes += piece.length;
   }
 }
 

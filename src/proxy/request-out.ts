@@ -52,6 +52,12 @@ export class RequestOut {
   send(head: Buffer, host: Socket, continueMs: number): void {
     this.#host = host;
     this.bytes += head.length;
+    // Nearly every request ends with its head: no body to send with it, and none to come.
+    if (this.#body.isPassedOn) {
+      host.write(head);
+      if (!host.writableNeedDrain) this.#client.resume();
+      return;
+    }
     host.cork();
     host.write(head);
     // RFC 9110 §10.1.1: a host that never says 100 gets the body after a moment.

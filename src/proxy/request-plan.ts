@@ -7,7 +7,7 @@ import { expectsContinue } from '../http1/expect.ts';
 import { type Framing, requestFraming } from '../http1/framing.ts';
 import type { RequestHead } from '../http1/head-parser.ts';
 import type { Authority } from '../policy/authority.ts';
-import { type Refusal, refuse } from './refusal.ts';
+import { type Refusal, isRefusal, refuse } from './refusal.ts';
 import { type RequestTarget, type Scheme, targetInTunnel, targetOnProxyPort } from './request-target.ts';
 
 export type RequestPlan = {
@@ -30,11 +30,12 @@ export function planRequest(
   tunnel: Authority | undefined,
   scheme: Scheme,
 ): RequestPlan | Refusal {
-  if (neverPassed.has(head.method.toUpperCase())) return refuse('method_refused');
+  const isIdempotent = idempotent.has(head.method);
+  if (!isIdempotent && neverPassed.has(head.method.toUpperCase())) return refuse('method_refused');
   // RFC 9110 §7.6.2: whoever counts hops asks the hops themselves, and with zero nobody behind this one.
   if (head.method === 'OPTIONS' && countsHops(head)) return refuse('method_refused', 'max_forwards');
   const target = tunnel ? targetInTunnel(head, tunnel, scheme) : targetOnProxyPort(head);
-  if ('refused' in target) return target;
+  if (isRefusal(target)) return target;
   const framing = requestFraming(head);
   if (isFault(framing)) return refusalOfFault(framing);
   const connection = readConnectionFields(head);
@@ -55,7 +56,7 @@ export function planRequest(
     drop: connection.drop,
     expectsContinue: waitsForContinue && framing.kind !== 'none',
     isUpgrade,
-    isIdempotent: idempotent.has(head.method),
+    isIdempotent,
     endsConnection: connection.close || head.minor === 0,
   };
 }

@@ -7,7 +7,9 @@ export class ResponseOut {
   /** Bytes written towards the client. */
   bytes = 0;
   readonly #client: Socket;
-  #pieces: Buffer[] = [];
+  #first: Buffer | undefined;
+  /** There are some only once there is more than one, the first among them. */
+  #pieces: Buffer[] | undefined;
 
   constructor(client: Socket) {
     this.#client = client;
@@ -15,19 +17,23 @@ export class ResponseOut {
 
   add(piece: Buffer): void {
     this.bytes += piece.length;
-    this.#pieces.push(piece);
+    if (!this.#first) this.#first = piece;
+    else if (this.#pieces) this.#pieces.push(piece);
+    else this.#pieces = [this.#first, piece];
   }
 
   /** Writes what was added. */
   flush(): void {
-    if (this.#pieces.length === 0) return;
-    const pieces = joinPieces(this.#pieces);
-    this.#pieces = [];
-    const [first] = pieces;
-    if (first && pieces.length === 1) {
-      this.#client.write(first);
-      return;
-    }
+    const first = this.#first;
+    if (!first) return;
+    const pieces = this.#pieces && joinPieces(this.#pieces);
+    this.#first = undefined;
+    this.#pieces = undefined;
+    if (!pieces || pieces.length === 1) this.#client.write(pieces?.[0] ?? first);
+    else this.#writeAll(pieces);
+  }
+
+  #writeAll(pieces: readonly Buffer[]): void {
     this.#client.cork();
     for (const piece of pieces) this.#client.write(piece);
     this.#client.uncork();

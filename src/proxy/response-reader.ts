@@ -28,7 +28,6 @@ export class ResponseReader {
   readonly #method: string;
   readonly #limits: HeadLimits;
   readonly #sink: ResponseSink;
-  readonly #onPiece: (piece: Buffer) => void;
   /** There is one only once a head has come in pieces. */
   #pending: HeadBuffer | undefined;
   #framing: Framing | undefined;
@@ -42,7 +41,6 @@ export class ResponseReader {
     this.#method = method;
     this.#limits = limits;
     this.#sink = sink;
-    this.#onPiece = (piece) => sink.onBody(piece);
   }
 
   /** For the same request on another connection. */
@@ -124,7 +122,7 @@ export class ResponseReader {
 
   #pushBody(chunk: Buffer): void {
     if (this.#walker) {
-      const consumed = this.#walker.walk(chunk, 0, this.#onPiece);
+      const consumed = this.#walker.walk(chunk, 0, (piece) => this.#sink.onBody(piece));
       if (this.#walker.fault) this.#fault(this.#walker.fault.code);
       else if (this.#walker.done) this.#done(chunk.length - consumed);
       return;

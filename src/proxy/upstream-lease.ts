@@ -7,7 +7,7 @@ import type { Lender } from './approach.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { bindsConnection } from './connection-auth.ts';
 import type { DialTarget } from './dial.ts';
-import { isRefusal } from './refusal.ts';
+import { type Refusal, isRefusal } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 import type { Scheme } from './request-target.ts';
 import type { UpstreamConnection } from './upstream.ts';
@@ -21,27 +21,58 @@ export type Purpose = {
 };
 
 /** HTTP/1.1 connections for the requests of one client. */
-export function connectionLender(
-  { id: clientId, scope }: ClientConnection,
-  plan: RequestPlan,
-): Lender<UpstreamConnection> {
-  const { upstream, hints } = scope.context;
-  const { isUpgrade, isIdempotent, head } = plan;
-  const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
-  const purpose = purposeOf(plan, ['http/1.1']);
-  return {
-    take: (policy) =>
-      isShared ? upstream.take({ key: poolKey(policy, purpose), clientId, isIdempotent }) : undefined,
-    async open(policy, signal) {
-      const refused = scope.refusedDial?.take(policy);
-      if (refused) return refused;
-      const opened = await upstream.open(poolKey(policy, purpose), dialTarget(policy, purpose), signal);
-      // The next client's connection finds out what the host speaks now.
-      if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
-      return opened;
-    },
-  };
+export class ConnectionLender implements Lender<UpstreamConnection> {
+  readonly #client: ClientConnection;
+  readonly #plan: RequestPlan;
+
+  constructor(client: ClientConnection, plan: RequestPlan) {
+    this.#client = client;
+    this.#plan = plan;
+  }
+
+  take(policy: Policy): UpstreamConnection | undefined {
+    const { isUpgrade, isIdempotent, head } = this.#plan;
+    const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
+    if (!isShared) return undefined;
+    const { id: clientId, scope } = this.#client;
+    return scope.context.upstream.take({ key: this.#key(policy), clientId, isIdempotent });
+  }
+
+  async open(policy: Policy, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
+    const { scope } = this.#client;
+    const refused = scope.refusedDial?.take(policy);
+    if (refused) return refused;
+    const { upstream, hints } = scope.context;
+    const purpose = purposeOf(this.#plan, HTTP1);
+    const opened = await upstream.open(this.#key(policy), dialTarget(policy, purpose), signal);
+    // The next client's connection finds out what the host speaks now.
+    if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
+    return opened;
+  }
+
+  #key(policy: Policy): string {
+    const { scheme, target } = this.#plan;
+    const { authority } = target;
+    return authority === this.#client.scope.tunnel
+      ? tunnelKey(policy, scheme, authority)
+      : poolKey(policy, { scheme, authority });
+  }
 }
+
+/** As `poolKey`. A tunnel has one authority for all its requests, and a text that was looked up before has its hash. */
+function tunnelKey(policy: Policy, scheme: Scheme, tunnel: Authority): string {
+  const { revision } = policy;
+  const known = tunnelKeys.get(tunnel);
+  if (known && known.revision === revision && known.scheme === scheme) return known.key;
+  const key = poolKey(policy, { scheme, authority: tunnel });
+  tunnelKeys.set(tunnel, { revision, scheme, key });
+  return key;
+}
+
+// The last key of each tunnel; it goes with its tunnel.
+const tunnelKeys = new WeakMap<Authority, { revision: number; scheme: Scheme; key: string }>();
+
+const HTTP1: readonly Protocol[] = Object.freeze(['http/1.1']);
 
 export function purposeOf({ scheme, target }: RequestPlan, alpn: readonly Protocol[]): Purpose {
   return { scheme, authority: target.authority, alpn };
@@ -52,7 +83,7 @@ export function poolPrefix(revision: number): string {
   return `${revision} `;
 }
 
-export function poolKey(policy: Policy, { scheme, authority }: Purpose): string {
+export function poolKey(policy: Policy, { scheme, authority }: Omit<Purpose, 'alpn'>): string {
   return `${poolPrefix(policy.revision)}${scheme}://${authority.text}`;
 }
 

@@ -2,7 +2,7 @@
 // once and speak to the owner of the moment, so that reuse costs nothing and no event is lost between owners.
 // It knows nothing of HTTP but which requests may use a connection that another client warmed.
 import type { Socket } from 'node:net';
-import type { Refusal } from './refusal.ts';
+import { type Refusal, isRefusal } from './refusal.ts';
 import type { DialTarget, Dialler } from './dial.ts';
 import type { Places } from './places.ts';
 
@@ -41,7 +41,7 @@ export class UpstreamConnection {
     this.key = key;
     socket.setTimeout(responseIdleMs);
     this.#listeners = [
-      ['data', (chunk: Buffer) => this.#tell((owner) => owner.onUpstreamData(chunk))],
+      ['data', (chunk: Buffer) => this.#onData(chunk)],
       ['drain', () => this.#owner?.onUpstreamDrain()],
       ['end', () => this.#tell((owner) => owner.onUpstreamEnd())],
       ['timeout', () => this.#tell((owner) => owner.onUpstreamTimeout())],
@@ -52,15 +52,29 @@ export class UpstreamConnection {
       socket.on(event, listener as (...args: unknown[]) => void);
   }
 
-  /** Whatever an idle connection says ends it; a bug of its owner is the owner's answer, not the end of the process. */
+  /** Undefined while the connection is idle: any event ends an idle connection. */
+  #ownerOrEnd(): UpstreamOwner | undefined {
+    if (!this.#owner) this.socket.destroy();
+    return this.#owner;
+  }
+
+  /** A bug of the owner is for the owner to report, not the end of the process. */
   #tell(say: (owner: UpstreamOwner) => void): void {
-    const owner = this.#owner;
-    if (!owner) {
-      this.socket.destroy();
-      return;
-    }
+    const owner = this.#ownerOrEnd();
+    if (!owner) return;
     try {
       say(owner);
+    } catch (error) {
+      owner.onBug(error);
+    }
+  }
+
+  /** As `#tell`, without a function for each chunk. */
+  #onData(chunk: Buffer): void {
+    const owner = this.#ownerOrEnd();
+    if (!owner) return;
+    try {
+      owner.onUpstreamData(chunk);
     } catch (error) {
       owner.onBug(error);
     }
@@ -206,7 +220,8 @@ export function createUpstream(options: {
           leaves(1);
           one.socket.destroy();
         } else if (isIdempotent || one.lastClient === clientId || idleMs < FRESH_MS) {
-          list.splice(i, 1);
+          if (i === list.length - 1) list.pop();
+          else list.splice(i, 1);
           leaves(1);
           return one;
         }
@@ -216,7 +231,7 @@ export function createUpstream(options: {
 
     async open(key, target, signal) {
       const socket = await dialler.dial(target, signal);
-      if ('refused' in socket) return socket;
+      if (isRefusal(socket)) return socket;
       return new UpstreamConnection(socket, key, responseIdleMs);
     },
 

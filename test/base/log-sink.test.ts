@@ -7,7 +7,7 @@ type Written = (error: Error | null, bytes: number) => void;
 const { writes } = vi.hoisted(() => ({ writes: [] as { text: string; done: Written }[] }));
 
 vi.mock('node:fs', async (importOriginal) => ({
-  ...(await importOriginal<typeof import('node:fs')>()),
+  ...(await importOriginal<object>()),
   write: (_fd: number, bytes: Buffer, done: Written) => writes.push({ text: bytes.toString(), done }),
 }));
 

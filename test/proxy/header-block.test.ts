@@ -2,6 +2,7 @@
 import { sensitiveHeaders } from 'node:http2';
 import { describe, expect, it } from 'vitest';
 import { isFault } from '../../src/http1/fault.ts';
+import { compileNames } from '../../src/http1/field-name.ts';
 import { parseAuthority } from '../../src/policy/authority.ts';
 import {
   byName,
@@ -34,7 +35,7 @@ function list(
 
 const injection = {
   names: ['Authorization', 'X-Api-Key'],
-  replaced: ['authorization', 'x-api-key'],
+  isReplaced: compileNames(['authorization', 'x-api-key']),
   lines: Buffer.from(''),
   list: ['authorization', 'Bearer secret', 'x-api-key', 'k'],
   listed: ['authorization', 'x-api-key'],

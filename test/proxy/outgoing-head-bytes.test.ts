@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ConnectionFields, readConnectionFields } from '../../src/http1/connection-fields.ts';
 import { isFault } from '../../src/http1/fault.ts';
+import { compileNames } from '../../src/http1/field-name.ts';
 import type { ResponseHead } from '../../src/http1/head-parser.ts';
 import type { Injection } from '../../src/proxy/inject.ts';
 import { outgoingRequestHead, outgoingResponseHead } from '../../src/proxy/outgoing-head.ts';
@@ -12,7 +13,7 @@ import { authorityOf, requestHead } from './request-head.ts';
 
 const injection: Injection = {
   names: ['X-Key'],
-  replaced: ['x-key'],
+  isReplaced: compileNames(['x-key']),
   lines: Buffer.from('X-Key: ours\r\n'),
   list: ['x-key', 'ours'],
   listed: ['x-key'],

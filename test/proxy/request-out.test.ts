@@ -30,6 +30,20 @@ it('a chunk of the client is one write', () => {
   expect(writes).toHaveLength(CHUNKS.length);
 });
 
+it.each([false, true])('a request without a body is one write (Expect: %s)', (expectsContinue) => {
+  const host = new Socket();
+  const writes = writesOf(host);
+  const client = new Socket();
+  client.pause();
+  const framing = { kind: 'length', length: 0 } as const;
+  const out = new RequestOut({ framing, expectsContinue } as RequestPlan, client);
+  out.send(Buffer.from('HEAD'), host, LONG_MS);
+  // The host may say 100 all the same.
+  out.openBody();
+  expect(writes).toEqual(['HEAD']);
+  expect([out.bytes, out.isPassedOn, client.isPaused()]).toEqual([4, true, false]);
+});
+
 it('a body that was held for 100 Continue is one write', () => {
   const host = new Socket();
   const writes = writesOf(host);
