@@ -27,100 +27,115 @@ const STUCK_MS = 1000;
 
 /** A sink over a file descriptor. Writes go to the thread pool; at most 8 Mi characters wait. */
 export function createFdSink(fd: number): LogSink {
-  let waiting: string[] = [];
-  let waitingChars = 0;
-  let inFlight: Buffer | undefined;
-  /** When the write began that the thread pool has in hand. */
-  let writingSinceMs: number | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let dropped = 0;
-  let drained: (() => void) | undefined;
+  return new FdSink(fd);
+}
 
-  function schedule(delayMs: number): void {
-    timer ??= setTimeout(flush, delayMs);
-    timer.unref();
+class FdSink implements LogSink {
+  readonly #fd: number;
+  #waiting: string[] = [];
+  #waitingChars = 0;
+  #inFlight: Buffer | undefined;
+  /** When the write began that the thread pool has in hand. */
+  #writingSinceMs: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dropped = 0;
+  #drained: (() => void) | undefined;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+    process.on('exit', this.#flushAtExit);
   }
 
-  function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    if (inFlight) return;
-    if (waiting.length === 0) {
-      drained?.();
+  write(line: string): void {
+    if (this.#waitingChars + line.length > MAX_BUFFERED_CHARS) {
+      this.#dropped += 1;
       return;
     }
-    inFlight = Buffer.from(waiting.join(''), 'utf8');
-    waiting = [];
-    waitingChars = 0;
-    writeInFlight();
+    this.#waiting.push(line);
+    this.#waitingChars += line.length;
+    if (this.#waitingChars >= FLUSH_CHARS && !this.#inFlight) this.#flush();
+    else this.#schedule();
   }
 
-  function writeInFlight(): void {
-    if (!inFlight) return;
-    writingSinceMs = performance.now();
-    writeFd(fd, inFlight, onWritten);
+  get isBlocked(): boolean {
+    return this.#waitingChars >= BLOCKED_CHARS;
   }
 
-  function onWritten(error: NodeJS.ErrnoException | null, written: number): void {
-    writingSinceMs = undefined;
-    const rest = inFlight?.subarray(error ? 0 : written);
-    inFlight = rest && rest.length > 0 ? rest : undefined;
-    if (!inFlight) return continueWriting();
-    // EAGAIN: a full non-blocking pipe. Anything else (disk full, reader gone) is retried just the same: the
-    // bound above turns a sink that stays broken into "blocked", which the listener reports to clients.
-    if (error) setTimeout(writeInFlight, RETRY_DELAY_MS).unref();
-    else writeInFlight();
+  get dropped(): number {
+    return this.#dropped;
   }
+
+  async close(timeoutMs = 2000): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#drained = resolve;
+    const limit = setTimeout(resolve, timeoutMs);
+    this.#flush();
+    await promise;
+    clearTimeout(limit);
+    this.#drained = undefined;
+    if (this.#waiting.length === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(this.#flush, FLUSH_DELAY_MS).unref();
+  }
+
+  readonly #flush = (): void => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#inFlight) return;
+    if (this.#waiting.length === 0) {
+      this.#drained?.();
+      return;
+    }
+    this.#inFlight = this.#takeWaiting();
+    this.#writeInFlight();
+  };
+
+  #takeWaiting(): Buffer {
+    const taken = Buffer.from(this.#waiting.join(''), 'utf8');
+    this.#waiting = [];
+    this.#waitingChars = 0;
+    return taken;
+  }
+
+  readonly #writeInFlight = (): void => {
+    if (!this.#inFlight) return;
+    this.#writingSinceMs = performance.now();
+    writeFd(this.#fd, this.#inFlight, this.#onWritten);
+  };
+
+  readonly #onWritten = (error: NodeJS.ErrnoException | null, written: number): void => {
+    this.#writingSinceMs = undefined;
+    const rest = this.#inFlight?.subarray(error ? 0 : written);
+    this.#inFlight = rest && rest.length > 0 ? rest : undefined;
+    if (!this.#inFlight) return this.#continueWriting();
+    // EAGAIN: a full non-blocking pipe. Any other error (disk full, reader gone) is retried too: the bound in `write`
+    // turns a sink that stays broken into "blocked", which the listener reports to clients.
+    if (error) setTimeout(this.#writeInFlight, RETRY_DELAY_MS).unref();
+    else this.#writeInFlight();
+  };
 
   /**
    * After a write. Lines that came meanwhile wait for more of them, as all lines do: written at once, they would leave
    * in writes of a handful of lines each, for as long as there is load.
    */
-  function continueWriting(): void {
-    if (drained || waitingChars >= FLUSH_CHARS) flush();
-    else if (waitingChars > 0) schedule(FLUSH_DELAY_MS);
+  #continueWriting(): void {
+    if (this.#drained || this.#waitingChars >= FLUSH_CHARS) this.#flush();
+    else if (this.#waitingChars > 0) this.#schedule();
   }
 
-  const flushAtExit = (code: number): void => {
-    if (writingSinceMs !== undefined && performance.now() - writingSinceMs > STUCK_MS) return endStuck(code);
-    // What the thread pool has in hand it writes before the process ends.
-    const unsent = writingSinceMs === undefined && inFlight ? inFlight : Buffer.alloc(0);
-    const rest = Buffer.concat([unsent, Buffer.from(waiting.join(''), 'utf8')]);
+  readonly #flushAtExit = (code: number): void => {
+    const sinceMs = this.#writingSinceMs;
+    if (sinceMs !== undefined && performance.now() - sinceMs > STUCK_MS) return endStuck(code);
+    // The thread pool finishes a write that it has begun before the process ends.
+    const unsent = sinceMs === undefined && this.#inFlight ? this.#inFlight : Buffer.alloc(0);
+    const rest = Buffer.concat([unsent, Buffer.from(this.#waiting.join(''), 'utf8')]);
     try {
-      if (rest.length > 0) writeSync(fd, rest);
+      if (rest.length > 0) writeSync(this.#fd, rest);
     } catch {
-      // The process is ending and its reader is gone: nobody is left to be told.
+      // The process is ending and its reader is gone: no one is left to read an error.
     }
-  };
-  process.on('exit', flushAtExit);
-
-  return {
-    write(line) {
-      if (waitingChars + line.length > MAX_BUFFERED_CHARS) {
-        dropped += 1;
-        return;
-      }
-      waiting.push(line);
-      waitingChars += line.length;
-      if (waitingChars >= FLUSH_CHARS && !inFlight) flush();
-      else if (!timer) schedule(FLUSH_DELAY_MS);
-    },
-    get isBlocked() {
-      return waitingChars >= BLOCKED_CHARS;
-    },
-    get dropped() {
-      return dropped;
-    },
-    async close(timeoutMs = 2000) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      drained = resolve;
-      const limit = setTimeout(resolve, timeoutMs);
-      flush();
-      await promise;
-      clearTimeout(limit);
-      drained = undefined;
-      if (waiting.length === 0 && !inFlight) process.off('exit', flushAtExit);
-    },
   };
 }
 
