@@ -39,41 +39,67 @@ const attacks: readonly string[] = messageRows
 type Kept = { readonly client: WireClient; uses: number };
 
 export function createTraffic(route: Route): Traffic {
-  const idle = new Map<string, Kept[]>();
-  let attacked = 0;
+  const connections = createConnections(route);
+  const acts = createActs(route, connections);
+  return {
+    async act(n) {
+      const kind = mix[n % mix.length] ?? 'injected';
+      try {
+        return { kind, fault: await acts[kind](n) };
+      } catch (error) {
+        return { kind, fault: error instanceof Error ? error.message : String(error) };
+      }
+    },
+    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+  };
+}
 
-  /** A connection that is kept for the next, and renewed after some. */
-  async function borrowed<T>(host: string, use: (client: WireClient) => Promise<T>): Promise<T> {
-    const kept = idle.get(host)?.pop() ?? { client: await connectTo(host), uses: 0 };
-    try {
-      return await use(kept.client);
-    } catch (error) {
-      kept.uses = USES;
-      throw error;
-    } finally {
-      kept.uses += 1;
-      const others = idle.get(host) ?? [];
-      if (kept.uses >= USES || others.length >= MAX_IDLE) await kept.client[Symbol.asyncDispose]();
-      else idle.set(host, [...others, kept]);
-    }
-  }
+type Connections = AsyncDisposable & {
+  connectTo(name: string): Promise<WireClient>;
+  /** Lends a connection that stays open for the next use, and is renewed after some. */
+  borrowed<T>(host: string, use: (client: WireClient) => Promise<T>): Promise<T>;
+};
+
+function createConnections(route: Route): Connections {
+  const idle = new Map<string, Kept[]>();
 
   function connectTo(name: string): Promise<WireClient> {
     return WireClient.connectThrough(route.port, `${name}:${route.securePort}`, { ca: route.caPem, name });
   }
 
-  async function ask(
-    client: WireClient,
-    host: string,
-    wanted: string,
-    n: number,
-  ): Promise<string | undefined> {
-    await client.send(`GET /soak/${n}?q=${n} HTTP/1.1\r\nHost: ${host}\r\nX-Nonce: n${n}\r\n\r\n`);
-    const { head, text } = await client.readResponse();
-    return head.status === 200 && text === `${wanted} n${n}` ? undefined : `${head.status} ${text}`;
-  }
+  return {
+    connectTo,
+    async borrowed(host, use) {
+      const kept = idle.get(host)?.pop() ?? { client: await connectTo(host), uses: 0 };
+      try {
+        return await use(kept.client);
+      } catch (error) {
+        kept.uses = USES;
+        throw error;
+      } finally {
+        kept.uses += 1;
+        const others = idle.get(host) ?? [];
+        if (kept.uses >= USES || others.length >= MAX_IDLE) await kept.client[Symbol.asyncDispose]();
+        else idle.set(host, [...others, kept]);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { client } of [...idle.values()].flat()) await client[Symbol.asyncDispose]();
+    },
+  };
+}
 
-  const acts: Readonly<Record<Kind, (n: number) => Promise<string | undefined>>> = {
+async function ask(client: WireClient, host: string, wanted: string, n: number): Promise<string | undefined> {
+  await client.send(`GET /soak/${n}?q=${n} HTTP/1.1\r\nHost: ${host}\r\nX-Nonce: n${n}\r\n\r\n`);
+  const { head, text } = await client.readResponse();
+  return head.status === 200 && text === `${wanted} n${n}` ? undefined : `${head.status} ${text}`;
+}
+
+type Act = (n: number) => Promise<string | undefined>;
+
+function createActs(route: Route, { borrowed, connectTo }: Connections): Readonly<Record<Kind, Act>> {
+  let attacked = 0;
+  return {
     injected: (n) =>
       borrowed('api.test', (client) => ask(client, `api.test:${route.securePort}`, 'injected', n)),
     callback(n) {
@@ -104,20 +130,6 @@ export function createTraffic(route: Route): Traffic {
       client.reset();
       const [, code] = /^X-Sallyport-Error: (internal_error)\r$/m.exec(client.transcript) ?? [];
       return code;
-    },
-  };
-
-  return {
-    async act(n) {
-      const kind = mix[n % mix.length] ?? 'injected';
-      try {
-        return { kind, fault: await acts[kind](n) };
-      } catch (error) {
-        return { kind, fault: error instanceof Error ? error.message : String(error) };
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      for (const { client } of [...idle.values()].flat()) await client[Symbol.asyncDispose]();
     },
   };
 }

@@ -86,11 +86,9 @@ export const plans: Readonly<Record<'quick' | 'full' | 'tiny', Plan>> = {
   },
 };
 
-export function benchCases(
-  scene: Scene,
-  sallyport: Sallyport,
-  peers: { readonly nginx: Peer | undefined; readonly haproxy: Peer | undefined },
-): readonly BenchCase[] {
+const both = ['h1', 'h2'] as const;
+
+export function benchCases(scene: Scene, sallyport: Sallyport, peers: Peers): readonly BenchCase[] {
   const { originPort, caPem } = scene;
   const { port, child } = sallyport;
   const around = (host: string, folder: '/v0' | '/v1'): Pick<Target, 'host' | 'request'> => ({
@@ -103,10 +101,8 @@ export function benchCases(
     connectTo: `${host}:${originPort}`,
     caPem: trusted,
   });
-  const { nginx, haproxy } = peers;
-  const both = ['h1', 'h2'] as const;
   const ours = { pid: child.pid, protocols: ['h1'] } as const;
-  const cases: BenchCase[] = [
+  return [
     {
       name: 'direct',
       about: 'client to origin, no proxy: the ceiling of client and origin',
@@ -139,12 +135,21 @@ export function benchCases(
       target: through(hosts.callback, '/v1'),
       ...ours,
     },
+    ...peerCases(scene, peers),
   ];
+}
+
+type Peers = { readonly nginx: Peer | undefined; readonly haproxy: Peer | undefined };
+
+function peerCases({ originPort, caPem }: Scene, { nginx, haproxy }: Peers): readonly BenchCase[] {
+  const request = requestTo(`${hosts.rule}:${originPort}`, '/v1');
+  const target = (port: number): Target => ({ host: hosts.rule, request, port, caPem });
+  const cases: BenchCase[] = [];
   if (nginx) {
     cases.push({
       name: 'nginx',
       about: 'fixed reverse proxy, reached by TLS without CONNECT; HTTP/1.1 to the origin',
-      target: { ...around(hosts.rule, '/v1'), port: nginx.port, caPem },
+      target: target(nginx.port),
       pid: nginx.workerPid,
       protocols: both,
       upstream: 'h1',
@@ -154,7 +159,7 @@ export function benchCases(
     cases.push({
       name: 'haproxy',
       about: 'the same over HTTP/2 on both sides',
-      target: { ...around(hosts.rule, '/v1'), port: haproxy.port, caPem },
+      target: target(haproxy.port),
       pid: haproxy.workerPid,
       protocols: ['h2'],
     });
