@@ -16,11 +16,14 @@ export type ConnectionFields = {
   readonly upgrade: boolean;
   /** The one protocol of the one Upgrade field, lower case, if Connection lists `upgrade` on HTTP/1.1. */
   readonly upgradeToken: string | undefined;
-  /** One entry a field: 1 = hop-by-hop or nominated by Connection. The caller may mark more. */
-  readonly drop: Uint8Array;
+  /** 1 for each field that is hop-by-hop or nominated by Connection. Empty where a response has none of them. */
+  readonly drop: ArrayLike<number>;
   /** `timeout` of Keep-Alive in seconds. */
   readonly keepAliveTimeoutSeconds: number | undefined;
 };
+
+/** Of a request the caller may mark more fields. */
+export type RequestConnectionFields = ConnectionFields & { readonly drop: Uint8Array };
 
 type Options = { close: boolean; keepAlive: boolean; upgrade: boolean; count: number };
 
@@ -55,8 +58,11 @@ const neverNominated: ReadonlySet<number> = new Set([
  * requests; in responses a malformed option, or one that names a framing field (some origins list
  * `Transfer-Encoding`), is passed over.
  */
+export function readConnectionFields(head: RequestHead): RequestConnectionFields | HeadFault;
+export function readConnectionFields(head: Head): ConnectionFields | HeadFault;
 export function readConnectionFields(head: Head): ConnectionFields | HeadFault {
   const { fields } = head;
+  if (!('method' in head) && !hasHopByHop(head)) return NO_CONNECTION_FIELDS;
   const drop = new Uint8Array(fields.count);
   const options: Options = { close: false, keepAlive: false, upgrade: false, count: 0 };
   let upgradeAt = -1;
@@ -84,6 +90,24 @@ export function readConnectionFields(head: Head): ConnectionFields | HeadFault {
     keepAliveTimeoutSeconds: keepAliveAt === -1 ? undefined : timeoutOf(head, keepAliveAt),
   };
 }
+
+function hasHopByHop({ fields }: ResponseHead): boolean {
+  for (let i = 0; i < fields.count; i++) {
+    const id = fields.id(i);
+    if (id !== Field.other && hopByHop.has(id)) return true;
+  }
+  return false;
+}
+
+// Of nearly every response. It is shared by all of them, so nothing can be written to it, to `drop` neither.
+const NO_CONNECTION_FIELDS: ConnectionFields = Object.freeze({
+  close: false,
+  keepAlive: false,
+  upgrade: false,
+  upgradeToken: undefined,
+  drop: Object.freeze([]),
+  keepAliveTimeoutSeconds: undefined,
+});
 
 /** True if the connection outlives this message (RFC 9112 §9.3). */
 export function isPersistent(head: Head, connection: ConnectionFields): boolean {

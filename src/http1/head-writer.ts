@@ -4,8 +4,8 @@ import { CR, classOf, FIELD_VALUE, LF, TOKEN } from './byte-class.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
 export type HeadEdit = {
-  /** One entry a field; 1 = leave the line out. */
-  readonly drop: Uint8Array;
+  /** 1 for each field whose line is left out. */
+  readonly drop: ArrayLike<number>;
   /** Whole lines with their CRLF, set after all others. */
   readonly append: readonly Buffer[];
 };

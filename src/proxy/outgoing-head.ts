@@ -40,15 +40,27 @@ export function outgoingResponseHead(
   connection: ConnectionFields,
   ending: 'keep' | 'close' | 'upgrade',
 ): Buffer {
-  const { drop } = connection;
-  let isChanged = ending !== 'keep';
-  for (let i = 0; i < head.fields.count; i += 1) {
-    const id = head.fields.id(i);
+  if (leavesUnchanged(head, connection, ending)) return head.bytes.subarray(head.start, head.end);
+  const { fields } = head;
+  const drop = new Uint8Array(fields.count);
+  drop.set(connection.drop);
+  for (let i = 0; i < fields.count; i += 1) {
+    const id = fields.id(i);
     // Some clients take a length of zero in a 101 for the end of the stream.
     if (id === Field.altSvc || (ending === 'upgrade' && id === Field.contentLength)) drop[i] = 1;
-    if (drop[i] === 1) isChanged = true;
   }
-  if (!isChanged) return head.bytes.subarray(head.start, head.end);
   const append = ending === 'close' ? [CONNECTION_CLOSE] : ending === 'upgrade' ? [CONNECTION_UPGRADE] : [];
   return rewriteResponseHead(head, { drop, append });
+}
+
+/** True if the client receives a response's head as the host sent it. */
+export function leavesUnchanged(
+  { fields }: ResponseHead,
+  { drop }: ConnectionFields,
+  ending: 'keep' | 'close' | 'upgrade',
+): boolean {
+  if (ending !== 'keep') return false;
+  for (let i = 0; i < fields.count; i += 1)
+    if (fields.id(i) === Field.altSvc || (drop.length > 0 && drop[i] === 1)) return false;
+  return true;
 }

@@ -62,8 +62,8 @@ describe('fields that end at this hop', () => {
     'Trailer: X',
     'Upgrade: h2c',
   ])('%s', (line) => {
-    expect([...read(request(`Host: a\r\n${line}`)).drop]).toEqual([0, 1]);
-    expect([...read(response(`Server: a\r\n${line}`)).drop]).toEqual([0, 1]);
+    expect(Array.from(read(request(`Host: a\r\n${line}`)).drop)).toEqual([0, 1]);
+    expect(Array.from(read(response(`Server: a\r\n${line}`)).drop)).toEqual([0, 1]);
   });
 
   it.each([
@@ -72,20 +72,55 @@ describe('fields that end at this hop', () => {
     'Transfer-Encoding: chunked',
     'Expect: 100-continue',
     'X-Proxy-A: b',
-  ])('but not %s', (line) => expect([...read(request(line)).drop]).toEqual([0]));
+  ])('but not %s', (line) => expect(Array.from(read(request(line)).drop)).toEqual([0]));
 
   it('all that Connection nominates, in any case and however often', () => {
     const lines = 'Connection: X-a, authorization\r\nx-A: 1\r\nX-B: 2\r\nAuthorization: 3\r\nX-A: 4';
-    expect([...read(request(lines)).drop]).toEqual([1, 1, 0, 1, 1]);
+    expect(Array.from(read(request(lines)).drop)).toEqual([1, 1, 0, 1, 1]);
   });
 
   it('nothing that Connection does not name in full', () => {
-    expect([...read(request('Connection: X-A\r\nX-AB: 1\r\nX: 2\r\nX_A: 3')).drop]).toEqual([1, 0, 0, 0]);
+    expect(Array.from(read(request('Connection: X-A\r\nX-AB: 1\r\nX: 2\r\nX_A: 3')).drop)).toEqual([
+      1, 0, 0, 0,
+    ]);
   });
 
   it('no framing of a response, even if its origin nominates it', () => {
     const lines = 'Connection: Transfer-Encoding, a b, X-A\r\nTransfer-Encoding: chunked\r\nX-A: 1';
-    expect([...read(response(lines)).drop]).toEqual([1, 0, 1]);
+    expect(Array.from(read(response(lines)).drop)).toEqual([1, 0, 1]);
+  });
+});
+
+describe('a response without such fields', () => {
+  const lines = 'Server: a\r\nAlt-Svc: clear\r\nContent-Length: 0';
+  const shared = read(response(lines));
+
+  it('has nothing to drop, and says nothing of its connection', () => {
+    expect(shared).toEqual({
+      close: false,
+      keepAlive: false,
+      upgrade: false,
+      upgradeToken: undefined,
+      drop: [],
+      keepAliveTimeoutSeconds: undefined,
+    });
+  });
+
+  it('shares what it says with all others, and no write reaches that', () => {
+    expect(read(response('X-Other: b'))).toBe(shared);
+    expect(() => Object.assign(shared.drop, { 1: 1 })).toThrow(TypeError);
+    expect(() => Object.assign(shared, { close: true })).toThrow(TypeError);
+    expect(read(response(lines))).toMatchObject({ close: false, drop: [] });
+  });
+
+  it('does not share it with a request: more of its fields may be marked', () => {
+    const [one, other] = [readConnectionFields(request(lines)), readConnectionFields(request(lines))];
+    if (isFault(one) || isFault(other)) throw new Error('a fault');
+    one.drop[0] = 1;
+    expect([[...one.drop], [...other.drop]]).toEqual([
+      [1, 0, 0],
+      [0, 0, 0],
+    ]);
   });
 });
 

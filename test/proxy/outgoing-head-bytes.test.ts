@@ -88,6 +88,27 @@ describe('an answer', () => {
     return { head, connection };
   };
 
+  it('loses Alt-Svc where it says nothing of its connection, and the next one with as many fields loses nothing', () => {
+    const first = read('HTTP/1.1 200 OK', 'Alt-Svc: clear', 'A: b');
+    const second = read('HTTP/1.1 200 OK', 'A: b', 'B: c');
+    expect(first.connection).toBe(second.connection);
+    const sent = [first, second, first].map(({ head, connection }) =>
+      outgoingResponseHead(head, connection, 'keep').toString('latin1'),
+    );
+    expect(sent).toEqual([
+      'HTTP/1.1 200 OK\r\nA: b\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nA: b\r\nB: c\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nA: b\r\n\r\n',
+    ]);
+    expect(first.connection.drop).toHaveLength(0);
+  });
+
+  it('does not change what it was made from', () => {
+    const { head, connection } = read('HTTP/1.1 200 OK', 'Connection: X', 'Alt-Svc: clear', 'X: 1');
+    outgoingResponseHead(head, connection, 'close');
+    expect(Array.from(connection.drop)).toEqual([1, 0, 1]);
+  });
+
   it('of which nothing changes is not copied', () => {
     const { head, connection } = read('HTTP/1.1 200 OK', 'A: b', 'Content-Length: 0');
     const out = outgoingResponseHead(head, connection, 'keep');
