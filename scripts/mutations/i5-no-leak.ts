@@ -112,6 +112,14 @@ export const noLeak: readonly Mutation[] = [
   },
   {
     invariant: 'I5',
+    name: 'a body that came with its head is not searched',
+    file: 'src/proxy/exchange.ts',
+    text: '!this.#scrubbed && isWhole(head, framing)',
+    replacement: 'isWhole(head, framing)',
+    breaks: 'a host that was to be searched hands over the credential in a small body',
+  },
+  {
+    invariant: 'I5',
     name: 'bodies are not searched',
     versions: bothVersions,
     file: 'src/proxy/inject.ts',

@@ -13,14 +13,14 @@ import { cut } from './cut.ts';
 import type { Passage } from './inject.ts';
 import { responseHeadLimits } from './limits.ts';
 import { maskResponseHead } from './mask.ts';
-import { outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
+import { leavesUnchanged, outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from './record.ts';
 import { goneReason } from './exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from './refusal.ts';
 import { RequestOut } from './request-out.ts';
 import { type RequestPlan, refusalOfFault } from './request-plan.ts';
 import { ResponseOut } from './response-out.ts';
-import { ResponseReader, type ResponseSink } from './response-reader.ts';
+import { ResponseReader, type ResponseSink, type Taken, isWhole } from './response-reader.ts';
 import { refuseUnsearchable } from './scrub.ts';
 import { ScrubbedBody } from './scrubbed-body.ts';
 import type { UpstreamConnection, UpstreamOwner } from './upstream.ts';
@@ -136,7 +136,7 @@ export class Exchange
     this.#response.add(outgoingResponseHead(head, connection, 'keep'));
   }
 
-  onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean {
+  onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): Taken {
     const isEarly = !this.#request.isPassedOn;
     const { mustEnd, hasOverflowed } = this.#connection;
     const state = { isEarly, mustEnd, hasOverflowed };
@@ -144,21 +144,24 @@ export class Exchange
     const verdict = isRefusal(judged) ? judged : (this.#beginScrub(head, framing) ?? judged);
     if (isRefusal(verdict)) {
       this.onRefused(verdict);
-      return false;
+      return 'connection';
     }
     this.#record.status = head.status;
     if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
-    const outgoing = outgoingResponseHead(head, connection, verdict.ending);
+    // A whole response of which nothing changes leaves as the bytes that came.
+    const passes =
+      !this.#scrubbed && isWhole(head, framing) && leavesUnchanged(head, connection, verdict.ending);
+    const outgoing = passes ? head.bytes : outgoingResponseHead(head, connection, verdict.ending);
     if (verdict.ending === 'upgrade') {
       this.#upgrade(outgoing);
-      return false;
+      return 'connection';
     }
     this.#answer = verdict;
     if (framing.kind === 'until_close') this.#record.unframed = true;
     if (isEarly) this.#request.stop();
     this.#upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
     this.#response.add(outgoing);
-    return true;
+    return passes ? 'message' : 'head';
   }
 
   #beginScrub(head: ResponseHead, framing: Framing): Refusal | undefined {

@@ -76,6 +76,7 @@ const htmlEntities: readonly Readonly<Record<string, string>>[] = [
 export function maskResponseHead(head: ResponseHead, mask: Mask): boolean {
   const from = head.start + STATUS_BYTES;
   const found = findNeedles(head.bytes.subarray(from, head.end), mask);
+  if (found !== 'overwhelmed' && found.length === 0) return false;
   const ranges =
     found === 'overwhelmed'
       ? linesOf(head)

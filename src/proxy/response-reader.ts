@@ -11,13 +11,25 @@ import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from './limits.ts';
 
 export type ResponseSink = {
   onInterim(head: ResponseHead, connection: ConnectionFields): void;
-  /** The final head (101 too). False: stop reading, the sink took over. */
-  onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): boolean;
+  /** The final head (101 too). */
+  onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): Taken;
   onBody(piece: Buffer): void;
   /** `rest`: bytes behind the end of the answer. */
   onDone(rest: number): void;
   onFault(code: string): void;
 };
+
+/**
+ * What the sink took with a head: the head alone; the whole message, of a head that `isWhole`; or the connection, of
+ * which nothing more is read.
+ */
+export type Taken = 'head' | 'message' | 'connection';
+
+/** True if the head's bytes are the head, all of its body, and nothing else. */
+export function isWhole({ bytes, start, end }: ResponseHead, framing: Framing): boolean {
+  const bodyBytes = framing.kind === 'length' ? framing.length : framing.kind === 'none' ? 0 : undefined;
+  return start === 0 && bytes.length - end === bodyBytes;
+}
 
 export class ResponseReader {
   /** Bytes behind the head that the sink took over with (101). */
@@ -105,13 +117,14 @@ export class ResponseReader {
     const framing = responseFraming(head, this.#method);
     if (isFault(framing)) return this.#fault(framing.code);
     const { bytes, end } = head;
-    const rest = bytes.subarray(end);
-    this.rest = rest;
-    if (!this.#sink.onHead(head, framing, connection)) {
+    if (head.status === 101) this.rest = bytes.subarray(end);
+    const taken = this.#sink.onHead(head, framing, connection);
+    if (taken === 'message') return this.#done(0);
+    if (taken === 'connection') {
       this.#isOver = true;
       return;
     }
-    this.rest = undefined;
+    const rest = bytes.subarray(end);
     this.#framing = framing;
     if (framing.kind === 'none' || (framing.kind === 'length' && framing.length === 0))
       return this.#done(rest.length);

@@ -181,6 +181,21 @@ describe('I5 no leak: bodies, where they are searched', () => {
     },
   );
 
+  it.each([
+    ['head', response(200, [['X-Echo', CANARY]], 'body')],
+    ['body', response(200, [], `a ${CANARY}`)],
+  ])('I5 no leak: a host whose response is one piece, with the secret in its %s', async (_, answer) => {
+    await using scene = await createCanaryScene({ respond: ({ send }) => send(answer), ...byRule });
+    await using client = await scene.tunnel();
+    // On a connection that goes on, a response without a secret leaves as it came.
+    for (const path of ['/in/1', '/in/2', '/elsewhere']) {
+      await client.send(head(`GET ${path}`, scene.at()));
+      expect((await client.readResponse()).head.status).toBe(200);
+    }
+    expect(client.transcript).toMatch(/\*{8}/);
+    expect(leaksIn('the answers', client.transcript)).toEqual([]);
+  });
+
   it('I5 no leak: a host that sends back in its body what a callback gave', async () => {
     await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
     await using scene = await createCanaryScene({

@@ -109,7 +109,10 @@ describe('a head that comes byte by byte', () => {
     const seen: number[] = [];
     const sink: ResponseSink = {
       onInterim: ({ status }) => void seen.push(status),
-      onHead: ({ status, fields }) => seen.push(status, fields.count) > 0,
+      onHead({ status, fields }) {
+        seen.push(status, fields.count);
+        return 'head';
+      },
       onBody() {},
       onDone: (rest) => void seen.push(rest),
       onFault: (code) => expect(code).toBeUndefined(),

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fieldValue } from '../../src/http1/head-parser.ts';
-import { ResponseReader, type ResponseSink } from '../../src/proxy/response-reader.ts';
+import { ResponseReader, isWhole, type ResponseSink } from '../../src/proxy/response-reader.ts';
 
 type Reading = {
   interims: number[];
@@ -28,7 +28,7 @@ function read(method: string, pieces: readonly (string | Buffer)[], ends = false
     onHead(head, framing) {
       reading.status = head.status;
       reading.framing = framing.kind;
-      return head.status !== 101;
+      return head.status === 101 ? 'connection' : 'head';
     },
     onBody: (piece) => void (reading.body += piece.toString('latin1')),
     onDone(rest) {
@@ -50,6 +50,7 @@ function read(method: string, pieces: readonly (string | Buffer)[], ends = false
   return reading;
 }
 
+const LIMITS = { maxHeadBytes: 1_000, maxFields: 10, maxTargetBytes: 10 };
 const ok = 'HTTP/1.1 200 OK\r\n';
 
 describe('an answer', () => {
@@ -145,6 +146,48 @@ describe('an answer', () => {
     );
   });
 
+  it.each([
+    ['head and body in one piece', `${ok}Content-Length: 3\r\n\r\nabc`, true],
+    ['a length of 0', `${ok}Content-Length: 0\r\n\r\n`, true],
+    ['a part of the body', `${ok}Content-Length: 3\r\n\r\nab`, false],
+    ['bytes behind the body', `${ok}Content-Length: 3\r\n\r\nabcd`, false],
+    ['an interim head before it', `HTTP/1.1 103 X\r\n\r\n${ok}Content-Length: 3\r\n\r\nabc`, false],
+    ['chunks', `${ok}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, false],
+    ['no framing', `${ok}\r\nabc`, false],
+    ['no body', 'HTTP/1.1 204 No Content\r\n\r\n', true],
+    ['bytes behind no body', 'HTTP/1.1 204 No Content\r\n\r\na', false],
+  ])('is whole or not: %s', (_, text, expected) => {
+    const seen: unknown[] = [];
+    const sink: ResponseSink = {
+      onInterim: () => {},
+      onHead(head, framing) {
+        seen.push(isWhole(head, framing));
+        return 'connection';
+      },
+      onBody: () => {},
+      onDone: () => {},
+      onFault: (code) => seen.push(code),
+    };
+    new ResponseReader('GET', LIMITS, sink).push(Buffer.from(text));
+    expect(seen).toEqual([expected]);
+  });
+
+  it('that was taken whole is done, and its body does not come again', () => {
+    const seen: unknown[] = [];
+    const sink: ResponseSink = {
+      onInterim: () => {},
+      onHead: () => 'message',
+      onBody: () => seen.push('body'),
+      onDone: (rest) => seen.push(rest),
+      onFault: (code) => seen.push(code),
+    };
+    const reader = new ResponseReader('GET', LIMITS, sink);
+    reader.push(Buffer.from(`${ok}Content-Length: 3\r\n\r\nabc`));
+    reader.push(Buffer.from('more'));
+    reader.end();
+    expect([seen, reader.rest]).toEqual([[0], undefined]);
+  });
+
   it('that was taken over leaves the bytes behind its head to the taker', () => {
     const heads: string[] = [];
     const reader = new ResponseReader(
@@ -152,7 +195,7 @@ describe('an answer', () => {
       { maxHeadBytes: 1_000, maxFields: 10, maxTargetBytes: 10 },
       {
         onInterim: () => {},
-        onHead: (head) => (heads.push(fieldValue(head, 0)), false),
+        onHead: (head) => (heads.push(fieldValue(head, 0)), 'connection'),
         onBody: () => heads.push('body'),
         onDone: () => heads.push('done'),
         onFault: () => heads.push('fault'),
@@ -240,7 +283,7 @@ describe('no answer', () => {
 });
 
 it('a reader knows whether a byte of the answer has come', () => {
-  const sink: ResponseSink = { onInterim() {}, onHead: () => true, onBody() {}, onDone() {}, onFault() {} };
+  const sink: ResponseSink = { onInterim() {}, onHead: () => 'head', onBody() {}, onDone() {}, onFault() {} };
   const reader = new ResponseReader('GET', { maxHeadBytes: 1_000, maxFields: 10, maxTargetBytes: 10 }, sink);
   expect(reader.hasStarted).toBe(false);
   reader.push(Buffer.from('H'));
