@@ -5,7 +5,7 @@
 export default {
   mutate: [
     'src/policy/{authority,path-pattern,path-spelling,path-index,host-pattern,host-index,address}.ts',
-    'src/policy/proxy-config*.ts',
+    'src/policy/document/proxy-config*.ts',
     'src/http1/{head-parser,fields,connection-fields}.ts',
     'src/proxy/{inject,outgoing-head,address-guard}.ts',
     'src/callback/resolver.ts',

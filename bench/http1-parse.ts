@@ -1,7 +1,7 @@
 // What one head costs, in nanoseconds: parse, framing, connection fields, rewrite. `node bench/http1-parse.ts`.
 import { ChunkWalker } from '../src/http1/chunk-walker.ts';
 import { readConnectionFields } from '../src/http1/connection-fields.ts';
-import { isFault } from '../src/http1/fault.ts';
+import { isFault } from '../src/http1/head-error.ts';
 import { requestFraming, responseFraming } from '../src/http1/framing.ts';
 import {
   parseRequestHead,

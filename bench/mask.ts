@@ -1,8 +1,8 @@
 // What hiding secrets in one response head costs, in microseconds: for an ordinary head, for one with escapes, for
 // many secrets, and for heads that imitate secrets as often as they can. `node bench/mask.ts`.
-import { isFault } from '../src/http1/fault.ts';
+import { isFault } from '../src/http1/head-error.ts';
 import { type ResponseHead, parseResponseHead } from '../src/http1/head-parser.ts';
-import { compileMask, maskResponseHead } from '../src/proxy/mask.ts';
+import { compileMask, maskResponseHead } from '../src/proxy/mask/mask.ts';
 
 const ROUNDS = 9;
 const HEAD_BYTES = 32_768;

@@ -1,10 +1,10 @@
 // What a decision costs: 1,000 hosts, 1,000 rules on the paths of one host, and hosts that were never seen before.
 // Run it by `node bench/policy-decide.ts`; figures are CPU microseconds a decision, the median of nine rounds, so that
 // a busy machine does not show in them.
-import { type Authority, parseAuthority } from '../src/policy/authority.ts';
+import { type Authority, parseAuthority } from '../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../src/policy/compile.ts';
 import type { Policy } from '../src/policy/policy.ts';
-import { parseProxyConfig } from '../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../src/policy/document/proxy-config.ts';
 
 const ROUNDS = 9;
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'v' }];

@@ -1,8 +1,8 @@
 // What searching bodies for secrets costs, in microseconds a KiB: prose, JSON with escapes, bytes without a pattern, and
 // bodies that imitate secrets; in pieces as large as a TLS record. `node bench/scrub.ts`.
 import { createHash } from 'node:crypto';
-import { BodyMask } from '../src/proxy/body-mask.ts';
-import { type Mask, compileMask } from '../src/proxy/mask.ts';
+import { BodyMask } from '../src/proxy/mask/body-mask.ts';
+import { type Mask, compileMask } from '../src/proxy/mask/mask.ts';
 
 const ROUNDS = 9;
 const BODY_BYTES = 1_048_576;

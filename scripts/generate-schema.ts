@@ -1,6 +1,6 @@
 // Writes config/proxy-config.schema.json from the schema that the parser uses. A test fails while the file is behind.
 import { writeFileSync } from 'node:fs';
-import { proxyConfigJsonSchema } from '../src/policy/proxy-config.ts';
+import { proxyConfigJsonSchema } from '../src/policy/document/proxy-config.ts';
 
 const file = new URL('../config/proxy-config.schema.json', import.meta.url);
 writeFileSync(file, `${JSON.stringify(proxyConfigJsonSchema(), null, 2)}\n`);

@@ -8,24 +8,26 @@ const MIN_SCORE = 85;
 
 /** A source, and the tests that speak of it. */
 const JUDGED: Readonly<Record<string, string>> = {
-  'src/policy/authority.ts': 'test/policy/authority.test.ts',
-  'src/policy/path-pattern.ts': 'test/policy/path-pattern.test.ts',
-  'src/policy/path-spelling.ts': 'test/policy/path-spelling.test.ts',
-  'src/policy/path-index.ts': 'test/policy/path-index.test.ts',
-  'src/policy/host-pattern.ts': 'test/policy/host-pattern.test.ts',
-  'src/policy/host-index.ts': 'test/policy/host-index.test.ts',
-  'src/policy/address.ts': 'test/policy/address.test.ts',
-  'src/policy/proxy-config.ts': 'test/policy/{proxy-config,proxy-config-messages,stored-values}.test.ts',
-  'src/policy/proxy-config-schema.ts': 'test/policy/{proxy-config*,config-examples,stored-values}.test.ts',
-  'src/policy/proxy-config-structure.ts': 'test/policy/proxy-config.test.ts',
-  'src/policy/proxy-config-conflicts.ts': 'test/policy/proxy-config-conflicts.test.ts',
-  'src/policy/proxy-config-document.ts': 'test/policy/proxy-config-document.test.ts',
+  'src/policy/authority/authority.ts': 'test/policy/authority/authority.test.ts',
+  'src/policy/match/path-pattern.ts': 'test/policy/match/path-pattern.test.ts',
+  'src/policy/match/path-spelling.ts': 'test/policy/match/path-spelling.test.ts',
+  'src/policy/match/path-index.ts': 'test/policy/match/path-index.test.ts',
+  'src/policy/match/host-pattern.ts': 'test/policy/match/host-pattern.test.ts',
+  'src/policy/match/host-index.ts': 'test/policy/match/host-index.test.ts',
+  'src/policy/authority/address.ts': 'test/policy/authority/address.test.ts',
+  'src/policy/document/proxy-config.ts':
+    'test/policy/{proxy-config,proxy-config-messages,stored-values}.test.ts',
+  'src/policy/document/proxy-config-schema.ts':
+    'test/policy/{proxy-config*,config-examples,stored-values}.test.ts',
+  'src/policy/document/proxy-config-structure.ts': 'test/policy/document/proxy-config.test.ts',
+  'src/policy/document/proxy-config-conflicts.ts': 'test/policy/document/proxy-config-conflicts.test.ts',
+  'src/policy/document/proxy-config-document.ts': 'test/policy/document/proxy-config-document.test.ts',
   'src/http1/head-parser.ts': 'test/http1/{head-parser,messages}.test.ts',
   'src/http1/fields.ts': 'test/http1/{head-parser,messages}.test.ts',
   'src/http1/connection-fields.ts': 'test/http1/connection-fields.test.ts',
-  'src/proxy/outgoing-head.ts': 'test/proxy/outgoing-head-bytes.test.ts',
-  'src/proxy/inject.ts': 'test/proxy/inject.test.ts',
-  'src/proxy/address-guard.ts': 'test/proxy/address-guard.test.ts',
+  'src/proxy/h1/outgoing-head.ts': 'test/proxy/h1/outgoing-head-bytes.test.ts',
+  'src/proxy/gate/inject.ts': 'test/proxy/gate/inject.test.ts',
+  'src/proxy/upstream/address-guard.ts': 'test/proxy/upstream/address-guard.test.ts',
   'src/callback/resolver.ts': 'test/callback/resolver.test.ts',
 };
 

@@ -6,7 +6,7 @@ export const atomic: readonly Mutation[] = [
     invariant: 'I10',
     name: 'a request that was dialled for is not judged again',
     versions: bothVersions,
-    file: 'src/proxy/approach.ts',
+    file: 'src/proxy/gate/acquisition.ts',
     text: 'else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);',
     replacement: 'else if (!this.#isOver) this.#owner.onReady(opened, passage);',
     breaks: 'what was revoked while the host was dialled leaves all the same',
@@ -15,7 +15,7 @@ export const atomic: readonly Mutation[] = [
     invariant: 'I10',
     name: 'a request that is judged again keeps its record',
     versions: bothVersions,
-    file: 'src/proxy/approach.ts',
+    file: 'src/proxy/gate/acquisition.ts',
     text: 'this.record = beginRecord(this.#scope, this.#policy.revision, this.#plan);\n    this.begin();',
     replacement: 'this.begin();',
     breaks: 'the record names a revision that the request was not sent under',
@@ -25,7 +25,7 @@ export const atomic: readonly Mutation[] = [
     name: 'a request that waited for its callback is not judged again',
     // Over HTTP/1.1 it finds no connection of the old rules, and is judged again once it has another.
     versions: ['h2'],
-    file: 'src/proxy/approach.ts',
+    file: 'src/proxy/gate/acquisition.ts',
     text: 'if (this.#scope.context.policy() !== this.#policy) return this.#judgeAnew();',
     replacement: '',
     breaks: 'it joins a session that still serves, with what the old callback gave',
@@ -33,7 +33,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'callbacks outlive their revision',
-    file: 'src/sidecar/sandbox.ts',
+    file: 'src/sidecar/sandboxes/sandbox.ts',
     text: 'callbacks.forget();',
     replacement: '',
     breaks: 'what a callback gave under the old rules is injected under the new ones',
@@ -41,7 +41,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'a tunnel keeps the revision of its CONNECT',
-    file: 'src/proxy/connect.ts',
+    file: 'src/proxy/tunnel/connect.ts',
     text: 'this.#target = { authority, policy, cover };',
     replacement: '',
     breaks: 'the record gives the reason of rules that were no longer in force',
@@ -49,7 +49,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'in force before it is kept',
-    file: 'src/sidecar/sandbox-changes.ts',
+    file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'const failed = await keep(prepared.next);',
     replacement: 'entry.sandbox.putInForce(prepared.policy);\n    const failed = await keep(prepared.next);',
     breaks: 'requests are judged by a document that a crash would take back',
@@ -57,7 +57,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'in force though it cannot be kept',
-    file: 'src/sidecar/sandbox-changes.ts',
+    file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'if (failed) return refused(failed);\n    // The operator',
     replacement: '// The operator',
     breaks: 'a document that cannot be kept is in force until the next start',
@@ -65,7 +65,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'conditions are not looked at',
-    file: 'src/sidecar/sandbox-changes.ts',
+    file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'if (isStale(inForce, expected)) return refused(stale(inForce));',
     replacement: '',
     breaks: 'of two writers who read the same revision both win, and one change is lost',
@@ -73,7 +73,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'a refused document stays where it was kept',
-    file: 'src/sidecar/sandbox-changes.ts',
+    file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'result.ok ? undefined : await keep(entry.state)',
     replacement: 'undefined as Problem | undefined',
     breaks: 'a document that was refused is in force after the next start',
@@ -81,7 +81,7 @@ export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
     name: 'a start uses the secrets of now',
-    file: 'src/sidecar/sandbox-restore.ts',
+    file: 'src/sidecar/sandboxes/sandbox-restore.ts',
     text: 'sandboxes.compile(state, state.proxyConfig, state.used)',
     replacement: 'sandboxes.compile(state, state.proxyConfig, state.secrets)',
     breaks: 'after a start another value is injected than before, though nothing was applied',

@@ -5,7 +5,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'a request whose client leaves is forgotten',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: 'this.#fail(goneReason(this.#connection));',
     replacement: 'this.#releaseUpstream();',
     breaks: 'a credential was used, and its client hides it by leaving',
@@ -13,7 +13,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'a CONNECT whose client leaves is forgotten',
-    file: 'src/proxy/connect.ts',
+    file: 'src/proxy/tunnel/connect.ts',
     text: "this.#record({ outcome: 'failed', reason: 'client_gone', bytesUp: 0, bytesDown: 0 });",
     replacement: '',
     breaks: 'hosts are looked up and dialled without a trace',
@@ -21,7 +21,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'a handshake that fails is forgotten',
-    file: 'src/proxy/intercept.ts',
+    file: 'src/proxy/tunnel/intercept.ts',
     text: 'recordEnd(scope, startedMs, end);',
     replacement: '',
     breaks: 'an intercepted tunnel ends without a trace',
@@ -30,7 +30,7 @@ export const accountable: readonly Mutation[] = [
     invariant: 'I11',
     name: 'a refusal within a tunnel is told twice',
     versions: bothVersions,
-    file: 'src/proxy/intercept.ts',
+    file: 'src/proxy/tunnel/intercept.ts',
     text: 'if (connection.exchanges > 0 || connection.hasRecord) return;',
     replacement: 'if (connection.exchanges > 0) return;',
     breaks: 'counts of records are not counts of decisions',
@@ -39,7 +39,7 @@ export const accountable: readonly Mutation[] = [
     invariant: 'I11',
     name: 'every request is the default sandbox’s',
     versions: bothVersions,
-    file: 'src/proxy/exchange-record.ts',
+    file: 'src/proxy/gate/exchange-record.ts',
     text: 'sandbox: context.sandbox,',
     replacement: "sandbox: 'default',",
     breaks: 'one sandbox answers for what another did',
@@ -47,7 +47,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'a tunnel has the revision of its end',
-    file: 'src/proxy/connect.ts',
+    file: 'src/proxy/tunnel/connect.ts',
     text: '{ revision }: Policy = this.#target.policy',
     replacement: '{ revision }: Policy = this.#connection.scope.context.policy()',
     breaks: 'a refusal is put down to rules that did not make it',

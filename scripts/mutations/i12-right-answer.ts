@@ -5,7 +5,7 @@ export const rightAnswer: readonly Mutation[] = [
   {
     invariant: 'I12',
     name: 'bytes behind an answer are forgotten',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: 'if (upstream && rest === 0 && ',
     replacement: 'if (upstream && ',
     breaks: 'a connection whose host said too much serves the next request',
@@ -13,7 +13,7 @@ export const rightAnswer: readonly Mutation[] = [
   {
     invariant: 'I12',
     name: 'the next request leaves at once',
-    file: 'src/proxy/client-connection.ts',
+    file: 'src/proxy/h1/client-connection.ts',
     text: 'if (this.#input.length > 0) setImmediate(() => this.#readNext());',
     replacement: 'if (this.#input.length > 0) this.#readNext();',
     breaks: 'what came together with one answer is read as the next one',
@@ -21,7 +21,7 @@ export const rightAnswer: readonly Mutation[] = [
   {
     invariant: 'I12',
     name: 'idle connections may speak',
-    file: 'src/proxy/upstream.ts',
+    file: 'src/proxy/upstream/connection-pool.ts',
     text: 'if (!this.#owner) this.socket.destroy();',
     replacement: '',
     breaks: 'half of an unasked answer is skipped, the other half answers a request',
@@ -29,7 +29,7 @@ export const rightAnswer: readonly Mutation[] = [
   {
     invariant: 'I12',
     name: 'an abandoned exchange gives its connection back',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: 'this.#upstream?.discard();',
     replacement: 'if (this.#upstream) this.#context.upstream.give(this.#upstream);',
     breaks: 'the answer to a client that left goes to the next one',
@@ -45,7 +45,7 @@ export const rightAnswer: readonly Mutation[] = [
   {
     invariant: 'I12',
     name: 'a cut answer is followed by the next',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: 'if (this.#answer) cut(this.#connection.socket);',
     replacement: 'if (this.#answer) this.#connection.next(true);',
     breaks: 'the next answer completes the one that was cut',

@@ -5,7 +5,7 @@ export const oneToOne: readonly Mutation[] = [
   {
     invariant: 'I2',
     name: 'every method is repeated',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: "this.#record.upstream_reused && isIdempotent && framing.kind === 'none'",
     replacement: "this.#record.upstream_reused && framing.kind === 'none'",
     breaks: 'a POST that met a dead connection is sent twice',
@@ -13,7 +13,7 @@ export const oneToOne: readonly Mutation[] = [
   {
     invariant: 'I2',
     name: 'bodies are repeated',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: "isIdempotent && framing.kind === 'none' && !this.#hasRetried",
     replacement: 'isIdempotent && !this.#hasRetried',
     breaks: 'a request is sent again without the body that already left',
@@ -21,7 +21,7 @@ export const oneToOne: readonly Mutation[] = [
   {
     invariant: 'I2',
     name: 'a held body counts as sent',
-    file: 'src/proxy/exchange.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: 'const isEarly = !this.#request.isPassedOn;',
     replacement: 'const isEarly = !this.#request.isComplete;',
     breaks: "the next request becomes the body that an origin's 401 to Expect left outstanding",
@@ -45,7 +45,7 @@ export const oneToOne: readonly Mutation[] = [
   {
     invariant: 'I2',
     name: 'any 101 is an upgrade',
-    file: 'src/proxy/answer.ts',
+    file: 'src/proxy/gate/response-check.ts',
     text: "const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';",
     replacement: 'const isAsked = true;',
     breaks: 'unframed bytes reach an origin that was asked nothing of the kind',
@@ -53,7 +53,7 @@ export const oneToOne: readonly Mutation[] = [
   {
     invariant: 'I2',
     name: 'a refused CONNECT leaves its connection open',
-    file: 'src/proxy/client-connection.ts',
+    file: 'src/proxy/h1/client-connection.ts',
     text: 'const { keepAlive = false, ...about } = details;',
     replacement: 'const { keepAlive = true, ...about } = details;',
     breaks: 'bytes meant for the tunnel are read as requests to the proxy',

@@ -2,7 +2,7 @@
 // The only file that knows undici, loaded when the first callback is called. It knows no cache and no sandbox.
 import { TLSSocket } from 'node:tls';
 import type * as Undici from 'undici';
-import { type Authority, parseAuthority } from '../policy/authority.ts';
+import { type Authority, parseAuthority } from '../policy/authority/authority.ts';
 import type { CompiledCallback } from '../policy/policy.ts';
 import type { TrustSet } from '../tls/trust.ts';
 import { readBody } from './body.ts';

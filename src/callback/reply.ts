@@ -2,7 +2,7 @@
 // No reason quotes the answer: it holds a credential, perhaps in the wrong place.
 import { type JsonFault, parseJsonDocument } from '../base/json-document.ts';
 import { Secret } from '../base/secret.ts';
-import { foldHeaderName, headerNameFault, headerValueFault } from '../policy/header-rules.ts';
+import { foldHeaderName, headerNameFault, headerValueFault } from '../policy/document/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';
 
 const MAX_HEADERS = 64;

@@ -3,7 +3,7 @@
 // It knows nothing of HTTP; the client does.
 import { BoundedCache } from '../base/bounded-cache.ts';
 import { SingleFlight } from '../base/single-flight.ts';
-import type { Authority } from '../policy/authority.ts';
+import type { Authority } from '../policy/authority/authority.ts';
 import type { CompiledCallback, InjectedHeader } from '../policy/policy.ts';
 import { type CallbackTrust, createCallbackClient, type VetHost } from './client.ts';
 

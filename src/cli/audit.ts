@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
 import type { PlatformConfig } from '../platform/config.ts';
 import { readPlatformConfig } from './platform.ts';
-import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 
 const USAGE =
   'usage: sallyport audit verify [--organization ID] [--config FILE] [--data-dir DIR] [--checkpoints PLACE] [--public-key FILE]...\n';

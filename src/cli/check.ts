@@ -1,7 +1,7 @@
 // `sallyport check FILE...`: every issue of every file at once. A config file and a proxy_config are told apart by
 // their keys.
 import { parseConfig } from '../sidecar/config.ts';
-import { parseProxyConfig } from '../policy/proxy-config.ts';
+import { parseProxyConfig } from '../policy/document/proxy-config.ts';
 import type { Issue } from '../base/schema.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
-import { toShellExports } from './client-environment.ts';
-import { prepareClients, readRules } from './client-setup.ts';
+import { toShellExports } from './client/client-environment.ts';
+import { prepareClients, readRules } from './client/client-setup.ts';
 import { caFiles, configFlags, readConfig, stateDirectory } from './settings.ts';
 
 /** Exit code 0, or 2 for a configuration that should be mended; then nothing is on standard output. */

@@ -17,11 +17,11 @@ import {
   handOverSecretVariables,
   platformSecretVariables,
 } from '../sidecar/secret-environment.ts';
-import { preventCoreDumps } from './core-dumps.ts';
+import { preventCoreDumps } from './process/core-dumps.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { packageRoot } from './package-root.ts';
-import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 
 const USAGE =

@@ -6,17 +6,17 @@ import { listenerUrl } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
 import { loadAdminToken } from '../sidecar/admin-token.ts';
 import type { Config } from '../sidecar/config.ts';
-import type { Applied } from '../sidecar/sandboxes.ts';
+import type { Applied } from '../sidecar/sandboxes/sandboxes.ts';
 import { type HandedSecrets, claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { tokenWarnings } from '../sidecar/secret-files.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
-import { createStateStore } from '../sidecar/state-store.ts';
-import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
+import { createStateStore } from '../sidecar/state/state-store.ts';
+import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
-import { preventCoreDumps } from './core-dumps.ts';
+import { preventCoreDumps } from './process/core-dumps.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
-import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import {
   adminTokenSource,
   caFiles,

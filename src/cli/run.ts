@@ -11,15 +11,15 @@ import type { Config } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { tokenWarnings } from '../sidecar/secret-files.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
-import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/workspace-secrets.ts';
+import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
-import { createSignalRelay, runCommand } from './child-command.ts';
-import { withoutProxySettings } from './client-environment.ts';
-import { type Rules, prepareClients, readRules } from './client-setup.ts';
-import { preventCoreDumps } from './core-dumps.ts';
+import { createSignalRelay, runCommand } from './client/child-command.ts';
+import { withoutProxySettings } from './client/client-environment.ts';
+import { type Rules, prepareClients, readRules } from './client/client-setup.ts';
+import { preventCoreDumps } from './process/core-dumps.ts';
 import { formatIssues } from './issue-lines.ts';
-import { oldNodeWarning } from './old-node.ts';
-import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { oldNodeWarning } from './process/old-node.ts';
+import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { environmentWarnings, configFlags, parseDescriptor, readConfig } from './settings.ts';
 
 /** The command's exit code (see child-command.ts), or 2 for a configuration that should be mended. */

@@ -6,7 +6,7 @@ import { InputError } from '../base/input-error.ts';
 import type { AdminTokenSource } from '../sidecar/admin-token.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
-import type { StateKeySource } from '../sidecar/state-key.ts';
+import type { StateKeySource } from '../sidecar/state/state-key.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';

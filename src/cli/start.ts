@@ -9,12 +9,12 @@ import { parseConfig } from '../sidecar/config.ts';
 import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
-import { preventCoreDumps } from './core-dumps.ts';
+import { preventCoreDumps } from './process/core-dumps.ts';
 import { readDocument } from './document.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 import { formatIssues } from './issue-lines.ts';
 import { packageRoot } from './package-root.ts';
-import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { adminTokenSource, environmentWarnings } from './settings.ts';
 
 const ORIGIN_PORT = 9443;

@@ -8,7 +8,7 @@ import {
   mayEndExtension,
   nextExtensionState,
 } from './chunk-extension.ts';
-import { type HeadFault, faults } from './fault.ts';
+import { type HeadFault, faults } from './head-error.ts';
 import { TrailerWalker } from './trailer-walker.ts';
 
 const SIZE = 0;

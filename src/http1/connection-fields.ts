@@ -1,7 +1,7 @@
 // What the fields of one hop say: persistence, upgrade, and which fields end here (RFC 9110 §7.6.1). It marks
 // what to drop and drops nothing; policy and injection are not its concern.
 import { byteAt, classAt, COMMA, isOws, TOKEN } from './byte-class.ts';
-import { type HeadFault, faults } from './fault.ts';
+import { type HeadFault, faults } from './head-error.ts';
 import { Field, type FieldId, fieldIdOf, isFieldNamed, isSameName } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 

@@ -1,6 +1,6 @@
 // Tells the one expectation that can be met from all others (RFC 9110 §10.1.1). Whether the body is then held
 // is the exchange's business.
-import { type HeadFault, faults } from './fault.ts';
+import { type HeadFault, faults } from './head-error.ts';
 import { Field, isFieldNamed } from './field-name.ts';
 import { countField, findField, type RequestHead } from './head-parser.ts';
 

@@ -1,7 +1,7 @@
 // The field section of a head: where each line's name and value lie. Strict by RFC 9112 §5 without any of its
 // tolerances, because each tolerance is a smuggling technique. Makes no string; judges no field's meaning.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE } from './byte-class.ts';
-import { type HeadFault, faults } from './fault.ts';
+import { type HeadFault, faults } from './head-error.ts';
 import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
 
 const STRIDE = 6;

@@ -1,7 +1,7 @@
 // How long a message's body is, decided from its head alone (RFC 9112 §6.3). Whatever two hops could read
 // differently is a fault: there is no preferred reading, only one reading.
 import { byteAt, HTAB } from './byte-class.ts';
-import { type HeadFault, faults, isFault } from './fault.ts';
+import { type HeadFault, faults, isFault } from './head-error.ts';
 import { Field, isFieldNamed } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 

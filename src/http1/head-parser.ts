@@ -1,7 +1,7 @@
 // Strict HTTP/1.1 heads over bytes, for clients' requests and origins' responses alike. One pass, offsets
 // only, no string but the method. It judges syntax; framing, hosts and policy are judged elsewhere.
 import { byteAt, CR, classAt, FIELD_VALUE, LF, SP, TARGET, TOKEN } from './byte-class.ts';
-import { type HeadFault, faults } from './fault.ts';
+import { type HeadFault, faults } from './head-error.ts';
 import { isExactly } from './field-name.ts';
 import { Fields, parseFieldLines, skipLineEnd } from './fields.ts';
 

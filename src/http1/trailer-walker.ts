@@ -1,7 +1,7 @@
 // Walks the trailers of a chunked body to their blank line, byte by byte over any split, and keeps nothing:
 // trailers are validated and dropped. Knows no chunks.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, LF, lowerAt, TOKEN } from './byte-class.ts';
-import { type HeadFault, faults } from './fault.ts';
+import { type HeadFault, faults } from './head-error.ts';
 
 const MAX_TRAILER_BYTES = 8192;
 const UNDERSCORE_BYTE = 0x5f;

@@ -3,14 +3,14 @@
 import type { ListenAddress } from '../base/listen-address.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import { createApi } from './api/answering.ts';
-import { withDocuments } from './api/documents.ts';
+import { withDocuments } from './api/openapi/documents.ts';
 import type { MetricsServer } from './api/metrics-server.ts';
 import type { Metrics, Readings } from './api/metrics.ts';
 import { openServer } from './api/server.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAuthenticator } from './identity/authentication.ts';
-import { type Chores, startChores } from './chores.ts';
-import { createReadings } from './readings.ts';
+import { type Chores, startChores } from './background-tasks.ts';
+import { createReadings } from './database-gauges.ts';
 import { createResourceRoutes } from './routes.ts';
 import { authenticateSandbox } from './sandbox-records/sandbox-token.ts';
 import type { Storage } from './storage.ts';

@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import { capIssues, type Issue, toLocKey } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
-import { compileDestinations, type DestinationList, parseDestination } from './destination-list.ts';
-import { headerLengthFault, headerValueFault } from './header-rules.ts';
-import { parseHostPattern } from './host-pattern.ts';
-import { parsePathPattern } from './path-pattern.ts';
+import { compileDestinations, type DestinationList, parseDestination } from './match/destination-list.ts';
+import { headerLengthFault, headerValueFault } from './document/header-rules.ts';
+import { parseHostPattern } from './match/host-pattern.ts';
+import { parsePathPattern } from './match/path-pattern.ts';
 import {
   type CompiledCallback,
   type CompiledRule,
@@ -20,8 +20,8 @@ import {
   noProxyEntries,
   type ProxyConfig,
   type RuleEntry,
-} from './proxy-config-schema.ts';
-import { parseSecretTemplate, type Template } from './secret-template.ts';
+} from './document/proxy-config-schema.ts';
+import { parseSecretTemplate, type Template } from './document/secret-template.ts';
 
 export type SecretLookup = (name: string) => Secret | undefined;
 export type Compiled =

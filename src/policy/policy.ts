@@ -2,14 +2,14 @@
 // CONNECT to this authority (coverOf), and of a request for this target there (decide). This file decides;
 // it opens no socket, resolves no name and reads no secret.
 import type { Secret } from '../base/secret.ts';
-import type { Address } from './address.ts';
-import type { Authority } from './authority.ts';
-import type { DestinationList } from './destination-list.ts';
-import { createHostIndex, type Indexed } from './host-index.ts';
-import type { HostPattern } from './host-pattern.ts';
-import { createPathIndex, type PathFinder, type PathIndex } from './path-index.ts';
-import type { PathPattern } from './path-pattern.ts';
-import { readPath } from './path-spelling.ts';
+import type { Address } from './authority/address.ts';
+import type { Authority } from './authority/authority.ts';
+import type { DestinationList } from './match/destination-list.ts';
+import { createHostIndex, type Indexed } from './match/host-index.ts';
+import type { HostPattern } from './match/host-pattern.ts';
+import { createPathIndex, type PathFinder, type PathIndex } from './match/path-index.ts';
+import type { PathPattern } from './match/path-pattern.ts';
+import { readPath } from './match/path-spelling.ts';
 
 /** `masks`: the values to mask in what the origin answers. */
 export type InjectedHeader = {

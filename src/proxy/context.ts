@@ -5,13 +5,13 @@ import type { Log } from '../base/log.ts';
 import type { CallbackResolver } from '../callback/resolver.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { LeafCache } from '../tls/leaf-cache.ts';
-import type { EgressRules } from './address-guard.ts';
-import type { AlpnHints } from './alpn.ts';
-import type { Dialler } from './dial.ts';
+import type { EgressRules } from './upstream/address-guard.ts';
+import type { AlpnHints } from './upstream/alpn.ts';
+import type { Dialler } from './upstream/dial.ts';
 import type { Limits, Timeouts } from './limits.ts';
 import type { Recorder } from './record.ts';
-import type { Upstream } from './upstream.ts';
-import type { UpstreamSessions } from './upstream-sessions.ts';
+import type { Upstream } from './upstream/connection-pool.ts';
+import type { UpstreamSessions } from './upstream/h2-sessions.ts';
 
 /** A client connection as the way down sees it. */
 export type OpenConnection = {

@@ -12,9 +12,9 @@ import {
   overlayVariables,
   toSnakeCase,
 } from '../base/variable-overlay.ts';
-import { type Cidr, parseCidr } from '../policy/address.ts';
-import { parseAuthority } from '../policy/authority.ts';
-import { type CleartextDestination, parseCleartextDestination } from '../proxy/address-guard.ts';
+import { type Cidr, parseCidr } from '../policy/authority/address.ts';
+import { parseAuthority } from '../policy/authority/authority.ts';
+import { type CleartextDestination, parseCleartextDestination } from '../proxy/upstream/address-guard.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
 import { exposureIssues } from './exposure.ts';
 import { type SocketPath, parseAdminListen } from './listen-address.ts';
@@ -23,7 +23,7 @@ import {
   recordVariables,
   recordsSchema,
   toRecordForward,
-} from './record-forward-config.ts';
+} from './records/record-forward-config.ts';
 
 export type Config = {
   readonly listen: ListenAddress;

@@ -1,9 +1,9 @@
 // What the config says of addresses: which may be dialled for the agent, which for a callback, and which are our
 // own. Judging stays with the address guard.
 import type { VetHost } from '../callback/resolver.ts';
-import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/address.ts';
-import { type EgressRules, refuseAddress } from '../proxy/address-guard.ts';
-import type { Resolver } from '../proxy/resolver.ts';
+import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/authority/address.ts';
+import { type EgressRules, refuseAddress } from '../proxy/upstream/address-guard.ts';
+import type { Resolver } from '../proxy/upstream/resolver.ts';
 import type { Config } from './config.ts';
 import { isLoopbackListen } from './listen-address.ts';
 import { isLocalAddress } from './local-addresses.ts';

@@ -1,7 +1,7 @@
 // Listeners that others than this machine can reach, and what an operator must have said for them. Pure.
 import type { ListenAddress } from '../base/listen-address.ts';
 import type { Issue } from '../base/schema.ts';
-import type { Cidr } from '../policy/address.ts';
+import type { Cidr } from '../policy/authority/address.ts';
 import { type SocketPath, isLoopbackListen } from './listen-address.ts';
 
 /** What keeps strangers out: a token, ranges of addresses, or the word that nothing should. */

@@ -1,6 +1,6 @@
 // Where a listener of the sidecar may stand besides at a host and a port, and who reaches it there. Pure; opens nothing.
 import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
-import { classifyAddress, parseAddress } from '../policy/address.ts';
+import { classifyAddress, parseAddress } from '../policy/authority/address.ts';
 
 export type SocketPath = { readonly path: string };
 

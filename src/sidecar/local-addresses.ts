@@ -3,7 +3,13 @@
 // Linux the kernel's own tables are read as well.
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { type Address, type Cidr, cidrContains, parseAddress, parseCidr } from '../policy/address.ts';
+import {
+  type Address,
+  type Cidr,
+  cidrContains,
+  parseAddress,
+  parseCidr,
+} from '../policy/authority/address.ts';
 
 /** Asked anew each time: interfaces come and go. */
 export function isLocalAddress(address: Address): boolean {

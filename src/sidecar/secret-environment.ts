@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:
 import { closeSync, constants, existsSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FoundSecret } from './secret-document.ts';
+import type { FoundSecret } from './sandboxes/secret-document.ts';
 import { readSecretDescriptor } from './secret-files.ts';
 
 const PREFIX = 'SALLYPORT_SECRET_';

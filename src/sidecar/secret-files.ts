@@ -9,7 +9,7 @@ import {
   isSecretName,
   parseSecretDocument,
   parseSecretLines,
-} from './secret-document.ts';
+} from './sandboxes/secret-document.ts';
 
 export const maxSecretBytes = 65_536;
 export const maxSecrets = 1_000;

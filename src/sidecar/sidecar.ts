@@ -6,21 +6,21 @@ import { readInput } from '../base/input-error.ts';
 import { type Log, type LogSink, createFdSink, createLineWriter, createLog } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
-import { createConnectionBudget } from '../proxy/connection-budget.ts';
-import { createPlaces } from '../proxy/places.ts';
-import { createLookupSlots } from '../proxy/lookup-slots.ts';
+import { createConnectionBudget } from '../proxy/accept/connection-budget.ts';
+import { createPlaces } from '../proxy/upstream/connection-quota.ts';
+import { createLookupSlots } from '../proxy/upstream/lookup-slots.ts';
 import { createRecorder } from '../proxy/record.ts';
-import type { Lookup } from '../proxy/resolver.ts';
+import type { Lookup } from '../proxy/upstream/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import type { Config } from './config.ts';
 import { maxHosts, maxIdleHosts, maxOpenClients } from './descriptor-limit.ts';
 import { OwnListeners, egressRules } from './egress.ts';
-import { openListeners, restoreSandboxes } from './sandbox-restore.ts';
-import { type Applied, DEFAULT, createSandboxes } from './sandboxes.ts';
-import type { RecordOutlets } from './record-outlets.ts';
+import { openListeners, restoreSandboxes } from './sandboxes/sandbox-restore.ts';
+import { type Applied, DEFAULT, createSandboxes } from './sandboxes/sandboxes.ts';
+import type { RecordOutlets } from './records/record-outlets.ts';
 import { readProxyToken } from './secret-files.ts';
-import type { StateStore } from './state-store.ts';
+import type { StateStore } from './state/state-store.ts';
 
 export type Sidecar = {
   /** Where the proxy listens; before `listen` the port is 0. */
@@ -119,7 +119,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
       // Loaded when it is asked for: a command behind a proxy of its own has no use for it.
       const [{ createAdminServer }, { createAdminTarget }] = await Promise.all([
         import('../admin/server.ts'),
-        import('./admin-target.ts'),
+        import('./sandboxes/admin-target.ts'),
       ]);
       // Before it is open: a name that was judged a moment earlier may be connected to a moment later.
       if ('port' in listen && listen.port !== 0)
@@ -154,7 +154,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
 async function openOutlets(config: Config, sink: LogSink, log: Log): Promise<RecordOutlets> {
   const { isRecorded, whenBlocked, recordForward } = config;
   if (recordForward !== undefined) {
-    const { createRecordOutlets } = await import('./record-outlets.ts');
+    const { createRecordOutlets } = await import('./records/record-outlets.ts');
     return readInput(() => createRecordOutlets(config, recordForward, { sink, log }));
   }
   // Apart from the log: a quieter log must not lose the account of what was done.

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { platformVariables } from '../../src/platform/config.ts';
-import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { refusalCatalogue } from '../../src/proxy/refusal.ts';
 import { operatorVariables } from '../../src/sidecar/secret-environment.ts';

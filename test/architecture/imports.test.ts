@@ -52,10 +52,10 @@ const DOORS: Readonly<Record<string, string>> = {
   'node-forge': 'src/tls/certificate.ts',
   pg: 'src/platform/store/database.ts',
   'pg-boss': 'src/platform/store/jobs.ts',
-  picomatch: 'src/policy/host-pattern.ts',
+  picomatch: 'src/policy/match/host-pattern.ts',
   pino: 'src/base/log.ts',
   'prom-client': 'src/platform/api/metrics.ts',
-  tldts: 'src/policy/public-suffix.ts',
+  tldts: 'src/policy/authority/public-suffix.ts',
   undici: 'src/callback/client.ts',
   zod: 'src/base/schema.ts',
 };
@@ -66,9 +66,9 @@ const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'pg
 /** The only files that may open a secret. */
 const REVEALING: readonly string[] = [
   'src/callback/client.ts',
-  'src/proxy/inject.ts',
-  'src/sidecar/record-post.ts',
-  'src/sidecar/sandbox-state.ts',
+  'src/proxy/gate/inject.ts',
+  'src/sidecar/records/record-post.ts',
+  'src/sidecar/state/sandbox-state.ts',
 ];
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');

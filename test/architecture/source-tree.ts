@@ -5,7 +5,7 @@ import { dirname, join, normalize } from 'node:path';
 
 export type Import = { readonly to: string; readonly form: 'static' | 'dynamic' };
 export type SourceFile = {
-  /** Relative to the project, with forward slashes: `src/proxy/connect.ts`. */
+  /** Relative to the project, with forward slashes: `src/proxy/tunnel/connect.ts`. */
   readonly path: string;
   readonly text: string;
   /** Files under src by path; packages, builtins and whatever lies outside src by specifier. */

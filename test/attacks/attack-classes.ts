@@ -72,7 +72,7 @@ export const attackClasses: readonly AttackClass[] = [
     id: 'F-23',
     title: 'clientRequest mutated after validation',
     absent:
-      'No request is made with node:http: heads leave as bytes; test/proxy/outgoing-head.test.ts holds which.',
+      'No request is made with node:http: heads leave as bytes; test/proxy/h1/outgoing-head.test.ts holds which.',
   },
   {
     id: 'F-24',

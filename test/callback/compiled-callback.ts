@@ -1,6 +1,6 @@
 // What the callback tests ask with: a compiled entry, an authority, and a check of addresses that lets loopback through.
 import type { VetHost } from '../../src/callback/client.ts';
-import { type Authority, parseAuthority } from '../../src/policy/authority.ts';
+import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 import type { CompiledCallback } from '../../src/policy/policy.ts';
 
 export function compiledCallback(url: string, parts: Partial<CompiledCallback> = {}): CompiledCallback {

@@ -1,6 +1,6 @@
 // I5 in memory: what was revoked is gone from the heap once its garbage is collected, and what is in force stands there
 // in a few places only. Whoever may read the live memory of the process finds more: what was freed is not wiped. Those
-// copies are counted and printed; a core of the kernel's holds none of them (test/cli/core-dumps.test.ts).
+// copies are counted and printed; a core of the kernel's holds none of them (test/cli/process/core-dumps.test.ts).
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Percentiles } from '../../bench/support/percentiles.ts';
-import { createStateStore } from '../../src/sidecar/state-store.ts';
+import { createStateStore } from '../../src/sidecar/state/state-store.ts';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import {

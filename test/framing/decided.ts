@@ -2,19 +2,19 @@
 // which the data path asks them. What leaves is told in the shape in which node:http tells what it read.
 import { METHODS } from 'node:http';
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import { Field } from '../../src/http1/field-name.ts';
 import { type RequestHead, findField, parseRequestHead } from '../../src/http1/head-parser.ts';
-import { parseAuthority } from '../../src/policy/authority.ts';
+import { parseAuthority } from '../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';
 import type { Policy } from '../../src/policy/policy.ts';
-import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import type { CallbackResolver } from '../../src/callback/resolver.ts';
-import { judgeRequest } from '../../src/proxy/inject.ts';
-import { outgoingRequestHead } from '../../src/proxy/outgoing-head.ts';
+import { judgeRequest } from '../../src/proxy/gate/inject.ts';
+import { outgoingRequestHead } from '../../src/proxy/h1/outgoing-head.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
-import { type RequestPlan, planRequest } from '../../src/proxy/request-plan.ts';
-import type { EgressRules } from '../../src/proxy/address-guard.ts';
+import { type RequestPlan, planRequest } from '../../src/proxy/gate/request-plan.ts';
+import type { EgressRules } from '../../src/proxy/upstream/address-guard.ts';
 import { limits } from '../http1/arbitraries.ts';
 import { decodeCanonical } from '../http1/message-reading.ts';
 import { type Door, HOST } from './mutated-message.ts';

@@ -2,9 +2,9 @@
 import { done, type AdminTarget, refused, type ShownSandbox } from '../../src/admin/target.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';
-import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import type { Config } from '../../src/sidecar/config.ts';
-import { parseSandboxChange, parseSandboxDocument } from '../../src/sidecar/sandbox-document.ts';
+import { parseSandboxChange, parseSandboxDocument } from '../../src/sidecar/sandboxes/sandbox-document.ts';
 
 const SANDBOX: ShownSandbox = {
   ...{

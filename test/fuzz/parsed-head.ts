@@ -1,6 +1,6 @@
 // What the fuzz targets of requests' and of answers' heads ask of a parsed head alike.
 import assert from 'node:assert/strict';
-import { type HeadFault, isFault } from '../../src/http1/fault.ts';
+import { type HeadFault, isFault } from '../../src/http1/head-error.ts';
 import type { HeadLimits, RequestHead, ResponseHead } from '../../src/http1/head-parser.ts';
 
 type Head = RequestHead | ResponseHead;

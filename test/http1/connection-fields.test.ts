@@ -5,7 +5,7 @@ import {
   isPersistent,
   readConnectionFields,
 } from '../../src/http1/connection-fields.ts';
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import type { RequestHead, ResponseHead } from '../../src/http1/head-parser.ts';
 import { requestOf, responseOf } from './parsed-head.ts';
 

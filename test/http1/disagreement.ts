@@ -1,7 +1,7 @@
 // Where our reading of a connection and node's part, and the reasons for which they may. Ours must be the
 // stricter one; the few reasons for which it is not say what makes that safe.
 import { METHODS } from 'node:http';
-import type { HeadFaultCode } from '../../src/http1/fault.ts';
+import type { HeadFaultCode } from '../../src/http1/head-error.ts';
 import type { Message, Reading } from './node-oracle.ts';
 
 export type Disagreement = {

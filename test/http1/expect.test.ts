@@ -1,7 +1,7 @@
 // The one expectation that is met.
 import { describe, expect, it } from 'vitest';
 import { expectsContinue } from '../../src/http1/expect.ts';
-import { faults } from '../../src/http1/fault.ts';
+import { faults } from '../../src/http1/head-error.ts';
 import { requestOf } from './parsed-head.ts';
 
 describe('a request', () => {

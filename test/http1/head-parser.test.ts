@@ -2,7 +2,7 @@
 // messages stand in messages.test.ts.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import { Field } from '../../src/http1/field-name.ts';
 import {
   countField,

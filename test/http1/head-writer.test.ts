@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { readConnectionFields } from '../../src/http1/connection-fields.ts';
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import { requestFraming, responseFraming } from '../../src/http1/framing.ts';
 import {
   buildHead,

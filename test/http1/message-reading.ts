@@ -3,7 +3,7 @@
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
 import { isPersistent, readConnectionFields } from '../../src/http1/connection-fields.ts';
 import { expectsContinue } from '../../src/http1/expect.ts';
-import { type HeadFault, isFault } from '../../src/http1/fault.ts';
+import { type HeadFault, isFault } from '../../src/http1/head-error.ts';
 import { type Framing, requestFraming, responseFraming } from '../../src/http1/framing.ts';
 import {
   parseRequestHead,

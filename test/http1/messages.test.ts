@@ -1,6 +1,6 @@
 // The fixture rows, read as whole messages: head, framing, connection fields and chunks together.
 import { describe, expect, it } from 'vitest';
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import { parseRequestHead, parseResponseHead } from '../../src/http1/head-parser.ts';
 import { limits } from './arbitraries.ts';
 import { requestRows } from './fixtures/requests.ts';

@@ -1,5 +1,5 @@
 // Heads for the tests of what is done with a head: parsed from text, or the test fails.
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import {
   parseRequestHead,
   parseResponseHead,

@@ -1,8 +1,8 @@
 // Pings of gRPC: keep-alive, which all of its clients have, and the measuring of the way by which some (Go) send one for
 // each piece of an answer. Neither is a flood.
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { FloodGauge } from '../../src/proxy/flood-gauge.ts';
-import { createH2Path } from '../proxy/h2-path.ts';
+import { FloodGauge } from '../../src/proxy/h2/flood-gauge.ts';
+import { createH2Path } from '../proxy/h2/h2-path.ts';
 import { pingFrame } from '../support/h2-frames.ts';
 import { callBidi, callServerStream, readAll, statusOf } from './grpc-client.ts';
 import { createGrpcProxy, createGrpcServer, type GrpcProxy, type GrpcServer } from './grpc-scene.ts';

@@ -1,9 +1,9 @@
 // I11 over HTTP/2: every stream, refusal and end leaves exactly one record, under the name of its own sandbox, with the
 // revision that it was made by, and says that it was HTTP/2; while records cannot be written, no stream begins.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as Plan from '../../src/proxy/request-plan.ts';
+import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import { refusalCatalogue } from '../../src/proxy/refusal.ts';
-import { createMemoryStore } from '../sidecar/memory-store.ts';
+import { createMemoryStore } from '../sidecar/state/memory-store.ts';
 import { echoStream } from '../support/h2-exchange.ts';
 import { dataFrame, pingFrame } from '../support/h2-frames.ts';
 import { H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
@@ -15,7 +15,7 @@ import { REVISION, createBox, isRecord, shortly } from './record-scene.ts';
 import { type BoxScene, ends, situations } from './record-situations-h2.ts';
 
 const broken = vi.hoisted(() => new Set<string>());
-vi.mock('../../src/proxy/request-plan.ts', async (original) => {
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
   const actual = await original<typeof Plan>();
   return {
     ...actual,

@@ -1,7 +1,7 @@
 // I11: every decision and every write to the admin API leaves exactly one record, under the name of its own sandbox and
 // with the revision that it was made by; and while records cannot be written, nothing begins that would need one.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as Plan from '../../src/proxy/request-plan.ts';
+import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import { type RefusalCode, refusalCatalogue } from '../../src/proxy/refusal.ts';
 import { createAdminScene, request } from '../admin/admin-scene.ts';
 import { type Exchange, echo } from '../support/recording-origin.ts';
@@ -29,7 +29,7 @@ import {
 import { situations } from './record-situations.ts';
 
 const broken = vi.hoisted(() => new Set<string>());
-vi.mock('../../src/proxy/request-plan.ts', async (original) => {
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
   const actual = await original<typeof Plan>();
   return {
     ...actual,

@@ -3,9 +3,9 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Resolver from '../../src/callback/resolver.ts';
 import type * as Compile from '../../src/policy/compile.ts';
-import type * as Block from '../../src/proxy/header-block.ts';
-import type * as Mask from '../../src/proxy/mask.ts';
-import type * as Plan from '../../src/proxy/request-plan.ts';
+import type * as Block from '../../src/proxy/h2/header-block.ts';
+import type * as Mask from '../../src/proxy/mask/mask.ts';
+import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import type * as LeafCache from '../../src/tls/leaf-cache.ts';
 import { type CallbackAnswer, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { echoStream } from '../support/h2-exchange.ts';
@@ -59,7 +59,7 @@ vi.mock('../../src/callback/resolver.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/proxy/header-block.ts', async (original) => {
+vi.mock('../../src/proxy/h2/header-block.ts', async (original) => {
   const actual = await original<typeof Block>();
   return {
     ...actual,
@@ -73,7 +73,7 @@ vi.mock('../../src/proxy/header-block.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/proxy/request-plan.ts', async (original) => {
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
   const actual = await original<typeof Plan>();
   return {
     ...actual,
@@ -83,7 +83,7 @@ vi.mock('../../src/proxy/request-plan.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/proxy/mask.ts', async (original) => {
+vi.mock('../../src/proxy/mask/mask.ts', async (original) => {
   const actual = await original<typeof Mask>();
   return {
     ...actual,

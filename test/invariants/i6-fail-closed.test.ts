@@ -3,9 +3,9 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Resolver from '../../src/callback/resolver.ts';
 import type * as Compile from '../../src/policy/compile.ts';
-import type * as Outgoing from '../../src/proxy/outgoing-head.ts';
-import type * as Plan from '../../src/proxy/request-plan.ts';
-import type * as Mask from '../../src/proxy/mask.ts';
+import type * as Outgoing from '../../src/proxy/h1/outgoing-head.ts';
+import type * as Plan from '../../src/proxy/gate/request-plan.ts';
+import type * as Mask from '../../src/proxy/mask/mask.ts';
 import type * as LeafCache from '../../src/tls/leaf-cache.ts';
 import { type CallbackAnswer, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
@@ -66,7 +66,7 @@ vi.mock('../../src/callback/resolver.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/proxy/outgoing-head.ts', async (original) => {
+vi.mock('../../src/proxy/h1/outgoing-head.ts', async (original) => {
   const actual = await original<typeof Outgoing>();
   return {
     ...actual,
@@ -76,7 +76,7 @@ vi.mock('../../src/proxy/outgoing-head.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/proxy/request-plan.ts', async (original) => {
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
   const actual = await original<typeof Plan>();
   return {
     ...actual,
@@ -86,7 +86,7 @@ vi.mock('../../src/proxy/request-plan.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/proxy/mask.ts', async (original) => {
+vi.mock('../../src/proxy/mask/mask.ts', async (original) => {
   const actual = await original<typeof Mask>();
   return {
     ...actual,

@@ -1,7 +1,7 @@
 // The scene of the tests of I11: a sandbox `box` beside `default`, each with rules and a revision of its own, and what
 // both left in the log: one short line for each record, in their order.
 import type { LogRecord } from '../support/spawned-process.ts';
-import { type MemoryStore, createMemoryStore } from '../sidecar/memory-store.ts';
+import { type MemoryStore, createMemoryStore } from '../sidecar/state/memory-store.ts';
 import type { TestSidecar } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { type Scene, type SceneOptions, bearerRule, createScene } from './credential-scene.ts';

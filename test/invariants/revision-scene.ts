@@ -1,6 +1,6 @@
 // Documents that mark what they inject, so that each request tells which one it was judged by: every kind of value,
 // under names that both documents share and under names of its own. It states no expectation of its own.
-import type { StateStore } from '../../src/sidecar/state-store.ts';
+import type { StateStore } from '../../src/sidecar/state/state-store.ts';
 import type { CallbackAnswer } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { type OriginRequest, jsonResponse } from '../support/recording-origin.ts';

@@ -1,10 +1,10 @@
 // Authored form and secrets become a policy: values resolved once, faults named by header, nothing opened.
 import { describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
-import { parseAuthority } from '../../src/policy/authority.ts';
+import { parseAuthority } from '../../src/policy/authority/authority.ts';
 import { type Compiled, compileProxyConfig, secretNamesOf } from '../../src/policy/compile.ts';
 import type { CompiledCallback, InjectedHeader } from '../../src/policy/policy.ts';
-import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 
 function compile(config: object, secrets: Readonly<Record<string, string>> = {}): Compiled {
   const parsed = parseProxyConfig(config);

@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
-import { parseAuthority } from '../../src/policy/authority.ts';
+import { parseAuthority } from '../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';
 import type { Decision } from '../../src/policy/policy.ts';
-import { parseProxyConfig, proxyConfigJsonSchema } from '../../src/policy/proxy-config.ts';
+import { parseProxyConfig, proxyConfigJsonSchema } from '../../src/policy/document/proxy-config.ts';
 
 const folder = new URL('../../config/', import.meta.url);
 const read = (file: string): unknown => JSON.parse(readFileSync(new URL(file, folder), 'utf8'));

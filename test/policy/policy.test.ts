@@ -4,11 +4,11 @@ import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
-import { type Address, parseAddress } from '../../src/policy/address.ts';
-import { type Authority, parseAuthority } from '../../src/policy/authority.ts';
+import { type Address, parseAddress } from '../../src/policy/authority/address.ts';
+import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 import { compileProxyConfig, emptyPolicy } from '../../src/policy/compile.ts';
 import type { Decision, Policy } from '../../src/policy/policy.ts';
-import { parseProxyConfig } from '../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'v' }];
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { ClientConnection, type ConnectionScope } from '../../src/proxy/client-connection.ts';
+import { ClientConnection, type ConnectionScope } from '../../src/proxy/h1/client-connection.ts';
 import { holdClient, setTransport } from '../../src/proxy/held-client.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { createTestAuthority } from '../support/test-authority.ts';

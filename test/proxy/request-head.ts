@@ -1,7 +1,7 @@
 // Request heads from text, for the tests of what is decided on a head alone.
-import { isFault } from '../../src/http1/fault.ts';
+import { isFault } from '../../src/http1/head-error.ts';
 import { type RequestHead, parseRequestHead } from '../../src/http1/head-parser.ts';
-import { type Authority, parseAuthority } from '../../src/policy/authority.ts';
+import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 
 /** The head of these lines; throws where the parser itself would refuse them. */
 export function requestHead(...lines: string[]): RequestHead {

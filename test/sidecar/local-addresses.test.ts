@@ -1,6 +1,6 @@
 // The addresses on which this machine answers, also those of interfaces that have no carrier.
 import { describe, expect, it } from 'vitest';
-import { type Cidr, cidrContains, parseAddress } from '../../src/policy/address.ts';
+import { type Cidr, cidrContains, parseAddress } from '../../src/policy/authority/address.ts';
 import { isLocalAddress, parseFibTrie, parseInet6 } from '../../src/sidecar/local-addresses.ts';
 
 const trie = `Main:

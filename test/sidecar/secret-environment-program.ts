@@ -1,7 +1,7 @@
 // A stand-in for the command, for secret-environment.test.ts: starts as it does, says what it sees, and stays.
 import { readFileSync } from 'node:fs';
 import { claimSecrets, handOverSecretVariables } from '../../src/sidecar/secret-environment.ts';
-import { loadWorkspaceSecrets } from '../../src/sidecar/workspace-secrets.ts';
+import { loadWorkspaceSecrets } from '../../src/sidecar/sandboxes/workspace-secrets.ts';
 
 // Here rather than among the arguments, which must not hold it.
 const EXPECTED = 'canary-e09d55';

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLog } from '../../src/base/log.ts';
 import { type Api, createApi } from '../../src/platform/api/answering.ts';
-import { withDocuments } from '../../src/platform/api/documents.ts';
+import { withDocuments } from '../../src/platform/api/openapi/documents.ts';
 import type { Route } from '../../src/platform/api/route.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';

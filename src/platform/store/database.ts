@@ -1,10 +1,10 @@
 // The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { codeOf, isTimeout, toDomainFault } from './database-fault.ts';
+import { codeOf, isTimeout, toDomainFault } from './database-error.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
 import type { Tables } from './tables.ts';
 
-export { isDuplicate, isOrphan } from './database-fault.ts';
+export { isDuplicate, isOrphan } from './database-error.ts';
 
 /** A host or, as `host`, a directory of unix sockets; `options` is what is sent on connecting. */
 export type Connection = PoolConfig;

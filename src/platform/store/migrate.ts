@@ -1,7 +1,7 @@
 // Brings a database to the schema of this version, forward only. It must not know what the steps do.
 import { createHash } from 'node:crypto';
 import { type Client, connectOnce, type Connection } from './database.ts';
-import { codeOf } from './database-fault.ts';
+import { codeOf } from './database-error.ts';
 import { installJobs } from './jobs.ts';
 import type { Migration } from './migration.ts';
 import { migrations } from './migrations.ts';

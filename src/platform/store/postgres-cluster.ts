@@ -1,7 +1,7 @@
 // The cluster: made once by initdb, and opened only by the major version that made it. It starts no server.
 import { chown, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from './database-fault.ts';
+import { codeOf } from './database-error.ts';
 import { type Account, runProgram } from './postgres-account.ts';
 import { type DataDirectory, explainFault } from './postgres-directory.ts';
 import type { PostgresPrograms } from './postgres-programs.ts';

@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, readdir, readFile, rename, writeFile } from 'node:
 import { dirname, join } from 'node:path';
 import { parseJsonDocument } from '../../base/json-document.ts';
 import { parseWith, z } from '../../base/schema.ts';
-import { codeOf } from './database-fault.ts';
+import { codeOf } from './database-error.ts';
 import { LOCK_FILE } from './directory-lock.ts';
 import { type Account, chooseAccount, runProgram } from './postgres-account.ts';
 

@@ -3,7 +3,7 @@
 import { readFile, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectOnce, type Connection } from './database.ts';
-import { isNotReady } from './database-fault.ts';
+import { isNotReady } from './database-error.ts';
 import { runProgram } from './postgres-account.ts';
 import type { DataDirectory } from './postgres-directory.ts';
 

@@ -1,6 +1,6 @@
 // Another program's look at the server of a data directory: one that runs is used as it runs, and left as it was.
 import { join } from 'node:path';
-import { isNotReady } from './database-fault.ts';
+import { isNotReady } from './database-error.ts';
 import { type Connection, connectOnce } from './database.ts';
 import { readClusterVersion } from './postgres-cluster.ts';
 import { readPasswords } from './postgres-directory.ts';

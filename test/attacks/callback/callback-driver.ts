@@ -1,6 +1,6 @@
 // Plays a row of stage `callback`: the document put in force, the requests asked, the endpoint's calls answered as the
 // row scripts them. Everything that was seen is returned; `violations` compares.
-import type { Applied } from '../../../src/sidecar/sandboxes.ts';
+import type { Applied } from '../../../src/sidecar/sandboxes/sandboxes.ts';
 import { SECRET, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import type { DialLedger } from '../../invariants/dial-ledger.ts';
 import { headerValues } from '../../support/message-reader.ts';

@@ -3,7 +3,7 @@
 import { vi } from 'vitest';
 import { capIssues } from '../../../src/base/schema.ts';
 import { readDocument } from '../../../src/cli/document.ts';
-import { parseProxyConfig } from '../../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import { type RecordingOrigin, createOrigin } from '../../support/recording-origin.ts';
 import { type Scratch, createScratch } from '../../support/scratch.ts';
 import { createTestAuthority } from '../../support/test-authority.ts';

@@ -1,9 +1,9 @@
 // Counts what a policy looks at to judge one path: the characters that string and RegExp methods were given, and the
 // regular expressions that were made on the way, since what those do cannot be counted. A count does not depend on the
 // machine, as a time does.
-import { parseAuthority } from '../../../src/policy/authority.ts';
+import { parseAuthority } from '../../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
-import { parseProxyConfig } from '../../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 
 export type Work = { readonly characters: number; readonly expressions: number; readonly decision: string };
 

@@ -7,7 +7,7 @@ import { type H2Origin, createH2Origin } from '../../support/h2-origin.ts';
 import { type H2Answer as Read, H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
-import { ticks } from '../../proxy/session-ticks.ts';
+import { ticks } from '../../proxy/h2/session-ticks.ts';
 import { type StreamCount, piecesOf } from './h2-frames-of-steps.ts';
 import { type FrameStep, type H2Row, type H2Step, get } from './h2-script.ts';
 

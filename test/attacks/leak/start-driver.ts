@@ -3,9 +3,9 @@
 import { chmod, cp, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { refuseRuntimeSwitches } from '../../../src/cli/runtime-switches.ts';
+import { refuseRuntimeSwitches } from '../../../src/cli/process/runtime-switches.ts';
 import { loadAdminToken } from '../../../src/sidecar/admin-token.ts';
-import { createStateStore } from '../../../src/sidecar/state-store.ts';
+import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { findLeaks } from '../../e2e/canary-search.ts';
 import { textCanary } from '../../e2e/canary-values.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { copyFile, readFile, readdir, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createStateStore } from '../../../src/sidecar/state-store.ts';
+import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { findLeaks } from '../../e2e/canary-search.ts';
 import { textCanary } from '../../e2e/canary-values.ts';
 import { createScratch } from '../../support/scratch.ts';

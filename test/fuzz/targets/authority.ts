@@ -1,7 +1,7 @@
 // Fuzz target: whatever parseAuthority accepts has one spelling, and the URL parser of the web reads the same host and
 // port there.
 import assert from 'node:assert/strict';
-import { type Authority, parseAuthority } from '../../../src/policy/authority.ts';
+import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';
 
 export function fuzz(data: Buffer): void {
   const text = data.toString('latin1');

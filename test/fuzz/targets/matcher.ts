@@ -1,10 +1,10 @@
 // Fuzz target: which rule a request meets is what a second, simple implementation says that looks at all of them.
 // Input: a rule a line, hosts and paths with spaces between; then `?` lines, each an authority and a target.
 import assert from 'node:assert/strict';
-import { type Authority, parseAuthority } from '../../../src/policy/authority.ts';
+import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import type { Decision } from '../../../src/policy/policy.ts';
-import { parseProxyConfig } from '../../../src/policy/proxy-config.ts';
+import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import { matches, readings } from '../simple-path.ts';
 
 type Rule = { readonly hosts: readonly string[]; readonly paths: readonly string[] };

@@ -1,8 +1,8 @@
 // Fuzz target: the readings of a path and the matching of one pattern are those of a second, simple implementation.
 // Input: a path, and behind a line break a pattern.
 import assert from 'node:assert/strict';
-import { globMatches, parsePathPattern } from '../../../src/policy/path-pattern.ts';
-import { decodePath, readPath } from '../../../src/policy/path-spelling.ts';
+import { globMatches, parsePathPattern } from '../../../src/policy/match/path-pattern.ts';
+import { decodePath, readPath } from '../../../src/policy/match/path-spelling.ts';
 import { decode, matches, readings } from '../simple-path.ts';
 
 export function fuzz(data: Buffer): void {

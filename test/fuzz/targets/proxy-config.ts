@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { parseJsonDocument } from '../../../src/base/json-document.ts';
 import type { Issue } from '../../../src/base/schema.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { parseAuthority } from '../../../src/policy/authority.ts';
+import { parseAuthority } from '../../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
-import { toProxyConfigDocument } from '../../../src/policy/proxy-config-document.ts';
-import { parseProxyConfig } from '../../../src/policy/proxy-config.ts';
-import type { ProxyConfig } from '../../../src/policy/proxy-config-schema.ts';
+import { toProxyConfigDocument } from '../../../src/policy/document/proxy-config-document.ts';
+import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
+import type { ProxyConfig } from '../../../src/policy/document/proxy-config-schema.ts';
 import { depthOf, readJson, repeatsName, stringsOf } from '../simple-json.ts';
 
 const MIN_CREDENTIAL = 12;

@@ -1,7 +1,7 @@
 // Fuzz target: a request head is accepted when a second, simple reader accepts it, with the same parts and the same body;
 // more bytes never change what was decided. Input: the bytes of one request.
 import assert from 'node:assert/strict';
-import { isFault } from '../../../src/http1/fault.ts';
+import { isFault } from '../../../src/http1/head-error.ts';
 import { requestFraming } from '../../../src/http1/framing.ts';
 import { parseRequestHead, type RequestHead } from '../../../src/http1/head-parser.ts';
 import { assertPrefixes, fieldsOf, fuzzLimits, hasTabBesideFraming } from '../parsed-head.ts';

@@ -3,9 +3,13 @@ import { createHash } from 'node:crypto';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { z } from '../../../src/base/schema.ts';
-import { toPage } from '../../../src/platform/api/documents-page.ts';
-import { withDocuments } from '../../../src/platform/api/documents.ts';
-import { type OpenApiDocument, type Operation, toOpenApi } from '../../../src/platform/api/openapi.ts';
+import { toPage } from '../../../src/platform/api/openapi/documents-page.ts';
+import { withDocuments } from '../../../src/platform/api/openapi/documents.ts';
+import {
+  type OpenApiDocument,
+  type Operation,
+  toOpenApi,
+} from '../../../src/platform/api/openapi/openapi.ts';
 import { type Route, defineRoute } from '../../../src/platform/api/route.ts';
 import { createResourceRoutes } from '../../../src/platform/routes.ts';
 

@@ -1,0 +1,57 @@
+// A command that stands in our place: it has our standard streams, gets our signals, and its end is our end.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { isatty } from 'node:tty';
+import type { CoreDumps } from '../process/core-dumps.ts';
+
+export type SignalRelay = { passTo(child: ChildProcess): void };
+
+/** From this call on signals are the command's; those that come before it runs are kept for it. */
+export function createSignalRelay(): SignalRelay {
+  // A terminal sends its signals to every process in the foreground: passing one on would deliver it twice.
+  const fromTerminal = [0, 1, 2].some((fd) => isatty(fd)) ? TERMINAL : [];
+  const early: NodeJS.Signals[] = [];
+  let child: ChildProcess | undefined;
+  for (const signal of RELAYED) {
+    process.on(signal, () => {
+      if (!child) early.push(signal);
+      else if (!fromTerminal.includes(signal)) child.kill(signal);
+    });
+  }
+  return {
+    passTo(started) {
+      child = started;
+      for (const signal of early) child.kill(signal);
+    },
+  };
+}
+
+/**
+ * Runs the command to its end. The exit code as a shell has it: the command's own, 128 + the signal's number if one
+ * ended it, 127 if it is not there, 126 if it cannot be run.
+ */
+export async function runCommand(
+  [command = '', ...args]: readonly string[],
+  {
+    env,
+    signals,
+    cores,
+  }: { readonly env: NodeJS.ProcessEnv; readonly signals: SignalRelay; readonly cores: CoreDumps },
+): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const child = cores.whileAllowed(() => spawn(command, args, { stdio: 'inherit', env }));
+  child.once('error', (error: NodeJS.ErrnoException) => {
+    // A signal that could not be delivered is an error too; the command runs on.
+    if (child.pid !== undefined) return;
+    process.stderr.write(`sallyport: ${command} cannot be run: ${error.code ?? 'unknown error'}\n`);
+    resolve(error.code === 'ENOENT' ? 127 : 126);
+  });
+  child.once('exit', (code, signal) =>
+    resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
+  );
+  signals.passTo(child);
+  return promise;
+}
+
+const TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];
+const RELAYED: readonly NodeJS.Signals[] = [...TERMINAL, 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];

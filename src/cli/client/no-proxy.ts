@@ -1,0 +1,73 @@
+// NO_PROXY: the hosts that clients reach without asking the proxy. Clients read one entry in several ways, so every
+// entry is judged by its widest reading: `example.com` also means each name below it.
+import { cidrContains, parseAddress } from '../../policy/authority/address.ts';
+import { type Destination, parseDestination } from '../../policy/match/destination-list.ts';
+import { type HostPattern, parseHostPattern } from '../../policy/match/host-pattern.ts';
+import { type ProxyConfig, noProxyEntries } from '../../policy/document/proxy-config-schema.ts';
+
+export type NoProxy = {
+  readonly entries: readonly string[];
+  /** Entries of the caller that take a host of a rule or callback past the proxy: no header is set there. */
+  readonly conflicts: readonly { readonly entry: string; readonly pattern: string }[];
+};
+
+/** `inherited`: the caller's own lists. They are kept whole; of ours only what hides no rule's host is added. */
+export function toNoProxy(
+  config: ProxyConfig | undefined,
+  inherited: readonly (string | undefined)[],
+): NoProxy {
+  const covered = config ? coveredHosts(config) : [];
+  const callers = inherited.flatMap((list) => (list ?? '').split(/[\s,]+/)).filter((entry) => entry !== '');
+  const ours = [...LOOPBACK, ...(config ? policyEntries(config) : [])].filter(
+    (entry) => !covered.some((pattern) => hides(entry, pattern)),
+  );
+  const conflicts = [...new Set(callers)].flatMap((entry) =>
+    covered.filter((pattern) => hides(entry, pattern)).map(({ text }) => ({ entry, pattern: text })),
+  );
+  return { entries: [...new Set([...callers, ...ours])], conflicts };
+}
+
+// What the agent runs beside itself is no business of the proxy.
+const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
+
+function coveredHosts({ rules, callbacks }: ProxyConfig): HostPattern[] {
+  return [...rules, ...callbacks]
+    .filter(({ enabled }) => enabled)
+    .flatMap(({ match_hosts }) => match_hosts)
+    .map((text) => parseHostPattern(text))
+    .filter((pattern) => typeof pattern !== 'string');
+}
+
+/** Leaving an entry out is always safe: the proxy relays such hosts untouched. */
+function policyEntries(config: ProxyConfig): string[] {
+  // A client that goes past the proxy goes past access_control too.
+  if (config.access_control !== undefined) return [];
+  return noProxyEntries(config).flatMap(({ text }) => {
+    const parsed = parseDestination(text);
+    return typeof parsed === 'string' ? [] : (clientSpelling(parsed) ?? []);
+  });
+}
+
+/** As most clients understand it; undefined for an entry with a port, which many of them do not. */
+function clientSpelling(entry: Destination): string | undefined {
+  if (entry.port !== undefined) return undefined;
+  if (entry.kind === 'range') return entry.text.replace(/^\[|\]$/g, '');
+  return entry.pattern.isWildcard ? `.${entry.pattern.host}` : entry.pattern.host;
+}
+
+function hides(entryText: string, pattern: HostPattern): boolean {
+  if (entryText === '*') return true;
+  const entry = parseDestination(entryText);
+  if (typeof entry === 'string') return false;
+  if (entry.port !== undefined && pattern.port !== undefined && entry.port !== pattern.port) return false;
+  if (entry.kind === 'range') {
+    const address = parseAddress(pattern.host);
+    return address !== undefined && cidrContains(entry.range, address);
+  }
+  const { host } = entry.pattern;
+  return isWithin(pattern.host, host) || (pattern.isWildcard && isWithin(host, pattern.host));
+}
+
+function isWithin(name: string, zone: string): boolean {
+  return name === zone || name.endsWith(`.${zone}`);
+}

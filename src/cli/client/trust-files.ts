@@ -1,0 +1,74 @@
+// The files of CA certificates that clients are pointed to: ours, the system's, and what the caller's own variables
+// already named. Which variable names which file is said in client-environment.ts.
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createFiles, readCertificateFile } from '../../tls/pem-files.ts';
+import { systemRoots } from '../../tls/trust.ts';
+import { bundleVariables, extraVariable } from './client-environment.ts';
+
+export type TrustFiles = {
+  /** Replaces a client's roots. */
+  readonly bundleFile: string;
+  /** Comes on top of a client's roots. */
+  readonly extraFile: string;
+  readonly warnings: readonly string[];
+};
+
+/**
+ * Writes both files into `directory`, which is made with mode 0700 if need be. Their names come from what they hold, so
+ * that a client which was pointed to one never finds another there. Throws if a name is taken by something else.
+ */
+export async function writeTrustFiles(
+  directory: string,
+  { caPem, caller }: { readonly caPem: string; readonly caller: NodeJS.ProcessEnv },
+): Promise<TrustFiles> {
+  const warnings: string[] = [];
+  const bundles = await readCallers(bundleVariables, caller, warnings);
+  const extra = await readCallers([extraVariable], caller, warnings);
+  return {
+    bundleFile: await writeBlocks(directory, 'ca-bundle', [caPem, ...systemRoots(), ...bundles]),
+    extraFile: await writeBlocks(directory, 'ca-extra', [caPem, ...extra]),
+    warnings,
+  };
+}
+
+async function readCallers(
+  names: readonly string[],
+  caller: NodeJS.ProcessEnv,
+  warnings: string[],
+): Promise<string[]> {
+  const texts: string[] = [];
+  const namedBy = new Map<string, string>();
+  for (const name of names) {
+    const file = caller[name];
+    if (file !== undefined && file !== '' && !namedBy.has(file)) namedBy.set(file, name);
+  }
+  for (const [file, name] of namedBy) {
+    try {
+      texts.push(await readFile(file, 'utf8'));
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+      warnings.push(`the certificates of ${name}=${file} are left out, it cannot be read: ${code}`);
+    }
+  }
+  return texts;
+}
+
+async function writeBlocks(directory: string, name: string, texts: readonly string[]): Promise<string> {
+  const text = certificateBlocks(texts);
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
+  const file = join(directory, `${name}-${digest}.pem`);
+  const isMade = await createFiles([{ file, text, mode: 0o644 }]);
+  if (!isMade && (await readCertificateFile(file)) !== text)
+    throw new Error(`${file} holds something else than was written there: remove it`);
+  return file;
+}
+
+/** Each certificate once. Only certificates: a caller's file may hold a private key beside them. */
+function certificateBlocks(texts: readonly string[]): string {
+  const blocks = texts.flatMap(
+    (text) => text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [],
+  );
+  return [...new Set(blocks.map((block) => `${block.replaceAll('\r', '')}\n`))].join('');
+}

@@ -1,0 +1,169 @@
+// The routes as an OpenAPI 3.1 document. It says what the pipeline does with every route, so that a new route is
+// described by being there. Pure.
+import { type z, toJsonSchema } from '../../../base/schema.ts';
+import {
+  type Content,
+  type JsonSchema,
+  type Parameter,
+  type Reference,
+  type ResponseObject,
+  asJson,
+  problemSchema,
+  requestId,
+  responseNames,
+  securitySchemes,
+  sharedParameters,
+  sharedResponses,
+  validationErrorSchema,
+} from './openapi-components.ts';
+import { type ComponentSchemas, createComponentSchemas } from './openapi-schemas.ts';
+import type { Access, Route } from '../route.ts';
+
+export type OpenApiDocument = {
+  readonly openapi: '3.1.1';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+  };
+};
+
+export type Operation = {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly parameters: readonly (Parameter | Reference)[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  /** Who may call it: anyone, organization, workspace or sandbox. */
+  readonly 'x-access': Access['to'];
+  readonly 'x-permission'?: string;
+  readonly 'x-audit-operation'?: string;
+};
+
+/** Throws an Error for routes that cannot be described: that is a bug of theirs. */
+export function toOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
+  const schemas = createComponentSchemas({ ValidationError: validationErrorSchema, Problem: problemSchema });
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const route of routes) {
+    const methods = (paths[route.path] ??= {});
+    const method = route.method.toLowerCase();
+    if (methods[method] !== undefined) throw new Error(`two routes for ${route.method} ${route.path}`);
+    methods[method] = toOperation(route, schemas);
+  }
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Sallyport platform', version, description: DESCRIPTION },
+    servers: [{ url: '/' }],
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: schemas.all(),
+      responses: sharedResponses,
+      parameters: sharedParameters,
+      securitySchemes,
+    },
+  };
+}
+
+function toOperation(route: Route, schemas: ComponentSchemas): Operation {
+  const { access, tracking, body } = route;
+  const operationId = operationIdOf(route);
+  const convert = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
+    schemas.take(toJsonSchema(schema, io) as JsonSchema, { io, operationId });
+  return {
+    operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    parameters: [
+      ...parametersIn('path', route.params && convert(route.params, 'input'), route.path),
+      ...parametersIn('query', route.query && convert(route.query, 'input'), route.path),
+      ...headersOf(access).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ],
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse(undefined).success,
+            content: asJson(convert(body, 'input')),
+          },
+        }),
+    responses: responsesOf(route, route.success.body && convert(route.success.body, 'output')),
+    security: SECURITY[access.to],
+    'x-access': access.to,
+    ...('permission' in access ? { 'x-permission': access.permission } : {}),
+    ...('operation' in tracking ? { 'x-audit-operation': tracking.operation } : {}),
+  };
+}
+
+/** `patch_v2_listeners_listener_id`: method and path are unique, so this is. */
+function operationIdOf({ method, path }: Route): string {
+  return `${method}${path}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .replace(/_$/, '');
+}
+
+/** Throws an Error where the braces of a path and its schema do not name the same. */
+function parametersIn(place: 'path' | 'query', schema: JsonSchema | undefined, path: string): Parameter[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    readonly properties?: Readonly<Record<string, JsonSchema>>;
+    readonly required?: readonly string[];
+  };
+  const names = Object.keys(properties);
+  const braces = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  if (place === 'path' && String(names.toSorted()) !== String(braces.toSorted()))
+    throw new Error(`${path} has other parameters than its schema: ${names.join(', ')}`);
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    ...(typeof description === 'string' ? { description } : {}),
+    schema: rest,
+  }));
+}
+
+function headersOf({ to }: Access): readonly string[] {
+  if (to === 'workspace') return ['TenantId', 'OrganizationId'];
+  return to === 'organization' ? ['OrganizationId'] : [];
+}
+
+function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['responses'] {
+  const { success, failures, access, method } = route;
+  const refused = access.to === 'anyone' ? [422] : [401, 403, 422, 429];
+  // The key may stand for more than one workspace.
+  const unspecified = access.to === 'workspace' ? [400] : [];
+  // A body is read, and refused, also where none is wanted.
+  const unreadable = method === 'GET' ? [] : [400, 413, 415];
+  const all = [...failures, ...refused, ...unspecified, ...unreadable];
+  const statuses = [...new Set(all)].toSorted((a, b) => a - b);
+  return {
+    [success.status]: {
+      description: success.status === 204 ? 'Done; there is nothing to say' : 'Done',
+      headers: requestId,
+      ...(schema === undefined ? {} : { content: asJson(schema) }),
+      ...(success.text === undefined ? {} : { content: { [success.text]: { schema: { type: 'string' } } } }),
+    },
+    ...Object.fromEntries(
+      statuses.map((status) => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
+    ),
+    '5XX': { $ref: '#/components/responses/Unavailable' },
+  };
+}
+
+const DESCRIPTION =
+  'Ids of another workspace or organization are answered as those that do not exist. A field that is not described here ' +
+  'is refused. Every answer carries X-Request-Id.';
+
+const SECURITY: Readonly<Record<Access['to'], Operation['security']>> = {
+  anyone: [],
+  organization: [{ ApiKey: [] }, { Bearer: [] }],
+  workspace: [{ ApiKey: [] }, { Bearer: [] }],
+  sandbox: [{ SandboxKey: [] }, { SandboxBearer: [] }],
+};

@@ -1,0 +1,168 @@
+// What the entries of a proxy_config mean for one another: wildcards that are too broad, rules that access_control
+// forbids, and, as warnings, entries that do less than their author may think.
+import type { Issue, Loc } from '../../base/schema.ts';
+import { type Destination, indexDestinations, parseDestination } from '../match/destination-list.ts';
+import { type HostPattern, parseHostPattern } from '../match/host-pattern.ts';
+import { matchingEffort } from '../match/path-pattern.ts';
+import { noProxyEntries, type ProxyConfig } from './proxy-config-schema.ts';
+import { isPublicSuffix } from '../authority/public-suffix.ts';
+import { type Span, spanOfPattern } from '../match/span.ts';
+import { createSpanIndex } from '../match/span-index.ts';
+
+export type Conflicts = { readonly issues: readonly Issue[]; readonly warnings: readonly Issue[] };
+
+/** `allowWildcards`: public suffixes (`github.io` or `*.github.io`) that the operator lets a wildcard span. */
+export function findConflicts(config: ProxyConfig, allowWildcards: readonly string[]): Conflicts {
+  const tooMany = excessiveStars(config);
+  if (tooMany.length > 0) return { issues: tooMany, warnings: [] };
+  const all = [...hostsOf(config, 'rules'), ...hostsOf(config, 'callbacks')];
+  const enabled = all.filter((host) => host.enabled);
+  const access = accessConflicts(config, enabled);
+  return {
+    issues: [...all.flatMap((host) => broadWildcard(host, allowWildcards)), ...access.issues],
+    warnings: [...access.warnings, ...noProxyOverlaps(config, enabled), ...shadowed(enabled)],
+  };
+}
+
+// Stars cost with each request: at these limits the longest path that is made for them costs two milliseconds
+// (bench/policy-decide.ts).
+const MAX_STARS_INSIDE = 1000;
+const MAX_SEARCHES = 10;
+
+function excessiveStars({ rules }: ProxyConfig): Issue[] {
+  const efforts = rules.flatMap((rule) => rule.match_paths.map(matchingEffort));
+  const counts: readonly (readonly [kind: string, count: number, max: number])[] = [
+    [
+      'match_paths with a star before their end, as in /a/*/b,',
+      efforts.filter((effort) => effort !== 'compare').length,
+      MAX_STARS_INSIDE,
+    ],
+    [
+      'match_paths with text between two stars in one segment, as in /a*b*,',
+      efforts.filter((effort) => effort === 'search').length,
+      MAX_SEARCHES,
+    ],
+  ];
+  return counts.flatMap(([kind, count, max]) => {
+    const msg = `All ${kind} together should have at most ${max} entries; they have ${count}`;
+    return count > max ? { loc: ['rules'], msg, type: 'too_long' } : [];
+  });
+}
+
+type HostEntry = {
+  readonly pattern: HostPattern;
+  readonly span: Span;
+  readonly port: number | undefined;
+  readonly loc: Loc;
+  readonly list: 'rules' | 'callbacks';
+  readonly index: number;
+  readonly enabled: boolean;
+  readonly readsPath: boolean;
+};
+
+function hostsOf(config: ProxyConfig, list: 'rules' | 'callbacks'): HostEntry[] {
+  return config[list].flatMap((entry, index) =>
+    entry.match_hosts.flatMap((text, i) => {
+      const pattern = parseHostPattern(text);
+      const readsPath = 'match_paths' in entry && entry.match_paths.length > 0;
+      if (typeof pattern === 'string') return [];
+      return {
+        pattern,
+        span: spanOfPattern(pattern),
+        port: pattern.port,
+        loc: [list, index, 'match_hosts', i],
+        list,
+        index,
+        enabled: entry.enabled,
+        readsPath,
+      };
+    }),
+  );
+}
+
+function broadWildcard({ pattern, loc }: HostEntry, allowWildcards: readonly string[]): Issue[] {
+  if (!pattern.isWildcard || !isPublicSuffix(pattern.host)) return [];
+  if (allowWildcards.some((allowed) => allowed.toLowerCase().replace(/^\*\./, '') === pattern.host))
+    return [];
+  const msg = `Names under ${pattern.host} belong to many owners; write a wildcard below one of them, as in *.example.${pattern.host}, or have the operator list it in allow_wildcards`;
+  return [{ loc, msg, type: 'value_error' }];
+}
+
+function accessConflicts({ access_control: access }: ProxyConfig, hosts: readonly HostEntry[]): Conflicts {
+  if (access === undefined) return { issues: [], warnings: [] };
+  const judged =
+    access.allow_list === undefined
+      ? denied(access.deny_list ?? [], hosts)
+      : allowed(access.allow_list, hosts);
+  return {
+    issues: judged.filter(({ type }) => type === 'value_error'),
+    warnings: judged.filter(({ type }) => type !== 'value_error'),
+  };
+}
+
+function denied(denyList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
+  const index = indexDestinations(parseAll(denyList));
+  return hosts.flatMap(({ loc, span, port }) => {
+    const whole = index.holding([span], port)[0]?.entry;
+    if (whole !== undefined)
+      return {
+        loc,
+        msg: `The deny_list denies this host, by ${whole.text}; keep one of the two`,
+        type: 'value_error',
+      };
+    const part = index.meeting(span, port)?.entry;
+    return part === undefined
+      ? []
+      : { loc, msg: `The deny_list denies a part of this, by ${part.text}`, type: 'partly_denied' };
+  });
+}
+
+function allowed(allowList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
+  const index = indexDestinations(parseAll(allowList));
+  return hosts.flatMap(({ loc, pattern, span, port }) => {
+    if (index.holding([span], port).length > 0) return [];
+    const part = index.meeting(span, port)?.entry;
+    if (part === undefined)
+      return { loc, msg: 'The allow_list does not hold this host; add it there', type: 'value_error' };
+    // A host that is allowed on one port is what its author meant; a wildcard of which one name is allowed may not be.
+    if (!pattern.isWildcard) return [];
+    return { loc, msg: `The allow_list holds only a part of this, by ${part.text}`, type: 'partly_denied' };
+  });
+}
+
+function noProxyOverlaps(config: ProxyConfig, hosts: readonly HostEntry[]): Issue[] {
+  const entries = noProxyEntries(config);
+  const locs = new Map(entries.map(({ text, loc }) => [text, loc]));
+  const index = indexDestinations(parseAll(entries.map(({ text }) => text)));
+  return hosts.flatMap((host) => {
+    const entry = index.meeting(host.span, host.port)?.entry;
+    if (entry === undefined) return [];
+    const msg = `no_proxy wins: ${entry.text} is never intercepted, although ${nameOf(host)} matches it`;
+    return { loc: locs.get(entry.text) ?? host.loc, msg, type: 'no_proxy_overlap' };
+  });
+}
+
+/** Hosts whose every request an entry before them takes: a rule takes them from callbacks, the first from those behind it. */
+function shadowed(hosts: readonly HostEntry[]): Issue[] {
+  const rules = hosts.filter(({ list }) => list === 'rules');
+  const everyRule = createSpanIndex(rules);
+  const takers = {
+    rules: createSpanIndex(rules.filter(({ readsPath }) => !readsPath)),
+    callbacks: createSpanIndex(hosts.filter(({ list }) => list === 'callbacks')),
+  };
+  return hosts.flatMap((host) => {
+    const { span, port, list, index, loc } = host;
+    const fromRules = list === 'callbacks' ? everyRule.holding([span], port)[0] : undefined;
+    const taker = fromRules ?? takers[list].holding([span], port)[0];
+    if (taker === undefined || (taker.list === list && taker.index >= index)) return [];
+    return { loc, msg: `Without effect: ${nameOf(taker)} comes first for this host`, type: 'shadowed' };
+  });
+}
+
+function parseAll(texts: readonly string[]): Destination[] {
+  return texts.map(parseDestination).filter((destination) => typeof destination !== 'string');
+}
+
+function nameOf({ list, index }: HostEntry): string {
+  return `${list}[${index}]`;
+}

@@ -1,0 +1,81 @@
+// What would mislead or delay the readers of a document, told before any of them begins: how much there is of it, its
+// nesting, `__proto__` as a key, text that is not Unicode. It knows some keys by name, and nothing else of the schema.
+import { type Issue, toLocKey } from '../../base/schema.ts';
+
+/** Where there is too much of something, that alone is told: the rest is not read. */
+export function findStructureIssues(document: unknown): readonly Issue[] {
+  const walk: Walk = { trail: [], issues: [], values: 0, counts: new Map() };
+  visit(document, walk);
+  if (walk.values > MAX_VALUES) {
+    const msg = `The document should have at most ${MAX_VALUES} values`;
+    return [{ loc: [], msg, type: 'too_long' }];
+  }
+  const excesses = [...walk.counts].flatMap(([kind, count]) => excessOf(kind, count));
+  return excesses.length > 0 ? excesses : walk.issues;
+}
+
+const MAX_DEPTH = 16;
+// More than the limits below let anything hold.
+const MAX_VALUES = 75_000;
+// The longest list that the schema knows, and no object is longer; it would read more to the end before it says so.
+const MAX_LIST = 1000;
+// Nobody else is served while ten thousand of each are judged: a quarter of a second.
+const MAX_OF_A_KIND = 10_000;
+// Each is rendered, and made into forms by which a response is masked.
+const MAX_HEADERS = 1_000;
+
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['match_hosts', 'match_hosts'],
+  ['match_paths', 'match_paths'],
+  ['no_proxy', 'no_proxy'],
+  ['env_vars', 'env_vars'],
+  ['headers', 'headers'],
+  ['request_headers', 'headers'],
+]);
+
+type Walk = {
+  readonly trail: (string | number)[];
+  readonly issues: Issue[];
+  readonly counts: Map<string, number>;
+  values: number;
+};
+
+function visit(input: unknown, walk: Walk): void {
+  const { trail } = walk;
+  if (trail.length > MAX_DEPTH) return tell(walk, `Nested deeper than ${MAX_DEPTH} levels`, 'value_error');
+  if (typeof input === 'string' && !input.isWellFormed())
+    return tell(walk, 'Input should be valid Unicode', 'string_unicode');
+  if (typeof input !== 'object' || input === null) return;
+  const entries = Array.isArray(input) ? input.entries() : Object.entries(input);
+  const length = Array.isArray(input) ? input.length : Object.keys(input).length;
+  if (length > MAX_LIST) return tell(walk, `Input should have at most ${MAX_LIST} entries`, 'too_long');
+  walk.values += length;
+  count(walk, length);
+  for (const [key, value] of entries) {
+    if (walk.values > MAX_VALUES) return;
+    trail.push(typeof key === 'string' ? toLocKey(key) : key);
+    if (typeof key === 'string' && isMisleading(key))
+      tell(walk, 'This key is not understood anywhere', 'extra_forbidden');
+    else visit(value, walk);
+    trail.pop();
+  }
+}
+
+function count({ trail, counts }: Walk, length: number): void {
+  const kind = KINDS.get(String(trail.at(-1)));
+  if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + length);
+}
+
+function tell({ issues, trail }: Walk, msg: string, type: string): void {
+  issues.push({ loc: [...trail], msg, type });
+}
+
+function excessOf(kind: string, found: number): Issue[] {
+  const max = kind === 'headers' ? MAX_HEADERS : MAX_OF_A_KIND;
+  const msg = `All ${kind} together should have at most ${max} entries; they have ${found}`;
+  return found > max ? [{ loc: ['rules'], msg, type: 'too_long' }] : [];
+}
+
+function isMisleading(key: string): boolean {
+  return key === '__proto__' || !key.isWellFormed();
+}

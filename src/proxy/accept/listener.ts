@@ -1,0 +1,147 @@
+// A proxy port: who may connect and how many, which sandbox they speak for, health for probes, CONNECT or plain
+// requests; and the way down, which lets running exchanges end.
+import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+import { describeBug } from '../../base/log.ts';
+import { isFault } from '../../http1/head-error.ts';
+import { requestFraming } from '../../http1/framing.ts';
+import type { RequestHead } from '../../http1/head-parser.ts';
+import { buildHead } from '../../http1/head-writer.ts';
+import type { Admission } from './admission.ts';
+import { ClientConnection, type ConnectionScope } from '../h1/client-connection.ts';
+import { isClientAllowed, shownToken } from './client-filter.ts';
+import { startConnect } from '../tunnel/connect.ts';
+import type { ConnectionBudget, Waiting } from './connection-budget.ts';
+import type { OpenConnection, ProxyContext } from '../context.ts';
+import { cutConnection } from '../cut.ts';
+import { startExchange } from '../h1/exchange-start.ts';
+import { refuse } from '../refusal.ts';
+
+export type Listener = {
+  readonly address: string;
+  readonly port: number;
+  readonly connectionCount: number;
+  /** Stops accepting, drains the open connections, and resolves when all are gone or after `drainMs`. */
+  close(drainMs: number): Promise<void>;
+};
+
+/** Listens on `host:port` (port 0: any free one). */
+export async function createListener(
+  at: { host: string; port: number },
+  admission: Admission,
+  budget: ConnectionBudget,
+): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    accept(socket, admission, budget);
+  });
+  await listen(server, at);
+  // An accept that fails (no buffers, no descriptors) is one client's loss and must not end the process.
+  server.on('error', (error) => admission.own.log.error(describeBug(error), 'accept failed'));
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    address,
+    port,
+    get connectionCount() {
+      return sockets.size;
+    },
+    async close(drainMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const connection of connectionsOf(admission)) connection.drain();
+      const deadline = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+        for (const connection of connectionsOf(admission)) cutConnection(connection);
+      }, drainMs);
+      await closed;
+      await Promise.all(connectionsOf(admission).map(({ gone }) => gone));
+      clearTimeout(deadline);
+    },
+  };
+}
+
+function connectionsOf(admission: Admission): OpenConnection[] {
+  return [...admission.served()].flatMap((context) => [...context.connections]);
+}
+
+async function listen(server: Server, at: { host: string; port: number }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ host: at.host, port: at.port, backlog: 1024 }, resolve);
+  await promise;
+  server.off('error', reject);
+}
+
+function accept(socket: Socket, admission: Admission, budget: ConnectionBudget): void {
+  const context = admission.own;
+  const scope: ConnectionScope = {
+    context,
+    scheme: 'http',
+    tunnel: undefined,
+    clientAddress: socket.remoteAddress,
+  };
+  const place: Waiting = {
+    turnAway() {
+      if (socket.writableEnded) socket.destroy();
+      else connection.refuse(refuse('too_many_connections'));
+    },
+    cut: () => socket.destroy(),
+  };
+  const connection = new ClientConnection(socket, scope, (_, head, rest) => {
+    const admitted = admit(connection, admission, head, rest);
+    if (!admitted) return;
+    budget.known(place);
+    start(connection, admitted, head, rest);
+  });
+  socket.on('close', () => budget.gone(place));
+  const isAllowed = isClientAllowed(socket.remoteAddress, admission.allowClients);
+  if (isAllowed && !context.isDraining()) return budget.add(place);
+  budget.addLeaving(place);
+  connection.refuse(refuse(isAllowed ? 'shutting_down' : 'client_denied'));
+}
+
+/** The sandbox that the client speaks for; undefined if it was answered for want of one. */
+function admit(
+  connection: ClientConnection,
+  admission: Admission,
+  head: RequestHead,
+  rest: Buffer,
+): ProxyContext | undefined {
+  const isProbe = head.bytes[head.targetStart] === 0x2f && answerProbe(connection, head);
+  if (isProbe) return undefined;
+  const context = admission.admit(shownToken(head));
+  if (context && connection.admit(context)) return context;
+  askForToken(connection, head, rest);
+  return undefined;
+}
+
+function start(connection: ClientConnection, context: ProxyContext, head: RequestHead, rest: Buffer): void {
+  if (context.clients.size > context.limits.maxConnections)
+    return connection.refuse(refuse('too_many_connections'), { method: head.method });
+  if (head.method === 'CONNECT') startConnect(connection, head, rest);
+  else startExchange(connection, head, rest);
+}
+
+/** 407 keeps the connection, so that a client can answer it there (Java does), unless bytes already followed. */
+function askForToken(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
+  const framing = requestFraming(head);
+  const keepAlive = rest.length === 0 && head.minor === 1 && !isFault(framing) && framing.kind === 'none';
+  connection.refuse(refuse('proxy_auth_required'), { method: head.method, keepAlive });
+}
+
+/** `/healthz` and `/readyz` for a probe of the one open port: a status and nothing to learn from. */
+function answerProbe(connection: ClientConnection, head: RequestHead): boolean {
+  if (head.method !== 'GET' && head.method !== 'HEAD') return false;
+  const path = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
+  if (path !== '/healthz' && path !== '/readyz') return false;
+  const isOk = path === '/healthz' || connection.scope.context.isReady();
+  const body = head.method === 'HEAD' ? '' : isOk ? 'ok\n' : 'not ready\n';
+  const bytes = buildHead(`HTTP/1.1 ${isOk ? '200 OK' : '503 Service Unavailable'}`, [
+    ['Content-Type', 'text/plain'],
+    ['Content-Length', String(isOk ? 3 : 10)],
+    ['Connection', 'close'],
+  ]);
+  connection.socket.write(Buffer.concat([bytes, Buffer.from(body)]));
+  connection.end();
+  return true;
+}

@@ -1,0 +1,52 @@
+// What the record of an exchange says of its request, of the gate's answer and of a client that did not see the end.
+import type { ClientConnection, ConnectionScope } from '../h1/client-connection.ts';
+import type { Passage } from './inject.ts';
+import { type ExchangeRecord, recordedPath } from '../record.ts';
+import type { RequestPlan } from './request-plan.ts';
+
+export function beginRecord(
+  { context, clientAddress: client }: ConnectionScope,
+  revision: number,
+  { head, target, scheme }: RequestPlan,
+): ExchangeRecord {
+  // Every field from the start: a record that grew by them one by one would be moved in memory several times.
+  return {
+    sandbox: context.sandbox,
+    revision,
+    client,
+    method: head.method,
+    scheme,
+    authority: target.authority.text,
+    path: recordedPath(target.path),
+    bytes_up: 0,
+    bytes_down: 0,
+    rule: undefined,
+    callback: undefined,
+    callback_cached: undefined,
+    upstream_reused: undefined,
+    injected: undefined,
+    status: undefined,
+    reason: undefined,
+    cause: undefined,
+    unframed: undefined,
+    scrubbed: undefined,
+    outcome: undefined,
+    duration_ms: undefined,
+  };
+}
+
+export function notePassage(record: ExchangeRecord, { rule, callback, isCached, reason }: Passage): void {
+  if (rule !== undefined) record.rule = rule;
+  if (callback !== undefined) record.callback = callback;
+  if (isCached !== undefined) record.callback_cached = isCached;
+  if (reason !== undefined) record.reason = reason;
+}
+
+/** Why the client's connection is gone: it has ended or failed, or else the drain's deadline has closed it. */
+export function goneReason({
+  socket,
+  scope,
+}: Pick<ClientConnection, 'socket' | 'scope'>): 'client_gone' | 'shutting_down' {
+  const isClients = socket.readableEnded || socket.errored !== null;
+  return scope.context.isDraining() && !isClients ? 'shutting_down' : 'client_gone';
+}

@@ -1,0 +1,93 @@
+// Everything that one request head decides by itself, before policy is asked: its authority, its framing, which
+// of its fields end here. Pure. What passes here is what will be sent; nothing is read from the head again.
+import { readConnectionFields } from '../../http1/connection-fields.ts';
+import { type HeadFault, faults, isFault } from '../../http1/head-error.ts';
+import { isFieldNamed } from '../../http1/field-name.ts';
+import { expectsContinue } from '../../http1/expect.ts';
+import { type Framing, requestFraming } from '../../http1/framing.ts';
+import type { RequestHead } from '../../http1/head-parser.ts';
+import type { Authority } from '../../policy/authority/authority.ts';
+import { type Refusal, isRefusal, refuse } from '../refusal.ts';
+import { type RequestTarget, type Scheme, targetInTunnel, targetOnProxyPort } from './request-target.ts';
+
+export type RequestPlan = {
+  readonly head: RequestHead;
+  readonly target: RequestTarget;
+  readonly scheme: Scheme;
+  readonly framing: Framing;
+  /** 1 for each field that is not sent on. */
+  readonly drop: Uint8Array;
+  readonly expectsContinue: boolean;
+  readonly isUpgrade: boolean;
+  readonly isIdempotent: boolean;
+  /** The client wants, or its version means, that the connection ends after the answer. */
+  readonly endsConnection: boolean;
+};
+
+/** `tunnel` is undefined on the proxy port. */
+export function planRequest(
+  head: RequestHead,
+  tunnel: Authority | undefined,
+  scheme: Scheme,
+): RequestPlan | Refusal {
+  const isIdempotent = idempotent.has(head.method);
+  if (!isIdempotent && neverPassed.has(head.method.toUpperCase())) return refuse('method_refused');
+  // RFC 9110 §7.6.2: whoever counts hops asks the hops themselves, and with zero nobody behind this one.
+  if (head.method === 'OPTIONS' && countsHops(head)) return refuse('method_refused', 'max_forwards');
+  const target = tunnel ? targetInTunnel(head, tunnel, scheme) : targetOnProxyPort(head);
+  if (isRefusal(target)) return target;
+  const framing = requestFraming(head);
+  if (isFault(framing)) return refusalOfFault(framing);
+  const connection = readConnectionFields(head);
+  if (isFault(connection)) return refusalOfFault(connection);
+  const waitsForContinue = expectsContinue(head);
+  if (isFault(waitsForContinue)) return refusalOfFault(waitsForContinue);
+  const isUpgrade =
+    connection.upgrade &&
+    connection.upgradeToken === 'websocket' &&
+    head.method === 'GET' &&
+    head.minor === 1;
+  if (isUpgrade && framing.kind !== 'none') return refuse('malformed_request', 'upgrade with a body');
+  return {
+    head,
+    target,
+    scheme,
+    framing,
+    drop: connection.drop,
+    expectsContinue: waitsForContinue && framing.kind !== 'none',
+    isUpgrade,
+    isIdempotent,
+    endsConnection: connection.close || head.minor === 0,
+  };
+}
+
+/** A fault of the parser as the answer for a client; the parser's own text is fixed and safe to show. */
+export function refusalOfFault(fault: HeadFault): Refusal {
+  const code =
+    fault === faults.methodTooLong ? 'method_refused' : (codes[fault.status] ?? 'malformed_request');
+  return refuse(code, fault.code, fault.text);
+}
+
+const codes = {
+  400: 'malformed_request',
+  414: 'uri_too_long',
+  417: 'expectation_failed',
+  431: 'head_too_large',
+  501: 'transfer_coding_refused',
+  505: 'version_refused',
+} as const;
+
+/**
+ * TRACE would have the host echo the injected fields in a body (RFC 9110 §9.3.8); CONNECT in a tunnel asks for a second
+ * proxy that nobody judged. In any case: some servers fold that of methods.
+ */
+const neverPassed: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
+
+function countsHops({ bytes, fields }: RequestHead): boolean {
+  for (let i = 0; i < fields.count; i += 1)
+    if (isFieldNamed(bytes, fields.nameStart(i), fields.nameEnd(i), 'max-forwards')) return true;
+  return false;
+}
+
+/** RFC 9110 §9.2.2. */
+const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);

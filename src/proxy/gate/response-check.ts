@@ -1,0 +1,78 @@
+// What a host's final head means for both connections: passed on or refused, kept or ended. Pure.
+import type { ConnectionFields } from '../../http1/connection-fields.ts';
+import { Field } from '../../http1/field-name.ts';
+import type { Framing } from '../../http1/framing.ts';
+import { findField, type ResponseHead } from '../../http1/head-parser.ts';
+import { bindsConnection } from './connection-auth.ts';
+import { type Refusal, refuse } from '../refusal.ts';
+import type { RequestPlan } from './request-plan.ts';
+
+export type Answer = {
+  readonly head: ResponseHead;
+  readonly framing: Framing;
+  readonly connection: ConnectionFields;
+};
+
+export type AnswerVerdict =
+  | Refusal
+  | {
+      /** `upgrade`: a 101 to the upgrade that we sent. */
+      readonly ending: 'keep' | 'close' | 'upgrade';
+      /** The host's connection may serve another request once the answer is whole. */
+      readonly isReusable: boolean;
+    };
+
+/**
+ * `isEarly`: the request's body has not left to its end; `mustEnd`: the client's connection ends whatever comes;
+ * `hasOverflowed`: bytes that the client sent ahead were thrown away.
+ */
+export function judgeAnswer(
+  { head, framing, connection }: Answer,
+  plan: RequestPlan,
+  state: { readonly isEarly: boolean; readonly mustEnd: boolean; readonly hasOverflowed: boolean },
+): AnswerVerdict {
+  const refused = refuseAnswer(head);
+  if (refused) return refused;
+  if (head.status === 101) {
+    const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
+    if (!isAsked) return refuse('upstream_malformed', 'unasked_101');
+    // From here on the client's bytes are a stream, and this one would have a hole.
+    if (state.hasOverflowed) return refuse('malformed_request', 'too_much_before_101');
+    return { ending: 'upgrade', isReusable: false };
+  }
+  // An HTTP/1.0 client cannot read chunks (RFC 9112 §6.1).
+  if (plan.head.minor === 0 && framing.kind === 'chunked') {
+    return refuse('upstream_malformed', 'chunked_to_http10');
+  }
+  const isUnframed = framing.kind === 'until_close';
+  const isKept = !plan.endsConnection && !state.isEarly && !isUnframed && !state.mustEnd;
+  const isBound = bindsConnection(head) || bindsConnection(plan.head);
+  const isWhole = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed;
+  const isReusable = isWhole && !isBound && !mayHaveLeftBody(plan, head.status);
+  if (isKept) return isReusable ? KEPT : KEPT_ONCE;
+  return isReusable ? CLOSED : CLOSED_ONCE;
+}
+
+// Verdicts of one kind are one object: nearly every request has the first.
+const KEPT: AnswerVerdict = Object.freeze({ ending: 'keep', isReusable: true });
+const KEPT_ONCE: AnswerVerdict = Object.freeze({ ending: 'keep', isReusable: false });
+const CLOSED: AnswerVerdict = Object.freeze({ ending: 'close', isReusable: true });
+const CLOSED_ONCE: AnswerVerdict = Object.freeze({ ending: 'close', isReusable: false });
+
+/** To the client we are the only proxy: a host that asks for proxy credentials is after ours. */
+export function refuseAnswer(head: ResponseHead): Refusal | undefined {
+  const isAsking = head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1;
+  return isAsking ? refuse('upstream_asks_proxy_auth') : undefined;
+}
+
+/**
+ * A host that answers without reading the body reads it as the next request: the body of one client would become a
+ * request that nobody judged, and the head behind it, credential included, its body. So a connection is kept only
+ * after a body that the method calls for and the host says it took (RFC 9112 §9.3; "CL.0" desync).
+ */
+function mayHaveLeftBody(plan: RequestPlan, status: number): boolean {
+  if (plan.isUpgrade) return true;
+  return plan.framing.kind !== 'none' && (!methodsWithBody.has(plan.head.method) || status >= 300);
+}
+
+const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);

@@ -1,0 +1,101 @@
+// Which connection one request may use: a pooled one if its kind of request may share, else what a fresh one must
+// satisfy. Whatever tells two requests' rights apart is part of the pool's key.
+import type { Authority } from '../../policy/authority/authority.ts';
+import type { Policy } from '../../policy/policy.ts';
+import type { Protocol } from '../upstream/alpn.ts';
+import type { Lender } from './acquisition.ts';
+import type { ClientConnection } from '../h1/client-connection.ts';
+import { bindsConnection } from './connection-auth.ts';
+import type { DialTarget } from '../upstream/dial.ts';
+import { type Refusal, isRefusal } from '../refusal.ts';
+import type { RequestPlan } from './request-plan.ts';
+import type { Scheme } from './request-target.ts';
+import type { UpstreamConnection } from '../upstream/connection-pool.ts';
+
+/** What connections are for: one pool serves one sandbox and one trust set; this and the revision are the rest. */
+export type Purpose = {
+  readonly scheme: Scheme;
+  readonly authority: Authority;
+  /** Offered to the host, in this order; over http:// nothing is. */
+  readonly alpn: readonly Protocol[];
+};
+
+/** HTTP/1.1 connections for the requests of one client. */
+export class ConnectionLender implements Lender<UpstreamConnection> {
+  readonly #client: ClientConnection;
+  readonly #plan: RequestPlan;
+
+  constructor(client: ClientConnection, plan: RequestPlan) {
+    this.#client = client;
+    this.#plan = plan;
+  }
+
+  take(policy: Policy): UpstreamConnection | undefined {
+    const { isUpgrade, isIdempotent, head } = this.#plan;
+    const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
+    if (!isShared) return undefined;
+    const { id: clientId, scope } = this.#client;
+    return scope.context.upstream.take({ key: this.#key(policy), clientId, isIdempotent });
+  }
+
+  async open(policy: Policy, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
+    const { scope } = this.#client;
+    const refused = scope.refusedDial?.take(policy);
+    if (refused) return refused;
+    const { upstream, hints } = scope.context;
+    const purpose = purposeOf(this.#plan, HTTP1);
+    const opened = await upstream.open(this.#key(policy), dialTarget(policy, purpose), signal);
+    // The next client's connection finds out what the host speaks now.
+    if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
+    return opened;
+  }
+
+  #key(policy: Policy): string {
+    const { scheme, target } = this.#plan;
+    const { authority } = target;
+    return authority === this.#client.scope.tunnel
+      ? tunnelKey(policy, scheme, authority)
+      : poolKey(policy, { scheme, authority });
+  }
+}
+
+/** As `poolKey`. A tunnel has one authority for all its requests, and a text that was looked up before has its hash. */
+function tunnelKey(policy: Policy, scheme: Scheme, tunnel: Authority): string {
+  const { revision } = policy;
+  const known = tunnelKeys.get(tunnel);
+  if (known && known.revision === revision && known.scheme === scheme) return known.key;
+  const key = poolKey(policy, { scheme, authority: tunnel });
+  tunnelKeys.set(tunnel, { revision, scheme, key });
+  return key;
+}
+
+// The last key of each tunnel; it goes with its tunnel.
+const tunnelKeys = new WeakMap<Authority, { revision: number; scheme: Scheme; key: string }>();
+
+const HTTP1: readonly Protocol[] = Object.freeze(['http/1.1']);
+
+export function purposeOf({ scheme, target }: RequestPlan, alpn: readonly Protocol[]): Purpose {
+  return { scheme, authority: target.authority, alpn };
+}
+
+/** Every key of a revision begins so. */
+export function poolPrefix(revision: number): string {
+  return `${revision} `;
+}
+
+export function poolKey(policy: Policy, { scheme, authority }: Omit<Purpose, 'alpn'>): string {
+  return `${poolPrefix(policy.revision)}${scheme}://${authority.text}`;
+}
+
+export function dialTarget(policy: Policy, { authority, scheme, alpn }: Purpose): DialTarget {
+  const cover = policy.coverOf(authority);
+  const isNamed = cover.kind === 'intercept';
+  return {
+    authority,
+    scheme,
+    alpn,
+    named: !isNamed ? 'no' : cover.exactName ? 'exact' : 'wildcard',
+    isPortListed: cover.kind === 'tunnel' && cover.portListed,
+    denies: (address) => policy.deniesAddress(address, authority.port),
+  };
+}

@@ -1,0 +1,159 @@
+// Cuts what a host sends into interim heads, the final head and its body, and says where the answer ends. Only
+// answers that the request could have caused pass; bytes behind the end are counted, never relayed: they are
+// the seed of a poisoned queue.
+import { ChunkWalker } from '../../http1/chunk-walker.ts';
+import { type ConnectionFields, readConnectionFields } from '../../http1/connection-fields.ts';
+import { isFault } from '../../http1/head-error.ts';
+import { type Framing, responseFraming } from '../../http1/framing.ts';
+import { type HeadLimits, type ResponseHead, parseResponseHead } from '../../http1/head-parser.ts';
+import { HeadBuffer } from './head-buffer.ts';
+import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from '../limits.ts';
+
+export type ResponseSink = {
+  onInterim(head: ResponseHead, connection: ConnectionFields): void;
+  /** The final head (101 too). */
+  onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): Taken;
+  onBody(piece: Buffer): void;
+  /** `rest`: bytes behind the end of the answer. */
+  onDone(rest: number): void;
+  onFault(code: string): void;
+};
+
+/**
+ * What the sink took with a head: the head alone; the whole message, of a head that `isWhole`; or the connection, of
+ * which nothing more is read.
+ */
+export type Taken = 'head' | 'message' | 'connection';
+
+/** True if the head's bytes are the head, all of its body, and nothing else. */
+export function isWhole({ bytes, start, end }: ResponseHead, framing: Framing): boolean {
+  const bodyBytes = framing.kind === 'length' ? framing.length : framing.kind === 'none' ? 0 : undefined;
+  return start === 0 && bytes.length - end === bodyBytes;
+}
+
+export class ResponseReader {
+  /** Bytes behind the head that the sink took over with (101). */
+  rest: Buffer | undefined;
+  /** Chunks come out of their framing. To be set with the final head at the latest. */
+  isBare = false;
+  #hasStarted = false;
+  readonly #method: string;
+  readonly #limits: HeadLimits;
+  readonly #sink: ResponseSink;
+  /** There is one only once a head has come in pieces. */
+  #pending: HeadBuffer | undefined;
+  #framing: Framing | undefined;
+  #remaining = 0;
+  #walker: ChunkWalker | undefined;
+  #interims = 0;
+  #interimBytes = 0;
+  #isOver = false;
+
+  constructor(method: string, limits: HeadLimits, sink: ResponseSink) {
+    this.#method = method;
+    this.#limits = limits;
+    this.#sink = sink;
+  }
+
+  /** For the same request on another connection. */
+  anew(): ResponseReader {
+    return new ResponseReader(this.#method, this.#limits, this.#sink);
+  }
+
+  /** True once any byte of the answer has come. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#isOver) return;
+    this.#hasStarted = true;
+    if (this.#framing) return this.#pushBody(chunk);
+    if (!this.#pending) return this.#pushHeads(chunk);
+    this.#pending.push(chunk);
+    const bytes = this.#pending.unparsed();
+    if (bytes) this.#pushHeads(bytes);
+  }
+
+  /** The host ended: the proper end of an unframed body, a cut anywhere else. */
+  end(): void {
+    if (this.#isOver) return;
+    if (this.#framing?.kind === 'until_close') this.#done(0);
+    else this.#fault(this.#framing ? 'truncated' : 'no_answer');
+  }
+
+  #pushHeads(bytes: Buffer): void {
+    let at = 0;
+    while (!this.#isOver) {
+      const head = parseResponseHead(bytes, at, this.#limits);
+      if (head === undefined) {
+        if (this.#pending) return;
+        this.#pending = new HeadBuffer(this.#limits.maxHeadBytes);
+        return this.#pending.restart(at === 0 ? bytes : bytes.subarray(at));
+      }
+      this.#pending = undefined;
+      if (isFault(head)) return this.#fault(head.code);
+      const connection = readConnectionFields(head);
+      if (isFault(connection)) return this.#fault(connection.code);
+      if (head.status >= 200 || head.status === 101) return this.#finalHead(head, connection);
+      this.#interim(head, connection);
+      at = head.end;
+      if (at === bytes.length) return;
+    }
+  }
+
+  #interim(head: ResponseHead, connection: ConnectionFields): void {
+    const framing = responseFraming(head, this.#method);
+    if (isFault(framing)) return this.#fault(framing.code);
+    this.#interims += 1;
+    this.#interimBytes += head.end - head.start;
+    if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES) {
+      return this.#fault('too_many_interim_responses');
+    }
+    this.#sink.onInterim(head, connection);
+  }
+
+  #finalHead(head: ResponseHead, connection: ConnectionFields): void {
+    const framing = responseFraming(head, this.#method);
+    if (isFault(framing)) return this.#fault(framing.code);
+    const { bytes, end } = head;
+    if (head.status === 101) this.rest = bytes.subarray(end);
+    const taken = this.#sink.onHead(head, framing, connection);
+    if (taken === 'message') return this.#done(0);
+    if (taken === 'connection') {
+      this.#isOver = true;
+      return;
+    }
+    const rest = bytes.subarray(end);
+    this.#framing = framing;
+    if (framing.kind === 'none' || (framing.kind === 'length' && framing.length === 0))
+      return this.#done(rest.length);
+    if (framing.kind === 'length') this.#remaining = framing.length;
+    else if (framing.kind === 'chunked') this.#walker = new ChunkWalker('response', this.isBare);
+    if (rest.length > 0) this.#pushBody(rest);
+  }
+
+  #pushBody(chunk: Buffer): void {
+    if (this.#walker) {
+      const consumed = this.#walker.walk(chunk, 0, (piece) => this.#sink.onBody(piece));
+      if (this.#walker.fault) this.#fault(this.#walker.fault.code);
+      else if (this.#walker.done) this.#done(chunk.length - consumed);
+      return;
+    }
+    if (this.#framing?.kind === 'until_close') return this.#sink.onBody(chunk);
+    const taken = Math.min(this.#remaining, chunk.length);
+    this.#remaining -= taken;
+    this.#sink.onBody(taken === chunk.length ? chunk : chunk.subarray(0, taken));
+    if (this.#remaining === 0) this.#done(chunk.length - taken);
+  }
+
+  #done(rest: number): void {
+    this.#isOver = true;
+    this.#sink.onDone(rest);
+  }
+
+  #fault(code: string): void {
+    this.#isOver = true;
+    this.#sink.onFault(code);
+  }
+}

@@ -1,0 +1,288 @@
+// One client's HTTP/2 connection inside an intercepted tunnel: its session, the streams on it and their bounds. What a
+// stream asks for is an exchange's; a client that only makes work loses its connection, and nobody else's.
+import {
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  constants,
+  performServerHandshake,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import { describeBug } from '../../base/log.ts';
+import type { Authority } from '../../policy/authority/authority.ts';
+import type { ConnectionScope } from '../h1/client-connection.ts';
+import { nextConnectionId } from '../connection-id.ts';
+import type { OpenConnection } from '../context.ts';
+import { goneReason } from '../gate/exchange-record.ts';
+import { FloodGauge } from './flood-gauge.ts';
+import { type HeaderList, parseRequestList } from './header-block.ts';
+import { LINGER_MS, type Limits, requestHeadLimits } from '../limits.ts';
+import type { ExchangeRecord, Outcome } from '../record.ts';
+import { type Refusal, isRefusal, refuse } from '../refusal.ts';
+import { planRequest } from '../gate/request-plan.ts';
+import { type Watched, unwatch, watch } from './session-watch.ts';
+import { answerRefusal } from './stream-response.ts';
+import { StreamCode } from './stream-code.ts';
+import { type StreamClient, StreamExchange } from './stream-exchange.ts';
+
+export type SessionScope = ConnectionScope & {
+  readonly tunnel: Authority;
+  /** The client can be sent to a connection of HTTP/1.1. */
+  readonly speaksHttp1: boolean;
+};
+
+/** A burst of cancelled requests that is still honest: all that a connection may have, twice. */
+const RESET_BURST_FACTOR = 2;
+const RESETS_PER_SECOND = 100;
+const MAX_SESSION_MB = 10;
+const MAX_REFUSED_STREAMS = 100;
+
+/** What a record tells: what is no method, or one that nobody has, may be as long as a client likes. */
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+
+export class ClientSession implements OpenConnection, StreamClient, Watched {
+  readonly id: number = nextConnectionId();
+  readonly socket: TLSSocket;
+  readonly scope: SessionScope;
+  readonly gone: Promise<void>;
+  readonly gauge: FloodGauge;
+  /** Exchanges begun on this connection. */
+  exchanges = 0;
+  hasRecord = false;
+  readonly #session: ServerHttp2Session;
+  readonly #streams: Set<ServerHttp2Stream> = new Set();
+  #idleSinceMs: number = performance.now();
+  #unheard = 0;
+  #seenBytes = 0;
+  /** Stream numbers that its client left out before its first request. */
+  #skipped = 0;
+  #isEnding = false;
+  #isLeaving = false;
+  #hasClientEnded = false;
+  #hasBreach = false;
+  #flood: string | undefined;
+
+  /** `socket` has just ended its handshake, in which h2 was chosen. */
+  constructor(socket: TLSSocket, scope: SessionScope) {
+    this.socket = socket;
+    this.scope = scope;
+    const { limits, timeouts, connections } = scope.context;
+    // Outside of tls.Server nothing else says so, and the session would wait for it for ever.
+    Object.assign(socket, { secureConnecting: false });
+    const session = performServerHandshake(socket, sessionOptions(limits));
+    this.#session = session;
+    this.gauge = new FloodGauge(
+      () => socket.bytesRead,
+      (flood) => this.#onFlood(flood),
+    );
+    session.on('stream', (stream, _, flags, raw) => this.#onStream(stream, flags, raw));
+    session.on('ping', () => this.gauge.onPing());
+    session.on('remoteSettings', () => this.gauge.onSettings());
+    session.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
+    session.on('goaway', () => {
+      this.#hasClientEnded = true;
+    });
+    session.on('timeout', () => this.#onSilence());
+    session.setTimeout(timeouts.clientIdleMs);
+    // The socket allows half-open connections: a FIN is the client's leave.
+    socket.once('end', () => socket.destroy());
+    connections.add(this);
+    watch(this);
+    this.gone = this.#whenGone();
+  }
+
+  get isIdle(): boolean {
+    return this.#streams.size === 0;
+  }
+
+  /** Lets the streams that run end; refuses others (GOAWAY). */
+  end(): void {
+    this.#isEnding = true;
+    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
+    setImmediate(() => this.#session.close());
+  }
+
+  drain(): void {
+    this.end();
+  }
+
+  tick(): void {
+    this.gauge.tick();
+    this.#recordUnheard();
+    const { destroyed, closed } = this.#session;
+    if (this.#isLeaving || !(destroyed || (closed && this.isIdle))) return;
+    this.#isLeaving = true;
+    // It says so by no event: what it had seen was a breach of the protocol.
+    if (destroyed && !this.#isEnding && !this.#hasClientEnded && !this.socket.destroyed)
+      this.#onBreach('session');
+    // node:http2 waits for a client that neither reads nor leaves, and has no limit for it.
+    setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
+  }
+
+  giveUp(): void {
+    this.socket.destroy();
+  }
+
+  turnAway(): boolean {
+    const { context, tunnel, speaksHttp1 } = this.scope;
+    context.hints.forget(tunnel);
+    if (speaksHttp1) this.end();
+    return speaksHttp1;
+  }
+
+  async #whenGone(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.socket.once('close', resolve);
+    await promise;
+    unwatch(this);
+    // Its streams close in the turns that follow, each with its record.
+    await Promise.all([...this.#streams].map((stream) => closing(stream)));
+    this.scope.context.connections.delete(this);
+  }
+
+  #onStream(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+    // A client need not begin with 1, nor be believed to have sent what it leaves out (RFC 9113 §5.1.1).
+    if (this.exchanges === 0) this.#skipped = ((stream.id ?? 1) - 1) / 2 - this.#unheard;
+    this.exchanges += 1;
+    this.gauge.onRequest(hasBody);
+    this.#streams.add(stream);
+    stream.on('error', ignoreError);
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      this.#idleSinceMs = performance.now();
+      this.gauge.onRequestEnd(hasBody);
+    });
+    try {
+      this.#start(stream, raw, hasBody);
+    } catch (error) {
+      this.scope.context.log.error(describeBug(error), 'stream failed');
+      // What threw may have been an answer: another would throw where nobody catches it.
+      if (stream.headersSent) stream.close(StreamCode.internalError);
+      else this.#refuse(stream, refuse('internal_error'), raw);
+    }
+  }
+
+  #start(stream: ServerHttp2Stream, raw: HeaderList, hasBody: boolean): void {
+    const { context, tunnel } = this.scope;
+    if (context.recorder.isBlocked) return this.#refuse(stream, refuse('record_sink_blocked'), raw);
+    const block = parseRequestList(raw, requestHeadLimits(context.limits));
+    if (isRefusal(block)) return this.#refuse(stream, block, raw);
+    const plan = planRequest(block.head, tunnel, 'https');
+    if (isRefusal(plan)) return this.#refuse(stream, plan, raw);
+    new StreamExchange(this, stream, { plan, fields: block.fields, hasBody }).start();
+  }
+
+  #refuse(stream: ServerHttp2Stream, refusal: Refusal, fields: HeaderList): void {
+    const at = fields.indexOf(':method');
+    const method = (at === -1 ? undefined : fields[at + 1]) ?? 'GET';
+    const bytes = answerRefusal(stream, refusal, { method, fields });
+    this.#record({
+      method: METHOD.test(method) ? method : undefined,
+      outcome: 'refused',
+      reason: refusal.refused,
+      cause: refusal.cause,
+      status: refusal.status,
+      bytes_down: bytes,
+    });
+    // What the client still sends has nobody to read it. A turn later: a reset overtakes a head that has not left yet.
+    setImmediate(() => stream.close(StreamCode.noError));
+  }
+
+  /** The silence may be older than the end of the last stream, behind which a client has its time. */
+  #onSilence(): void {
+    const { clientIdleMs } = this.scope.context.timeouts;
+    const leftMs = this.isIdle ? this.#idleSinceMs + clientIdleMs - performance.now() : clientIdleMs;
+    // node:http2 tells of a silence once, and begins anew only with what either side sends.
+    if (leftMs > 1) this.#session.setTimeout(leftMs);
+    else this.end();
+  }
+
+  /** Why a stream of it that has ended early has done so. */
+  get goneReason(): string {
+    return this.#flood === undefined ? goneReason(this) : 'client_flood';
+  }
+
+  /** Streams that node:http2 reset by itself: a list that is too long or holds what no field may. It counts them. */
+  #recordUnheard(): void {
+    // Most sessions rest most of the time.
+    const { bytesRead } = this.socket;
+    if (bytesRead === this.#seenBytes) return;
+    this.#seenBytes = bytesRead;
+    const { lastProcStreamID } = this.#session.state;
+    if (lastProcStreamID === undefined) return;
+    const unheard = Math.ceil(lastProcStreamID / 2) - this.#skipped - this.exchanges - this.#unheard;
+    if (unheard <= 0) return;
+    this.#unheard += unheard;
+    this.#record({
+      outcome: 'refused',
+      reason: 'malformed_request',
+      cause: `http2_layer: ${Math.min(unheard, MAX_REFUSED_STREAMS)}`,
+    });
+  }
+
+  #onFlood(flood: string): void {
+    this.#flood = flood;
+    this.#isEnding = true;
+    this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_flood', cause: flood });
+    // For `undefined` node:http2 would take its own default, and the code of that: none.
+    const noError = null as unknown as undefined;
+    // At once: in a later turn what has come meanwhile, megabytes of it, would be read first.
+    process.nextTick(() => this.#session.destroy(noError, StreamCode.enhanceYourCalm));
+  }
+
+  #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {
+    // A socket that fails is a client that left, and a GOAWAY one that says so, whatever its code.
+    if (!this.#hasClientEnded && error.code?.startsWith('ERR_HTTP2_')) this.#onBreach(error.code);
+  }
+
+  #onBreach(cause: string): void {
+    if (this.#hasBreach) return;
+    this.#hasBreach = true;
+    this.#isEnding = true;
+    this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_protocol_error', cause });
+  }
+
+  #record(fields: Partial<ExchangeRecord> & { outcome: Outcome }): void {
+    this.hasRecord = true;
+    const { context, clientAddress, tunnel } = this.scope;
+    const base: ExchangeRecord = {
+      sandbox: context.sandbox,
+      revision: context.policy().revision,
+      client: clientAddress,
+      scheme: 'https',
+      protocol: 'h2',
+      authority: tunnel.text,
+      bytes_up: 0,
+      bytes_down: 0,
+    };
+    context.recorder.emit({ ...base, ...fields }, performance.now());
+  }
+}
+
+function closing(stream: ServerHttp2Stream): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  stream.once('close', resolve);
+  if (stream.closed && stream.destroyed) setImmediate(resolve);
+  return promise;
+}
+
+function sessionOptions(limits: Limits): Parameters<typeof performServerHandshake>[1] {
+  return {
+    maxSessionMemory: MAX_SESSION_MB,
+    // More than we take: what node:http2 refuses has no answer and no record.
+    maxHeaderListPairs: 10 * limits.maxFields,
+    maxSessionRejectedStreams: MAX_REFUSED_STREAMS,
+    maxSessionInvalidFrames: MAX_REFUSED_STREAMS,
+    streamResetBurst: RESET_BURST_FACTOR * limits.maxStreams,
+    streamResetRate: RESETS_PER_SECOND,
+    strictSingleValueFields: false,
+    settings: {
+      enableConnectProtocol: false,
+      maxConcurrentStreams: limits.maxStreams,
+      maxHeaderListSize: limits.maxRequestHeadBytes,
+    },
+  };
+}
+
+// Told by `close`, which follows.
+function ignoreError(): void {}

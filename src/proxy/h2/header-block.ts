@@ -1,0 +1,191 @@
+// HTTP/2 header lists as the heads that the rest of the house knows, and back. A list is written as an HTTP/1.1 head
+// and read by the same strict parser, so that one grammar judges both versions, and what it refuses in one it refuses
+// in the other. Pure but for the name of a symbol.
+import { sensitiveHeaders } from 'node:http2';
+import { readConnectionFields } from '../../http1/connection-fields.ts';
+import { type HeadFault, faults, isFault } from '../../http1/head-error.ts';
+import { Field, isExactly } from '../../http1/field-name.ts';
+import {
+  type HeadLimits,
+  type RequestHead,
+  type ResponseHead,
+  parseRequestHead,
+  parseResponseHead,
+} from '../../http1/head-parser.ts';
+import { parseAuthority } from '../../policy/authority/authority.ts';
+import { type Injection, markReplaced } from '../gate/inject.ts';
+import { type Mask, maskResponseHead } from '../mask/mask.ts';
+import { type Refusal, refuse } from '../refusal.ts';
+import { type RequestPlan, refusalOfFault } from '../gate/request-plan.ts';
+import { defaultPort } from '../gate/request-target.ts';
+import { markAsking } from '../mask/scrub.ts';
+
+/** Name, value, name, value, … as node:http2 gives and takes them. */
+export type HeaderList = readonly string[];
+
+/** A head, and the texts of its fields one by one: both are the same bytes. */
+export type RequestBlock = { readonly head: RequestHead; readonly fields: HeaderList };
+export type ResponseBlock = { readonly head: ResponseHead; readonly fields: HeaderList };
+
+/** The request that a header list states (RFC 9113 §8.3.1), as a head, or why it is none. */
+export function parseRequestList(list: HeaderList, limits: HeadLimits): RequestBlock | Refusal {
+  const pseudo: Pseudo = {};
+  // In the head that is made of it `host` is the first line.
+  const fields: string[] = ['host', ''];
+  const hosts: string[] = [];
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    const [name = '', value = ''] = [list[i], list[i + 1]];
+    if (name.startsWith(':')) pseudo[name] = value;
+    else if (name === 'host') hosts.push(value);
+    else fields.push(name, value);
+  }
+  const startLine = startLineOf(pseudo);
+  if (typeof startLine !== 'string') return startLine;
+  const host = hostOf(pseudo[':authority'], hosts);
+  if (typeof host !== 'string') return host;
+  fields[1] = host;
+  const head = parse(parseRequestHead, startLine, fields, limits);
+  return isFault(head) ? refusalOfFault(head) : { head, fields };
+}
+
+type Pseudo = Record<string, string | undefined>;
+const known: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority']);
+
+function startLineOf(pseudo: Pseudo): string | Refusal {
+  const { ':method': method, ':path': path, ':scheme': scheme } = pseudo;
+  if (method === 'CONNECT') return refuse('method_refused', 'CONNECT');
+  for (const name in pseudo) if (!known.has(name)) return refuse('malformed_request', 'pseudo_fields');
+  if (!method || !path) return refuse('malformed_request', 'pseudo_fields');
+  if (scheme !== 'https') return refuse('target_invalid', 'scheme');
+  // Nothing but origin-form and the asterisk has a meaning here; the parser below knows absolute-form too.
+  if (!path.startsWith('/') && path !== '*')
+    return refuse('target_invalid', 'neither origin-form nor asterisk');
+  return `${method} ${path} HTTP/1.1`;
+}
+
+/** The authority that both ways of naming it agree on; HTTP/1.1 clients behind a gateway send `host` alone. */
+function hostOf(authority: string | undefined, hosts: readonly string[]): string | Refusal {
+  const [host] = hosts;
+  if (hosts.length > 1) return refuse('host_invalid', 'more than one');
+  if (authority === undefined) return host ?? refuse('host_invalid', 'missing');
+  if (host !== undefined && canonical(host) !== canonical(authority)) return refuse('host_mismatch');
+  return authority;
+}
+
+function canonical(text: string): string {
+  const authority = parseAuthority(text, defaultPort('https'));
+  return typeof authority === 'string' ? text : authority.text;
+}
+
+/**
+ * The list that goes to the host: the fields that the plan keeps, then the injected ones, never indexed. `isScrubbed`: the
+ * answer's body will be searched.
+ */
+export function outgoingRequestList(
+  plan: RequestPlan,
+  fields: HeaderList,
+  injection: Injection | undefined,
+  isScrubbed = false,
+): HeaderList {
+  const { head, target, drop } = plan;
+  if (isScrubbed) markAsking(head, drop);
+  if (injection) markReplaced(head, injection, drop);
+  const [, host = ''] = fields;
+  const list = [':method', head.method, ':scheme', plan.scheme, ':authority', host, ':path', target.path];
+  for (let i = 1; i < head.fields.count; i += 1)
+    if (drop[i] !== 1 || isTrailersWish(head, i)) list.push(fields[2 * i] ?? '', fields[2 * i + 1] ?? '');
+  if (!injection) return list;
+  list.push(...injection.list);
+  // RFC 7541 §7.1.3: an index would let whoever writes beside it find out the value by the size of what is sent.
+  return Object.assign(list, { [sensitiveHeaders]: injection.listed });
+}
+
+/** `te: trailers`, the one `TE` that HTTP/2 has (RFC 9113 §8.2.2); gRPC needs it. */
+function isTrailersWish({ bytes, fields }: RequestHead, i: number): boolean {
+  return fields.id(i) === Field.te && isExactly(bytes, fields.valueStart(i), fields.valueEnd(i), 'trailers');
+}
+
+/** An answer's header list, interim or final, as a head. */
+export function parseResponseList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadFault {
+  let status = '';
+  const fields: string[] = [];
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    const [name = '', value = ''] = [list[i], list[i + 1]];
+    if (name === ':status') status = value;
+    else fields.push(name, value);
+  }
+  const head = parse(parseResponseHead, `HTTP/1.1 ${status} `, fields, limits);
+  return isFault(head) ? head : { head, fields };
+}
+
+/** The fields behind a body as if they stood in a head. */
+export function parseTrailerList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadFault {
+  return parseResponseList([':status', '200', ...list], limits);
+}
+
+/** What of an answer's fields reaches the client, masked; without `Alt-Svc`, which would lead it around the proxy. */
+export function outgoingFields(
+  { head, fields: texts }: ResponseBlock,
+  mask: Mask | undefined,
+  isLeftOut: (id: number) => boolean = isAltSvc,
+): HeaderList {
+  const connection = readConnectionFields(head);
+  const drop = isFault(connection) ? undefined : connection.drop;
+  const isMasked = mask !== undefined && maskResponseHead(head, mask);
+  const { bytes, fields } = head;
+  const list: string[] = [];
+  for (let i = 0; i < fields.count; i += 1) {
+    if (drop?.[i] === 1 || isLeftOut(fields.id(i))) continue;
+    if (!isMasked) list.push(texts[2 * i] ?? '', texts[2 * i + 1] ?? '');
+    else {
+      const name = bytes.toString('latin1', fields.nameStart(i), fields.nameEnd(i));
+      list.push(name, bytes.toString('latin1', fields.valueStart(i), fields.valueEnd(i)));
+    }
+  }
+  return list;
+}
+
+function isAltSvc(id: number): boolean {
+  return id === Field.altSvc;
+}
+
+/** Fields that say something about the message before it have no place behind it (RFC 9110 §6.5.1). */
+export function isNoTrailer(id: number): boolean {
+  return isAltSvc(id) || id === Field.contentLength || id === Field.transferEncoding || id === Field.host;
+}
+
+/** As node:http2 wants trailers and interim heads: by name, in one value or several. */
+export function byName(list: HeaderList): Record<string, string[]> {
+  const fields: Record<string, string[]> = Object.create(null);
+  for (let i = 0; i < list.length; i += 2) (fields[list[i] ?? ''] ??= []).push(list[i + 1] ?? '');
+  return fields;
+}
+
+/**
+ * Reads a head made of texts. It must say these fields and nothing else: a text with CR LF in it, a colon in its name or
+ * space around its value (RFC 9113 §8.2.1) was made to be read in another way.
+ */
+function parse<H extends RequestHead | ResponseHead>(
+  read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadFault | undefined,
+  startLine: string,
+  texts: HeaderList,
+  limits: HeadLimits,
+): H | HeadFault {
+  let text = `${startLine}\r\n`;
+  for (let i = 0; i + 1 < texts.length; i += 2) text += `${texts[i]}: ${texts[i + 1]}\r\n`;
+  const bytes = Buffer.from(`${text}\r\n`, 'latin1');
+  const head = read(bytes, 0, limits);
+  if (head === undefined) return faults.headTooLarge;
+  if (isFault(head)) return head;
+  return head.end === bytes.length && saysAll(head, texts) ? head : faults.nameMalformed;
+}
+
+function saysAll({ fields }: RequestHead | ResponseHead, texts: HeaderList): boolean {
+  if (2 * fields.count !== texts.length) return false;
+  for (let i = 0; i < fields.count; i += 1) {
+    const isName = fields.nameEnd(i) - fields.nameStart(i) === texts[2 * i]?.length;
+    const isValue = fields.valueEnd(i) - fields.valueStart(i) === texts[2 * i + 1]?.length;
+    if (!isName || !isValue) return false;
+  }
+  return true;
+}

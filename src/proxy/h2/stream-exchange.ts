@@ -1,0 +1,279 @@
+// One request and its answer over HTTP/2: the stream of a client, joined to a stream of the host. The gate, the records,
+// the refusals and the masking are those of HTTP/1.1; what is its own is that each direction ends by itself, that a
+// reset has a code, which passes, and that the host can say that it never looked at a request.
+import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
+import { addAbortSignal } from 'node:stream';
+import { describeBug } from '../../base/log.ts';
+import type { ResponseHead } from '../../http1/head-parser.ts';
+import { Approach, type Approaching } from '../gate/acquisition.ts';
+import type { ConnectionScope } from '../h1/client-connection.ts';
+import { bindsConnection } from '../gate/connection-auth.ts';
+import type { FloodGauge } from './flood-gauge.ts';
+import { type HeaderList, outgoingRequestList } from './header-block.ts';
+import type { Passage } from '../gate/inject.ts';
+import { responseHeadLimits } from '../limits.ts';
+import type { Outcome } from '../record.ts';
+import { type Refusal, refuse } from '../refusal.ts';
+import type { RequestPlan } from '../gate/request-plan.ts';
+import { answerRefusal, resetStream } from './stream-response.ts';
+import { StreamBody } from './stream-body.ts';
+import { StreamCode, streamCodeName } from './stream-code.ts';
+import { Silence } from './idle-limit.ts';
+import { placeLender } from './stream-lease.ts';
+import { type RelayOwner, StreamRelay } from './stream-relay.ts';
+import type { StreamPlace } from '../upstream/h2-session.ts';
+
+/** How often a request is sent again that its host says it has not looked at. */
+const MAX_REPEATS = 3;
+const LEFT_TO_END_MS = 1_000;
+
+/** The connection that a stream came by. */
+export type StreamClient = {
+  readonly id: number;
+  readonly scope: ConnectionScope;
+  readonly gauge: FloodGauge;
+  readonly goneReason: string;
+  /** Sends the client to another connection, where it may speak HTTP/1.1; false if it speaks nothing but HTTP/2. */
+  turnAway(): boolean;
+  /** Ends the connection as it stands. */
+  giveUp(): void;
+};
+
+export type StreamRequest = {
+  readonly plan: RequestPlan;
+  /** The texts of the plan's fields. */
+  readonly fields: HeaderList;
+  readonly hasBody: boolean;
+};
+
+/** Begins with `start`; ends with the client's stream. */
+export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
+  readonly #client: StreamClient;
+  readonly #stream: ServerHttp2Stream;
+  readonly #plan: RequestPlan;
+  readonly #fields: HeaderList;
+  readonly #approach: Approach<StreamPlace>;
+  readonly #body: StreamBody | undefined;
+  readonly #relay: StreamRelay;
+  readonly #startedMs: number = performance.now();
+  #place: StreamPlace | undefined;
+  #upstream: ClientHttp2Stream | undefined;
+  #silence: Silence | undefined;
+  #repeats = 0;
+  #isOver = false;
+
+  constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
+    const { plan, fields, hasBody } = request;
+    this.#client = client;
+    this.#stream = stream;
+    this.#plan = plan;
+    this.#fields = fields;
+    this.#body = hasBody ? new StreamBody(stream, (bytes) => this.#onBody(bytes)) : undefined;
+    const { timeouts } = client.scope.context;
+    const limits = responseHeadLimits(client.scope.context.limits);
+    this.#relay = new StreamRelay(
+      stream,
+      { plan, hasBody, limits, clientIdleMs: timeouts.clientIdleMs },
+      this,
+    );
+    this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
+  }
+
+  start(): void {
+    this.#stream.on('close', () => this.#onClientClose());
+    this.#guard(() => this.#approach.begin());
+  }
+
+  /** Where not even the reset can leave it is the whole connection that the client does not read. */
+  onStall(): void {
+    const { clientIdleMs } = this.#client.scope.context.timeouts;
+    this.#fail('client_stalled', StreamCode.cancel);
+    const giveUp = (): void => {
+      if (!this.#stream.destroyed) this.#client.giveUp();
+    };
+    setTimeout(giveUp, clientIdleMs).unref();
+  }
+
+  onReady(place: StreamPlace, passage: Passage): void {
+    const { injection, bodyMask } = passage;
+    const { record } = this.#approach;
+    this.#place = place;
+    this.#silence?.stop();
+    record.upstream_reused = place.isReused;
+    if (injection) record.injected = injection.names;
+    if (injection?.isBinding) place.session.isPrivate = true;
+    const list = outgoingRequestList(this.#plan, this.#fields, injection, bodyMask !== undefined);
+    const upstream = place.session.request(list, { endStream: !this.#body });
+    this.#upstream = upstream;
+    upstream.on('error', ignoreError);
+    upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
+    this.#silence = new Silence(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
+    this.#relay.follow(upstream, place.session, passage);
+    this.#body?.sendTo(upstream);
+  }
+
+  onHead(head: ResponseHead): void {
+    if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
+    this.#approach.record.status = head.status;
+    this.#body?.keepNothing();
+  }
+
+  onLife(): void {
+    this.#silence?.heard();
+  }
+
+  onPiece(bytes: number): void {
+    this.#silence?.heard();
+    this.#client.gauge.onAnswer(bytes);
+  }
+
+  #onBody(bytes: number): void {
+    this.#silence?.heard();
+    this.#client.gauge.onBody(bytes);
+  }
+
+  onTruncated(): void {
+    this.#fail('upstream_truncated', StreamCode.internalError);
+  }
+
+  #onUpstreamClose(upstream: ClientHttp2Stream, place: StreamPlace): void {
+    const isLost = !place.session.isOpen && place.session.http2.destroyed;
+    const isUnread = upstream.rstCode === StreamCode.refusedStream || place.session.hasSkipped(upstream.id);
+    place.discard();
+    if (this.#isOver || upstream !== this.#upstream) return;
+    this.#upstream = undefined;
+    // The answer is there, and what the client still sends has nobody to read it (RFC 9113 §8.1).
+    if (this.#relay.isWhole) return this.#stopClient();
+    if (this.#relay.isAnswered) return this.#passReset(upstream.rstCode);
+    if (this.#mayRetry(place, isLost, isUnread)) {
+      this.#repeats += 1;
+      return this.#approach.again();
+    }
+    if (isLost && !isUnread) this.onRefused(refuse('upstream_closed', 'session_lost'));
+    else this.#passReset(upstream.rstCode);
+  }
+
+  /**
+   * RFC 9113 §8.7: what a host has not looked at may be sent again, whatever it is; what it may have looked at is sent
+   * again as HTTP/1.1 would (RFC 9110 §9.2.2).
+   */
+  #mayRetry(place: StreamPlace, isLost: boolean, isUnread: boolean): boolean {
+    if (isUnread) return this.#repeats < MAX_REPEATS && (!this.#body || this.#body.isRepeatable);
+    return isLost && this.#repeats === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
+  }
+
+  /** A reset without an error behind half an answer would pass for its end. */
+  #passReset(code: number): void {
+    const passed = code === StreamCode.noError ? StreamCode.internalError : code;
+    this.#fail('upstream_reset', passed, streamCodeName(code));
+  }
+
+  #onSilence(): void {
+    // A host that we make wait for its client is not silent.
+    if (this.#relay.isHeld) this.#silence?.restart();
+    else if (this.#relay.isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
+    else this.onRefused(refuse('upstream_timeout', 'answer'));
+  }
+
+  #stopClient(): void {
+    if (!this.#body || this.#body.isWhole) return;
+    this.#body.stop();
+    this.#relay.afterEnd(() => this.#stream.close(StreamCode.noError));
+  }
+
+  onRefused(refusal: Refusal): void {
+    if (this.#isOver) return;
+    if (this.#relay.isAnswered) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
+    // The host has changed its mind since this connection was made: on another one it will be asked again.
+    if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
+      return this.#fail('alpn_changed', StreamCode.refusedStream);
+    const { record } = this.#approach;
+    this.#relay.isAnswered = true;
+    record.status = refusal.status;
+    record.reason = refusal.refused;
+    record.cause = refusal.cause;
+    this.#relay.bytes += answerRefusal(this.#stream, refusal, {
+      method: this.#plan.head.method,
+      fields: this.#fields,
+    });
+    this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
+    this.#stopClient();
+  }
+
+  onBug(error: unknown): void {
+    this.#client.scope.context.log.error(describeBug(error), 'exchange failed');
+    this.onRefused(refuse('internal_error'));
+  }
+
+  /** The answer cannot be completed: the client sees a reset. */
+  #fail(reason: string, code: number, cause?: string): void {
+    if (this.#isOver) return;
+    this.#approach.record.reason = reason;
+    this.#approach.record.cause = cause;
+    this.#finish('failed');
+    // Nothing but its end has not left, because of a client that reads nothing: a reset would meet the trailers.
+    const { writableEnded, writableLength } = this.#stream;
+    if (this.#relay.isEndDue && writableEnded && writableLength === 0) this.#client.giveUp();
+    else resetStream(this.#stream, code);
+  }
+
+  #onClientClose(): void {
+    if (this.#isOver) return;
+    // What the client resets behind the end of the answer is the rest of its own body.
+    if (this.#relay.isWhole && this.#stream.writableFinished) {
+      if (this.#body?.isWhole) this.#leaveToEnd();
+      return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
+    }
+    this.#approach.record.reason = this.#client.goneReason;
+    this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
+    this.#finish('failed');
+  }
+
+  /**
+   * The end of a body that came behind the answer is still on its way to the host. The stream keeps its place until it is
+   * over: a host that takes no more of it must not have it for ever, nor the next client share a session with it.
+   */
+  #leaveToEnd(): void {
+    const upstream = this.#upstream;
+    if (!upstream) return;
+    this.#upstream = undefined;
+    this.#place = undefined;
+    const timer = setTimeout(cancel, LEFT_TO_END_MS, upstream).unref();
+    upstream.once('close', () => clearTimeout(timer));
+  }
+
+  #finish(outcome: Outcome): void {
+    this.#isOver = true;
+    this.#silence?.stop();
+    this.#relay.stop();
+    this.#approach.end();
+    this.#body?.stop();
+    if (this.#upstream) cancel(this.#upstream);
+    else this.#place?.discard();
+    const { record } = this.#approach;
+    // Here, since each judgement begins a record.
+    record.protocol = 'h2';
+    record.bytes_up += this.#body?.bytes ?? 0;
+    record.bytes_down += this.#relay.bytes;
+    if (this.#relay.scrubbed > 0) record.scrubbed = this.#relay.scrubbed;
+    record.outcome = outcome;
+    this.#client.scope.context.recorder.emit(record, this.#startedMs);
+  }
+
+  /** A bug ends this stream; neither the process nor the other streams hear of it. */
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.onBug(error);
+    }
+  }
+}
+
+// `close(code)` would end the body before it resets: half a request would pass for a whole one.
+function cancel(upstream: ClientHttp2Stream): void {
+  addAbortSignal(AbortSignal.abort(), upstream);
+}
+
+// Told by `close`, which follows.
+function ignoreError(): void {}

@@ -1,0 +1,27 @@
+// Which session of the host one stream may use.
+import type { Lender } from '../gate/acquisition.ts';
+import type { ConnectionScope } from '../h1/client-connection.ts';
+import { bindsConnection } from '../gate/connection-auth.ts';
+import type { RequestPlan } from '../gate/request-plan.ts';
+import { dialTarget, poolKey, purposeOf } from '../gate/upstream-lease.ts';
+import type { StreamPlace } from '../upstream/h2-session.ts';
+
+/** Places on the host's sessions for the requests of one client connection. */
+export function placeLender(
+  { id: clientId, scope }: { readonly id: number; readonly scope: ConnectionScope },
+  plan: RequestPlan,
+): Lender<StreamPlace> {
+  const { sessions } = scope.context;
+  const purpose = purposeOf(plan, ['h2']);
+  const isPrivate = bindsConnection(plan.head);
+  return {
+    take: (policy) => sessions.take({ key: poolKey(policy, purpose), clientId, isPrivate }),
+    open: async (policy, signal) =>
+      scope.refusedDial?.take(policy) ??
+      sessions.open(
+        { key: poolKey(policy, purpose), clientId, isPrivate },
+        dialTarget(policy, purpose),
+        signal,
+      ),
+  };
+}

@@ -1,0 +1,81 @@
+// Heads that leave on a client's stream, and refusals: the fields and the body that HTTP/1.1 clients get.
+import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2';
+import type { HeaderList } from './header-block.ts';
+import { type Refusal, refusalParts } from '../refusal.ts';
+
+/** Sends the final head. `endStream`: there is no body; else trailers may follow it. */
+export function sendHead(
+  stream: ServerHttp2Stream,
+  status: number,
+  fields: HeaderList,
+  options: { readonly endStream: boolean; readonly waitForTrailers?: boolean },
+): void {
+  // A host's answer without a Date stays without one.
+  const all: ServerStreamResponseOptions & { sendDate: boolean } = { ...options, sendDate: false };
+  stream.respond([':status', String(status), ...fields], all);
+}
+
+/**
+ * Resets a stream in the middle of its answer. `close` ends the stream before it resets it, and where a write is under
+ * way node:http2 then may ask a destroyed stream for its trailers, which aborts the process (26.10): so it is not told.
+ */
+export function resetStream(stream: ServerHttp2Stream, code: number): void {
+  stream._final = (done) => done();
+  stream.close(code);
+}
+
+/** What of a request the form of a refusal depends on. */
+export type RefusedRequest = {
+  readonly method: string;
+  /** Its fields as they came, pseudo-fields or not. */
+  readonly fields: HeaderList;
+};
+
+/** Answers and ends our side; says how many bytes of body were sent. */
+export function answerRefusal(stream: ServerHttp2Stream, refusal: Refusal, request: RefusedRequest): number {
+  if (stream.destroyed || stream.closed) return 0;
+  if (isGrpc(request.fields)) {
+    sendHead(stream, 200, grpcFields(refusal), { endStream: true });
+    return 0;
+  }
+  const { fields, body } = refusalParts(refusal);
+  const endStream = request.method === 'HEAD';
+  const list = fields.flatMap(([name, value]) => [name.toLowerCase(), value]);
+  sendHead(stream, refusal.status, list, { endStream });
+  if (endStream) return 0;
+  stream.end(body);
+  return body.length;
+}
+
+function isGrpc(fields: HeaderList): boolean {
+  const at = fields.findIndex((text, i) => i % 2 === 0 && text === 'content-type');
+  return at !== -1 && GRPC.test(fields[at + 1] ?? '');
+}
+
+/**
+ * A caller sees nothing of an answer that is no gRPC but its status. So it gets an answer that is: trailers only, whose
+ * status is the one that it would make of ours (gRPC over HTTP/2, "HTTP to gRPC Status Code Mapping").
+ */
+function grpcFields({ refused, status, message, hint }: Refusal): HeaderList {
+  const text = hint ? `${message}; ${hint}` : message;
+  return [
+    ...['content-type', 'application/grpc', 'grpc-status', String(grpcStatuses[status] ?? UNKNOWN)],
+    ...['grpc-message', text.replaceAll('%', '%25'), 'x-sallyport-error', refused],
+  ];
+}
+
+/** Not gRPC-Web, which is another form. */
+const GRPC = /^application\/grpc(?:$|[+;])/;
+const UNKNOWN = 2;
+const [INTERNAL, UNAVAILABLE] = [13, 14];
+const grpcStatuses: Readonly<Record<number, number>> = {
+  400: INTERNAL,
+  403: 7, // PERMISSION_DENIED
+  404: 12, // UNIMPLEMENTED
+  405: 12,
+  431: 8, // RESOURCE_EXHAUSTED
+  500: INTERNAL,
+  502: UNAVAILABLE,
+  503: UNAVAILABLE,
+  504: UNAVAILABLE,
+};

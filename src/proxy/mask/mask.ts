@@ -1,0 +1,122 @@
+// Hides secret values that a host echoes in its response heads: same length, so that no offset moves, in raw,
+// percent, JSON, hex, base64 and base64url form. Pure; it is given values and never sees a secret type.
+import { COLON } from '../../http1/byte-class.ts';
+import { Field } from '../../http1/field-name.ts';
+import type { ResponseHead } from '../../http1/head-parser.ts';
+import { type FoundRange, type NeedleSet, compileNeedles, findNeedles } from './needle-set.ts';
+
+export type Mask = NeedleSet;
+
+/** Shorter values would match by chance and destroy honest answers. */
+export const MIN_MASKED_BYTES = 8;
+const STAR = 0x2a;
+/** `HTTP/1.1 200`: what follows is the host's own text. */
+const STATUS_BYTES = 12;
+
+/** The forms of each value under which a host may send it back. */
+export function compileMask(values: readonly string[]): Mask {
+  const masked = values.filter((value) => Buffer.byteLength(value) >= MIN_MASKED_BYTES);
+  return compileNeedles(masked.flatMap(formsOf));
+}
+
+function formsOf(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const hex = bytes.toString('hex');
+  return [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase(), ...base64Forms(bytes)];
+}
+
+/** Some writers of JSON escape slashes too, some what means something in HTML, some all that may do harm anywhere. */
+function jsonForms(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1);
+  const backslashed = value.replaceAll('\\', '\\\\');
+  return [
+    json,
+    json.replaceAll('/', '\\/'),
+    json.replace(/[&<>]/g, toCodePoint),
+    json.replace(/[&'<=>]/g, toCodePoint),
+    backslashed.replace(/["&'+<>`]/g, toUpperCodePoint),
+    backslashed.replaceAll('/', '\\/').replace(/["&'<>]/g, toUpperCodePoint),
+  ];
+}
+
+function toCodePoint(char: string): string {
+  return `\\u00${hexOf(char)}`;
+}
+
+function toUpperCodePoint(char: string): string {
+  return `\\u00${hexOf(char).toUpperCase()}`;
+}
+
+function hexOf(char: string): string {
+  return char.charCodeAt(0).toString(16).padStart(2, '0');
+}
+
+function htmlForms(value: string): string[] {
+  return htmlEntities.map((entities) => value.replace(/["&'+/<=>`]/g, (char) => entities[char] ?? char));
+}
+
+/** As the writers of HTML have it; what is not named stays. */
+const htmlEntities: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { '"': '&quot;' },
+  { '"': '&quot;', "'": '&#39;' },
+  { '"': '&quot;', "'": '&#x27;' },
+  { '"': '&quot;', "'": '&apos;' },
+  { '"': '&#34;', "'": '&#39;' },
+  { '"': '&#34;', "'": '&#39;', '+': '&#43;' },
+  { '"': '&quot;', "'": '&#x27;', '`': '&#x60;' },
+  { '"': '&quot;', "'": '&#x27;', '`': '&#x60;', '=': '&#x3D;' },
+  { '"': '&quot;', "'": '&#39;', '`': '&#x60;', '=': '&#x3D;', '/': '&#x2F;' },
+].map((entities) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', ...entities }));
+
+/**
+ * Masks in place and says whether anything was hidden. The status and framing fields stay. Of a head that is made to
+ * be slow to read nothing else does.
+ */
+export function maskResponseHead(head: ResponseHead, mask: Mask): boolean {
+  const from = head.start + STATUS_BYTES;
+  const found = findNeedles(head.bytes.subarray(from, head.end), mask);
+  if (found !== 'overwhelmed' && found.length === 0) return false;
+  const ranges =
+    found === 'overwhelmed'
+      ? linesOf(head)
+      : found.map(({ start, end }) => ({ start: from + start, end: from + end }));
+  return ranges.map((range) => hideRange(head, range)).includes(true);
+}
+
+/** The reason phrase and each field, without line ends. */
+function linesOf({ start, fields, fieldsStart }: ResponseHead): FoundRange[] {
+  const lines: FoundRange[] = [{ start: start + STATUS_BYTES + 1, end: fieldsStart - 2 }];
+  for (let i = 0; i < fields.count; i += 1)
+    lines.push({ start: fields.nameStart(i), end: fields.valueEnd(i) });
+  return lines;
+}
+
+/** Overwrites a range, unless it stands in a field that frames the message. */
+function hideRange({ bytes, fields, fieldsStart }: ResponseHead, { start, end }: FoundRange): boolean {
+  let line = 0;
+  while (line < fields.count && start >= fields.lineEnd(line)) line += 1;
+  if (start < fieldsStart || line === fields.count) {
+    bytes.fill(STAR, start, end);
+    return true;
+  }
+  const id = fields.id(line);
+  if (id === Field.contentLength || id === Field.transferEncoding || id === Field.connection) return false;
+  bytes.fill(STAR, start, end);
+  // A value that spans name and value would take the colon with it, and the line would be no field any more.
+  bytes[fields.nameEnd(line)] = COLON;
+  return true;
+}
+
+/**
+ * base64 of a value wherever it stands in a longer text (`user:SECRET`): three alignments, each cut to the
+ * characters that the value alone determines. Needles find base64url by it too.
+ */
+function base64Forms(value: Buffer): string[] {
+  return [0, 2, 3].map((skipped, shift) => {
+    const usable = Math.floor(((shift + value.length) * 8) / 6);
+    return Buffer.concat([Buffer.alloc(shift), value])
+      .toString('base64')
+      .slice(skipped, usable);
+  });
+}

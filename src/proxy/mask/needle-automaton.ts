@@ -1,0 +1,163 @@
+// An automaton that finds every needle of a set in a stream of bytes, one step a byte (Aho and Corasick, 1975): where a
+// text stops being one needle it goes on as the longest beginning of another. It knows symbols, that is bytes as needles
+// fold them, and no stream.
+import { hexValue } from '../../http1/byte-class.ts';
+import type { NeedleSet } from './needle-set.ts';
+
+export type NeedleAutomaton = {
+  /** By symbol: the state behind the first one. */
+  readonly first: Int32Array;
+  /** By state, as all below: the symbol that leads here. */
+  readonly symbol: Uint8Array;
+  readonly child: Int32Array;
+  readonly sibling: Int32Array;
+  /** Of the longest beginning that the text up to here ends with, itself left out. */
+  readonly fallback: Int32Array;
+  /** Where to look on for a symbol that leads nowhere from here: what falls back to the same symbol is passed over. */
+  readonly retreat: Int32Array;
+  /** Symbols of a needle that the text up to here ends with. */
+  readonly depth: Int32Array;
+  /** Symbols of the longest needle that ends here; 0 if none does. */
+  readonly found: Int32Array;
+  readonly longest: number;
+  /** A needle ends with what could be the beginning of an escape. */
+  readonly endsInEscape: boolean;
+};
+
+export const START = 0;
+const PERCENT = 0x25;
+
+/** Made when first asked for, and kept as long as its set: while there is room, since each takes some for every symbol. */
+export function automatonOf(needles: NeedleSet): NeedleAutomaton {
+  let known = automata.get(needles);
+  if (known) return known;
+  known = build([...needles.byBeginning.values()].flat());
+  automata.set(needles, known);
+  keep({ needles: new WeakRef(needles), weight: known.symbol.length + SMALLEST_WEIGHT });
+  return known;
+}
+
+type Kept = { readonly needles: WeakRef<NeedleSet>; readonly weight: number };
+
+const automata = new WeakMap<NeedleSet, NeedleAutomaton>();
+/** The oldest first. Weak: what a secret was compiled into goes with it. */
+const kept: Kept[] = [];
+let keptWeight = 0;
+/** Rules can meet on many hosts in many sets, and each set has all of its secrets: 25 bytes a symbol, so 100 MB. */
+const MAX_KEPT_WEIGHT = 4_194_304;
+const SMALLEST_WEIGHT = 1_024;
+
+/** The newest stays whatever it weighs. */
+function keep(newest: Kept): void {
+  kept.push(newest);
+  keptWeight += newest.weight;
+  while (keptWeight > MAX_KEPT_WEIGHT && kept.length > 1) {
+    const oldest = kept.shift() as Kept;
+    keptWeight -= oldest.weight;
+    const needles = oldest.needles.deref();
+    if (needles) automata.delete(needles);
+  }
+}
+
+export function nextState(automaton: NeedleAutomaton, from: number, symbol: number): number {
+  for (let state = from; state !== START; state = automaton.retreat[state] as number) {
+    const next = childOf(automaton, state, symbol);
+    if (next !== START) return next;
+  }
+  return automaton.first[symbol] as number; // 256 entries
+}
+
+/** The state for the same text of which no more than `depth` symbols count. */
+export function shortened(automaton: NeedleAutomaton, from: number, depth: number): number {
+  let state = from;
+  while ((automaton.depth[state] as number) > depth) state = automaton.fallback[state] as number;
+  return state;
+}
+
+/** Symbols at the end of the text of which, with more behind them, a needle may yet be made. */
+export function openDepth({ child, fallback, depth }: NeedleAutomaton, from: number): number {
+  let state = from;
+  while (state !== START && child[state] === START) state = fallback[state] as number;
+  return depth[state] as number;
+}
+
+/** Level by level, so that states stand in the order in which they are linked, and those of a level side by side. */
+function build(texts: readonly Buffer[]): NeedleAutomaton {
+  const needles = texts.toSorted((a, b) => b.length - a.length);
+  const automaton = createEmpty(needles);
+  const ends = new Int32Array(needles.length);
+  let used = 1;
+  for (let depth = 0; depth < automaton.longest; depth += 1) {
+    for (const [i, needle] of needles.entries()) {
+      if (needle.length <= depth) break;
+      const state = stateBehind(automaton, ends[i] as number, needle[depth] as number, used);
+      if (state === used) used += 1;
+      automaton.depth[state] = depth + 1;
+      if (needle.length === depth + 1) automaton.found[state] = needle.length;
+      ends[i] = state;
+    }
+  }
+  link(automaton, used);
+  return automaton;
+}
+
+function createEmpty(needles: readonly Buffer[]): NeedleAutomaton {
+  const states = needles.reduce((sum, { length }) => sum + length, 1);
+  return {
+    first: new Int32Array(256),
+    symbol: new Uint8Array(states),
+    child: new Int32Array(states),
+    sibling: new Int32Array(states),
+    fallback: new Int32Array(states),
+    retreat: new Int32Array(states),
+    depth: new Int32Array(states),
+    found: new Int32Array(states),
+    longest: needles[0]?.length ?? 0,
+    endsInEscape: needles.some(endsInEscape),
+  };
+}
+
+function endsInEscape(needle: Buffer): boolean {
+  const last = needle.length - 1;
+  return needle[last] === PERCENT || (needle[last - 1] === PERCENT && hexValue(needle[last] as number) >= 0);
+}
+
+/** The child of `state` for this symbol; `unused` becomes it if there is none. */
+function stateBehind(automaton: NeedleAutomaton, state: number, wanted: number, unused: number): number {
+  const { first, symbol, child, sibling } = automaton;
+  const known = state === START ? (first[wanted] as number) : childOf(automaton, state, wanted);
+  if (known !== START) return known;
+  symbol[unused] = wanted;
+  if (state === START) first[wanted] = unused;
+  else {
+    sibling[unused] = child[state] as number;
+    child[state] = unused;
+  }
+  return unused;
+}
+
+/** Sets where each state falls back to: shallow ones first, since deeper ones fall back to them. */
+function link(automaton: NeedleAutomaton, used: number): void {
+  const { symbol, child, sibling, fallback, retreat, found } = automaton;
+  for (let state = 1; state < used; state += 1) {
+    const back = fallback[state] as number;
+    retreat[state] = leadsNoFurther(automaton, back, state) ? (retreat[back] as number) : back;
+    if (found[state] === 0) found[state] = found[back] as number;
+    for (let next = child[state] as number; next !== START; next = sibling[next] as number)
+      fallback[next] = nextState(automaton, back, symbol[next] as number);
+  }
+}
+
+/** Without this a text that repeats itself is walked back through repeat by repeat (Knuth, Morris and Pratt, 1977). */
+function leadsNoFurther(automaton: NeedleAutomaton, back: number, state: number): boolean {
+  const only = automaton.child[back] as number;
+  if (only === START) return true;
+  const isOnly = back !== START && automaton.sibling[only] === START;
+  return isOnly && childOf(automaton, state, automaton.symbol[only] as number) !== START;
+}
+
+function childOf({ symbol, child, sibling }: NeedleAutomaton, state: number, wanted: number): number {
+  let next = child[state] as number;
+  while (next !== START && symbol[next] !== wanted) next = sibling[next] as number;
+  return next;
+}

@@ -1,0 +1,201 @@
+// CONNECT: one authority, judged once, then a blind tunnel or an intercepted one.
+//
+//   refused      an answer, and the connection ends (bytes behind the head belong to nobody: RFC 9931)
+//   tunnel       dial first, 200 after the connection stands, then bytes in both directions, never looked at
+//   intercepted  200 at once; whatever fails later is an HTTP answer inside, where the client can read it
+import type { Socket } from 'node:net';
+import { describeBug } from '../../base/log.ts';
+import { Field } from '../../http1/field-name.ts';
+import { type RequestHead, findField } from '../../http1/head-parser.ts';
+import { parseAddress } from '../../policy/authority/address.ts';
+import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
+import type { Cover, Policy } from '../../policy/policy.ts';
+import type { ClientConnection } from '../h1/client-connection.ts';
+import { intercept } from './intercept.ts';
+import { type Refusal, isRefusal, refuse } from '../refusal.ts';
+import { splice } from '../splice.ts';
+
+const ESTABLISHED: Buffer = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n', 'latin1');
+
+/** Takes a CONNECT head from the proxy port; `rest` is what the client sent behind it. */
+export function startConnect(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
+  const { context } = connection.scope;
+  const authority = connectAuthority(head);
+  if (isRefusal(authority)) return connection.refuse(authority, { method: 'CONNECT' });
+  const details = { method: 'CONNECT', authority: authority.text };
+  if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);
+  const policy = context.policy();
+  const cover = policy.coverOf(authority);
+  if (cover.kind === 'refuse') return connection.refuse(refuse(cover.reason, cover.detail), details);
+  if (cover.kind === 'tunnel') {
+    new Tunnel(connection, { authority, policy, cover }, rest).open();
+    return;
+  }
+  const { socket, scope } = connection;
+  connection.detach();
+  socket.write(ESTABLISHED);
+  if (rest.length > 0) socket.unshift(rest);
+  intercept(socket, { ...scope, tunnel: authority, revision: policy.revision });
+}
+
+/** The authority of a CONNECT (RFC 9110 §9.3.6). Its Host field is not looked at: clients disagree about it. */
+function connectAuthority(head: RequestHead): Authority | Refusal {
+  const framed =
+    findField(head, Field.contentLength) !== -1 || findField(head, Field.transferEncoding) !== -1;
+  if (framed) return refuse('malformed_request', 'connect_with_body');
+  const authority = parseAuthority(head.bytes.toString('latin1', head.targetStart, head.targetEnd));
+  return typeof authority === 'string' ? refuse('authority_invalid', authority) : authority;
+}
+
+type TunnelTarget = {
+  readonly authority: Authority;
+  readonly policy: Policy;
+  readonly cover: Cover & { kind: 'tunnel' };
+};
+
+/** A blind tunnel: waits for its host while it watches its client, then joins the two. */
+class Tunnel {
+  readonly #connection: ClientConnection;
+  /** With the policy that judged it last. */
+  #target: TunnelTarget;
+  readonly #abort: AbortController = new AbortController();
+  readonly #startedMs: number = performance.now();
+  #isOver = false;
+
+  constructor(connection: ClientConnection, target: TunnelTarget, rest: Buffer) {
+    this.#connection = connection;
+    this.#target = target;
+    connection.keepAhead(rest);
+  }
+
+  open(): void {
+    this.#connection.run(this);
+    if (this.#connection.hasOverflowed) return this.#refuseTooMuch();
+    const { authority, policy, cover } = this.#target;
+    const { dialler } = this.#connection.scope.context;
+    dialler
+      .dial(
+        {
+          authority,
+          scheme: 'tunnel',
+          alpn: [],
+          named: 'no',
+          isPortListed: cover.portListed,
+          denies: (address) => policy.deniesAddress(address, authority.port),
+        },
+        this.#abort.signal,
+      )
+      .then((opened) => this.#onDialled(opened))
+      .catch((error: unknown) => {
+        const wasOver = this.#isOver;
+        this.onBug(error);
+        // Past the hand-over nobody else would end it.
+        if (wasOver) this.#connection.socket.destroy();
+      });
+  }
+
+  #onDialled(opened: Socket | Refusal): void {
+    if (isRefusal(opened)) return this.#refuse(opened);
+    if (this.#isOver) {
+      opened.destroy();
+      return;
+    }
+    const outdated = this.#refuseOutdated(opened);
+    if (outdated) {
+      opened.destroy();
+      return this.#refuse(outdated, this.#connection.scope.context.policy());
+    }
+    this.#isOver = true;
+    const { socket, scope } = this.#connection;
+    const { timeouts } = scope.context;
+    const fromClient = this.#connection.detach();
+    socket.write(ESTABLISHED);
+    const ending = splice({
+      client: socket,
+      upstream: opened,
+      fromClient,
+      idleMs: timeouts.tunnelIdleMs,
+      halfClosedMs: timeouts.halfClosedMs,
+    }).then(({ bytesUp, bytesDown, reason }) => {
+      this.#record({
+        outcome: 'tunnelled',
+        reason: reason === 'closed' ? this.#target.cover.reason : reason,
+        bytesUp,
+        bytesDown,
+      });
+    });
+    this.#connection.staysUntil(ending, opened);
+  }
+
+  /** The rules may have changed while the host was dialled; what stands is judged by those in force. */
+  #refuseOutdated(opened: Socket): Refusal | undefined {
+    const { authority } = this.#target;
+    const policy = this.#connection.scope.context.policy();
+    if (policy === this.#target.policy) return undefined;
+    const cover = policy.coverOf(authority);
+    if (cover.kind === 'refuse') return refuse(cover.reason, cover.detail);
+    if (cover.kind === 'intercept') return refuse('rules_changed');
+    const address = parseAddress(opened.remoteAddress ?? '');
+    const isDenied = !address || policy.deniesAddress(address, authority.port);
+    if (isDenied) return refuse('access_denied', 'deny_list address');
+    this.#target = { authority, policy, cover };
+    return undefined;
+  }
+
+  #refuse(refusal: Refusal, { revision }: Policy = this.#target.policy): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { authority } = this.#target;
+    this.#connection.refuse(refusal, { method: 'CONNECT', authority: authority.text, revision });
+  }
+
+  #record(end: {
+    outcome: 'tunnelled' | 'failed';
+    reason: string;
+    bytesUp: number;
+    bytesDown: number;
+  }): void {
+    const { policy, authority } = this.#target;
+    this.#connection.record(
+      {
+        revision: policy.revision,
+        method: 'CONNECT',
+        scheme: 'tunnel',
+        authority: authority.text,
+        outcome: end.outcome,
+        reason: end.reason,
+        ...(end.outcome === 'tunnelled' ? { status: 200 } : {}),
+        bytes_up: end.bytesUp,
+        bytes_down: end.bytesDown,
+      },
+      this.#startedMs,
+    );
+  }
+
+  onClientBytes(chunk: Buffer): void {
+    this.#connection.keepAhead(chunk);
+    if (this.#connection.hasOverflowed) this.#refuseTooMuch();
+  }
+
+  /** A tunnel that lacks the bytes which were too many would carry another stream than the client's. */
+  #refuseTooMuch(): void {
+    this.#abort.abort();
+    this.#refuse(refuse('malformed_request', 'too_much_before_200'));
+  }
+
+  onBug(error: unknown): void {
+    this.#connection.scope.context.log.error(describeBug(error), 'tunnel failed');
+    this.#refuse(refuse('internal_error'));
+  }
+
+  onClientDrain(): void {}
+
+  onClientIdle(): void {}
+
+  onClientGone(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#abort.abort();
+    this.#record({ outcome: 'failed', reason: 'client_gone', bytesUp: 0, bytesDown: 0 });
+  }
+}

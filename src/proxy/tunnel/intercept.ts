@@ -1,0 +1,184 @@
+// The inside of an intercepted tunnel: first bytes, TLS with a minted leaf or plain HTTP, then exchanges. The
+// CONNECT authority decides; a ClientHello that names another host is turned away before any handshake.
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { Authority } from '../../policy/authority/authority.ts';
+import { describeBug } from '../../base/log.ts';
+import { fatalAlert } from '../../tls/client-hello.ts';
+import { type Protocol, offeredProtocols } from '../upstream/alpn.ts';
+import { ClientConnection, type ConnectionScope } from '../h1/client-connection.ts';
+import type { ClientSession } from '../h2/client-session.ts';
+import { startExchange } from '../h1/exchange-start.ts';
+import { setTransport } from '../held-client.ts';
+import { negotiate } from './negotiation.ts';
+import type { ExchangeRecord } from '../record.ts';
+import { sniff } from './sniff.ts';
+
+export type TunnelScope = Omit<ConnectionScope, 'tunnel'> & {
+  readonly tunnel: Authority;
+  /** Of the rules by which it is intercepted; requests inside have their own. */
+  readonly revision: number;
+};
+
+/** Takes a paused socket of which the 200 to CONNECT is the last thing written. */
+export function intercept(socket: Socket, scope: TunnelScope): void {
+  const { context, tunnel } = scope;
+  const startedMs = performance.now();
+  sniff(socket, context.timeouts.sniffMs, (found) => {
+    if (found.kind === 'gone' || found.kind === 'timeout' || found.kind === 'unknown') {
+      socket.destroy();
+      return recordEnd(scope, startedMs, { reason: endReasons[found.kind] });
+    }
+    if (found.kind === 'http') {
+      startConnection(socket, { ...scope, scheme: 'http' }, startedMs);
+      return;
+    }
+    const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
+    if (refused) {
+      const isFault = refused.kind === 'fault';
+      endWithAlert(socket, isFault ? 'decode_error' : 'unrecognized_name');
+      const reason = isFault ? 'client_hello_malformed' : 'sni_mismatch';
+      return recordEnd(scope, startedMs, { reason, cause: refused.code });
+    }
+    const offered = found.kind === 'hello' ? offeredProtocols(found.alpn) : [];
+    if (offered.length === 0) {
+      endWithAlert(socket, 'no_application_protocol');
+      return recordEnd(scope, startedMs, { reason: 'alpn_unsupported' });
+    }
+    answerHello(socket, scope, offered, startedMs).catch((error: unknown) => {
+      context.log.error(describeBug(error), 'interception failed');
+      endWithAlert(socket, 'internal_error');
+      recordEnd(scope, startedMs, { reason: 'internal_error' });
+    });
+  });
+}
+
+async function answerHello(
+  socket: Socket,
+  scope: TunnelScope,
+  offered: readonly Protocol[],
+  startedMs: number,
+): Promise<void> {
+  // While nobody else listens, an error of it would be the end of the process.
+  socket.on('error', ignoreLateError);
+  const negotiated = await negotiate(socket, scope.tunnel, offered, scope.context);
+  // Loaded with the first client that needs it.
+  const sessions = negotiated?.protocol === 'h2' ? await import('../h2/client-session.ts') : undefined;
+  if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
+  const { protocol, refusedDial } = negotiated;
+  terminate(socket, scope, protocol, startedMs, (secure) => {
+    if (!sessions) return startConnection(secure, { ...scope, refusedDial, scheme: 'https' }, startedMs);
+    const speaksHttp1 = offered.includes('http/1.1');
+    const session = new sessions.ClientSession(secure, {
+      ...scope,
+      refusedDial,
+      scheme: 'https',
+      speaksHttp1,
+    });
+    watchUse(session, scope, startedMs);
+  });
+}
+
+function endWithAlert(socket: Socket, alert: Parameters<typeof fatalAlert>[0]): void {
+  // The client may be gone already: the error of this write would be nobody's, and end the process.
+  socket.on('error', ignoreLateError);
+  socket.end(fatalAlert(alert), () => socket.destroy());
+}
+
+const endReasons = { gone: 'client_gone', timeout: 'sniff_timeout', unknown: 'not_tls_nor_http' } as const;
+
+/** Without SNI the authority stands alone; with one, both must be the same name (RFC 6066 §3). */
+function refuseServerName(
+  serverName: string | undefined,
+  tunnel: Authority,
+): { kind: 'name'; code: string } | undefined {
+  return serverName === undefined || serverName === tunnel.host
+    ? undefined
+    : { kind: 'name', code: 'other_name' };
+}
+
+function terminate(
+  raw: Socket,
+  scope: TunnelScope,
+  protocol: Protocol,
+  startedMs: number,
+  onSecured: (secure: TLSSocket) => void,
+): void {
+  const { context, tunnel } = scope;
+  const { host, kind } = tunnel;
+  const secure = new TLSSocket(raw, {
+    isServer: true,
+    secureContext: context.leaves.contextFor({ host, kind }),
+    ALPNProtocols: [protocol],
+  });
+  setTransport(secure, raw);
+  const finish = (end: Partial<ExchangeRecord> | undefined): void => {
+    clearTimeout(timer);
+    secure.off('secure', onSecure).off('end', onEnd).off('close', onEnd).off('error', onError);
+    if (!end) return;
+    secure.on('error', ignoreLateError);
+    secure.destroy();
+    raw.destroy();
+    recordEnd(scope, startedMs, end);
+  };
+  const onSecure = (): void => {
+    // Our own reading of the hello chose the route; OpenSSL's reading of the same bytes must agree with it.
+    const { servername } = secure as TLSSocket & { servername?: string | false };
+    const named = servername ? servername.toLowerCase().replace(/\.$/, '') : undefined;
+    if (named !== undefined && named !== host) return finish({ reason: 'sni_mismatch', cause: 'openssl' });
+    finish(undefined);
+    onSecured(secure);
+  };
+  // A client that distrusts our certificate sends a FIN, and outside of tls.Server nothing else would follow.
+  const onEnd = (): void => finish({ reason: 'handshake_aborted' });
+  const onError = (error: NodeJS.ErrnoException): void => finish(handshakeEnd(error.code ?? error.name));
+  const timer = setTimeout(() => finish({ reason: 'handshake_timeout' }), context.timeouts.handshakeMs);
+  secure.on('secure', onSecure).on('end', onEnd).on('close', onEnd).on('error', onError);
+}
+
+function ignoreLateError(): void {}
+
+function handshakeEnd(code: string): Partial<ExchangeRecord> {
+  const isDistrust = /UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN/.test(code);
+  return { reason: isDistrust ? 'client_distrusts_ca' : 'handshake_failed', cause: code };
+}
+
+function startConnection(socket: Socket, scope: TunnelScope, startedMs: number): void {
+  const connection = new ClientConnection(socket, scope, startExchange);
+  watchUse(connection, scope, startedMs);
+  if (!scope.context.isDraining()) socket.resume();
+}
+
+/** A tunnel that was opened and never used leaves its trace too. */
+function watchUse(connection: ClientConnection | ClientSession, scope: TunnelScope, startedMs: number): void {
+  void connection.gone.then(() => {
+    if (connection.exchanges > 0 || connection.hasRecord) return;
+    recordEnd(scope, startedMs, { reason: scope.context.isDraining() ? 'shutting_down' : 'client_gone' });
+  });
+  if (scope.context.isDraining()) connection.end();
+}
+
+function recordEnd(scope: TunnelScope, startedMs: number, fields: Partial<ExchangeRecord>): void {
+  const { context, tunnel, revision, clientAddress } = scope;
+  if (fields.reason === 'client_distrusts_ca') {
+    context.log.warn(
+      { authority: tunnel.text, client: clientAddress },
+      'the client does not trust the CA of this proxy: give it ca.pem (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE)',
+    );
+  }
+  context.recorder.emit(
+    {
+      sandbox: context.sandbox,
+      revision,
+      client: clientAddress,
+      method: 'CONNECT',
+      scheme: 'https',
+      authority: tunnel.text,
+      outcome: 'failed',
+      bytes_up: 0,
+      bytes_down: 0,
+      ...fields,
+    },
+    startedMs,
+  );
+}

@@ -1,0 +1,54 @@
+// The first bytes inside an intercepted tunnel: a ClientHello, an HTTP request, or neither. Whole hellos only:
+// they come in any number of segments and records. Every byte goes back into the socket.
+import type { Socket } from 'node:net';
+import { createHelloCollector, type HelloReading } from '../../tls/client-hello.ts';
+import type { ClientHello } from '../../tls/hello-message.ts';
+
+export type Sniffed =
+  | ({ readonly kind: 'hello' } & ClientHello)
+  | { readonly kind: 'fault'; readonly code: string }
+  | { readonly kind: 'http' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'gone' };
+
+/** Calls `found` once, with the socket paused, its bytes put back and no listener of ours left on it. */
+export function sniff(socket: Socket, timeoutMs: number, found: (sniffed: Sniffed) => void): void {
+  const collector = createHelloCollector();
+  const finish = (sniffed: Sniffed): void => {
+    clearTimeout(timer);
+    socket.off('data', onData).off('end', onGone).off('close', onGone).off('error', onGone);
+    socket.pause();
+    if (sniffed.kind === 'gone') socket.on('error', ignoreLateError);
+    else if (collector.bytes.length > 0) socket.unshift(Buffer.from(collector.bytes));
+    found(sniffed);
+  };
+  const onData = (chunk: Buffer): void => {
+    const sniffed = classify(collector.push(chunk), collector.bytes);
+    if (sniffed) finish(sniffed);
+  };
+  const onGone = (): void => finish({ kind: 'gone' });
+  const timer = setTimeout(() => finish({ kind: 'timeout' }), timeoutMs);
+  socket.on('data', onData).on('end', onGone).on('close', onGone).on('error', onGone);
+  socket.resume();
+}
+
+function ignoreLateError(): void {}
+
+function classify(hello: HelloReading, bytes: Buffer): Sniffed | undefined {
+  switch (hello.kind) {
+    case 'more':
+      return undefined;
+    case 'hello':
+      return hello;
+    case 'fault':
+      return { kind: 'fault', code: hello.code };
+    case 'not_tls':
+      return { kind: isMethodStart(bytes[0]) ? 'http' : 'unknown' };
+  }
+}
+
+/** Every method that is registered begins with an upper-case letter. */
+function isMethodStart(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x41 && byte <= 0x5a;
+}

@@ -1,0 +1,108 @@
+// Which resolved addresses and which ports may be dialled. Pure: it sees addresses, never names or sockets.
+// Judged on every answer of a lookup, and the connection goes to a judged address, so that a name which
+// changes its answer between check and use (DNS rebinding) gains nothing.
+import {
+  type Address,
+  type Cidr,
+  cidrContains,
+  classifyAddress,
+  parseAddress,
+  parseCidr,
+} from '../../policy/authority/address.ts';
+import { type Authority, parseAuthority, parsePort } from '../../policy/authority/authority.ts';
+import { type Refusal, refuse } from '../refusal.ts';
+
+export type EgressRules = {
+  readonly allowAllPrivate: boolean;
+  readonly allowLoopback: boolean;
+  readonly allowCidrs: readonly Cidr[];
+  /** `tls`: an exact-name rule host may be private if it proves its name by certificate. */
+  readonly privateByRule: 'tls' | 'never';
+  /** Ports of hosts that no rule or callback names. */
+  readonly ports: ReadonlySet<number>;
+  readonly injectCleartext: readonly CleartextDestination[];
+  /** True for an address and port on which this process listens. */
+  isOwnListener(address: Address, port: number): boolean;
+};
+
+export type CleartextDestination = { readonly to: Cidr | string; readonly port: number };
+
+/** `host:port` or `CIDR:port`; a v6 address or range in brackets. */
+export function parseCleartextDestination(text: string): CleartextDestination | undefined {
+  const [, bracketed, bare = '', written = ''] = /^(?:\[([^\]]*)\]|([^:[]*)):([^:]*)$/.exec(text) ?? [];
+  const to = parseCidr(bracketed ?? bare);
+  if (to === undefined) {
+    const named = parseAuthority(text);
+    return typeof named === 'string' ? undefined : { to: named.host, port: named.port };
+  }
+  const port = parsePort(written);
+  const isPlain = (to.family === 6) === (bracketed !== undefined);
+  return isPlain && typeof port === 'number' ? { to, port } : undefined;
+}
+
+export type DialPurpose = {
+  readonly authority: Authority;
+  /** An exact-name rule or callback host, over TLS that will be verified. */
+  readonly isProvenRuleHost: boolean;
+  /** The tenant's deny_list, asked for every address. */
+  readonly denies: (address: Address) => boolean;
+};
+
+/** Refuses an address, or answers undefined. */
+export function refuseAddress(text: string, purpose: DialPurpose, egress: EgressRules): Refusal | undefined {
+  const address = parseAddress(text);
+  if (!address) return refuse('address_denied', 'unreadable address');
+  const { port } = purpose.authority;
+  if (egress.isOwnListener(address, port)) return refuse('address_denied', 'own listener');
+  if (purpose.denies(address)) return refuse('access_denied', 'deny_list address');
+  const found = classifyAddress(address);
+  switch (found) {
+    case 'public':
+      return undefined;
+    case 'loopback':
+      return egress.allowLoopback || isListed(address, egress) ? undefined : refusePrivate(found);
+    case 'private':
+    case 'cgnat':
+      if (egress.privateByRule === 'tls' && purpose.isProvenRuleHost) return undefined;
+      return isListed(address, egress) ? undefined : refusePrivate(found);
+    case 'embedded_v4':
+      return isListed(address, egress) ? undefined : refusePrivate(found);
+    default:
+      return refuse('address_denied', found);
+  }
+}
+
+function isListed(address: Address, egress: EgressRules): boolean {
+  return egress.allowAllPrivate || egress.allowCidrs.some((cidr) => cidrContains(cidr, address));
+}
+
+function refusePrivate(found: string): Refusal {
+  return refuse('address_private', found);
+}
+
+/** True where the port of a host that no rule names may be used whatever the host resolves to. */
+export function isPortOpen(port: number, isPortListed: boolean, egress: EgressRules): boolean {
+  return isPortListed || egress.ports.has(port);
+}
+
+/**
+ * Whether a credential may leave for this authority over http://: a destination that the operator listed, or a
+ * host that is loopback by its very spelling where loopback is allowed. A name that merely resolves to loopback
+ * proves nothing: whoever answers its lookup chooses where the credential goes.
+ */
+export function mayInjectCleartext(authority: Authority, egress: EgressRules): boolean {
+  const { host, kind, port } = authority;
+  const address = kind === 'name' ? undefined : parseAddress(host);
+  const isLoopback = address ? classifyAddress(address) === 'loopback' : isLocalhostName(host);
+  if (isLoopback && egress.allowLoopback) return true;
+  return egress.injectCleartext.some((listed) => {
+    if (listed.port !== port) return false;
+    if (typeof listed.to === 'string') return listed.to === host;
+    return address !== undefined && cidrContains(listed.to, address);
+  });
+}
+
+/** RFC 6761 §6.3: these names are loopback, and no lookup may say otherwise. */
+export function isLocalhostName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
+}

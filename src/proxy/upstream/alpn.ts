@@ -1,0 +1,37 @@
+// Which version of HTTP a tunnel speaks (RFC 7301): what the client offers and the host chose. What a host chose is
+// remembered for a while, as a hint: it saves the next client's handshake from waiting for the host's, and a host that
+// has changed its mind is found out when it is dialled.
+import { BoundedCache } from '../../base/bounded-cache.ts';
+import type { Authority } from '../../policy/authority/authority.ts';
+
+export type Protocol = 'h2' | 'http/1.1';
+
+export type AlpnHints = {
+  /** What the host chose lately among what was offered. */
+  get(authority: Authority, offered: readonly Protocol[]): Protocol | undefined;
+  set(authority: Authority, offered: readonly Protocol[], chosen: Protocol): void;
+  /** The host no longer does what it was remembered for. */
+  forget(authority: Authority): void;
+};
+
+const MAX_HINTS = 1_000;
+const HINT_MS = 600_000;
+
+/** What the client's list has that we speak, in its order; a client without a list speaks HTTP/1.1. */
+export function offeredProtocols(alpn: readonly string[] | undefined): readonly Protocol[] {
+  if (alpn === undefined) return ['http/1.1'];
+  return [...new Set(alpn)].filter((name) => name === 'h2' || name === 'http/1.1');
+}
+
+/** `now` must be monotonic, in milliseconds. */
+export function createAlpnHints(now?: () => number): AlpnHints {
+  type Choices = ReadonlyMap<string, Protocol>;
+  const hints = new BoundedCache<Choices>({ max: MAX_HINTS, ttlMs: HINT_MS, ...(now ? { now } : {}) });
+  return {
+    get: (authority, offered) => hints.get(authority.text)?.get(offered.join()),
+    set(authority, offered, chosen) {
+      hints.set(authority.text, new Map(hints.get(authority.text)).set(offered.join(), chosen));
+    },
+    forget: (authority) => hints.delete(authority.text),
+  };
+}

@@ -1,0 +1,75 @@
+// Names to addresses. getaddrinfo blocks a thread of the pool for as long as a silent server likes, so lookups
+// are few at a time, have a deadline, and are remembered for seconds. It judges nothing.
+import { lookup as systemLookup } from 'node:dns/promises';
+import { BoundedCache } from '../../base/bounded-cache.ts';
+import { SingleFlight } from '../../base/single-flight.ts';
+import { isLocalhostName } from './address-guard.ts';
+import { MAX_ADDRESSES } from '../limits.ts';
+import { type LookupSlots, createLookupSlots } from './lookup-slots.ts';
+
+export type ResolvedAddress = { readonly address: string; readonly family: 4 | 6 };
+export type ResolveFault = 'dns_failed' | 'upstream_timeout';
+export type Lookup = (host: string) => Promise<readonly ResolvedAddress[]>;
+
+export type Resolver = {
+  /** At most 16 addresses, never none. Literal addresses and localhost names need no lookup. */
+  resolve(host: string): Promise<readonly ResolvedAddress[] | ResolveFault>;
+};
+
+const CACHE_MS = 30_000;
+const CACHE_ENTRIES = 1_000;
+const LOOPBACK: readonly ResolvedAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+export function createResolver(options: {
+  timeoutMs: number;
+  /** Asked for at each use: it may change. */
+  readonly maxLookups: number;
+  /** Those of the process; by default as many as one asks for. */
+  slots?: LookupSlots;
+  lookup?: Lookup;
+}): Resolver {
+  const { timeoutMs, lookup = lookupSystem, slots = createLookupSlots(Number.POSITIVE_INFINITY) } = options;
+  const answers = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
+  const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveFault>();
+  const share = slots.share(() => options.maxLookups);
+
+  async function lookUp(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
+    const slot = share.acquire(timeoutMs);
+    if (slot !== true && !(await slot)) return 'upstream_timeout';
+    try {
+      const found = (await lookup(host)).slice(0, MAX_ADDRESSES);
+      if (found.length === 0) return 'dns_failed';
+      answers.set(host, found);
+      return found;
+    } catch {
+      return 'dns_failed';
+    } finally {
+      share.release();
+    }
+  }
+
+  async function withDeadline(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
+    const { promise, resolve } = Promise.withResolvers<ResolveFault>();
+    const timer = setTimeout(resolve, timeoutMs, 'upstream_timeout');
+    try {
+      return await Promise.race([flight.run(host, () => lookUp(host)), promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    async resolve(host) {
+      if (isLocalhostName(host)) return LOOPBACK;
+      return answers.get(host) ?? withDeadline(host);
+    },
+  };
+}
+
+async function lookupSystem(host: string): Promise<readonly ResolvedAddress[]> {
+  const found = await systemLookup(host, { all: true, order: 'ipv4first' });
+  return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+}

@@ -1,0 +1,74 @@
+// Reads a document that gives many secrets: NAME=value lines, or a JSON object of strings. Pure.
+// An error names the source and the line and never quotes it: what stands there may be a secret in the wrong place.
+import { type JsonFault, parseJsonDocument } from '../../base/json-document.ts';
+
+export type FoundSecret = { readonly name: string; readonly value: string; readonly from: string };
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Letters, digits and underscores, not beginning with a digit: what a placeholder `{NAME}` can hold. */
+export function isSecretName(text: string): boolean {
+  return NAME.test(text);
+}
+
+/** A document that begins with `{` is JSON, since no name does. Throws an Error that says which line to mend. */
+export function parseSecretDocument(text: string, source: string): FoundSecret[] {
+  return text.trimStart().startsWith('{') ? parseJson(text, source) : parseSecretLines(text, source);
+}
+
+/**
+ * One `NAME=value` a line. Blank lines and lines that begin with `#` are skipped; `export ` before the name is allowed;
+ * blanks around name and value are removed; a pair of single or double quotes around the whole value too.
+ * There are no escapes, no expansion and no comments after a value, so that every other character stands for itself.
+ */
+export function parseSecretLines(text: string, source: string): FoundSecret[] {
+  const found = new Map<string, FoundSecret>();
+  for (const [index, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const from = `${source}:${index + 1}`;
+    const equals = line.indexOf('=');
+    const name = line
+      .slice(0, Math.max(equals, 0))
+      .replace(/^export\s+/, '')
+      .trim();
+    if (!isSecretName(name))
+      throw new Error(`${from}: this line should read NAME=value, the name of ${ALPHABET}`);
+    const earlier = found.get(name);
+    if (earlier !== undefined) throw new Error(`${from}: ${name} is given before, at ${earlier.from}`);
+    found.set(name, { name, value: unquote(line.slice(equals + 1).trim(), from), from });
+  }
+  return [...found.values()];
+}
+
+/** For messages about names. */
+export const ALPHABET = 'letters, digits and underscores, not beginning with a digit';
+
+function unquote(value: string, from: string): string {
+  const quote = value[0];
+  if (quote !== '"' && quote !== "'") return value;
+  if (value.length > 1 && value.indexOf(quote, 1) === value.length - 1) return value.slice(1, -1);
+  throw new Error(`${from}: a value that begins with a quote should end with the same one and hold no other`);
+}
+
+function parseJson(text: string, source: string): FoundSecret[] {
+  return Object.entries(parseObject(text, source)).map(([name, value]) => {
+    // The name may be anything here, so it is not repeated.
+    if (!isSecretName(name)) throw new Error(`${source}: each name should be of ${ALPHABET}`);
+    if (typeof value !== 'string') throw new Error(`${source}: ${name} should be a string`);
+    return { name, value, from: source };
+  });
+}
+
+function parseObject(text: string, source: string): Record<string, unknown> {
+  const reading = parseJsonDocument(text);
+  if (!reading.ok) throw new Error(`${source}: ${JSON_FAULTS[reading.fault.kind]}`);
+  // A text that begins with a brace parses to an object or not at all.
+  return reading.value as Record<string, unknown>;
+}
+
+const JSON_FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+  not_json: 'this begins with { and is not valid JSON',
+  repeated_name: 'a name is given twice',
+  too_deep: 'each value should be a string',
+};

@@ -1,0 +1,45 @@
+// The catalogue is closed, frozen and pinned: codes are what operators search their logs for.
+import { describe, expect, it } from 'vitest';
+import { faults, isFault } from '../../src/http1/head-error.ts';
+
+const all = Object.values(faults);
+
+describe('the catalogue of faults', () => {
+  it('has one code a fault', () => {
+    expect(new Set(all.map(({ code }) => code)).size).toBe(all.length);
+  });
+
+  it('names each fault as its code', () => {
+    const toCode = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    expect(Object.entries(faults).filter(([name, { code }]) => toCode(name) !== code)).toEqual([]);
+  });
+
+  it('cannot be changed', () => {
+    expect(Object.isFrozen(faults) && all.every((fault) => Object.isFrozen(fault))).toBe(true);
+  });
+
+  it('answers 400 unless a status says more', () => {
+    const others = all.filter(({ status }) => status !== 400).map(({ code, status }) => [code, status]);
+    expect(Object.fromEntries(others)).toEqual({
+      method_too_long: 501,
+      http2_preface: 505,
+      target_too_long: 414,
+      version_unsupported: 505,
+      too_many_fields: 431,
+      head_too_large: 431,
+      transfer_encoding_unsupported: 501,
+      connection_too_long: 431,
+      expectation_unknown: 417,
+      trailer_too_large: 431,
+    });
+  });
+
+  it('knows its own faults', () => expect(all.every(isFault)).toBe(true));
+
+  it.each([undefined, null, 'bare_lf', 400, {}, { ...faults.bareLf }])(
+    'takes %j for none of its own',
+    (value) => {
+      expect(isFault(value)).toBe(false);
+    },
+  );
+});

@@ -1,0 +1,109 @@
+// Which names and values may be injected, and that the reasons never repeat a value.
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  foldHeaderName,
+  headerNameFault,
+  headerValueFault,
+  requestHeaderNameFault,
+} from '../../../src/policy/document/header-rules.ts';
+
+describe('a header name', () => {
+  const allowed = [
+    'Authorization',
+    'X-Api-Key',
+    'x_api_key',
+    'Cookie',
+    'Content-Type',
+    'Accept',
+    'X-1',
+    "!#$%&'*+-.^_`|~",
+  ];
+  it.each([...allowed, 'constructor', '__proto__', 'Teapot', 'Hosting'])('%s may be injected', (name) => {
+    expect(headerNameFault(name)).toBeUndefined();
+  });
+
+  const forbidden = [
+    ...[
+      'Host',
+      'HOST',
+      'Content-Length',
+      'Transfer-Encoding',
+      'Connection',
+      'TE',
+      'te',
+      'Trailer',
+      'Upgrade',
+    ],
+    ...['Keep-Alive', 'Expect', 'Proxy-Authorization', 'proxy-connection', 'Proxy-', 'Proxy_Authenticate'],
+    ...[
+      'Content_Length',
+      'transfer_encoding',
+      'KEEP_ALIVE',
+      ':path',
+      ':authority',
+      '',
+      'a b',
+      'a:',
+      'a\r\nb',
+      'a\0',
+    ],
+    ...['ä', 'a\x7f', '(a)', 'a,b', ' a', 'a'.repeat(257)],
+  ];
+  it.each(forbidden)('"%s" may not', (name) => {
+    expect(headerNameFault(name)).toMatch(/\w/);
+    expect(requestHeaderNameFault(name)).toMatch(/\w/);
+  });
+
+  it.each(['Content-Type', 'content_type', 'Accept-Encoding', 'Accept', 'Content-Encoding'])(
+    '%s is the proxy’s own on a callback request',
+    (name) => {
+      expect(headerNameFault(name)).toBeUndefined();
+      expect(requestHeaderNameFault(name)).toMatch(/set by the proxy/);
+    },
+  );
+
+  it('is one name in every case and with either of - and _', () => {
+    expect(foldHeaderName('X_Api-KEY')).toBe('x-api-key');
+  });
+});
+
+describe('a header value', () => {
+  it.each(['x', 'Bearer abc', 'a\tb', '~!"{}', 'a'.repeat(8192)])('is sound', (value) => {
+    expect(headerValueFault(value)).toBeUndefined();
+  });
+
+  const faulty: readonly [name: string, value: string][] = [
+    ['an empty one', ''],
+    ['a line break at the end, as files have', 'abc\n'],
+    ['a header smuggled in', 'abc\r\nX-Evil: 1'],
+    ['a bare CR', 'a\rb'],
+    ['NUL', 'a\0b'],
+    ['DEL', 'a\x7fb'],
+    ['latin1', 'caf\xe9'],
+    ['text outside latin1', '€'],
+    ['a space before', ' a'],
+    ['a tab behind', 'a\t'],
+    ['spaces only', '  '],
+    ['8193 bytes', 'a'.repeat(8193)],
+  ];
+  it.each(faulty)('%s is refused', (_name, value) => {
+    expect(headerValueFault(value)).toMatch(/\w/);
+  });
+
+  it('is never repeated in the reason', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 6, unit: fc.constantFrom('#', '\n', '@', '\0') }), (value) => {
+        expect(headerValueFault(value) ?? '').not.toContain(value);
+      }),
+    );
+  });
+  it('that is sound is taken by node:http as it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (value) => {
+        if (headerValueFault(value) !== undefined) return;
+        expect(new Headers({ 'x-v': value }).get('x-v')).toBe(value);
+      }),
+    );
+  });
+});

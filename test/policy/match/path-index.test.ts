@@ -1,0 +1,40 @@
+// The index of paths answers what asking every rule in turn answers.
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createPathIndex } from '../../../src/policy/match/path-index.ts';
+import { globMatches, parsePathPattern } from '../../../src/policy/match/path-pattern.ts';
+
+const text = fc
+  .string({ unit: fc.constantFrom('a', 'b', '/', '*', '%61'), maxLength: 6 })
+  .map((tail) => `/${tail}`);
+const rule = fc.array(text, { maxLength: 3 });
+const path = fc
+  .string({ unit: fc.constantFrom('a', 'b', '/', '%61'), maxLength: 8 })
+  .map((tail) => `/${tail}`);
+
+describe('the path index', () => {
+  it('finds the first rule of a host that matches, in either spelling', () => {
+    const some = fc.array(fc.boolean(), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 6 }), some, path, (texts, isMember, asked) => {
+        const rules = texts.map((patterns, value) => ({
+          value,
+          patterns: patterns.map(parsePathPattern).filter((pattern) => typeof pattern !== 'string'),
+        }));
+        const first = (spelling: 'asWritten' | 'decoded'): number | undefined =>
+          rules.find(
+            ({ value, patterns }) =>
+              isMember[value] === true &&
+              (patterns.length === 0 || patterns.some((pattern) => globMatches(pattern[spelling], asked))),
+          )?.value;
+        const members = rules.filter(({ value }) => isMember[value]).map(({ value }) => value);
+        const index = createPathIndex(rules).among(members);
+        const written = rules.flatMap(({ patterns }) => patterns.map((pattern) => pattern.text));
+        expect(index.isPlain).toBe(!written.some((one) => one.includes('%')));
+        expect(index.winnerAsSent(asked)).toBe(first('asWritten'));
+        expect(index.winnerDecoded(asked)).toBe(first('decoded'));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});

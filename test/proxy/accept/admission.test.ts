@@ -1,0 +1,112 @@
+// Which sandbox a client speaks for: by token, or by the listener alone; and one connection never for two.
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/secret.ts';
+import { type Admission, createAdmission } from '../../../src/proxy/accept/admission.ts';
+import type { ProxyContext } from '../../../src/proxy/context.ts';
+import { createTestSidecar } from '../../support/test-sidecar.ts';
+import { createOrigin } from '../../support/recording-origin.ts';
+import { WireClient } from '../../support/wire-client.ts';
+import { errorOf, head } from '../data-path.ts';
+
+const own = { sandbox: 'own' } as ProxyContext;
+const a = { sandbox: 'a' } as ProxyContext;
+const b = { sandbox: 'b' } as ProxyContext;
+
+function admissionOf(isOpen: boolean): Admission {
+  return createAdmission({ own, isOpen: () => isOpen, allowClients: undefined });
+}
+
+describe('a client', () => {
+  it.each([
+    ['without a token is the own sandbox’s where the listener is open', true, 'none', own],
+    ['without a token is nobody’s where it is not', false, 'none', undefined],
+    ['with what cannot be read is nobody’s, open or not', true, 'unreadable', undefined],
+    ['with an unknown token is nobody’s, open or not', true, new Secret('unknown'), undefined],
+    ['with the token of a sandbox is that one’s where the listener is open', true, new Secret('a'), a],
+    ['with the token of a sandbox is that one’s where it is not', false, new Secret('b'), b],
+  ] as const)('%s', (_, isOpen, shown, expected) => {
+    const admission = admissionOf(isOpen);
+    admission.add(new Secret('a'), a);
+    admission.add(new Secret('b'), b);
+    expect(admission.admit(shown)).toBe(expected);
+  });
+});
+
+describe('a token', () => {
+  it('that is removed lets nobody in, and may be given to another', () => {
+    const admission = admissionOf(true);
+    admission.add(new Secret('t'), a);
+    admission.remove(new Secret('t'));
+    expect(admission.admit(new Secret('t'))).toBeUndefined();
+    expect(admission.add(new Secret('t'), b)).toBe(true);
+    expect(admission.admit(new Secret('t'))).toBe(b);
+  });
+
+  it('that is taken stays with whom it stands for', () => {
+    const admission = admissionOf(true);
+    expect(admission.add(new Secret('t'), a)).toBe(true);
+    expect(admission.add(new Secret('t'), b)).toBe(false);
+    expect(admission.admit(new Secret('t'))).toBe(a);
+  });
+
+  it('is asked for from the moment on that the listener is not open', () => {
+    let isOpen = true;
+    const admission = createAdmission({ own, isOpen: () => isOpen, allowClients: undefined });
+    expect(admission.admit('none')).toBe(own);
+    isOpen = false;
+    expect(admission.admit('none')).toBeUndefined();
+  });
+});
+
+it('a listener serves its own sandbox and each that has a token there, once', () => {
+  const admission = admissionOf(true);
+  admission.add(new Secret('1'), a);
+  admission.add(new Secret('2'), a);
+  admission.add(new Secret('3'), b);
+  expect([...admission.served()]).toEqual([own, a, b]);
+});
+
+describe('a connection', () => {
+  const tokens = { a: 'token-of-sandbox-a', b: 'token-of-sandbox-b' };
+  const shown = (token: string): string => `Proxy-Authorization: Bearer ${token}`;
+
+  it.each([
+    ['another sandbox’s token', [shown(tokens.b)]],
+    ['no token, after one', []],
+    ['an unknown token, after a known one', [shown('token-of-nobody-at-all')]],
+  ])('that has spoken for one sandbox and shows %s is refused', async (_, fields) => {
+    await using origin = await createOrigin();
+    await using proxy = await createTestSidecar({ admin: true });
+    for (const [id, token] of Object.entries(tokens))
+      await proxy.admin('POST', '/v1/sandboxes', { id, token });
+    await using client = await WireClient.connect(proxy.port);
+    const at = `127.0.0.1:${origin.port}`;
+    const ask = async (more: readonly string[]): Promise<string> => {
+      await client.send(head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`, ...more));
+      const { head: answer } = await client.readResponse();
+      return `${answer.status} ${errorOf(answer) ?? ''}`;
+    };
+    expect(await ask([shown(tokens.a)])).toBe('200 ');
+    expect(await ask(fields)).toBe('407 proxy_auth_required');
+    expect(origin.requests).toHaveLength(1);
+    expect(proxy.records().map(({ sandbox, outcome }) => [sandbox, outcome])).toEqual([
+      ['a', 'forwarded'],
+      ['a', 'refused'],
+    ]);
+  });
+
+  it('that was asked for a token may show one then, and is that sandbox’s', async () => {
+    await using origin = await createOrigin();
+    await using proxy = await createTestSidecar({ admin: true });
+    await proxy.admin('POST', '/v1/sandboxes', { id: 'a', token: tokens.a });
+    await using client = await WireClient.connect(proxy.port);
+    const at = `127.0.0.1:${origin.port}`;
+    const statuses: number[] = [];
+    for (const token of ['token-of-nobody-at-all', tokens.a]) {
+      await client.send(head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`, shown(token)));
+      statuses.push((await client.readResponse()).head.status);
+    }
+    expect(statuses).toEqual([407, 200]);
+    expect(proxy.records().map(({ sandbox }) => sandbox)).toEqual(['default', 'a']);
+  });
+});

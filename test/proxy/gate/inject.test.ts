@@ -1,0 +1,284 @@
+// The gate by itself: what a decision becomes, with a callback that is scripted and no socket.
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/secret.ts';
+import type { CallbackOutcome, CallbackResolver } from '../../../src/callback/resolver.ts';
+import { compileProxyConfig } from '../../../src/policy/compile.ts';
+import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
+import type { EgressRules } from '../../../src/proxy/upstream/address-guard.ts';
+import {
+  type GateRequest,
+  type Injection,
+  judgeRequest,
+  markReplaced,
+} from '../../../src/proxy/gate/inject.ts';
+import { authorityOf, requestHead } from '../request-head.ts';
+
+const TOKEN = 'Bearer canary-of-the-gate';
+const EGRESS: EgressRules = {
+  allowAllPrivate: false,
+  allowLoopback: true,
+  allowCidrs: [],
+  privateByRule: 'tls',
+  ports: new Set([443]),
+  injectCleartext: [],
+  isOwnListener: () => false,
+};
+const rule = {
+  name: 'ours',
+  match_hosts: ['api.test', 'localhost'],
+  match_paths: ['/v1/*'],
+  headers: [
+    { name: 'X_Api-Key', type: 'opaque', value: TOKEN },
+    { name: 'X-Plain', type: 'plaintext', value: 'plain' },
+  ],
+};
+const callback = { name: 'asked', match_hosts: ['cb.test'], url: 'https://cb.test/', ttl_seconds: 60 };
+
+type Asked = GateRequest & { readonly asked: readonly string[] };
+
+function requestFor(
+  text: string,
+  path: string,
+  more: Partial<GateRequest> & {
+    readonly outcome?: CallbackOutcome | Promise<CallbackOutcome>;
+    /** Stands in the rule and in the callback. */
+    readonly entry?: object;
+  } = {},
+): Asked {
+  const parsed = parseProxyConfig({
+    rules: [{ ...rule, ...more.entry }],
+    callbacks: [{ ...callback, ...(more.entry && 'scrub' in more.entry ? more.entry : {}) }],
+    no_proxy: ['free.test'],
+  });
+  const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => undefined, 1) : parsed;
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.issues));
+  const asked: string[] = [];
+  const callbacks: CallbackResolver = {
+    resolve(entry, authority) {
+      asked.push(`${entry.name} ${authority.text}`);
+      return more.outcome ?? { ok: false, reason: 'not scripted' };
+    },
+    forget: () => undefined,
+    close: async () => undefined,
+  };
+  const base = { policy: compiled.value, authority: authorityOf(text), path, scheme: 'https' as const };
+  return { ...base, egress: EGRESS, callbacks, ...more, asked };
+}
+
+async function injectionOf(request: GateRequest): Promise<Injection> {
+  const passage = await judgeRequest(request);
+  if (!('injection' in passage) || passage.injection === undefined) throw new Error('nothing is injected');
+  return passage.injection;
+}
+
+const answered = (headers: Readonly<Record<string, string>>, cached: boolean): CallbackOutcome => ({
+  ok: true,
+  cached,
+  headers: Object.entries(headers).map(([name, value]) => {
+    const secret = new Secret(value);
+    return { name, value: secret, masks: [secret] };
+  }),
+});
+
+describe('the gate', () => {
+  it('makes lines of the headers of a rule, and a list of them for HTTP/2', async () => {
+    const injection = await injectionOf(requestFor('api.test:443', '/v1/x'));
+    const { isReplaced, lines, ...others } = injection;
+    const sent = ['x-api-key', 'X_API_KEY', 'x_plain', 'x-api-key2', 'x-plainly', 'authorization'];
+    const takes = (name: string): boolean => isReplaced(Buffer.from(name), 0, name.length);
+    expect(sent.filter(takes)).toEqual(['x-api-key', 'X_API_KEY', 'x_plain']);
+    expect({ ...others, lines: lines.toString() }).toEqual({
+      names: ['X_Api-Key', 'X-Plain'],
+      lines: `X_Api-Key: ${TOKEN}\r\nX-Plain: plain\r\n`,
+      list: ['x_api-key', TOKEN, 'x-plain', 'plain'],
+      listed: ['x_api-key', 'x-plain'],
+      isBinding: false,
+    });
+  });
+
+  it('names the rule, and masks its secrets', () => {
+    const passage = judgeRequest(requestFor('api.test:443', '/v1/x'));
+    expect(passage).toMatchObject({ rule: 'ours' });
+    expect(passage).not.toHaveProperty('reason');
+    expect(passage).toHaveProperty('mask', expect.anything());
+  });
+
+  it('renders the lines of a rule once', async () => {
+    const request = requestFor('api.test:443', '/v1/x');
+    expect(await injectionOf(request)).toBe(await injectionOf(request));
+    const [first, second] = [judgeRequest(request), judgeRequest(request)];
+    expect(Object.entries(first).find(([key]) => key === 'mask')?.[1]).toBe(
+      Object.entries(second).find(([key]) => key === 'mask')?.[1],
+    );
+  });
+
+  it.each([
+    ['other.test:443', '/', { injection: undefined, mask: undefined, reason: 'no_match' }],
+    ['free.test:443', '/', { injection: undefined, mask: undefined, reason: 'no_proxy' }],
+  ])('lets %s pass as it is', (text, path, expected) => {
+    expect(judgeRequest(requestFor(text, path))).toEqual(expected);
+  });
+
+  it('injects nothing where no path of the host matches, and masks its secrets all the same', () => {
+    const passage = judgeRequest(requestFor('api.test:443', '/v2/x'));
+    expect(passage).toMatchObject({ injection: undefined, reason: 'no_path_match' });
+    expect(passage).toHaveProperty('mask', expect.anything());
+  });
+
+  it('has nothing to mask for `*` on a host of callbacks', () => {
+    expect(judgeRequest(requestFor('cb.test:443', '*'))).toEqual({
+      injection: undefined,
+      mask: undefined,
+      reason: 'no_path_match',
+    });
+  });
+
+  it('refuses a path that can be read in two ways', () => {
+    expect(judgeRequest(requestFor('api.test:443', '/v1/..%2fx'))).toMatchObject({
+      refused: 'ambiguous_path',
+      cause: expect.stringContaining('dot segment'),
+    });
+  });
+
+  it.each([
+    ['rule', 'api.test:80', '/v1/x'],
+    ['callback', 'cb.test:80', '/'],
+  ])('sends no header of a %s in clear', (_, text, path) => {
+    const request = requestFor(text, path, { scheme: 'http' });
+    expect(judgeRequest(request)).toMatchObject({ refused: 'cleartext_refused' });
+    expect(request.asked).toEqual([]);
+  });
+
+  it('sends one in clear where that is listed, and nothing is refused in clear that gets none', () => {
+    const passage = judgeRequest(requestFor('localhost:80', '/v1/x', { scheme: 'http' }));
+    expect(passage).toMatchObject({ rule: 'ours' });
+    const none = judgeRequest(requestFor('api.test:80', '/v2/x', { scheme: 'http' }));
+    expect(none).toMatchObject({ reason: 'no_path_match' });
+  });
+});
+
+describe('a callback', () => {
+  it('is asked with its entry and the authority, and gives the headers', async () => {
+    const outcome = Promise.resolve(answered({ Authorization: TOKEN }, false));
+    const request = requestFor('cb.test:443', '/', { outcome });
+    const passage = await judgeRequest(request);
+    expect(request.asked).toEqual(['asked cb.test:443']);
+    expect(passage).toMatchObject({
+      callback: 'asked',
+      isCached: false,
+      injection: { names: ['Authorization'] },
+    });
+    expect(passage).toHaveProperty('mask', expect.anything());
+  });
+
+  it('that is remembered answers at once, and with the same lines and mask', () => {
+    const outcome = answered({ Authorization: TOKEN }, true);
+    const request = requestFor('cb.test:443', '/', { outcome });
+    const [first, second] = [judgeRequest(request), judgeRequest(request)];
+    expect(first).toMatchObject({ callback: 'asked', isCached: true });
+    for (const key of ['injection', 'mask'])
+      expect(Object.getOwnPropertyDescriptor(first, key)?.value).toBe(
+        Object.getOwnPropertyDescriptor(second, key)?.value,
+      );
+  });
+
+  it('that gives no header lets the request pass as it is', () => {
+    const passage = judgeRequest(requestFor('cb.test:443', '/', { outcome: answered({}, false) }));
+    expect(passage).toMatchObject({ injection: undefined, mask: undefined, callback: 'asked' });
+  });
+
+  it.each([false, true])('that fails refuses the request (later: %s)', async (isLater) => {
+    const failed: CallbackOutcome = { ok: false, reason: 'status 500' };
+    const request = requestFor('cb.test:443', '/', { outcome: isLater ? Promise.resolve(failed) : failed });
+    expect(await judgeRequest(request)).toMatchObject({ refused: 'callback_failed', cause: 'status 500' });
+  });
+});
+
+describe('of the fields of the agent', () => {
+  it('those under an injected name and those of gateways are marked, and no other', async () => {
+    const injection = await injectionOf(requestFor('api.test:443', '/v1/x'));
+    const rows: readonly (readonly [string, 0 | 1])[] = [
+      ['Host: api.test', 0],
+      ['x-api-key: a', 1],
+      ['X_API_KEY: a', 1],
+      ['X-Api-Keys: a', 0],
+      ['XApi-Key: a', 0],
+      ['x_plain: a', 1],
+      ['X-Original-URL: /a', 1],
+      ['X_Rewrite_Url: /a', 1],
+      ['x-forwarded-uri: /a', 1],
+      ['X-Forwarded-For: a', 1],
+      ['X_Forwarded_Host: a', 1],
+      ['X-Forwarded-Port: 1', 1],
+      ['X-Forwarded-Proto: http', 1],
+      ['X-Real-IP: a', 1],
+      ['Forwarded: a', 1],
+      ['Via: 1.1 a', 1],
+      ['Proxy: a', 1],
+      ['X-Request-Id: a', 0],
+      ['Accept: */*', 0],
+    ];
+    const head = requestHead('GET /v1/x HTTP/1.1', ...rows.map(([line]) => line));
+    const drop = new Uint8Array(rows.length);
+    markReplaced(head, injection, drop);
+    expect([...drop]).toEqual(rows.map(([, mark]) => mark));
+  });
+
+  it('what was marked before stays so', async () => {
+    const injection = await injectionOf(requestFor('api.test:443', '/v1/x'));
+    const head = requestHead('GET /v1/x HTTP/1.1', 'Host: api.test', 'Accept: a', 'X-Plain: b');
+    const drop = Uint8Array.of(0, 1, 0);
+    markReplaced(head, injection, drop);
+    expect([...drop]).toEqual([0, 1, 1]);
+  });
+});
+
+describe('a body is searched for what is masked in the head', () => {
+  const outcome = answered({ Authorization: TOKEN }, true);
+  const rows: readonly (readonly [string, string])[] = [
+    ['api.test:443', '/v1/x'],
+    ['api.test:443', '/v2/x'],
+    ['cb.test:443', '/'],
+  ];
+  const masksOf = (request: GateRequest): readonly unknown[] => {
+    const passage = judgeRequest(request);
+    return ['mask', 'bodyMask'].map((key) => Object.getOwnPropertyDescriptor(passage, key)?.value);
+  };
+
+  it.each(rows)('where its entry says so: %s %s', (text, path) => {
+    const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome, entry: { scrub: 'body' } }));
+    expect(bodyMask).toBe(mask);
+    expect(mask).toBeDefined();
+  });
+
+  it.each(rows)('where the operator says so: %s %s', (text, path) => {
+    const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome, scrubsBodies: true }));
+    expect(bodyMask).toBe(mask);
+    expect(mask).toBeDefined();
+  });
+
+  it.each(rows)('and nowhere else: %s %s', (text, path) => {
+    const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome }));
+    expect([mask === undefined, bodyMask]).toEqual([false, undefined]);
+  });
+
+  it('unless there is too much to search for: then nothing is sent', () => {
+    const opaque = (i: number): object => ({
+      name: `X-${i}`,
+      type: 'opaque',
+      value: `key-${i}-`.repeat(1_300),
+    });
+    const entry = { headers: Array.from({ length: 10 }, (_, i) => opaque(i)) };
+    for (const path of ['/v1/x', '/v2/x']) {
+      const verdict = judgeRequest(requestFor('api.test:443', path, { scrubsBodies: true, entry }));
+      expect(verdict).toMatchObject({ refused: 'scrub_impossible', cause: 'too_many_values' });
+      expect(judgeRequest(requestFor('api.test:443', path, { entry }))).not.toHaveProperty('refused');
+    }
+  });
+
+  it('nor for values that are too short to be told from chance', () => {
+    const headers = [{ name: 'X-Pin', type: 'opaque', value: 'short' }];
+    const request = requestFor('api.test:443', '/v1/x', { scrubsBodies: true, entry: { headers } });
+    expect(masksOf(request)[1]).toBeUndefined();
+  });
+});

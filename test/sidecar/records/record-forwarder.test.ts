@@ -1,0 +1,298 @@
+import { writeFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../../src/base/log.ts';
+import type { Pace } from '../../../src/sidecar/records/record-delivery.ts';
+import {
+  type RecordForwarder,
+  type RecordForwarderOptions,
+  createRecordForwarder,
+} from '../../../src/sidecar/records/record-forwarder.ts';
+import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
+import { createScratch } from '../../support/scratch.ts';
+import { type Reaction, type RecordReceiver, createRecordReceiver } from './record-receiver.ts';
+
+const token = 'sp_sb_canary-token-of-a-sandbox';
+const fast: Partial<Pace> = { lingerMs: 1, firstPauseMs: 1, lastPauseMs: 4 };
+
+type Scene = AsyncDisposable & {
+  readonly forwarder: RecordForwarder;
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  readonly tokenFile: string;
+  readonly directory: string;
+};
+
+async function forwardTo(url: string, options: Partial<RecordForwarderOptions> = {}): Promise<Scene> {
+  const scratch = await createScratch();
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const tokenFile = await scratch.write('token', `${token}\n`);
+  const forwarder = createRecordForwarder({
+    url,
+    tokenFile,
+    caFile: undefined,
+    log: createLog('trace', { write: (line) => void lines.push(JSON.parse(line)) }),
+    ...options,
+    pace: { ...fast, ...options.pace },
+  });
+  return {
+    forwarder,
+    lines,
+    tokenFile,
+    directory: scratch.path,
+    async [Symbol.asyncDispose]() {
+      await forwarder.close(0);
+      await scratch[Symbol.asyncDispose]();
+      expect(JSON.stringify(lines)).not.toContain('canary-token');
+    },
+  };
+}
+
+function take(forwarder: RecordForwarder, count: number, sandbox = 'default', from = 0): void {
+  for (let i = from; i < from + count; i += 1) forwarder.take(sandbox, `"time":"t","mark":${i}`);
+}
+
+const marksOf = (receiver: RecordReceiver): readonly unknown[] => receiver.kept.map(({ mark }) => mark);
+const range = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
+
+describe('a forwarder of records', () => {
+  it('sends them in batches, in their order, one request at a time, by the token', async () => {
+    await using receiver = await createRecordReceiver();
+    await using scene = await forwardTo(receiver.url, { pace: { maxCount: 500 } });
+    take(scene.forwarder, 1_234);
+    await receiver.keeps(1_234);
+    await scene.forwarder.close(1_000);
+    expect(marksOf(receiver)).toEqual(range(1_234));
+    expect(receiver.kept.map(({ number }) => number)).toEqual(range(1_234));
+    expect(receiver.batches.map(({ records }) => records.length)).toEqual([500, 500, 234]);
+    expect(new Set(receiver.batches.map(({ token: shown, path }) => `${shown} ${path}`))).toEqual(
+      new Set([`${token} /v1/sandbox-records`]),
+    );
+    expect([receiver.mostAtOnce, receiver.sockets]).toEqual([1, 1]);
+    expect(scene.forwarder.counts).toEqual({ taken: 1_234, lost: 0 });
+  });
+
+  it('bounds a batch by its length too, and sends a record that is longer alone', async () => {
+    await using receiver = await createRecordReceiver();
+    await using scene = await forwardTo(receiver.url, { pace: { maxChars: 1_000 } });
+    for (const length of [400, 400, 400, 5_000, 10])
+      scene.forwarder.take('default', `"x":"${'a'.repeat(length)}"`);
+    await receiver.keeps(5);
+    expect(receiver.batches.map(({ records }) => records.length)).toEqual([2, 1, 1, 1]);
+  });
+
+  it('waits for company, and for no longer than it is told', async () => {
+    await using receiver = await createRecordReceiver();
+    await using scene = await forwardTo(receiver.url, { pace: { lingerMs: 60_000, maxCount: 3 } });
+    take(scene.forwarder, 2);
+    take(scene.forwarder, 1, 'default', 2);
+    await receiver.keeps(3);
+    expect(receiver.batches).toHaveLength(1);
+  });
+
+  const failures: readonly (readonly [string, Reaction])[] = [
+    ['is busy', { status: 429, fields: { 'Retry-After': '0' } }],
+    ['is not there now', { status: 503 }],
+    ['has a fault', { status: 500 }],
+    ['does not know the token yet', { status: 401 }],
+    ['dies before it kept the batch', 'die'],
+    ['dies after it kept the batch', 'take and die'],
+    ['is somebody else who says 200', 'stranger'],
+  ];
+  it.each(failures)('loses and doubles nothing when the platform %s', async (_, failure) => {
+    await using receiver = await createRecordReceiver((_batch, index) =>
+      index % 3 === 2 ? 'take' : failure,
+    );
+    await using scene = await forwardTo(receiver.url, { pace: { maxCount: 10 } });
+    take(scene.forwarder, 35);
+    await receiver.keeps(35);
+    await scene.forwarder.close(5_000);
+    expect(marksOf(receiver)).toEqual(range(35));
+    expect(scene.forwarder.counts).toEqual({ taken: 35, lost: 0 });
+    const said = scene.lines.map(({ msg }) => msg);
+    expect(said.slice(0, 2)).toEqual([
+      'records are not taken; they are sent again',
+      'records are taken again',
+    ]);
+  });
+
+  it('comes back no sooner than Retry-After says', async () => {
+    const at: number[] = [];
+    await using receiver = await createRecordReceiver((_, index) => {
+      at.push(performance.now());
+      return index === 0 ? { status: 429, fields: { 'Retry-After': '1' } } : 'take';
+    });
+    await using scene = await forwardTo(receiver.url);
+    take(scene.forwarder, 1);
+    await receiver.keeps(1);
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(990);
+  });
+
+  it('gives up an answer that does not come', async () => {
+    await using receiver = await createRecordReceiver((_, index) => (index === 0 ? 'stall' : 'take'));
+    await using scene = await forwardTo(receiver.url, { timeoutMs: 50 });
+    take(scene.forwarder, 1);
+    await receiver.keeps(1);
+    await scene.forwarder.close(1_000);
+    expect(scene.lines[0]).toMatchObject({ cause: 'no answer in time' });
+  });
+
+  it.each([400, 413, 422])('loses of a batch answered %i only the record at fault', async (status) => {
+    await using receiver = await createRecordReceiver(({ records }) =>
+      records.some(({ mark }) => mark === 137) ? { status } : 'take',
+    );
+    await using scene = await forwardTo(receiver.url);
+    take(scene.forwarder, 500);
+    await receiver.keeps(499);
+    await scene.forwarder.close(1_000);
+    expect(marksOf(receiver)).toEqual(range(500).filter((mark) => mark !== 137));
+    expect(scene.forwarder.counts).toEqual({ taken: 499, lost: 1 });
+    expect(receiver.batches.length).toBeLessThan(40);
+    const lost = scene.lines.filter(({ msg }) => msg === 'records are lost to the platform');
+    expect(lost).toMatchObject([{ lost: 1, cause: `status ${status}` }]);
+  });
+
+  it.each([302, 404])(
+    'sends a batch again that is answered %i, says so once, and follows nowhere',
+    async (status) => {
+      await using elsewhere = await createRecordReceiver();
+      const fields = { Location: `${elsewhere.url}/v1/sandbox-records` };
+      await using receiver = await createRecordReceiver((_, index) =>
+        index === 0 ? { status, fields } : 'take',
+      );
+      await using scene = await forwardTo(receiver.url, { pace: { maxCount: 10 } });
+      take(scene.forwarder, 20);
+      await receiver.keeps(20);
+      await scene.forwarder.close(1_000);
+      expect(marksOf(receiver)).toEqual(range(20));
+      expect(scene.forwarder.counts).toEqual({ taken: 20, lost: 0 });
+      expect(scene.lines.filter(({ cause }) => cause === `status ${status}`)).toHaveLength(1);
+      expect(elsewhere.batches).toEqual([]);
+    },
+  );
+
+  it('takes a token that was replaced, without a restart', async () => {
+    await using receiver = await createRecordReceiver((batch) =>
+      batch.token === 'second' ? 'take' : { status: 401 },
+    );
+    await using scene = await forwardTo(receiver.url);
+    take(scene.forwarder, 1);
+    await receiver.receives(2);
+    writeFileSync(scene.tokenFile, 'second');
+    await receiver.keeps(1);
+  });
+
+  it('sends the records of each sandbox by its own token, and holds none up for another', async () => {
+    await using receiver = await createRecordReceiver((batch) =>
+      batch.token === 'token-one' ? 'stall' : 'take',
+    );
+    await using scratch = await createScratch();
+    await scratch.write('one.token', 'token-one');
+    await scratch.write('two.token', 'token-two');
+    await using scene = await forwardTo(receiver.url, { tokenFile: `${scratch.path}/{sandbox}.token` });
+    take(scene.forwarder, 3, 'one');
+    take(scene.forwarder, 3, 'absent');
+    take(scene.forwarder, 3, 'two');
+    await receiver.keeps(3);
+    expect(receiver.batches.map(({ token: shown }) => shown).toSorted()).toEqual(['token-one', 'token-two']);
+    expect(new Set(receiver.batches.map(({ source }) => source)).size).toBe(2);
+    await scratch.write('absent.token', 'token-three');
+    receiver.release();
+    await receiver.keeps(9);
+  });
+
+  it('holds no more than its bound for a dead platform, and leaves room for other sandboxes', async () => {
+    await using receiver = await createRecordReceiver(() => ({ status: 503 }));
+    await using scratch = await createScratch();
+    for (const name of ['loud', 'calm']) await scratch.write(name, 'some-token');
+    await using scene = await forwardTo(receiver.url, { tokenFile: `${scratch.path}/{sandbox}` });
+    const { forwarder } = scene;
+    const record = `"path":"${'a'.repeat(500)}"`;
+    let accepted = 0;
+    while (!forwarder.isBlocked('loud')) {
+      forwarder.take('loud', record);
+      accepted += 1;
+    }
+    // Half of 16 Mi characters.
+    expect(accepted * 640).toBeGreaterThan(8_000_000);
+    expect(accepted * 640).toBeLessThan(9_000_000);
+    for (let i = 0; i < 100_000; i += 1) forwarder.take('loud', record);
+    expect(forwarder.counts.lost).toBeGreaterThan(80_000);
+    expect(forwarder.isBlocked('calm')).toBe(false);
+    for (let i = 0; i < 1_000; i += 1) forwarder.take('calm', record);
+    expect(forwarder.isBlocked('calm')).toBe(false);
+    await receiver.receives(1);
+    expect(scene.lines.filter(({ msg }) => String(msg).includes('too many wait'))).toHaveLength(1);
+  });
+
+  it('gives up the oldest that is stuck when there are more sandboxes than there can be at a time', async () => {
+    await using receiver = await createRecordReceiver();
+    await using scene = await forwardTo(receiver.url, {
+      tokenFile: '/nowhere/{sandbox}',
+      pace: { firstPauseMs: 60_000, lastPauseMs: 60_000 },
+    });
+    for (let i = 0; i < 2_000; i += 1) take(scene.forwarder, 1, `gone-${i}`);
+    while (scene.lines.length < 2_000) await setImmediate();
+    for (let i = 2_000; i < 2_010; i += 1) take(scene.forwarder, 1, `gone-${i}`);
+    while (scene.forwarder.counts.lost < 10) await setImmediate();
+    const lost = scene.lines.filter(({ msg }) => msg === 'records are lost to the platform');
+    expect(lost.map(({ sandbox }) => sandbox)).toEqual(Array.from({ length: 10 }, (_, i) => `gone-${i}`));
+  });
+
+  it('sends at its end what waits, without waiting for company', async () => {
+    await using receiver = await createRecordReceiver((_, index) => (index === 0 ? 'die' : 'take'));
+    await using scene = await forwardTo(receiver.url, { pace: { lingerMs: 60_000, firstPauseMs: 60_000 } });
+    take(scene.forwarder, 700);
+    await receiver.receives(1);
+    await scene.forwarder.close(10_000);
+    expect(marksOf(receiver)).toEqual(range(700));
+  });
+
+  it('ends in its time, and says what is lost, when nothing is taken any more', async () => {
+    await using receiver = await createRecordReceiver(() => 'stall');
+    await using scene = await forwardTo(receiver.url);
+    take(scene.forwarder, 7);
+    await receiver.receives(1);
+    const startedMs = performance.now();
+    await scene.forwarder.close(100);
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(scene.forwarder.counts).toEqual({ taken: 0, lost: 7 });
+    expect(scene.lines.at(-1)).toMatchObject({ lost: 7, msg: 'records are lost to the platform' });
+  });
+
+  it('sends nothing to a platform whose certificate the authority of the file did not sign', async () => {
+    const [authority, other] = ['Right', 'Other'].map((commonName) =>
+      createCertificateAuthority({ commonName }),
+    );
+    if (!authority || !other) throw new Error('two authorities were made');
+    const leaf = authority.issueLeaf({ host: '127.0.0.1', kind: 'ipv4' }, new Date());
+    const tls = { cert: leaf.chainPem, key: leaf.keyPem };
+    await using receiver = await createRecordReceiver(() => 'take', tls);
+    await using scratch = await createScratch();
+    const caFile = await scratch.write('ca.pem', other.certificatePem);
+    await using scene = await forwardTo(receiver.url, { caFile });
+    take(scene.forwarder, 1);
+    await scene.forwarder.close(100);
+    expect(receiver.batches).toEqual([]);
+    const right = await scratch.write('right.pem', authority.certificatePem);
+    await using trusting = await forwardTo(receiver.url, { caFile: right });
+    take(trusting.forwarder, 1);
+    await receiver.keeps(1);
+  });
+
+  it('starts with no token file that cannot be read, and quotes none that is wrong', async () => {
+    await expect(forwardTo('http://127.0.0.1:9', { tokenFile: '/nowhere/token' })).rejects.toThrow(
+      '/nowhere/token cannot be read: ENOENT',
+    );
+    await using scratch = await createScratch();
+    const tokenFile = await scratch.write('token', 'two\nlines');
+    await expect(forwardTo('http://127.0.0.1:9', { tokenFile })).rejects.toThrow('one line of visible ASCII');
+  });
+
+  it('writes half a character as the sign for one, so that no name makes a record undeliverable', async () => {
+    await using receiver = await createRecordReceiver();
+    await using scene = await forwardTo(receiver.url);
+    scene.forwarder.take('default', JSON.stringify({ rule: 'a\ud800b', cause: '\\ud800' }).slice(1, -1));
+    await receiver.keeps(1);
+    expect(receiver.kept[0]).toMatchObject({ rule: 'a\ufffdb', cause: '\\ud800' });
+  });
+});

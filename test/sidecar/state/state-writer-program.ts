@@ -1,0 +1,30 @@
+// A stand-in for a sidecar, for the tests of its state: told on standard input where and from which number on, it writes
+// ever new states, small and large, and says of each when it is begun and when it stands. With `last` it ends before that.
+import { writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+
+const LARGE_CHARS = 400_000;
+
+for await (const line of createInterface(process.stdin)) {
+  const { directory, first, last } = JSON.parse(line);
+  const store = createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+  await store.readAll();
+  for (let number = first; number !== last; number += 1) {
+    const filler = 'x'.repeat(number % 4 === 0 ? LARGE_CHARS : number % 500);
+    say(`begin ${number}`);
+    try {
+      await store.write('box', `${number}:${filler}:${number}`);
+    } catch (error) {
+      say(`failed ${number} ${String(error)}`);
+      break;
+    }
+    say(`done ${number}`);
+  }
+}
+
+// At once, so that what was said before a kill is heard.
+function say(text: string): void {
+  writeSync(1, `${text}\n`);
+}
