@@ -1,7 +1,7 @@
 // What one head costs, in nanoseconds: parse, framing, connection fields, rewrite. `node bench/http1-parse.ts`.
 import { ChunkWalker } from '../src/http1/chunk-walker.ts';
 import { readConnectionFields } from '../src/http1/connection-fields.ts';
-import { isFault } from '../src/http1/head-error.ts';
+import { isHeadError } from '../src/http1/head-error.ts';
 import { requestFraming, responseFraming } from '../src/http1/framing.ts';
 import {
   parseRequestHead,
@@ -44,13 +44,13 @@ const chunks: Buffer = Buffer.from(`${'400\r\n'}${'x'.repeat(1024)}\r\n`.repeat(
 
 function parsedRequest(): RequestHead {
   const head = parseRequestHead(request, 0, limits);
-  if (head === undefined || isFault(head)) throw new Error('the sample request must parse');
+  if (head === undefined || isHeadError(head)) throw new Error('the sample request must parse');
   return head;
 }
 
 function parsedResponse(): ResponseHead {
   const head = parseResponseHead(response, 0, limits);
-  if (head === undefined || isFault(head)) throw new Error('the sample response must parse');
+  if (head === undefined || isHeadError(head)) throw new Error('the sample response must parse');
   return head;
 }
 
@@ -58,7 +58,7 @@ function forwardRequest(): number {
   const head = parsedRequest();
   requestFraming(head);
   const connection = readConnectionFields(head);
-  if (isFault(connection)) throw new Error('the sample request must pass');
+  if (isHeadError(connection)) throw new Error('the sample request must pass');
   return rewriteRequestHead(head, { drop: connection.drop, append: [injected] }).length;
 }
 

@@ -1,6 +1,6 @@
 // What hiding secrets in one response head costs, in microseconds: for an ordinary head, for one with escapes, for
 // many secrets, and for heads that imitate secrets as often as they can. `node bench/mask.ts`.
-import { isFault } from '../src/http1/head-error.ts';
+import { isHeadError } from '../src/http1/head-error.ts';
 import { type ResponseHead, parseResponseHead } from '../src/http1/head-parser.ts';
 import { compileMask, maskResponseHead } from '../src/proxy/mask/mask.ts';
 
@@ -53,7 +53,7 @@ function report(what: string, secrets: readonly string[], lines: readonly string
   const bytes = Buffer.from(['HTTP/1.1 200 OK', ...lines, '', ''].join('\r\n'), 'latin1');
   const limits = { maxHeadBytes: 65_536, maxFields: 100, maxTargetBytes: 8_192 };
   const head: ReturnType<typeof parseResponseHead> = parseResponseHead(bytes, 0, limits);
-  if (head === undefined || isFault(head)) throw new Error('the head does not parse');
+  if (head === undefined || isHeadError(head)) throw new Error('the head does not parse');
   const mask = compileMask(secrets);
   print(what, bytes.length > 1_000 ? 5 : 20_000, () => run(head, bytes, mask));
 }

@@ -23,7 +23,7 @@ process.exit(code ?? (await runAll(positionals.join(' '))));
 async function runAll(wanted: string): Promise<number> {
   const rows = chaosRows.filter(({ name }) => name.includes(wanted));
   if (rows.length === 0) throw new Error(`no fault has "${wanted}" in its name`);
-  print('fault', 'seen', 'recovery', 'ok');
+  print('error', 'seen', 'recovery', 'ok');
   const results: ChaosResult[] = [];
   let skipped = 0;
   for (const row of rows) {
@@ -40,7 +40,7 @@ async function runAll(wanted: string): Promise<number> {
     `${results.length} faults, ${results.length - violated.length} held, ${skipped} skipped; ` +
       `the slowest recovery took ${slowest.toFixed(0)} of ${MAX_RECOVERY_MS} ms`,
   );
-  console.log(`bystanders saw ${tellBystanders(results)}`);
+  console.log(`bystanders saw ${bystanderSummary(results)}`);
   for (const { name, faults } of violated)
     for (const fault of faults) console.log(`BROKEN: ${name}: ${fault}`);
   return violated.length === 0 ? 0 : 1;
@@ -66,7 +66,7 @@ function broken({ name }: ChaosRow, error: unknown): ChaosResult {
 }
 
 /** Every code that bystanders saw, over all rows. */
-function tellBystanders(results: readonly ChaosResult[]): string {
+function bystanderSummary(results: readonly ChaosResult[]): string {
   const all = new Map<string, number>();
   for (const { bystanders } of results)
     for (const [code, count] of bystanders) all.set(code, (all.get(code) ?? 0) + count);

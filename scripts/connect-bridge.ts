@@ -20,9 +20,9 @@ const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => 
   });
   client.on('error', () => asked.destroy());
   asked.once('error', () => client.destroy());
-  asked.once('connect', (answer, tunnel) => {
-    if (answer.statusCode !== 200) {
-      console.error(`CONNECT ${target} was answered ${answer.statusCode}`);
+  asked.once('connect', (response, tunnel) => {
+    if (response.statusCode !== 200) {
+      console.error(`CONNECT ${target} was answered ${response.statusCode}`);
       tunnel.destroy();
       client.destroy();
       return;

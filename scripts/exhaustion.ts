@@ -34,10 +34,10 @@ const TIMES: Readonly<Record<string, string>> = {
   SALLYPORT_TIMEOUTS_DNS_MS: '2000',
 };
 
-type Measured = { readonly lines: readonly string[]; readonly faults: readonly string[] };
+type Measured = { readonly lines: readonly string[]; readonly errors: readonly string[] };
 
 /** `tell` hears of each attack as it is over. */
-export async function runExhaustion(tell: (lines: readonly string[]) => void): Promise<readonly string[]> {
+export async function runExhaustion(report: (lines: readonly string[]) => void): Promise<readonly string[]> {
   const authority = createTestAuthority();
   const tls = { authority, names: NAMES };
   await using secure = await createOrigin({ tls, respond: respondAsAsked });
@@ -61,21 +61,21 @@ export async function runExhaustion(tell: (lines: readonly string[]) => void): P
     const record = await proxy.process.record((one) => one['msg'] === 'vitals' && one['sample'] === nth);
     return { worstMs: Number(record['worstMs']), p99Ms: Number(record['p99Ms']) };
   };
-  const faults: string[] = [];
+  const errors: string[] = [];
   const all = async (baseline: number | undefined): Promise<void> => {
     for (const attack of attacks) {
       const seen = await measure(attack, target, proxy, { collected, baseline });
-      tell(seen.lines);
-      faults.push(...seen.faults.map((fault) => `${attack.what}: ${fault}`));
+      report(seen.lines);
+      errors.push(...seen.errors.map((error) => `${attack.what}: ${error}`));
     }
   };
   // What is compiled, allocated and remembered once is no growth: what a second round adds to it would be.
-  tell(['the first round']);
+  report(['the first round']);
   await all(undefined);
   await collected();
-  tell(['the second round']);
+  report(['the second round']);
   await all(proxy.process.usage().residentBytes);
-  return faults;
+  return errors;
 }
 
 type Loop = { readonly worstMs: number; readonly p99Ms: number };
@@ -93,7 +93,7 @@ async function measure(
   const untilMs = performance.now() + AT_LEAST_MS;
   do await run(target);
   while (performance.now() < untilMs);
-  const { latencies, faults } = await bystander.stop();
+  const { latencies, errors } = await bystander.stop();
   const loop = await collected();
   const startedMs = performance.now();
   const most = baseline === undefined ? Number.POSITIVE_INFINITY : baseline * (1 + MAX_KEPT_SHARE);
@@ -103,15 +103,15 @@ async function measure(
     RECOVERY_MS,
   );
   const recoveryMs = performance.now() - startedMs;
-  const { count: answers, p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
+  const { count: responses, p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
   return {
     lines: [
       what,
       `  resident: ${mib(before)} before, ${mib(memory.peakBytes)} at the peak, ${mib(after)} ${(recoveryMs / 1000).toFixed(1)} s behind it`,
-      `  bystander: ${answers} answers, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; loop: p99 ${loop.p99Ms.toFixed(1)} ms, at worst ${loop.worstMs.toFixed(0)} ms`,
+      `  bystander: ${responses} answers, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; loop: p99 ${loop.p99Ms.toFixed(1)} ms, at worst ${loop.worstMs.toFixed(0)} ms`,
     ],
-    faults: [
-      ...faults,
+    errors: [
+      ...errors,
       ...(memory.peakBytes <= MAX_RESIDENT_BYTES ? [] : [`${mib(memory.peakBytes)} were resident`]),
       ...(after <= most ? [] : [`${mib(after)} are kept, of ${mib(most)}`]),
       ...(p99 <= MAX_P99_MS ? [] : [`the bystander's p99 was ${p99.toFixed(0)} ms`]),
@@ -132,7 +132,7 @@ async function addBystandersBox({ process: child }: SpawnedSallyport): Promise<v
   if (status !== 201) throw new Error(`the bystander's sandbox: ${text}`);
 }
 
-type Bystander = { stop(): Promise<{ latencies: readonly number[]; faults: readonly string[] }> };
+type Bystander = { stop(): Promise<{ latencies: readonly number[]; errors: readonly string[] }> };
 
 /** On one connection, again and again; the times of the attack are short, so that it must not rest. */
 async function createBystander({ port, caPem, securePort }: Target): Promise<Bystander> {
@@ -141,7 +141,7 @@ async function createBystander({ port, caPem, securePort }: Target): Promise<Bys
   await client.openTunnel(host, [`Proxy-Authorization: Bearer ${BYSTANDERS_TOKEN}`]);
   await client.startTls({ ca: caPem, name: 'api.test' });
   const latencies: number[] = [];
-  const faults: string[] = [];
+  const errors: string[] = [];
   const stopping = new AbortController();
   const askAgain = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -149,19 +149,19 @@ async function createBystander({ port, caPem, securePort }: Target): Promise<Bys
       await client.send(`GET /bystander HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
       const { head, text } = await client.readResponse();
       latencies.push(performance.now() - startedMs);
-      if (head.status !== 200 || text !== 'fine') faults.push(`the bystander got ${head.status}`);
+      if (head.status !== 200 || text !== 'fine') errors.push(`the bystander got ${head.status}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
   const running = askAgain().catch((error: unknown) => {
-    faults.push(`the bystander lost its connection: ${String(error)}`);
+    errors.push(`the bystander lost its connection: ${String(error)}`);
   });
   return {
     async stop() {
       stopping.abort();
       await running;
       await client[Symbol.asyncDispose]();
-      return { latencies, faults };
+      return { latencies, errors };
     },
   };
 }

@@ -1,11 +1,11 @@
 // Every mutation, and where the tests of each invariant are. scripts/mutants.ts runs them; a test holds that each text
 // still stands where it stood.
-import { h2Answers } from './mutations/h2-answers.ts';
+import { h2Responses } from './mutations/h2-answers.ts';
 import { h2Requests } from './mutations/h2-requests.ts';
 import { destination } from './mutations/i1-destination.ts';
 import { atomic } from './mutations/i10-atomic.ts';
 import { accountable } from './mutations/i11-accountable.ts';
-import { rightAnswer } from './mutations/i12-right-answer.ts';
+import { rightResponse } from './mutations/i12-right-answer.ts';
 import { oneToOne } from './mutations/i2-one-to-one.ts';
 import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
 import { exactlyOnce } from './mutations/i4-exactly-once.ts';
@@ -50,7 +50,7 @@ export const mutations: readonly Mutation[] = [
   ...bounded,
   ...atomic,
   ...accountable,
-  ...rightAnswer,
+  ...rightResponse,
   ...h2Requests,
-  ...h2Answers,
+  ...h2Responses,
 ];

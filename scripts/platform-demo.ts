@@ -98,8 +98,8 @@ async function showEvents(key: string, url: string, id: string): Promise<void> {
     say(
       `  ${new Date(time).toISOString()}  ${api.operation}  ${outcome}  ${resources.map(({ uid }) => uid).join(' ')}`,
     );
-  const told = items.filter(({ resources = [] }) => resources.some(({ uid }) => uid === id));
-  expect(told.length === 2, 'creating and deleting it left one event each');
+  const reported = items.filter(({ resources = [] }) => resources.some(({ uid }) => uid === id));
+  expect(reported.length === 2, 'creating and deleting it left one event each');
 }
 
 async function verify(data: string, expected: number): Promise<Ended> {

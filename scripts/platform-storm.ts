@@ -9,13 +9,13 @@ import { percentilesOf } from '../bench/support/percentiles.ts';
 import { connectOnce } from '../src/platform/store/database.ts';
 import { openPostgres } from '../src/platform/store/postgres-server.ts';
 import { runEmbeddedStorm } from '../test/platform/storm/embedded-storm.ts';
-import { answersPerSecond, runStorm, type StormResult } from '../test/platform/storm/storm.ts';
-import { answersIn, type Ledger } from '../test/platform/storm/storm-ledger.ts';
+import { responsesPerSecond, runStorm, type StormResult } from '../test/platform/storm/storm.ts';
+import { responsesIn, type Ledger } from '../test/platform/storm/storm-ledger.ts';
 import { debianPrograms } from '../test/support/debian-postgres.ts';
 import { createScratch } from '../test/support/scratch.ts';
 import { toDatabaseUrl } from '../test/support/platform-process.ts';
 
-const SHOWN_FAULTS = 20;
+const SHOWN_ERRORS = 20;
 
 const { values } = parseArgs({
   options: {
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     'own-kills': { type: 'string', default: '20' },
     clients: { type: 'string', default: '8' },
     // Between one kill and the next, on average.
-    answers: { type: 'string', default: '220' },
+    responses: { type: 'string', default: '220' },
     jobs: { type: 'string', default: '6' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     server: { type: 'string', default: 'embedded' },
@@ -33,8 +33,8 @@ const { values } = parseArgs({
 const kills = numberOf('kills', 0, 10_000);
 const ownKills = numberOf('own-kills', 0, 10_000);
 const clients = numberOf('clients', 1, 100);
-const answers = numberOf('answers', 10, 100_000);
-const calm = [Math.round(answers / 5), Math.round((answers * 9) / 5)] as const;
+const responses = numberOf('responses', 10, 100_000);
+const calm = [Math.round(responses / 5), Math.round((responses * 9) / 5)] as const;
 const jobs = numberOf('jobs', 0, 100);
 const seed = numberOf('seed', 0, 2 ** 31);
 if (values.server !== 'embedded' && values.server !== 'debian')
@@ -45,7 +45,7 @@ const held = [await stormOnServer(values.server), await stormEmbedded()];
 process.exitCode = held.every(Boolean) ? 0 : 1;
 
 function numberOf(
-  name: 'kills' | 'own-kills' | 'answers' | 'clients' | 'jobs' | 'seed',
+  name: 'kills' | 'own-kills' | 'responses' | 'clients' | 'jobs' | 'seed',
   min: number,
   max: number,
 ): number {
@@ -84,8 +84,8 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
       onKill: printProgress,
     });
     print(result);
-    console.log(`  jobs begun again after a kill: ${tell(result.rerunsMs)}`);
-    return result.faults.length === 0;
+    console.log(`  jobs begun again after a kill: ${report(result.rerunsMs)}`);
+    return result.errors.length === 0;
   } finally {
     await server.close();
   }
@@ -105,29 +105,29 @@ async function stormEmbedded(): Promise<boolean> {
     onKill: printProgress,
   });
   print(result);
-  return result.faults.length === 0;
+  return result.errors.length === 0;
 }
 
 function printProgress(nth: number, ledger: Ledger): void {
   if (nth % 10 === 0)
-    console.log(`  ${nth} killed, ${answersIn(ledger)} answers, ${ledger.lost.answers} lost`);
+    console.log(`  ${nth} killed, ${responsesIn(ledger)} answers, ${ledger.lost.responses} lost`);
 }
 
 function print(result: Omit<StormResult, 'rerunsMs'>): void {
-  const { ledger, startsMs, gonesMs, events, verified, busyMs, faults } = result;
+  const { ledger, startsMs, gonesMs, events, verified, busyMs, errors } = result;
   console.log(
-    `  ${answersIn(ledger)} answers in ${(busyMs / 1000).toFixed(0)} s, ${answersPerSecond(result).toFixed(0)} a second; ` +
-      `${ledger.lost.answers} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
+    `  ${responsesIn(ledger)} answers in ${(busyMs / 1000).toFixed(0)} s, ${responsesPerSecond(result).toFixed(0)} a second; ` +
+      `${ledger.lost.responses} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
   );
-  for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${tell(samples)}`);
-  console.log(`  start until ready: ${tell(startsMs)}`);
-  console.log(`  gone from the database after a kill: ${tell(gonesMs)}`);
+  for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${report(samples)}`);
+  console.log(`  start until ready: ${report(startsMs)}`);
+  console.log(`  gone from the database after a kill: ${report(gonesMs)}`);
   console.log(`  audit verify: ${verified}`);
-  for (const fault of faults.slice(0, SHOWN_FAULTS)) console.log(`BROKEN: ${fault}`);
-  if (faults.length > SHOWN_FAULTS) console.log(`BROKEN: ${faults.length - SHOWN_FAULTS} more`);
+  for (const error of errors.slice(0, SHOWN_ERRORS)) console.log(`BROKEN: ${error}`);
+  if (errors.length > SHOWN_ERRORS) console.log(`BROKEN: ${errors.length - SHOWN_ERRORS} more`);
 }
 
-function tell(samples: readonly number[]): string {
+function report(samples: readonly number[]): string {
   if (samples.length === 0) return 'none';
   const { count, p50, p99, max } = percentilesOf([Float64Array.from(samples)]);
   return `${count}, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, max ${max.toFixed(0)} ms`;

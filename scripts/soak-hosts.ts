@@ -22,9 +22,9 @@ export async function createSoakHosts(authority: TestAuthority): Promise<SoakHos
   const options = { keepAliveTimeout: 10_000, headersTimeout: 0, requestTimeout: 0 };
   const secure = createSecureServer(
     { ...options, SNICallback: (name, done) => done(null, authority.contextFor(name)) },
-    answer,
+    response,
   );
-  const clear = createServer(options, answer);
+  const clear = createServer(options, response);
   const callback = createServer(options, (request, response) => {
     calls += 1;
     request.resume().on('end', () => {
@@ -64,7 +64,7 @@ export async function createSoakHosts(authority: TestAuthority): Promise<SoakHos
 }
 
 /** Says which credential came, so that a request without it, or with another's, is seen. */
-const answer: RequestListener = (request, response) => {
+const response: RequestListener = (request, response) => {
   request.on('error', () => response.destroy());
   request.resume().on('end', () => {
     const {

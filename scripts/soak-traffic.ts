@@ -14,7 +14,7 @@ export type Route = {
 };
 export type Traffic = AsyncDisposable & {
   /** Does the nth thing, counted from 0; answers what was wrong with it. */
-  act(n: number): Promise<{ readonly kind: Kind; readonly fault: string | undefined }>;
+  act(n: number): Promise<{ readonly kind: Kind; readonly error: string | undefined }>;
 };
 
 /** Of twenty: 60 % injected, 20 % tunnels, 10 % callbacks, 5 % WebSocket, 5 % attacks. */
@@ -45,9 +45,9 @@ export function createTraffic(route: Route): Traffic {
     async act(n) {
       const kind = mix[n % mix.length] ?? 'injected';
       try {
-        return { kind, fault: await acts[kind](n) };
+        return { kind, error: await acts[kind](n) };
       } catch (error) {
-        return { kind, fault: error instanceof Error ? error.message : String(error) };
+        return { kind, error: error instanceof Error ? error.message : String(error) };
       }
     },
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
@@ -121,10 +121,10 @@ function createActs(route: Route, { borrowed, connectTo }: Connections): Readonl
     async attack() {
       const nth = attacked++;
       // Each row at either door in turn.
-      const door = (nth + Math.floor(nth / attacks.length)) % 2 === 0 ? 'plain' : 'tunnel';
-      const bytes = fill(attacks[nth % attacks.length] ?? '', door, route);
+      const entry = (nth + Math.floor(nth / attacks.length)) % 2 === 0 ? 'plain' : 'tunnel';
+      const bytes = fill(attacks[nth % attacks.length] ?? '', entry, route);
       await using client =
-        door === 'plain' ? await WireClient.connect(route.port) : await connectTo('api.test');
+        entry === 'plain' ? await WireClient.connect(route.port) : await connectTo('api.test');
       client.send(bytes).catch(() => undefined);
       await within(ATTACK_MS, client.finished);
       client.reset();
@@ -148,10 +148,10 @@ async function echoOver(socket: WebSocket, text: string): Promise<string | undef
 }
 
 /** The placeholders of message-script.ts. */
-function fill(bytes: string, door: 'plain' | 'tunnel', { securePort, clearPort }: Route): string {
-  const port = String(door === 'plain' ? clearPort : securePort);
+function fill(bytes: string, entry: 'plain' | 'tunnel', { securePort, clearPort }: Route): string {
+  const port = String(entry === 'plain' ? clearPort : securePort);
   return bytes
-    .replaceAll('{AT}', door === 'plain' ? `http://api.test:${port}` : '')
+    .replaceAll('{AT}', entry === 'plain' ? `http://api.test:${port}` : '')
     .replaceAll('{HOST}', `api.test:${port}`)
     .replaceAll('{PORT}', port)
     .replaceAll('{EVIL}', `other.test:${clearPort}`)

@@ -26,7 +26,7 @@ const MAX_IN_FLIGHT = 100;
 const MAX_LATE_MS = 100;
 /** Of the rate that was asked for. */
 const MIN_RATE_SHARE = 0.9;
-const SHOWN_FAULTS = 10;
+const SHOWN_ERRORS = 10;
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '20' }, rate: { type: 'string', default: '200' } },
@@ -38,8 +38,8 @@ if (!(rate >= 1 && rate <= 5_000)) throw new Error('--rate should be from 1 to 5
 
 type Vitals = Readonly<Record<'bytes' | 'resident' | 'descriptors' | 'timers', readonly Sample[]>>;
 type Ledger = {
-  readonly faults: string[];
-  faultCount: number;
+  readonly errors: string[];
+  errorCount: number;
   readonly done: Map<Kind, number[]>;
   readonly records: Map<string, number>;
   inFlight: number;
@@ -49,8 +49,8 @@ type Ledger = {
 };
 
 const ledger: Ledger = {
-  faults: [],
-  faultCount: 0,
+  errors: [],
+  errorCount: 0,
   done: new Map(),
   records: new Map(),
   inFlight: 0,
@@ -72,7 +72,7 @@ async function main(): Promise<number> {
   const errors = proxy.process.records.filter(({ level }) => level === 'error' || level === 'fatal');
   const broken = judge(vitals, isSameProcess, errors);
   print(vitals, hosts);
-  for (const fault of broken) console.log(`BROKEN: ${fault}`);
+  for (const error of broken) console.log(`BROKEN: ${error}`);
   return broken.length === 0 ? 0 : 1;
 }
 
@@ -92,8 +92,8 @@ function start(hosts: SoakHosts, upstreamCaPem: string, secrets: string): Promis
     env: { SALLYPORT_INJECT_CLEARTEXT: `api.test:${hosts.clearPort}` },
     preloads: [join(import.meta.dirname, 'soak-vitals.ts')],
     onExchange: ({ outcome, reason }) => {
-      const told = reason === undefined ? String(outcome) : `${String(outcome)} ${String(reason)}`;
-      ledger.records.set(told, (ledger.records.get(told) ?? 0) + 1);
+      const reported = reason === undefined ? String(outcome) : `${String(outcome)} ${String(reason)}`;
+      ledger.records.set(reported, (ledger.records.get(reported) ?? 0) + 1);
     },
   });
 }
@@ -117,7 +117,7 @@ async function run(proxy: SpawnedSallyport, traffic: Traffic): Promise<Vitals> {
     }
     ledger.busyMs += performance.now() - startedMs;
     if (!(await hasEnded())) {
-      fault(`${ledger.inFlight} have not ended`);
+      error(`${ledger.inFlight} have not ended`);
       break;
     }
     note(vitals, await takeVitals(proxy, sample));
@@ -130,18 +130,18 @@ async function begin(traffic: Traffic, n: number): Promise<void> {
   ledger.inFlight += 1;
   ledger.begun += 1;
   const startedMs = performance.now();
-  const { kind, fault: wrong } = await traffic.act(n);
+  const { kind, error: wrong } = await traffic.act(n);
   ledger.inFlight -= 1;
-  if (wrong !== undefined) return fault(`${kind} ${n}: ${wrong}`);
+  if (wrong !== undefined) return error(`${kind} ${n}: ${wrong}`);
   const latencies = ledger.done.get(kind) ?? [];
   latencies.push(performance.now() - startedMs);
   ledger.done.set(kind, latencies);
 }
 
-function fault(text: string): void {
-  ledger.faultCount += 1;
-  if (ledger.faults.length >= SHOWN_FAULTS) return;
-  ledger.faults.push(text);
+function error(text: string): void {
+  ledger.errorCount += 1;
+  if (ledger.errors.length >= SHOWN_ERRORS) return;
+  ledger.errors.push(text);
   console.log(`FAULT: ${text}`);
 }
 
@@ -179,18 +179,18 @@ function driftOf(samples: readonly Sample[]): Drift {
 }
 
 function judge(vitals: Vitals, isSameProcess: boolean, errors: readonly LogRecord[]): readonly string[] {
-  if (vitals.bytes.length < SAMPLES) return [...ledger.faults, 'it did not come to its end'];
+  if (vitals.bytes.length < SAMPLES) return [...ledger.errors, 'it did not come to its end'];
   const { upperPerHour } = fitSlope(fitted(vitals.bytes));
   const drifting = (['descriptors', 'timers'] as const).filter((name) => {
     const { first, last } = driftOf(vitals[name]);
     return last - first > MAX_DRIFT;
   });
-  const bugs = [...ledger.records].filter(([told]) => told.includes('internal_error'));
+  const bugs = [...ledger.records].filter(([reported]) => reported.includes('internal_error'));
   return [
-    ...(ledger.faultCount === 0 ? [] : [`${ledger.faultCount} without a cause`, ...ledger.faults]),
+    ...(ledger.errorCount === 0 ? [] : [`${ledger.errorCount} without a cause`, ...ledger.errors]),
     ...(upperPerHour < MAX_BYTES_PER_HOUR ? [] : [`memory grows by up to ${mib(upperPerHour)} an hour`]),
     ...drifting.map((name) => `${name} grow`),
-    ...bugs.map(([told, count]) => `${count} ${told}`),
+    ...bugs.map(([reported, count]) => `${count} ${reported}`),
     ...errors.map((error) => `the log has ${JSON.stringify(error)}`),
     ...(perSecond() >= rate * MIN_RATE_SHARE
       ? []
@@ -201,7 +201,7 @@ function judge(vitals: Vitals, isSameProcess: boolean, errors: readonly LogRecor
 
 function progress({ bytes, resident, descriptors, timers }: Vitals, n: number): string {
   const last = (samples: readonly Sample[]): number => samples.at(-1)?.value ?? Number.NaN;
-  return `${n} begun, ${ledger.faultCount} faults; ${mib(last(bytes))} held, ${mib(last(resident))} resident, ${last(descriptors)} descriptors, ${last(timers)} timers`;
+  return `${n} begun, ${ledger.errorCount} faults; ${mib(last(bytes))} held, ${mib(last(resident))} resident, ${last(descriptors)} descriptors, ${last(timers)} timers`;
 }
 
 function print(vitals: Vitals, hosts: SoakHosts): void {
@@ -214,9 +214,9 @@ function print(vitals: Vitals, hosts: SoakHosts): void {
       `  ${kind}: ${count}, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, max ${max.toFixed(0)} ms`,
     );
   }
-  console.log(`  ${hosts.calls} callbacks; ${ledger.faultCount} faults`);
-  const told = [...ledger.records].toSorted((a, b) => b[1] - a[1]);
-  console.log(`  records: ${told.map(([what, count]) => `${what} ${count}`).join(', ')}`);
+  console.log(`  ${hosts.calls} callbacks; ${ledger.errorCount} faults`);
+  const reported = [...ledger.records].toSorted((a, b) => b[1] - a[1]);
+  console.log(`  records: ${reported.map(([what, count]) => `${what} ${count}`).join(', ')}`);
   if (vitals.bytes.length < 12) return;
   const { perHour, upperPerHour } = fitSlope(fitted(vitals.bytes));
   console.log(`  heap and external: ${mib(perHour)} an hour, below ${mib(upperPerHour)} with 95 %`);

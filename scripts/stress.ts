@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { runH2Load } from '../test/e2e/h2-load.ts';
 import { createFleet } from '../test/e2e/isolation-fleet.ts';
-import { askAll, recordFaults } from '../test/e2e/isolation-load.ts';
+import { askAll, recordErrors } from '../test/e2e/isolation-load.ts';
 import { runReplacements } from '../test/e2e/replacement-load.ts';
 import { runFramingRounds } from '../test/framing/framing-run.ts';
 import { runPairRounds } from '../test/properties/pair-run.ts';
@@ -54,18 +54,18 @@ const requests = Number(values.requests);
 if (!(requests >= 1_000 && requests <= 100_000_000))
   throw new Error('--requests should be from 1000 to 100000000');
 const names = values.part === undefined ? Object.keys(parts) : [values.part];
-const faults: string[] = [];
+const errors: string[] = [];
 for (const name of names) {
   const part = parts[name];
   if (!part) throw new Error(`--part should be one of ${Object.keys(parts).join(', ')}`);
-  faults.push(...(await part()));
+  errors.push(...(await part()));
 }
-for (const fault of faults) console.log(`BROKEN: ${fault}`);
-process.exitCode = faults.length === 0 ? 0 : 1;
+for (const error of errors) console.log(`BROKEN: ${error}`);
+process.exitCode = errors.length === 0 ? 0 : 1;
 
 async function replace(): Promise<readonly string[]> {
   const figures = await runReplacements({ perSecond: PER_SECOND, seconds, pauseMs });
-  const { lagSinceAnswer: lag, lagSinceSent: sent, replacements, replacementsPerSecond: rate } = figures;
+  const { lagSinceResponse: lag, lagSinceSent: sent, replacements, replacementsPerSecond: rate } = figures;
   print('replacement', [
     `${replacements} documents, ${rate.toFixed(1)} a second, and ${figures.secretWrites} secrets`,
     `${figures.requests} requests, ${figures.givenUp} given up, ${figures.violationCount} violations`,
@@ -83,23 +83,23 @@ async function replace(): Promise<readonly string[]> {
 async function isolate(): Promise<readonly string[]> {
   await using fleet = await createFleet(SANDBOXES);
   const { members } = fleet;
-  const faults = [...(await askAll(fleet, { host: 'api.test', members, times: 1 }))];
+  const errors = [...(await askAll(fleet, { host: 'api.test', members, times: 1 }))];
   const each = (fleet.proxy.process.usage().residentBytes - fleet.emptyBytes) / SANDBOXES;
   const endMs = performance.now() + seconds * 1000;
   let requests = SANDBOXES;
   while (performance.now() < endMs) {
     const hosts = ['api.test', 'called.test'] as const;
     const found = await Promise.all(hosts.map((host) => askAll(fleet, { host, members, times: 10 })));
-    faults.push(...found.flat());
+    errors.push(...found.flat());
     requests += SANDBOXES * hosts.length * 10;
   }
-  faults.push(...(await recordFaults(fleet, requests)));
+  errors.push(...(await recordErrors(fleet, requests)));
   print('isolation', [
     `${SANDBOXES} sandboxes, ${(each / 1e6).toFixed(2)} MB each when idle`,
-    `${requests} requests, ${faults.length} violations`,
+    `${requests} requests, ${errors.length} violations`,
   ]);
-  if (each > MAX_SANDBOX_BYTES) faults.push(`an idle sandbox costs ${(each / 1e6).toFixed(2)} MB`);
-  return faults;
+  if (each > MAX_SANDBOX_BYTES) errors.push(`an idle sandbox costs ${(each / 1e6).toFixed(2)} MB`);
+  return errors;
 }
 
 async function streams(): Promise<readonly string[]> {
@@ -114,7 +114,7 @@ async function streams(): Promise<readonly string[]> {
     `resident: ${mb(before)} before, ${mb(figures.uncollectedBytes)} behind the load, ${mb(calm)} collected, ${mb(end)} at the end`,
   ]);
   return [
-    ...figures.faults,
+    ...figures.errors,
     ...(counts.lost + hanging === 0 ? [] : [`${counts.lost + hanging} requests were lost`]),
     ...(counts.crossed === 0 ? [] : [`${counts.crossed} requests were crossed`]),
     ...(misrecorded === 0 ? [] : [`${misrecorded} requests have the wrong record`]),
@@ -131,13 +131,13 @@ async function pairs(): Promise<readonly string[]> {
   print('pairs', [
     `${figures.pairs} pairs of ${figures.documents} documents, ${figures.refusedDocuments} of them refused as a whole`,
     `${figures.perSecond.toFixed(0)} a second, last PROPERTY_SEED=${figures.seed}`,
-    ...shares.map(([told, count]) => `${share(count).padStart(8)}  ${told}`),
+    ...shares.map(([reported, count]) => `${share(count).padStart(8)}  ${reported}`),
   ]);
   return [
-    ...(figures.fault === undefined ? [] : [`PROPERTY_SEED=${figures.seed}: ${figures.fault}`]),
+    ...(figures.error === undefined ? [] : [`PROPERTY_SEED=${figures.seed}: ${figures.error}`]),
     ...shares
       .filter(([, count]) => count < figures.pairs * MIN_SHARE)
-      .map(([told, count]) => `${told} is no more than ${share(count)} of what was tried`),
+      .map(([reported, count]) => `${reported} is no more than ${share(count)} of what was tried`),
   ];
 }
 
@@ -147,10 +147,10 @@ async function framing(): Promise<readonly string[]> {
   const { open, incomplete, refused, closed } = figures.endings;
   print('framing', [
     `${figures.messages} messages, ${figures.perSecond.toFixed(0)} a second, last PROPERTY_SEED=${figures.seed}`,
-    `${figures.whole} requests read whole, ${figures.cut} cut, ${figures.faults.length} disagreements`,
+    `${figures.whole} requests read whole, ${figures.cut} cut, ${figures.errors.length} disagreements`,
     `${open} connections to go on, ${closed} to end, ${refused} refused, ${incomplete} left unfinished`,
   ]);
-  return figures.faults.map((fault) => `PROPERTY_SEED=${figures.seed}: ${fault}`);
+  return figures.errors.map((error) => `PROPERTY_SEED=${figures.seed}: ${error}`);
 }
 
 /** I7 and I9: what an attack may cost, and whom. */

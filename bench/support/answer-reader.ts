@@ -4,7 +4,7 @@
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /** Feeds on the bytes of a connection; true when they complete an answer. Anything but a 200 is an error. */
-export function createAnswerReader(): (chunk: Buffer) => boolean {
+export function createResponseReader(): (chunk: Buffer) => boolean {
   let known: Buffer = Buffer.alloc(0);
   /** How much of `known` has come again. */
   let matched = 0;
@@ -20,7 +20,7 @@ export function createAnswerReader(): (chunk: Buffer) => boolean {
     }
     unread = Buffer.concat([known.subarray(0, matched), unread, chunk]);
     matched = 0;
-    const length = answerLength(unread);
+    const length = responseLength(unread);
     if (length === undefined || unread.length < length) return false;
     if (unread.length > length) throw new Error('more bytes came than one answer');
     known = unread;
@@ -30,7 +30,7 @@ export function createAnswerReader(): (chunk: Buffer) => boolean {
 }
 
 /** The length of the answer that begins the bytes; undefined while its head is incomplete. */
-function answerLength(bytes: Buffer): number | undefined {
+function responseLength(bytes: Buffer): number | undefined {
   const headEnd = bytes.indexOf(HEAD_END);
   if (headEnd === -1) return undefined;
   const head = bytes.toString('latin1', 0, headEnd);

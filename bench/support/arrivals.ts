@@ -10,7 +10,7 @@ export type Arrivals = {
 };
 
 /** A connection: one request at a time. */
-export type Line = { exchange(onAnswer: () => void): void };
+export type Line = { exchange(onResponse: () => void): void };
 
 export type Dispatch = {
   /** Sends what is due, as long as a connection is free. To be called whenever time has passed. */

@@ -98,8 +98,8 @@ function startChild(
       const gone = once(child, 'exit', { signal }).then(() => Promise.reject(new Error(`${name} ended`)));
       try {
         child.send(message as object);
-        const [answer] = await Promise.race([once(child, 'message', { signal }), gone]);
-        return answer;
+        const [response] = await Promise.race([once(child, 'message', { signal }), gone]);
+        return response;
       } finally {
         gone.catch(() => undefined);
         ended.abort();

@@ -3,7 +3,7 @@
 import { type Socket, connect as connectTcp } from 'node:net';
 import { type TLSSocket, connect as connectTls } from 'node:tls';
 import type { Line } from './arrivals.ts';
-import { createAnswerReader } from './answer-reader.ts';
+import { createResponseReader } from './answer-reader.ts';
 
 export type Target = {
   readonly port: number;
@@ -25,13 +25,13 @@ const OPEN_DEADLINE_MS = 10_000;
 
 export async function openConnection(
   target: Target,
-  onFault: (error: Error) => void,
+  onError: (error: Error) => void,
   onFirstByte?: () => void,
 ): Promise<Connection> {
   const { socket, suite } = await openTls(target, ['http/1.1']);
-  const read = createAnswerReader();
+  const read = createResponseReader();
   const request = Buffer.from(target.request);
-  let answered: (() => void) | undefined;
+  let responded: (() => void) | undefined;
   let hasBytes = false;
   socket.on('data', (chunk: Buffer) => {
     if (!hasBytes) onFirstByte?.();
@@ -39,19 +39,19 @@ export async function openConnection(
     try {
       if (!read(chunk)) return;
     } catch (error) {
-      return onFault(error as Error);
+      return onError(error as Error);
     }
-    const done = answered;
-    answered = undefined;
-    if (done === undefined) onFault(new Error('an answer came that nobody asked for'));
+    const done = responded;
+    responded = undefined;
+    if (done === undefined) onError(new Error('an answer came that nobody asked for'));
     else done();
   });
-  const onEnd = (): void => onFault(new Error('a connection was closed'));
-  socket.on('error', onFault).on('close', onEnd);
+  const onEnd = (): void => onError(new Error('a connection was closed'));
+  socket.on('error', onError).on('close', onEnd);
   return {
     suite,
-    exchange(onAnswer) {
-      answered = onAnswer;
+    exchange(onResponse) {
+      responded = onResponse;
       socket.write(request);
     },
     close() {

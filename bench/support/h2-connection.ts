@@ -25,18 +25,18 @@ export type H2Connection = {
   close(): void;
 };
 
-type Exchange = { readonly onAnswer: () => void; left: number | undefined };
+type Exchange = { readonly onResponse: () => void; left: number | undefined };
 
 export async function openH2Connection(
   target: Target,
   streams: number,
-  onFault: (error: Error) => void,
+  onError: (error: Error) => void,
 ): Promise<H2Connection> {
   const { socket, suite } = await openTls(target, ['h2', 'http/1.1']);
   if (socket.alpnProtocol !== 'h2') throw new Error(`h2 was offered, ${socket.alpnProtocol} was chosen`);
-  const exchange = await startExchanges(socket, target.request, streams, onFault);
-  const onEnd = (): void => onFault(new Error('a connection was closed'));
-  socket.on('error', onFault).on('close', onEnd);
+  const exchange = await startExchanges(socket, target.request, streams, onError);
+  const onEnd = (): void => onError(new Error('a connection was closed'));
+  socket.on('error', onError).on('close', onEnd);
   return {
     lines: Array.from({ length: streams }, () => ({ exchange })),
     suite,
@@ -51,7 +51,7 @@ async function startExchanges(
   socket: Duplex,
   request: string,
   streams: number,
-  onFault: (error: Error) => void,
+  onError: (error: Error) => void,
 ): Promise<Line['exchange']> {
   const exchanges = new Map<number, Exchange>();
   const decode = createDecoder();
@@ -64,18 +64,18 @@ async function startExchanges(
     if (!isEnd) return;
     if (exchange.left !== 0) throw new Error('an answer is not as long as it says');
     exchanges.delete(stream);
-    exchange.onAnswer();
+    exchange.onResponse();
   };
   const writer = startFrames(socket, 'client', settings, {
     onSettings: greeted.resolve,
     onHeaders(stream, block, isEnd) {
       const exchange = exchanges.get(stream);
-      if (exchange) exchange.left = answerLength(decode(block));
+      if (exchange) exchange.left = responseLength(decode(block));
       receive(stream, 0, isEnd);
     },
     onData: receive,
     onWindow: () => undefined,
-    onFault,
+    onError,
   });
   return createExchange(writer, exchanges, request, checkSettings(await greeted.promise, streams));
 }
@@ -98,9 +98,9 @@ function createExchange(
   const next = frame(HEADERS, END_STREAM | END_HEADERS, blocks.next);
   let due = frame(HEADERS, END_STREAM | END_HEADERS, blocks.first);
   let stream = -1;
-  return (onAnswer) => {
+  return (onResponse) => {
     stream += 2;
-    exchanges.set(stream, { onAnswer, left: undefined });
+    exchanges.set(stream, { onResponse, left: undefined });
     writer.send(due, [0], stream);
     due = next;
   };
@@ -119,7 +119,7 @@ export function fieldsOf(head: string): readonly Field[] {
   return [[':method', method], [':scheme', 'https'], [':authority', host], [':path', path], ...rest];
 }
 
-function answerLength(fields: readonly Field[]): number {
+function responseLength(fields: readonly Field[]): number {
   const valueOf = (name: string): string | undefined => fields.find(([each]) => each === name)?.[1];
   if (valueOf(':status') !== '200')
     throw new Error(`an answer was ${fields.map((field) => field.join(': ')).join('\n')}`);

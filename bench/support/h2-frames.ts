@@ -9,7 +9,7 @@ export type FrameHandlers = {
   onData(stream: number, length: number, isEnd: boolean): void;
   /** Octets of content that the other side takes more, on all streams together. */
   onWindow(octets: number): void;
-  onFault(error: Error): void;
+  onError(error: Error): void;
 };
 
 export type FrameWriter = {
@@ -71,7 +71,7 @@ export function startFrames(
     try {
       read(chunk);
     } catch (error) {
-      handlers.onFault(error as Error);
+      handlers.onError(error as Error);
     }
     flush();
   });

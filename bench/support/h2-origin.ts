@@ -23,39 +23,39 @@ type Frames = { readonly bytes: Buffer; readonly at: readonly number[] };
 /** `judge` says what is wrong with a request; it is asked once for requests that are the same. */
 export function serveH2(
   socket: Duplex,
-  answer: { readonly fields: readonly Field[]; readonly body: string },
+  response: { readonly fields: readonly Field[]; readonly body: string },
   judge: (fields: readonly Field[]) => string | undefined,
-  onAnswer: () => void,
+  onResponse: () => void,
 ): void {
   const decode = createDecoder();
-  const unanswered: number[] = [];
-  const body = Buffer.from(answer.body);
-  let due = answerFrames(answer.fields, body, true);
+  const pending: number[] = [];
+  const body = Buffer.from(response.body);
+  let due = responseFrames(response.fields, body, true);
   let window = DEFAULT_WINDOW;
   let right: readonly Field[] | undefined;
 
   const pump = (): void => {
-    while (unanswered.length > 0 && window >= body.length) {
+    while (pending.length > 0 && window >= body.length) {
       window -= body.length;
-      onAnswer();
-      writer.send(due.first.bytes, due.first.at, unanswered.shift() ?? 0);
+      onResponse();
+      writer.send(due.first.bytes, due.first.at, pending.shift() ?? 0);
       due = { ...due, first: due.next };
     }
   };
   const end = (stream: number): void => {
-    unanswered.push(stream);
+    pending.push(stream);
     pump();
   };
   const settings = { [MAX_CONCURRENT_STREAMS]: STREAMS, [INITIAL_WINDOW_SIZE]: LARGE_WINDOW };
   const writer = startFrames(socket, 'server', settings, {
     onSettings(theirs) {
       const size = theirs.get(HEADER_TABLE_SIZE) ?? DEFAULT_TABLE_SIZE;
-      due = answerFrames(answer.fields, body, size >= DEFAULT_TABLE_SIZE);
+      due = responseFrames(response.fields, body, size >= DEFAULT_TABLE_SIZE);
     },
     onHeaders(stream, block, isEnd) {
       const fields = decode(block);
-      const fault = fields === right ? undefined : judge(fields);
-      if (fault !== undefined) return refuse(stream, fault);
+      const error = fields === right ? undefined : judge(fields);
+      if (error !== undefined) return refuse(stream, error);
       right = fields;
       if (isEnd) end(stream);
     },
@@ -66,20 +66,20 @@ export function serveH2(
       window += octets;
       pump();
     },
-    onFault: () => socket.destroy(),
+    onError: () => socket.destroy(),
   });
 
-  function refuse(stream: number, fault: string): void {
+  function refuse(stream: number, error: string): void {
     const fields: readonly Field[] = [
       [':status', '500'],
-      ['content-length', String(fault.length)],
+      ['content-length', String(error.length)],
     ];
-    const { bytes, at } = framesOf(encodeLiterals(fields), Buffer.from(fault));
+    const { bytes, at } = framesOf(encodeLiterals(fields), Buffer.from(error));
     writer.send(bytes, at, stream);
   }
 }
 
-function answerFrames(
+function responseFrames(
   fields: readonly Field[],
   body: Buffer,
   hasTable: boolean,

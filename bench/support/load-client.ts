@@ -11,9 +11,9 @@ export type LoadCommand =
   | { readonly do: 'run'; readonly durationMs: number; readonly ratePerSecond?: number }
   | { readonly do: 'close' };
 
-export type LoadAnswer =
+export type LoadResponse =
   | { readonly suites: readonly string[] }
-  | { readonly fault: string }
+  | { readonly error: string }
   | LoadResult
   | Record<string, never>;
 
@@ -31,11 +31,11 @@ const FINEST_TICK_MS = 0.1;
 let connections: readonly H2Connection[] = [];
 
 function fail(error: Error): void {
-  process.send?.({ fault: error.message }, () => process.exit(1));
+  process.send?.({ error: error.message }, () => process.exit(1));
 }
 
 /** With `streams` over HTTP/2. */
-async function open(target: Target, clients: number, streams: number | undefined): Promise<LoadAnswer> {
+async function open(target: Target, clients: number, streams: number | undefined): Promise<LoadResponse> {
   const openOne = async (): Promise<H2Connection> => {
     if (streams !== undefined) return openH2Connection(target, streams, fail);
     const connection = await openConnection(target, fail);
@@ -75,19 +75,19 @@ async function run(durationMs: number, ratePerSecond: number | undefined): Promi
   };
 }
 
-function close(): LoadAnswer {
+function close(): LoadResponse {
   for (const connection of connections) connection.close();
   connections = [];
   return {};
 }
 
-function obey(command: LoadCommand): Promise<LoadAnswer> | LoadAnswer {
+function obey(command: LoadCommand): Promise<LoadResponse> | LoadResponse {
   if (command.do === 'open') return open(command.target, command.clients, command.streams);
   if (command.do === 'run') return run(command.durationMs, command.ratePerSecond);
   return close();
 }
 
 process.on('message', (command: LoadCommand) => {
-  Promise.try(obey, command).then((answer) => process.send?.(answer), fail);
+  Promise.try(obey, command).then((response) => process.send?.(response), fail);
 });
 process.on('disconnect', () => process.exit());

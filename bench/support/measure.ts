@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { BenchCase, CaseName, Load, LoadName, Protocol } from './cases.ts';
 import { type Child, type Children, cpuMs } from './children.ts';
-import type { LoadAnswer, LoadCommand, LoadResult } from './load-client.ts';
+import type { LoadResponse, LoadCommand, LoadResult } from './load-client.ts';
 import type { OriginCounts } from './origin.ts';
 import { LOAD_CORE, type Scene } from './scene.ts';
 
@@ -47,8 +47,8 @@ export function startLoadClient(children: Children, { originCounts }: Scene): Lo
         const result = (await command(child, { do: 'run', durationMs, ...rate })) as LoadResult;
         const usedMs = pid === undefined ? undefined : cpuMs(pid) - beforeMs;
         await command(child, { do: 'close' });
-        const answers = settled.latencies.length + result.latencies.length;
-        checkCounts(countsBefore, await originCounts(), upstream ?? protocol, answers);
+        const responses = settled.latencies.length + result.latencies.length;
+        checkCounts(countsBefore, await originCounts(), upstream ?? protocol, responses);
         return toSample(result, usedMs);
       } catch (error) {
         throw new Error(`case ${name}, load ${load.name}: ${(error as Error).message}`, { cause: error });
@@ -95,16 +95,16 @@ export function joinSamples(...all: readonly Samples[]): Samples {
 }
 
 /** Each answer comes from one request that the origin found right, over the protocol that is compared. */
-function checkCounts(before: OriginCounts, after: OriginCounts, upstream: Protocol, answers: number): void {
+function checkCounts(before: OriginCounts, after: OriginCounts, upstream: Protocol, responses: number): void {
   const [h1, h2] = [after.h1 - before.h1, after.h2 - before.h2];
-  if (h1 === (upstream === 'h1' ? answers : 0) && h2 === (upstream === 'h2' ? answers : 0)) return;
-  throw new Error(`${answers} answers, but ${h1} right requests over HTTP/1.1 and ${h2} over HTTP/2`);
+  if (h1 === (upstream === 'h1' ? responses : 0) && h2 === (upstream === 'h2' ? responses : 0)) return;
+  throw new Error(`${responses} answers, but ${h1} right requests over HTTP/1.1 and ${h2} over HTTP/2`);
 }
 
-async function command(child: Child, message: LoadCommand): Promise<LoadAnswer> {
-  const answer = (await child.ask(message)) as LoadAnswer;
-  if ('fault' in answer) throw new Error(answer.fault);
-  return answer;
+async function command(child: Child, message: LoadCommand): Promise<LoadResponse> {
+  const response = (await child.ask(message)) as LoadResponse;
+  if ('error' in response) throw new Error(response.error);
+  return response;
 }
 
 function toSample(result: LoadResult, usedMs: number | undefined): Sample {

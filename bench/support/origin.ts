@@ -16,7 +16,7 @@ export type OriginOptions = {
 /** Starts with the options; any other message asks for the counts. */
 export type OriginCommand = OriginOptions | 'count';
 
-export type OriginAnswer = { readonly port: number };
+export type OriginResponse = { readonly port: number };
 
 /** Requests that were right, by protocol. */
 export type OriginCounts = { readonly h1: number; readonly h2: number };
@@ -29,13 +29,13 @@ const fields: readonly Field[] = [
   ['Server', 'bench'],
   ['X-Request-Id', '0123456789'],
 ];
-const answer: Buffer = Buffer.from(
+const response: Buffer = Buffer.from(
   `HTTP/1.1 200 OK\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
 );
 const counts: { h1: number; h2: number } = { h1: 0, h2: 0 };
 
 /** What is wrong with the request for a path that brings these Authorizations, if anything. */
-function faultIn(
+function errorIn(
   path: string,
   values: readonly string[],
   { injected, untouched }: OriginOptions,
@@ -45,15 +45,15 @@ function faultIn(
   return values[0] === expected ? undefined : 'Authorization has another value than it should';
 }
 
-function faultInHead(head: string, options: OriginOptions): string | undefined {
+function errorInHead(head: string, options: OriginOptions): string | undefined {
   const values = [...head.matchAll(/^authorization:[ \t]*(.*?)[ \t]*\r$/gim)].map(([, value = '']) => value);
-  return faultIn(head.split(' ', 2)[1] ?? '', values, options);
+  return errorIn(head.split(' ', 2)[1] ?? '', values, options);
 }
 
-function faultInFields(request: readonly Field[], options: OriginOptions): string | undefined {
+function errorInFields(request: readonly Field[], options: OriginOptions): string | undefined {
   const valuesOf = (name: string): readonly string[] =>
     request.filter(([each]) => each === name).map(([, value]) => value);
-  return faultIn(valuesOf(':path').join(' '), valuesOf('authorization'), options);
+  return errorIn(valuesOf(':path').join(' '), valuesOf('authorization'), options);
 }
 
 function serve(socket: TLSSocket, options: OriginOptions): void {
@@ -61,7 +61,7 @@ function serve(socket: TLSSocket, options: OriginOptions): void {
   let unread: Buffer = Buffer.alloc(0);
   const accept = (): void => {
     counts.h1 += 1;
-    socket.write(answer);
+    socket.write(response);
   };
   socket.on('data', (chunk: Buffer) => {
     // Byte for byte the head that was checked last needs no second reading.
@@ -69,17 +69,17 @@ function serve(socket: TLSSocket, options: OriginOptions): void {
     unread = Buffer.concat([unread, chunk]);
     const end = unread.indexOf('\r\n\r\n');
     if (end === -1) return;
-    const fault =
+    const error =
       end + 4 === unread.length
-        ? faultInHead(unread.toString('latin1'), options)
+        ? errorInHead(unread.toString('latin1'), options)
         : 'bytes came behind the request';
-    if (fault === undefined) {
+    if (error === undefined) {
       known = unread;
       unread = Buffer.alloc(0);
       accept();
     } else {
       socket.end(
-        `HTTP/1.1 500 Wrong\r\nContent-Length: ${fault.length}\r\nConnection: close\r\n\r\n${fault}`,
+        `HTTP/1.1 500 Wrong\r\nContent-Length: ${error.length}\r\nConnection: close\r\n\r\n${error}`,
       );
     }
   });
@@ -88,14 +88,14 @@ function serve(socket: TLSSocket, options: OriginOptions): void {
 function start(options: OriginOptions): void {
   const [first] = options.leaves;
   const inH2 = fields.map(([name, value]): Field => [name.toLowerCase(), value]);
-  const h2Answer = { fields: [[':status', '200'] as const, ...inH2], body };
+  const h2Response = { fields: [[':status', '200'] as const, ...inH2], body };
   const server = createServer(
     { cert: first?.chainPem, key: first?.keyPem, ALPNProtocols: ['h2', 'http/1.1'], noDelay: true },
     (socket) => {
       socket.on('error', () => socket.destroy());
       if (socket.alpnProtocol !== 'h2') return serve(socket, options);
-      const judge = (request: readonly Field[]): string | undefined => faultInFields(request, options);
-      serveH2(socket, h2Answer, judge, () => (counts.h2 += 1));
+      const judge = (request: readonly Field[]): string | undefined => errorInFields(request, options);
+      serveH2(socket, h2Response, judge, () => (counts.h2 += 1));
     },
   );
   for (const { host, chainPem, keyPem } of options.leaves)

@@ -10,7 +10,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import type { Children } from './children.ts';
-import type { OriginAnswer, OriginCommand, OriginCounts } from './origin.ts';
+import type { OriginResponse, OriginCommand, OriginCounts } from './origin.ts';
 
 export type Scene = AsyncDisposable & {
   readonly directory: string;
@@ -52,7 +52,7 @@ export async function createScene(children: Children, directory: string): Promis
   });
   const ask = (command: OriginCommand): Promise<unknown> => origin.ask(command);
   const options = { leaves, injected: credential, untouched: PLACEHOLDER };
-  const { port: originPort } = (await ask(options)) as OriginAnswer;
+  const { port: originPort } = (await ask(options)) as OriginResponse;
   const endpoint = await createEndpoint(credential);
   const write = async (name: string, content = ''): Promise<string> => {
     const file = join(directory, name);

@@ -58,15 +58,15 @@ function targetOf({ originPort }: Scene, port: number, caPem: string): Target {
 
 async function firstByteMs(child: Child, target: Target): Promise<number> {
   await waitForPort(child, target.port);
-  const fault = Promise.withResolvers<never>();
+  const error = Promise.withResolvers<never>();
   let firstMs = Number.NaN;
   const onFirstByte = (): void => {
     firstMs = performance.now();
   };
-  const connection = await openConnection(target, fault.reject, onFirstByte);
+  const connection = await openConnection(target, error.reject, onFirstByte);
   // The whole answer, so that a refusal does not pass for a served request.
-  const answered = new Promise<void>((resolve) => connection.exchange(resolve));
-  await Promise.race([answered, fault.promise]);
+  const responded = new Promise<void>((resolve) => connection.exchange(resolve));
+  await Promise.race([responded, error.promise]);
   connection.close();
   return firstMs;
 }

@@ -1,7 +1,7 @@
 // Ways to break I5 to I12 where a request is judged, answered and recorded over HTTP/2.
 import type { Mutation } from './mutation.ts';
 
-export const h2Answers: readonly Mutation[] = [
+export const h2Responses: readonly Mutation[] = [
   {
     invariant: 'I5',
     versions: ['h2'],

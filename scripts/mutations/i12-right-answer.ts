@@ -1,7 +1,7 @@
 // Ways to give somebody the answer of another.
 import type { Mutation } from './mutation.ts';
 
-export const rightAnswer: readonly Mutation[] = [
+export const rightResponse: readonly Mutation[] = [
   {
     invariant: 'I12',
     name: 'bytes behind an answer are forgotten',
@@ -46,8 +46,8 @@ export const rightAnswer: readonly Mutation[] = [
     invariant: 'I12',
     name: 'a cut answer is followed by the next',
     file: 'src/proxy/h1/exchange.ts',
-    text: 'if (this.#answer) cut(this.#connection.socket);',
-    replacement: 'if (this.#answer) this.#connection.next(true);',
+    text: 'if (this.#verdict) cut(this.#connection.socket);',
+    replacement: 'if (this.#verdict) this.#connection.next(true);',
     breaks: 'the next answer completes the one that was cut',
   },
 ];

@@ -25,8 +25,8 @@ export const failClosed: readonly Mutation[] = [
     name: 'bad headers are passed over',
     versions: bothVersions,
     file: 'src/callback/reply.ts',
-    text: 'if (headerNameFault(name) !== undefined) return `the name of header ${position} may not be injected`;',
-    replacement: 'if (headerNameFault(name) !== undefined) continue;',
+    text: 'if (headerNameError(name) !== undefined) return `the name of header ${position} may not be injected`;',
+    replacement: 'if (headerNameError(name) !== undefined) continue;',
     breaks: 'a half-understood answer is injected in part',
   },
   {

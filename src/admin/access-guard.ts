@@ -2,13 +2,13 @@
 // head alone and must not know routes. The sandbox may share this loopback: nothing that it sends may lock the operator
 // out, so a right token passes whatever was tried before.
 import type { Secret } from '../base/secret.ts';
-import { type AdminAnswer, refused, retryAfter } from './answer.ts';
+import { type AdminResponse, refused, retryAfter } from './answer.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { RequestHead } from './request-head.ts';
 
 export type Access = {
   readonly token: 'right' | 'wrong' | 'absent';
-  readonly refusal: AdminAnswer | undefined;
+  readonly refusal: AdminResponse | undefined;
 };
 
 export type AccessGuard = { judge(head: RequestHead): Access };
@@ -34,14 +34,14 @@ export function createAccessGuard(options: {
 }
 
 /** For a route that needs a token, where none came. */
-export const tokenRequired: AdminAnswer = refused({
+export const tokenRequired: AdminResponse = refused({
   status: 401,
   reason: 'no_token',
   detail: 'Send the admin token as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN',
   fields: { 'WWW-Authenticate': 'Bearer' },
 });
 
-function refuseToken(waitMs: number): AdminAnswer {
+function refuseToken(waitMs: number): AdminResponse {
   if (waitMs > 0) {
     const detail = 'Too many wrong tokens: correct the token; the right one is taken at any time';
     return refused({ status: 429, reason: 'wrong_token', detail, fields: retryAfter(waitMs) });
@@ -63,7 +63,7 @@ function judgeToken(head: RequestHead, token: Secret): Access['token'] {
 }
 
 /** `hosts` is undefined for a caller with the token, who may use any name. */
-function judgeForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): AdminAnswer | undefined {
+function judgeForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): AdminResponse | undefined {
   if (!head.isKnownVersion) return UNKNOWN_VERSION;
   if (!head.isFramedPlainly) return ODD_FRAMING;
   if (head.host === undefined) return BAD_HOST;
@@ -71,27 +71,27 @@ function judgeForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): A
   return head.isProxied || !head.isOriginForm ? PROXIED : undefined;
 }
 
-const UNKNOWN_VERSION: AdminAnswer = refused({
+const UNKNOWN_VERSION: AdminResponse = refused({
   status: 505,
   reason: 'version',
   detail: 'The only versions are HTTP/1.0 and HTTP/1.1',
 });
-const ODD_FRAMING: AdminAnswer = refused({
+const ODD_FRAMING: AdminResponse = refused({
   status: 400,
   reason: 'framing',
   detail: 'Of Transfer-Encoding only one chunked is known, over HTTP/1.1: send Content-Length instead',
 });
-const BAD_HOST: AdminAnswer = refused({
+const BAD_HOST: AdminResponse = refused({
   status: 400,
   reason: 'bad_host',
   detail: 'Send exactly one Host, a name or an address with or without a port',
 });
-const FOREIGN_HOST: AdminAnswer = refused({
+const FOREIGN_HOST: AdminResponse = refused({
   status: 421,
   reason: 'foreign_host',
   detail: 'Without the token this API answers under localhost, a loopback address or a name in admin.hosts',
 });
-const PROXIED: AdminAnswer = refused({
+const PROXIED: AdminResponse = refused({
   status: 403,
   reason: 'proxied',
   detail: 'Connect to this API directly: requests that came through a proxy are refused (unset HTTP_PROXY)',

@@ -3,9 +3,9 @@
 import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endLingering } from '../base/lingering-end.ts';
-import type { AdminAnswer } from './answer.ts';
+import type { AdminResponse } from './answer.ts';
 
-export type AnswerOptions = {
+export type ResponseOptions = {
   readonly request: string;
   /** The connection ends with this answer. */
   readonly isLast: boolean;
@@ -15,37 +15,37 @@ export type AnswerOptions = {
   readonly sendMs: number;
 };
 
-export function sendAnswer(
+export function sendResponse(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  answer: AdminAnswer,
-  { request, isLast, isBodyUnread, sendMs }: AnswerOptions,
+  response: AdminResponse,
+  { request, isLast, isBodyUnread, sendMs }: ResponseOptions,
 ): void {
   if (outgoing.destroyed) return;
   // The socket, not the answer: one that waits behind another on its connection has no socket yet.
   const limit = setTimeout(() => incoming.socket.destroy(), sendMs);
   limit.unref();
   outgoing.once('close', () => clearTimeout(limit));
-  outgoing.writeHead(answer.status, {
-    ...fieldsOf(answer, request),
+  outgoing.writeHead(response.status, {
+    ...fieldsOf(response, request),
     ...(isLast || isBodyUnread ? { Connection: 'close' } : {}),
   });
-  if (!isBodyUnread) return void outgoing.end(answer.content?.text);
-  outgoing.write(answer.content?.text ?? '');
+  if (!isBodyUnread) return void outgoing.end(response.content?.text);
+  outgoing.write(response.content?.text ?? '');
   endLingering(incoming, outgoing);
 }
 
 /** For a connection on which Node gave up before there was a request to answer. */
-export function sendRawAnswer(socket: Duplex, answer: AdminAnswer, request: string): void {
-  const fields = Object.entries({ ...fieldsOf(answer, request), Connection: 'close' });
+export function sendRawResponse(socket: Duplex, response: AdminResponse, request: string): void {
+  const fields = Object.entries({ ...fieldsOf(response, request), Connection: 'close' });
   const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const reason = STATUS_CODES[answer.status] ?? '';
-  socket.end(`HTTP/1.1 ${answer.status} ${reason}\r\n${lines}\r\n${answer.content?.text ?? ''}`, () =>
+  const reason = STATUS_CODES[response.status] ?? '';
+  socket.end(`HTTP/1.1 ${response.status} ${reason}\r\n${lines}\r\n${response.content?.text ?? ''}`, () =>
     socket.destroy(),
   );
 }
 
-function fieldsOf({ fields, content }: AdminAnswer, request: string): Readonly<Record<string, string>> {
+function fieldsOf({ fields, content }: AdminResponse, request: string): Readonly<Record<string, string>> {
   return {
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',

@@ -2,7 +2,7 @@
 // Nothing here repeats what was sent.
 import { capIssues, type Issue } from '../base/schema.ts';
 
-export type AdminAnswer = {
+export type AdminResponse = {
   readonly status: number;
   readonly fields?: Readonly<Record<string, string>>;
   /** The body; none when undefined. */
@@ -22,20 +22,20 @@ export type Refusal = {
   readonly fields?: Readonly<Record<string, string>>;
 };
 
-export function ok(body: unknown, rest: Omit<AdminAnswer, 'status' | 'content'> = {}): AdminAnswer {
+export function ok(body: unknown, rest: Omit<AdminResponse, 'status' | 'content'> = {}): AdminResponse {
   return { status: 200, content: json(body), ...rest };
 }
 
-export function created(body: unknown, rest: Omit<AdminAnswer, 'status' | 'content'>): AdminAnswer {
+export function created(body: unknown, rest: Omit<AdminResponse, 'status' | 'content'>): AdminResponse {
   return { status: 201, content: json(body), ...rest };
 }
 
-export function refused({ status, reason, detail, fields }: Refusal): AdminAnswer {
+export function refused({ status, reason, detail, fields }: Refusal): AdminResponse {
   return { status, reason, content: json({ detail }), ...(fields === undefined ? {} : { fields }) };
 }
 
 /** 422 with every issue at once. */
-export function invalid(issues: readonly Issue[]): AdminAnswer {
+export function invalid(issues: readonly Issue[]): AdminResponse {
   return { status: 422, reason: 'invalid', content: json({ detail: capIssues(issues) }) };
 }
 

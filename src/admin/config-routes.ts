@@ -1,13 +1,13 @@
 // Reading and replacing a sandbox's proxy_config. What the document says is judged by the target; here it is only unwrapped.
 import { type Issue, type Loc, toLocKey } from '../base/schema.ts';
-import { type AdminAnswer, invalid, ok, refused } from './answer.ts';
+import { type AdminResponse, invalid, ok, refused } from './answer.ts';
 import { matchesWeakly, parseTagList, strongTags, type TagList } from './entity-tag.ts';
-import { answerProblem } from './problem-answer.ts';
+import { sendProblem } from './problem-answer.ts';
 import type { AdminRequest } from './route.ts';
 import { noSuchSandbox } from './sandbox-routes.ts';
 import type { AdminTarget, ShownConfig } from './target.ts';
 
-export function showProxyConfig(request: AdminRequest, target: AdminTarget): AdminAnswer {
+export function showProxyConfig(request: AdminRequest, target: AdminTarget): AdminResponse {
   const shown = target.proxyConfig(request.sandbox);
   if (shown === undefined) return noSuchSandbox;
   const known = tagsOf(request, 'if-none-match');
@@ -17,7 +17,7 @@ export function showProxyConfig(request: AdminRequest, target: AdminTarget): Adm
   return ok({ proxy_config: shown.document, revision: shown.revision, etag: shown.etag }, { fields });
 }
 
-export async function applyProxyConfig(request: AdminRequest, target: AdminTarget): Promise<AdminAnswer> {
+export async function applyProxyConfig(request: AdminRequest, target: AdminTarget): Promise<AdminResponse> {
   const known = tagsOf(request, 'if-match');
   if (known?.ok === false) return malformedTags('If-Match');
   const unwanted = tagsOf(request, 'if-none-match');
@@ -39,7 +39,7 @@ export async function applyProxyConfig(request: AdminRequest, target: AdminTarge
     const inRequest = warnings.map((issue) => ({ ...issue, loc: [...loc, ...issue.loc] }));
     return ok({ revision, warnings: inRequest }, { fields: { ETag: etag }, revision });
   }
-  return change.problem.kind === 'stale' ? stale(request, target) : answerProblem(change.problem, loc);
+  return change.problem.kind === 'stale' ? stale(request, target) : sendProblem(change.problem, loc);
 }
 
 /** RFC 9110 §13.1.2; before the first document there is nothing that `*` could match. */
@@ -47,7 +47,7 @@ function isUnwanted({ revision, etag }: ShownConfig, tags: readonly string[] | '
   return tags === '*' ? revision > 0 : matchesWeakly(tags, etag);
 }
 
-function stale(request: AdminRequest, target: AdminTarget): AdminAnswer {
+function stale(request: AdminRequest, target: AdminTarget): AdminResponse {
   const shown = target.proxyConfig(request.sandbox);
   if (shown === undefined) return noSuchSandbox;
   const detail = `Revision ${shown.revision} is in force, which is not the one that this request expects: read it with GET, then send its ETag as If-Match`;
@@ -59,7 +59,7 @@ function tagsOf(request: AdminRequest, name: string): TagList | undefined {
   return field === undefined ? undefined : parseTagList(field);
 }
 
-function malformedTags(name: string): AdminAnswer {
+function malformedTags(name: string): AdminResponse {
   const detail = `${name} should be * or a list of entity tags in double quotes, as ETag gave them`;
   return refused({ status: 400, reason: 'malformed_etag', detail });
 }

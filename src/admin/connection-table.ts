@@ -14,13 +14,13 @@ export type Connection = {
   running: number;
   /** The body of the latest request, and its answer. */
   body: RequestBody | undefined;
-  answer: ServerResponse | undefined;
+  response: ServerResponse | undefined;
 };
 
 export type Places = {
   readonly connections: number;
   /** Of these, for connections that have not shown the token. */
-  readonly strangers: number;
+  readonly outsiders: number;
 };
 
 export class ConnectionTable {
@@ -34,12 +34,12 @@ export class ConnectionTable {
 
   /** Undefined when there is no place; the connection is ended then. */
   add(raw: Socket): PacedSocket | undefined {
-    if (!this.#makeRoom()) {
+    if (!this.#makeSpace()) {
       raw.destroy();
       return undefined;
     }
     const socket = new PacedSocket(raw);
-    const connection = { socket, isTrusted: false, running: 0, body: undefined, answer: undefined };
+    const connection = { socket, isTrusted: false, running: 0, body: undefined, response: undefined };
     this.#connections.set(socket, connection);
     socket.once('close', () => this.#connections.delete(socket));
     return socket;
@@ -64,11 +64,11 @@ export class ConnectionTable {
     for (const socket of this.#connections.keys()) socket.destroy();
   }
 
-  #makeRoom(): boolean {
+  #makeSpace(): boolean {
     const all = [...this.#connections.values()];
-    const strangers = all.filter(({ isTrusted }) => !isTrusted);
-    if (strangers.length < this.#places.strangers && all.length < this.#places.connections) return true;
-    const leaver = strangers[0] ?? all.find(({ running }) => running === 0);
+    const outsiders = all.filter(({ isTrusted }) => !isTrusted);
+    if (outsiders.length < this.#places.outsiders && all.length < this.#places.connections) return true;
+    const leaver = outsiders[0] ?? all.find(({ running }) => running === 0);
     if (leaver === undefined) return false;
     this.#connections.delete(leaver.socket);
     leaver.socket.destroy();

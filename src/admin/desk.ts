@@ -4,11 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { describeBug } from '../base/log.ts';
-import { sendAnswer, sendRawAnswer } from './answer-out.ts';
+import { sendResponse, sendRawResponse } from './answer-out.ts';
 import { refused } from './answer.ts';
 import { type Connection, ConnectionTable, type Places } from './connection-table.ts';
-import { type AdminScope, answerArrival, type Arrival, noRoute, type RouteMatch } from './exchange.ts';
-import { type BodyFault, RequestBody } from './request-body.ts';
+import { type AdminScope, respondToArrival, type Arrival, noRoute, type RouteMatch } from './exchange.ts';
+import { type BodyError, RequestBody } from './request-body.ts';
 import { readHead } from './request-head.ts';
 
 export type DeskLimits = Places & {
@@ -68,20 +68,20 @@ export class Desk {
     // The parser reads what it was given to the end, whatever became of the socket.
     if (connection === undefined || incoming.socket.destroyed) return;
     // Nobody may have more than one request answered at once: Node would keep them all, and loses count when one is cut.
-    if (isAnswering(connection)) return void incoming.socket.destroy();
+    if (isResponding(connection)) return void incoming.socket.destroy();
     const one = this.#open(incoming, outgoing, connection);
     const { head } = one.arrival;
     connection.running += 1;
     connection.body = one.body;
-    connection.answer = outgoing;
+    connection.response = outgoing;
     outgoing.once('close', () => (connection.running -= 1));
     // Whoever waits for this answer has left; what was asked for is done and recorded all the same.
     outgoing.on('error', () => outgoing.destroy());
-    const answered =
+    const responded =
       head.path === undefined || head.host === undefined || !head.isOriginForm
-        ? this.answer(one, noRoute)
+        ? this.response(one, noRoute)
         : this.#route(one, head.path);
-    const work = answered.catch((error: unknown) => this.fail(one, error));
+    const work = responded.catch((error: unknown) => this.fail(one, error));
     this.#running.add(work);
     void work.finally(() => this.#running.delete(work));
   }
@@ -97,7 +97,7 @@ export class Desk {
     socket.on('error', () => socket.destroy());
     // It came behind a request that is not answered yet: an answer to it would be taken for that one's.
     const connection = this.#connections.get(socket);
-    if (connection === undefined || isAnswering(connection)) return void socket.destroy();
+    if (connection === undefined || isResponding(connection)) return void socket.destroy();
     const outgoing = new ServerResponse(incoming);
     outgoing.assignSocket(socket);
     outgoing.on('finish', () => socket.destroySoon());
@@ -119,13 +119,13 @@ export class Desk {
     clearTimeout(limit);
     // It says that the server is closed, and ends its timer.
     server.close(() => undefined);
-    this.#scope.strangers.settle();
+    this.#scope.outsiders.settle();
   }
 
   /** What was cut too: a write that is being kept is done, whoever has left. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
-    this.#scope.strangers.settle();
+    this.#scope.outsiders.settle();
   }
 
   #open(incoming: IncomingMessage, outgoing: ServerResponse, connection: Connection): Case {
@@ -145,9 +145,9 @@ export class Desk {
     return { arrival, body, incoming, outgoing };
   }
 
-  async answer({ arrival, body, incoming, outgoing }: Case, match: RouteMatch): Promise<void> {
-    const answer = await answerArrival(this.#scope, arrival, match);
-    sendAnswer(incoming, outgoing, answer, {
+  async response({ arrival, body, incoming, outgoing }: Case, match: RouteMatch): Promise<void> {
+    const response = await respondToArrival(this.#scope, arrival, match);
+    sendResponse(incoming, outgoing, response, {
       request: arrival.request,
       isLast: this.#isClosing || !arrival.head.isOriginForm,
       isBodyUnread: arrival.head.hasBody && !body.isWhole,
@@ -158,26 +158,26 @@ export class Desk {
   /** A head that is none, a body that is framed wrongly, either of them too late, or a client that has left. */
   #giveUp({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    const fault = faultOf(code);
-    const isReading = connection?.body?.interrupt(fault) === true;
-    if (fault === 'gone') socket.destroy();
+    const error = errorOf(code);
+    const isReading = connection?.body?.interrupt(error) === true;
+    if (error === 'gone') socket.destroy();
     else if (isReading) return;
     // An answer is under way, and another one beside it would be taken for it.
     else if (!socket.writable || (connection !== undefined && connection.running > 0)) socket.destroy();
     else
-      sendRawAnswer(
+      sendRawResponse(
         socket,
-        code === 'HPE_HEADER_OVERFLOW' ? LONG : fault === 'late' ? LATE : BAD,
+        code === 'HPE_HEADER_OVERFLOW' ? LONG : error === 'late' ? LATE : BAD,
         randomUUID(),
       );
   }
 }
 
-function isAnswering({ answer }: Connection): boolean {
-  return answer !== undefined && !answer.writableEnded;
+function isResponding({ response }: Connection): boolean {
+  return response !== undefined && !response.writableEnded;
 }
 
-function faultOf(code: string): BodyFault {
+function errorOf(code: string): BodyError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'late';
   // The parser's words for a client that ends before its request does; the system has others.
   return code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE' ? 'malformed' : 'gone';

@@ -4,13 +4,13 @@ import { describeBug, type Log } from '../base/log.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { toLocKey } from '../base/schema.ts';
 import { type AccessGuard, tokenRequired } from './access-guard.ts';
-import { type AdminAnswer, invalid, refused, retryAfter } from './answer.ts';
+import { type AdminResponse, invalid, refused, retryAfter } from './answer.ts';
 import { type AdminRecord, toAdminRecord } from './record.ts';
 import { type DocumentReading, judgeContentType } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
 import { type AdminRequest, hasDocument, isWrite, type Route } from './route.ts';
 import { noSuchSandbox } from './sandbox-routes.ts';
-import type { StrangerRecords } from './stranger-records.ts';
+import type { UnauthenticatedRecords } from './stranger-records.ts';
 import type { AdminTarget } from './target.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -19,7 +19,7 @@ export type AdminScope = {
   readonly guard: AccessGuard;
   readonly writes: WriteGate;
   readonly log: Log;
-  readonly strangers: StrangerRecords;
+  readonly outsiders: UnauthenticatedRecords;
   record(entry: AdminRecord): void;
   isRecordBlocked(): boolean;
 };
@@ -50,15 +50,15 @@ export type RouteMatch = {
 export const noRoute: RouteMatch = { route: undefined, id: undefined, allowed: [], isOpen: false };
 
 /** Never rejects; leaves at most one record. */
-export async function answerArrival(
+export async function respondToArrival(
   scope: AdminScope,
   arrival: Arrival,
   match: RouteMatch,
-): Promise<AdminAnswer> {
+): Promise<AdminResponse> {
   const { token, refusal } = scope.guard.judge(arrival.head);
   if (token === 'right') arrival.onTrusted();
-  const answer =
-    refusal ?? (await answerCaller(scope, arrival, match, token === 'right').catch(onBug(scope, arrival)));
+  const response =
+    refusal ?? (await respondToCaller(scope, arrival, match, token === 'right').catch(onBug(scope, arrival)));
   const isRead = arrival.head.method === 'GET' || arrival.head.method === 'HEAD';
   if (!isRead || token === 'wrong') {
     const { request, client, startedMs } = arrival;
@@ -69,19 +69,19 @@ export async function answerArrival(
       request,
       startedMs,
     };
-    const entry = toAdminRecord(start, answer, performance.now());
+    const entry = toAdminRecord(start, response, performance.now());
     if (token === 'right') scope.record(entry);
-    else scope.strangers.add(entry);
+    else scope.outsiders.add(entry);
   }
-  return answer;
+  return response;
 }
 
-async function answerCaller(
+async function respondToCaller(
   scope: AdminScope,
   arrival: Arrival,
   match: RouteMatch,
   isTrusted: boolean,
-): Promise<AdminAnswer> {
+): Promise<AdminResponse> {
   if (!isTrusted && !match.isOpen) return tokenRequired;
   const { head } = arrival;
   const { route } = match;
@@ -106,7 +106,7 @@ async function write(
   arrival: Arrival,
   route: Route,
   ask: AdminRequest,
-): Promise<AdminAnswer> {
+): Promise<AdminResponse> {
   if (scope.isRecordBlocked()) return RECORDS_BLOCKED;
   const wrongType = hasDocument(route) ? judgeContentType(arrival.head) : undefined;
   if (wrongType !== undefined) return wrongType;
@@ -114,7 +114,7 @@ async function write(
   if (shut !== undefined) return shut;
   try {
     const reading = hasDocument(route) ? await arrival.readDocument() : NO_DOCUMENT;
-    if (!reading.ok) return reading.answer;
+    if (!reading.ok) return reading.response;
     // Asked once more: the body may have taken its time, and so may the writes before this one.
     return await scope.writes.run(() =>
       scope.isRecordBlocked()
@@ -126,7 +126,7 @@ async function write(
   }
 }
 
-function onBug({ log }: AdminScope, { request }: Arrival): (error: unknown) => AdminAnswer {
+function onBug({ log }: AdminScope, { request }: Arrival): (error: unknown) => AdminResponse {
   return (error) => {
     log.error({ ...describeBug(error), request }, 'admin request failed');
     return BUG;
@@ -139,13 +139,13 @@ function sandboxOf({ route, id = '' }: RouteMatch): string | undefined {
   return route?.subject === 'path' && isSandboxId(id) ? id : undefined;
 }
 
-function refuseRoute(allowed: readonly string[]): AdminAnswer {
+function refuseRoute(allowed: readonly string[]): AdminResponse {
   if (allowed.length === 0) return NO_SUCH_PATH;
   const detail = 'This path does not know this method: Allow lists those that it knows';
   return refused({ status: 405, reason: 'method', detail, fields: { Allow: allowed.join(', ') } });
 }
 
-function refuseQuery(names: readonly string[]): AdminAnswer {
+function refuseQuery(names: readonly string[]): AdminResponse {
   const msg = 'Unknown query parameter: remove it';
   return invalid(names.map((name) => ({ loc: ['query', toLocKey(name)], msg, type: 'extra_forbidden' })));
 }
@@ -155,31 +155,31 @@ function joined(values: readonly string[]): string | undefined {
 }
 
 const NO_DOCUMENT: DocumentReading = { ok: true, document: undefined };
-const NO_SUCH_PATH: AdminAnswer = refused({
+const NO_SUCH_PATH: AdminResponse = refused({
   status: 404,
   reason: 'no_route',
   detail: 'There is no such path: GET / lists those that there are',
 });
 const CONDITIONS: readonly string[] = ['if-match', 'if-none-match'];
 // Passed over, it would be a write that its sender believes to be conditional.
-const NO_ETAG: AdminAnswer = refused({
+const NO_ETAG: AdminResponse = refused({
   status: 400,
   reason: 'no_etag',
   detail: 'What this route writes has no ETag: leave out If-Match and If-None-Match',
 });
-const UNKNOWN_EXPECTATION: AdminAnswer = refused({
+const UNKNOWN_EXPECTATION: AdminResponse = refused({
   status: 417,
   reason: 'expectation',
   detail: 'Of Expect only 100-continue is known: remove it',
 });
-const RECORDS_BLOCKED: AdminAnswer = refused({
+const RECORDS_BLOCKED: AdminResponse = refused({
   status: 503,
   reason: 'records_blocked',
   detail:
     'Records cannot be written, so nothing is changed: make the output of the sidecar be read, then try again',
   fields: retryAfter(1000),
 });
-const BUG: AdminAnswer = refused({
+const BUG: AdminResponse = refused({
   status: 500,
   reason: 'bug',
   detail: 'This is a fault of the sidecar: its log names it beside the X-Request-Id of this answer',

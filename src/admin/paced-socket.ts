@@ -3,19 +3,19 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
-const STRANGER_BYTES = 1024;
+const OUTSIDER_BYTES = 1024;
 const TRUSTED_BYTES = 16 * 1024;
 
 export class PacedSocket extends Duplex {
   /** Taken at once: a socket that was reset does not know it any more. */
   readonly remoteAddress: string | undefined;
   readonly #raw: Socket;
-  #pieceBytes = STRANGER_BYTES;
+  #pieceBytes = OUTSIDER_BYTES;
   #isWanted = false;
   #next: NodeJS.Immediate | undefined;
 
   constructor(raw: Socket) {
-    super({ readableHighWaterMark: STRANGER_BYTES, writableHighWaterMark: raw.writableHighWaterMark });
+    super({ readableHighWaterMark: OUTSIDER_BYTES, writableHighWaterMark: raw.writableHighWaterMark });
     this.#raw = raw;
     this.remoteAddress = raw.remoteAddress;
     raw.on('readable', () => this.#plan());

@@ -1,6 +1,6 @@
 // What the sidecar would not do, as a status. The only file that maps one to the other.
 import type { Loc } from '../base/schema.ts';
-import { type AdminAnswer, invalid, refused, retryAfter } from './answer.ts';
+import { type AdminResponse, invalid, refused, retryAfter } from './answer.ts';
 import type { Problem, ProblemKind } from './target.ts';
 
 // 507 for `full`: it is a bound of ours that time does not lift, so no client should try again by itself as after a 429.
@@ -16,7 +16,7 @@ const STATUS: Readonly<Record<Exclude<ProblemKind, 'invalid'>, number>> = {
 };
 
 /** `loc` is where in the request the document stood. */
-export function answerProblem(problem: Problem, loc: Loc): AdminAnswer {
+export function sendProblem(problem: Problem, loc: Loc): AdminResponse {
   if (problem.kind === 'invalid')
     return invalid(problem.issues.map((issue) => ({ ...issue, loc: [...loc, ...issue.loc] })));
   const status = STATUS[problem.kind];

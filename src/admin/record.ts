@@ -1,5 +1,5 @@
 // The one record of each admin write, each refused one and each wrong token: allow-listed fields, never a value.
-import type { AdminAnswer } from './answer.ts';
+import type { AdminResponse } from './answer.ts';
 
 export type AdminRecord = {
   readonly action: string;
@@ -26,15 +26,15 @@ export type RecordStart = {
   readonly startedMs: number;
 };
 
-export function toAdminRecord(start: RecordStart, answer: AdminAnswer, endedMs: number): AdminRecord {
-  const sandbox = answer.sandbox ?? start.sandbox;
+export function toAdminRecord(start: RecordStart, response: AdminResponse, endedMs: number): AdminRecord {
+  const sandbox = response.sandbox ?? start.sandbox;
   return {
     action: start.action,
     ...(sandbox === undefined ? {} : { sandbox }),
-    status: answer.status,
-    outcome: outcomeOf(answer.status),
-    ...(answer.reason === undefined ? {} : { reason: answer.reason }),
-    ...(answer.revision === undefined ? {} : { revision: answer.revision }),
+    status: response.status,
+    outcome: outcomeOf(response.status),
+    ...(response.reason === undefined ? {} : { reason: response.reason }),
+    ...(response.revision === undefined ? {} : { revision: response.revision }),
     ...(start.client === undefined ? {} : { client: start.client }),
     request: start.request,
     duration_ms: Math.round((endedMs - start.startedMs) * 1000) / 1000,

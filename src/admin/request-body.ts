@@ -1,19 +1,19 @@
 // The body of an admin request: bounded bytes, then strict UTF-8, then JSON that means one thing. It must not know what
 // the document says.
 import type { IncomingMessage } from 'node:http';
-import { type JsonFault, parseJsonDocument } from '../base/json-document.ts';
-import { type AdminAnswer, invalid, refused } from './answer.ts';
+import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
+import { type AdminResponse, invalid, refused } from './answer.ts';
 import type { RequestHead } from './request-head.ts';
 
-export type BodyFault = 'too_large' | 'late' | 'malformed' | 'gone';
+export type BodyError = 'too_large' | 'late' | 'malformed' | 'gone';
 export type DocumentReading =
   | { readonly ok: true; readonly document: unknown }
-  | { readonly ok: false; readonly answer: AdminAnswer };
+  | { readonly ok: false; readonly response: AdminResponse };
 
 export class RequestBody {
   readonly #incoming: IncomingMessage;
   readonly #maxBytes: number;
-  #fail: ((fault: BodyFault) => void) | undefined;
+  #fail: ((error: BodyError) => void) | undefined;
   #isWhole = false;
 
   constructor(incoming: IncomingMessage, maxBytes: number) {
@@ -32,27 +32,27 @@ export class RequestBody {
   }
 
   /** Ends the reading that is under way; false when there is none. */
-  interrupt(fault: BodyFault): boolean {
-    this.#fail?.(fault);
+  interrupt(error: BodyError): boolean {
+    this.#fail?.(error);
     return this.#fail !== undefined;
   }
 
   /** Never rejects. */
   async read(): Promise<DocumentReading> {
-    if (this.isTooLong) return { ok: false, answer: ANSWERS.too_large };
+    if (this.isTooLong) return { ok: false, response: RESPONSES.too_large };
     const bytes = await this.#collect();
-    return typeof bytes === 'string' ? { ok: false, answer: ANSWERS[bytes] } : parseDocument(bytes);
+    return typeof bytes === 'string' ? { ok: false, response: RESPONSES[bytes] } : parseDocument(bytes);
   }
 
-  #collect(): Promise<Buffer | BodyFault> {
-    const { promise, resolve } = Promise.withResolvers<Buffer | BodyFault>();
+  #collect(): Promise<Buffer | BodyError> {
+    const { promise, resolve } = Promise.withResolvers<Buffer | BodyError>();
     const incoming = this.#incoming;
     const pieces: Buffer[] = [];
     let length = 0;
-    this.#fail = (fault) => {
+    this.#fail = (error) => {
       incoming.off('data', take);
       incoming.pause();
-      resolve(fault);
+      resolve(error);
     };
     const take = (piece: Buffer): void => {
       length += piece.length;
@@ -75,7 +75,7 @@ export class RequestBody {
 }
 
 /** Undefined when the fields say what a document must be sent as. */
-export function judgeContentType(head: RequestHead): AdminAnswer | undefined {
+export function judgeContentType(head: RequestHead): AdminResponse | undefined {
   const types = head.values('content-type');
   if (types.length !== 1 || !isJson(types[0] ?? '')) return NOT_JSON;
   return head.values('content-encoding').length > 0 ? ENCODED : undefined;
@@ -95,38 +95,38 @@ function parseDocument(bytes: Buffer): DocumentReading {
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return { ok: false, answer: invalidJson('The body is not valid UTF-8') };
+    return { ok: false, response: invalidJson('The body is not valid UTF-8') };
   }
   if (text.trim() === '')
-    return { ok: false, answer: invalidJson('The body is empty: send a JSON document') };
+    return { ok: false, response: invalidJson('The body is empty: send a JSON document') };
   const reading = parseJsonDocument(text);
   if (reading.ok) return { ok: true, document: reading.value };
-  const { kind, position } = reading.fault;
+  const { kind, position } = reading.error;
   const where = position === undefined ? '' : `, at character ${position + 1}`;
-  return { ok: false, answer: invalidJson(`${JSON_FAULTS[kind]}${where}`) };
+  return { ok: false, response: invalidJson(`${JSON_ERRORS[kind]}${where}`) };
 }
 
-function invalidJson(msg: string): AdminAnswer {
+function invalidJson(msg: string): AdminResponse {
   return invalid([{ loc: ['body'], msg, type: 'json_invalid' }]);
 }
 
-const JSON_FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+const JSON_ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'The body is not valid JSON',
   repeated_name: 'An object gives one name twice',
   too_deep: 'The body is nested too deeply',
 };
 
-const NOT_JSON: AdminAnswer = refused({
+const NOT_JSON: AdminResponse = refused({
   status: 415,
   reason: 'content_type',
   detail: 'Send the document as UTF-8 with the header Content-Type: application/json',
 });
-const ENCODED: AdminAnswer = refused({
+const ENCODED: AdminResponse = refused({
   status: 415,
   reason: 'content_encoding',
   detail: 'Send the document as it is, without Content-Encoding',
 });
-const ANSWERS: Readonly<Record<BodyFault, AdminAnswer>> = {
+const RESPONSES: Readonly<Record<BodyError, AdminResponse>> = {
   too_large: refused({ status: 413, reason: 'too_large', detail: 'Send a smaller document' }),
   late: refused({ status: 408, reason: 'late', detail: 'The request took too long: send it again' }),
   malformed: refused({ status: 400, reason: 'malformed', detail: 'Correct the framing of the body' }),

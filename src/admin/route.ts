@@ -1,6 +1,6 @@
 // What a route is: data, and a plain function from a request that is already judged and read to an answer. It must not
 // know sockets or the router.
-import type { AdminAnswer } from './answer.ts';
+import type { AdminResponse } from './answer.ts';
 import type { AdminTarget } from './target.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -27,7 +27,7 @@ export type Route = {
   readonly action: string;
   /** For the reader of `GET /`. */
   readonly what: string;
-  handler(request: AdminRequest, target: AdminTarget): AdminAnswer | Promise<AdminAnswer>;
+  handler(request: AdminRequest, target: AdminTarget): AdminResponse | Promise<AdminResponse>;
 };
 
 export function isWrite({ method }: Pick<Route, 'method'>): boolean {

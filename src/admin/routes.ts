@@ -1,5 +1,5 @@
 // The table of routes: all that the admin API can do, as data. `GET /` shows it.
-import { type AdminAnswer, ok } from './answer.ts';
+import { type AdminResponse, ok } from './answer.ts';
 import { applyProxyConfig, showProxyConfig } from './config-routes.ts';
 import { showCa, showHealth, showReadiness } from './open-routes.ts';
 import type { Method, Route } from './route.ts';
@@ -57,7 +57,7 @@ export const routes: readonly Route[] = [
   ...at('/v1/sandboxes/{id}/workspace_secrets', SECRETS),
 ];
 
-const LIST: AdminAnswer = ok({
+const LIST: AdminResponse = ok({
   routes: routes.map(({ method, path, what, needsToken }) => ({
     method,
     path,
@@ -66,6 +66,6 @@ const LIST: AdminAnswer = ok({
   })),
 });
 
-function listRoutes(): AdminAnswer {
+function listRoutes(): AdminResponse {
   return LIST;
 }

@@ -13,7 +13,7 @@ import { type AdminListen, listenAt } from './listening.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { AdminRecord } from './record.ts';
 import { routes } from './routes.ts';
-import { StrangerRecords } from './stranger-records.ts';
+import { UnauthenticatedRecords } from './stranger-records.ts';
 import type { AdminTarget } from './target.ts';
 import { WriteGate } from './write-gate.ts';
 
@@ -26,7 +26,7 @@ export type AdminLimits = DeskLimits & {
   readonly stallMs: number;
   readonly wrongTokensPerMinute: number;
   /** Records of callers without the token; more are counted. */
-  readonly strangerRecordsPerSecond: number;
+  readonly unauthenticatedRecordsPerSecond: number;
 };
 
 export type AdminServer = {
@@ -54,7 +54,7 @@ export type AdminServerOptions = {
 
 const DEFAULTS: AdminLimits = {
   connections: 64,
-  strangers: 16,
+  outsiders: 16,
   headBytes: 16 * 1024,
   bodyBytes: 1024 * 1024,
   requestMs: 10_000,
@@ -63,14 +63,14 @@ const DEFAULTS: AdminLimits = {
   writesPerSecond: 100,
   stallMs: 30_000,
   wrongTokensPerMinute: 5,
-  strangerRecordsPerSecond: 10,
+  unauthenticatedRecordsPerSecond: 10,
 };
 
 /** Throws an Error that says which setting to change when it cannot listen. */
 export async function createAdminServer(options: AdminServerOptions): Promise<AdminServer> {
   const limits = { ...DEFAULTS, ...options.limits };
   const app = createApp<Case>(routes, async (one, match) => {
-    await desk.answer(one, match);
+    await desk.response(one, match);
     return alreadySent;
   });
   const desk: Desk = new Desk(
@@ -106,12 +106,12 @@ function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {
   const now = (): number => performance.now();
   const wrongTokens = new RateLimit(limits.wrongTokensPerMinute, 60_000, now);
   const writes = new RateLimit(limits.writesPerSecond, 1000, now);
-  const strangerRecords = new RateLimit(limits.strangerRecordsPerSecond, 1000, now);
+  const unauthenticatedRecords = new RateLimit(limits.unauthenticatedRecordsPerSecond, 1000, now);
   return {
     target,
     guard: createAccessGuard({ token, hosts, wrongTokens }),
     writes: new WriteGate(limits.writesAtOnce, writes, limits.stallMs),
-    strangers: new StrangerRecords({ rate: strangerRecords, log, record, isRecordBlocked }),
+    outsiders: new UnauthenticatedRecords({ rate: unauthenticatedRecords, log, record, isRecordBlocked }),
     log,
     record,
     isRecordBlocked,

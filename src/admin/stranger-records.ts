@@ -4,24 +4,24 @@ import { describeBug, type Log } from '../base/log.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { AdminRecord } from './record.ts';
 
-const TELL_MS = 1000;
+const REPORT_MS = 1000;
 
-export type StrangerRecordsOptions = {
+export type UnauthenticatedRecordsOptions = {
   readonly rate: RateLimit;
   readonly log: Log;
   record(entry: AdminRecord): void;
   isRecordBlocked(): boolean;
 };
 
-export class StrangerRecords {
-  readonly #options: StrangerRecordsOptions;
+export class UnauthenticatedRecords {
+  readonly #options: UnauthenticatedRecordsOptions;
   /** The latest of those that were counted. */
   #last: AdminRecord | undefined;
   #count = 0;
   #suppressed = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: StrangerRecordsOptions) {
+  constructor(options: UnauthenticatedRecordsOptions) {
     this.#options = options;
   }
 
@@ -39,7 +39,7 @@ export class StrangerRecords {
   settle(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#tell();
+    this.#report();
   }
 
   #wait(): void {
@@ -47,14 +47,14 @@ export class StrangerRecords {
       this.#timer = undefined;
       if (this.#options.isRecordBlocked()) return this.#wait();
       try {
-        this.#tell();
+        this.#report();
       } catch (error) {
         this.#options.log.error(describeBug(error), 'admin record failed');
       }
-    }, TELL_MS).unref();
+    }, REPORT_MS).unref();
   }
 
-  #tell(): void {
+  #report(): void {
     const last = this.#last;
     if (last === undefined) return;
     const counts = { count: this.#count, ...(this.#suppressed > 0 && { suppressed: this.#suppressed }) };

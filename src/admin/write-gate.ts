@@ -1,6 +1,6 @@
 // How many writes there may be: so many a second, so many at once, and one at a time on the state behind. A document can
 // cost half a second of the one event loop, which serves the proxy too.
-import { type AdminAnswer, refused, retryAfter } from './answer.ts';
+import { type AdminResponse, refused, retryAfter } from './answer.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 export class WriteGate {
@@ -19,7 +19,7 @@ export class WriteGate {
   }
 
   /** Lets a write in, who must `leave`, or says why not. */
-  enter(): AdminAnswer | undefined {
+  enter(): AdminResponse | undefined {
     if (this.#isStalled) return STALLED;
     if (this.#inside >= this.#max) return BUSY;
     const waitMs = this.#rate.take();
@@ -42,7 +42,7 @@ export class WriteGate {
    * Runs `work` after all that was given before: what two writers do is decided by order, not by interleaving. Work whose
    * turn does not come is never done. Work that has begun is waited for, however long: what became of it is not known.
    */
-  async run(work: () => AdminAnswer | Promise<AdminAnswer>): Promise<AdminAnswer> {
+  async run(work: () => AdminResponse | Promise<AdminResponse>): Promise<AdminResponse> {
     const turn = this.#last;
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     this.#last = turn.then(() => ended);
@@ -69,14 +69,14 @@ async function isWithin(event: Promise<void>, ms: number): Promise<boolean> {
   }
 }
 
-const STALLED: AdminAnswer = refused({
+const STALLED: AdminResponse = refused({
   status: 503,
   reason: 'busy',
   detail:
     'An earlier write does not end, so nothing is changed: see to the disk that holds the state directory',
   fields: retryAfter(10_000),
 });
-const BUSY: AdminAnswer = refused({
+const BUSY: AdminResponse = refused({
   status: 503,
   reason: 'busy',
   detail: 'Other writes are under way: try again',

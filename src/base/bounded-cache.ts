@@ -26,8 +26,8 @@ export class BoundedCache<V extends {}> {
   }) {
     const { max, bytes, onGone } = options;
     const bound = bytes && { maxSize: bytes.max, sizeCalculation: ({ value }: Entry<V>) => bytes.of(value) };
-    const told = onGone && { dispose: ({ value }: Entry<V>) => onGone(value) };
-    this.#entries = new LRUCache({ max, ...bound, ...told });
+    const reported = onGone && { dispose: ({ value }: Entry<V>) => onGone(value) };
+    this.#entries = new LRUCache({ max, ...bound, ...reported });
     this.#ttlMs = options.ttlMs ?? Number.POSITIVE_INFINITY;
     this.#now = options.now ?? (() => performance.now());
   }

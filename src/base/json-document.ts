@@ -2,13 +2,13 @@
 // what one of them checked is not what the other uses. It knows nothing of what a document says, and never quotes it.
 
 /** `position` is an index into the text; undefined where JSON.parse does not tell. */
-export type JsonFault = {
+export type JsonError = {
   readonly kind: 'not_json' | 'repeated_name' | 'too_deep';
   readonly position: number | undefined;
 };
 export type JsonReading =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly fault: JsonFault };
+  | { readonly ok: false; readonly error: JsonError };
 
 /** Reads a JSON text (RFC 8259) in which no object repeats a name and nothing is nested deeper than 32 levels. */
 export function parseJsonDocument(text: string): JsonReading {
@@ -16,10 +16,10 @@ export function parseJsonDocument(text: string): JsonReading {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { ok: false, fault: { kind: 'not_json', position: positionOfSyntaxError(error) } };
+    return { ok: false, error: { kind: 'not_json', position: positionOfSyntaxError(error) } };
   }
-  const fault = findAmbiguity(text);
-  return fault === undefined ? { ok: true, value } : { ok: false, fault };
+  const error = findAmbiguity(text);
+  return error === undefined ? { ok: true, value } : { ok: false, error };
 }
 
 /** The parser's own message quotes the text around the fault, so nothing but the place is taken from it. */
@@ -31,7 +31,7 @@ export function positionOfSyntaxError(error: unknown): number | undefined {
 const MAX_DEPTH = 32;
 
 /** The text is valid JSON by then, so that brackets pair up and a string before a colon is a name. */
-function findAmbiguity(text: string): JsonFault | undefined {
+function findAmbiguity(text: string): JsonError | undefined {
   // Names are gathered where the first one comes: a megabyte may open half a million brackets.
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {

@@ -8,9 +8,9 @@ export const alreadySent: Response = RESPONSE_ALREADY_SENT;
 
 /** Has `answer` asked with a web request for each of node's; it should not reject. */
 export function createRequestListener(
-  answer: (request: Request, incoming: IncomingMessage) => Promise<Response>,
+  response: (request: Request, incoming: IncomingMessage) => Promise<Response>,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
-  return getRequestListener(async (request, { incoming }) => answer(request, incoming as IncomingMessage), {
+  return getRequestListener(async (request, { incoming }) => response(request, incoming as IncomingMessage), {
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
   });

@@ -1,8 +1,8 @@
 // Turns the bytes of a callback's answer into headers to inject: all of them, or none and why. Pure.
 // No reason quotes the answer: it holds a credential, perhaps in the wrong place.
-import { type JsonFault, parseJsonDocument } from '../base/json-document.ts';
+import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
 import { Secret } from '../base/secret.ts';
-import { foldHeaderName, headerNameFault, headerValueFault } from '../policy/document/header-rules.ts';
+import { foldHeaderName, headerNameError, headerValueError } from '../policy/document/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';
 
 const MAX_HEADERS = 64;
@@ -27,13 +27,13 @@ function parseJson(bytes: Uint8Array): { readonly value: unknown } | string {
     // ignoreBOM keeps the mark in the text, where JSON.parse stumbles over it.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     const reading = parseJsonDocument(text);
-    return reading.ok ? reading : FAULTS[reading.fault.kind];
+    return reading.ok ? reading : ERRORS[reading.error.kind];
   } catch {
-    return FAULTS.not_json;
+    return ERRORS.not_json;
   }
 }
 
-const FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'body is not JSON in UTF-8',
   repeated_name: 'body repeats a member name',
   too_deep: 'body is nested too deeply',
@@ -49,12 +49,12 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
   let valueBytes = 0;
   for (const [name, value] of entries) {
     const position = headers.length + 1;
-    if (headerNameFault(name) !== undefined) return `the name of header ${position} may not be injected`;
+    if (headerNameError(name) !== undefined) return `the name of header ${position} may not be injected`;
     const folded = foldHeaderName(name);
     if (taken.has(folded)) return 'two headers have one name';
     taken.add(folded);
     if (typeof value !== 'string') return `the value of header ${position} is not a string`;
-    if (headerValueFault(value) !== undefined)
+    if (headerValueError(value) !== undefined)
       return `the value of header ${position} is not a valid field value`;
     valueBytes += value.length;
     if (valueBytes > MAX_VALUE_BYTES) return `the values together have more than ${MAX_VALUE_BYTES} bytes`;

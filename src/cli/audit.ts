@@ -48,7 +48,7 @@ async function verify(
       config,
       organizationId,
       publicKeyFiles,
-      tell: (line) => process.stdout.write(`${line}\n`),
+      report: (line) => process.stdout.write(`${line}\n`),
     });
     const { events, organizations, checkpoints, unreadable, unknownKeys, findings } = counts;
     if (unreadable > 0)
@@ -59,7 +59,7 @@ async function verify(
       process.stderr.write(
         `${count(unknownKeys, 'other key')} signed checkpoints that were not looked at: verify again with its --public-key and their --checkpoints\n`,
       );
-    const verdict = findings === 0 ? 'intact' : `tampered with, ${count(findings, 'fault')}`;
+    const verdict = findings === 0 ? 'intact' : `tampered with, ${count(findings, 'error')}`;
     process.stdout.write(
       `${count(events, 'event')} of ${count(organizations, 'organization')}, ${count(checkpoints, 'checkpoint')}: ${verdict}\n`,
     );

@@ -49,7 +49,7 @@ async function show(scratch: string): Promise<number> {
       failing: at('failing.localhost', '/'),
     };
     const agent = await runAgent(Object.values(urls), { proxyPort: sidecar.proxyPort, caFile });
-    const [rule, first, second, failing] = agent.answers;
+    const [rule, first, second, failing] = agent.responses;
     const received = (path: string, name: string): string =>
       origin.seen
         .find((one) => one.path === path)
@@ -114,13 +114,13 @@ function proxyConfig(callbackUrl: string): unknown {
   };
 }
 
-type Answer = { readonly status: number; readonly body: string };
+type Response = { readonly status: number; readonly body: string };
 
 /** The agent: a process of its own with nothing but the proxy's address and its CA certificate. */
 async function runAgent(
   urls: readonly string[],
   { proxyPort, caFile }: { proxyPort: number; caFile: string },
-): Promise<{ answers: readonly Answer[]; everything: string }> {
+): Promise<{ responses: readonly Response[]; everything: string }> {
   const env = {
     PATH: process.env['PATH'] ?? '',
     HTTPS_PROXY: `http://127.0.0.1:${proxyPort}`,
@@ -132,20 +132,20 @@ async function runAgent(
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const output = await text(child.stdout);
-  const { answers, environment } = JSON.parse(output) as { answers: Answer[]; environment: string };
-  return { answers, everything: `${output}${environment}` };
+  const { responses, environment } = JSON.parse(output) as { responses: Response[]; environment: string };
+  return { responses, everything: `${output}${environment}` };
 }
 
 const AGENT = `
 import { readFileSync, existsSync } from 'node:fs';
-const answers = [];
+const responses = [];
 for (const url of process.argv.slice(1)) {
   const response = await fetch(url);
-  answers.push({ status: response.status, body: JSON.stringify([...response.headers]) + await response.text() });
+  responses.push({ status: response.status, body: JSON.stringify([...response.headers]) + await response.text() });
 }
 const environ = '/proc/self/environ';
 const environment = existsSync(environ) ? readFileSync(environ, 'utf8') : JSON.stringify(process.env);
-console.log(JSON.stringify({ answers, environment }));
+console.log(JSON.stringify({ responses, environment }));
 `;
 
 /** A secret as the demo prints it: enough to recognise, not enough to copy. */

@@ -2,20 +2,20 @@
 // credential.
 import { createReadStream } from 'node:fs';
 import { InputError } from '../base/input-error.ts';
-import { type JsonFault, parseJsonDocument, positionOfSyntaxError } from '../base/json-document.ts';
+import { type JsonError, parseJsonDocument, positionOfSyntaxError } from '../base/json-document.ts';
 
 /** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
 export async function readDocument(file: string): Promise<unknown> {
   const text = await readText(file);
   const reading = parseJsonDocument(text);
   if (reading.ok) return reading.value;
-  const { kind, position } = reading.fault;
-  throw new InputError(`${file}${placeOf(position ?? searchPosition(text), text)}: ${FAULTS[kind]}`);
+  const { kind, position } = reading.error;
+  throw new InputError(`${file}${placeOf(position ?? searchPosition(text), text)}: ${ERRORS[kind]}`);
 }
 
 const MAX_BYTES = 4 * 2 ** 20;
 
-const FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'not valid JSON',
   repeated_name: 'this name is given twice in one object',
   too_deep: 'nested deeper than 32 levels',

@@ -38,7 +38,7 @@ export async function createEchoOrigin(options: { port: number; echo: boolean })
       seen.push(one);
       if (seen.length > 1_000) seen.shift();
       request.resume();
-      request.on('end', () => answer(response, options.echo ? one : { ok: true }));
+      request.on('end', () => respond(response, options.echo ? one : { ok: true }));
     },
   );
   await listen(server, options.port);
@@ -67,7 +67,7 @@ export async function createCallbackEndpoint(options: {
     request.on('end', () => {
       const headers = options.headers((JSON.parse(text) as { host: string }).host);
       response.statusCode = headers ? 200 : 500;
-      answer(response, headers ? { headers } : { error: 'no credentials for this host' });
+      respond(response, headers ? { headers } : { error: 'no credentials for this host' });
     });
   });
   await listen(server, options.port);
@@ -88,7 +88,7 @@ function seenRequest(request: IncomingMessage): SeenRequest {
   return { host: headers.host ?? '', method, path: url, headers: pairs };
 }
 
-function answer(response: ServerResponse, value: unknown): void {
+function respond(response: ServerResponse, value: unknown): void {
   response.setHeader('Content-Type', 'application/json');
   response.end(`${JSON.stringify(value, null, 2)}\n`);
 }

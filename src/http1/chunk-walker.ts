@@ -8,7 +8,7 @@ import {
   mayEndExtension,
   nextExtensionState,
 } from './chunk-extension.ts';
-import { type HeadFault, faults } from './head-error.ts';
+import { type HeadError, headErrors } from './head-error.ts';
 import { TrailerWalker } from './trailer-walker.ts';
 
 const SIZE = 0;
@@ -32,7 +32,7 @@ export class ChunkWalker {
   readonly #isRequest: boolean;
   readonly #isBare: boolean;
   #state = SIZE;
-  #fault: HeadFault | undefined;
+  #error: HeadError | undefined;
   #size = 0;
   #digits = 0;
   /** The head so far may leave as it came. */
@@ -58,8 +58,8 @@ export class ChunkWalker {
   }
 
   /** What is wrong with the body; nothing is consumed or emitted after a fault. */
-  get fault(): HeadFault | undefined {
-    return this.#fault;
+  get error(): HeadError | undefined {
+    return this.#error;
   }
 
   /**
@@ -70,17 +70,17 @@ export class ChunkWalker {
     this.#runStart = from;
     this.#headStart = this.#state === SIZE && this.#digits === 0 ? from : EARLIER;
     let at = from;
-    while (at < bytes.length && this.#state !== DONE && this.#fault === undefined) {
+    while (at < bytes.length && this.#state !== DONE && this.#error === undefined) {
       if (this.#state === DATA) at = this.#passData(bytes, at, emit);
       else if (this.#state === TRAILERS) at = this.#walkTrailers(bytes, at, emit);
-      else this.#fault = this.#step(bytes, at++, emit);
+      else this.#error = this.#step(bytes, at++, emit);
     }
-    if (this.#fault === undefined && !this.#isBare)
+    if (this.#error === undefined && !this.#isBare)
       this.#emitRun(bytes, this.#isInHead() ? this.#headStart : at, emit);
     return at;
   }
 
-  #step(bytes: Buffer, at: number, emit: Emit): HeadFault | undefined {
+  #step(bytes: Buffer, at: number, emit: Emit): HeadError | undefined {
     const byte = byteAt(bytes, at);
     switch (this.#state) {
       case SIZE:
@@ -88,12 +88,12 @@ export class ChunkWalker {
       case EXTENSION:
         return this.#readExtension(bytes, at);
       case SIZE_LF:
-        return byte === LF ? this.#finishHead(bytes, at + 1, emit) : faults.chunkSizeMalformed;
+        return byte === LF ? this.#finishHead(bytes, at + 1, emit) : headErrors.chunkSizeMalformed;
       case DATA_CR:
         // A size that lies moves the boundary of the next message; the data must end where it said.
-        return byte === CR ? this.#enter(DATA_LF) : faults.chunkEndMissing;
+        return byte === CR ? this.#enter(DATA_LF) : headErrors.chunkEndMissing;
       default:
-        return byte === LF ? this.#startHead(at + 1) : faults.chunkEndMissing;
+        return byte === LF ? this.#startHead(at + 1) : headErrors.chunkEndMissing;
     }
   }
 
@@ -105,41 +105,41 @@ export class ChunkWalker {
     return this.#enter(SIZE);
   }
 
-  #readSize(byte: number): HeadFault | undefined {
+  #readSize(byte: number): HeadError | undefined {
     const value = hexValue(byte);
     if (value >= 0) return this.#readDigit(value);
-    if (this.#digits === 0) return faults.chunkSizeMalformed;
+    if (this.#digits === 0) return headErrors.chunkSizeMalformed;
     if (byte === CR) return this.#enter(SIZE_LF);
     // Whitespace, `0x`, a bare LF: parsers that skip over them disagree with those that do not.
-    if (byte !== SEMICOLON) return faults.chunkSizeMalformed;
+    if (byte !== SEMICOLON) return headErrors.chunkSizeMalformed;
     // No client needs extensions; hiding bytes from one hop is what they are used for (CVE-2025-55315).
-    if (this.#isRequest) return faults.chunkExtensionRefused;
+    if (this.#isRequest) return headErrors.chunkExtensionRefused;
     this.#canonical = false;
     this.#extension = EXTENSION_START;
     this.#extensionBytes = 1;
     return this.#enter(EXTENSION);
   }
 
-  #readDigit(value: number): HeadFault | undefined {
+  #readDigit(value: number): HeadError | undefined {
     if (this.#digits > 0 && this.#size === 0) {
       // Leading zeros: some origins pad; a client that does is probing for a digit limit.
-      if (this.#isRequest) return faults.chunkSizeMalformed;
+      if (this.#isRequest) return headErrors.chunkSizeMalformed;
       this.#canonical = false;
     }
     this.#digits++;
     this.#size = this.#size * 16 + value;
     const isTooLarge = this.#digits > MAX_SIZE_DIGITS || this.#size > Number.MAX_SAFE_INTEGER;
-    return isTooLarge ? faults.chunkSizeTooLarge : undefined;
+    return isTooLarge ? headErrors.chunkSizeTooLarge : undefined;
   }
 
-  #readExtension(bytes: Buffer, at: number): HeadFault | undefined {
+  #readExtension(bytes: Buffer, at: number): HeadError | undefined {
     if (byteAt(bytes, at) === CR) {
-      return mayEndExtension(this.#extension) ? this.#enter(SIZE_LF) : faults.chunkExtensionMalformed;
+      return mayEndExtension(this.#extension) ? this.#enter(SIZE_LF) : headErrors.chunkExtensionMalformed;
     }
     this.#extension = nextExtensionState(this.#extension, bytes, at);
     this.#extensionBytes++;
     const isOver = this.#extensionBytes > MAX_EXTENSION_BYTES;
-    return isOver || this.#extension === EXTENSION_MALFORMED ? faults.chunkExtensionMalformed : undefined;
+    return isOver || this.#extension === EXTENSION_MALFORMED ? headErrors.chunkExtensionMalformed : undefined;
   }
 
   #finishHead(bytes: Buffer, past: number, emit: Emit): undefined {
@@ -165,7 +165,7 @@ export class ChunkWalker {
   #walkTrailers(bytes: Buffer, at: number, emit: Emit): number {
     const trailers = (this.#trailers ??= new TrailerWalker());
     const past = trailers.walk(bytes, at);
-    this.#fault = trailers.fault;
+    this.#error = trailers.error;
     if (trailers.done) {
       // The only valid ending of five bytes is the canonical one.
       const isCanonical = this.#headStart !== EARLIER && past - this.#headStart === LAST_CHUNK.length;

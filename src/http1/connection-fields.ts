@@ -1,7 +1,7 @@
 // What the fields of one hop say: persistence, upgrade, and which fields end here (RFC 9110 §7.6.1). It marks
 // what to drop and drops nothing; policy and injection are not its concern.
 import { byteAt, classAt, COMMA, isOws, TOKEN } from './byte-class.ts';
-import { type HeadFault, faults } from './head-error.ts';
+import { type HeadError, headErrors } from './head-error.ts';
 import { Field, type FieldId, fieldIdOf, isFieldNamed, isSameName } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
@@ -58,9 +58,9 @@ const neverNominated: ReadonlySet<number> = new Set([
  * requests; in responses a malformed option, or one that names a framing field (some origins list
  * `Transfer-Encoding`), is passed over.
  */
-export function readConnectionFields(head: RequestHead): RequestConnectionFields | HeadFault;
-export function readConnectionFields(head: Head): ConnectionFields | HeadFault;
-export function readConnectionFields(head: Head): ConnectionFields | HeadFault {
+export function readConnectionFields(head: RequestHead): RequestConnectionFields | HeadError;
+export function readConnectionFields(head: Head): ConnectionFields | HeadError;
+export function readConnectionFields(head: Head): ConnectionFields | HeadError {
   const { fields } = head;
   if (!('method' in head) && !hasHopByHop(head)) return NO_CONNECTION_FIELDS;
   const drop = new Uint8Array(fields.count);
@@ -73,8 +73,8 @@ export function readConnectionFields(head: Head): ConnectionFields | HeadFault {
     if (!hopByHop.has(id)) continue;
     drop[i] = 1;
     if (id === Field.connection) {
-      const fault = readOptions(head, i, options, drop);
-      if (fault !== undefined) return fault;
+      const error = readOptions(head, i, options, drop);
+      if (error !== undefined) return error;
     } else if (id === Field.upgrade) {
       upgradeAt = i;
       upgradeCount++;
@@ -114,7 +114,7 @@ export function isPersistent(head: Head, connection: ConnectionFields): boolean 
   return !connection.close && (head.minor === 1 || connection.keepAlive);
 }
 
-function readOptions(head: Head, i: number, options: Options, drop: Uint8Array): HeadFault | undefined {
+function readOptions(head: Head, i: number, options: Options, drop: Uint8Array): HeadError | undefined {
   const isRequest = 'method' in head;
   const end = head.fields.valueEnd(i);
   for (let at = head.fields.valueStart(i); at < end; ) {
@@ -123,11 +123,11 @@ function readOptions(head: Head, i: number, options: Options, drop: Uint8Array):
     const trimmed = trimOws(head.bytes, start, optionEnd);
     at = optionEnd + 1;
     if (trimmed === start) continue;
-    if (++options.count > MAX_OPTIONS) return faults.connectionTooLong;
-    const fault = isToken(head.bytes, start, trimmed)
+    if (++options.count > MAX_OPTIONS) return headErrors.connectionTooLong;
+    const error = isToken(head.bytes, start, trimmed)
       ? readOption(head, start, trimmed, options, drop)
-      : faults.connectionMalformed;
-    if (fault !== undefined && isRequest) return fault;
+      : headErrors.connectionMalformed;
+    if (error !== undefined && isRequest) return error;
   }
   return undefined;
 }
@@ -138,7 +138,7 @@ function readOption(
   end: number,
   options: Options,
   drop: Uint8Array,
-): HeadFault | undefined {
+): HeadError | undefined {
   const { bytes } = head;
   if (isFieldNamed(bytes, start, end, 'close')) options.close = true;
   else if (isFieldNamed(bytes, start, end, 'keep-alive')) options.keepAlive = true;
@@ -147,10 +147,10 @@ function readOption(
   return undefined;
 }
 
-function nominate(head: Head, start: number, end: number, drop: Uint8Array): HeadFault | undefined {
+function nominate(head: Head, start: number, end: number, drop: Uint8Array): HeadError | undefined {
   const { bytes, fields } = head;
   const id: FieldId = fieldIdOf(bytes, start, end);
-  if (neverNominated.has(id)) return faults.connectionStripsFraming;
+  if (neverNominated.has(id)) return headErrors.connectionStripsFraming;
   for (let i = 0; i < fields.count; i++) {
     if (fields.id(i) === id && isSameName(bytes, start, end, fields.nameStart(i), fields.nameEnd(i))) {
       drop[i] = 1;

@@ -1,7 +1,7 @@
 // The field section of a head: where each line's name and value lie. Strict by RFC 9112 §5 without any of its
 // tolerances, because each tolerance is a smuggling technique. Makes no string; judges no field's meaning.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE } from './byte-class.ts';
-import { type HeadFault, faults } from './head-error.ts';
+import { type HeadError, headErrors } from './head-error.ts';
 import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
 
 const STRIDE = 6;
@@ -58,7 +58,7 @@ export function parseFieldLines(
   from: number,
   end: number,
   maxFields: number,
-): Fields | HeadFault | undefined {
+): Fields | HeadError | undefined {
   let at = from;
   for (let count = 0; ; count++) {
     if (at === end) return undefined;
@@ -66,7 +66,7 @@ export function parseFieldLines(
       const past = skipLineEnd(bytes, at, end);
       return typeof past === 'number' ? new Fields(scratch.slice(0, count * STRIDE), past) : past;
     }
-    if (count === maxFields) return faults.tooManyFields;
+    if (count === maxFields) return headErrors.tooManyFields;
     const next = parseFieldLine(bytes, at, end, count * STRIDE);
     if (typeof next !== 'number') return next;
     at = next;
@@ -74,17 +74,17 @@ export function parseFieldLines(
 }
 
 /** Expects CRLF at `at` and returns the index past it; a bare LF or CR is a fault (request splitting). */
-export function skipLineEnd(bytes: Buffer, at: number, end: number): number | HeadFault | undefined {
+export function skipLineEnd(bytes: Buffer, at: number, end: number): number | HeadError | undefined {
   if (at === end) return undefined;
   if (byteAt(bytes, at) !== CR) return strayByte(byteAt(bytes, at));
   if (at + 1 === end) return undefined;
-  return byteAt(bytes, at + 1) === LF ? at + 2 : faults.bareCr;
+  return byteAt(bytes, at + 1) === LF ? at + 2 : headErrors.bareCr;
 }
 
 /** Names the fault of a byte that its class does not allow. */
-export function strayByte(byte: number): HeadFault {
-  if (byte === LF) return faults.bareLf;
-  return byte === CR ? faults.bareCr : faults.controlByte;
+export function strayByte(byte: number): HeadError {
+  if (byte === LF) return headErrors.bareLf;
+  return byte === CR ? headErrors.bareCr : headErrors.controlByte;
 }
 
 function parseFieldLine(
@@ -92,7 +92,7 @@ function parseFieldLine(
   start: number,
   end: number,
   slot: number,
-): number | HeadFault | undefined {
+): number | HeadError | undefined {
   let at = start;
   let seen = 0;
   for (; at < end; at++) {
@@ -101,8 +101,8 @@ function parseFieldLine(
     seen |= bits;
   }
   if (at === end) return undefined;
-  if (byteAt(bytes, at) !== COLON || at === start) return nameFault(bytes, start, at);
-  if ((seen & UNDERSCORE) !== 0 && isFramingAlike(bytes, start, at)) return faults.framingLookalike;
+  if (byteAt(bytes, at) !== COLON || at === start) return nameError(bytes, start, at);
+  if ((seen & UNDERSCORE) !== 0 && isFramingAlike(bytes, start, at)) return headErrors.framingLookalike;
 
   const nameEnd = at++;
   while (at < end && isOws(byteAt(bytes, at))) at++;
@@ -129,11 +129,11 @@ function isFramingAlike(bytes: Buffer, start: number, end: number): boolean {
   );
 }
 
-function nameFault(bytes: Buffer, start: number, at: number): HeadFault {
+function nameError(bytes: Buffer, start: number, at: number): HeadError {
   const byte = byteAt(bytes, at);
   // obs-fold (RFC 9112 §5.2): a value continued on the next line is read by some hops only.
-  if (isOws(byte)) return at === start ? faults.lineFolded : faults.spaceBeforeColon;
-  if (byte === COLON) return faults.nameEmpty;
-  if (byte === CR) return faults.colonMissing;
-  return byte > 0x20 && byte !== 0x7f ? faults.nameMalformed : strayByte(byte);
+  if (isOws(byte)) return at === start ? headErrors.lineFolded : headErrors.spaceBeforeColon;
+  if (byte === COLON) return headErrors.nameEmpty;
+  if (byte === CR) return headErrors.colonMissing;
+  return byte > 0x20 && byte !== 0x7f ? headErrors.nameMalformed : strayByte(byte);
 }

@@ -1,7 +1,7 @@
 // How long a message's body is, decided from its head alone (RFC 9112 §6.3). Whatever two hops could read
 // differently is a fault: there is no preferred reading, only one reading.
 import { byteAt, HTAB } from './byte-class.ts';
-import { type HeadFault, faults, isFault } from './head-error.ts';
+import { type HeadError, headErrors, isHeadError } from './head-error.ts';
 import { Field, isFieldNamed } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
@@ -11,7 +11,7 @@ export type Framing =
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until_close' };
 
-type Claim = Framing | HeadFault | undefined;
+type Claim = Framing | HeadError | undefined;
 
 const none: Framing = Object.freeze({ kind: 'none' });
 const chunked: Framing = Object.freeze({ kind: 'chunked' });
@@ -21,10 +21,10 @@ const ZERO = 0x30;
 const MAX_LENGTH_DIGITS = 16;
 
 /** A request's framing; without a claim it has no body. A length of zero reads as `none`. */
-export function requestFraming(head: RequestHead): Framing | HeadFault {
+export function requestFraming(head: RequestHead): Framing | HeadError {
   const claim = claimedFraming(head);
   // RFC 9110 §9.3.6: bytes after CONNECT are the tunnel's; a body there is read by one hop only.
-  if (claim !== undefined && head.method === 'CONNECT' && !isFault(claim)) return unexpected(claim);
+  if (claim !== undefined && head.method === 'CONNECT' && !isHeadError(claim)) return unexpected(claim);
   return claim ?? none;
 }
 
@@ -32,9 +32,9 @@ export function requestFraming(head: RequestHead): Framing | HeadFault {
  * A response's framing (RFC 9112 §6.3). HEAD and 304 may claim any valid length; 204 and 101 may claim zero; any
  * other 1xx nothing at all. A length of zero reads as `none`.
  */
-export function responseFraming(head: ResponseHead, requestMethod: string): Framing | HeadFault {
+export function responseFraming(head: ResponseHead, requestMethod: string): Framing | HeadError {
   const claim = claimedFraming(head);
-  if (claim !== undefined && isFault(claim)) return claim;
+  if (claim !== undefined && isHeadError(claim)) return claim;
   const { status } = head;
   // RFC 9110 §8.6 forbids it, and many servers write it in their 101 all the same: zero hides nothing.
   if (status === 101 && claim === none) return none;
@@ -45,8 +45,10 @@ export function responseFraming(head: ResponseHead, requestMethod: string): Fram
   return claim ?? untilClose;
 }
 
-function unexpected(claim: Framing): HeadFault {
-  return claim.kind === 'chunked' ? faults.transferEncodingUnexpected : faults.contentLengthUnexpected;
+function unexpected(claim: Framing): HeadError {
+  return claim.kind === 'chunked'
+    ? headErrors.transferEncodingUnexpected
+    : headErrors.contentLengthUnexpected;
 }
 
 /** What Content-Length or Transfer-Encoding says; undefined when neither stands. */
@@ -58,16 +60,16 @@ function claimedFraming(head: RequestHead | ResponseHead): Claim {
     const id = fields.id(i);
     if (id === Field.contentLength) {
       // Two equal lengths as well (RFC 9112 §6.3 would let them pass): hops differ on which they strip.
-      if (length !== -1) return faults.contentLengthRepeated;
+      if (length !== -1) return headErrors.contentLengthRepeated;
       length = i;
     } else if (id === Field.transferEncoding) {
-      if (encoding !== -1) return faults.transferEncodingRepeated;
+      if (encoding !== -1) return headErrors.transferEncodingRepeated;
       encoding = i;
     }
   }
   if (encoding === -1) return length === -1 ? undefined : lengthClaim(head, length);
   // CL.TE and TE.CL: the classic pair of request smuggling.
-  if (length !== -1) return faults.lengthAndEncoding;
+  if (length !== -1) return headErrors.lengthAndEncoding;
   return encodingClaim(head, encoding);
 }
 
@@ -86,11 +88,11 @@ function isBesideTab(head: RequestHead | ResponseHead, i: number): boolean {
 
 function encodingClaim(head: RequestHead | ResponseHead, i: number): Claim {
   // RFC 9112 §6.1: HTTP/1.0 hops do not know chunked and would read the chunks as a body until close.
-  if (head.minor === 0) return faults.transferEncodingUnexpected;
+  if (head.minor === 0) return headErrors.transferEncodingUnexpected;
   const { bytes, fields } = head;
   // `xchunked`, `chunked,`, `,chunked`, `gzip, chunked`: one hop sees chunked where another does not.
   const isChunked = isFieldNamed(bytes, fields.valueStart(i), fields.valueEnd(i), 'chunked');
-  return isChunked && !isBesideTab(head, i) ? chunked : faults.transferEncodingUnsupported;
+  return isChunked && !isBesideTab(head, i) ? chunked : headErrors.transferEncodingUnsupported;
 }
 
 /** `0` or a digit 1 to 9 and up to 15 more: no sign, list, base prefix or leading zero, at most 2^53 - 1. */
@@ -99,14 +101,14 @@ function lengthClaim(head: RequestHead | ResponseHead, i: number): Claim {
   const start = fields.valueStart(i);
   const digits = fields.valueEnd(i) - start;
   if (digits === 0 || digits > MAX_LENGTH_DIGITS || isBesideTab(head, i))
-    return faults.contentLengthMalformed;
-  if (digits > 1 && byteAt(bytes, start) === ZERO) return faults.contentLengthMalformed;
+    return headErrors.contentLengthMalformed;
+  if (digits > 1 && byteAt(bytes, start) === ZERO) return headErrors.contentLengthMalformed;
   let length = 0;
   for (let at = start; at < start + digits; at++) {
     const digit = byteAt(bytes, at) - ZERO;
-    if (digit < 0 || digit > 9) return faults.contentLengthMalformed;
+    if (digit < 0 || digit > 9) return headErrors.contentLengthMalformed;
     length = length * 10 + digit;
   }
-  if (length > Number.MAX_SAFE_INTEGER) return faults.contentLengthMalformed;
+  if (length > Number.MAX_SAFE_INTEGER) return headErrors.contentLengthMalformed;
   return length === 0 ? none : { kind: 'length', length };
 }

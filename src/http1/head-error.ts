@@ -1,7 +1,7 @@
 // The closed catalogue of what can be wrong with a message's bytes. A fault is one of these very objects, so
 // `fault === faults.bareLf` works. The status is for a faulty request; a faulty response is always a 502.
 
-export type HeadFaultCode =
+export type HeadErrorCode =
   | 'bare_lf'
   | 'bare_cr'
   | 'control_byte'
@@ -43,8 +43,8 @@ export type HeadFaultCode =
   | 'trailer_has_framing'
   | 'trailer_too_large';
 
-export type HeadFault = {
-  readonly code: HeadFaultCode;
+export type HeadError = {
+  readonly code: HeadErrorCode;
   readonly text: string;
   readonly status: 400 | 414 | 417 | 431 | 501 | 505;
 };
@@ -55,76 +55,76 @@ type NameOf<Code extends string> = Code extends `${infer Head}_${infer Tail}`
   : Code;
 
 /** Private: what is of this class is of the catalogue. A check of the class costs less than a search of the catalogue. */
-class CataloguedFault implements HeadFault {
-  readonly code: HeadFaultCode;
+class CataloguedError implements HeadError {
+  readonly code: HeadErrorCode;
   readonly text: string;
-  readonly status: HeadFault['status'];
+  readonly status: HeadError['status'];
 
-  constructor(code: HeadFaultCode, text: string, status: HeadFault['status']) {
+  constructor(code: HeadErrorCode, text: string, status: HeadError['status']) {
     this.code = code;
     this.text = text;
     this.status = status;
   }
 }
 
-export const faults: { readonly [Code in HeadFaultCode as NameOf<Code>]: HeadFault } = Object.freeze({
-  bareLf: fault('bare_lf', 'a line ends in LF without CR'),
-  bareCr: fault('bare_cr', 'a CR stands without LF'),
-  controlByte: fault('control_byte', 'a control byte stands in the head'),
-  emptyLine: fault('empty_line', 'more than one empty line stands before the request'),
-  methodMalformed: fault('method_malformed', 'the method is not a token followed by one space'),
-  methodTooLong: fault('method_too_long', 'the method is longer than 32 bytes', 501),
-  http2Preface: fault('http2_preface', 'an HTTP/2 preface on an HTTP/1.1 connection', 505),
-  targetMalformed: fault('target_malformed', 'the request target is empty or holds a forbidden byte'),
-  targetTooLong: fault('target_too_long', 'the request target is too long', 414),
-  versionMissing: fault('version_missing', 'the request line has no HTTP version'),
-  versionMalformed: fault('version_malformed', 'the start line does not hold HTTP/1.0 or HTTP/1.1'),
-  versionUnsupported: fault('version_unsupported', 'only HTTP/1.0 and HTTP/1.1 are spoken here', 505),
-  statusMalformed: fault('status_malformed', 'the status is not three digits from 100 to 599'),
-  nameEmpty: fault('name_empty', 'a field has no name'),
-  nameMalformed: fault('name_malformed', 'a field name holds a byte that is not of a token'),
-  colonMissing: fault('colon_missing', 'a field line has no colon'),
-  spaceBeforeColon: fault('space_before_colon', 'whitespace stands before the colon of a field'),
-  lineFolded: fault('line_folded', 'a field line begins with whitespace'),
-  framingLookalike: fault('framing_lookalike', 'a field name imitates a framing field with an underscore'),
-  tooManyFields: fault('too_many_fields', 'the head has too many fields', 431),
-  headTooLarge: fault('head_too_large', 'the head is too large', 431),
-  contentLengthMalformed: fault('content_length_malformed', 'Content-Length is not a plain decimal number'),
-  contentLengthRepeated: fault('content_length_repeated', 'Content-Length stands more than once'),
-  contentLengthUnexpected: fault('content_length_unexpected', 'this message cannot have a Content-Length'),
-  transferEncodingUnsupported: fault(
+export const headErrors: { readonly [Code in HeadErrorCode as NameOf<Code>]: HeadError } = Object.freeze({
+  bareLf: error('bare_lf', 'a line ends in LF without CR'),
+  bareCr: error('bare_cr', 'a CR stands without LF'),
+  controlByte: error('control_byte', 'a control byte stands in the head'),
+  emptyLine: error('empty_line', 'more than one empty line stands before the request'),
+  methodMalformed: error('method_malformed', 'the method is not a token followed by one space'),
+  methodTooLong: error('method_too_long', 'the method is longer than 32 bytes', 501),
+  http2Preface: error('http2_preface', 'an HTTP/2 preface on an HTTP/1.1 connection', 505),
+  targetMalformed: error('target_malformed', 'the request target is empty or holds a forbidden byte'),
+  targetTooLong: error('target_too_long', 'the request target is too long', 414),
+  versionMissing: error('version_missing', 'the request line has no HTTP version'),
+  versionMalformed: error('version_malformed', 'the start line does not hold HTTP/1.0 or HTTP/1.1'),
+  versionUnsupported: error('version_unsupported', 'only HTTP/1.0 and HTTP/1.1 are spoken here', 505),
+  statusMalformed: error('status_malformed', 'the status is not three digits from 100 to 599'),
+  nameEmpty: error('name_empty', 'a field has no name'),
+  nameMalformed: error('name_malformed', 'a field name holds a byte that is not of a token'),
+  colonMissing: error('colon_missing', 'a field line has no colon'),
+  spaceBeforeColon: error('space_before_colon', 'whitespace stands before the colon of a field'),
+  lineFolded: error('line_folded', 'a field line begins with whitespace'),
+  framingLookalike: error('framing_lookalike', 'a field name imitates a framing field with an underscore'),
+  tooManyFields: error('too_many_fields', 'the head has too many fields', 431),
+  headTooLarge: error('head_too_large', 'the head is too large', 431),
+  contentLengthMalformed: error('content_length_malformed', 'Content-Length is not a plain decimal number'),
+  contentLengthRepeated: error('content_length_repeated', 'Content-Length stands more than once'),
+  contentLengthUnexpected: error('content_length_unexpected', 'this message cannot have a Content-Length'),
+  transferEncodingUnsupported: error(
     'transfer_encoding_unsupported',
     'Transfer-Encoding is not exactly "chunked"',
     501,
   ),
-  transferEncodingRepeated: fault('transfer_encoding_repeated', 'Transfer-Encoding stands more than once'),
-  transferEncodingUnexpected: fault(
+  transferEncodingRepeated: error('transfer_encoding_repeated', 'Transfer-Encoding stands more than once'),
+  transferEncodingUnexpected: error(
     'transfer_encoding_unexpected',
     'this message cannot have a Transfer-Encoding',
   ),
-  lengthAndEncoding: fault('length_and_encoding', 'Content-Length and Transfer-Encoding stand together'),
-  connectionMalformed: fault('connection_malformed', 'Connection is not a list of tokens'),
-  connectionTooLong: fault('connection_too_long', 'Connection names too many options', 431),
-  connectionStripsFraming: fault(
+  lengthAndEncoding: error('length_and_encoding', 'Content-Length and Transfer-Encoding stand together'),
+  connectionMalformed: error('connection_malformed', 'Connection is not a list of tokens'),
+  connectionTooLong: error('connection_too_long', 'Connection names too many options', 431),
+  connectionStripsFraming: error(
     'connection_strips_framing',
     'Connection names a field that routes or frames',
   ),
-  expectationUnknown: fault('expectation_unknown', 'only Expect: 100-continue can be met', 417),
-  chunkSizeMalformed: fault('chunk_size_malformed', 'a chunk size is not plain hexadecimal'),
-  chunkSizeTooLarge: fault('chunk_size_too_large', 'a chunk size exceeds 2^53 - 1 or 16 digits'),
-  chunkExtensionRefused: fault('chunk_extension_refused', 'a request chunk has an extension'),
-  chunkExtensionMalformed: fault('chunk_extension_malformed', 'a chunk extension is malformed or too long'),
-  chunkEndMissing: fault('chunk_end_missing', 'the data of a chunk does not end in CRLF'),
-  trailerMalformed: fault('trailer_malformed', 'a trailer line is malformed'),
-  trailerHasFraming: fault('trailer_has_framing', 'a trailer names a framing field'),
-  trailerTooLarge: fault('trailer_too_large', 'the trailers are too large', 431),
+  expectationUnknown: error('expectation_unknown', 'only Expect: 100-continue can be met', 417),
+  chunkSizeMalformed: error('chunk_size_malformed', 'a chunk size is not plain hexadecimal'),
+  chunkSizeTooLarge: error('chunk_size_too_large', 'a chunk size exceeds 2^53 - 1 or 16 digits'),
+  chunkExtensionRefused: error('chunk_extension_refused', 'a request chunk has an extension'),
+  chunkExtensionMalformed: error('chunk_extension_malformed', 'a chunk extension is malformed or too long'),
+  chunkEndMissing: error('chunk_end_missing', 'the data of a chunk does not end in CRLF'),
+  trailerMalformed: error('trailer_malformed', 'a trailer line is malformed'),
+  trailerHasFraming: error('trailer_has_framing', 'a trailer names a framing field'),
+  trailerTooLarge: error('trailer_too_large', 'the trailers are too large', 431),
 });
 
 /** True only for the catalogue's own objects: nothing built from a message's bytes can pass for a fault. */
-export function isFault(value: unknown): value is HeadFault {
-  return value instanceof CataloguedFault;
+export function isHeadError(value: unknown): value is HeadError {
+  return value instanceof CataloguedError;
 }
 
-function fault(code: HeadFaultCode, text: string, status: HeadFault['status'] = 400): HeadFault {
-  return Object.freeze(new CataloguedFault(code, text, status));
+function error(code: HeadErrorCode, text: string, status: HeadError['status'] = 400): HeadError {
+  return Object.freeze(new CataloguedError(code, text, status));
 }

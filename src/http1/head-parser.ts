@@ -1,7 +1,7 @@
 // Strict HTTP/1.1 heads over bytes, for clients' requests and origins' responses alike. One pass, offsets
 // only, no string but the method. It judges syntax; framing, hosts and policy are judged elsewhere.
 import { byteAt, CR, classAt, FIELD_VALUE, LF, SP, TARGET, TOKEN } from './byte-class.ts';
-import { type HeadFault, faults } from './head-error.ts';
+import { type HeadError, headErrors } from './head-error.ts';
 import { isExactly } from './field-name.ts';
 import { Fields, parseFieldLines, skipLineEnd } from './fields.ts';
 
@@ -62,10 +62,10 @@ export function parseRequestHead(
   bytes: Buffer,
   start: number,
   limits: HeadLimits,
-): RequestHead | HeadFault | undefined {
+): RequestHead | HeadError | undefined {
   const end = Math.min(bytes.length, start + limits.maxHeadBytes);
   const head = requestHead(bytes, start, end, limits);
-  return head ?? (end - start === limits.maxHeadBytes ? faults.headTooLarge : undefined);
+  return head ?? (end - start === limits.maxHeadBytes ? headErrors.headTooLarge : undefined);
 }
 
 /** Parses the response head that begins at `start` (RFC 9112 §4, §5); returns as parseRequestHead does. */
@@ -73,10 +73,10 @@ export function parseResponseHead(
   bytes: Buffer,
   start: number,
   limits: HeadLimits,
-): ResponseHead | HeadFault | undefined {
+): ResponseHead | HeadError | undefined {
   const end = Math.min(bytes.length, start + limits.maxHeadBytes);
   const head = responseHead(bytes, start, end, limits);
-  return head ?? (end - start === limits.maxHeadBytes ? faults.headTooLarge : undefined);
+  return head ?? (end - start === limits.maxHeadBytes ? headErrors.headTooLarge : undefined);
 }
 
 /** The value of field `i`, without the whitespace around it, one character a byte. */
@@ -108,7 +108,7 @@ function requestHead(
   from: number,
   end: number,
   limits: HeadLimits,
-): RequestHead | HeadFault | undefined {
+): RequestHead | HeadError | undefined {
   const start = skipEmptyLine(bytes, from, end);
   if (typeof start !== 'number') return start;
   const methodEnd = scanMethod(bytes, start, end);
@@ -118,7 +118,7 @@ function requestHead(
   if (typeof targetEnd !== 'number') return targetEnd;
   const minor = parseVersion(bytes, targetEnd + 1, end);
   if (minor !== 0 && minor !== 1) return minor;
-  const fieldsStart = finishLine(bytes, targetEnd + 1 + VERSION_BYTES, end, faults.versionMalformed);
+  const fieldsStart = finishLine(bytes, targetEnd + 1 + VERSION_BYTES, end, headErrors.versionMalformed);
   if (typeof fieldsStart !== 'number') return fieldsStart;
   const fields = parseFieldLines(bytes, fieldsStart, end, limits.maxFields);
   if (!(fields instanceof Fields)) return fields;
@@ -131,7 +131,7 @@ function responseHead(
   start: number,
   end: number,
   limits: HeadLimits,
-): ResponseHead | HeadFault | undefined {
+): ResponseHead | HeadError | undefined {
   const minor = parseVersion(bytes, start, end);
   if (minor !== 0 && minor !== 1) return minor;
   const status = parseStatus(bytes, start + VERSION_BYTES, end);
@@ -144,79 +144,79 @@ function responseHead(
 }
 
 // RFC 9112 §2.2 asks servers to ignore an empty line that old clients send after a body. One, no more.
-function skipEmptyLine(bytes: Buffer, start: number, end: number): number | HeadFault | undefined {
+function skipEmptyLine(bytes: Buffer, start: number, end: number): number | HeadError | undefined {
   if (start === end || byteAt(bytes, start) !== CR) return start;
   const next = skipLineEnd(bytes, start, end);
   const isSecond = typeof next === 'number' && next < end && byteAt(bytes, next) === CR;
-  return isSecond ? faults.emptyLine : next;
+  return isSecond ? headErrors.emptyLine : next;
 }
 
-function scanMethod(bytes: Buffer, start: number, end: number): number | HeadFault | undefined {
+function scanMethod(bytes: Buffer, start: number, end: number): number | HeadError | undefined {
   let at = start;
   while (at < end && (classAt(bytes, at) & TOKEN) !== 0) at++;
-  if (at - start > MAX_METHOD_BYTES) return faults.methodTooLong;
+  if (at - start > MAX_METHOD_BYTES) return headErrors.methodTooLong;
   if (at === end) return undefined;
   const byte = byteAt(bytes, at);
-  if (byte !== SP || at === start) return byte === LF ? faults.bareLf : faults.methodMalformed;
+  if (byte !== SP || at === start) return byte === LF ? headErrors.bareLf : headErrors.methodMalformed;
   // The preface of HTTP/2 (RFC 9113 §3.4): whoever sends it will go on in a protocol not spoken here.
-  return isExactly(bytes, start, at, 'PRI') ? faults.http2Preface : at;
+  return isExactly(bytes, start, at, 'PRI') ? headErrors.http2Preface : at;
 }
 
-function scanTarget(bytes: Buffer, start: number, end: number, max: number): number | HeadFault | undefined {
+function scanTarget(bytes: Buffer, start: number, end: number, max: number): number | HeadError | undefined {
   let at = start;
   while (at < end && (classAt(bytes, at) & TARGET) !== 0) at++;
-  if (at - start > max) return faults.targetTooLong;
+  if (at - start > max) return headErrors.targetTooLong;
   if (at === end) return undefined;
   const byte = byteAt(bytes, at);
-  if (at === start) return faults.targetMalformed;
+  if (at === start) return headErrors.targetMalformed;
   if (byte === SP) return at;
   // HTTP/0.9: an origin that speaks it would answer without a head.
-  if (byte === CR) return faults.versionMissing;
-  return byte === LF ? faults.bareLf : faults.targetMalformed;
+  if (byte === CR) return headErrors.versionMissing;
+  return byte === LF ? headErrors.bareLf : headErrors.targetMalformed;
 }
 
-function parseVersion(bytes: Buffer, at: number, end: number): 0 | 1 | HeadFault | undefined {
+function parseVersion(bytes: Buffer, at: number, end: number): 0 | 1 | HeadError | undefined {
   for (let i = 0; i < VERSION_BYTES; i++) {
     if (at + i === end) return undefined;
     const byte = byteAt(bytes, at + i);
     const fits = i === MAJOR_AT || i === MINOR_AT ? isDigit(byte) : byte === VERSION.charCodeAt(i);
-    if (!fits) return faults.versionMalformed;
+    if (!fits) return headErrors.versionMalformed;
   }
   const minor = byteAt(bytes, at + MINOR_AT) - ZERO;
-  if (byteAt(bytes, at + MAJOR_AT) !== ZERO + 1) return faults.versionUnsupported;
-  return minor === 0 || minor === 1 ? minor : faults.versionUnsupported;
+  if (byteAt(bytes, at + MAJOR_AT) !== ZERO + 1) return headErrors.versionUnsupported;
+  return minor === 0 || minor === 1 ? minor : headErrors.versionUnsupported;
 }
 
 /** Reads ` 200`; 000, 099 and 600 mean nothing here and something else elsewhere. */
-function parseStatus(bytes: Buffer, at: number, end: number): number | HeadFault | undefined {
+function parseStatus(bytes: Buffer, at: number, end: number): number | HeadError | undefined {
   if (at === end) return undefined;
-  if (byteAt(bytes, at) !== SP) return faults.statusMalformed;
+  if (byteAt(bytes, at) !== SP) return headErrors.statusMalformed;
   let status = 0;
   for (let i = 1; i <= 3; i++) {
     if (at + i === end) return undefined;
     const byte = byteAt(bytes, at + i);
-    if (!isDigit(byte)) return faults.statusMalformed;
+    if (!isDigit(byte)) return headErrors.statusMalformed;
     status = status * 10 + (byte - ZERO);
   }
-  return status >= 100 && status <= 599 ? status : faults.statusMalformed;
+  return status >= 100 && status <= 599 ? status : headErrors.statusMalformed;
 }
 
 // Real servers leave the reason out, and the space before it too.
-function skipReason(bytes: Buffer, from: number, end: number): number | HeadFault | undefined {
+function skipReason(bytes: Buffer, from: number, end: number): number | HeadError | undefined {
   let at = from;
   if (at < end && byteAt(bytes, at) === SP) {
     while (at < end && (classAt(bytes, at) & FIELD_VALUE) !== 0) at++;
     return skipLineEnd(bytes, at, end);
   }
-  return finishLine(bytes, at, end, faults.statusMalformed);
+  return finishLine(bytes, at, end, headErrors.statusMalformed);
 }
 
 function finishLine(
   bytes: Buffer,
   at: number,
   end: number,
-  otherwise: HeadFault,
-): number | HeadFault | undefined {
+  otherwise: HeadError,
+): number | HeadError | undefined {
   if (at < end && (classAt(bytes, at) & FIELD_VALUE) !== 0) return otherwise;
   return skipLineEnd(bytes, at, end);
 }

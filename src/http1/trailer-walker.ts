@@ -1,7 +1,7 @@
 // Walks the trailers of a chunked body to their blank line, byte by byte over any split, and keeps nothing:
 // trailers are validated and dropped. Knows no chunks.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, LF, lowerAt, TOKEN } from './byte-class.ts';
-import { type HeadFault, faults } from './head-error.ts';
+import { type HeadError, headErrors } from './head-error.ts';
 
 const MAX_TRAILER_BYTES = 8192;
 const UNDERSCORE_BYTE = 0x5f;
@@ -22,29 +22,29 @@ export class TrailerWalker {
   #column = 0;
   /** Bit k stays set while the name read so far begins framingNames[k]. */
   #candidates = 0;
-  #fault: HeadFault | undefined;
+  #error: HeadError | undefined;
 
   /** True once the blank line is consumed. */
   get done(): boolean {
     return this.#state === DONE;
   }
 
-  get fault(): HeadFault | undefined {
-    return this.#fault;
+  get error(): HeadError | undefined {
+    return this.#error;
   }
 
   /** Consumes trailer bytes from `from`; returns the index after the last one consumed. */
   walk(bytes: Buffer, from: number): number {
     let at = from;
-    while (at < bytes.length && this.#state !== DONE && this.#fault === undefined) {
+    while (at < bytes.length && this.#state !== DONE && this.#error === undefined) {
       this.#bytesRead++;
-      this.#fault = this.#bytesRead > MAX_TRAILER_BYTES ? faults.trailerTooLarge : this.#step(bytes, at);
+      this.#error = this.#bytesRead > MAX_TRAILER_BYTES ? headErrors.trailerTooLarge : this.#step(bytes, at);
       at++;
     }
     return at;
   }
 
-  #step(bytes: Buffer, at: number): HeadFault | undefined {
+  #step(bytes: Buffer, at: number): HeadError | undefined {
     const byte = byteAt(bytes, at);
     switch (this.#state) {
       case LINE_START:
@@ -55,11 +55,11 @@ export class TrailerWalker {
         return byte === COLON ? this.#finishName() : this.#readName(bytes, at);
       case VALUE:
         if (byte === CR) return this.#enter(LINE_LF);
-        return (classAt(bytes, at) & FIELD_VALUE) === 0 ? faults.trailerMalformed : undefined;
+        return (classAt(bytes, at) & FIELD_VALUE) === 0 ? headErrors.trailerMalformed : undefined;
       case LINE_LF:
-        return byte === LF ? this.#enter(LINE_START) : faults.trailerMalformed;
+        return byte === LF ? this.#enter(LINE_START) : headErrors.trailerMalformed;
       default:
-        return byte === LF ? this.#enter(DONE) : faults.trailerMalformed;
+        return byte === LF ? this.#enter(DONE) : headErrors.trailerMalformed;
     }
   }
 
@@ -67,8 +67,8 @@ export class TrailerWalker {
     this.#state = state;
   }
 
-  #readName(bytes: Buffer, at: number): HeadFault | undefined {
-    if ((classAt(bytes, at) & TOKEN) === 0) return faults.trailerMalformed;
+  #readName(bytes: Buffer, at: number): HeadError | undefined {
+    if ((classAt(bytes, at) & TOKEN) === 0) return headErrors.trailerMalformed;
     const lower = lowerAt(bytes, at);
     const byte = lower === UNDERSCORE_BYTE ? HYPHEN_BYTE : lower;
     for (let k = 0; k < framingNames.length; k++) {
@@ -78,10 +78,10 @@ export class TrailerWalker {
     return this.#enter(NAME);
   }
 
-  #finishName(): HeadFault | undefined {
+  #finishName(): HeadError | undefined {
     for (let k = 0; k < framingNames.length; k++) {
       const isWhole = framingNames[k]?.length === this.#column;
-      if (isWhole && (this.#candidates & (1 << k)) !== 0) return faults.trailerHasFraming;
+      if (isWhole && (this.#candidates & (1 << k)) !== 0) return headErrors.trailerHasFraming;
     }
     return this.#enter(VALUE);
   }

@@ -16,17 +16,17 @@ export type InstallationVerification = {
   /** Files of public keys; where there are none, the one that lies beside the signing key. */
   readonly publicKeyFiles: readonly string[];
   /** Takes a line for each finding, without its end. */
-  tell(line: string): void;
+  report(line: string): void;
 };
 
 /** Rejects when it cannot be told whether the log is intact. */
 export async function verifyInstallation(
   verification: InstallationVerification,
 ): Promise<VerificationCounts> {
-  const { config, organizationId, publicKeyFiles, tell } = verification;
+  const { config, organizationId, publicKeyFiles, report } = verification;
   const keys = await readKeys(publicKeyFiles, config.audit.keyFile);
   await using place = await openDatabasePlace(config);
-  const store = openDatabase({ connection: place.connection, maxConnections: 2, onFault: () => undefined });
+  const store = openDatabase({ connection: place.connection, maxConnections: 2, onError: () => undefined });
   try {
     return await verifyLog({
       store,
@@ -34,7 +34,7 @@ export async function verifyInstallation(
       keys,
       nowMs: Date.now(),
       organizationId,
-      report: (finding) => tell(formatFinding(finding)),
+      report: (finding) => report(formatFinding(finding)),
     });
   } finally {
     await store.close();

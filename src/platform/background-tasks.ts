@@ -14,15 +14,15 @@ import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import type { Jobs } from './store/jobs.ts';
 
-export type Chores = {
+export type BackgroundTasks = {
   /** Lets jobs end, then writes the last checkpoints. */
   close(): Promise<void>;
 };
 
-export async function startChores(
+export async function startBackgroundTasks(
   { audit }: Pick<PlatformConfig, 'audit'>,
   { storage, log }: { readonly storage: Storage; readonly log: Log },
-): Promise<Chores> {
+): Promise<BackgroundTasks> {
   await mkdir(dirname(audit.keyFile), { recursive: true, mode: 0o700 });
   const key = await openSigningKey(audit.keyFile);
   const jobs = await storage.openJobs();
@@ -68,7 +68,7 @@ function startCheckpoints({
   readonly key: KeyObject;
   readonly everyMs: number;
   readonly log: Log;
-}): Chores {
+}): BackgroundTasks {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let isClosing = false;

@@ -7,7 +7,7 @@ import { sql } from './store/sql.ts';
 export function createReadings(store: Store, running: () => number, log: Pick<Log, 'warn'>): Readings {
   return {
     running,
-    onFault: (error) => log.warn(describeBug(error), 'a metric is left out'),
+    onError: (error) => log.warn(describeBug(error), 'a metric is left out'),
     pool: () => store.connections(),
     async auditEvents() {
       const heads = store.db.selectFrom('audit_heads');

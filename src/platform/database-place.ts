@@ -4,7 +4,7 @@ import { InputError } from '../base/input-error.ts';
 import type { PlatformConfig } from './config.ts';
 import { openPlace } from './storage.ts';
 import type { Connection } from './store/database.ts';
-import { visitPostgres } from './store/postgres-visit.ts';
+import { inspectPostgres } from './store/postgres-visit.ts';
 
 export type DatabasePlace = AsyncDisposable & { readonly connection: Connection };
 
@@ -15,12 +15,12 @@ export async function openDatabasePlace(
   config: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
 ): Promise<DatabasePlace> {
   if (config.database.url === undefined) {
-    const visited = await visitPostgres(join(config.dataDirectory, 'database'));
-    if (visited === 'absent')
+    const seen = await inspectPostgres(join(config.dataDirectory, 'database'));
+    if (seen === 'absent')
       throw new InputError(
         `There is no database in ${config.dataDirectory}: name another, or set DATABASE_URL`,
       );
-    if (visited !== 'stopped') return { connection: visited, [Symbol.asyncDispose]: async () => {} };
+    if (seen !== 'stopped') return { connection: seen, [Symbol.asyncDispose]: async () => {} };
   }
   const { connection, close } = await openPlace(config, silent);
   return { connection, [Symbol.asyncDispose]: close };

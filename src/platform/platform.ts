@@ -9,7 +9,7 @@ import type { Metrics, Readings } from './api/metrics.ts';
 import { openServer } from './api/server.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAuthenticator } from './identity/authentication.ts';
-import { type Chores, startChores } from './background-tasks.ts';
+import { type BackgroundTasks, startBackgroundTasks } from './background-tasks.ts';
 import { createReadings } from './database-gauges.ts';
 import { createResourceRoutes } from './routes.ts';
 import { authenticateSandbox } from './sandbox-records/sandbox-token.ts';
@@ -44,7 +44,7 @@ export async function openPlatform(
   const { store } = storage;
   const authenticator = createAuthenticator({
     now: () => Date.now(),
-    onFault: (error) => log.warn(describeBug(error), 'a last use of a key was not written'),
+    onError: (error) => log.warn(describeBug(error), 'a last use of a key was not written'),
   });
   opened.defer(() => authenticator.settle());
   const routes = withDocuments({
@@ -53,8 +53,8 @@ export async function openPlatform(
     isReady: () => isReady,
   });
   let metrics: Metrics | undefined;
-  const [chores, server] = await Promise.all([
-    startChores(config, { storage, log }),
+  const [backgroundTasks, server] = await Promise.all([
+    startBackgroundTasks(config, { storage, log }),
     openServer({
       api: createApi(routes, {
         store,
@@ -66,10 +66,10 @@ export async function openPlatform(
       limits: config.limits,
       trustedProxies: config.trustedProxies,
       log,
-      onAnswered: (answered) => metrics?.onAnswered(answered),
+      onResponded: (responded) => metrics?.onResponded(responded),
     }),
   ]);
-  opened.adopt(chores, (one: Chores) => one.close());
+  opened.adopt(backgroundTasks, (one: BackgroundTasks) => one.close());
   opened.adopt(server, (one) => one.close());
   let metricsUrl: string | undefined;
   if (config.metricsListen !== undefined) {

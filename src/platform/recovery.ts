@@ -15,7 +15,7 @@ export async function recoverKey(
   organizationId: string | undefined,
 ): Promise<RecoveredKey> {
   await using place = await openDatabasePlace(config);
-  const store = openDatabase({ connection: place.connection, maxConnections: 1, onFault: () => undefined });
+  const store = openDatabase({ connection: place.connection, maxConnections: 1, onError: () => undefined });
   try {
     return await store.write(async (trx) => {
       const found = await findOrganization(trx, organizationId);

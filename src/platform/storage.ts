@@ -42,7 +42,7 @@ export async function openStorage(
   let isClosing = false;
   const options = {
     connection: place.connection,
-    onFault(error: Error) {
+    onError(error: Error) {
       // A pool is closed a moment before its connections are, which a server that ends may notice.
       if (!isClosing) log.warn(describeBug(error), 'a database connection broke');
     },
@@ -72,12 +72,12 @@ export async function openPlace(
 ): Promise<Place> {
   const { url, ownerUrl, maxConnections } = database;
   if (url === undefined) {
-    const room = maxConnections + JOB_CONNECTIONS + SPARE_CONNECTIONS;
+    const space = maxConnections + JOB_CONNECTIONS + SPARE_CONNECTIONS;
     // A directory of its own: the server may have another user's id, who must not reach what signs the audit log.
     const server = await openPostgres({
       directory: join(dataDirectory, 'database'),
       log,
-      maxConnections: room,
+      maxConnections: space,
     });
     return { ...server, kind: 'embedded' };
   }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { capIssues, type Issue, toLocKey } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { compileDestinations, type DestinationList, parseDestination } from './match/destination-list.ts';
-import { headerLengthFault, headerValueFault } from './document/header-rules.ts';
+import { headerLengthError, headerValueError } from './document/header-rules.ts';
 import { parseHostPattern } from './match/host-pattern.ts';
 import { parsePathPattern } from './match/path-pattern.ts';
 import {
@@ -165,23 +165,23 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
   }
   const pieces = parts.flatMap((part) => (typeof part === 'string' ? part : (used.get(part.secret) ?? [])));
   // Before anything is joined: a template may name a long secret thousands of times.
-  const tooLong = headerLengthFault(pieces.reduce((sum, { length }) => sum + length, 0));
+  const tooLong = headerLengthError(pieces.reduce((sum, { length }) => sum + length, 0));
   if (tooLong !== undefined) return `${NOT_A_VALUE} ${tooLong}`;
   const value = Secret.join(pieces);
-  const fault = valueFault(value);
-  if (fault !== undefined) return `${NOT_A_VALUE} ${fault}`;
+  const error = valueError(value);
+  if (error !== undefined) return `${NOT_A_VALUE} ${error}`;
   return injected(name, value, parts.length === 1 ? [value] : [...used.values(), value]);
 }
 
 const NOT_A_VALUE = 'With its secret filled in, this is not a header value.';
 
-function valueFault(secret: Secret): string | undefined {
-  let fault: string | undefined;
+function valueError(secret: Secret): string | undefined {
+  let error: string | undefined;
   secret.satisfies((value) => {
-    fault = headerValueFault(value);
-    return fault === undefined;
+    error = headerValueError(value);
+    return error === undefined;
   });
-  return fault;
+  return error;
 }
 
 function injected(name: string, value: Secret | string, masks: readonly Secret[]): InjectedHeader {

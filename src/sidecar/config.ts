@@ -104,8 +104,8 @@ const cleartext = z.string().refine((text) => parseCleartextDestination(text) !=
 });
 const adminListen = z.string().superRefine((text, context) => {
   const parsed = parseAdminListen(text);
-  if (typeof parsed === 'object' && 'fault' in parsed)
-    context.addIssue({ code: 'custom', message: parsed.fault });
+  if (typeof parsed === 'object' && 'error' in parsed)
+    context.addIssue({ code: 'custom', message: parsed.error });
 });
 const hostName = z.string().refine((text) => typeof parseAuthority(`${text}:1`) !== 'string', {
   message: 'should be a host name or an address, without a port',

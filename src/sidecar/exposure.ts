@@ -17,15 +17,15 @@ export function isExposed(at: ListenAddress, { auth, allowClients }: Guards): bo
 
 /** An open proxy is a decision, never a default; so is a token that passes in clear. */
 export function exposureIssues(
-  doors: Guards & {
+  entries: Guards & {
     readonly listen: ListenAddress;
     readonly admin: { readonly listen: ListenAddress | SocketPath | 'off'; readonly isExposed: boolean };
   },
 ): Issue[] {
   const issues: Issue[] = [];
-  if (doors.auth === undefined && isExposed(doors.listen, doors))
+  if (entries.auth === undefined && isExposed(entries.listen, entries))
     issues.push({ loc: ['listen'], msg: OPEN_PROXY, type: 'value_error' });
-  const { listen, isExposed: isMeant } = doors.admin;
+  const { listen, isExposed: isMeant } = entries.admin;
   if (typeof listen === 'object' && 'port' in listen && !isLoopbackListen(listen) && !isMeant)
     issues.push({ loc: ['admin', 'listen'], msg: OPEN_ADMIN, type: 'value_error' });
   return issues;

@@ -7,17 +7,17 @@ export type SocketPath = { readonly path: string };
 /** A host and a port, or `unix:/absolute/path`, or `off`. */
 export function parseAdminListen(
   text: string,
-): ListenAddress | SocketPath | 'off' | { readonly fault: string } {
+): ListenAddress | SocketPath | 'off' | { readonly error: string } {
   if (text === 'off') return 'off';
   // The kernel cuts a longer path off, or refuses it: sun_path has room for 107 bytes.
   if (text.startsWith('unix:')) {
     const path = text.slice('unix:'.length);
     const isUsable = path.startsWith('/') && !path.includes('\0') && Buffer.byteLength(path) <= 107;
-    return isUsable ? { path } : { fault: 'should be unix: and an absolute path of at most 107 bytes' };
+    return isUsable ? { path } : { error: 'should be unix: and an absolute path of at most 107 bytes' };
   }
   const parsed = parseListenAddress(text);
   if (typeof parsed !== 'string') return parsed;
-  return { fault: 'should be host:port, unix:/path or off, for example 127.0.0.1:3129' };
+  return { error: 'should be host:port, unix:/path or off, for example 127.0.0.1:3129' };
 }
 
 /** True for an address that only this machine can reach. */

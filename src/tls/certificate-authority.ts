@@ -129,8 +129,8 @@ function parseKey(pem: string, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    const mend = 'It must be PEM without a passphrase, -----BEGIN PRIVATE KEY-----';
-    throw refusal(file, 'no private key that can be read', mend, cause);
+    const hint = 'It must be PEM without a passphrase, -----BEGIN PRIVATE KEY-----';
+    throw refusal(file, 'no private key that can be read', hint, cause);
   }
 }
 
@@ -147,12 +147,12 @@ function refuseUnfit(certificate: X509Certificate, key: KeyObject, files: Certif
   const now = Date.now();
   if (certificate.validFromDate.getTime() > now || certificate.validToDate.getTime() <= now) {
     const found = `outside its validity, ${certificate.validFrom} to ${certificate.validTo}`;
-    const mend = 'Set the clock, or remove both files to have a pair made, which clients must then trust';
-    throw refusal(certificateFile, found, mend);
+    const hint = 'Set the clock, or remove both files to have a pair made, which clients must then trust';
+    throw refusal(certificateFile, found, hint);
   }
   if (!isSigningKey(key)) {
-    const mend = 'Use EC P-256, P-384 or P-521, or RSA of 2048 bits or more';
-    throw refusal(keyFile, 'a kind of key that TLS clients do not accept', mend);
+    const hint = 'Use EC P-256, P-384 or P-521, or RSA of 2048 bits or more';
+    throw refusal(keyFile, 'a kind of key that TLS clients do not accept', hint);
   }
 }
 

@@ -1,14 +1,14 @@
 // Finds a TLS ClientHello in the bytes that a client sent first (RFC 8446 §5.1), for routing and ALPN only:
 // OpenSSL parses the same bytes again and has the last word. Pure: knows no socket, no clock, no policy.
-import { type ClientHello, type HelloMessageFault, parseHelloMessage } from './hello-message.ts';
+import { type ClientHello, type HelloMessageError, parseHelloMessage } from './hello-message.ts';
 
 /** Why bytes that begin like TLS are no ClientHello that we go along with. */
-export type HelloFault = 'record_invalid' | 'hello_too_long' | 'not_client_hello' | HelloMessageFault;
+export type HelloError = 'record_invalid' | 'hello_too_long' | 'not_client_hello' | HelloMessageError;
 
 export type HelloReading =
   | { readonly kind: 'more' }
   | { readonly kind: 'not_tls' }
-  | { readonly kind: 'fault'; readonly code: HelloFault }
+  | { readonly kind: 'error'; readonly code: HelloError }
   | ({ readonly kind: 'hello' } & ClientHello);
 
 /** Gathers a hello from pieces of any size, at a cost linear in its bytes. */
@@ -83,9 +83,9 @@ function readOn(bytes: Buffer, walk: Walk): HelloReading {
   while (walk.at + RECORD_HEADER <= bytes.length) {
     const start = walk.at + RECORD_HEADER;
     const end = start + bytes.readUInt16BE(walk.at + 3);
-    if (bytes[walk.at] !== HANDSHAKE || bytes[walk.at + 1] !== 3) return fault('record_invalid');
-    if (end === start || end - start > MAX_FRAGMENT) return fault('record_invalid');
-    if (end > maxHelloBytes) return fault('hello_too_long');
+    if (bytes[walk.at] !== HANDSHAKE || bytes[walk.at + 1] !== 3) return error('record_invalid');
+    if (end === start || end - start > MAX_FRAGMENT) return error('record_invalid');
+    if (end > maxHelloBytes) return error('hello_too_long');
     if (end > bytes.length) return more;
     walk.fragments.push(bytes.subarray(start, end));
     walk.size += end - start;
@@ -101,15 +101,15 @@ function readMessage(walk: Walk): HelloReading {
   if (walk.announced === undefined) {
     if (walk.size < MESSAGE_HEADER) return more;
     const header = Buffer.concat(walk.fragments, MESSAGE_HEADER);
-    if (header[0] !== CLIENT_HELLO) return fault('not_client_hello');
+    if (header[0] !== CLIENT_HELLO) return error('not_client_hello');
     walk.announced = MESSAGE_HEADER + header.readUIntBE(1, 3);
   }
-  if (RECORD_HEADER + walk.announced > maxHelloBytes) return fault('hello_too_long');
+  if (RECORD_HEADER + walk.announced > maxHelloBytes) return error('hello_too_long');
   if (walk.size < walk.announced) return more;
   const hello = parseHelloMessage(Buffer.concat(walk.fragments).subarray(MESSAGE_HEADER, walk.announced));
-  return typeof hello === 'string' ? fault(hello) : { kind: 'hello', ...hello };
+  return typeof hello === 'string' ? error(hello) : { kind: 'hello', ...hello };
 }
 
-function fault(code: HelloFault): HelloReading {
-  return { kind: 'fault', code };
+function error(code: HelloError): HelloReading {
+  return { kind: 'error', code };
 }

@@ -7,7 +7,7 @@ export type ClientHello = {
   readonly alpn: readonly string[] | undefined;
 };
 
-export type HelloMessageFault =
+export type HelloMessageError =
   | 'hello_malformed'
   | 'extension_repeated'
   | 'server_name_invalid'
@@ -18,7 +18,7 @@ const ALPN = 16;
 const MAX_HOST_NAME = 253;
 
 /** Reads the message after its four header bytes. Never throws. */
-export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageFault {
+export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageError {
   const cursor = new Cursor(body);
   const version = cursor.take(2);
   const random = cursor.take(32);
@@ -36,7 +36,7 @@ export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageFault
   return parseExtensions(extensions);
 }
 
-function parseExtensions(bytes: Buffer): ClientHello | HelloMessageFault {
+function parseExtensions(bytes: Buffer): ClientHello | HelloMessageError {
   const byType = new Map<number, Buffer>();
   const cursor = new Cursor(bytes);
   while (!cursor.isAtEnd) {

@@ -12,8 +12,8 @@ const NAME_A_PAIR =
   'Name a certificate and its key that this user can read; if one of the two is lost, remove the other';
 
 /** An Error for the operator: the file, what was found there, and what to do. */
-export function refusal(file: string, found: string, mend: string, cause?: unknown): Error {
-  return new Error(`${file}: ${found}. ${mend}.`, { cause });
+export function refusal(file: string, found: string, hint: string, cause?: unknown): Error {
+  return new Error(`${file}: ${found}. ${hint}.`, { cause });
 }
 
 /** Reads a file that anybody may read. */
@@ -102,19 +102,19 @@ export async function syncDirectory(directory: string): Promise<void> {
 }
 
 /** `examine` sees the open file: a path could be pointed elsewhere between the question and the reading. */
-async function readText(file: string, examine: (stats: Stats) => void, mend: string): Promise<string> {
-  await using handle = await openToRead(file, mend);
+async function readText(file: string, examine: (stats: Stats) => void, hint: string): Promise<string> {
+  await using handle = await openToRead(file, hint);
   const stats = await handle.stat();
-  if (!stats.isFile()) throw refusal(file, 'not a regular file', mend);
+  if (!stats.isFile()) throw refusal(file, 'not a regular file', hint);
   examine(stats);
   return await handle.readFile('utf8');
 }
 
-async function openToRead(file: string, mend: string): Promise<FileHandle> {
+async function openToRead(file: string, hint: string): Promise<FileHandle> {
   try {
     return await open(file, 'r');
   } catch (cause) {
-    throw refusal(file, `cannot be opened (${codeOf(cause)})`, mend, cause);
+    throw refusal(file, `cannot be opened (${codeOf(cause)})`, hint, cause);
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAdminScene, field, readAnswer, request, TOKEN } from './admin-scene.ts';
+import { createAdminScene, field, readResponse, request, TOKEN } from './admin-scene.ts';
 
 const LOCAL = 'Host: localhost';
 const BEARER = `Authorization: Bearer ${TOKEN}`;
@@ -25,20 +25,20 @@ describe('the token', () => {
     ['as a cookie', [`Cookie: token=${TOKEN}`], 401],
   ])('%s', async (_, fields, status) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('GET', '/v1/proxy_config', { fields: [LOCAL, ...fields] });
-    expect(answer.head.status).toBe(status);
+    const response = await scene.ask('GET', '/v1/proxy_config', { fields: [LOCAL, ...fields] });
+    expect(response.head.status).toBe(status);
     if (status === 200) return;
-    expect(field(answer, 'www-authenticate')).toMatch(/^Bearer/);
-    expect(JSON.parse(answer.text).detail).toContain('Authorization: Bearer TOKEN');
+    expect(field(response, 'www-authenticate')).toMatch(/^Bearer/);
+    expect(JSON.parse(response.text).detail).toContain('Authorization: Bearer TOKEN');
   });
 
   it('in the query is none, and the parameter is refused', async () => {
     await using scene = await createAdminScene();
     const path = `/v1/proxy_config?token=${TOKEN}`;
     expect((await scene.ask('GET', path, { fields: [LOCAL] })).head.status).toBe(401);
-    const answer = await scene.ask('GET', path);
-    expect(answer.head.status).toBe(422);
-    expect(JSON.parse(answer.text).detail).toEqual([
+    const response = await scene.ask('GET', path);
+    expect(response.head.status).toBe(422);
+    expect(JSON.parse(response.text).detail).toEqual([
       { loc: ['query', 'token'], msg: 'Unknown query parameter: remove it', type: 'extra_forbidden' },
     ]);
   });
@@ -69,9 +69,9 @@ describe('the token', () => {
     await using scene = await createAdminScene();
     for (const path of ['/nothing', '/v1', '/v1/sandboxes/x/y', '/%2e', '/v1/sandboxes/-']) {
       expect((await scene.ask('GET', path, { fields: [LOCAL] })).head.status).toBe(401);
-      const answer = await scene.ask('GET', path);
-      expect(answer.head.status).toBe(404);
-      expect(answer.text).toMatch(/GET \//);
+      const response = await scene.ask('GET', path);
+      expect(response.head.status).toBe(404);
+      expect(response.text).toMatch(/GET \//);
     }
   });
 });
@@ -103,8 +103,8 @@ describe('Host', () => {
     ['', 400],
   ])('%s is answered %i without a token', async (host, status) => {
     await using scene = await createAdminScene({ hosts: ['admin.internal', 'Other.internal:8443'] });
-    const answer = await scene.ask('GET', '/healthz', { fields: [`Host: ${host}`] });
-    expect(answer.head.status).toBe(status);
+    const response = await scene.ask('GET', '/healthz', { fields: [`Host: ${host}`] });
+    expect(response.head.status).toBe(status);
     // Before anything else: also where the path would be a 401.
     const other = await scene.ask('PUT', '/v1/proxy_config', { fields: [`Host: ${host}`], body: {} });
     expect(other.head.status).toBe(status === 200 ? 401 : status);
@@ -142,8 +142,8 @@ describe('a request that came through a proxy', () => {
     ['Upgrade: h2c'],
   ])('with %s is refused', async (mark) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { more: [mark], body: {} });
-    expect([answer.head.status, scene.calls]).toEqual([403, []]);
+    const response = await scene.ask('PUT', '/v1/proxy_config', { more: [mark], body: {} });
+    expect([response.head.status, scene.calls]).toEqual([403, []]);
     expect((await scene.ask('GET', '/healthz', { more: [mark], fields: [LOCAL] })).head.status).toBe(403);
     expect(scene.records).toMatchObject([{ action: 'proxy_config.apply', status: 403, reason: 'proxied' }]);
   });
@@ -164,9 +164,9 @@ describe('a request that came through a proxy', () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     await client.send(request(method, target));
-    const answer = await client.readResponse();
-    expect(answer.head.status).toBe(403);
-    expect(field(answer, 'x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    const response = await client.readResponse();
+    expect(response.head.status).toBe(403);
+    expect(field(response, 'x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect(await client.finished).toBe('end');
   });
 });
@@ -192,8 +192,8 @@ describe('a method', () => {
     ['PROPFIND', '/', 'GET, HEAD'],
   ])('%s %s that the path does not know is a 405 with Allow', async (method, path, allow) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask(method, path);
-    expect([answer.head.status, field(answer, 'allow')]).toEqual([405, allow]);
+    const response = await scene.ask(method, path);
+    expect([response.head.status, field(response, 'allow')]).toEqual([405, allow]);
     expect(scene.records).toHaveLength(1);
   });
 
@@ -224,11 +224,11 @@ describe('every answer', () => {
     ['GET', 'not-a-path', {}],
   ])('has the fields that keep it from caches and pages: %s %s', async (method, path, options) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask(method, path, options);
-    expect(field(answer, 'cache-control')).toBe('no-store');
-    expect(field(answer, 'x-content-type-options')).toBe('nosniff');
-    expect(field(answer, 'x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
-    expect(answer.head.text).not.toMatch(/^(access-control-|set-cookie)/im);
+    const response = await scene.ask(method, path, options);
+    expect(field(response, 'cache-control')).toBe('no-store');
+    expect(field(response, 'x-content-type-options')).toBe('nosniff');
+    expect(field(response, 'x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(response.head.text).not.toMatch(/^(access-control-|set-cookie)/im);
   });
 
   it('to requests on one connection comes in order', async () => {
@@ -241,7 +241,7 @@ describe('every answer', () => {
       request('GET', '/nothing'),
     ]) {
       await client.send(bytes);
-      statuses.push((await readAnswer(client)).head.status);
+      statuses.push((await readResponse(client)).head.status);
     }
     expect(statuses).toEqual([200, 200, 404]);
   });

@@ -80,7 +80,7 @@ export async function createAdminScene(
     async ask(method, path, { fields = OWN, more = [], body } = {}) {
       await using client = await WireClient.connect(port);
       await client.send(request(method, path, { fields, more, body }));
-      return await readAnswer(client, method);
+      return await readResponse(client, method);
     },
     blockRecords(value) {
       isBlocked = value;
@@ -105,14 +105,14 @@ export function request(
 }
 
 /** An answer to HEAD announces a length and brings no body. */
-export async function readAnswer(client: WireClient, method: string = 'GET'): Promise<WireResponse> {
+export async function readResponse(client: WireClient, method: string = 'GET'): Promise<WireResponse> {
   if (method !== 'HEAD') return client.readResponse();
   const head = await client.readHead();
   return { head, body: { framing: 'none', length: 0, sha256: '', content: Buffer.alloc(0) }, text: '' };
 }
 
-export function field(answer: WireResponse, name: string): string | undefined {
-  return headerValues(answer.head, name)[0];
+export function field(response: WireResponse, name: string): string | undefined {
+  return headerValues(response.head, name)[0];
 }
 
 export const SANDBOX: ShownSandbox = {

@@ -18,9 +18,9 @@ describe('a document', () => {
     ['', 415],
   ])('sent as Content-Type: %s is answered %i', async (type, status) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', PATH, { body: {}, more: [`Content-Type: ${type}`] });
-    expect(answer.head.status).toBe(status);
-    if (status === 415) expect(JSON.parse(answer.text).detail).toContain('Content-Type: application/json');
+    const response = await scene.ask('PUT', PATH, { body: {}, more: [`Content-Type: ${type}`] });
+    expect(response.head.status).toBe(status);
+    if (status === 415) expect(JSON.parse(response.text).detail).toContain('Content-Type: application/json');
   });
 
   it('needs a Content-Type, and one only', async () => {
@@ -37,8 +37,8 @@ describe('a document', () => {
 
   it.each(['gzip', 'identity'])('encoded as %s is a 415', async (coding) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', PATH, { body: {}, more: [`Content-Encoding: ${coding}`] });
-    expect([answer.head.status, scene.records[0]?.reason]).toEqual([415, 'content_encoding']);
+    const response = await scene.ask('PUT', PATH, { body: {}, more: [`Content-Encoding: ${coding}`] });
+    expect([response.head.status, scene.records[0]?.reason]).toEqual([415, 'content_encoding']);
   });
 
   it.each([
@@ -51,18 +51,18 @@ describe('a document', () => {
     ['too many levels', '['.repeat(100) + ']'.repeat(100)],
   ])('of %s is a 422 json_invalid', async (_, body) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', PATH, { body });
-    expect(answer.head.status).toBe(422);
-    const { detail } = JSON.parse(answer.text);
+    const response = await scene.ask('PUT', PATH, { body });
+    expect(response.head.status).toBe(422);
+    const { detail } = JSON.parse(response.text);
     expect(detail).toEqual([{ loc: ['body'], msg: expect.any(String), type: 'json_invalid' }]);
-    expect(answer.text).not.toContain('canary');
+    expect(response.text).not.toContain('canary');
     expect(scene.calls).toEqual([]);
   });
 
   it('without a body is a 422', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', PATH, { more: ['Content-Type: application/json'] });
-    expect([answer.head.status, answer.text.includes('json_invalid')]).toEqual([422, true]);
+    const response = await scene.ask('PUT', PATH, { more: ['Content-Type: application/json'] });
+    expect([response.head.status, response.text.includes('json_invalid')]).toEqual([422, true]);
   });
 
   it.each([
@@ -76,8 +76,8 @@ describe('a document', () => {
     const content = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
     const more = ['Content-Type: application/json', `Content-Length: ${content.length}`];
     await client.send(Buffer.concat([request('PUT', PATH, { more }), content]));
-    const answer = await client.readResponse();
-    expect([answer.head.status, answer.text.includes('not valid UTF-8')]).toEqual([422, true]);
+    const response = await client.readResponse();
+    expect([response.head.status, response.text.includes('not valid UTF-8')]).toEqual([422, true]);
   });
 
   it('in chunks is read like any other', async () => {
@@ -98,8 +98,8 @@ describe('a document', () => {
     await using scene = await createAdminScene();
     const whole = `"${'x'.repeat(MIB - 2)}"`;
     expect((await scene.ask('PUT', PATH, { body: whole })).head.status).toBe(200);
-    const answer = await scene.ask('PUT', PATH, { body: `${whole} ` });
-    expect([answer.head.status, field(answer, 'connection')]).toEqual([413, 'close']);
+    const response = await scene.ask('PUT', PATH, { body: `${whole} ` });
+    expect([response.head.status, field(response, 'connection')]).toEqual([413, 'close']);
     expect(scene.calls).toHaveLength(1);
   });
 
@@ -212,7 +212,7 @@ describe('a document', () => {
 
   it('where none belongs is not read', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('DELETE', '/v1/sandboxes/default', { body: { a: 1 } });
-    expect([answer.head.status, field(answer, 'connection')]).toEqual([204, 'close']);
+    const response = await scene.ask('DELETE', '/v1/sandboxes/default', { body: { a: 1 } });
+    expect([response.head.status, field(response, 'connection')]).toEqual([204, 'close']);
   });
 });

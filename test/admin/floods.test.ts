@@ -109,9 +109,9 @@ describe('a paced socket', () => {
     expect(Buffer.concat(pieces).equals(sent)).toBe(true);
     expect(paced.remoteAddress).toBe('127.0.0.1');
     const closed = once(paced, 'close');
-    paced.end('answer');
-    const [answer] = await once(client, 'data');
-    expect(String(answer)).toBe('answer');
+    paced.end('response');
+    const [response] = await once(client, 'data');
+    expect(String(response)).toBe('response');
     await closed;
     listener.close();
     expect(paced.remoteAddress).toBe('127.0.0.1');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { AdminAnswer } from '../../src/admin/answer.ts';
+import type { AdminResponse } from '../../src/admin/answer.ts';
 import { RateLimit } from '../../src/admin/rate-limit.ts';
 import { WriteGate } from '../../src/admin/write-gate.ts';
 import type { AdminTarget } from '../../src/admin/target.ts';
-import { createAdminScene, field, OWN, readAnswer, request, SANDBOX } from './admin-scene.ts';
+import { createAdminScene, field, OWN, readResponse, request, SANDBOX } from './admin-scene.ts';
 
 const PATH = '/v1/proxy_config';
 const BEGUN = ['Content-Type: application/json', 'Content-Length: 10'];
@@ -49,13 +49,13 @@ describe('a client that is slow', () => {
     await using scene = await createAdminScene({ limits });
     await using client = await scene.connect();
     await client.send('GET / HTTP/1.1\r\nHost: loc');
-    const answer = await client.readResponse();
-    expect([answer.head.status, field(answer, 'cache-control'), field(answer, 'connection')]).toEqual([
+    const response = await client.readResponse();
+    expect([response.head.status, field(response, 'cache-control'), field(response, 'connection')]).toEqual([
       408,
       'no-store',
       'close',
     ]);
-    expect(JSON.parse(answer.text).detail).toMatch(/sooner/);
+    expect(JSON.parse(response.text).detail).toMatch(/sooner/);
     expect(await client.finished).toBe('end');
   });
 
@@ -64,8 +64,8 @@ describe('a client that is slow', () => {
     await using client = await scene.connect();
     await client.send(request('PUT', PATH, { more: BEGUN }));
     await client.send('{"a"');
-    const answer = await client.readResponse();
-    expect([answer.head.status, field(answer, 'connection')]).toEqual([408, 'close']);
+    const response = await client.readResponse();
+    expect([response.head.status, field(response, 'connection')]).toEqual([408, 'close']);
     expect(await client.finished).toBe('end');
     expect(scene.records).toMatchObject([{ action: 'proxy_config.apply', status: 408, outcome: 'failed' }]);
     expect(scene.calls).toEqual([]);
@@ -95,8 +95,8 @@ describe('a client that is slow', () => {
 describe('a head', () => {
   it('over 16 KiB is a 431', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('GET', '/', { more: [`X-Long: ${'x'.repeat(17_000)}`] });
-    expect([answer.head.status, field(answer, 'x-content-type-options')]).toEqual([431, 'nosniff']);
+    const response = await scene.ask('GET', '/', { more: [`X-Long: ${'x'.repeat(17_000)}`] });
+    expect([response.head.status, field(response, 'x-content-type-options')]).toEqual([431, 'nosniff']);
   });
 
   it.each([
@@ -109,9 +109,9 @@ describe('a head', () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     await client.send(bytes);
-    const answer = await client.readResponse();
-    expect(answer.head.status).toBe(400);
-    expect(typeof JSON.parse(answer.text).detail).toBe('string');
+    const response = await client.readResponse();
+    expect(response.head.status).toBe(400);
+    expect(typeof JSON.parse(response.text).detail).toBe('string');
   });
 
   it('that is none behind a request under way ends the connection without a second answer', async () => {
@@ -145,7 +145,7 @@ describe('connections', () => {
   });
 
   it('that have not shown the token share fewer places', async () => {
-    await using scene = await createAdminScene({ limits: { strangers: 2 } });
+    await using scene = await createAdminScene({ limits: { outsiders: 2 } });
     await using first = await scene.connect();
     await using second = await scene.connect();
     await using third = await scene.connect();
@@ -213,7 +213,7 @@ describe('writes', () => {
     for (let turn = 0; turn < 3; turn += 1) await scene.ask('GET', PATH);
     gated.open();
     for (const client of clients) {
-      expect((await readAnswer(client)).head.status).toBe(200);
+      expect((await readResponse(client)).head.status).toBe(200);
       await client[Symbol.asyncDispose]();
     }
     expect(gated.seen).toEqual({ running: 0, most: 1, started: 8 });
@@ -223,13 +223,13 @@ describe('writes', () => {
   it('over so many a second are a 429', async () => {
     await using scene = await createAdminScene({ limits: { writesPerSecond: 3 } });
     await using client = await scene.connect();
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     for (let turn = 0; turn < 4; turn += 1) {
       await client.send(change);
-      const answer = await readAnswer(client);
-      told.push(answer.head.status, field(answer, 'retry-after'));
+      const response = await readResponse(client);
+      reported.push(response.head.status, field(response, 'retry-after'));
     }
-    expect(told).toEqual([200, undefined, 200, undefined, 200, undefined, 429, '1']);
+    expect(reported).toEqual([200, undefined, 200, undefined, 200, undefined, 429, '1']);
   });
 
   it('behind one that does not end are told so and never done, until it ends', async () => {
@@ -252,7 +252,7 @@ describe('writes', () => {
 
   it('behind one that does not end are refused at once when it is known', async () => {
     const gate = new WriteGate(8, new RateLimit(100, 1000, () => 0), 20);
-    const { promise, resolve } = Promise.withResolvers<AdminAnswer>();
+    const { promise, resolve } = Promise.withResolvers<AdminResponse>();
     const hung = gate.run(() => promise);
     expect(gate.enter()).toBeUndefined();
     expect(await gate.run(() => ({ status: 200 }))).toMatchObject({ status: 503, reason: 'busy' });
@@ -285,8 +285,8 @@ describe('close', () => {
     expect(['end', 'ECONNRESET']).toContain(await idle.finished);
     await expect(scene.connect()).rejects.toThrow('ECONNREFUSED');
     gated.open();
-    const answer = await client.readResponse();
-    expect([answer.head.status, field(answer, 'connection')]).toEqual([200, 'close']);
+    const response = await client.readResponse();
+    expect([response.head.status, field(response, 'connection')]).toEqual([200, 'close']);
     await closed;
   });
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { RateLimit } from '../../src/admin/rate-limit.ts';
 import type { AdminRecord } from '../../src/admin/record.ts';
-import { StrangerRecords } from '../../src/admin/stranger-records.ts';
-import { createAdminScene, field, readAnswer, request, TOKEN } from './admin-scene.ts';
+import { UnauthenticatedRecords } from '../../src/admin/stranger-records.ts';
+import { createAdminScene, field, readResponse, request, TOKEN } from './admin-scene.ts';
 
 const PATH = '/v1/proxy_config';
 const LOCAL = 'Host: localhost';
@@ -12,7 +12,7 @@ const ANYONE = { fields: [LOCAL] };
 describe('a write', () => {
   it('leaves one record that its answer names', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', '/v1/sandboxes/default/proxy_config', { body: { rules: [] } });
+    const response = await scene.ask('PUT', '/v1/sandboxes/default/proxy_config', { body: { rules: [] } });
     expect(scene.records).toEqual([
       {
         action: 'proxy_config.apply',
@@ -21,7 +21,7 @@ describe('a write', () => {
         outcome: 'done',
         revision: 8,
         client: '127.0.0.1',
-        request: field(answer, 'x-request-id'),
+        request: field(response, 'x-request-id'),
         duration_ms: expect.any(Number),
       },
     ]);
@@ -64,10 +64,10 @@ describe('a write', () => {
     'that is refused leaves one record too: %s',
     async (_, method, path, options, status, reason) => {
       await using scene = await createAdminScene();
-      const answer = await scene.ask(method, path, options);
-      expect(answer.head.status).toBe(status);
+      const response = await scene.ask(method, path, options);
+      expect(response.head.status).toBe(status);
       expect(scene.records).toMatchObject([
-        { status, reason, outcome: 'refused', request: field(answer, 'x-request-id') },
+        { status, reason, outcome: 'refused', request: field(response, 'x-request-id') },
       ]);
     },
   );
@@ -103,11 +103,11 @@ describe('a write', () => {
     };
     await using scene = await createAdminScene({ target, limits: { writesAtOnce: 1 } });
     for (const path of [PATH, '/v1/workspace_secrets']) {
-      const answer = await scene.ask('PUT', path, { body: {} });
-      expect(answer.head.status).toBe(500);
-      expect(JSON.parse(answer.text).detail).toMatch(/log/);
-      expect(scene.logLines.at(-1)).toContain(field(answer, 'x-request-id'));
-      expect(answer.head.text + answer.text + scene.logLines.join()).not.toContain(canary);
+      const response = await scene.ask('PUT', path, { body: {} });
+      expect(response.head.status).toBe(500);
+      expect(JSON.parse(response.text).detail).toMatch(/log/);
+      expect(scene.logLines.at(-1)).toContain(field(response, 'x-request-id'));
+      expect(response.head.text + response.text + scene.logLines.join()).not.toContain(canary);
     }
     expect(scene.records).toMatchObject([
       { status: 500, outcome: 'failed', reason: 'bug' },
@@ -134,8 +134,8 @@ describe('a write', () => {
   it('is refused while records cannot be written, reads are not', async () => {
     await using scene = await createAdminScene();
     scene.blockRecords(true);
-    const answer = await scene.ask('PUT', PATH, { body: {} });
-    expect([answer.head.status, field(answer, 'retry-after')]).toEqual([503, '1']);
+    const response = await scene.ask('PUT', PATH, { body: {} });
+    expect([response.head.status, field(response, 'retry-after')]).toEqual([503, '1']);
     expect((await scene.ask('GET', PATH)).head.status).toBe(200);
     expect([scene.calls, scene.records[0]?.reason]).toEqual([[], 'records_blocked']);
     scene.blockRecords(false);
@@ -159,9 +159,9 @@ describe('refusals of callers without the token', () => {
   const WRONG = { fields: [LOCAL, 'X-Api-Key: x'], body: {} };
 
   it('over so many a second are counted, and told in one record', async () => {
-    await using scene = await createAdminScene({ limits: { strangerRecordsPerSecond: 3 } });
+    await using scene = await createAdminScene({ limits: { unauthenticatedRecordsPerSecond: 3 } });
     for (let turn = 0; turn < 4; turn += 1) await scene.ask('PUT', PATH, { ...ANYONE, body: {} });
-    const answer = await scene.ask('PUT', '/v1/workspace_secrets', WRONG);
+    const response = await scene.ask('PUT', '/v1/workspace_secrets', WRONG);
     expect(scene.records).toHaveLength(3);
     // Who has the token is recorded whatever others do.
     for (let turn = 0; turn < 4; turn += 1) await scene.ask('PUT', '/v1/other', { body: {} });
@@ -173,7 +173,7 @@ describe('refusals of callers without the token', () => {
       outcome: 'refused',
       reason: 'wrong_token',
       client: '127.0.0.1',
-      request: field(answer, 'x-request-id'),
+      request: field(response, 'x-request-id'),
       duration_ms: expect.any(Number),
       count: 2,
     });
@@ -193,21 +193,21 @@ describe('refusals of callers without the token', () => {
 
   it('that are counted wait as long as records cannot be written', async () => {
     const blocked = [true, true, false];
-    const told = Promise.withResolvers<AdminRecord>();
-    const strangers = new StrangerRecords({
+    const reported = Promise.withResolvers<AdminRecord>();
+    const outsiders = new UnauthenticatedRecords({
       rate: new RateLimit(1, 1000, () => 0),
       log: createLog('silent', { write() {} }),
-      record: told.resolve,
+      record: reported.resolve,
       isRecordBlocked: () => blocked.shift() ?? false,
     });
     const entry = { action: 'a', status: 401, outcome: 'refused', request: 'r', duration_ms: 1 } as const;
-    strangers.add(entry);
-    expect(await told.promise).toEqual({ ...entry, count: 1, suppressed: 1 });
+    outsiders.add(entry);
+    expect(await reported.promise).toEqual({ ...entry, count: 1, suppressed: 1 });
     expect(blocked).toEqual([]);
   });
 
   it('that are counted are told at the end', async () => {
-    await using scene = await createAdminScene({ limits: { strangerRecordsPerSecond: 0 } });
+    await using scene = await createAdminScene({ limits: { unauthenticatedRecordsPerSecond: 0 } });
     await scene.ask('PUT', PATH, WRONG);
     expect(scene.records).toEqual([]);
     await scene.server.close(0);
@@ -218,7 +218,7 @@ describe('refusals of callers without the token', () => {
     const record = (): never => {
       throw new RangeError('canary');
     };
-    await using scene = await createAdminScene({ record, limits: { strangerRecordsPerSecond: 0 } });
+    await using scene = await createAdminScene({ record, limits: { unauthenticatedRecordsPerSecond: 0 } });
     await scene.ask('PUT', PATH, WRONG);
     await expect.poll(() => scene.logLines, { timeout: 5000 }).toHaveLength(1);
     expect(JSON.parse(scene.logLines[0] ?? '')).toMatchObject({ error: 'RangeError' });
@@ -275,10 +275,10 @@ describe('a secret that was sent', () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     await client.send(request(method, path, options));
-    await readAnswer(client);
-    const told = [client.transcript, JSON.stringify(scene.records), ...scene.logLines].join('\n');
-    expect(told).toContain('HTTP/1.1');
-    for (const spelling of spellings) expect(told).not.toContain(spelling);
+    await readResponse(client);
+    const reported = [client.transcript, JSON.stringify(scene.records), ...scene.logLines].join('\n');
+    expect(reported).toContain('HTTP/1.1');
+    for (const spelling of spellings) expect(reported).not.toContain(spelling);
   });
 
   it('would be seen if it did', async () => {

@@ -11,27 +11,27 @@ describe('proxy_config', () => {
     for (const method of ['PUT', 'POST'])
       it(`is replaced by ${method} ${path}`, async () => {
         await using scene = await createAdminScene();
-        const answer = await scene.ask(method, path, { body: DOCUMENT });
-        expect(answer.head.status).toBe(200);
-        expect(JSON.parse(answer.text)).toEqual({ revision: 8, warnings: [inBody('body')] });
-        expect(field(answer, 'etag')).toBe('"e8"');
+        const response = await scene.ask(method, path, { body: DOCUMENT });
+        expect(response.head.status).toBe(200);
+        expect(JSON.parse(response.text)).toEqual({ revision: 8, warnings: [inBody('body')] });
+        expect(field(response, 'etag')).toBe('"e8"');
         expect(scene.calls).toEqual([{ name: 'applyProxyConfig', id: 'default', given: [DOCUMENT, {}] }]);
       });
 
   it('may be wrapped, with the etag that the writer expects, as GET shows it', async () => {
     await using scene = await createAdminScene();
     const body = { proxy_config: DOCUMENT, revision: 3, etag: '"e7"' };
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
-    expect(JSON.parse(answer.text)).toEqual({ revision: 8, warnings: [inBody('body', 'proxy_config')] });
+    const response = await scene.ask('PUT', '/v1/proxy_config', { body });
+    expect(JSON.parse(response.text)).toEqual({ revision: 8, warnings: [inBody('body', 'proxy_config')] });
     expect(scene.calls[0]?.given).toEqual([DOCUMENT, { etag: '"e7"' }]);
   });
 
   it('may have nothing else beside it when wrapped', async () => {
     await using scene = await createAdminScene();
     const body = { proxy_config: DOCUMENT, rules: [], etag: 7 };
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
-    expect(answer.head.status).toBe(422);
-    expect(JSON.parse(answer.text).detail.map(({ loc, type }: never) => [loc, type])).toEqual([
+    const response = await scene.ask('PUT', '/v1/proxy_config', { body });
+    expect(response.head.status).toBe(422);
+    expect(JSON.parse(response.text).detail.map(({ loc, type }: never) => [loc, type])).toEqual([
       [['body', 'rules'], 'extra_forbidden'],
       [['body', 'etag'], 'string_type'],
     ]);
@@ -44,11 +44,11 @@ describe('proxy_config', () => {
 
   it('is not replaced over a revision alone, whose number may come again', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', '/v1/proxy_config', {
+    const response = await scene.ask('PUT', '/v1/proxy_config', {
       body: { proxy_config: DOCUMENT, revision: 7 },
     });
-    expect(answer.head.status).toBe(422);
-    expect(JSON.parse(answer.text).detail).toMatchObject([
+    expect(response.head.status).toBe(422);
+    expect(JSON.parse(response.text).detail).toMatchObject([
       { loc: ['body', 'revision'], type: 'value_error' },
     ]);
     expect(scene.calls).toEqual([]);
@@ -57,9 +57,9 @@ describe('proxy_config', () => {
   it('is shown with its revision and its ETag', async () => {
     await using scene = await createAdminScene();
     for (const path of ['/v1/proxy_config', '/v1/sandboxes/default/proxy_config']) {
-      const answer = await scene.ask('GET', path);
-      expect([answer.head.status, field(answer, 'etag')]).toEqual([200, '"e7"']);
-      expect(JSON.parse(answer.text)).toEqual({ proxy_config: { rules: [] }, revision: 7, etag: '"e7"' });
+      const response = await scene.ask('GET', path);
+      expect([response.head.status, field(response, 'etag')]).toEqual([200, '"e7"']);
+      expect(JSON.parse(response.text)).toEqual({ proxy_config: { rules: [] }, revision: 7, etag: '"e7"' });
     }
   });
 
@@ -72,9 +72,9 @@ describe('proxy_config', () => {
     ['e7', 400],
   ])('read with If-None-Match: %s is answered %i', async (tags, status) => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('GET', '/v1/proxy_config', { more: [`If-None-Match: ${tags}`] });
-    expect(answer.head.status).toBe(status);
-    if (status === 304) expect([answer.text, field(answer, 'etag')]).toEqual(['', '"e7"']);
+    const response = await scene.ask('GET', '/v1/proxy_config', { more: [`If-None-Match: ${tags}`] });
+    expect(response.head.status).toBe(status);
+    if (status === 304) expect([response.text, field(response, 'etag')]).toEqual(['', '"e7"']);
   });
 
   it.each([
@@ -91,12 +91,12 @@ describe('proxy_config', () => {
   ] as const)('replaced with If-Match: %j is answered %i', async (tags, status, etags) => {
     await using scene = await createAdminScene();
     const more = tags.map((tag) => `If-Match: ${tag}`);
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
-    expect(answer.head.status).toBe(status);
+    const response = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
+    expect(response.head.status).toBe(status);
     expect(scene.calls.map(({ given }) => given[1])).toEqual(etags === undefined ? [] : [{ etags }]);
     if (status !== 412) return;
-    expect(JSON.parse(answer.text).detail).toContain('Revision 7 is in force');
-    expect(field(answer, 'etag')).toBe('"e7"');
+    expect(JSON.parse(response.text).detail).toContain('Revision 7 is in force');
+    expect(field(response, 'etag')).toBe('"e7"');
   });
 
   it.each([
@@ -111,31 +111,31 @@ describe('proxy_config', () => {
     const proxyConfig = (): ShownConfig => ({ revision, etag: '"e7"', document: {} });
     await using scene = await createAdminScene({ target: { proxyConfig } });
     const more = [`If-None-Match: ${tags}`];
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
-    expect(answer.head.status).toBe(status);
+    const response = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
+    expect(response.head.status).toBe(status);
     // What it was compared with is what it may replace.
     expect(scene.calls.map(({ given }) => given[1])).toEqual(status === 200 ? [{ etag: '"e7"' }] : []);
-    if (status === 412) expect(field(answer, 'etag')).toBe('"e7"');
+    if (status === 412) expect(field(response, 'etag')).toBe('"e7"');
   });
 
   it('of a sandbox that is not there is a 404, whatever is expected', async () => {
     await using scene = await createAdminScene();
     const path = '/v1/sandboxes/other/proxy_config';
-    const answer = await scene.ask('PUT', path, { body: DOCUMENT, more: ['If-None-Match: *'] });
-    expect(answer.head.status).toBe(404);
+    const response = await scene.ask('PUT', path, { body: DOCUMENT, more: ['If-None-Match: *'] });
+    expect(response.head.status).toBe(404);
   });
 
   it('expected by header and by etag is what both say', async () => {
     await using scene = await createAdminScene();
     const body = { proxy_config: DOCUMENT, etag: '"e3"' };
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body, more: ['If-None-Match: "x"'] });
-    expect([answer.head.status, scene.calls[0]?.given[1]]).toEqual([412, { etag: '"e3"' }]);
+    const response = await scene.ask('PUT', '/v1/proxy_config', { body, more: ['If-None-Match: "x"'] });
+    expect([response.head.status, scene.calls[0]?.given[1]]).toEqual([412, { etag: '"e3"' }]);
   });
 
   it('replaced over another etag than its body expects is a 412', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('PUT', '/v1/proxy_config', { body: { proxy_config: {}, etag: '"e3"' } });
-    expect(answer.head.status).toBe(412);
+    const response = await scene.ask('PUT', '/v1/proxy_config', { body: { proxy_config: {}, etag: '"e3"' } });
+    expect(response.head.status).toBe(412);
   });
 
   it('tells every issue of a document at the place where it stood in the body', async () => {
@@ -147,9 +147,9 @@ describe('proxy_config', () => {
       [DOCUMENT, 'body'],
       [{ proxy_config: DOCUMENT }, 'body', 'proxy_config'],
     ]) {
-      const answer = await scene.ask('PUT', '/v1/proxy_config', { body });
-      expect(answer.head.status).toBe(422);
-      expect(JSON.parse(answer.text)).toEqual({
+      const response = await scene.ask('PUT', '/v1/proxy_config', { body });
+      expect(response.head.status).toBe(422);
+      expect(JSON.parse(response.text)).toEqual({
         detail: [{ ...issues[0], loc: [...loc, 'rules', 3, 'name'] }],
       });
     }
@@ -167,8 +167,8 @@ describe('workspace secrets', () => {
           { key: 'B', value: null },
         ],
       ]) {
-        const answer = await scene.ask(method, path, { body });
-        expect(JSON.parse(answer.text)).toEqual({
+        const response = await scene.ask(method, path, { body });
+        expect(JSON.parse(response.text)).toEqual({
           workspace_secrets: [{ key: 'A' }, { key: 'B' }, { key: 'C' }],
           warnings: [inBody('body')],
         });
@@ -180,8 +180,8 @@ describe('workspace secrets', () => {
 
   it('are listed by name', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('GET', '/v1/sandboxes/default/workspace_secrets');
-    expect(JSON.parse(answer.text)).toEqual({ workspace_secrets: [{ key: 'A' }, { key: 'B' }] });
+    const response = await scene.ask('GET', '/v1/sandboxes/default/workspace_secrets');
+    expect(JSON.parse(response.text)).toEqual({ workspace_secrets: [{ key: 'A' }, { key: 'B' }] });
   });
 });
 
@@ -231,9 +231,9 @@ describe('sandboxes', () => {
   ])('or paths that are not there are a 404: %s %s', async (method, path) => {
     await using scene = await createAdminScene();
     const body = method === 'PUT' || method === 'PATCH' ? {} : undefined;
-    const answer = await scene.ask(method, path, { body });
-    expect(answer.head.status).toBe(404);
-    expect(typeof JSON.parse(answer.text).detail).toBe('string');
+    const response = await scene.ask(method, path, { body });
+    expect(response.head.status).toBe(404);
+    expect(typeof JSON.parse(response.text).detail).toBe('string');
   });
 });
 
@@ -248,8 +248,8 @@ describe('a precondition where there is no ETag', () => {
     await using scene = await createAdminScene();
     const body = method === 'DELETE' ? undefined : {};
     for (const condition of ['If-Match: "e7"', 'If-None-Match: *']) {
-      const answer = await scene.ask(method, path, { body, more: [condition] });
-      expect([answer.head.status, JSON.parse(answer.text).detail]).toEqual([
+      const response = await scene.ask(method, path, { body, more: [condition] });
+      expect([response.head.status, JSON.parse(response.text).detail]).toEqual([
         400,
         expect.stringContaining('leave out If-Match'),
       ]);
@@ -273,12 +273,12 @@ describe('a refusal of the target', () => {
     const refuse = async (): Promise<never> =>
       ({ ok: false, problem: { kind, message: 'Do this.' } }) as never;
     await using scene = await createAdminScene({ target: { createSandbox: refuse, removeSandbox: refuse } });
-    for (const answer of [
+    for (const response of [
       await scene.ask('POST', '/v1/sandboxes', { body: {} }),
       await scene.ask('DELETE', '/v1/sandboxes/default'),
     ]) {
-      expect([answer.head.status, JSON.parse(answer.text)]).toEqual([status, { detail: 'Do this.' }]);
-      expect(field(answer, 'retry-after')).toBe(status === 503 ? '1' : undefined);
+      expect([response.head.status, JSON.parse(response.text)]).toEqual([status, { detail: 'Do this.' }]);
+      expect(field(response, 'retry-after')).toBe(status === 503 ? '1' : undefined);
     }
     expect(scene.records.map(({ reason }) => reason)).toEqual([kind, kind]);
   });
@@ -303,8 +303,8 @@ describe('what needs no token', () => {
 
   it('lists every route with what it does and whether it needs a token', async () => {
     await using scene = await createAdminScene();
-    const answer = await scene.ask('GET', '/', { fields: anyone });
-    const { routes } = JSON.parse(answer.text);
+    const response = await scene.ask('GET', '/', { fields: anyone });
+    const { routes } = JSON.parse(response.text);
     expect(routes.length).toBe(21);
     for (const { method, path, what, needs_token } of routes) {
       expect(what).toMatch(/^\S/);

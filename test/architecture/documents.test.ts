@@ -52,10 +52,10 @@ describe('ARCHITECTURE.md', () => {
   it('stays readable in one sitting', () => expect(text.split('\n').length).toBeLessThan(150));
 
   it('shows every room', () => {
-    const rooms = readdirSync(join(projectRoot, 'src'), { withFileTypes: true }).filter((entry) =>
+    const modules = readdirSync(join(projectRoot, 'src'), { withFileTypes: true }).filter((entry) =>
       entry.isDirectory(),
     );
-    expect(rooms.map((room) => `src/${room.name}/`).filter((room) => !text.includes(room))).toEqual([]);
+    expect(modules.map((space) => `src/${space.name}/`).filter((space) => !text.includes(space))).toEqual([]);
   });
 
   it('names every package with its door', () => {

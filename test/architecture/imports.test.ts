@@ -27,8 +27,8 @@ const LAW: Readonly<Record<string, readonly string[]>> = {
   'platform/audit': ['base', 'platform/store'],
   'platform/api': ['base', 'platform/store', 'platform/identity', 'platform/audit'],
   ...Object.fromEntries(
-    RESOURCES.map((room) => [
-      room,
+    RESOURCES.map((space) => [
+      space,
       ['base', 'platform/store', 'platform/identity', 'platform/audit', 'platform/api'],
     ]),
   ),
@@ -42,7 +42,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The one file that imports an npm package. */
-const DOORS: Readonly<Record<string, string>> = {
+const ADAPTERS: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
   '@hono/node-server': 'src/base/request-listener.ts',
   hono: 'src/base/router.ts',
@@ -73,19 +73,19 @@ const REVEALING: readonly string[] = [
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');
 
-function roomOf(path: string): string {
-  const [, room = '', file, inner] = path.split('/');
-  if (room === 'platform' && inner !== undefined) return `${room}/${file}`;
-  return file === undefined ? room.replace(/\.ts$/, '') : room;
+function moduleOf(path: string): string {
+  const [, space = '', file, inner] = path.split('/');
+  if (space === 'platform' && inner !== undefined) return `${space}/${file}`;
+  return file === undefined ? space.replace(/\.ts$/, '') : space;
 }
 
 function climbs(files: readonly SourceFile[]): readonly string[] {
   const found: string[] = [];
   for (const { path, imports } of files) {
-    const room = roomOf(path);
+    const space = moduleOf(path);
     for (const { to } of imports) {
-      if (!to.startsWith('src/') || roomOf(to) === room) continue;
-      if (!LAW[room]?.includes(roomOf(to))) found.push(`${path} -> ${to}`);
+      if (!to.startsWith('src/') || moduleOf(to) === space) continue;
+      if (!LAW[space]?.includes(moduleOf(to))) found.push(`${path} -> ${to}`);
     }
   }
   return found;
@@ -99,7 +99,7 @@ function leavings(files: readonly SourceFile[]): readonly string[] {
 function impurities(files: readonly SourceFile[]): readonly string[] {
   const found: string[] = [];
   for (const { path, text, imports } of files) {
-    const allowed = PURE[roomOf(path)];
+    const allowed = PURE[moduleOf(path)];
     if (allowed === undefined) continue;
     for (const { to } of imports)
       if (to.startsWith('node:') && !allowed.includes(to)) found.push(`${path} -> ${to}`);
@@ -110,7 +110,7 @@ function impurities(files: readonly SourceFile[]): readonly string[] {
   return found;
 }
 
-function backDoors(files: readonly SourceFile[]): readonly string[] {
+function foreignImports(files: readonly SourceFile[]): readonly string[] {
   const found: string[] = [];
   for (const { path, text, imports } of files) {
     if (path.endsWith('.d.ts')) continue;
@@ -118,7 +118,7 @@ function backDoors(files: readonly SourceFile[]): readonly string[] {
       if (to.startsWith('node:') || to.startsWith('src/') || to.startsWith('..')) continue;
       const name = packageOf(to);
       const isType = new RegExp(`^import type [^;]*'${to}'`, 'm').test(text);
-      if (DOORS[name] !== path) found.push(`${path} -> ${to}`);
+      if (ADAPTERS[name] !== path) found.push(`${path} -> ${to}`);
       else if (LAZY.includes(name) && form === 'static' && !isType) found.push(`${path} -> ${to} (not lazy)`);
     }
   }
@@ -129,14 +129,14 @@ function circles(files: readonly SourceFile[]): readonly string[] {
   const graph = new Map(files.map((file) => [file.path, file.imports.map(({ to }) => to)]));
   const done = new Set<string>();
   const found: string[] = [];
-  const visit = (path: string, trail: readonly string[]): void => {
+  const walk = (path: string, trail: readonly string[]): void => {
     const at = trail.indexOf(path);
     if (at !== -1) found.push([...trail.slice(at), path].join(' -> '));
     if (at !== -1 || done.has(path)) return;
-    for (const to of graph.get(path) ?? []) visit(to, [...trail, path]);
+    for (const to of graph.get(path) ?? []) walk(to, [...trail, path]);
     done.add(path);
   };
-  for (const path of graph.keys()) visit(path, []);
+  for (const path of graph.keys()) walk(path, []);
   return found;
 }
 
@@ -150,9 +150,9 @@ function revelations(files: readonly SourceFile[]): readonly string[] {
 describe('the law of imports', () => {
   it('knows every room', () => {
     expect(sources.length).toBeGreaterThan(10);
-    expect([...new Set(sources.map(({ path }) => roomOf(path)))].filter((room) => !(room in LAW))).toEqual(
-      [],
-    );
+    expect(
+      [...new Set(sources.map(({ path }) => moduleOf(path)))].filter((space) => !(space in LAW)),
+    ).toEqual([]);
   });
 
   it('lets imports point down only', () => expect(climbs(sources)).toEqual([]));
@@ -163,11 +163,11 @@ describe('the law of imports', () => {
 
   it('keeps policy and http1 free of I/O, clocks and waiting', () => expect(impurities(sources)).toEqual([]));
 
-  it('gives each npm package one door', () => expect(backDoors(sources)).toEqual([]));
+  it('gives each npm package one door', () => expect(foreignImports(sources)).toEqual([]));
 
   it('has a door for each dependency and no other', () => {
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
-    expect(Object.keys(DOORS).toSorted()).toEqual(Object.keys(dependencies).toSorted());
+    expect(Object.keys(ADAPTERS).toSorted()).toEqual(Object.keys(dependencies).toSorted());
   });
 
   it('opens secrets in four files only', () => expect(revelations(sources)).toEqual([]));
@@ -189,9 +189,9 @@ describe('a breach of the law is seen', () => {
     ['out of the sources', leavings, 'src/base/a.ts', "import { x } from '../../test/b.ts';"],
     ['I/O in a pure room', impurities, 'src/policy/a.ts', "import { connect } from 'node:net';"],
     ['waiting in a pure room', impurities, 'src/http1/a.ts', 'export async function f() {}'],
-    ['a second door', backDoors, 'src/proxy/a.ts', "import { z } from 'zod';"],
-    ['a package without a door', backDoors, 'src/proxy/a.ts', "import x from '@some/package/file.js';"],
-    ['an eager undici', backDoors, 'src/callback/client.ts', "import { Agent } from 'undici';"],
+    ['a second door', foreignImports, 'src/proxy/a.ts', "import { z } from 'zod';"],
+    ['a package without a door', foreignImports, 'src/proxy/a.ts', "import x from '@some/package/file.js';"],
+    ['an eager undici', foreignImports, 'src/callback/client.ts', "import { Agent } from 'undici';"],
     ['a circle', circles, 'src/base/a.ts', "import type { X } from './a.ts';"],
     ['a secret opened elsewhere', revelations, 'src/proxy/record.ts', 'log(secret.reveal());'],
     ['a secret opened by another road', revelations, 'src/proxy/record.ts', 'const { reveal } = secret;'],

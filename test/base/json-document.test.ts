@@ -5,7 +5,7 @@ import { parseJsonDocument } from '../../src/base/json-document.ts';
 
 const kindOf = (text: string): string => {
   const reading = parseJsonDocument(text);
-  return reading.ok ? 'ok' : `${reading.fault.kind} ${reading.fault.position}`;
+  return reading.ok ? 'ok' : `${reading.error.kind} ${reading.error.position}`;
 };
 
 describe('a document', () => {

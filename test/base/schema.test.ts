@@ -95,10 +95,10 @@ describe('an issue', () => {
     ['k'.repeat(32), 'k'.repeat(32)],
     ['ghp_canary0123456789012345678901234567', 'ghp_cana…'],
     ['k'.repeat(5000), 'kkkkkkkk…'],
-  ])('holds of a key that is longer than names are the beginning: %s', (key, told) => {
+  ])('holds of a key that is longer than names are the beginning: %s', (key, reported) => {
     const parsed = parseWith(schema, { [key]: 1, map: { [key]: 1 } });
     const locs = parsed.ok ? [] : parsed.issues.map(({ loc }) => loc.at(-1));
-    expect(locs).toEqual([told, told]);
+    expect(locs).toEqual([reported, reported]);
   });
 });
 

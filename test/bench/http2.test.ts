@@ -25,7 +25,7 @@ describe('the client', () => {
 
   async function startServer(
     settings: Settings,
-    answer: (headers: IncomingHttpHeaders) => { status: number; length: number },
+    response: (headers: IncomingHttpHeaders) => { status: number; length: number },
   ): Promise<{ seen: IncomingHttpHeaders[]; open: ReturnType<typeof opener> }> {
     const ca = createCertificateAuthority();
     const { chainPem, keyPem } = ca.issueLeaf({ host: 'api.localhost', kind: 'name' }, new Date());
@@ -33,9 +33,9 @@ describe('the client', () => {
     const seen: IncomingHttpHeaders[] = [];
     server.on('stream', (stream: ServerHttp2Stream, headers) => {
       seen.push(headers);
-      const { status, length } = answer(headers);
+      const { status, length } = response(headers);
       stream.respond({ ':status': status, 'content-length': length });
-      stream.end('answer');
+      stream.end('response');
     });
     server.on('sessionError', () => undefined);
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -46,13 +46,13 @@ describe('the client', () => {
 
   function opener(target: Parameters<typeof openH2Connection>[0]) {
     return async (streams: number) => {
-      const fault = Promise.withResolvers<never>();
-      fault.promise.catch(() => undefined);
-      const connection = await openH2Connection(target, streams, fault.reject);
+      const error = Promise.withResolvers<never>();
+      error.promise.catch(() => undefined);
+      const connection = await openH2Connection(target, streams, error.reject);
       ended.push(connection.close);
       const ask = (): Promise<unknown> => {
-        const answers = connection.lines.map((line) => new Promise<void>((done) => line.exchange(done)));
-        return Promise.race([Promise.all(answers), fault.promise]);
+        const responses = connection.lines.map((line) => new Promise<void>((done) => line.exchange(done)));
+        return Promise.race([Promise.all(responses), error.promise]);
       };
       return { suite: connection.suite, ask };
     };
@@ -103,10 +103,10 @@ describe('the origin', () => {
   const body = 'x'.repeat(300);
 
   async function startOrigin(judge: (request: readonly Field[]) => string | undefined) {
-    const counts = { answers: 0 };
+    const counts = { responses: 0 };
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
-      serveH2(socket, { fields, body }, judge, () => (counts.answers += 1));
+      serveH2(socket, { fields, body }, judge, () => (counts.responses += 1));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -146,7 +146,7 @@ describe('the origin', () => {
     const { ask, counts } = await startOrigin(() => void (asked += 1));
     const all = Array.from({ length: 1000 }, () => ask({ authorization: 'Bearer of-some-length-123' }));
     expect(new Set(await Promise.all(all))).toEqual(new Set([`200 0123456789 ${body}`]));
-    expect(counts.answers).toBe(1000);
+    expect(counts.responses).toBe(1000);
     expect(asked).toBeLessThan(10);
   });
 
@@ -157,6 +157,6 @@ describe('the origin', () => {
     expect(await ask({ 'x-value': 'right' })).toContain('200 0123456789');
     expect(await ask({ 'x-value': 'wrong' })).toBe('500  a fault');
     expect(await ask({ 'x-value': 'right' })).toContain('200 0123456789');
-    expect(counts.answers).toBe(2);
+    expect(counts.responses).toBe(2);
   });
 });

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createAnswerReader } from '../../bench/support/answer-reader.ts';
+import { createResponseReader } from '../../bench/support/answer-reader.ts';
 import { type Line, createClosedLoop, createConstantRate, dispatch } from '../../bench/support/arrivals.ts';
 import { percentile, percentilesOf, spreadOf } from '../../bench/support/percentiles.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
@@ -34,12 +34,12 @@ describe('a server that stalls for 100 ms', () => {
   /** One connection to a server that answers after 1 ms, but stalls at the fifth request; time is what we say. */
   function latenciesUnder(arrivalsOf: (startMs: number) => ReturnType<typeof createClosedLoop>): number[] {
     let nowMs = 0;
-    let answer: { atMs: number; onAnswer: () => void } | undefined;
+    let response: { atMs: number; onResponse: () => void } | undefined;
     let asked = 0;
     const line: Line = {
-      exchange(onAnswer) {
+      exchange(onResponse) {
         asked += 1;
-        answer = { atMs: nowMs + (asked === 5 ? 100 : 1), onAnswer };
+        response = { atMs: nowMs + (asked === 5 ? 100 : 1), onResponse };
       },
     };
     const latencies: number[] = [];
@@ -48,10 +48,10 @@ describe('a server that stalls for 100 ms', () => {
     const now = (): number => nowMs;
     const { pump } = dispatch({ lines: [line], arrivals: arrivalsOf(0), now, latencies, delays: [], onOver });
     for (; !over.signal.aborted; nowMs += 0.5) {
-      if (answer && answer.atMs <= nowMs) {
-        const { onAnswer } = answer;
-        answer = undefined;
-        onAnswer();
+      if (response && response.atMs <= nowMs) {
+        const { onResponse } = response;
+        response = undefined;
+        onResponse();
       }
       pump();
     }
@@ -72,21 +72,21 @@ describe('a server that stalls for 100 ms', () => {
 });
 
 describe('an answer', () => {
-  const answer = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-N: 1\r\n\r\nok');
+  const response = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-N: 1\r\n\r\nok');
   const other = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes');
   const refusal = Buffer.from('HTTP/1.1 500 Wrong\r\nContent-Length: 2\r\n\r\nno');
 
   it.each([1, 7, 1000])('is complete with its last byte, in pieces of %i', (size) => {
-    const read = createAnswerReader();
-    for (const each of [answer, answer, other, answer])
+    const read = createResponseReader();
+    for (const each of [response, response, other, response])
       for (let at = 0; at < each.length; at += size)
         expect(read(each.subarray(at, at + size))).toBe(at + size >= each.length);
   });
 
   it('that is no 200 is an error, the first or a later one', () => {
-    expect(() => createAnswerReader()(refusal)).toThrow('500 Wrong');
-    const read = createAnswerReader();
-    read(answer);
+    expect(() => createResponseReader()(refusal)).toThrow('500 Wrong');
+    const read = createResponseReader();
+    read(response);
     expect(() => read(refusal)).toThrow('500 Wrong');
   });
 });

@@ -95,7 +95,7 @@ describe('whatever the environment says', () => {
 describe('over TLS', () => {
   const authority = createTestAuthority();
   const trusted = [authority.certificatePem];
-  const stranger = [createTestAuthority('Another').certificatePem];
+  const outsider = [createTestAuthority('Another').certificatePem];
 
   const rows: readonly [string, string, string, readonly string[] | undefined, string | undefined][] = [
     ['a name that the certificate holds', 'cb.test', 'cb.test', trusted, undefined],
@@ -109,7 +109,7 @@ describe('over TLS', () => {
       trusted,
       failed('ERR_TLS_CERT_ALTNAME_INVALID'),
     ],
-    ['an authority that is not trusted', 'cb.test', 'cb.test', stranger, failed('SELF_SIGNED_CERT_IN_CHAIN')],
+    ['an authority that is not trusted', 'cb.test', 'cb.test', outsider, failed('SELF_SIGNED_CERT_IN_CHAIN')],
     ['an authority that nobody knows', 'cb.test', 'cb.test', undefined, failed('SELF_SIGNED_CERT_IN_CHAIN')],
   ];
 

@@ -6,7 +6,7 @@ import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callba
 import { jsonResponse } from '../support/recording-origin.ts';
 import { authorityOf, compiledCallback, vetLoopback } from './compiled-callback.ts';
 
-const answer = { headers: { Authorization: 'Bearer token' } };
+const response = { headers: { Authorization: 'Bearer token' } };
 
 type Setup = AsyncDisposable & {
   readonly endpoint: CallbackEndpoint;
@@ -18,7 +18,7 @@ type Setup = AsyncDisposable & {
 async function setUp(
   options: { maxEntries?: number; maxCachedBytes?: number; maxInFlight?: number } = {},
 ): Promise<Setup> {
-  const endpoint = await createCallbackEndpoint(answer);
+  const endpoint = await createCallbackEndpoint(response);
   const clock = { time: 1_000 };
   const resolver = createCallbackResolver({
     sandbox: 'default',
@@ -47,10 +47,10 @@ function gate() {
   return {
     reached: reached.promise,
     open: open.resolve,
-    answer: async ({ send }: { send(bytes: Buffer): Promise<void> }): Promise<void> => {
+    response: async ({ send }: { send(bytes: Buffer): Promise<void> }): Promise<void> => {
       reached.resolve();
       await open.promise;
-      await send(jsonResponse(answer));
+      await send(jsonResponse(response));
     },
   };
 }
@@ -73,7 +73,7 @@ describe('cache', () => {
 
   it('the empty answer is an answer, and kept', async () => {
     await using setup = await setUp();
-    setup.endpoint.answerWith({ headers: {} });
+    setup.endpoint.respondWith({ headers: {} });
     expect(await setup.ask('api.test:443')).toEqual({ ok: true, headers: [], cached: false });
     expect(await setup.ask('api.test:443')).toEqual({ ok: true, headers: [], cached: true });
   });
@@ -126,7 +126,7 @@ describe('cache', () => {
     ['more small ones, which cost more than their bytes', { a: 'v' }, 10, 19],
   ])('is bounded in bytes too: %s', async (_, headers, least, most) => {
     await using setup = await setUp({ maxCachedBytes: 40_000 });
-    setup.endpoint.answerWith({ headers });
+    setup.endpoint.respondWith({ headers });
     const hosts = Array.from({ length: 60 }, (_unused, i) => `h${i}.test:443`);
     for (const host of hosts) await setup.ask(host);
     const callback = compiledCallback(setup.endpoint.url);
@@ -151,11 +151,11 @@ describe('single flight', () => {
 
   it('a failure is told to all who waited, is not kept, and the next one asks again', async () => {
     await using setup = await setUp();
-    setup.endpoint.answerWith(jsonResponse(answer, 500));
+    setup.endpoint.respondWith(jsonResponse(response, 500));
     const asked = Array.from({ length: 1_000 }, () => setup.ask('api.test:443'));
     expect(new Set(await Promise.all(asked))).toEqual(new Set([{ ok: false, reason: 'status 500' }]));
     expect(setup.endpoint.calls).toHaveLength(1);
-    setup.endpoint.answerWith(answer);
+    setup.endpoint.respondWith(response);
     expect(await setup.ask('api.test:443')).toMatchObject({ ok: true, cached: false });
     expect(setup.endpoint.calls).toHaveLength(2);
   });
@@ -163,7 +163,7 @@ describe('single flight', () => {
   it('beyond the cap, another destination is refused at once and those under way end well', async () => {
     await using setup = await setUp({ maxInFlight: 2 });
     const held = gate();
-    setup.endpoint.answerWith(held.answer);
+    setup.endpoint.respondWith(held.response);
     const underway = [setup.ask('a.test:443'), setup.ask('b.test:443')];
     expect(await setup.ask('c.test:443')).toEqual({ ok: false, reason: 'too many callbacks in flight' });
     const joined = setup.ask('a.test:443');
@@ -185,11 +185,11 @@ describe('forget', () => {
   it('what was under way answers those who asked, serves nobody who comes later, and is not kept', async () => {
     await using setup = await setUp();
     const held = gate();
-    setup.endpoint.answerWith(held.answer);
+    setup.endpoint.respondWith(held.response);
     const before = setup.ask('api.test:443');
     await held.reached;
     setup.resolver.forget();
-    setup.endpoint.answerWith({ headers: { Authorization: 'Bearer rotated' } });
+    setup.endpoint.respondWith({ headers: { Authorization: 'Bearer rotated' } });
     const after = await setup.ask('api.test:443');
     held.open();
     const late = await before;
@@ -206,7 +206,7 @@ describe('close', () => {
     await using setup = await setUp();
     await setup.ask('kept.test:443');
     const held = gate();
-    setup.endpoint.answerWith(held.answer);
+    setup.endpoint.respondWith(held.response);
     const underway = setup.ask('api.test:443');
     await held.reached;
     await setup.resolver.close();

@@ -62,16 +62,16 @@ const noise: Manner = async (exchange) => {
 };
 
 export const answerFaults: readonly Fault[] = [
-  answering('upstream: RST before headers', '502 upstream_closed', resetBefore),
-  answering('upstream: RST mid-headers', '502 upstream_closed', resetInHead),
-  answering('upstream: RST mid-body', '200 cut', resetInBody),
-  answering('upstream: RST after FIN', '200', resetAfterEnd),
-  answering('upstream: half-close', '502 upstream_closed', halfClose),
-  answering('upstream: 1xx storm', '502 upstream_malformed', storm),
-  answering('upstream: h1 garbage', '502 upstream_malformed', noise),
-  { ...answering('upstream: stall before headers', '504 upstream_timeout', rest, SHORT), isAdded: true },
-  { ...answering('upstream: stall mid-headers', '504 upstream_timeout', restInHead, SHORT), isAdded: true },
-  { ...answering('upstream: stall mid-body', '200 cut', restInBody, SHORT), isAdded: true },
+  responding('upstream: RST before headers', '502 upstream_closed', resetBefore),
+  responding('upstream: RST mid-headers', '502 upstream_closed', resetInHead),
+  responding('upstream: RST mid-body', '200 cut', resetInBody),
+  responding('upstream: RST after FIN', '200', resetAfterEnd),
+  responding('upstream: half-close', '502 upstream_closed', halfClose),
+  responding('upstream: 1xx storm', '502 upstream_malformed', storm),
+  responding('upstream: h1 garbage', '502 upstream_malformed', noise),
+  { ...responding('upstream: stall before headers', '504 upstream_timeout', rest, SHORT), isAdded: true },
+  { ...responding('upstream: stall mid-headers', '504 upstream_timeout', restInHead, SHORT), isAdded: true },
+  { ...responding('upstream: stall mid-body', '200 cut', restInBody, SHORT), isAdded: true },
   {
     name: 'upstream: 1 B/s',
     expects: '200, byte by byte',
@@ -81,7 +81,7 @@ export const answerFaults: readonly Fault[] = [
   {
     name: 'upstream: early response',
     expects: '413',
-    arrange: (scene) => arrangeUpload(scene, answerEarly),
+    arrange: (scene) => arrangeUpload(scene, respondEarly),
   },
   {
     name: 'upstream: stalled upload',
@@ -91,7 +91,7 @@ export const answerFaults: readonly Fault[] = [
   },
 ];
 
-function answering(name: string, expects: string, manner: Manner, settings: SceneSettings = {}): Fault {
+function responding(name: string, expects: string, manner: Manner, settings: SceneSettings = {}): Fault {
   return {
     name,
     expects,
@@ -169,7 +169,7 @@ async function arrangeUpload(scene: ChaosScene, manner: Manner): ReturnType<Faul
   };
 }
 
-const answerEarly: Manner = async (exchange) => {
+const respondEarly: Manner = async (exchange) => {
   await exchange.send('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
   exchange.end();
   await gone(exchange);

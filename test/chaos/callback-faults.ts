@@ -7,10 +7,10 @@ import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callba
 import { type Exchange, jsonResponse, response } from '../support/recording-origin.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
 import { askTogether } from './asking.ts';
-import { goodAnswer, type ChaosScene, type SceneSettings } from './chaos-scene.ts';
+import { goodResponse, type ChaosScene, type SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
-type Answer = (exchange: Exchange) => Promise<void>;
+type Response = (exchange: Exchange) => Promise<void>;
 
 const REFUSED = '502 callback_failed';
 /** Longer apart than an answer of any length may take. */
@@ -20,33 +20,33 @@ const OVERSIZE_BYTES = 1_000_000;
 
 const keyOf = ({ request }: Exchange): string => headerValues(request, 'x-callback-key')[0] ?? '';
 
-const fail: Answer = (exchange) => exchange.send(jsonResponse({ error: keyOf(exchange) }, 500));
-const rest: Answer = ({ socket }) => once(socket, 'close').then(() => undefined);
-const drip: Answer = async ({ socket, send }) => {
+const fail: Response = (exchange) => exchange.send(jsonResponse({ error: keyOf(exchange) }, 500));
+const rest: Response = ({ socket }) => once(socket, 'close').then(() => undefined);
+const drip: Response = async ({ socket, send }) => {
   await send('HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n{');
   while (!socket.destroyed) {
     await delay(DRIP_MS);
     await send(' ').catch(() => undefined);
   }
 };
-const malform: Answer = (exchange) =>
+const malform: Response = (exchange) =>
   exchange.send(response(200, [], `{"headers": {"Authorization": ${keyOf(exchange)}`));
-const flood: Answer = (exchange) => {
+const flood: Response = (exchange) => {
   const filler = { headers: { Authorization: keyOf(exchange) }, filler: 'x'.repeat(OVERSIZE_BYTES) };
   // It is hung up on before the end.
   return exchange.send(jsonResponse(filler)).catch(() => undefined);
 };
 
 export const callbackFaults: readonly Fault[] = [
-  answering('callback: 500', fail),
-  answering('callback: timeout', rest),
-  answering('callback: slow', drip),
-  answering('callback: malformed', malform),
-  answering('callback: oversize', flood),
+  responding('callback: 500', fail),
+  responding('callback: timeout', rest),
+  responding('callback: slow', drip),
+  responding('callback: malformed', malform),
+  responding('callback: oversize', flood),
   sealed(),
 ];
 
-function answering(name: string, answer: Answer): Fault {
+function responding(name: string, response: Response): Fault {
   const [, kind = ''] = name.split(': ');
   return {
     name,
@@ -59,10 +59,10 @@ function answering(name: string, answer: Answer): Fault {
       return {
         authority: scene.at(),
         strike() {
-          scene.callback.answerWith(answer);
+          scene.callback.respondWith(response);
           return askUnseen(scene, authority);
         },
-        heal: () => scene.callback.answerWith(goodAnswer(scene.secrets)),
+        heal: () => scene.callback.respondWith(goodResponse(scene.secrets)),
         recovered: authority,
       };
     },
@@ -71,7 +71,7 @@ function answering(name: string, answer: Answer): Fault {
 
 /** Its endpoint shows the certificate of a stranger for as long as the fault lasts. */
 function sealed(): Fault {
-  const stranger = createTestAuthority('Stranger');
+  const outsider = createTestAuthority('Stranger');
   return {
     name: 'callback: TLS failure',
     expects: REFUSED,
@@ -81,7 +81,7 @@ function sealed(): Fault {
         certificatePem: '',
         contextFor: (name) => shown.contextFor(name),
       };
-      const endpoint: CallbackEndpoint = await createCallbackEndpoint(goodAnswer(scene.secrets), {
+      const endpoint: CallbackEndpoint = await createCallbackEndpoint(goodResponse(scene.secrets), {
         authority,
         names: ['endpoint.test'],
       });
@@ -89,7 +89,7 @@ function sealed(): Fault {
       return {
         authority: scene.at(),
         strike() {
-          shown = stranger;
+          shown = outsider;
           return askUnseen(scene, scene.at('host.sealed.test'));
         },
         heal() {

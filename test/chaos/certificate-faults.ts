@@ -6,7 +6,7 @@ import type { ChaosScene } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 import type { Identity } from './struck-host.ts';
 
-const stranger = createTestAuthority('Stranger');
+const outsider = createTestAuthority('Stranger');
 
 export const certificateFaults: readonly Fault[] = [
   showing(
@@ -26,7 +26,7 @@ export const certificateFaults: readonly Fault[] = [
     ...showing(
       'upstream: certificate swapped for a stranger',
       '502 upstream_untrusted',
-      () => stranger.contextFor,
+      () => outsider.contextFor,
     ),
     isAdded: true,
   },

@@ -82,7 +82,7 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
     isCredential,
     endsConnections: false,
   });
-  const callback = await createCallbackEndpoint(goodAnswer(secrets));
+  const callback = await createCallbackEndpoint(goodResponse(secrets));
   const scratch = await createScratch();
   const stateDir = join(scratch.path, 'state');
   await mkdir(stateDir, { mode: 0o700 });
@@ -157,7 +157,7 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
 
 const nameTable: string = join(projectRoot, 'test', 'support', 'name-table.ts');
 
-export function goodAnswer({ minted }: ChaosSecrets): object {
+export function goodResponse({ minted }: ChaosSecrets): object {
   return { headers: { Authorization: `Bearer ${minted}` } };
 }
 

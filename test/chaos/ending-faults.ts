@@ -69,7 +69,7 @@ async function endByWrongKey(scene: ChaosScene): EndResult {
   return failStart(scene, {
     names: 'state.key',
     spoil: () => writeFile(file, randomBytes(32).toString('base64')),
-    mend: () => writeFile(file, right),
+    hint: () => writeFile(file, right),
   });
 }
 
@@ -80,7 +80,7 @@ async function endByUnreadableKey(scene: ChaosScene): EndResult {
   return failStart(scene, {
     names: 'ca.key',
     spoil: () => chmod(file, 0),
-    mend: () => chmod(file, 0o600),
+    hint: () => chmod(file, 0o600),
     // Root reads everything, unless it may not.
     through:
       process.getuid?.() === 0
@@ -94,7 +94,7 @@ async function failStart(
   key: {
     readonly names: string;
     spoil(): Promise<void>;
-    mend(): Promise<void>;
+    hint(): Promise<void>;
     readonly through?: readonly string[];
   },
 ): EndResult {
@@ -104,7 +104,7 @@ async function failStart(
   const { code } = await failed.exited;
   const isNamed = failed.stderr.includes(key.names) && !failed.stderr.includes('    at ');
   const isUntouched = (await sealedFiles(scene)) === before;
-  await key.mend();
+  await key.hint();
   const startedMs = performance.now();
   await scene.start();
   await recover(scene, scene.at());

@@ -3,19 +3,19 @@
 import { ask } from './asking.ts';
 import { type ChaosScene, FLIPPED } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
-import { type Answering, createNameServer } from './name-server.ts';
+import { type Responding, createNameServer } from './name-server.ts';
 
-const LOOPBACK: Answering = () => '127.0.0.1';
+const LOOPBACK: Responding = () => '127.0.0.1';
 /** The metadata service of clouds: no rule opens it. In the namespace there is no way to it either. */
 const METADATA = '169.254.169.254';
 
-const failing = (answer: string): Answering => {
-  return (name) => (name.endsWith('.dns.test') ? answer : '127.0.0.1');
+const failing = (response: string): Responding => {
+  return (name) => (name.endsWith('.dns.test') ? response : '127.0.0.1');
 };
 
 export const nameFaults: readonly Fault[] = [
-  answering('DNS: SERVFAIL', '502 dns_failed', 'servfail'),
-  answering('DNS: timeout', '504 upstream_timeout', 'silent'),
+  responding('DNS: SERVFAIL', '502 dns_failed', 'servfail'),
+  responding('DNS: timeout', '504 upstream_timeout', 'silent'),
   {
     name: 'DNS: flip per query',
     expects: FLIPPED.map((_, i) => (i % 2 === 0 ? '403 address_denied' : '200')).join(', '),
@@ -25,7 +25,7 @@ export const nameFaults: readonly Fault[] = [
   },
 ];
 
-function answering(name: string, expects: string, answer: string): Fault {
+function responding(name: string, expects: string, response: string): Fault {
   return {
     name,
     expects,
@@ -39,10 +39,10 @@ function answering(name: string, expects: string, answer: string): Fault {
         authority: scene.at(),
         recovered,
         strike() {
-          server.answerWith(failing(answer));
+          server.respondWith(failing(response));
           return ask(scene.sidecar, recovered);
         },
-        heal: () => server.answerWith(LOOPBACK),
+        heal: () => server.respondWith(LOOPBACK),
         close: async () => server[Symbol.asyncDispose](),
       };
     },
@@ -58,13 +58,13 @@ async function arrangeFlip(scene: ChaosScene): ReturnType<Fault['arrange']> {
     recovered: scene.at('fresh.dns.test'),
     async strike() {
       let queries = 0;
-      const flip: Answering = () => (queries++ % 2 === 0 ? METADATA : '127.0.0.1');
-      server.answerWith((name) => (name.endsWith('.dns.test') ? flip(name) : '127.0.0.1'));
+      const flip: Responding = () => (queries++ % 2 === 0 ? METADATA : '127.0.0.1');
+      server.respondWith((name) => (name.endsWith('.dns.test') ? flip(name) : '127.0.0.1'));
       const codes: string[] = [];
       for (const host of FLIPPED) codes.push(await ask(scene.sidecar, scene.at(host)));
       return codes.join(', ');
     },
-    heal: () => server.answerWith(LOOPBACK),
+    heal: () => server.respondWith(LOOPBACK),
     close: async () => server[Symbol.asyncDispose](),
   };
 }

@@ -4,9 +4,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
 /** The address of a name, called once a query for it; `servfail`, or `silent`. */
-export type Answering = (name: string) => string;
+export type Responding = (name: string) => string;
 
-export type NameServer = AsyncDisposable & { answerWith(answering: Answering): void };
+export type NameServer = AsyncDisposable & { respondWith(responding: Responding): void };
 
 const TYPE_A = 1;
 const HEADER_BYTES = 12;
@@ -15,22 +15,22 @@ const TAIL_BYTES = 4;
 const NO_ERROR = 0x8180;
 const SERVFAIL = 0x8182;
 
-export async function createNameServer(answering: Answering): Promise<NameServer> {
-  let current = answering;
-  const answers = new Map<string, string>();
+export async function createNameServer(responding: Responding): Promise<NameServer> {
+  let current = responding;
+  const responses = new Map<string, string>();
   const socket = createSocket('udp4');
   socket.on('message', (query, { port, address }) => {
     const { name, type, end } = readQuestion(query);
     const isAddress = type === TYPE_A;
     // A resolver asks for the other family in the same breath, and behind it.
-    if (isAddress) answers.set(name, current(name));
-    const answer = answers.get(name) ?? 'servfail';
-    if (answer !== 'silent') socket.send(reply(query.subarray(0, end), answer, isAddress), port, address);
+    if (isAddress) responses.set(name, current(name));
+    const response = responses.get(name) ?? 'servfail';
+    if (response !== 'silent') socket.send(reply(query.subarray(0, end), response, isAddress), port, address);
   });
   socket.bind(53, '127.0.0.1');
   await once(socket, 'listening');
   return {
-    answerWith(next) {
+    respondWith(next) {
       current = next;
     },
     async [Symbol.asyncDispose]() {
@@ -52,13 +52,13 @@ function readQuestion(query: Buffer): { readonly name: string; readonly type: nu
 }
 
 /** The question with its answer: one A record that lives no second, or none for another type. */
-function reply(question: Buffer, answer: string, isAddress: boolean): Buffer {
+function reply(question: Buffer, response: string, isAddress: boolean): Buffer {
   const message = Buffer.from(question);
-  const hasAnswer = isAddress && answer !== 'servfail';
-  message.writeUInt16BE(answer === 'servfail' ? SERVFAIL : NO_ERROR, 2);
+  const hasResponse = isAddress && response !== 'servfail';
+  message.writeUInt16BE(response === 'servfail' ? SERVFAIL : NO_ERROR, 2);
   // One question; no authority and nothing additional, whatever the query brought (EDNS).
-  [1, hasAnswer ? 1 : 0, 0, 0].forEach((count, i) => message.writeUInt16BE(count, 4 + i * 2));
-  if (!hasAnswer) return message;
+  [1, hasResponse ? 1 : 0, 0, 0].forEach((count, i) => message.writeUInt16BE(count, 4 + i * 2));
+  if (!hasResponse) return message;
   // The name is the question's (RFC 1035 §4.1.4), type A, class IN, TTL 0, four bytes.
   const record = Buffer.from([
     0xc0,
@@ -73,7 +73,7 @@ function reply(question: Buffer, answer: string, isAddress: boolean): Buffer {
     0,
     0,
     4,
-    ...answer.split('.').map(Number),
+    ...response.split('.').map(Number),
   ]);
   return Buffer.concat([message, record]);
 }

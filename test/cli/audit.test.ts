@@ -85,7 +85,7 @@ describe('sallyport audit verify', () => {
       dataDirectory: scratch.path,
       database: { url: database.url, ownerUrl: database.ownerUrl },
     });
-    expect({ code, isTold: stderr !== '' }).toEqual({ code: 2, isTold: true });
+    expect({ code, isReported: stderr !== '' }).toEqual({ code: 2, isReported: true });
   });
 
   it('ends with 2 where there is no database, and makes none', async () => {

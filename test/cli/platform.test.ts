@@ -130,8 +130,8 @@ describe('a platform on DATABASE_URL', SLOW, () => {
   it('serves its documents, and tells paths and methods that it does not know', async () => {
     const { url } = await start(await onDatabase());
     const ask = async (path: string, method = 'GET'): Promise<readonly [number, unknown]> => {
-      const answer = await fetch(`${url}${path}`, { method });
-      return [answer.status, await answer.json()];
+      const response = await fetch(`${url}${path}`, { method });
+      return [response.status, await response.json()];
     };
     expect(await ask('/ok')).toEqual([200, { ok: true }]);
     expect(await ask('/info')).toEqual([

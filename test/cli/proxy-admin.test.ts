@@ -121,8 +121,8 @@ describe('a start', () => {
     expect(await curl('http://localhost/healthz')).toBe('{"status":"ok"}\n 200');
     expect(await curl('http://localhost/v1/sandboxes')).toMatch(/ 401$/);
     const put = ['-X', 'PUT', '-H', 'Content-Type: application/json', '-d', JSON.stringify(rules('x'))];
-    const answer = await curl(...put, '-H', `X-Api-Key: ${token}`, `http://localhost${CONFIG}`);
-    expect(answer).toBe('{"revision":1,"warnings":[]}\n 200');
+    const response = await curl(...put, '-H', `X-Api-Key: ${token}`, `http://localhost${CONFIG}`);
+    expect(response).toBe('{"revision":1,"warnings":[]}\n 200');
     await stop(child);
     await expect(stat(path)).rejects.toThrow('ENOENT');
   });
@@ -365,18 +365,18 @@ it('killed ten times while documents are put, it starts each time on the last th
   // So that the starts are quick. It is written by a process that ends by itself.
   await using cache = await createScratch();
   const env = { NODE_COMPILE_CACHE: cache.path };
-  let [answered, sent, midway] = [0, 0, 0];
+  let [responded, sent, midway] = [0, 0, 0];
   for (let kills = 0; kills <= KILLS; kills += 1) {
     await using child = spawnProxy(scratch, env);
     const { admin } = await started(child);
     const { text, body } = await admin('GET', CONFIG);
     const found = Number(/"value":"(\d+)"/.exec(text)?.[1] ?? 0);
-    expect([answered, sent]).toContain(found);
+    expect([responded, sent]).toContain(found);
     expect(body['revision']).toBe(found);
     const left = await readdir(scratch.path, { recursive: true });
     expect(left.filter((name) => name.endsWith('.tmp'))).toEqual([]);
-    if (sent > answered) midway += 1;
-    answered = sent = found;
+    if (sent > responded) midway += 1;
+    responded = sent = found;
     if (kills === 0) {
       await stop(child);
       continue;
@@ -388,7 +388,7 @@ it('killed ten times while documents are put, it starts each time on the last th
       // The kill may come before the answer or after it.
       const status = await put.then((reply) => reply.status).catch(() => 'killed');
       expect(sent === last ? [200, 'killed'] : [200]).toContain(status);
-      if (status === 200) answered = sent;
+      if (status === 200) responded = sent;
     }
     await child.exited;
   }

@@ -267,8 +267,8 @@ describe('signals', () => {
       child.kill(signal);
       await child.record(({ msg }) => msg === 'draining');
       gate.resolve();
-      const answer = await client.readResponse();
-      expect([answer.head.status, answer.text]).toEqual([200, 'ok']);
+      const response = await client.readResponse();
+      expect([response.head.status, response.text]).toEqual([200, 'ok']);
       client.end();
       expect(await child.exited).toEqual({ code: 0, signal: null });
       expect(child.records.filter(({ msg }) => msg === 'exchange')).toHaveLength(1);

@@ -4,7 +4,7 @@ import { createScratch } from '../support/scratch.ts';
 import { SpawnedProcess, launcher, spawnSallyport } from '../support/spawned-process.ts';
 
 describe('a proxy token that other users can read is told of, and taken, at the start of', () => {
-  const isTold = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
+  const isReported = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
     level === 'warn' && String(msg).endsWith('token can be read by other users: chmod 600 it');
 
   it('proxy', async () => {
@@ -12,7 +12,7 @@ describe('a proxy token that other users can read is told of, and taken, at the 
     const file = await scratch.write('token', '0123456789abcdef');
     await chmod(file, 0o644);
     await using proxy = await spawnSallyport({ proxyConfig: {}, env: { SALLYPORT_AUTH_TOKEN_FILE: file } });
-    await proxy.process.record(isTold);
+    await proxy.process.record(isReported);
   });
 
   it('run', async () => {
@@ -24,6 +24,6 @@ describe('a proxy token that other users can read is told of, and taken, at the 
       env: { SALLYPORT_AUTH_TOKEN_FILE: file },
     });
     expect(await child.exited).toEqual({ code: 0, signal: null });
-    expect(child.records.filter(isTold)).toHaveLength(1);
+    expect(child.records.filter(isReported)).toHaveLength(1);
   });
 });

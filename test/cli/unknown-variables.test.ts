@@ -68,19 +68,19 @@ it('every variable of ours that the sources name is known', () => {
 });
 
 describe('a slip in a variable is told at the start of', () => {
-  const isTold = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
+  const isReported = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
     level === 'warn' && msg === 'SALLYPORT_LISTN is not a setting: did you mean SALLYPORT_LISTEN?';
   const env = { SALLYPORT_LISTN: '127.0.0.1:1' };
 
   it('proxy', async () => {
     await using proxy = await spawnSallyport({ proxyConfig: {}, env });
-    await proxy.process.record(isTold);
+    await proxy.process.record(isReported);
   });
 
   it('run', async () => {
     const args = [launcher, 'run', '--log', '-', '--', process.execPath, '--version'];
     await using child = new SpawnedProcess(process.execPath, args, { env });
     expect(await child.exited).toEqual({ code: 0, signal: null });
-    expect(child.records.filter(isTold)).toHaveLength(1);
+    expect(child.records.filter(isReported)).toHaveLength(1);
   });
 });

@@ -32,8 +32,8 @@ describe(`${REQUESTS} first requests at once`, () => {
     const clients = await Promise.all(paths.map(() => connect(proxy.port, origin.port, ca)));
     await Promise.all(clients.map((client, i) => client.send(get(origin.port, `/${i}`))));
     allSent.resolve();
-    const answers = await Promise.all(clients.map((client) => client.readResponse()));
-    expect(answers.map(({ text }) => JSON.parse(text).target)).toEqual(paths);
+    const responses = await Promise.all(clients.map((client) => client.readResponse()));
+    expect(responses.map(({ text }) => JSON.parse(text).target)).toEqual(paths);
     expect(endpoint.calls.map(({ body }) => body)).toEqual([{ host: HOST, port: origin.port }]);
     expect(origin.requests.map(keyOf)).toEqual(paths.map(() => ['minted']));
     await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
@@ -51,7 +51,7 @@ describe('with a clock in hand', () => {
       now: () => nowMs,
     });
     await request(proxy, origin.port);
-    endpoint.answerWith({ headers: { 'X-Key': 'second' } });
+    endpoint.respondWith({ headers: { 'X-Key': 'second' } });
     nowMs += TTL_SECONDS * 1000 - 1;
     await request(proxy, origin.port);
     expect(endpoint.calls).toHaveLength(1);
@@ -77,7 +77,7 @@ describe('a callback that fails', () => {
       expect(endpoint.calls).toHaveLength(i);
     }
     expect(origin.transcripts.join('')).toBe('');
-    endpoint.answerWith({ headers: { 'X-Key': 'well' } });
+    endpoint.respondWith({ headers: { 'X-Key': 'well' } });
     expect((await request(proxy, origin.port)).head.status).toBe(200);
     expect(origin.requests.map(keyOf)).toEqual([['well']]);
   });
@@ -87,7 +87,7 @@ describe('a callback that fails', () => {
     const port = await deadPort();
     await using proxy = await createTestSidecar({ origins, proxyConfig: proxyConfig(endpoint) });
     expectCallbackFailure(await request(proxy, port));
-    endpoint.answerWith({ headers: {} });
+    endpoint.respondWith({ headers: {} });
     const { head } = await request(proxy, port);
     expect(Object.fromEntries(head.headers)).toMatchObject({ 'X-Sallyport-Error': 'upstream_unreachable' });
   });

@@ -1,7 +1,7 @@
 // What agents do in the canary test: requests that succeed and requests that fail in every way. Everything that an
 // agent can read is kept.
 import { WireClient } from '../support/wire-client.ts';
-import { badAnswers, goodAnswer } from './canary-peers.ts';
+import { badResponses, goodResponse } from './canary-peers.ts';
 import type { CanaryScene } from './canary-scene.ts';
 
 /** An agent of one sandbox: the port that it was told and the token that it shows. */
@@ -15,7 +15,7 @@ type AgentRequest = {
 
 /** Requests that get their credential, and see it in no answer. */
 export async function succeed(scene: CanaryScene, agent: Agent, hosts: readonly string[]): Promise<void> {
-  scene.peers.callback.answerWith(goodAnswer(scene.values));
+  scene.peers.callback.respondWith(goodResponse(scene.values));
   for (const host of hosts) await ask(scene, agent, host);
   const fields = ['Connection: upgrade', 'Upgrade: websocket'];
   await ask(scene, agent, 'opaque.test', { path: '/upgrade', fields });
@@ -29,8 +29,8 @@ export async function failInEveryWay(scene: CanaryScene, agent: Agent): Promise<
   await ask(scene, agent, 'refused.test', { port: 1 });
   for (const path of ['/malformed', '/proxy-auth', '/reset', '/cut'])
     await ask(scene, agent, 'opaque.test', { path });
-  for (const answer of badAnswers(scene.values)) {
-    callback.answerWith(answer);
+  for (const response of badResponses(scene.values)) {
+    callback.respondWith(response);
     await ask(scene, agent, 'uncalled.test');
   }
   await ask(scene, { ...agent, token: `${agent.token}x` }, 'opaque.test');

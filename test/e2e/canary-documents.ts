@@ -38,14 +38,14 @@ export function tenantsDocument(values: CanaryValues, { callback }: CanaryPeers)
 export function secretEverywhere(secret: string): readonly object[] {
   const rules = withSecretInEach(ruleTemplate, secret);
   const callbacks = withSecretInEach(callbackTemplate, secret);
-  const fault = { no_proxy: [`${secret}\n`] };
+  const error = { no_proxy: [`${secret}\n`] };
   return [
     ...[secret, [secret]].map((value) => ({ rules: value, callbacks: value, access_control: value })),
-    { ...fault, rules, callbacks },
-    { ...fault, access_control: { allow_list: [secret], deny_list: [secret] } },
-    { ...fault, rules: [ruleTemplate], access_control: { deny_list: [secret] } },
+    { ...error, rules, callbacks },
+    { ...error, access_control: { allow_list: [secret], deny_list: [secret] } },
+    { ...error, rules: [ruleTemplate], access_control: { deny_list: [secret] } },
     {
-      ...fault,
+      ...error,
       rules: [
         { ...ruleTemplate, name: secret },
         { ...ruleTemplate, name: secret, no_proxy: ['h.test'] },

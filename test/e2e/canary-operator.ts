@@ -12,7 +12,7 @@ export type AdminAsk = {
   readonly body?: unknown;
   readonly fields?: readonly string[];
   /** The one answer that may hold the token that it has made. */
-  readonly tellsToken?: boolean;
+  readonly reportsToken?: boolean;
 };
 
 /** Answers status and body; everything that came is kept. */
@@ -34,10 +34,10 @@ export async function administer(
   ];
   const text = await converse(proxy, `${lines.join('\r\n')}\r\n\r\n${content}`);
   const status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
-  const answer = text.slice(text.indexOf('\r\n\r\n') + 4);
-  const parsed = answer.startsWith('{') ? JSON.parse(answer) : {};
+  const response = text.slice(text.indexOf('\r\n\r\n') + 4);
+  const parsed = response.startsWith('{') ? JSON.parse(response) : {};
   if (method !== 'GET') scene.statuses.push(`${method} ${path} ${status}`);
-  scene.keep('admin answers', options.tellsToken ? text.replace(`"token":"${parsed.token}"`, '') : text);
+  scene.keep('admin answers', options.reportsToken ? text.replace(`"token":"${parsed.token}"`, '') : text);
   return { status, body: parsed };
 }
 
@@ -72,9 +72,9 @@ export async function writeWrongly(scene: CanaryScene, proxy: CanaryProxy): Prom
   for (const [path, options] of bodies)
     statuses.push((await administer(scene, proxy, path, { method: 'PUT', ...options })).status);
   for (const bytes of [`GET / HTTP/1.1\r\n${secret}\r\n\r\n`, `${secret}\r\n\r\n`]) {
-    const answer = await converse(proxy, bytes);
-    scene.keep('admin answers', answer);
-    statuses.push(Number(answer.slice(9, 12)));
+    const response = await converse(proxy, bytes);
+    scene.keep('admin answers', response);
+    statuses.push(Number(response.slice(9, 12)));
   }
   return statuses;
 }

@@ -13,7 +13,7 @@ import { createTestAuthority, type TestAuthority } from '../support/test-authori
 import type { CanaryValues } from './canary-values.ts';
 
 export const publicAuthority: TestAuthority = createTestAuthority('Public');
-const stranger = createTestAuthority('Stranger');
+const outsider = createTestAuthority('Stranger');
 
 /** Names that the good host proves. */
 const NAMES = ['opaque', 'file', 'variable', 'admin', 'called', 'plain'].map((name) => `${name}.test`);
@@ -30,8 +30,8 @@ export async function createCanaryPeers(values: CanaryValues): Promise<CanaryPee
     tls: { authority: publicAuthority, names: NAMES },
     respond: giveBack,
   });
-  const untrusted = await createOrigin({ tls: { authority: stranger, names: ['untrusted.test'] } });
-  const callback = await createCallbackEndpoint(goodAnswer(values));
+  const untrusted = await createOrigin({ tls: { authority: outsider, names: ['untrusted.test'] } });
+  const callback = await createCallbackEndpoint(goodResponse(values));
   return {
     origin,
     untrusted,
@@ -42,17 +42,17 @@ export async function createCanaryPeers(values: CanaryValues): Promise<CanaryPee
   };
 }
 
-export function goodAnswer({ callbackResult }: CanaryValues): object {
+export function goodResponse({ callbackResult }: CanaryValues): object {
   return { headers: { Authorization: `Bearer ${callbackResult}` } };
 }
 
 /** Callback answers that fail, each with both secrets of a callback in it. */
-export function badAnswers({
+export function badResponses({
   callbackHeader,
   callbackResult,
 }: CanaryValues): readonly ((exchange: Exchange) => Promise<void>)[] {
   const both = `${callbackHeader} ${callbackResult}`;
-  const answers = [
+  const responses = [
     jsonResponse({ error: both }, 500),
     response(200, [['X-Echo', both]], `{"headers": {"Authorization": ${both}`),
     response(302, [['Location', `/${both}`]], both),
@@ -61,7 +61,7 @@ export function badAnswers({
     jsonResponse({ headers: both }),
     Buffer.from(`HTTP/1.1 2 ${both}\r\n${both}\r\n\r\n`),
   ];
-  return answers.map((bytes) => async ({ send, end }) => {
+  return responses.map((bytes) => async ({ send, end }) => {
     await send(bytes);
     end();
   });

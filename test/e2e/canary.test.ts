@@ -87,8 +87,12 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     const { adminSecret, sandboxToken, proxyToken } = scene.values;
     const proxy_config = tenantsDocument(scene.values, scene.peers);
     const common = { proxy_config, workspace_secrets: { ADMIN_SECRET: adminSecret } };
-    const create = (more: object, tellsToken: boolean): ReturnType<typeof administer> =>
-      administer(scene, proxy, '/v1/sandboxes', { method: 'POST', body: { ...common, ...more }, tellsToken });
+    const create = (more: object, reportsToken: boolean): ReturnType<typeof administer> =>
+      administer(scene, proxy, '/v1/sandboxes', {
+        method: 'POST',
+        body: { ...common, ...more },
+        reportsToken,
+      });
     await create({ id: 'tenant', token: sandboxToken }, false);
     const { body: own } = await create({ id: 'own', listen: '127.0.0.1:0', token: 'generate' }, true);
     madeToken = String(own['token']);
@@ -101,12 +105,12 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     const { opaque, fileSecret } = scene.values;
     const secretFile = join(scene.secretsDir, 'FILE_SECRET');
     const good = await readFile(scene.proxyConfigFile, 'utf8');
-    let told = 0;
+    let reported = 0;
     const reload = async (file: string, text: string): Promise<void> => {
       await writeFile(file, text);
-      told += 1;
+      reported += 1;
       process.kill('SIGHUP');
-      await process.record(() => process.records.filter(({ level }) => level === 'error').length >= told);
+      await process.record(() => process.records.filter(({ level }) => level === 'error').length >= reported);
     };
     for (const document of secretEverywhere(opaque))
       await reload(scene.proxyConfigFile, JSON.stringify(document));

@@ -14,7 +14,7 @@ import { type ResidentSampler, sampleResident } from './resident-sampler.ts';
 
 export type Bystander = {
   /** Ends it behind its last answer. */
-  stop(): Promise<{ readonly latencies: readonly number[]; readonly faults: readonly string[] }>;
+  stop(): Promise<{ readonly latencies: readonly number[]; readonly errors: readonly string[] }>;
 };
 
 export type FloodScene = AsyncDisposable & {
@@ -49,7 +49,7 @@ export async function createFloodScene(options: { readonly clientIdleMs: number 
   const askOnce = (session: ClientHttp2Session): Promise<string | undefined> => {
     asked += 1;
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
-    ask(session, calmRequest(asked), ({ fault }) => resolve(fault));
+    ask(session, calmRequest(asked), ({ error }) => resolve(error));
     return promise;
   };
 
@@ -61,15 +61,15 @@ export async function createFloodScene(options: { readonly clientIdleMs: number 
     const stopped = new AbortController();
     const run = async (): Promise<Awaited<ReturnType<Bystander['stop']>>> => {
       const latencies: number[] = [];
-      const faults: string[] = [];
+      const errors: string[] = [];
       do {
         const startedMs = performance.now();
-        const fault = await askOnce(session);
+        const error = await askOnce(session);
         latencies.push(performance.now() - startedMs);
-        if (fault !== undefined) faults.push(fault);
-      } while (!stopped.signal.aborted && faults.length === 0);
+        if (error !== undefined) errors.push(error);
+      } while (!stopped.signal.aborted && errors.length === 0);
       session.destroy();
-      return { latencies, faults: [...faults, ...lost] };
+      return { latencies, errors: [...errors, ...lost] };
     };
     const running = run();
     return {

@@ -111,8 +111,8 @@ async function undisturbed(act: () => Promise<void>): Promise<void> {
   using memory = scene.sampleMemory();
   const bystander = await scene.bystand();
   await act();
-  const { latencies, faults } = await bystander.stop();
-  expect(faults).toEqual([]);
+  const { latencies, errors } = await bystander.stop();
+  expect(errors).toEqual([]);
   const { count, p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
   const peak = memory.peakBytes - beforeBytes;
   const grown = (await scene.collectedBytes()) - beforeBytes;
@@ -158,11 +158,11 @@ it('HPACK bombs are refused one by one, and cost nobody anything', () =>
   undisturbed(async () => {
     await using client = await scene.client();
     for (const piece of bombs(client)) if (client.peer.isClosed || !(await client.send(piece))) break;
-    const isAnswered = client
+    const hasResponded = client
       .frame(({ type, flags }) => type === 'PING' && flags === ACK)
       .catch(() => undefined);
     await client.send(pingFrame());
-    await Promise.race([client.closed, isAnswered]);
+    await Promise.race([client.closed, hasResponded]);
     expect(client.peer.counts['RST_STREAM']).toBeGreaterThan(0);
     expect(client.peer.counts['HEADERS'] ?? 0).toBe(0);
   }));

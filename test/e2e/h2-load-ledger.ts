@@ -15,7 +15,7 @@ const RECORDED: Readonly<Record<Verdict, readonly string[]>> = {
   lost: [],
   crossed: [],
 };
-const KEPT_FAULTS = 20;
+const KEPT_ERRORS = 20;
 
 export class LoadLedger {
   readonly #verdicts: Uint8Array;
@@ -25,7 +25,7 @@ export class LoadLedger {
   readonly #latencies: Float64Array;
   #measured = 0;
   /** The first few, in words. */
-  readonly faults: string[] = [];
+  readonly errors: string[] = [];
   readonly counts: Record<Verdict, number> = {
     whole: 0,
     reset: 0,
@@ -42,12 +42,12 @@ export class LoadLedger {
     this.#latencies = new Float64Array(requests);
   }
 
-  end(n: number, { verdict, fault }: Ended, latencyMs: number): void {
+  end(n: number, { verdict, error }: Ended, latencyMs: number): void {
     if (this.#verdicts[n] !== 0) this.#blame(`request ${n} ended twice`);
     this.#verdicts[n] = VERDICTS.indexOf(verdict) + 1;
     this.counts[verdict] += 1;
     this.ended += 1;
-    if (fault !== undefined) this.#blame(fault);
+    if (error !== undefined) this.#blame(error);
     if (verdict !== 'whole') return;
     this.#latencies[this.#measured] = latencyMs;
     this.#measured += 1;
@@ -57,7 +57,7 @@ export class LoadLedger {
     const n = Number(/^\/\w+\/n(\d+)\//.exec(String(path))?.[1]);
     if (!(n < this.#recorded.length) || protocol !== 'h2') {
       // What ended a whole connection explains all the rest: it comes first.
-      this.faults.unshift(
+      this.errors.unshift(
         `${String(path ?? 'a connection')} is recorded: ${String(reason)} ${String(cause)}`,
       );
       return;
@@ -104,7 +104,7 @@ export class LoadLedger {
     return at === -1 ? this.#words.push(word) : at + 1;
   }
 
-  #blame(fault: string): void {
-    if (this.faults.length < KEPT_FAULTS) this.faults.push(fault);
+  #blame(error: string): void {
+    if (this.errors.length < KEPT_ERRORS) this.errors.push(error);
   }
 }

@@ -62,7 +62,7 @@ export async function createLoadOrigin(
   });
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     onArrival(headers[':path'] ?? '');
-    void answer(stream, headers, refused);
+    void response(stream, headers, refused);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -77,7 +77,7 @@ export async function createLoadOrigin(
   };
 }
 
-async function answer(
+async function response(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   refused: Set<string>,

@@ -21,7 +21,7 @@ export type LoadRequest = Asked & {
   /** When this client resets it. */
   readonly cancelledAt: 'once' | 'head' | 'data' | undefined;
 };
-export type Ended = { readonly verdict: Verdict; readonly fault: string | undefined };
+export type Ended = { readonly verdict: Verdict; readonly error: string | undefined };
 
 const SIZES = [64, 0, 2_048, 64, 512, 64, 16_384, 128, 64, 8_192] as const;
 const BODY_SIZES = [32, 512, 0, 4_096] as const;
@@ -93,24 +93,24 @@ type Seen = {
 function judge(request: LoadRequest, seen: Seen, { rstCode }: ClientHttp2Stream): Ended {
   const { ending, cancelledAt, size, nonce } = request;
   const path = pathOf(request);
-  const fault = (verdict: 'lost' | 'crossed', what: string): Ended => ({
+  const error = (verdict: 'lost' | 'crossed', what: string): Ended => ({
     verdict,
-    fault: `${path}: ${what}`,
+    error: `${path}: ${what}`,
   });
   const own = sign(path, nonce, hashOf(request.body ?? Buffer.alloc(0)), INJECTED);
   const body = Buffer.concat(seen.pieces);
   const isHeadWrong = seen.signature !== undefined && seen.signature !== own;
-  if (isHeadWrong) return fault('crossed', 'has the signature of another');
+  if (isHeadWrong) return error('crossed', 'has the signature of another');
   if (seen.signature === own && !body.equals(Buffer.alloc(size, own).subarray(0, body.length)))
-    return fault('crossed', 'has the body of another');
-  if (cancelledAt) return { verdict: 'cancelled', fault: undefined };
+    return error('crossed', 'has the body of another');
+  if (cancelledAt) return { verdict: 'cancelled', error: undefined };
   const said = `status ${seen.status} ${String(seen.refusal)}, ${body.length} of ${size} bytes, reset ${rstCode}`;
   // One that its host ended too early for its length, and then reset, is no valid answer by then (RFC 9113 §8.1.1).
   const resets = ending === 'silent' ? [RESET_CODE] : [RESET_CODE, constants.NGHTTP2_PROTOCOL_ERROR];
   if (ending === 'silent' || ending === 'cut')
-    return resets.includes(rstCode) ? { verdict: 'reset', fault: undefined } : fault('lost', said);
+    return resets.includes(rstCode) ? { verdict: 'reset', error: undefined } : error('lost', said);
   if (seen.status === 0 && rstCode === constants.NGHTTP2_REFUSED_STREAM)
-    return { verdict: 'unread', fault: undefined };
+    return { verdict: 'unread', error: undefined };
   const isWhole = seen.status === 200 && seen.isEnded && rstCode === 0 && body.length === size;
-  return isWhole && seen.signature === own ? { verdict: 'whole', fault: undefined } : fault('lost', said);
+  return isWhole && seen.signature === own ? { verdict: 'whole', error: undefined } : error('lost', said);
 }

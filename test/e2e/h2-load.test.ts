@@ -15,7 +15,7 @@ it(
     console.info(
       `${perSecond.toFixed(0)} requests/s, p99 ${latency.p99.toFixed(0)} ms, ${JSON.stringify(counts)}`,
     );
-    expect(figures.faults).toEqual([]);
+    expect(figures.errors).toEqual([]);
     expect(figures).toMatchObject({
       counts: { lost: 0, crossed: 0 },
       hanging: 0,

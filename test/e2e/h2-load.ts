@@ -20,7 +20,7 @@ export type LoadFigures = {
   readonly hanging: number;
   readonly misrecorded: number;
   /** The first few, in words. */
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
   /** Of the calm part. */
   readonly perSecond: number;
   readonly latency: Percentiles;
@@ -102,7 +102,7 @@ export async function runH2Load(parts: {
     counts: ledger.counts,
     hanging: requests - ledger.ended,
     misrecorded: ledger.misrecorded,
-    faults: ledger.faults,
+    errors: ledger.errors,
     perSecond,
     latency,
     residentBytes: { before, calm: collected, end },

@@ -21,13 +21,13 @@ export async function ask(
   const [signature, ...fields] = text.split('\n');
   if (head.status !== 200) return [`${member.id} was answered ${head.status}: ${text}`];
   if (signature !== sign(nonce, target)) return [`${member.id} got the answer to another request`];
-  return fieldFaults(member, host, fields);
+  return fieldErrors(member, host, fields);
 }
 
 /** Which call gave the headers: no two sandboxes may have those of one. */
 const callers = new Map<string, string>();
 
-function fieldFaults({ id, secret }: Member, host: Host, fields: readonly string[]): readonly string[] {
+function fieldErrors({ id, secret }: Member, host: Host, fields: readonly string[]): readonly string[] {
   const [authorization = '', box, ...more] = fields;
   if (more.length > 0 || (box !== `X-Box: ${id}` && (host === 'api.test' || box !== 'X-Box: nobody')))
     return [`${id} was given ${fields.join(', ')}`];
@@ -56,7 +56,7 @@ export async function askAll(
 }
 
 /** Records that name another sandbox than their path does, and requests that have not exactly one. */
-export async function recordFaults(fleet: Fleet, requests: number): Promise<readonly string[]> {
+export async function recordErrors(fleet: Fleet, requests: number): Promise<readonly string[]> {
   // Whatever was answered before was recorded before.
   const [last] = fleet.members;
   if (last) await askAll(fleet, { host: 'api.test', members: [last], times: 1 });

@@ -78,7 +78,7 @@ describe.runIf(process.platform === 'linux')('a secret', () => {
     });
     await using streams = await createH2Origin({
       tls: { authority: origins, names: ['h2.test'] },
-      respond: async ({ answer }) => void (await answer(200)),
+      respond: async ({ response }) => void (await response(200)),
     });
     await using callback = await createCallbackEndpoint({ headers: { 'X-Called': called } });
     const scene = await start(scratch);

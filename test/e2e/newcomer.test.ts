@@ -54,7 +54,7 @@ afterAll(async () => {
 });
 
 describe('on the example configuration', () => {
-  beforeEach(() => endpoint.answerWith({ headers: { 'X-Api-Key': 'minted' } }));
+  beforeEach(() => endpoint.respondWith({ headers: { 'X-Api-Key': 'minted' } }));
 
   it.each(ruleHosts)('%s gets the headers of the rule', async (host) => {
     await get(host, '/v1/hello', { ca: proxyCa });
@@ -94,7 +94,7 @@ describe('on the example configuration', () => {
   });
 
   it("a callback that fails is the callback's 502, though the host is dead too", async () => {
-    endpoint.answerWith(Buffer.from('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'));
+    endpoint.respondWith(Buffer.from('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'));
     const dead = await createOrigin();
     await dead.close();
     const { head, text } = await get('callback.localhost', '/', { ca: proxyCa, port: dead.port });

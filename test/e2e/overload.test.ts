@@ -20,7 +20,7 @@ let ca: string;
 let authority: string;
 
 beforeAll(async () => {
-  origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] }, respond: answerNonce });
+  origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] }, respond: responseNonce });
   const headers = [{ name: 'X-Key', type: 'plaintext', value: 'injected' }];
   proxy = await spawnSallyport({
     upstreamCaPem: origins.certificatePem,
@@ -38,8 +38,8 @@ afterAll(async () => {
 
 describe(`${CLIENTS} keep-alive clients with ${REQUESTS_EACH} requests each`, () => {
   it('all get their own answers, on connections that are shared', async () => {
-    const answers = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => askInTurn(client)));
-    expect(answers.flatMap((wrong) => wrong)).toEqual([]);
+    const responses = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => askInTurn(client)));
+    expect(responses.flatMap((wrong) => wrong)).toEqual([]);
     expect(origin.requests.filter(({ headers }) => !headers.some(([name]) => name === 'X-Key'))).toEqual([]);
     expect(origin.requests).toHaveLength(CLIENTS * REQUESTS_EACH);
     expect(origin.connections).toBeLessThanOrEqual(CLIENTS);
@@ -94,7 +94,7 @@ function open(): Promise<WireClient> {
   return WireClient.connectThrough(proxy.port, authority, { ca, name: 'api.test' });
 }
 
-async function answerNonce({ request, send }: Exchange): Promise<void> {
+async function responseNonce({ request, send }: Exchange): Promise<void> {
   const nonce = request.headers.find(([name]) => name === 'X-Nonce')?.[1] ?? '';
   await send(response(200, [], `${nonce} ${request.target}`));
 }

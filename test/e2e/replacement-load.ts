@@ -31,7 +31,7 @@ export type ReplacementFigures = {
   /** The first few, in words. */
   readonly violations: readonly string[];
   /** Milliseconds from a write, answered or sent, to the last arrival of what it replaced. */
-  readonly lagSinceAnswer: Percentiles;
+  readonly lagSinceResponse: Percentiles;
   readonly lagSinceSent: Percentiles;
   /** The sealed state holds the document that was put in force last. */
   readonly isLastKept: boolean;
@@ -81,7 +81,7 @@ export async function runReplacements(options: {
   const authority = createTestAuthority();
   await using origin = await createLoadOrigin(log, { authority, names: ['api.test', 'called.test'] });
   await using clear = await createLoadOrigin(log);
-  await using endpoint = await createCallbackEndpoint((exchange) => answerCallback(exchange, documents));
+  await using endpoint = await createCallbackEndpoint((exchange) => respondToCallback(exchange, documents));
   await using proxy = await spawnSallyport({
     proxyConfig: {},
     upstreamCaPem: authority.certificatePem,
@@ -118,16 +118,16 @@ export async function runReplacements(options: {
   await Promise.all(clients);
   proxy.process.kill('SIGTERM');
   await proxy.process.exited;
-  const { sinceAnswer, sinceSent } = log.lags();
+  const { sinceResponse, sinceSent } = log.lags();
   return {
     replacements,
     replacementsPerSecond: replacements / seconds,
     secretWrites: writes.secrets,
-    requests: log.answers,
+    requests: log.responses,
     givenUp: log.givenUp,
     violationCount: log.violationCount,
     violations: log.violations,
-    lagSinceAnswer: sinceAnswer,
+    lagSinceResponse: sinceResponse,
     lagSinceSent: sinceSent,
     isLastKept: (await keptIn(dirname(proxy.caFile))).includes(`"opaque-${writes.last.count}"`),
   };
@@ -147,7 +147,7 @@ async function replace(stage: Stage, writes: { secrets: number; last: Numbered }
   documents.set(count, document);
   log.send(document);
   await put('/v1/proxy_config', documentOf(document, endpoint.url));
-  log.answer(count);
+  log.response(count);
 }
 
 async function put(
@@ -188,7 +188,7 @@ async function ask({ log, ports }: Stage, client: WireClient, { host, method }: 
   lastNonce += 1;
   const path = `/${lastNonce}`;
   const authority = `${host}:${ports[host]}`;
-  const inForce = log.answered;
+  const inForce = log.responded;
   const target = host === 'clear.test' ? `http://${authority}${path}` : path;
   const lines = [`${method} ${target} HTTP/1.1`, `Host: ${authority}`, 'X-Plain: of the client'];
   const hasBody = method === 'POST';
@@ -216,7 +216,7 @@ function createLoadOrigin(log: ReplacementLog, tls?: OriginOptions['tls']): Prom
 }
 
 /** Gives the headers of the document that its call is of. */
-async function answerCallback({ request, send }: Exchange, documents: Stage['documents']): Promise<void> {
+async function respondToCallback({ request, send }: Exchange, documents: Stage['documents']): Promise<void> {
   const document = documents.get(Number(headerValues(request, 'x-count')[0]));
   const headers = document ? Object.fromEntries(fieldsOf(document)) : {};
   await send(jsonResponse({ headers }));

@@ -7,7 +7,7 @@ type Entry = {
   readonly expected: string;
   readonly sentMs: number;
   /** Undefined until the write was answered. */
-  answeredMs: number | undefined;
+  respondedMs: number | undefined;
   lastArrivalMs: number;
 };
 
@@ -17,12 +17,12 @@ export class ReplacementLog {
   readonly violations: string[] = [];
   violationCount = 0;
   arrivals = 0;
-  answers = 0;
+  responses = 0;
   /** Requests that were answered with 503 because the rules changed with each dial. */
   givenUp = 0;
   readonly #entries: Map<number, Entry> = new Map();
   #sent = 0;
-  #answered = 0;
+  #responded = 0;
 
   /** The write that puts the document in force is about to be sent. */
   send(document: Numbered): void {
@@ -30,20 +30,20 @@ export class ReplacementLog {
     this.#entries.set(document.count, {
       expected: textOf(fieldsOf(document)),
       sentMs: performance.now(),
-      answeredMs: undefined,
+      respondedMs: undefined,
       lastArrivalMs: 0,
     });
   }
 
-  answer(count: number): void {
+  response(count: number): void {
     const entry = this.#entries.get(count);
-    if (entry) entry.answeredMs = performance.now();
-    this.#answered = count;
+    if (entry) entry.respondedMs = performance.now();
+    this.#responded = count;
   }
 
   /** Of the document that is certainly in force. */
-  get answered(): number {
-    return this.#answered;
+  get responded(): number {
+    return this.#responded;
   }
 
   arrive(fields: string): void {
@@ -55,7 +55,7 @@ export class ReplacementLog {
 
   /** `inForce` is what `answered` was when the request began. */
   read(fields: string, inForce: number): void {
-    this.answers += 1;
+    this.responses += 1;
     const count = countIn(fields);
     if (this.#entries.get(count)?.expected !== fields)
       return this.violate(`answered with ${JSON.stringify(fields)}`);
@@ -69,15 +69,15 @@ export class ReplacementLog {
   }
 
   /** From the write that replaced a document to the last arrival of what it injected; 0 if none came after. */
-  lags(): { readonly sinceAnswer: Percentiles; readonly sinceSent: Percentiles } {
+  lags(): { readonly sinceResponse: Percentiles; readonly sinceSent: Percentiles } {
     const pairs = [...this.#entries].flatMap(([count, { lastArrivalMs }]) => {
       const next = this.#entries.get(count + 1);
-      return next?.answeredMs === undefined || lastArrivalMs === 0
+      return next?.respondedMs === undefined || lastArrivalMs === 0
         ? []
-        : [[lastArrivalMs - next.answeredMs, lastArrivalMs - next.sentMs] as const];
+        : [[lastArrivalMs - next.respondedMs, lastArrivalMs - next.sentMs] as const];
     });
     const of = (which: 0 | 1): Percentiles =>
       percentilesOf([Float64Array.from(pairs, (pair) => Math.max(0, pair[which]))]);
-    return { sinceAnswer: of(0), sinceSent: of(1) };
+    return { sinceResponse: of(0), sinceSent: of(1) };
   }
 }

@@ -62,7 +62,7 @@ export async function createSemantics(): Promise<Semantics> {
     );
 
   return {
-    async ask({ url, document, operator, names: answers }) {
+    async ask({ url, document, operator, names: responses }) {
       const before = origins.map(({ connections }) => connections);
       const callsBefore = endpoint.calls.length;
       await using proxy = await createTestSidecar({
@@ -70,7 +70,7 @@ export async function createSemantics(): Promise<Semantics> {
         origins: authority,
         // What placed() makes of an object is an object.
         config: placed({ timeouts: { drain_ms: 100 }, ...operator }) as Readonly<Record<string, unknown>>,
-        ...(answers ? { names: answers } : {}),
+        ...(responses ? { names: responses } : {}),
       });
       const fate = await send(
         proxy.port,

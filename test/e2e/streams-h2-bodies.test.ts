@@ -66,12 +66,12 @@ it('100 MB go both ways at once on one connection', async () => {
   expect(memory.peakBytes - baselineBytes).toBeLessThan(MAX_GROWTH_BYTES);
 });
 
-async function respond({ request, connection, head, data, answer }: H2Exchange): Promise<void> {
+async function respond({ request, connection, head, data, response }: H2Exchange): Promise<void> {
   const { peer } = connection;
   if (request.method === 'POST') {
     await peer?.until(() => request.body.length === FIRST_WINDOW || undefined, 'a full window');
     await peer?.send(windowFrame(0, ENOUGH_BYTES), windowFrame(request.id, ENOUGH_BYTES));
-    if (await request.ended()) await answer(200, [], request.body.sha256);
+    if (await request.ended()) await response(200, [], request.body.sha256);
     return;
   }
   const body = request.path === '/warm-up' ? warmUp : big;
@@ -90,7 +90,7 @@ async function respond({ request, connection, head, data, answer }: H2Exchange):
 async function upload(client: H2WireClient, body: BigBody): Promise<string> {
   const stream = await client.open(client.fields('/up', [], { ':method': 'POST' }));
   await sendBody(stream, body);
-  return (await client.answer(stream)).text;
+  return (await client.response(stream)).text;
 }
 
 async function sendBody(stream: H2Stream, body: BigBody): Promise<void> {
@@ -108,7 +108,7 @@ async function download(client: H2WireClient, body: BigBody): Promise<string> {
     await bystander.request(bystander.fields('/none', [], { ':scheme': 'http' }));
   expect(sentBytes).toBeLessThan(FIRST_WINDOW + MAX_ON_THE_WAY_BYTES);
   await client.send(windowFrame(0, ENOUGH_BYTES), windowFrame(stream.id, ENOUGH_BYTES));
-  return (await client.answer(stream)).sha256;
+  return (await client.response(stream)).sha256;
 }
 
 /** A client that grants nothing by itself. */

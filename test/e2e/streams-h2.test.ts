@@ -59,7 +59,7 @@ async function takeEvents(client: H2WireClient, path: string): Promise<readonly 
     delays.push(performance.timeOrigin + performance.now() - sentMs);
     next.get(path)?.();
   }
-  expect((await client.answer(stream)).text.match(/data: /g)).toHaveLength(EVENTS);
+  expect((await client.response(stream)).text.match(/data: /g)).toHaveLength(EVENTS);
   return delays.sort((a, b) => a - b);
 }
 
@@ -67,7 +67,7 @@ function eventAfter(client: H2WireClient, stream: H2Stream, seen: number): Promi
   return client.peer.until(() => (stream.length > seen ? stream.length : undefined), 'an event');
 }
 
-function tell(what: string, delays: readonly number[]): void {
+function report(what: string, delays: readonly number[]): void {
   const at = (share: number): string => (delays[Math.floor(delays.length * share)] ?? 0).toFixed(2);
   console.info(`${what}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`);
 }
@@ -75,14 +75,14 @@ function tell(what: string, delays: readonly number[]): void {
 describe('server-sent events over HTTP/2', () => {
   it('arrive one by one', async () => {
     await using client = await connect();
-    tell('an event alone', await takeEvents(client, '/events'));
+    report('an event alone', await takeEvents(client, '/events'));
   });
 
   it('arrive one by one on many streams of one connection', async () => {
     await using client = await connect();
     const paths = Array.from({ length: 10 }, (_, n) => `/events/${n}`);
     const delays = await Promise.all(paths.map((path) => takeEvents(client, path)));
-    tell(
+    report(
       'an event among ten streams',
       delays.flat().sort((a, b) => a - b),
     );

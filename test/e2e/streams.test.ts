@@ -109,7 +109,7 @@ async function openPlain(): Promise<readonly [WireClient, string, string]> {
 
 async function respond({ request, send, end }: Exchange): Promise<void> {
   const script = request.target.slice(1);
-  if (script.startsWith('silent')) return answerLate(script, send);
+  if (script.startsWith('silent')) return respondLate(script, send);
   const events = Array.from({ length: EVENTS }, (_, i) => `data: event ${i}\n\n`);
   const framing = {
     chunks: 'Transfer-Encoding: chunked\r\n',
@@ -124,7 +124,7 @@ async function respond({ request, send, end }: Exchange): Promise<void> {
   if (script === 'until-close') end();
 }
 
-async function answerLate(script: string, send: Exchange['send']): Promise<void> {
+async function respondLate(script: string, send: Exchange['send']): Promise<void> {
   const head = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n';
   if (script === 'silent') {
     await confirmation();

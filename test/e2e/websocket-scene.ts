@@ -42,7 +42,7 @@ export type Side = 'client' | 'server';
 export type Pair = Readonly<Record<Side, WebSocket>> & {
   /** The upgrade as the server read it, and its answer as the client did. */
   readonly request: IncomingMessage;
-  readonly answer: IncomingMessage;
+  readonly response: IncomingMessage;
 };
 
 export const sides: readonly [Side, Side][] = [
@@ -66,7 +66,7 @@ type Accepted = { readonly socket: WebSocket; readonly request: IncomingMessage 
 /** `answer` may answer an upgrade in the place of the ws server; it says whether it has. */
 export async function createWebSocketScene(
   options: ServerOptions = {},
-  answer: (request: IncomingMessage, socket: Duplex) => boolean = () => false,
+  response: (request: IncomingMessage, socket: Duplex) => boolean = () => false,
 ): Promise<WebSocketScene> {
   const origins = createTestAuthority();
   const servers = {
@@ -77,7 +77,7 @@ export async function createWebSocketScene(
   const accepted = new Map<string, (accepted: Accepted) => void>();
   for (const one of Object.values(servers)) {
     one.on('upgrade', (request, socket, head) => {
-      if (answer(request, socket)) return;
+      if (response(request, socket)) return;
       server.handleUpgrade(request, socket, head, (webSocket) => {
         server.emit('connection', webSocket, request);
         accepted.get(String(request.url))?.({ socket: webSocket, request });
@@ -121,11 +121,11 @@ export async function createWebSocketScene(
       const path = `/socket/${opened}`;
       const arriving = new Promise<Accepted>((resolve) => accepted.set(path, resolve));
       const client = await dial(way, path, protocols, clientOptions);
-      const answered = once(client, 'upgrade');
+      const responded = once(client, 'upgrade');
       if (client.readyState !== WebSocket.OPEN) await once(client, 'open');
       const { socket, request } = await arriving;
       accepted.delete(path);
-      return { client, server: socket, request, answer: (await answered)[0] };
+      return { client, server: socket, request, response: (await responded)[0] };
     },
     async [Symbol.asyncDispose]() {
       await proxy[Symbol.asyncDispose]();

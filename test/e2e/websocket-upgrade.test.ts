@@ -35,10 +35,10 @@ beforeAll(async () => {
   scene = await createWebSocketScene(options, (request, socket) => {
     upgrades.push(request);
     const [, name = ''] = /^\/refused\/(\w+)$/.exec(String(request.url)) ?? [];
-    const answer = refusals[name];
-    if (answer === undefined) return false;
+    const response = refusals[name];
+    if (response === undefined) return false;
     // Node's server has let go of this connection, so it can answer one request only.
-    socket.end(answer);
+    socket.end(response);
     return true;
   });
   scene.server.on('headers', (headers, request) => {
@@ -59,36 +59,36 @@ describe.each(ways)('$title', (way) => {
   });
 
   it('agrees on compression with the parameters of both, and the frames stay compressed', async () => {
-    const { client, request, answer } = await scene.open(way, []);
+    const { client, request, response } = await scene.open(way, []);
     expect(valuesOf(request, 'sec-websocket-extensions')).toEqual([
       'permessage-deflate; client_max_window_bits',
     ]);
-    expect(valuesOf(answer, 'sec-websocket-extensions')).toEqual([DEFLATE]);
+    expect(valuesOf(response, 'sec-websocket-extensions')).toEqual([DEFLATE]);
     expect(client.extensions).toBe('permessage-deflate');
     const message = 'm'.repeat(1_000_000);
-    const heard = received(client, 1);
+    const refresh = received(client, 1);
     client.send(message);
-    expect((await heard)[0] === message).toBe(true);
+    expect((await refresh)[0] === message).toBe(true);
     expect(request.socket.bytesRead).toBeLessThan(100_000);
-    expect(answer.socket.bytesRead).toBeLessThan(100_000);
+    expect(response.socket.bytesRead).toBeLessThan(100_000);
     client.close();
   });
 
   it('goes without compression where the client offers none', async () => {
-    const { client, request, answer } = await scene.open(way, [], { perMessageDeflate: false });
+    const { client, request, response } = await scene.open(way, [], { perMessageDeflate: false });
     expect(valuesOf(request, 'sec-websocket-extensions')).toEqual([]);
-    expect(valuesOf(answer, 'sec-websocket-extensions')).toEqual([]);
+    expect(valuesOf(response, 'sec-websocket-extensions')).toEqual([]);
     client.close();
   });
 
   it('shows the client no credential in the 101, and all else as the server wrote it', async () => {
-    const { client, answer } = await scene.open(way, ['chat']);
+    const { client, response } = await scene.open(way, ['chat']);
     const hasRule = way.host === 'api.test';
-    const [echo = ''] = valuesOf(answer, 'x-echo');
+    const [echo = ''] = valuesOf(response, 'x-echo');
     expect(echo).toBe(hasRule ? '*'.repeat(INJECTED.length) : 'none');
-    expect(valuesOf(answer, 'x-other')).toEqual(['kept']);
-    expect(valuesOf(answer, 'sec-websocket-accept')).toEqual([expect.stringMatching(/^[\w+/]{27}=$/)]);
-    expect([valuesOf(answer, 'connection'), valuesOf(answer, 'upgrade')]).toEqual([
+    expect(valuesOf(response, 'x-other')).toEqual(['kept']);
+    expect(valuesOf(response, 'sec-websocket-accept')).toEqual([expect.stringMatching(/^[\w+/]{27}=$/)]);
+    expect([valuesOf(response, 'connection'), valuesOf(response, 'upgrade')]).toEqual([
       ['Upgrade'],
       ['websocket'],
     ]);
@@ -136,9 +136,9 @@ describe('a client that does not wait for its 101', () => {
     // RFC 6455 §1.3: the answer to this very key.
     expect(headers).toContainEqual(['Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=']);
     await client.send(maskedText('late'));
-    const answers = await client.readThrough('late');
+    const responses = await client.readThrough('late');
     const expected = [...texts, 'late'].map((each) => Buffer.concat([frameHead(each, 0), Buffer.from(each)]));
-    expect(answers).toBe(Buffer.concat(expected).toString('latin1'));
+    expect(responses).toBe(Buffer.concat(expected).toString('latin1'));
   });
 });
 

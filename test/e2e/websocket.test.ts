@@ -130,9 +130,9 @@ describe('a hundred sockets', () => {
     );
     const echoes = pairs.map(async ({ client, server }, i) => {
       server.on('message', (message) => server.send(`${i} heard ${String(message)}`));
-      const heard = received(client, 20);
+      const refresh = received(client, 20);
       for (let n = 0; n < 20; n += 1) client.send(`${i}.${n}`);
-      return heard;
+      return refresh;
     });
     const expected = pairs.map((_, i) => Array.from({ length: 20 }, (__, n) => `${i} heard ${i}.${n}`));
     expect(await Promise.all(echoes)).toEqual(expected);

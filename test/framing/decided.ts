@@ -2,7 +2,7 @@
 // which the data path asks them. What leaves is told in the shape in which node:http tells what it read.
 import { METHODS } from 'node:http';
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import { Field } from '../../src/http1/field-name.ts';
 import { type RequestHead, findField, parseRequestHead } from '../../src/http1/head-parser.ts';
 import { parseAuthority } from '../../src/policy/authority/authority.ts';
@@ -17,7 +17,7 @@ import { type RequestPlan, planRequest } from '../../src/proxy/gate/request-plan
 import type { EgressRules } from '../../src/proxy/upstream/address-guard.ts';
 import { limits } from '../http1/arbitraries.ts';
 import { decodeCanonical } from '../http1/message-reading.ts';
-import { type Door, HOST } from './mutated-message.ts';
+import { type Entry, HOST } from './mutated-message.ts';
 
 export type Read = {
   readonly method: string;
@@ -36,11 +36,11 @@ export type Decided = {
 };
 
 /** Undefined where the answer decides what the next bytes are, or where node knows no such method. */
-export function decideBytes(bytes: Buffer, door: Door, authorityText: string): Decided | undefined {
-  const tunnel = door === 'plain' ? undefined : parseAuthority(authorityText);
+export function decideBytes(bytes: Buffer, entry: Entry, authorityText: string): Decided | undefined {
+  const tunnel = entry === 'plain' ? undefined : parseAuthority(authorityText);
   if (typeof tunnel === 'string') throw new Error(tunnel);
   const requests: Read[] = [];
-  if (door === 'clear') {
+  if (entry === 'clear') {
     // A record of a TLS handshake: the tunnel would wait for the rest of it.
     if (bytes[0] === 0x16) return undefined;
     // What a tunnel begins with is a ClientHello or a method.
@@ -49,16 +49,16 @@ export function decideBytes(bytes: Buffer, door: Door, authorityText: string): D
   for (let at = 0; at < bytes.length; ) {
     const head = parseRequestHead(bytes, at, limits);
     if (head === undefined) return { requests, ending: 'incomplete' };
-    if (isFault(head)) return { requests, ending: 'refused' };
-    const plan = planRequest(head, tunnel, door === 'tls' ? 'https' : 'http');
+    if (isHeadError(head)) return { requests, ending: 'refused' };
+    const plan = planRequest(head, tunnel, entry === 'tls' ? 'https' : 'http');
     // Out here CONNECT opens a tunnel, and a token that nobody knows is asked for again on the same connection.
     const showsToken = findField(head, Field.proxyAuthorization) !== -1;
-    if (door === 'plain' && (head.method === 'CONNECT' || showsToken)) return undefined;
+    if (entry === 'plain' && (head.method === 'CONNECT' || showsToken)) return undefined;
     if (isRefusal(plan)) return { requests, ending: 'refused' };
     if (plan.isUpgrade || !METHODS.includes(head.method)) return undefined;
-    const { read, end, isFaulty } = readBody(head, plan);
+    const { read, end, isInvalid } = readBody(head, plan);
     requests.push(read);
-    if (isFaulty) return { requests, ending: 'refused' };
+    if (isInvalid) return { requests, ending: 'refused' };
     if (!read.isComplete) return { requests, ending: 'incomplete' };
     if (plan.endsConnection) return { requests, ending: 'closed' };
     at = end;
@@ -69,7 +69,7 @@ export function decideBytes(bytes: Buffer, door: Door, authorityText: string): D
 function readBody(
   head: RequestHead,
   plan: RequestPlan,
-): { readonly read: Read; readonly end: number; readonly isFaulty: boolean } {
+): { readonly read: Read; readonly end: number; readonly isInvalid: boolean } {
   const { bytes, end: start } = head;
   const read = readHead(plan);
   if (plan.framing.kind !== 'chunked') {
@@ -78,7 +78,7 @@ function readBody(
     return {
       read: { ...read, body, isComplete: body.length === length },
       end: start + length,
-      isFaulty: false,
+      isInvalid: false,
     };
   }
   const walker = new ChunkWalker('request');
@@ -87,7 +87,7 @@ function readBody(
     emitted += piece.toString('latin1');
   });
   const body = walker.done ? decodeCanonical(emitted) : '';
-  return { read: { ...read, body, isComplete: walker.done }, end, isFaulty: walker.fault !== undefined };
+  return { read: { ...read, body, isComplete: walker.done }, end, isInvalid: walker.error !== undefined };
 }
 
 /** The document of the scene: one rule for the host of every lane. */

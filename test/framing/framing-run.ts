@@ -6,7 +6,7 @@ import { recordedPath } from '../../src/proxy/record.ts';
 import { type TestAuthority, createTestAuthority } from '../support/test-authority.ts';
 import { type TestSidecar, createTestSidecar } from '../support/test-sidecar.ts';
 import { type Decided, type Read, decideBytes, framingDocument } from './decided.ts';
-import { type Door, HOST, PORT_MARK, createMessage } from './mutated-message.ts';
+import { type Entry, HOST, PORT_MARK, createMessage } from './mutated-message.ts';
 import { type NodeOrigin, createNodeOrigin } from './node-origin.ts';
 import { playBytes } from './raw-play.ts';
 
@@ -22,15 +22,15 @@ export type FramingFigures = {
   readonly endings: Readonly<Record<Decided['ending'], number>>;
   readonly perSecond: number;
   /** The first few disagreements, with their bytes. */
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
 };
 
-const LANES: readonly Door[] = ['plain', 'clear', 'tls', 'plain', 'clear', 'plain', 'clear', 'plain'];
+const LANES: readonly Entry[] = ['plain', 'clear', 'tls', 'plain', 'clear', 'plain', 'clear', 'plain'];
 const ROUND = 10_000;
-const MAX_FAULTS = 5;
+const MAX_ERRORS = 5;
 
 type Lane = {
-  readonly door: Door;
+  readonly entry: Entry;
   readonly origin: NodeOrigin;
   readonly authority: string;
   readonly whole: Read[];
@@ -41,7 +41,7 @@ type Tally = {
   whole: number;
   cut: number;
   readonly endings: Record<Decided['ending'], number>;
-  readonly faults: string[];
+  readonly errors: string[];
 };
 
 /** One proxy for at most some ten thousand messages: it keeps every line of its log. */
@@ -52,23 +52,23 @@ export async function runFraming(options: {
   const { messages, seed } = options;
   const startedMs = performance.now();
   const endings = { open: 0, incomplete: 0, refused: 0, closed: 0 };
-  const tally: Tally = { messages: 0, skipped: 0, whole: 0, cut: 0, endings, faults: [] };
+  const tally: Tally = { messages: 0, skipped: 0, whole: 0, cut: 0, endings, errors: [] };
   await using stack = new AsyncDisposableStack();
   const lanes: Lane[] = [];
   const authority = createTestAuthority();
-  for (const door of LANES) {
-    const origin = stack.use(await createNodeOrigin(door === 'tls' ? authority : undefined));
-    lanes.push({ door, origin, authority: `${HOST}:${origin.port}`, whole: [] });
+  for (const entry of LANES) {
+    const origin = stack.use(await createNodeOrigin(entry === 'tls' ? authority : undefined));
+    lanes.push({ entry, origin, authority: `${HOST}:${origin.port}`, whole: [] });
   }
   const proxy = await createProxy(authority, lanes);
   stack.use(proxy);
   // Each lane has numbers and a share of its own, so that a seed says the same whatever the pace.
   const plays = lanes.map((lane, i) => {
     const random = createRandom(seed * LANES.length + i);
-    return playLane(lane, { proxy, tally, random, messages: shareOf(lane.door, messages) });
+    return playLane(lane, { proxy, tally, random, messages: shareOf(lane.entry, messages) });
   });
   await Promise.all(plays);
-  for (const lane of lanes) compareRecords(lane, proxy.records(), tally.faults);
+  for (const lane of lanes) compareRecords(lane, proxy.records(), tally.errors);
   return { ...tally, seed, perSecond: tally.messages / ((performance.now() - startedMs) / 1000) };
 }
 
@@ -86,7 +86,7 @@ export async function runFramingRounds(options: {
     for (const key of ['messages', 'skipped', 'whole', 'cut'] as const) sum[key] += round[key];
     for (const key of ['open', 'incomplete', 'refused', 'closed'] as const)
       endings[key] += round.endings[key];
-    if (round.faults.length === 0 && sum.messages < options.messages) continue;
+    if (round.errors.length === 0 && sum.messages < options.messages) continue;
     const perSecond = sum.messages / ((performance.now() - startedMs) / 1000);
     return { ...round, ...sum, endings, perSecond };
   }
@@ -108,20 +108,20 @@ type Play = {
 };
 
 /** Handshakes take most of the time of the lane that has them. */
-function shareOf(door: Door, messages: number): number {
+function shareOf(entry: Entry, messages: number): number {
   const slow = Math.ceil(messages / (2 * LANES.length));
-  return door === 'tls' ? slow : Math.ceil((messages - slow) / (LANES.length - 1));
+  return entry === 'tls' ? slow : Math.ceil((messages - slow) / (LANES.length - 1));
 }
 
 async function playLane(lane: Lane, { proxy, tally, random, messages }: Play): Promise<void> {
   let before: Read | undefined;
-  for (let played = 0; played < messages && tally.faults.length < MAX_FAULTS; ) {
-    const wire = createMessage(lane.door, random).replaceAll(
+  for (let played = 0; played < messages && tally.errors.length < MAX_ERRORS; ) {
+    const wire = createMessage(lane.entry, random).replaceAll(
       PORT_MARK,
       lane.authority.slice(HOST.length + 1),
     );
     const bytes = Buffer.from(wire, 'latin1');
-    const decided = decideBytes(bytes, lane.door, lane.authority);
+    const decided = decideBytes(bytes, lane.entry, lane.authority);
     if (!decided) {
       tally.skipped += 1;
       continue;
@@ -129,14 +129,14 @@ async function playLane(lane: Lane, { proxy, tally, random, messages }: Play): P
     played += 1;
     tally.messages += 1;
     tally.endings[decided.ending] += 1;
-    const answers = decided.requests.filter(({ isComplete }) => isComplete).length;
+    const responses = decided.requests.filter(({ isComplete }) => isComplete).length;
     const waitsForEnd = decided.ending === 'refused' || decided.ending === 'closed';
-    const isOver = await playBytes(proxy, { ...lane, bytes, answers, waitsForEnd });
+    const isOver = await playBytes(proxy, { ...lane, bytes, responses, waitsForEnd });
     const read = await lane.origin.taken();
-    const fault = isOver ? disagreement(decided, withoutLate(read, before)) : 'nobody ends the connection';
-    if (fault !== undefined)
-      tally.faults.push(
-        JSON.stringify({ fault, door: lane.door, wire, decided, read, node: lane.origin.faults }),
+    const error = isOver ? disagreement(decided, withoutLate(read, before)) : 'nobody ends the connection';
+    if (error !== undefined)
+      tally.errors.push(
+        JSON.stringify({ error, entry: lane.entry, wire, decided, read, node: lane.origin.errors }),
       );
     const whole = read.filter(({ isComplete }) => isComplete);
     lane.whole.push(...whole);
@@ -169,12 +169,13 @@ function withoutLate(read: readonly Read[], before: Read | undefined): readonly 
 }
 
 /** Records are of the very requests that node read, in their order. */
-function compareRecords(lane: Lane, records: readonly LogRecord[], faults: string[]): void {
-  const told = records
+function compareRecords(lane: Lane, records: readonly LogRecord[], errors: string[]): void {
+  const reported = records
     .filter(({ authority, outcome }) => authority === lane.authority && isDone(outcome))
     .map(({ method, path }) => `${String(method)} ${String(path)}`);
   const read = lane.whole.map(({ method, target }) => `${method} ${recordedPath(target)}`);
-  if (told.join('\n') !== read.join('\n')) faults.push(`records of ${lane.door} differ from what node read`);
+  if (reported.join('\n') !== read.join('\n'))
+    errors.push(`records of ${lane.entry} differ from what node read`);
 }
 
 function isDone(outcome: unknown): boolean {

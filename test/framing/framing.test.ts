@@ -12,7 +12,7 @@ describe('mutated messages', () => {
     timeout: 240_000,
   }, async () => {
     const figures = await runFraming({ messages: MESSAGES, seed });
-    expect(figures.faults).toEqual([]);
+    expect(figures.errors).toEqual([]);
     expect(figures.messages).toBeGreaterThanOrEqual(MESSAGES);
     expect(figures.whole).toBeGreaterThan(MESSAGES / 2);
     expect(Math.min(figures.cut, ...Object.values(figures.endings))).toBeGreaterThan(MESSAGES / 500);

@@ -3,7 +3,7 @@
 import { requestRows } from '../http1/fixtures/requests.ts';
 import { type Random, mutate } from '../http1/mutation.ts';
 
-export type Door = 'tls' | 'clear' | 'plain';
+export type Entry = 'tls' | 'clear' | 'plain';
 
 export const HOST = 'api.test';
 /** Stands for the origin's port while bytes are mutated, so that a seed gives the same ones whatever the port. */
@@ -44,12 +44,12 @@ const lines: readonly string[] = [
   ],
 ];
 
-export function createMessage(door: Door, random: Random): string {
+export function createMessage(entry: Entry, random: Random): string {
   const one = (from: readonly string[]): string => from[random(from.length)] ?? '';
   const changed = change(one(random(6) === 0 ? invalid : valid), random);
   // What stands behind the changed message is what a smuggler would have read as another one.
   const whole = random(2) === 0 ? changed : one(valid) + changed + one(valid);
-  if (door !== 'plain') return whole;
+  if (entry !== 'plain') return whole;
   return whole.replace(/^([A-Z]+) \/(?=\S* HTTP)/gm, `$1 http://${HOST}:${PORT_MARK}/`);
 }
 

@@ -11,12 +11,12 @@ export type NodeOrigin = AsyncDisposable & {
   /** What was read since the last time this was asked, when nothing is under way any more. */
   taken(): Promise<readonly Read[]>;
   /** What node refused to read, in its words. */
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
 };
 
 export async function createNodeOrigin(tls: TestAuthority | undefined): Promise<NodeOrigin> {
   let reads: Read[] = [];
-  const faults: string[] = [];
+  const errors: string[] = [];
   const sockets = new Set<Socket>();
   const underWay = new Set<Promise<void>>();
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
@@ -34,7 +34,7 @@ export async function createNodeOrigin(tls: TestAuthority | undefined): Promise<
   // Longer than the proxy keeps an idle connection: what ends one is never this origin's clock.
   Object.assign(server, { keepAliveTimeout: 120_000, headersTimeout: 0, requestTimeout: 0 });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code !== 'ECONNRESET') faults.push(error.code ?? error.message);
+    if (error.code !== 'ECONNRESET') errors.push(error.code ?? error.message);
     socket.destroy();
   });
   server.on('connection', (socket: Socket) => {
@@ -44,7 +44,7 @@ export async function createNodeOrigin(tls: TestAuthority | undefined): Promise<
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
-    faults,
+    errors,
     async taken() {
       await turns();
       while (underWay.size > 0) await Promise.race(underWay);

@@ -3,15 +3,15 @@
 import { type Socket, connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TestSidecar } from '../support/test-sidecar.ts';
-import type { Door } from './mutated-message.ts';
+import type { Entry } from './mutated-message.ts';
 
 export type Playing = {
-  readonly door: Door;
+  readonly entry: Entry;
   /** `host:port`. */
   readonly authority: string;
   readonly bytes: Buffer;
   /** Final answers after which it leaves. */
-  readonly answers: number;
+  readonly responses: number;
   /** The proxy is the one that ends the connection. */
   readonly waitsForEnd: boolean;
 };
@@ -23,14 +23,14 @@ const PATIENCE_MS = 60_000;
 
 /** Resolves when the connection is closed: true, or when nothing has moved for too long: false. */
 export async function playBytes(proxy: TestSidecar, playing: Playing): Promise<boolean> {
-  const { door, authority, bytes, answers, waitsForEnd } = playing;
+  const { entry, authority, bytes, responses, waitsForEnd } = playing;
   const raw = await opened(connect({ port: proxy.port, host: '127.0.0.1', noDelay: true }));
   const socket =
-    door === 'plain' ? raw : await inTunnel(raw, authority, door === 'tls' ? proxy.caPem : undefined);
+    entry === 'plain' ? raw : await inTunnel(raw, authority, entry === 'tls' ? proxy.caPem : undefined);
   const { promise, resolve } = Promise.withResolvers<boolean>();
   let transcript = '';
   const look = (): void => {
-    if (!waitsForEnd && (transcript.match(FINAL_STATUS)?.length ?? 0) >= answers) socket.end();
+    if (!waitsForEnd && (transcript.match(FINAL_STATUS)?.length ?? 0) >= responses) socket.end();
   };
   socket.on('data', (piece: Buffer) => {
     transcript += piece.toString('latin1');

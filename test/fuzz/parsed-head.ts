@@ -1,10 +1,10 @@
 // What the fuzz targets of requests' and of answers' heads ask of a parsed head alike.
 import assert from 'node:assert/strict';
-import { type HeadFault, isFault } from '../../src/http1/head-error.ts';
+import { type HeadError, isHeadError } from '../../src/http1/head-error.ts';
 import type { HeadLimits, RequestHead, ResponseHead } from '../../src/http1/head-parser.ts';
 
 type Head = RequestHead | ResponseHead;
-type Parsed = Head | HeadFault | undefined;
+type Parsed = Head | HeadError | undefined;
 
 /** So wide that no input meets them. */
 export const fuzzLimits: HeadLimits = { maxHeadBytes: 1 << 20, maxFields: 1 << 14, maxTargetBytes: 1 << 19 };
@@ -23,8 +23,8 @@ export function assertPrefixes(data: Buffer, whole: Parsed, parse: (bytes: Buffe
   for (let length = 0; length < data.length; length += 1 + (data.length >> 6)) {
     const parsed = parse(data.subarray(0, length));
     if (parsed === undefined) continue;
-    if (isFault(parsed)) assert.equal(parsed, whole, 'a fault of the beginning is forgotten');
-    else assert(whole !== undefined && !isFault(whole) && whole.end === parsed.end, 'a head that moves');
+    if (isHeadError(parsed)) assert.equal(parsed, whole, 'a fault of the beginning is forgotten');
+    else assert(whole !== undefined && !isHeadError(whole) && whole.end === parsed.end, 'a head that moves');
   }
 }
 

@@ -28,11 +28,11 @@ export function readFraming(fields: readonly Field[], minor: number): string {
   const lengths = valuesOf(fields, 'content-length');
   const codings = valuesOf(fields, 'transfer-encoding');
   if (lengths.length + codings.length === 0) return 'none';
-  if (lengths.length + codings.length > 1) return 'fault';
+  if (lengths.length + codings.length > 1) return 'error';
   if (codings.length === 1)
-    return minor === 1 && codings[0]?.toLowerCase() === 'chunked' ? 'chunked' : 'fault';
+    return minor === 1 && codings[0]?.toLowerCase() === 'chunked' ? 'chunked' : 'error';
   const [length = ''] = lengths;
-  if (!/^(?:0|[1-9][0-9]{0,15})$/.test(length) || Number(length) > Number.MAX_SAFE_INTEGER) return 'fault';
+  if (!/^(?:0|[1-9][0-9]{0,15})$/.test(length) || Number(length) > Number.MAX_SAFE_INTEGER) return 'error';
   return length === '0' ? 'none' : `length ${length}`;
 }
 

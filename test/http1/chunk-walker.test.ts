@@ -16,7 +16,7 @@ function walk(kind: 'request' | 'response', segments: readonly Buffer[]): Walk {
   const pieces: Buffer[] = [];
   let consumed = 0;
   for (const segment of segments) consumed += walker.walk(segment, 0, (piece) => pieces.push(piece));
-  return { pieces, consumed, verdict: walker.fault?.code ?? (walker.done ? 'done' : 'more') };
+  return { pieces, consumed, verdict: walker.error?.code ?? (walker.done ? 'done' : 'more') };
 }
 
 function textOf(pieces: readonly Buffer[]): string {
@@ -149,7 +149,7 @@ describe('a walker that is at its end', () => {
     const emitted: Buffer[] = [];
     walker.walk(Buffer.from('x'), 0, (piece) => emitted.push(piece));
     expect(walker.walk(Buffer.from('0\r\n\r\n'), 0, (piece) => emitted.push(piece))).toBe(0);
-    expect([emitted, walker.done, walker.fault?.code]).toEqual([[], false, 'chunk_size_malformed']);
+    expect([emitted, walker.done, walker.error?.code]).toEqual([[], false, 'chunk_size_malformed']);
   });
 
   it('never throws on any bytes', () => {

@@ -5,13 +5,13 @@ import {
   isPersistent,
   readConnectionFields,
 } from '../../src/http1/connection-fields.ts';
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import type { RequestHead, ResponseHead } from '../../src/http1/head-parser.ts';
 import { requestOf, responseOf } from './parsed-head.ts';
 
 function read(head: RequestHead | ResponseHead): ConnectionFields {
   const connection = readConnectionFields(head);
-  if (isFault(connection)) throw new Error(connection.code);
+  if (isHeadError(connection)) throw new Error(connection.code);
   return connection;
 }
 
@@ -115,7 +115,7 @@ describe('a response without such fields', () => {
 
   it('does not share it with a request: more of its fields may be marked', () => {
     const [one, other] = [readConnectionFields(request(lines)), readConnectionFields(request(lines))];
-    if (isFault(one) || isFault(other)) throw new Error('a fault');
+    if (isHeadError(one) || isHeadError(other)) throw new Error('a fault');
     one.drop[0] = 1;
     expect([[...one.drop], [...other.drop]]).toEqual([
       [1, 0, 0],
@@ -153,9 +153,9 @@ describe('a request', () => {
     ['may not name what is no token', 'Connection: a b', 'connection_malformed'],
     ['may not nominate its framing', 'Connection: close, content-length', 'connection_strips_framing'],
     ['may not in a second field', 'Connection: close\r\nConnection: host', 'connection_strips_framing'],
-  ])('%s', (_name, lines, fault) => {
+  ])('%s', (_name, lines, error) => {
     const connection = readConnectionFields(request(lines));
-    expect(isFault(connection) ? connection.code : undefined).toBe(fault);
+    expect(isHeadError(connection) ? connection.code : undefined).toBe(error);
   });
 });
 

@@ -61,7 +61,7 @@ async function unexplained(
     const cases = done === 0 ? [...short.map(createCase), ...mutations] : mutations;
     const nodes = await readNodes(cases);
     for (const [i, one] of cases.entries()) {
-      const found = findDisagreement(readOurs(one), nodes[i] ?? { messages: [], fault: 'not read' });
+      const found = findDisagreement(readOurs(one), nodes[i] ?? { messages: [], error: 'not read' });
       if (found !== undefined && !isExplained(found, one)) {
         failures.push(JSON.stringify([found.kind, found.on, one.wire]));
       }

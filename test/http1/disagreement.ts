@@ -1,7 +1,7 @@
 // Where our reading of a connection and node's part, and the reasons for which they may. Ours must be the
 // stricter one; the few reasons for which it is not say what makes that safe.
 import { METHODS } from 'node:http';
-import type { HeadFaultCode } from '../../src/http1/head-error.ts';
+import type { HeadErrorCode } from '../../src/http1/head-error.ts';
 import type { Message, Reading } from './node-oracle.ts';
 
 export type Disagreement = {
@@ -19,7 +19,7 @@ type Reason = {
   readonly holds: (wire: string, ours: Message | undefined) => boolean;
 };
 
-function stricter(on: HeadFaultCode, sign: RegExp, why: string): Reason {
+function stricter(on: HeadErrorCode, sign: RegExp, why: string): Reason {
   return { on, why, holds: (wire) => sign.test(wire) };
 }
 
@@ -100,10 +100,10 @@ export function findDisagreement(ours: Reading, nodes: Reading): Disagreement | 
     const mine = ours.messages[k];
     const theirs = nodes.messages[k];
     if (mine === undefined) {
-      const isOver = theirs === undefined || ours.fault === undefined || ours.fault === 'closed';
-      return isOver ? undefined : { kind: 'stricter', on: ours.fault ?? '', ours: undefined };
+      const isOver = theirs === undefined || ours.error === undefined || ours.error === 'closed';
+      return isOver ? undefined : { kind: 'stricter', on: ours.error ?? '', ours: undefined };
     }
-    if (theirs === undefined) return { kind: 'laxer', on: nodes.fault ?? 'nothing', ours: mine };
+    if (theirs === undefined) return { kind: 'laxer', on: nodes.error ?? 'nothing', ours: mine };
     const parted = compareMessages(mine, theirs, ours, nodes);
     if (parted !== undefined) return parted;
     if (!mine.complete) return undefined;
@@ -126,8 +126,8 @@ function compareMessages(
   const differs = (on: string): Disagreement => ({ kind: 'differs', on, ours: mine });
   if (mine.start !== theirs.start) return differs('start line');
   if (mine.fields.join('\n') !== theirs.fields.join('\n')) return differs('fields');
-  if (mine.complete && !theirs.complete) return { kind: 'laxer', on: nodes.fault ?? 'nothing', ours: mine };
-  if (!mine.complete && theirs.complete) return { kind: 'stricter', on: ours.fault ?? 'nothing', ours: mine };
+  if (mine.complete && !theirs.complete) return { kind: 'laxer', on: nodes.error ?? 'nothing', ours: mine };
+  if (!mine.complete && theirs.complete) return { kind: 'stricter', on: ours.error ?? 'nothing', ours: mine };
   return mine.complete && theirs.body !== undefined && mine.body !== theirs.body
     ? differs('body')
     : undefined;

@@ -1,8 +1,8 @@
 // The catalogue is closed, frozen and pinned: codes are what operators search their logs for.
 import { describe, expect, it } from 'vitest';
-import { faults, isFault } from '../../src/http1/head-error.ts';
+import { headErrors, isHeadError } from '../../src/http1/head-error.ts';
 
-const all = Object.values(faults);
+const all = Object.values(headErrors);
 
 describe('the catalogue of faults', () => {
   it('has one code a fault', () => {
@@ -11,11 +11,11 @@ describe('the catalogue of faults', () => {
 
   it('names each fault as its code', () => {
     const toCode = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    expect(Object.entries(faults).filter(([name, { code }]) => toCode(name) !== code)).toEqual([]);
+    expect(Object.entries(headErrors).filter(([name, { code }]) => toCode(name) !== code)).toEqual([]);
   });
 
   it('cannot be changed', () => {
-    expect(Object.isFrozen(faults) && all.every((fault) => Object.isFrozen(fault))).toBe(true);
+    expect(Object.isFrozen(headErrors) && all.every((error) => Object.isFrozen(error))).toBe(true);
   });
 
   it('answers 400 unless a status says more', () => {
@@ -34,12 +34,12 @@ describe('the catalogue of faults', () => {
     });
   });
 
-  it('knows its own faults', () => expect(all.every(isFault)).toBe(true));
+  it('knows its own faults', () => expect(all.every(isHeadError)).toBe(true));
 
-  it.each([undefined, null, 'bare_lf', 400, {}, { ...faults.bareLf }])(
+  it.each([undefined, null, 'bare_lf', 400, {}, { ...headErrors.bareLf }])(
     'takes %j for none of its own',
     (value) => {
-      expect(isFault(value)).toBe(false);
+      expect(isHeadError(value)).toBe(false);
     },
   );
 });

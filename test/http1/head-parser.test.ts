@@ -2,7 +2,7 @@
 // messages stand in messages.test.ts.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import { Field } from '../../src/http1/field-name.ts';
 import {
   countField,
@@ -116,7 +116,7 @@ describe('any bytes', () => {
       fc.property(bytes, (input) => {
         for (const parse of [parseRequestHead, parseResponseHead]) {
           const head = parse(input, 0, limits);
-          if (head !== undefined && !isFault(head)) expect(head.end).toBeLessThanOrEqual(input.length);
+          if (head !== undefined && !isHeadError(head)) expect(head.end).toBeLessThanOrEqual(input.length);
         }
       }),
       { numRuns: 2000 },

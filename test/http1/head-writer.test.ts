@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { readConnectionFields } from '../../src/http1/connection-fields.ts';
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import { requestFraming, responseFraming } from '../../src/http1/framing.ts';
 import {
   buildHead,
@@ -96,14 +96,14 @@ describe('rewriting', () => {
           const startLine = `POST ${built.target} HTTP/1.1\r\n${line}Connection: ${option}\r\nTE: a\r\n`;
           const head = requestOf(toWire({ ...built, startLine }));
           const connection = readConnectionFields(head);
-          if (isFault(connection)) return;
+          if (isHeadError(connection)) return;
           const again = requestOf(
             rewriteRequestHead(head, { drop: connection.drop, append: [] }).toString('latin1'),
           );
           expect(requestFraming(again)).toEqual(requestFraming(head));
           expect(fieldTexts(again)).toEqual(fieldTexts(head).filter((_, i) => connection.drop[i >> 1] === 0));
           const hop = readConnectionFields(again);
-          expect(isFault(hop) ? hop.code : [...hop.drop].includes(1)).toBe(false);
+          expect(isHeadError(hop) ? hop.code : [...hop.drop].includes(1)).toBe(false);
         },
       ),
     );

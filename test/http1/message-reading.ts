@@ -3,7 +3,7 @@
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
 import { isPersistent, readConnectionFields } from '../../src/http1/connection-fields.ts';
 import { expectsContinue } from '../../src/http1/expect.ts';
-import { type HeadFault, isFault } from '../../src/http1/head-error.ts';
+import { type HeadError, isHeadError } from '../../src/http1/head-error.ts';
 import { type Framing, requestFraming, responseFraming } from '../../src/http1/framing.ts';
 import {
   parseRequestHead,
@@ -15,27 +15,27 @@ import { limits } from './arbitraries.ts';
 import type { Message, Reading } from './node-oracle.ts';
 import { fieldTexts } from './parsed-head.ts';
 
-type Body = { readonly text: string; readonly end: number; readonly fault: string | undefined };
+type Body = { readonly text: string; readonly end: number; readonly error: string | undefined };
 
 /** Requests of one connection up to the first fault, to `incomplete`, or to `closed`: nothing more is read. */
 export function readRequests(bytes: Buffer): Reading {
-  const reading: Reading = { messages: [], fault: undefined };
+  const reading: Reading = { messages: [], error: undefined };
   for (let at = 0; at < bytes.length; ) {
     const head = parseRequestHead(bytes, at, limits);
-    if (head === undefined) return { ...reading, fault: 'incomplete' };
-    if (isFault(head)) return { ...reading, fault: head.code };
+    if (head === undefined) return { ...reading, error: 'incomplete' };
+    if (isHeadError(head)) return { ...reading, error: head.code };
     const framing = requestFraming(head);
     const connection = readConnectionFields(head);
-    const fault = firstFault([framing, connection, expectsContinue(head)]);
-    if (fault !== undefined || isFault(framing) || isFault(connection))
-      return { ...reading, fault: fault?.code };
+    const error = firstError([framing, connection, expectsContinue(head)]);
+    if (error !== undefined || isHeadError(framing) || isHeadError(connection))
+      return { ...reading, error: error?.code };
 
     const target = bytes.toString('latin1', head.targetStart, head.targetEnd);
     const end = addMessage(reading, head, `${head.method} ${target}`, framing);
     if (end === undefined) return reading;
     // After CONNECT or an upgrade the answer decides what the next bytes are.
     const isLast = head.method === 'CONNECT' || connection.upgrade || !isPersistent(head, connection);
-    if (isLast) return { ...reading, fault: 'closed' };
+    if (isLast) return { ...reading, error: 'closed' };
     at = end;
   }
   return reading;
@@ -43,14 +43,14 @@ export function readRequests(bytes: Buffer): Reading {
 
 /** Interim answers and the final one, as the whole of a connection that closes after these bytes. */
 export function readResponse(bytes: Buffer, requestMethod: string): Reading {
-  const reading: Reading = { messages: [], fault: undefined };
+  const reading: Reading = { messages: [], error: undefined };
   for (let at = 0; ; ) {
     const head = parseResponseHead(bytes, at, limits);
-    if (head === undefined) return { ...reading, fault: 'incomplete' };
-    if (isFault(head)) return { ...reading, fault: head.code };
+    if (head === undefined) return { ...reading, error: 'incomplete' };
+    if (isHeadError(head)) return { ...reading, error: head.code };
     const framing = responseFraming(head, requestMethod);
-    const fault = firstFault([framing, readConnectionFields(head)]);
-    if (fault !== undefined || isFault(framing)) return { ...reading, fault: fault?.code };
+    const error = firstError([framing, readConnectionFields(head)]);
+    if (error !== undefined || isHeadError(framing)) return { ...reading, error: error?.code };
 
     const end = addMessage(reading, head, `${head.status}`, framing);
     const isFinal = head.status >= 200 || head.status === 101;
@@ -84,8 +84,8 @@ function addMessage(
   const message: Message = { start, fields: fieldTexts(head), body: '', complete: false };
   reading.messages.push(message);
   const body = readBody(head, framing);
-  reading.fault = body.fault;
-  if (body.fault !== undefined) return undefined;
+  reading.error = body.error;
+  if (body.error !== undefined) return undefined;
   message.body = body.text;
   message.complete = true;
   return body.end;
@@ -96,8 +96,8 @@ function readBody(head: RequestHead | ResponseHead, framing: Framing): Body {
   if (framing.kind === 'chunked') return readChunks(bytes, start, 'method' in head ? 'request' : 'response');
   const rest = bytes.length - start;
   const length = framing.kind === 'length' ? framing.length : framing.kind === 'none' ? 0 : rest;
-  const fault = length > rest ? 'incomplete' : undefined;
-  return { text: bytes.toString('latin1', start, start + length), end: start + length, fault };
+  const error = length > rest ? 'incomplete' : undefined;
+  return { text: bytes.toString('latin1', start, start + length), end: start + length, error };
 }
 
 function readChunks(bytes: Buffer, start: number, kind: 'request' | 'response'): Body {
@@ -106,10 +106,10 @@ function readChunks(bytes: Buffer, start: number, kind: 'request' | 'response'):
   const end = walker.walk(bytes, start, (piece) => {
     emitted += piece.toString('latin1');
   });
-  const fault = walker.fault?.code ?? (walker.done ? undefined : 'incomplete');
-  return { text: fault === undefined ? decodeCanonical(emitted) : '', end, fault };
+  const error = walker.error?.code ?? (walker.done ? undefined : 'incomplete');
+  return { text: error === undefined ? decodeCanonical(emitted) : '', end, error };
 }
 
-function firstFault(results: readonly unknown[]): HeadFault | undefined {
-  return results.find(isFault);
+function firstError(results: readonly unknown[]): HeadError | undefined {
+  return results.find(isHeadError);
 }

@@ -1,6 +1,6 @@
 // The fixture rows, read as whole messages: head, framing, connection fields and chunks together.
 import { describe, expect, it } from 'vitest';
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import { parseRequestHead, parseResponseHead } from '../../src/http1/head-parser.ts';
 import { limits } from './arbitraries.ts';
 import { requestRows } from './fixtures/requests.ts';
@@ -31,12 +31,12 @@ function expectSteady(wire: string, parse: typeof parseRequestHead | typeof pars
   const bytes = Buffer.from(wire.slice(0, 2000), 'latin1');
   const verdicts = Array.from({ length: bytes.length + 1 }, (_, length) => {
     const head = parse(bytes.subarray(0, length), 0, limits);
-    return head === undefined ? 'more' : isFault(head) ? head.code : `head of ${head.end}`;
+    return head === undefined ? 'more' : isHeadError(head) ? head.code : `head of ${head.end}`;
   });
   const first = verdicts.findIndex((verdict) => verdict !== 'more');
   expect(new Set(first === -1 ? [] : verdicts.slice(first)).size).toBeLessThan(2);
 }
 
-function verdictOf({ fault }: Reading): string {
-  return fault === undefined || fault === 'closed' ? 'accepted' : fault;
+function verdictOf({ error }: Reading): string {
+  return error === undefined || error === 'closed' ? 'accepted' : error;
 }

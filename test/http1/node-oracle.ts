@@ -15,7 +15,7 @@ export type Message = {
 export type Reading = {
   readonly messages: Message[];
   /** Node's error code, or what ended our own reading. */
-  fault: string | undefined;
+  error: string | undefined;
 };
 
 /** Lets node's server read each input as one connection that ends after it. */
@@ -34,14 +34,14 @@ export function readByServer(inputs: readonly Buffer[]): Promise<Reading[]> {
     message.socket.destroy();
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    noteFault(readings.get(socket), error);
+    noteError(readings.get(socket), error);
     // Later, so that the bodies of the requests before the faulty one are delivered.
     setImmediate(() => socket.destroy());
   });
   return Promise.all(
     inputs.map((bytes) => {
       const stream = createWire();
-      const reading: Reading = { messages: [], fault: undefined };
+      const reading: Reading = { messages: [], error: undefined };
       readings.set(stream, reading);
       server.emit('connection', stream);
       return play(stream, bytes, reading);
@@ -53,7 +53,7 @@ export function readByServer(inputs: readonly Buffer[]): Promise<Reading[]> {
 export function readByClient(inputs: readonly { bytes: Buffer; method: string }[]): Promise<Reading[]> {
   return Promise.all(
     inputs.map(({ bytes, method }) => {
-      const reading: Reading = { messages: [], fault: undefined };
+      const reading: Reading = { messages: [], error: undefined };
       const stream = createWire();
       const sent = request({
         method,
@@ -76,7 +76,7 @@ export function readByClient(inputs: readonly { bytes: Buffer; method: string }[
       };
       sent.on('upgrade', noteHandedOver).on('connect', noteHandedOver);
       sent.on('response', (message) => noteMessage(reading, `${message.statusCode}`, message));
-      sent.on('error', (error) => noteFault(reading, error));
+      sent.on('error', (error) => noteError(reading, error));
       sent.end();
       return play(stream, bytes, reading);
     }),
@@ -115,9 +115,9 @@ function noteMessage(reading: Reading | undefined, start: string, message: Incom
   message.on('end', () => {
     noted.complete = message.complete;
   });
-  message.on('error', (error) => noteFault(reading, error));
+  message.on('error', (error) => noteError(reading, error));
 }
 
-function noteFault(reading: Reading | undefined, error: NodeJS.ErrnoException): void {
-  if (reading !== undefined) reading.fault ??= error.code ?? error.message;
+function noteError(reading: Reading | undefined, error: NodeJS.ErrnoException): void {
+  if (reading !== undefined) reading.error ??= error.code ?? error.message;
 }

@@ -1,5 +1,5 @@
 // Heads for the tests of what is done with a head: parsed from text, or the test fails.
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import {
   parseRequestHead,
   parseResponseHead,
@@ -10,13 +10,13 @@ import { limits } from './arbitraries.ts';
 
 export function requestOf(wire: string, start = 0): RequestHead {
   const head = parseRequestHead(Buffer.from(wire, 'latin1'), start, limits);
-  if (head === undefined || isFault(head)) throw new Error(`no head: ${head?.code ?? 'incomplete'}`);
+  if (head === undefined || isHeadError(head)) throw new Error(`no head: ${head?.code ?? 'incomplete'}`);
   return head;
 }
 
 export function responseOf(wire: string, start = 0): ResponseHead {
   const head = parseResponseHead(Buffer.from(wire, 'latin1'), start, limits);
-  if (head === undefined || isFault(head)) throw new Error(`no head: ${head?.code ?? 'incomplete'}`);
+  if (head === undefined || isHeadError(head)) throw new Error(`no head: ${head?.code ?? 'incomplete'}`);
   return head;
 }
 

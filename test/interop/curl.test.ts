@@ -90,7 +90,7 @@ describe.runIf(isInstalled('curl'))('curl', () => {
 
   it('gets the 502 of a failing callback, and the origin gets nothing', async () => {
     const before = scene.origin.requests.length;
-    scene.callback.answerWith(async (exchange) => exchange.reset());
+    scene.callback.respondWith(async (exchange) => exchange.reset());
     const url = `https://callback.test:${scene.origin.port}/`;
     const { stdout } = await curl('--include', url);
     expect(stdout).toMatch(/^HTTP\/1\.1 502 [^]*X-Sallyport-Error: callback_failed/m);

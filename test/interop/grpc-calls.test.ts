@@ -30,7 +30,7 @@ describe('each kind of call', () => {
 
   it('unary', async () => {
     const client = proxy.client(`good.test:${server.port}`);
-    expect(String(await callUnary(client, 'one').answer)).toBe('one');
+    expect(String(await callUnary(client, 'one').response)).toBe('one');
     expect(await proxy.recordOf(`good.test:${server.port}`)).toMatchObject({
       protocol: 'h2',
       path: '/test.Echo/Unary',
@@ -49,10 +49,10 @@ describe('each kind of call', () => {
 
   it('client streaming', async () => {
     const client = proxy.client(`good.test:${server.port}`);
-    const { call, answer } = callClientStream(client);
+    const { call, response } = callClientStream(client);
     for (const word of ['a', 'b', 'c']) call.write(Buffer.from(word));
     call.end();
-    expect(String(await answer)).toBe('a b c');
+    expect(String(await response)).toBe('a b c');
   });
 
   it('in both directions, each message answered before the next is sent', async () => {
@@ -69,7 +69,7 @@ describe('each kind of call', () => {
 
   it('an empty message, and no message at all', async () => {
     const client = proxy.client(`good.test:${server.port}`);
-    expect(await callUnary(client, '').answer).toHaveLength(0);
+    expect(await callUnary(client, '').response).toHaveLength(0);
     const call = callBidi(client);
     call.end();
     expect(await readAll(call)).toMatchObject({ messages: [], status: { code: 0 } });
@@ -80,7 +80,7 @@ describe('each kind of call', () => {
     const target = `good.test:${own.port}`;
     const client = proxy.client(target, { 'grpc.default_compression_algorithm': 2 });
     const text = 'again and '.repeat(10_000);
-    expect(String(await callUnary(client, text).answer)).toBe(text);
+    expect(String(await callUnary(client, text).response)).toBe(text);
     expect(Number((await proxy.recordOf(target))['bytes_up'])).toBeLessThan(text.length / 10);
   });
 });
@@ -100,9 +100,9 @@ describe('metadata', () => {
     return metadata;
   };
   const handlers: Partial<GrpcHandlers> = {
-    unary(call, answer) {
+    unary(call, response) {
       call.sendMetadata(filled());
-      answer(null, call.request, filled());
+      response(null, call.request, filled());
     },
   };
 
@@ -122,7 +122,7 @@ describe('metadata', () => {
     const metadata = new Metadata();
     metadata.add('authorization', 'Bearer mine');
     const call = callUnary(proxy.client(`good.test:${server.port}`), 'one', { metadata });
-    await call.answer;
+    await call.response;
     expect(server.calls.map((arrived) => arrived.get('authorization'))).toEqual([[INJECTED]]);
   });
 
@@ -133,9 +133,9 @@ describe('metadata', () => {
       return metadata;
     };
     await using server = await createGrpcServer({
-      unary(call, answer) {
+      unary(call, response) {
         call.sendMetadata(echoed(call));
-        answer(null, call.request, echoed(call));
+        response(null, call.request, echoed(call));
       },
     });
     const call = callUnary(proxy.client(`good.test:${server.port}`), 'one');
@@ -152,12 +152,12 @@ describe('large messages', () => {
     await using server = await createGrpcServer({ clientStream: countBytes, serverStream: repeat }, wide);
     const client = proxy.client(`good.test:${server.port}`, wide);
     const message = randomBytes(BIG_BYTES);
-    expect((await callUnary(client, message).answer).equals(message)).toBe(true);
+    expect((await callUnary(client, message).response).equals(message)).toBe(true);
 
-    const { call, answer } = callClientStream(client);
+    const { call, response } = callClientStream(client);
     for (let i = 0; i < 3; i += 1) call.write(message);
     call.end();
-    expect(String(await answer)).toBe(String(3 * BIG_BYTES));
+    expect(String(await response)).toBe(String(3 * BIG_BYTES));
 
     const { messages, status } = await readAll(callServerStream(client, message));
     expect(status).toMatchObject({ code: 0 });
@@ -170,10 +170,10 @@ describe('large messages', () => {
     expect(echoed.messages.map((one) => one.equals(message))).toEqual([true, true, true]);
   });
 
-  const countBytes: GrpcHandlers['clientStream'] = (call, answer) => {
+  const countBytes: GrpcHandlers['clientStream'] = (call, response) => {
     let bytes = 0;
     call.on('data', (message: Buffer) => (bytes += message.length));
-    call.on('end', () => answer(null, Buffer.from(String(bytes))));
+    call.on('end', () => response(null, Buffer.from(String(bytes))));
   };
   const repeat: GrpcHandlers['serverStream'] = (call) => {
     for (let i = 0; i < 3; i += 1) call.write(call.request);
@@ -213,10 +213,10 @@ describe('many calls at once', () => {
     await using server = await createGrpcServer();
     const client = proxy.client(`good.test:${server.port}`);
     const words = Array.from({ length: 1_000 }, (_, i) => `call ${i}`);
-    const answers = await Promise.all(
-      words.map(async (word) => String(await callUnary(client, word).answer)),
+    const responses = await Promise.all(
+      words.map(async (word) => String(await callUnary(client, word).response)),
     );
-    expect(answers).toEqual(words);
+    expect(responses).toEqual(words);
     expect(new Set(server.calls.map((metadata) => String(metadata.get('authorization'))))).toEqual(
       new Set([INJECTED]),
     );

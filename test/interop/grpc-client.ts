@@ -22,12 +22,12 @@ export function callUnary(
   message: Buffer | string,
   { metadata = new Metadata(), options = {} }: Sent = {},
 ): {
-  readonly answer: Promise<Buffer>;
+  readonly response: Promise<Buffer>;
   readonly status: Promise<StatusObject>;
   readonly head: Promise<Metadata>;
   cancel(): void;
 } {
-  const answer = Promise.withResolvers<Buffer>();
+  const response = Promise.withResolvers<Buffer>();
   const call = client.makeUnaryRequest(
     paths.unary,
     identity,
@@ -35,14 +35,14 @@ export function callUnary(
     Buffer.from(message),
     metadata,
     options,
-    settle(answer),
+    settle(response),
   );
-  answer.promise.catch(() => undefined);
+  response.promise.catch(() => undefined);
   const head = Promise.withResolvers<Metadata>();
   const status = Promise.withResolvers<StatusObject>();
   call.on('metadata', head.resolve).on('status', status.resolve);
   return {
-    answer: answer.promise,
+    response: response.promise,
     status: status.promise,
     head: head.promise,
     cancel: () => call.cancel(),
@@ -61,18 +61,18 @@ export function callServerStream(
 export function callClientStream(
   client: Client,
   { metadata = new Metadata(), options = {} }: Sent = {},
-): { readonly call: ClientWritableStream<Buffer>; readonly answer: Promise<Buffer> } {
-  const answer = Promise.withResolvers<Buffer>();
-  answer.promise.catch(() => undefined);
+): { readonly call: ClientWritableStream<Buffer>; readonly response: Promise<Buffer> } {
+  const response = Promise.withResolvers<Buffer>();
+  response.promise.catch(() => undefined);
   const call = client.makeClientStreamRequest(
     paths.clientStream,
     identity,
     identity,
     metadata,
     options,
-    settle(answer),
+    settle(response),
   );
-  return { call, answer: answer.promise };
+  return { call, response: response.promise };
 }
 
 export function callBidi(
@@ -102,9 +102,11 @@ export function statusOf(
   });
 }
 
-function settle(answer: PromiseWithResolvers<Buffer>): (error: ServiceError | null, value?: Buffer) => void {
+function settle(
+  response: PromiseWithResolvers<Buffer>,
+): (error: ServiceError | null, value?: Buffer) => void {
   return (error, value) => {
-    if (error || !value) answer.reject(error);
-    else answer.resolve(value);
+    if (error || !value) response.reject(error);
+    else response.resolve(value);
   };
 }

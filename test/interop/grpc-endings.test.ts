@@ -27,7 +27,7 @@ describe('an error', () => {
   const wanted = { code: codes.INVALID_ARGUMENT, details: 'the name is “wrong”: 100%' };
 
   it('without an answer comes with its message and its details', async () => {
-    await using server = await createGrpcServer({ unary: (_, answer) => answer(refusal()) });
+    await using server = await createGrpcServer({ unary: (_, response) => response(refusal()) });
     const { status } = callUnary(proxy.client(`good.test:${server.port}`), 'one');
     expect(await status).toMatchObject(wanted);
     expect((await status).metadata.get('grpc-status-details-bin')).toEqual([details]);
@@ -49,13 +49,13 @@ describe('an error', () => {
   });
 
   it('ends an upload that nobody wants any more', async () => {
-    await using server = await createGrpcServer({ clientStream: (_, answer) => answer(refusal()) });
-    const { call, answer } = callClientStream(proxy.client(`good.test:${server.port}`));
+    await using server = await createGrpcServer({ clientStream: (_, response) => response(refusal()) });
+    const { call, response } = callClientStream(proxy.client(`good.test:${server.port}`));
     call.on('error', () => undefined);
     const message = Buffer.alloc(60_000);
     const write = (): void => void call.write(message, write);
     write();
-    await expect(answer).rejects.toMatchObject(wanted);
+    await expect(response).rejects.toMatchObject(wanted);
   });
 
   it('is UNIMPLEMENTED for a method that the server lacks', async () => {
@@ -72,7 +72,7 @@ describe('an error', () => {
     await using server = await createGrpcServer({}, serverOptions);
     const client = proxy.client(`good.test:${server.port}`, clientOptions);
     expect(await callUnary(client, Buffer.alloc(2_000)).status).toMatchObject({ code });
-    expect(String(await callUnary(client, 'short').answer)).toBe('short');
+    expect(String(await callUnary(client, 'short').response)).toBe('short');
   });
 });
 
@@ -127,15 +127,15 @@ describe('cancellation', () => {
       expect(await ended).toMatchObject({ code: codes.CANCELLED });
       await cancelled;
     }
-    expect(String(await callUnary(client, 'next').answer)).toBe('next');
+    expect(String(await callUnary(client, 'next').response)).toBe('next');
   });
 
   it('of an unary call reaches the handler, and nobody else on the connection', async () => {
     const called = Promise.withResolvers<ServerUnaryCall<Buffer, Buffer>>();
     await using server = await createGrpcServer({
-      unary(call, answer) {
+      unary(call, response) {
         if (String(call.request) === 'wait') called.resolve(call);
-        else answer(null, call.request);
+        else response(null, call.request);
       },
     });
     const client = proxy.client(`good.test:${server.port}`);

@@ -24,17 +24,17 @@ describe('a ping for each message of an answer', () => {
     });
     const client = await path.client();
     const stream = await client.open(client.fields('/test.Echo/ServerStream'), { isEnd: true });
-    let answered = 0;
+    let responded = 0;
     await client.peer.until(() => {
-      for (; answered < (client.peer.counts['DATA'] ?? 0); answered += 1) void client.send(pingFrame());
+      for (; responded < (client.peer.counts['DATA'] ?? 0); responded += 1) void client.send(pingFrame());
       return stream.isEnded || undefined;
     }, 'the end of the answer');
-    const { trailers, length } = await client.answer(stream);
+    const { trailers, length } = await client.response(stream);
     expect({ trailers, length }).toEqual({
       trailers: [['grpc-status', '0']],
       length: MESSAGES * MESSAGE.length,
     });
-    expect(answered).toBeGreaterThan(400);
+    expect(responded).toBeGreaterThan(400);
     // The connection goes on, too.
     expect(await client.request(client.fields('/test.Echo/Unary'))).toMatchObject({ status: 200 });
   });
@@ -75,11 +75,11 @@ describe('keep-alive of grpc-js, on both sides', () => {
     const call = callBidi(client);
     call.on('error', () => undefined);
     const ended = statusOf(call);
-    const first = new Promise((heard) => call.once('data', heard));
+    const first = new Promise((refresh) => call.once('data', refresh));
     call.write(Buffer.from('one'));
     expect(String(await first)).toBe('one');
     await pinged;
-    const second = new Promise((heard) => call.once('data', heard));
+    const second = new Promise((refresh) => call.once('data', refresh));
     call.write(Buffer.from('two'));
     expect(String(await second)).toBe('two');
     call.end();

@@ -13,9 +13,9 @@ let scratch: Scratch;
 beforeAll(async () => {
   proxy = await createGrpcProxy();
   server = await createGrpcServer({
-    unary({ request }, answer) {
-      if (request.toString() === 'fail') answer({ code: codes.NOT_FOUND, details: 'no such “thing”' });
-      else answer(null, request);
+    unary({ request }, response) {
+      if (request.toString() === 'fail') response({ code: codes.NOT_FOUND, details: 'no such “thing”' });
+      else response(null, request);
     },
   });
   scratch = await createScratch();

@@ -62,7 +62,7 @@ describe('a call that is refused', () => {
     const { status } = callUnary(client, 'one', { metadata });
     expect(await status).toMatchObject({ code: codes.RESOURCE_EXHAUSTED });
     expect(server.calls).toHaveLength(0);
-    expect(String(await callUnary(client, 'two').answer)).toBe('two');
+    expect(String(await callUnary(client, 'two').response)).toBe('two');
   });
 
   it('in clear never reaches the server, and is recorded', async () => {
@@ -90,7 +90,7 @@ describe('a server that leaves', () => {
     call.write(Buffer.from('before'));
     await once(call, 'data');
     server.server.drain(`127.0.0.1:${server.port}`, 60_000);
-    expect(String(await callUnary(client, 'next').answer)).toBe('next');
+    expect(String(await callUnary(client, 'next').response)).toBe('next');
     call.write(Buffer.from('after'));
     expect(String(await once(call, 'data'))).toBe('after');
     call.end();
@@ -102,8 +102,8 @@ describe('a server that leaves', () => {
     const client = proxy.client(`good.test:${server.port}`);
     for (let round = 0; round < 20; round += 1) {
       const calls = Array.from({ length: 50 }, (_, i) => callUnary(client, `${round} ${i}`));
-      const answers = await Promise.all(calls.map(({ answer }) => answer));
-      expect(answers.map(String)).toEqual(calls.map((_, i) => `${round} ${i}`));
+      const responses = await Promise.all(calls.map(({ response }) => response));
+      expect(responses.map(String)).toEqual(calls.map((_, i) => `${round} ${i}`));
     }
     expect(server.calls).toHaveLength(1_000);
     const sessions = recordsOf(server).filter((record) => record['upstream_reused'] === false);
@@ -120,7 +120,7 @@ describe('a server that leaves', () => {
         connection.end();
       },
     });
-    expect(String(await callUnary(proxy.client(`good.test:${origin.port}`), 'one').answer)).toBe('ok');
+    expect(String(await callUnary(proxy.client(`good.test:${origin.port}`), 'one').response)).toBe('ok');
     expect(origin.streams.map(({ connection }) => connection)).toEqual([0, 1]);
     expect(origin.streams.map(({ body }) => body.length)).toEqual([8, 8]);
     expect(await recordOf(origin)).toMatchObject({ outcome: 'injected', status: 200 });
@@ -176,13 +176,13 @@ describe('retries of grpc-js', () => {
   it('pass through, with the number of the attempt', async () => {
     const seen: ServerUnaryCall<Buffer, Buffer>[] = [];
     await using server = await createGrpcServer({
-      unary(call, answer) {
-        if (seen.push(call) < 3) answer({ code: codes.UNAVAILABLE, details: 'not yet' });
-        else answer(null, call.request);
+      unary(call, response) {
+        if (seen.push(call) < 3) response({ code: codes.UNAVAILABLE, details: 'not yet' });
+        else response(null, call.request);
       },
     });
     const client = proxy.client(`good.test:${server.port}`, retrying);
-    expect(String(await callUnary(client, 'one').answer)).toBe('one');
+    expect(String(await callUnary(client, 'one').response)).toBe('one');
     const attempts = server.calls.map((metadata) => metadata.get('grpc-previous-rpc-attempts'));
     expect(attempts).toEqual([[], ['1'], ['2']]);
   });

@@ -164,15 +164,15 @@ function behindProxy(
 }
 
 const echo: GrpcHandlers = {
-  unary: ({ request }, answer) => answer(null, request),
+  unary: ({ request }, response) => response(null, request),
   serverStream(call) {
     for (const word of call.request.toString().split(' ')) call.write(Buffer.from(word));
     call.end();
   },
-  clientStream(call, answer) {
+  clientStream(call, response) {
     const received: Buffer[] = [];
     call.on('data', (message: Buffer) => received.push(message));
-    call.on('end', () => answer(null, Buffer.from(received.join(' '))));
+    call.on('end', () => response(null, Buffer.from(received.join(' '))));
   },
   bidi(call) {
     call.on('data', (message: Buffer) => call.write(message));

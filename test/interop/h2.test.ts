@@ -33,11 +33,11 @@ afterAll(async () => {
 });
 
 /** Never echoes a field: a secret in what a client prints would be the proxy's doing. */
-async function respond({ request, answer }: H2Exchange): Promise<void> {
+async function respond({ request, response }: H2Exchange): Promise<void> {
   if (!(await request.ended())) return;
   const { method, path: target, body } = request;
-  const told = { method, target, body: { length: body.length, sha256: body.sha256 } };
-  await answer(200, [['content-type', 'application/json']], JSON.stringify(told));
+  const reported = { method, target, body: { length: body.length, sha256: body.sha256 } };
+  await response(200, [['content-type', 'application/json']], JSON.stringify(reported));
 }
 
 const proxy = (): { url: string; caFile: string } => ({
@@ -46,17 +46,17 @@ const proxy = (): { url: string; caFile: string } => ({
 });
 
 type Client = { readonly name: ClientName; readonly flags?: readonly string[] };
-type Told = { readonly status: number; readonly text: string };
+type Reported = { readonly status: number; readonly text: string };
 
 /** Status and body, as each client's script prints them; curl's are asked for so. */
-async function ask({ name, flags = [] }: Client, url: string, file?: string): Promise<Told> {
+async function ask({ name, flags = [] }: Client, url: string, file?: string): Promise<Reported> {
   const isCurl = name === 'curl';
   const sent = file === undefined ? [] : isCurl ? ['--data-binary', `@${file}`] : [file];
   const shown = isCurl ? ['--header', 'Authorization: from-the-client', '--write-out', '\n%{http_code}'] : [];
   const { code, stdout, stderr } = await runClient(name, [...flags, ...shown, url, ...sent], proxy());
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).not.toContain(SECRET);
-  if (!isCurl) return JSON.parse(stdout) as Told;
+  if (!isCurl) return JSON.parse(stdout) as Reported;
   const end = stdout.lastIndexOf('\n');
   return { status: Number(stdout.slice(end)), text: stdout.slice(0, end) };
 }
@@ -74,7 +74,10 @@ describe.each(clients)('$name', (client) => {
   it.runIf(present)('reaches a host with a rule, over HTTP/2', async () => {
     const before = origin.streams.length;
     const { status, text } = await ask(client, `https://good.test:${origin.port}/v1/x?y=z`);
-    expect({ status, told: JSON.parse(text) }).toMatchObject({ status: 200, told: { target: '/v1/x?y=z' } });
+    expect({ status, reported: JSON.parse(text) }).toMatchObject({
+      status: 200,
+      reported: { target: '/v1/x?y=z' },
+    });
     const arrived = origin.streams.slice(before);
     expect(arrived.length).toBeGreaterThan(0);
     for (const stream of arrived) {

@@ -27,9 +27,9 @@ describe.each(libraries)('%s', (name) => {
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const { status, text } = JSON.parse(stdout);
-    expect({ status, answer: JSON.parse(text) }).toMatchObject({
+    expect({ status, response: JSON.parse(text) }).toMatchObject({
       status: 200,
-      answer: { target: '/v1/x?y=z' },
+      response: { target: '/v1/x?y=z' },
     });
     expect(stdout).not.toContain(SECRET);
     const seen = credentialsAt(scene.origin);

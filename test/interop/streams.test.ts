@@ -118,7 +118,7 @@ describe.runIf(isInstalled('curl'))('through the proxy', () => {
         await exchange.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate');
       },
     });
-    const answer = runClient('curl', [`https://good.test:${scene.origin.port}/slow`], scene.proxy);
+    const response = runClient('curl', [`https://good.test:${scene.origin.port}/slow`], scene.proxy);
     await scene.origin.request(0);
     // Two connections that say nothing, one after the other, each run into a limit: by then the silence of the
     // answer was longer than all of them.
@@ -128,6 +128,6 @@ describe.runIf(isInstalled('curl'))('through the proxy', () => {
       await silent.finished;
     }
     gate.resolve();
-    expect(await answer).toMatchObject({ code: 0, stdout: 'late' });
+    expect(await response).toMatchObject({ code: 0, stdout: 'late' });
   });
 });

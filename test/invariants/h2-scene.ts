@@ -2,7 +2,7 @@
 // versions and keeps every frame, and raw clients inside intercepted tunnels. It states no expectation of its own.
 import { type H2Origin, type H2OriginOptions, createH2Origin } from '../support/h2-origin.ts';
 import type { H2Request } from '../support/h2-exchange.ts';
-import { type H2Answer, type H2ClientOptions, H2WireClient } from '../support/h2-wire-client.ts';
+import { type H2Response, type H2ClientOptions, H2WireClient } from '../support/h2-wire-client.ts';
 import type { SentField } from '../support/hpack.ts';
 import { type TlsOptions, WireClient } from '../support/wire-client.ts';
 import type { TestSidecar } from '../support/test-sidecar.ts';
@@ -60,7 +60,7 @@ export async function createH2Scene(options: H2SceneOptions = {}): Promise<H2Sce
   };
 }
 
-export type Arrival = { readonly answer: H2Answer; readonly request: H2Request | undefined };
+export type Arrival = { readonly response: H2Response; readonly request: H2Request | undefined };
 
 /** One request on a connection of its own, its answer, and what became of it at the origin. */
 export async function arrival(
@@ -71,8 +71,8 @@ export async function arrival(
 ): Promise<Arrival> {
   const before = scene.origin.streams.length;
   await using client = await scene.client(name);
-  const answer = await client.request(client.fields('/', extra, pseudo));
-  return { answer, request: scene.origin.streams[before] };
+  const response = await client.request(client.fields('/', extra, pseudo));
+  return { response, request: scene.origin.streams[before] };
 }
 
 /** Every byte of requests that the origin got, over either version; the frames of a session's beginning are none. */

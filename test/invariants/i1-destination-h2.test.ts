@@ -73,8 +73,8 @@ describe('I1 destination: a peer that speaks HTTP/2 and proves another name, or 
     await using client = await scene.client(asked);
     // Told of the first stream, found out anew for the second.
     for (const path of ['/1', '/2']) {
-      const answer = await client.request(client.fields(path));
-      expect([answer.status, refusalOf(answer)]).toEqual([502, 'upstream_untrusted']);
+      const response = await client.request(client.fields(path));
+      expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_untrusted']);
     }
     expect(scene.origin.connections.map(({ transcript }) => transcript())).not.toContainEqual(
       expect.stringMatching(/./),
@@ -94,8 +94,8 @@ describe('I1 destination: a peer that speaks HTTP/2 and proves another name, or 
     await session?.goaway(1);
     session?.end();
     await session?.peer?.closed;
-    const answer = await client.request(client.fields('/wrong'));
-    expect([answer.status, refusalOf(answer)]).toEqual([502, 'upstream_untrusted']);
+    const response = await client.request(client.fields('/wrong'));
+    expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_untrusted']);
     expect(scene.origin.streams).toHaveLength(1);
   });
 
@@ -121,7 +121,7 @@ describe('I1 destination: names that disagree on a stream', () => {
     why: string,
     pseudo: Readonly<Record<string, string | undefined>>,
     extra: readonly SentField[],
-    answer: unknown,
+    response: unknown,
   ];
   const none = { ':authority': undefined };
   const rows: readonly Row[] = [
@@ -153,8 +153,8 @@ describe('I1 destination: names that disagree on a stream', () => {
     const fields = extra.map(
       (field): SentField => (Buffer.isBuffer(field) ? field : [field[0], place(field[1])]),
     );
-    const { answer } = await arrival(scene, fields, Object.fromEntries(named));
-    expect([answer.status, refusalOf(answer)]).toEqual(expected);
+    const { response } = await arrival(scene, fields, Object.fromEntries(named));
+    expect([response.status, refusalOf(response)]).toEqual(expected);
     expect([tracesAt(evil), evil.connections.length, bytesAt(scene)]).toEqual([[], 0, '']);
   });
 
@@ -192,9 +192,9 @@ describe('I1 destination: names that disagree on a stream', () => {
       },
     });
     await using client = await scene.client();
-    const answer = await client.request(client.fields('/'));
-    expect([answer.status, fieldOf(answer, 'location')]).toEqual([302, `https://${other}/`]);
-    const heads = [answer, ...answer.interim, { status: 0, headers: answer.trailers ?? [] }];
+    const response = await client.request(client.fields('/'));
+    expect([response.status, fieldOf(response, 'location')]).toEqual([302, `https://${other}/`]);
+    const heads = [response, ...response.interim, { status: 0, headers: response.trailers ?? [] }];
     expect(heads.map((one) => fieldOf(one, 'alt-svc'))).toEqual(heads.map(() => undefined));
     expect(client.frames.filter(({ type }) => typeof type === 'number' || type === 'PUSH_PROMISE')).toEqual(
       [],
@@ -231,7 +231,7 @@ describe('I1 destination: sessions that are used again', () => {
     // One certificate and one address for both: what a browser would coalesce (RFC 9113 §9.1.1).
     await using scene = await createH2Scene({ names: ['a.test', 'b.test'], rules, secrets: { OTHER } });
     for (const name of ['a.test', 'b.test', 'b.test', 'a.test'])
-      expect((await arrival(scene, [], {}, name)).answer.status).toBe(200);
+      expect((await arrival(scene, [], {}, name)).response.status).toBe(200);
     const seen = scene.origin.streams.map(({ connection, authority, values }) => [
       scene.origin.connections[connection]?.serverName,
       authority,

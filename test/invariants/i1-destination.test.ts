@@ -70,8 +70,8 @@ describe('I1 destination: a peer that proves another name, or nothing', () => {
     });
     await using client = await scene.tunnel(asked);
     await client.send(head('GET /', scene.at(asked)));
-    const { head: answer, text } = await client.readResponse();
-    expect([answer.status, JSON.parse(text).error]).toEqual([502, 'upstream_untrusted']);
+    const { head: reply, text } = await client.readResponse();
+    expect([reply.status, JSON.parse(text).error]).toEqual([502, 'upstream_untrusted']);
     expect(scene.origin.transcripts.join('')).toBe('');
   });
 
@@ -108,7 +108,7 @@ describe('I1 destination: a peer that proves another name, or nothing', () => {
 });
 
 describe('I1 destination: names that disagree', () => {
-  type Row = readonly [why: string, ask: (scene: Scene, evil: string) => Promise<unknown>, answer: unknown];
+  type Row = readonly [why: string, ask: (scene: Scene, evil: string) => Promise<unknown>, reply: unknown];
   const inTunnel =
     (text: (evil: string, good: string) => string): Row[1] =>
     async (scene, evil) =>
@@ -137,9 +137,9 @@ describe('I1 destination: names that disagree', () => {
         await using client = await scene.client();
         expect((await client.openTunnel(`evil.test:${blind.port}`)).status).toBe(200);
         await client.send(head('GET /', scene.at()));
-        const answer = await client.readResponse();
+        const reply = await client.readResponse();
         expect(tracesOf(SECRET, blind.transcripts)).toEqual([]);
-        return answer.head.status;
+        return reply.head.status;
       },
       200,
     ],
@@ -163,10 +163,10 @@ describe('I1 destination: names that disagree', () => {
       400,
     ],
   ];
-  it.each(rows)('I1 destination: %s, and the other host gets nothing', async (_, ask, answer) => {
+  it.each(rows)('I1 destination: %s, and the other host gets nothing', async (_, ask, reply) => {
     await using evil = await createOrigin({ tls: { authority: publicAuthority, names: ['evil.test'] } });
     await using scene = await createScene();
-    expect(await ask(scene, `evil.test:${evil.port}`)).toBe(answer);
+    expect(await ask(scene, `evil.test:${evil.port}`)).toBe(reply);
     expect(tracesOf(SECRET, evil.transcripts)).toEqual([]);
     expect(scene.origin.requests).toEqual([]);
   });
@@ -190,10 +190,10 @@ describe('I1 destination: names that disagree', () => {
     await using scene = await createScene({ respond: ({ send }) => send(redirect) });
     await using client = await scene.tunnel();
     await client.send(head('GET /', scene.at()));
-    const { head: answer } = await client.readResponse();
-    expect(answer.status).toBe(302);
-    expect(answer.headers).toContainEqual(['Location', location]);
-    expect(answer.text).not.toContain(alternative);
+    const { head: reply } = await client.readResponse();
+    expect(reply.status).toBe(302);
+    expect(reply.headers).toContainEqual(['Location', location]);
+    expect(reply.text).not.toContain(alternative);
     expect(evil.connections).toBe(0);
   });
 });
@@ -245,9 +245,9 @@ describe('I1 destination: cleartext', () => {
     expect((await client.readResponse()).head.status).toBe(200);
     expect(tracesOf(SECRET, scene.origin.transcripts)).toEqual([]);
     await client.send(head(`GET ${prefix}/v1/x`, scene.at(name)));
-    const answer = await client.readResponse();
-    expect(answer.head.status).toBe(status);
-    if (status === 403) expect(JSON.parse(answer.text).error).toBe('cleartext_refused');
+    const reply = await client.readResponse();
+    expect(reply.head.status).toBe(status);
+    if (status === 403) expect(JSON.parse(reply.text).error).toBe('cleartext_refused');
     expect(tracesOf(SECRET, scene.origin.transcripts)).toEqual(
       status === 200 ? expect.arrayContaining([SECRET]) : [],
     );

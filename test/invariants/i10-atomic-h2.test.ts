@@ -11,7 +11,7 @@ import { bearerRule, publicAuthority } from './credential-scene.ts';
 import { type H2Scene, type H2SceneOptions, createH2Scene } from './h2-scene.ts';
 import {
   type Mark,
-  answerMarked,
+  respondMarked,
   carrying,
   markedCallback,
   markedRule,
@@ -91,7 +91,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     await using _bystander = await scene.client();
     swap(scene);
     await client.send(bytes.subarray(40));
-    expect((await client.answer(client.peer.stream(1))).status).toBe(200);
+    expect((await client.response(client.peer.stream(1))).status).toBe(200);
     await expectJudgedBy(scene, ['new']);
   });
 
@@ -135,20 +135,20 @@ describe('I10 atomic: rules that change while a stream', () => {
   it.each([false, true])(
     "I10 atomic: waits for its callback, another stream beside it: %s: the old one's answer is not used",
     async (hasOther) => {
-      const [called, answered] = [gate(), gate()];
+      const [called, responded] = [gate(), gate()];
       let nowMs = 0;
       const asked: Mark[] = [];
-      const answer = answerMarked((mark) => {
+      const response = respondMarked((mark) => {
         asked.push(mark);
         return asked.length === 2 ? called.opened : undefined;
       });
-      await using endpoint = await createCallbackEndpoint(answer);
+      await using endpoint = await createCallbackEndpoint(response);
       await using scene = await createScene({
         names: ['called.test'],
         rules: [],
         callbacks: [markedCallback('old', endpoint.url)],
         now: () => nowMs,
-        respond: holding(answered.opened),
+        respond: holding(responded.opened),
       });
       await using client = await scene.client('called.test');
       const first = client.request(client.fields(hasOther ? '/held' : '/warm'));
@@ -160,7 +160,7 @@ describe('I10 atomic: rules that change while a stream', () => {
       swap(scene, { callbacks: [markedCallback('new', endpoint.url)] });
       called.open();
       expect((await late).status).toBe(200);
-      answered.open();
+      responded.open();
       expect((await first).status).toBe(200);
       await expectJudgedBy(scene, ['old', 'new']);
       expect(scene.origin.streams.at(-1)?.connection).not.toBe(0);
@@ -184,8 +184,8 @@ describe('I10 atomic: rules that change while a stream', () => {
   it('I10 atomic: waits, and what it asks for is revoked: it is refused, and never left', async () => {
     const revoke = (scene: H2Scene): void => swap(scene, { access_control: { deny_list: ['api.test'] } });
     await withBusyClient(revoke, async (scene, client) => {
-      const answer = await client.request(client.fields('/late'));
-      expect([answer.status, refusalOf(answer)]).toEqual([403, 'access_denied']);
+      const response = await client.request(client.fields('/late'));
+      expect([response.status, refusalOf(response)]).toEqual([403, 'access_denied']);
       expect(scene.origin.streams.map(({ path }) => path)).toEqual(['/held']);
       expect(await scene.proxy.record(0)).toMatchObject({ revision: 2, protocol: 'h2', status: 403 });
     });
@@ -193,8 +193,8 @@ describe('I10 atomic: rules that change while a stream', () => {
 
   it('I10 atomic: is dialled, each time it is dialled: it is given up, and nothing was sent', async () => {
     await withBusyClient(swap, async (scene, client) => {
-      const answer = await client.request(client.fields('/late'));
-      expect([answer.status, refusalOf(answer)]).toEqual([503, 'rules_changed']);
+      const response = await client.request(client.fields('/late'));
+      expect([response.status, refusalOf(response)]).toEqual([503, 'rules_changed']);
       expect(scene.origin.streams.map(({ path }) => path)).toEqual(['/held']);
     });
   });
@@ -207,7 +207,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     await scene.origin.stream(0);
     swap(scene);
     await stream.data('half', { isEnd: true });
-    expect((await client.answer(stream)).status).toBe(200);
+    expect((await client.response(stream)).status).toBe(200);
     await client.request(client.fields('/next'));
     await expectJudgedBy(scene, ['old', 'new']);
     expect(scene.origin.streams.map(({ body }) => body.length)).toEqual([8, 0]);
@@ -230,8 +230,8 @@ describe('I10 atomic: rules that change while a stream', () => {
     await scene.origin.stream(0);
     swap(scene);
     open();
-    const answer = await asked;
-    const heads = [answer, ...answer.interim, { status: 0, headers: answer.trailers ?? [] }];
+    const response = await asked;
+    const heads = [response, ...response.interim, { status: 0, headers: response.trailers ?? [] }];
     expect(heads.map((one) => fieldOf(one, 'x-echo'))).toEqual(
       heads.map(() => '*'.repeat('opaque-old'.length)),
     );
@@ -282,7 +282,7 @@ describe('I10 atomic: many streams and many revisions', () => {
           for (let i = 0; i < pause; i += 1) await turn();
           swap(scene, rulesOf((revision += 1)));
         }
-        for (const answer of await Promise.all(asked)) expect(answer).toMatchObject({ status: 200 });
+        for (const response of await Promise.all(asked)) expect(response).toMatchObject({ status: 200 });
       }),
       { numRuns: 10 },
     );

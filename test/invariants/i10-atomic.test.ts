@@ -11,7 +11,7 @@ import { type Scene, bearerRule, head, publicAuthority } from './credential-scen
 import {
   type Mark,
   type ScriptedStore,
-  answerMarked,
+  respondMarked,
   carrying,
   createRevisionScene,
   createScriptedStore,
@@ -89,7 +89,7 @@ describe('I10 atomic: rules that change while a request', () => {
     let nowMs = 0;
     const asked: Mark[] = [];
     await using endpoint = await createCallbackEndpoint(
-      answerMarked((mark) => {
+      respondMarked((mark) => {
         asked.push(mark);
         return asked.length === 2 ? opened : undefined;
       }),
@@ -117,7 +117,7 @@ describe('I10 atomic: rules that change while a request', () => {
 
   it('I10 atomic: waits for its callback: a rule in its place is what counts', async () => {
     const { opened, open } = gate();
-    await using endpoint = await createCallbackEndpoint(answerMarked(() => opened));
+    await using endpoint = await createCallbackEndpoint(respondMarked(() => opened));
     await using scene = await createRevisionScene({
       names: ['called.test'],
       rules: [],
@@ -175,8 +175,8 @@ describe('I10 atomic: rules that change while a request', () => {
     await using scene: Scene = await createRevisionScene({ tls: duringHandshakes(() => swap(scene)) });
     await using client = await scene.tunnel();
     await client.send(head('GET /', scene.at()));
-    const { head: answer, text } = await client.readResponse();
-    expect([answer.status, JSON.parse(text).error]).toEqual([503, 'rules_changed']);
+    const { head: reply, text } = await client.readResponse();
+    expect([reply.status, JSON.parse(text).error]).toEqual([503, 'rules_changed']);
     expect(scene.origin.transcripts.join('')).toBe('');
   });
 
@@ -228,8 +228,8 @@ describe('I10 atomic: rules that change while a request', () => {
     await scene.origin.request(0);
     swap(scene);
     open();
-    const { head: answer, text } = await client.readResponse();
-    expect([headerValues(answer, 'x-echo'), text]).toEqual([['**********'], 'body']);
+    const { head: reply, text } = await client.readResponse();
+    expect([headerValues(reply, 'x-echo'), text]).toEqual([['**********'], 'body']);
     await expectJudgedBy(scene, ['old']);
   });
 
@@ -309,7 +309,7 @@ describe('I10 atomic: rules that change while a request', () => {
   });
 
   it('I10 atomic: might use what a callback gave before: the same callback is asked again', async () => {
-    await using endpoint = await createCallbackEndpoint(answerMarked());
+    await using endpoint = await createCallbackEndpoint(respondMarked());
     const document = { callbacks: [markedCallback('old', endpoint.url)] };
     await using scene = await createRevisionScene({ names: ['called.test'], rules: [], ...document });
     await using client = await scene.tunnel('called.test');

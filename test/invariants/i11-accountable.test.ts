@@ -202,9 +202,9 @@ describe('I11 accountable: what is refused', () => {
   it.each(refusals)('I11 accountable: $code leaves one record', async ({ code, options, provoke }) => {
     await using scene = await createScene(options);
     await using client = await provoke(scene);
-    const { head: answer } = await client.readResponse();
+    const { head: response } = await client.readResponse();
     const { status } = refusalCatalogue().find((one) => one.code === code) ?? {};
-    expect([answer.status, headerValues(answer, 'x-sallyport-error')]).toEqual([status, [code]]);
+    expect([response.status, headerValues(response, 'x-sallyport-error')]).toEqual([status, [code]]);
     const record = await scene.proxy.record(0);
     expect(record).toMatchObject({
       sandbox: 'default',
@@ -219,11 +219,11 @@ describe('I11 accountable: what is refused', () => {
 
   it.each(['http', 'tunnel'] as const)(
     'I11 accountable: a failure of our own leaves one record: %s',
-    async (door) => {
+    async (entry) => {
       await using scene = await createScene();
-      await using client = door === 'http' ? await scene.client() : await scene.tunnel();
+      await using client = entry === 'http' ? await scene.client() : await scene.tunnel();
       broken.add('plan');
-      await client.send(head(door === 'http' ? `GET http://${scene.at()}/` : 'GET /', scene.at()));
+      await client.send(head(entry === 'http' ? `GET http://${scene.at()}/` : 'GET /', scene.at()));
       expect((await client.readResponse()).head.status).toBe(500);
       expect(await inTheEnd(scene)).toEqual(['exchange default 1 refused 500 internal_error']);
     },
@@ -355,15 +355,15 @@ describe('I11 accountable: by which rules', () => {
       ['169.254.169.254'],
       'exchange default 1 refused 403 address_denied',
     ],
-  ])('I11 accountable: %s names the revision that let it begin', async (_, answer, record) => {
+  ])('I11 accountable: %s names the revision that let it begin', async (_, response, record) => {
     const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
     await using scene = await createScene({ rules: [], resolve: { 'late.test': promise } });
     await using client = await scene.client();
     await client.send(head('CONNECT late.test:80', 'late.test'));
     await expect.poll(() => scene.proxy.lookups).toEqual(['late.test']);
     scene.proxy.apply({ rules: [] });
-    if (answer instanceof Error) reject(answer);
-    else resolve(answer);
+    if (response instanceof Error) reject(response);
+    else resolve(response);
     await client.readResponse();
     expect(await inTheEnd(scene)).toEqual([record]);
   });

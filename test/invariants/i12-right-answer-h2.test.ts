@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange, H2Request } from '../support/h2-exchange.ts';
 import { dataFrame, headersFrame } from '../support/h2-frames.ts';
-import { type H2Answer, type H2WireClient, fieldOf } from '../support/h2-wire-client.ts';
+import { type H2Response, type H2WireClient, fieldOf } from '../support/h2-wire-client.ts';
 import { encodeBlock } from '../support/hpack.ts';
 import { type H2Scene, createH2Scene } from './h2-scene.ts';
 
@@ -45,18 +45,22 @@ function asked(path: string): Asked {
   return { path, nonce, signature: sign(nonce, path) };
 }
 
-function send(client: H2WireClient, { path, nonce }: Asked, body?: string): Promise<H2Answer> {
+function send(client: H2WireClient, { path, nonce }: Asked, body?: string): Promise<H2Response> {
   const fields = client.fields(path, [['x-nonce', nonce]], body === undefined ? {} : { ':method': 'POST' });
   return client.request(fields, body === undefined ? {} : { body });
 }
 
-function expectRight(answer: H2Answer, { signature }: Asked): void {
-  expect([answer.status, fieldOf(answer, 'x-signature'), answer.text]).toEqual([200, signature, signature]);
-  expect(answer.trailers).toEqual([['x-signature', signature]]);
+function expectRight(response: H2Response, { signature }: Asked): void {
+  expect([response.status, fieldOf(response, 'x-signature'), response.text]).toEqual([
+    200,
+    signature,
+    signature,
+  ]);
+  expect(response.trailers).toEqual([['x-signature', signature]]);
 }
 
 /** Nothing of ours has failed on the way. */
-function expectNoFault({ proxy }: H2Scene): void {
+function expectNoError({ proxy }: H2Scene): void {
   expect(proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
   expect(proxy.records().filter(({ reason }) => reason === 'internal_error')).toEqual([]);
 }
@@ -87,11 +91,12 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
         await stream.reset();
         return;
       }
-      const answer = await send(client, request, how === 'body' ? 'x'.repeat(i * 100) : undefined);
-      if (how === 'stay' || how === 'body') return expectRight(answer, request);
-      if (how === 'cut') expect(answer).toMatchObject({ status: 200, text: 'half', reset: 'INTERNAL_ERROR' });
+      const response = await send(client, request, how === 'body' ? 'x'.repeat(i * 100) : undefined);
+      if (how === 'stay' || how === 'body') return expectRight(response, request);
+      if (how === 'cut')
+        expect(response).toMatchObject({ status: 200, text: 'half', reset: 'INTERNAL_ERROR' });
       else
-        expect(answer).toMatchObject({
+        expect(response).toMatchObject({
           status: 0,
           reset: how === 'refused' ? 'REFUSED_STREAM' : 'INTERNAL_ERROR',
         });
@@ -101,7 +106,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
       await Promise.all(clients.flatMap((client) => Array.from({ length: 100 }, (_, i) => ask(client, i))));
       for (const client of clients) await client[Symbol.asyncDispose]();
     }
-    expectNoFault(scene);
+    expectNoError(scene);
     expect(scene.origin.connections.length).toBeLessThan(60);
     expect(Math.max(...scene.origin.connections.map(({ mostStreams }) => mostStreams))).toBeLessThanOrEqual(
       40,
@@ -135,7 +140,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
       }),
       { numRuns: 20 },
     );
-    expectNoFault(scene);
+    expectNoError(scene);
   });
 
   it('I12 right answer: two connections never share a session while both have streams on it', async () => {
@@ -150,14 +155,15 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
     const requests = clients.flatMap((client, i) =>
       [0, 1, 2].map((n) => ({ client, request: asked(`/0/${i}/${n}`) })),
     );
-    const answers = requests.map(({ client, request }) => send(client, request));
+    const responses = requests.map(({ client, request }) => send(client, request));
     await scene.origin.stream(5);
     const owners = new Map<number, Set<string | undefined>>();
     for (const { connection, path } of scene.origin.streams)
       owners.set(connection, (owners.get(connection) ?? new Set()).add(path.split('/')[2]));
     expect([...owners.values()].map(({ size }) => size)).toEqual([1, 1]);
     gate.resolve();
-    for (const [i, answer] of answers.entries()) expectRight(await answer, requests[i]?.request as Asked);
+    for (const [i, response] of responses.entries())
+      expectRight(await response, requests[i]?.request as Asked);
   });
 });
 
@@ -183,11 +189,11 @@ describe('I12 right answer: whoever is gone', () => {
       await scene.proxy.record(0);
       await using staying = how === 'leaves' ? await scene.client() : leaving;
       const fast = [asked('/1/a'), asked('/2/b')];
-      const answers = fast.map((request) => send(staying, request));
+      const responses = fast.map((request) => send(staying, request));
       gate.resolve();
-      for (const [i, request] of fast.entries()) expectRight((await answers[i]) as H2Answer, request);
+      for (const [i, request] of fast.entries()) expectRight((await responses[i]) as H2Response, request);
       expect([stream.blocks, stream.length]).toEqual([[], 0]);
-      expectNoFault(scene);
+      expectNoError(scene);
     },
   );
 
@@ -261,9 +267,9 @@ describe('I12 right answer: what no request asked for', () => {
     // A host that breaks the protocol may lose its session, and what is on it; its answers are nobody else's.
     for (const each of [client, other])
       for (const request of more) {
-        const answer = await send(each, request);
-        if (answer.status === 200) expectRight(answer, request);
-        else expect([502, 0]).toContain(answer.status);
+        const response = await send(each, request);
+        if (response.status === 200) expectRight(response, request);
+        else expect([502, 0]).toContain(response.status);
       }
     for (const { peer } of [client, other])
       for (const { blocks, content } of peer.streams.values())
@@ -292,9 +298,9 @@ describe('I12 right answer: what no request asked for', () => {
       });
       await using client = await scene.client();
       const stream = await client.open(client.fields('/'), { isEnd: true });
-      const answer = await client.answer(stream);
-      expect([answer.status, stream.isEnded]).toEqual([200, false]);
-      expect(answer.reset).not.toBe('NO_ERROR');
+      const response = await client.response(stream);
+      expect([response.status, stream.isEnded]).toEqual([200, false]);
+      expect(response.reset).not.toBe('NO_ERROR');
       expect(await scene.proxy.record(0)).toMatchObject({ outcome: 'failed' });
     },
   );

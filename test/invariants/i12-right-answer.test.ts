@@ -24,20 +24,16 @@ async function signed({ request, readBody, send }: Exchange): Promise<void> {
 let lastNonce = 0;
 
 /** A request under a fresh nonce, and the one text that may answer it. */
-function ask(
-  scene: Scene,
-  path: string,
-  method = 'GET',
-): { readonly bytes: string; readonly answer: string } {
+function ask(scene: Scene, path: string, method = 'GET'): { readonly bytes: string; readonly reply: string } {
   lastNonce += 1;
   const nonce = `n${lastNonce}`;
-  return { bytes: head(`${method} ${path}`, scene.at(), [`X-Nonce: ${nonce}`]), answer: sign(nonce, path) };
+  return { bytes: head(`${method} ${path}`, scene.at(), [`X-Nonce: ${nonce}`]), reply: sign(nonce, path) };
 }
 
 async function expectRight(client: WireClient, scene: Scene, path: string): Promise<void> {
-  const { bytes, answer } = ask(scene, path);
+  const { bytes, reply } = ask(scene, path);
   await client.send(bytes);
-  expect((await client.readResponse()).text).toBe(answer);
+  expect((await client.readResponse()).text).toBe(reply);
 }
 
 describe('I12 right answer: one client', () => {
@@ -55,9 +51,9 @@ describe('I12 right answer: one client', () => {
   };
 
   async function readSignature(client: WireClient): Promise<string> {
-    let answer = await client.readHead();
-    if (answer.status === 103) answer = await client.readHead();
-    const [signature] = headerValues(answer, 'x-signature');
+    let reply = await client.readHead();
+    if (reply.status === 103) reply = await client.readHead();
+    const [signature] = headerValues(reply, 'x-signature');
     return signature ?? (await client.readBody()).content.toString();
   }
 
@@ -77,7 +73,7 @@ describe('I12 right answer: one client', () => {
           await client.send(asked.map(({ bytes }) => bytes).join(''));
           const got: string[] = [];
           for (const _ of wanted) got.push(await readSignature(client));
-          expect(got).toEqual(asked.map(({ answer }) => answer));
+          expect(got).toEqual(asked.map(({ reply }) => reply));
         },
       ),
       { numRuns: 40 },
@@ -90,7 +86,7 @@ describe('I12 right answer: one client', () => {
     const [first, last] = [ask(scene, '/1'), ask(scene, '/3')];
     const refused = head('GET /2', scene.at(), ['Expect: something']);
     await client.send(`${first.bytes}${refused}${last.bytes}`);
-    expect((await client.readResponse()).text).toBe(first.answer);
+    expect((await client.readResponse()).text).toBe(first.reply);
     expect((await client.readResponse()).head.status).toBe(417);
     expect(await client.readToEnd()).toBe('');
     expect(scene.origin.requests).toHaveLength(1);
@@ -147,10 +143,10 @@ describe('I12 right answer: many clients over pooled connections', () => {
           scripts.map(async (script) => {
             await using client = await scene.tunnel();
             for (const { pace, how } of script) {
-              const { bytes, answer } = ask(scene, `/${pace}/${how}`);
+              const { bytes, reply } = ask(scene, `/${pace}/${how}`);
               await client.send(bytes);
               if (how === 'stay') {
-                expect((await client.readResponse()).text).toBe(answer);
+                expect((await client.readResponse()).text).toBe(reply);
                 continue;
               }
               if (how === 'cut' || pace > 1) await client.readHead().catch(() => undefined);
@@ -181,11 +177,11 @@ describe('I12 right answer: many clients over pooled connections', () => {
     leaving.end();
     await scene.proxy.record(1);
     await using staying = await scene.tunnel();
-    const { bytes, answer } = ask(scene, '/fast');
+    const { bytes, reply } = ask(scene, '/fast');
     await staying.send(bytes);
     await scene.origin.request(2);
     gate.resolve();
-    expect((await staying.readResponse()).text).toBe(answer);
+    expect((await staying.readResponse()).text).toBe(reply);
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 0, 1]);
   });
 });
@@ -193,7 +189,7 @@ describe('I12 right answer: many clients over pooled connections', () => {
 describe('I12 right answer: more bytes than the answer has', () => {
   const POISON = String(response(200, [], 'poison'));
   /** The answer's own fields and body, and what stands behind its end. */
-  type Row = readonly [why: string, method: string, answer: (signature: string) => string, extra: string];
+  type Row = readonly [why: string, method: string, reply: (signature: string) => string, extra: string];
   const length = (text: string): string => `200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const chunked = (text: string): string =>
     `200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n${text}\r\n0\r\n\r\n`;
@@ -210,30 +206,30 @@ describe('I12 right answer: more bytes than the answer has', () => {
   const RECORD_BYTES = 16_384;
 
   /** The answer fills one TLS record, so that the extra bytes come by themselves, but in the same segment. */
-  function inTwoRecords(answer: string, extra: string): string {
-    const at = answer.indexOf('\r\n') + 2;
-    const padding = 'p'.repeat(RECORD_BYTES - 'HTTP/1.1 X-Pad: \r\n'.length - answer.length);
-    return `HTTP/1.1 ${answer.slice(0, at)}X-Pad: ${padding}\r\n${answer.slice(at)}${extra}`;
+  function inTwoRecords(reply: string, extra: string): string {
+    const at = reply.indexOf('\r\n') + 2;
+    const padding = 'p'.repeat(RECORD_BYTES - 'HTTP/1.1 X-Pad: \r\n'.length - reply.length);
+    return `HTTP/1.1 ${reply.slice(0, at)}X-Pad: ${padding}\r\n${reply.slice(at)}${extra}`;
   }
 
   const ways = [
-    ['in one record', (answer: string, extra: string) => `HTTP/1.1 ${answer}${extra}`],
+    ['in one record', (reply: string, extra: string) => `HTTP/1.1 ${reply}${extra}`],
     ['in two records', inTwoRecords],
   ] as const;
   const cases = rows.flatMap((row) => ways.map(([name, join]) => [row[0], name, row, join] as const));
   it.each(cases)('I12 right answer: %s, %s, reaches no other request', async (_, __, row, join) => {
-    const [, method, answer, extra] = row;
+    const [, method, reply, extra] = row;
     await using scene = await createScene({
       async respond(exchange) {
         if (exchange.request.target !== '/poisoned') return signed(exchange);
-        await exchange.send(join(answer(signatureOf(exchange.request)), extra));
+        await exchange.send(join(reply(signatureOf(exchange.request)), extra));
       },
     });
     await using client = await scene.tunnel();
     // The next request is there already; it must not leave on a connection that has something to say.
     const [first, second] = [ask(scene, '/poisoned', method), ask(scene, '/next')];
     await client.send(`${first.bytes}${second.bytes}`);
-    await client.readThrough(second.answer);
+    await client.readThrough(second.reply);
     await using other = await scene.tunnel();
     await expectRight(other, scene, '/other');
     expect(`${client.transcript}${other.transcript}`).not.toMatch(/poison(?!ed)/);

@@ -160,8 +160,8 @@ describe('I2 one-to-one: what could be read as two', () => {
       const fields = client.fields('/', extra, POST);
       // nghttp2 ends the connection for some.
       const lost = (error: Error): object => ({ ...reset, error });
-      const answer = await client.request(fields, body === undefined ? {} : { body }).catch(lost);
-      expect(answer).toMatchObject(seen as object);
+      const response = await client.request(fields, body === undefined ? {} : { body }).catch(lost);
+      expect(response).toMatchObject(seen as object);
       await settle(scene);
       const others = scene.origin.streams.filter(({ path }) => path !== '/settled');
       expect(await Promise.all(others.map((request) => request.ended()))).not.toContain(true);
@@ -174,8 +174,8 @@ describe('I2 one-to-one: what could be read as two', () => {
     ['in a name', [`x-a: 1\r\n\r\n${SMUGGLED}`, '1']],
   ] as const)('I2 one-to-one: a request %s reaches nobody', async (_, field) => {
     await using scene = await createH2Scene();
-    const { answer } = await arrival(scene, [field as SentField]);
-    expect(answer.status).toBe(200);
+    const { response } = await arrival(scene, [field as SentField]);
+    expect(response.status).toBe(200);
     expect(requestsAt(scene)).toEqual(['GET /']);
     expect(bytesAt(scene)).not.toContain('smuggled');
   });
@@ -226,13 +226,13 @@ describe('I2 one-to-one: an answer before the end of a request', () => {
     await using scene = await createH2Scene({
       respond: (exchange) =>
         exchange.request.path === '/'
-          ? exchange.answer(413, [], 'no').then(() => void exchange.reset('NO_ERROR'))
+          ? exchange.response(413, [], 'no').then(() => void exchange.reset('NO_ERROR'))
           : echoStream(exchange),
     });
     await using client = await scene.client();
     const stream = await client.open(client.fields('/', [], POST));
     await stream.data('half');
-    expect((await client.answer(stream)).status).toBe(413);
+    expect((await client.response(stream)).status).toBe(413);
     // RFC 9113 §8.1: the host wants no more of it.
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     await stream.data(SMUGGLED, { isEnd: true });
@@ -251,10 +251,10 @@ describe('I2 one-to-one: an answer before the end of a request', () => {
     });
     await using client = await scene.client();
     const stream = await client.open(client.fields('/', [], POST));
-    const answer = await client.answer(stream);
-    expect([answer.status, refusalOf(answer) ?? answer.reset]).not.toContain(101);
-    expect(answer.interim).toEqual([]);
-    expect(answer.text).not.toContain('unasked');
+    const response = await client.response(stream);
+    expect([response.status, refusalOf(response) ?? response.reset]).not.toContain(101);
+    expect(response.interim).toEqual([]);
+    expect(response.text).not.toContain('unasked');
     await stream.data(SMUGGLED);
     await settle(scene);
     expect(bytesAt(scene)).not.toContain('smuggled');

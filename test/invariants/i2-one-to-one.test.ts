@@ -357,7 +357,7 @@ describe('I2 one-to-one: bytes outside of any request', () => {
     expect(scene.origin.transcripts.join('')).toBe(scene.origin.requests[0]?.head);
   });
 
-  const refused: readonly (readonly [why: string, fields: readonly string[], answer: string])[] = [
+  const refused: readonly (readonly [why: string, fields: readonly string[], reply: string])[] = [
     ['that nobody asked for', [], 'Connection: upgrade\r\nUpgrade: websocket'],
     [
       'to an upgrade to h2c',
@@ -377,9 +377,9 @@ describe('I2 one-to-one: bytes outside of any request', () => {
     ['with another protocol', upgrade, 'Connection: upgrade\r\nUpgrade: h2c'],
     ['without a protocol', upgrade, 'X-A: 1'],
   ];
-  it.each(refused)('I2 one-to-one: a 101 %s joins nothing', async (_, fields, answer) => {
+  it.each(refused)('I2 one-to-one: a 101 %s joins nothing', async (_, fields, reply) => {
     await using scene = await createScene({
-      respond: ({ send }) => send(`HTTP/1.1 101 Switching Protocols\r\n${answer}\r\n\r\nunasked`),
+      respond: ({ send }) => send(`HTTP/1.1 101 Switching Protocols\r\n${reply}\r\n\r\nunasked`),
     });
     await using client = await scene.tunnel();
     await client.send(`${head('GET /', scene.at(), fields)}${EARLY}`);

@@ -2,7 +2,7 @@
 // more, whole, and never a third time.
 import { describe, expect, it } from 'vitest';
 import { type H2Exchange, echoStream } from '../support/h2-exchange.ts';
-import { type H2Answer, refusalOf } from '../support/h2-wire-client.ts';
+import { type H2Response, refusalOf } from '../support/h2-wire-client.ts';
 import { type H2Scene, createH2Scene } from './h2-scene.ts';
 
 type Die = (exchange: H2Exchange) => unknown;
@@ -20,7 +20,7 @@ function dying(die: Die, times: number): (exchange: H2Exchange) => Promise<void>
   };
 }
 
-async function send(scene: H2Scene, method: string, body: Body, isWarm: boolean): Promise<H2Answer> {
+async function send(scene: H2Scene, method: string, body: Body, isWarm: boolean): Promise<H2Response> {
   await using client = await scene.client();
   if (isWarm) expect((await client.request(client.fields('/warm'))).status).toBe(200);
   const content = bodies[body];
@@ -64,8 +64,8 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
   it.each(cases)('I2 one-to-one: %s with body %s is sent once more after %s', async (...row) => {
     const [method, body, , die] = row;
     await using scene = await createH2Scene({ respond: dying(die, 1) });
-    const answer = await send(scene, method, body, true);
-    expect([answer.status, refusalOf(answer), answer.reset]).toEqual([200, undefined, undefined]);
+    const response = await send(scene, method, body, true);
+    expect([response.status, refusalOf(response), response.reset]).toEqual([200, undefined, undefined]);
     const arrived = arrivalsAt(scene);
     expect([arrived.length, arrived.at(-1)]).toEqual([2, whole(body)]);
     expect(scene.origin.streams.filter(({ path }) => path === '/').map(({ method: sent }) => sent)).toEqual([
@@ -98,7 +98,7 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
     const again = await scene.origin.stream(1);
     expect(again.isEnded).toBe(false);
     await stream.data('second', { isEnd: true });
-    expect((await client.answer(stream)).status).toBe(200);
+    expect((await client.response(stream)).status).toBe(200);
     expect(again.body.content.toString()).toBe('first second');
   });
 });
@@ -135,9 +135,9 @@ describe('I2 one-to-one: a request that its host may have looked at', () => {
   it.each(cases)('I2 one-to-one: %s with body %s is not sent again after %s', async (...row) => {
     const [method, body, , die, passed] = row;
     await using scene = await createH2Scene({ respond: dying(die, 1) });
-    const answer = await send(scene, method, body, true);
-    const reset = answer.status === 0 ? answer.reset : undefined;
-    expect([answer.status, reset, refusalOf(answer)]).toEqual(passed);
+    const response = await send(scene, method, body, true);
+    const reset = response.status === 0 ? response.reset : undefined;
+    expect([response.status, reset, refusalOf(response)]).toEqual(passed);
     expect(arrivalsAt(scene)).toHaveLength(1);
   });
 
@@ -170,9 +170,9 @@ describe('I2 one-to-one: a request that its host may have looked at', () => {
         connection.destroy();
       };
       await using scene = await createH2Scene({ respond: dying(die, 1) });
-      const answer = await send(scene, 'GET', 'none', true).catch(() => undefined);
-      expect([200, 502]).toContain(answer?.status);
-      if (answer?.status === 200) expect(answer.reset).not.toBeUndefined();
+      const response = await send(scene, 'GET', 'none', true).catch(() => undefined);
+      expect([200, 502]).toContain(response?.status);
+      if (response?.status === 200) expect(response.reset).not.toBeUndefined();
       expect(arrivalsAt(scene)).toHaveLength(1);
     },
   );

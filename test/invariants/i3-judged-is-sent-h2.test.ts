@@ -42,24 +42,24 @@ describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
     'I3 judged is sent: :path %s leaves byte for byte, injected: %s',
     async (target, injected) => {
       await using scene = await createH2Scene({ rules, names });
-      const { answer, request } = await arrival(scene, [], { ':path': target });
-      expect([answer.status, request?.path, isInjected(request)]).toEqual([200, target, injected]);
+      const { response, request } = await arrival(scene, [], { ':path': target });
+      expect([response.status, request?.path, isInjected(request)]).toEqual([200, target, injected]);
     },
   );
 
   const unread = ['/a/../b', '/a/%2e%2e/b', '/./', '/a\\b', '/%00', '/%', '/%C0%AF', '/%252e%252e/'];
   it.each(unread)('I3 judged is sent: :path %s, where no rule reads it, leaves as it is', async (target) => {
     await using scene = await createH2Scene({ rules, names });
-    const { answer, request } = await arrival(scene, [], { ':path': target }, 'any.test');
-    expect([answer.status, request?.path, isInjected(request)]).toEqual([200, target, true]);
+    const { response, request } = await arrival(scene, [], { ':path': target }, 'any.test');
+    expect([response.status, request?.path, isInjected(request)]).toEqual([200, target, true]);
   });
 
   it.each(['GET', 'get', 'Get', 'PROPFIND', 'M-SEARCH', "!#$%&'*+-.^_`|~", 'DELETE', 'QUERY'])(
     'I3 judged is sent: the :method %s leaves as it is',
     async (method) => {
       await using scene = await createH2Scene({ rules, names });
-      const { answer, request } = await arrival(scene, [], { ':method': method, ':path': '/v1/x' });
-      expect([answer.status, request?.method]).toEqual([200, method]);
+      const { response, request } = await arrival(scene, [], { ':method': method, ':path': '/v1/x' });
+      expect([response.status, request?.method]).toEqual([200, method]);
     },
   );
 
@@ -142,8 +142,8 @@ describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
   ];
   it.each(ambiguous)('I3 judged is sent: :path %s is refused', async (target) => {
     await using scene = await createH2Scene({ rules, names });
-    const { answer } = await arrival(scene, [], { ':path': target });
-    expect([answer.status, refusalOf(answer)]).toEqual([400, 'ambiguous_path']);
+    const { response } = await arrival(scene, [], { ':path': target });
+    expect([response.status, refusalOf(response)]).toEqual([400, 'ambiguous_path']);
     expect(bytesAt(scene)).toBe('');
   });
 
@@ -206,10 +206,10 @@ describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
     const fields = extra.map(
       (field): SentField => (Buffer.isBuffer(field) ? field : [field[0], placed(field[1])]),
     );
-    const { answer } = await arrival(scene, fields, Object.fromEntries(named));
+    const { response } = await arrival(scene, fields, Object.fromEntries(named));
     // By the protocol or by us.
-    if (answer.status === 0) expect(answer.reset).toBe('PROTOCOL_ERROR');
-    else expect([400, 405, 414, 421]).toContain(answer.status);
+    if (response.status === 0) expect(response.reset).toBe('PROTOCOL_ERROR');
+    else expect([400, 405, 414, 421]).toContain(response.status);
     expect(bytesAt(scene)).toBe('');
   });
 });

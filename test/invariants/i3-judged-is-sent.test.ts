@@ -21,9 +21,9 @@ async function send(
   const before = scene.origin.requests.length;
   await using client = await scene.tunnel(name);
   await client.send(head(startLine, host));
-  const { head: answer } = await client.readResponse();
-  const error = headerValues(answer, 'x-sallyport-error')[0];
-  return { status: answer.status, error, request: scene.origin.requests[before] };
+  const { head: response } = await client.readResponse();
+  const error = headerValues(response, 'x-sallyport-error')[0];
+  return { status: response.status, error, request: scene.origin.requests[before] };
 }
 
 function isInjected(request: OriginRequest): boolean {
@@ -295,10 +295,10 @@ describe('I3 judged is sent: any target', () => {
       fc.asyncProperty(fc.oneof(target, scoped, scoped), async (text) => {
         const before = scene.origin.requests.length;
         await client.send(head(`GET ${text}`, scene.at()));
-        const { head: answer } = await client.readResponse();
+        const { head: response } = await client.readResponse();
         const arrived = scene.origin.requests.slice(before);
-        expect(arrived.map((request) => request.target)).toEqual(answer.status === 200 ? [text] : []);
-        expect([200, 400]).toContain(answer.status);
+        expect(arrived.map((request) => request.target)).toEqual(response.status === 200 ? [text] : []);
+        expect([200, 400]).toContain(response.status);
         const [request] = arrived;
         if (request === undefined || !isInjected(request)) return;
         for (const reading of readingsOf(text)) expect(`${reading}/`).toMatch(/^\/v1\//);

@@ -96,8 +96,8 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
   ];
   it.each(rows)('I4 exactly once: over h2, %s', async (_, fields) => {
     await using scene = await createH2Scene({ rules });
-    const { answer, request } = await arrival(scene, fields);
-    expect(answer.status).toBe(200);
+    const { response, request } = await arrival(scene, fields);
+    expect(response.status).toBe(200);
     expectOnce(request);
     const ours = ['trailer', 'proxy-authorization', 'proxy-authenticate', 'proxy-foo'];
     for (const name of ours) expect(valuesOf(request, name)).toEqual([]);
@@ -110,8 +110,8 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
   ];
   it.each(broken)('I4 exactly once: over h2, %s: the stream is reset', async (_, field) => {
     await using scene = await createH2Scene({ rules });
-    const { answer } = await arrival(scene, [field]);
-    expect(answer.reset).toBe('PROTOCOL_ERROR');
+    const { response } = await arrival(scene, [field]);
+    expect(response.reset).toBe('PROTOCOL_ERROR');
     expect(bytesAt(scene)).toBe('');
   });
 
@@ -119,8 +119,8 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
     'I4 exactly once: over h2, the name %j reaches nobody',
     async (name) => {
       await using scene = await createH2Scene({ rules });
-      const { answer, request } = await arrival(scene, [[name, 'AGENT']]);
-      expect(answer.status).toBe(200);
+      const { response, request } = await arrival(scene, [[name, 'AGENT']]);
+      expect(response.status).toBe(200);
       expectOnce(request);
       expect(request?.headers.filter(([, value]) => value === 'AGENT')).toEqual([]);
     },
@@ -147,7 +147,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
     const block = encodeBlock(client.fields('/', [['authorization', 'AGENT']]));
     const stream = client.peer.stream(client.nextId());
     await client.send(headersFrame(stream.id, block, { isEnd: true, split: 20 }));
-    expect((await client.answer(stream)).status).toBe(200);
+    expect((await client.response(stream)).status).toBe(200);
     expectOnce(scene.origin.streams[0]);
   });
 
@@ -230,7 +230,7 @@ describe('I4 exactly once: whatever kind of stream carries it', () => {
       ['authorization', 'AGENT'],
       ['x_api_key', 'AGENT'],
     ];
-    expect((await arrival(scene, extra)).answer.status).toBe(200);
+    expect((await arrival(scene, extra)).response.status).toBe(200);
     expect(scene.origin.streams).toHaveLength(2);
     for (const request of scene.origin.streams) expectOnce(request);
   });

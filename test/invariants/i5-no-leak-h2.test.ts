@@ -63,13 +63,13 @@ async function ask(scene: H2Scene, path = '/in/1'): Promise<string> {
 }
 
 describe('I5 no leak: what a host sends back on a stream', () => {
-  type Answer = (exchange: H2Exchange) => Promise<unknown>;
+  type Response = (exchange: H2Exchange) => Promise<unknown>;
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const field =
-    (...fields: readonly SentField[]): Answer =>
-    ({ answer }) =>
-      answer(200, fields, 'body');
-  const rows: readonly (readonly [where: string, answer: Answer])[] = [
+    (...fields: readonly SentField[]): Response =>
+    ({ response }) =>
+      response(200, fields, 'body');
+  const rows: readonly (readonly [where: string, response: Response])[] = [
     ['in a field', field(['x-echo', CANARY])],
     ['in a field that is indexed', field(['x-echo', CANARY, 'indexing'])],
     ['with its scheme', field(['x-echo', `Bearer ${CANARY}`])],
@@ -84,17 +84,17 @@ describe('I5 no leak: what a host sends back on a stream', () => {
     ['in a field name', field([`x-${bytes.toString('hex')}`, '1'])],
     [
       'in an early hint',
-      async ({ interim, answer }) => {
+      async ({ interim, response }) => {
         await interim(103, [['link', CANARY]]);
-        await answer(200);
+        await response(200);
       },
     ],
     [
       'in the second of two interim heads',
-      async ({ interim, answer }) => {
+      async ({ interim, response }) => {
         await interim(102);
         await interim(103, [[`x-${bytes.toString('hex')}`, CANARY]]);
-        await answer(200);
+        await response(200);
       },
     ],
     [
@@ -139,26 +139,26 @@ describe('I5 no leak: what a host sends back on a stream', () => {
     ],
     [
       'in frames that HTTP does not know',
-      async ({ send, request, answer }) => {
+      async ({ send, request, response }) => {
         await send(encodeFrame({ type: 10, stream: request.id, payload: Buffer.from(`\0\0${CANARY}`) }));
         await send(encodeFrame({ type: 99, payload: bytes }), pingFrame(bytes.subarray(0, 8)));
-        await answer(200);
+        await response(200);
       },
     ],
     [
       'in the last words of its connection',
-      async ({ answer, goaway, connection }) => {
-        await answer(200);
+      async ({ response, goaway, connection }) => {
+        await response(200);
         await goaway(undefined, 'NO_ERROR', CANARY);
         connection.end();
       },
     ],
   ];
-  it.each(rows)('I5 no leak: over h2, a host that sends the secret back %s', async (_, answer) => {
+  it.each(rows)('I5 no leak: over h2, a host that sends the secret back %s', async (_, response) => {
     await using scene = await createCanaryScene({
       async respond(exchange) {
         await exchange.request.ended();
-        await answer(exchange);
+        await response(exchange);
       },
     });
     const injected = await ask(scene);
@@ -182,16 +182,16 @@ describe('I5 no leak: what a host sends back on a stream', () => {
       },
     });
     // By the call, and from the cache.
-    const answers = [await ask(scene), await ask(scene)];
+    const responses = [await ask(scene), await ask(scene)];
     expect(scene.origin.streams.map(({ values }) => values('x-key'))).toEqual([[CANARY], [CANARY]]);
-    expect(leaksIn('the answers', answers.join('\n'))).toEqual([]);
+    expect(leaksIn('the answers', responses.join('\n'))).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
   it('I5 no leak: over h2, a secret that two fields share between them is in neither', async () => {
     await using scene = await createCanaryScene({
-      respond: ({ answer }) =>
-        void answer(200, [
+      respond: ({ response }) =>
+        void response(200, [
           ['x-a', `${CANARY}`],
           ['x-b', `${CANARY}${CANARY}`],
         ]),
@@ -207,8 +207,8 @@ describe('I5 no leak: bodies on a stream, where they are searched', () => {
   const byOperator = { config: () => ({ scrub: 'body' }) };
   const whole =
     (body: string): H2SceneOptions['respond'] =>
-    async ({ answer }) =>
-      void (await answer(200, [], body));
+    async ({ response }) =>
+      void (await response(200, [], body));
   const rows: readonly (readonly [string, H2SceneOptions['respond'], H2SceneOptions])[] = [
     ['as it stands, by the rule', whole(CANARY), byRule],
     ['as it stands, by the operator', whole(CANARY), byOperator],
@@ -246,8 +246,8 @@ describe('I5 no leak: bodies on a stream, where they are searched', () => {
 
   it('I5 no leak: over h2, a host that codes its body, or its messages', async () => {
     for (const name of ['content-encoding', 'grpc-encoding']) {
-      const respond = async ({ answer }: H2Exchange): Promise<void> =>
-        void (await answer(200, [[name, 'x-plain']], CANARY));
+      const respond = async ({ response }: H2Exchange): Promise<void> =>
+        void (await response(200, [[name, 'x-plain']], CANARY));
       await using scene = await createCanaryScene({ respond, ...byRule });
       expect(leaksIn('the answer', await ask(scene))).toEqual([]);
       expect(await scene.proxy.record(0)).toMatchObject({ reason: 'scrub_impossible', cause: 'encoded' });
@@ -288,8 +288,8 @@ describe('I5 no leak: failures over HTTP/2', () => {
     ['a status that is none', ({ head }) => head(99, [['x-a', CANARY]])],
     [
       'a field that is none',
-      ({ answer }) =>
-        answer(200, [
+      ({ response }) =>
+        response(200, [
           [CANARY, CANARY],
           ['x a', CANARY],
         ]),
@@ -300,7 +300,7 @@ describe('I5 no leak: failures over HTTP/2', () => {
         for (let i = 0; i < 30; i += 1) await interim(103, [['link', CANARY]]);
       },
     ],
-    ['a request for proxy credentials', ({ answer }) => answer(407, [['proxy-authenticate', CANARY]])],
+    ['a request for proxy credentials', ({ response }) => response(407, [['proxy-authenticate', CANARY]])],
     ['a reset', ({ reset }) => reset('ENHANCE_YOUR_CALM')],
     ['GOAWAY with a reason', ({ send, request }) => send(goawayFrame(request.id, 'INTERNAL_ERROR', CANARY))],
     ['a promise', ({ push }) => push(`/${CANARY}`)],
@@ -321,10 +321,10 @@ describe('I5 no leak: failures over HTTP/2', () => {
   ];
   it.each(rows)('I5 no leak: over h2, a host whose answer is %s', async (_, respond) => {
     await using scene = await createCanaryScene({ respond: (exchange) => void respond(exchange) });
-    const answer = await ask(scene);
+    const response = await ask(scene);
     expect(scene.origin.streams[0]?.values('authorization')).toEqual([`Bearer ${CANARY}`]);
-    expect(leaksIn('what was read', answer)).toEqual([]);
-    expect(answer).not.toContain(CANARY.slice(0, 4));
+    expect(leaksIn('what was read', response)).toEqual([]);
+    expect(response).not.toContain(CANARY.slice(0, 4));
     await scene.proxy.record(0);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
@@ -341,8 +341,8 @@ describe('I5 no leak: failures over HTTP/2', () => {
     await using scene = await createCanaryScene();
     await using client = await scene.client();
     broken.add('decide');
-    const answer = await client.request(client.fields('/in/1'));
-    expect([answer.status, refusalOf(answer)]).toEqual([500, 'internal_error']);
+    const response = await client.request(client.fields('/in/1'));
+    expect([response.status, refusalOf(response)]).toEqual([500, 'internal_error']);
     await scene.proxy.record(0);
     expect(scene.proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
     expect(leaksIn('what was read', readBy(client))).toEqual([]);

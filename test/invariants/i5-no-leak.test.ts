@@ -78,7 +78,7 @@ describe('I5 no leak: heads', () => {
   const bytes = Buffer.from(CANARY);
   const value = (text: string): Buffer => response(200, [['X-Echo', text]], 'body');
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
-  const rows: readonly (readonly [where: string, answer: Buffer | string])[] = [
+  const rows: readonly (readonly [where: string, reply: Buffer | string])[] = [
     ['in a field', value(CANARY)],
     ['with its scheme', value(`Bearer ${CANARY}`)],
     ['in the reason phrase', `HTTP/1.1 200 ${CANARY}\r\nContent-Length: 0\r\n\r\n`],
@@ -109,8 +109,8 @@ describe('I5 no leak: heads', () => {
     ],
     ['in a trailer', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Echo: ${CANARY}\r\n\r\n`],
   ];
-  it.each(rows)('I5 no leak: a host that sends the secret back %s', async (_, answer) => {
-    await using scene = await createCanaryScene({ respond: ({ send }) => send(answer) });
+  it.each(rows)('I5 no leak: a host that sends the secret back %s', async (_, reply) => {
+    await using scene = await createCanaryScene({ respond: ({ send }) => send(reply) });
     const injected = await ask(scene);
     expect(injected).toMatch(/^HTTP\/1\.1 (200|103)/);
     expect(scene.origin.requests[0]?.headers).toContainEqual(['Authorization', `Bearer ${CANARY}`]);
@@ -126,9 +126,9 @@ describe('I5 no leak: heads', () => {
     await using scene = await createCanaryScene({
       respond: ({ send, end }) => send(lines.join('\r\n')).then(end),
     });
-    const answer = await ask(scene, '/in/1', fields);
-    expect(answer).toMatch(/^HTTP\/1\.1 101/);
-    expect(leaksIn('the answer', answer)).toEqual([]);
+    const reply = await ask(scene, '/in/1', fields);
+    expect(reply).toMatch(/^HTTP\/1\.1 101/);
+    expect(leaksIn('the answer', reply)).toEqual([]);
   });
 
   it('I5 no leak: a host that sends back what a callback gave', async () => {
@@ -139,12 +139,12 @@ describe('I5 no leak: heads', () => {
       respond: ({ send }) => send(response(302, [['Location', `/${CANARY}`]])),
     });
     // By the call, and from the cache.
-    const answers = [await ask(scene), await ask(scene)];
+    const responses = [await ask(scene), await ask(scene)];
     expect(scene.origin.requests.map(({ headers }) => headers.some(([, got]) => got === CANARY))).toEqual([
       true,
       true,
     ]);
-    expect(leaksIn('the answers', answers.join('\n'))).toEqual([]);
+    expect(leaksIn('the answers', responses.join('\n'))).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 });
@@ -168,24 +168,21 @@ describe('I5 no leak: bodies, where they are searched', () => {
     ['in chunks of a byte', chunked(...CANARY), byOperator],
     ['up to its end', `HTTP/1.0 200 OK\r\n\r\n${CANARY}`, byRule],
   ];
-  it.each(rows)(
-    'I5 no leak: a host that sends the secret back in its body %s',
-    async (_, answer, options) => {
-      const respond = ({ send, end }: Exchange): Promise<void> => send(answer).then(end);
-      await using scene = await createCanaryScene({ respond, ...options });
-      const injected = await ask(scene);
-      expect(injected).toMatch(/^HTTP\/1\.[01] 200[\s\S]*\*{8}/);
-      const remembered = await ask(scene, '/elsewhere');
-      expect(leaksIn('the answer', injected + remembered)).toEqual([]);
-      expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
-    },
-  );
+  it.each(rows)('I5 no leak: a host that sends the secret back in its body %s', async (_, reply, options) => {
+    const respond = ({ send, end }: Exchange): Promise<void> => send(reply).then(end);
+    await using scene = await createCanaryScene({ respond, ...options });
+    const injected = await ask(scene);
+    expect(injected).toMatch(/^HTTP\/1\.[01] 200[\s\S]*\*{8}/);
+    const remembered = await ask(scene, '/elsewhere');
+    expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+    expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
+  });
 
   it.each([
     ['head', response(200, [['X-Echo', CANARY]], 'body')],
     ['body', response(200, [], `a ${CANARY}`)],
-  ])('I5 no leak: a host whose response is one piece, with the secret in its %s', async (_, answer) => {
-    await using scene = await createCanaryScene({ respond: ({ send }) => send(answer), ...byRule });
+  ])('I5 no leak: a host whose response is one piece, with the secret in its %s', async (_, reply) => {
+    await using scene = await createCanaryScene({ respond: ({ send }) => send(reply), ...byRule });
     await using client = await scene.tunnel();
     // On a connection that goes on, a response without a secret leaves as it came.
     for (const path of ['/in/1', '/in/2', '/elsewhere']) {
@@ -203,18 +200,18 @@ describe('I5 no leak: bodies, where they are searched', () => {
       callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60, scrub: 'body' }],
       respond: ({ send }) => send(response(200, [], CANARY)),
     });
-    const answer = await ask(scene);
-    expect(answer).toMatch(/^HTTP\/1\.1 200[\s\S]*\*{8}/);
-    expect(leaksIn('the answer', answer)).toEqual([]);
+    const reply = await ask(scene);
+    expect(reply).toMatch(/^HTTP\/1\.1 200[\s\S]*\*{8}/);
+    expect(leaksIn('the answer', reply)).toEqual([]);
   });
 
   it('I5 no leak: a host that codes its body', async () => {
     const respond = ({ send }: Exchange): Promise<void> =>
       send(response(200, [['Content-Encoding', 'x-plain']], CANARY));
     await using scene = await createCanaryScene({ respond, ...byRule });
-    const answer = await ask(scene);
-    expect(answer).toMatch(/^HTTP\/1\.1 502 [\s\S]*X-Sallyport-Error: scrub_impossible/);
-    expect(leaksIn('the answer', answer)).toEqual([]);
+    const reply = await ask(scene);
+    expect(reply).toMatch(/^HTTP\/1\.1 502 [\s\S]*X-Sallyport-Error: scrub_impossible/);
+    expect(leaksIn('the answer', reply)).toEqual([]);
   });
 
   it('I5 no leak: a client that asks for half of a body', async () => {
@@ -236,7 +233,7 @@ describe('I5 no leak: bodies, where they are searched', () => {
 });
 
 describe('I5 no leak: failures', () => {
-  const rows: readonly (readonly [how: string, answer: (exchange: Exchange) => Promise<void> | void])[] = [
+  const rows: readonly (readonly [how: string, reply: (exchange: Exchange) => Promise<void> | void])[] = [
     ['that is no HTTP', ({ send, end }) => send(`${CANARY}\r\n\r\n`).then(end)],
     [
       'with a line that is no field',
@@ -252,9 +249,9 @@ describe('I5 no leak: failures', () => {
   ];
   it.each(rows)('I5 no leak: an answer %s', async (_, respond) => {
     await using scene = await createCanaryScene({ respond });
-    const answer = await ask(scene);
-    expect(answer).toMatch(/^HTTP\/1\.1 502/);
-    expect(leaksIn('the refusal', answer)).toEqual([]);
+    const reply = await ask(scene);
+    expect(reply).toMatch(/^HTTP\/1\.1 502/);
+    expect(leaksIn('the refusal', reply)).toEqual([]);
     await scene.proxy.record(0);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
@@ -269,15 +266,15 @@ describe('I5 no leak: failures', () => {
   it('I5 no leak: a fault of ours is logged by kind and place, without its message', async () => {
     await using scene = await createCanaryScene();
     broken.add('decide');
-    const answer = await ask(scene);
-    expect(answer).toMatch(/^HTTP\/1\.1 500/);
+    const reply = await ask(scene);
+    expect(reply).toMatch(/^HTTP\/1\.1 500/);
     await scene.proxy.record(0);
     expect(scene.proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
-    expect(leaksIn('the refusal', answer)).toEqual([]);
+    expect(leaksIn('the refusal', reply)).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  const replies: readonly (readonly [fault: string, reply: string])[] = [
+  const replies: readonly (readonly [mishapOfBatch: string, reply: string])[] = [
     ['no JSON', `{"headers": {"A": ${CANARY}}`],
     ['no object', JSON.stringify({ headers: CANARY })],
     ['a name', JSON.stringify({ headers: { [CANARY]: 'x' } })],
@@ -313,7 +310,7 @@ describe('I5 no leak: the admin API', () => {
   it('I5 no leak: nothing that can be read shows a value, and nothing that is kept holds one', async () => {
     await using scratch = await createScratch();
     await using proxy = await createTestSidecar({ admin: true, state: scratch.path });
-    const answers = [
+    const responses = [
       await proxy.admin('PUT', '/v1/workspace_secrets', { B: CANARY }),
       await proxy.admin('PUT', '/v1/proxy_config', document),
       await proxy.admin('POST', '/v1/sandboxes', {
@@ -323,12 +320,12 @@ describe('I5 no leak: the admin API', () => {
         proxy_config: document,
       }),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 201]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 201]);
     const { body } = await proxy.admin('GET', '/');
     for (const { method, path } of body['routes'] as { method: string; path: string }[])
-      if (method === 'GET') answers.push(await proxy.admin('GET', path.replace('{id}', 'a')));
-    expect(answers.filter(({ text }) => text.includes('"is_set":true'))).toHaveLength(2);
-    expect(leaksIn('the answers', answers.map(({ text }) => text).join('\n'))).toEqual([]);
+      if (method === 'GET') responses.push(await proxy.admin('GET', path.replace('{id}', 'a')));
+    expect(responses.filter(({ text }) => text.includes('"is_set":true'))).toHaveLength(2);
+    expect(leaksIn('the answers', responses.map(({ text }) => text).join('\n'))).toEqual([]);
     expect(leaksIn('the log', proxy.lines)).toEqual([]);
     const kept = await readdir(join(scratch.path, 'sandboxes'));
     expect(kept.toSorted()).toEqual(['a.sealed', 'default.sealed']);
@@ -345,28 +342,28 @@ describe('I5 no leak: the admin API', () => {
       ['PUT', '/v1/proxy_config', `{"rules": ${CANARY}`] as const,
     ];
     for (const [method, path, body] of sent) {
-      const answer = await proxy.admin(method, path, body);
-      expect(answer.status).toBe(422);
-      expect(leaksIn(`${method} ${path}`, answer.text)).toEqual([]);
+      const reply = await proxy.admin(method, path, body);
+      expect(reply.status).toBe(422);
+      expect(leaksIn(`${method} ${path}`, reply.text)).toEqual([]);
     }
     expect(leaksIn('the log', proxy.lines)).toEqual([]);
   });
 
   it('I5 no leak: a wrong token stands in no answer and no record', async () => {
     await using proxy = await createTestSidecar({ admin: true });
-    const answer = await proxy.admin('PUT', '/v1/proxy_config', {}, [`X-Api-Key: ${CANARY}`]);
-    expect(answer.status).toBe(401);
+    const reply = await proxy.admin('PUT', '/v1/proxy_config', {}, [`X-Api-Key: ${CANARY}`]);
+    expect(reply.status).toBe(401);
     expect(proxy.lines).toContainEqual(expect.objectContaining({ msg: 'admin', reason: 'wrong_token' }));
-    expect([...leaksIn('the answer', answer.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
+    expect([...leaksIn('the answer', reply.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
   });
 
   it('I5 no leak: a fault of ours while a document is applied', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     broken.add('compile');
-    const answer = await proxy.admin('PUT', '/v1/proxy_config', document);
-    expect(answer.status).toBe(500);
+    const reply = await proxy.admin('PUT', '/v1/proxy_config', document);
+    expect(reply.status).toBe(500);
     expect(proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
-    expect([...leaksIn('the answer', answer.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
+    expect([...leaksIn('the answer', reply.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
   });
 });
 

@@ -7,9 +7,9 @@ import type * as Block from '../../src/proxy/h2/header-block.ts';
 import type * as Mask from '../../src/proxy/mask/mask.ts';
 import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import type * as LeafCache from '../../src/tls/leaf-cache.ts';
-import { type CallbackAnswer, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { type CallbackResponse, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { echoStream } from '../support/h2-exchange.ts';
-import { type H2Answer, type H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
+import { type H2Response, type H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
 import { jsonResponse } from '../support/recording-origin.ts';
 import { INJECTED, SECRET, bearerRule } from './credential-scene.ts';
 import { type H2Scene, bytesAt, createH2Scene } from './h2-scene.ts';
@@ -114,32 +114,32 @@ vi.mock('../../src/tls/leaf-cache.ts', async (original) => {
 
 beforeEach(() => broken.clear());
 
-function ask(client: H2WireClient, path = '/'): Promise<H2Answer> {
+function ask(client: H2WireClient, path = '/'): Promise<H2Response> {
   return client.request(client.fields(path, [], { ':method': 'POST' }), { body: 'body' });
 }
 
-async function askAlone(scene: H2Scene, name?: string): Promise<H2Answer> {
+async function askAlone(scene: H2Scene, name?: string): Promise<H2Response> {
   await using client = await scene.client(name);
   return await ask(client);
 }
 
-function expectServed(scene: H2Scene, answer: H2Answer): void {
-  expect(answer.status).toBe(200);
+function expectServed(scene: H2Scene, response: H2Response): void {
+  expect(response.status).toBe(200);
   expect(scene.origin.streams.at(-1)?.values('authorization')).toEqual([INJECTED]);
 }
 
 describe('I6 fail closed: callbacks of a stream', () => {
   const good = { headers: { Authorization: INJECTED } };
-  const leaky = (value: unknown): CallbackAnswer => jsonResponse({ headers: value });
-  const rows: readonly (readonly [why: string, answer: CallbackAnswer])[] = [
+  const leaky = (value: unknown): CallbackResponse => jsonResponse({ headers: value });
+  const rows: readonly (readonly [why: string, response: CallbackResponse])[] = [
     ['no JSON', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"')],
     ['a line break in a value', leaky({ Authorization: `x\r\nX-Evil: ${SECRET}` })],
     ['a pseudo-field', leaky({ ...good.headers, ':authority': 'evil.test' })],
     ['a name that is no token', leaky({ ...good.headers, 'X A': 'x' })],
     ['a reset', async (exchange) => exchange.reset()],
   ];
-  it.each(rows)('I6 fail closed: over h2, a callback that answers with %s', async (_, answer) => {
-    await using callback = await createCallbackEndpoint(answer);
+  it.each(rows)('I6 fail closed: over h2, a callback that answers with %s', async (_, response) => {
+    await using callback = await createCallbackEndpoint(response);
     await using scene = await createH2Scene({
       rules: [],
       callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
@@ -152,7 +152,7 @@ describe('I6 fail closed: callbacks of a stream', () => {
     ]);
     expect(bytesAt(scene)).toBe('');
     // Nothing was kept: the next stream asks again, and gets what is true by then.
-    callback.answerWith(good);
+    callback.respondWith(good);
     expectServed(scene, await ask(client));
     expect(callback.calls).toHaveLength(2);
   });

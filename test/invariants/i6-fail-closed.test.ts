@@ -7,7 +7,7 @@ import type * as Outgoing from '../../src/proxy/h1/outgoing-head.ts';
 import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import type * as Mask from '../../src/proxy/mask/mask.ts';
 import type * as LeafCache from '../../src/tls/leaf-cache.ts';
-import { type CallbackAnswer, createCallbackEndpoint } from '../support/callback-endpoint.ts';
+import { type CallbackResponse, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin, jsonResponse, response } from '../support/recording-origin.ts';
 import { INJECTED, SECRET, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
@@ -120,8 +120,8 @@ beforeEach(() => broken.clear());
 async function ask(scene: Scene, path = '/', name = 'api.test'): Promise<{ status: number; text: string }> {
   await using client = await scene.tunnel(name);
   await client.send(head(`GET ${path}`, scene.at(name)));
-  const { head: answer, text } = await client.readResponse();
-  return { status: answer.status, text };
+  const { head: reply, text } = await client.readResponse();
+  return { status: reply.status, text };
 }
 
 function errorOf({ text }: { text: string }): unknown {
@@ -130,8 +130,8 @@ function errorOf({ text }: { text: string }): unknown {
 
 describe('I6 fail closed: callbacks', () => {
   const good = { headers: { Authorization: INJECTED } };
-  const leaky = (value: unknown): CallbackAnswer => jsonResponse({ headers: value });
-  const rows: readonly (readonly [why: string, answer: CallbackAnswer])[] = [
+  const leaky = (value: unknown): CallbackResponse => jsonResponse({ headers: value });
+  const rows: readonly (readonly [why: string, reply: CallbackResponse])[] = [
     ['status 500', jsonResponse(good, 500)],
     ['status 404', jsonResponse(good, 404)],
     ['a redirect', response(302, [['Location', '/elsewhere']], JSON.stringify(good))],
@@ -162,8 +162,8 @@ describe('I6 fail closed: callbacks', () => {
     ['a reset', async (exchange) => exchange.reset()],
     ['a cut body', async ({ send, end }) => send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{').then(end)],
   ];
-  it.each(rows)('I6 fail closed: a callback that answers with %s', async (_, answer) => {
-    await using callback = await createCallbackEndpoint(answer);
+  it.each(rows)('I6 fail closed: a callback that answers with %s', async (_, reply) => {
+    await using callback = await createCallbackEndpoint(reply);
     await using scene = await createScene({
       rules: [],
       callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
@@ -175,7 +175,7 @@ describe('I6 fail closed: callbacks', () => {
     ]);
     expect(scene.origin.connections).toBe(0);
     // Nothing was kept: the next request asks again, and gets what is true by then.
-    callback.answerWith(good);
+    callback.respondWith(good);
     expect((await ask(scene)).status).toBe(200);
     expect(callback.calls).toHaveLength(2);
     expect(headerValues(scene.origin.requests[0] ?? { headers: [] }, 'authorization')).toEqual([INJECTED]);
@@ -389,10 +389,10 @@ describe('I6 fail closed: names and hosts', () => {
         'meta.test': ['127.0.0.1', '169.254.169.254'],
       },
     });
-    const answers: unknown[] = [];
+    const responses: unknown[] = [];
     for (const name of ['lost.test', 'void.test', 'meta.test'])
-      answers.push(errorOf(await ask(scene, '/', name)));
-    expect(answers).toEqual(['dns_failed', 'dns_failed', 'address_denied']);
+      responses.push(errorOf(await ask(scene, '/', name)));
+    expect(responses).toEqual(['dns_failed', 'dns_failed', 'address_denied']);
     expect(scene.origin.connections).toBe(0);
   });
 });

@@ -11,9 +11,9 @@ const BUDGET_MS = 2_000;
 
 function sceneWith(timeouts: Readonly<Record<string, number>> = {}): Promise<H2Scene> {
   return createH2Scene({
-    respond: async ({ request, answer }) => {
-      if (request.path === '/big') await answer(200, [], Buffer.alloc(1_000_000));
-      else if (request.path !== '/silent') await answer(200, [], 'fine');
+    respond: async ({ request, response }) => {
+      if (request.path === '/big') await response(200, [], Buffer.alloc(1_000_000));
+      else if (request.path !== '/silent') await response(200, [], 'fine');
     },
     config: () => ({ timeouts: { drain_ms: 200, ...timeouts } }),
   });
@@ -33,8 +33,8 @@ describe('I7 a stream that does not go on', () => {
     const silent = client.request(client.fields('/silent'));
     expect((await client.request(client.fields('/'))).text).toBe('fine');
     await expectUndisturbed(scene);
-    const answer = await silent;
-    expect([answer.status, refusalOf(answer)]).toEqual([504, 'upstream_timeout']);
+    const response = await silent;
+    expect([response.status, refusalOf(response)]).toEqual([504, 'upstream_timeout']);
   });
 
   it('I7 for its client, who does not read, is ended at the limit', async () => {

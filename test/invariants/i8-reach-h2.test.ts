@@ -28,10 +28,10 @@ const names = {
   'zero.test': ['0.0.0.0'],
 };
 
-type Door = (
+type Entry = (
   scene: Scene,
   authority: string,
-) => Promise<{ readonly answer: unknown; readonly cause: unknown }>;
+) => Promise<{ readonly response: unknown; readonly cause: unknown }>;
 
 /** Offers `alpn` in the tunnel of a host that a rule covers, and asks; `times` on the one connection. */
 async function enter(
@@ -49,26 +49,26 @@ async function enter(
     return [[status, headers.find(([field]) => field === 'X-Sallyport-Error')?.[1]]];
   }
   const client = await H2WireClient.over(wire, authority);
-  const answers = [];
+  const responses = [];
   for (let i = 0; i < times; i += 1) {
-    const answer = await client.request(client.fields('/'));
-    answers.push([answer.status, refusalOf(answer)]);
+    const response = await client.request(client.fields('/'));
+    responses.push([response.status, refusalOf(response)]);
   }
-  return answers;
+  return responses;
 }
 
-function door(alpn: readonly string[]): Door {
+function entry(alpn: readonly string[]): Entry {
   return async (scene, authority) => {
     scene.proxy.apply({ rules: [ruleFor(authority)] });
     const before = scene.proxy.records().length;
-    const answer = await enter(scene, authority, alpn, 2);
-    return { answer: answer.at(-1), cause: (await scene.proxy.record(before))['cause'] };
+    const response = await enter(scene, authority, alpn, 2);
+    return { response: response.at(-1), cause: (await scene.proxy.record(before))['cause'] };
   };
 }
 
-const doors = [
-  ['h2 alone', door(['h2'])],
-  ['h2 and http/1.1', door(['h2', 'http/1.1'])],
+const entries = [
+  ['h2 alone', entry(['h2'])],
+  ['h2 and http/1.1', entry(['h2', 'http/1.1'])],
 ] as const;
 
 /** What is dialled by `act`, but for what its own client dials. */
@@ -88,14 +88,14 @@ async function expectRefused(
   port: string | number,
   cause: string,
 ): Promise<void> {
-  for (const [offered, ask] of doors)
+  for (const [offered, ask] of entries)
     for (const host of hosts) {
       const met: unknown[] = [];
       const dialled = await dialledBy(scene, async () => met.push(await ask(scene, `${host}:${port}`)));
       expect([offered, host, met, dialled]).toEqual([
         offered,
         host,
-        [{ answer: [403, 'address_denied'], cause }],
+        [{ response: [403, 'address_denied'], cause }],
         [],
       ]);
     }
@@ -119,10 +119,10 @@ describe('I8 reach: by the dial that asks a host for HTTP/2', () => {
     await using scene = await openScene();
     const hosts = ['localhost', 'four.test', 'mapped.test', 'mixed.test', 'late.test', '127.0.0.1'];
     const { port } = scene.proxy;
-    for (const [, ask] of doors)
+    for (const [, ask] of entries)
       for (const host of hosts) {
         expect(await ask(scene, `${host}:${port}`)).toEqual({
-          answer: [403, 'address_denied'],
+          response: [403, 'address_denied'],
           cause: 'own listener',
         });
       }
@@ -157,11 +157,11 @@ describe('I8 reach: by the dial that asks a host for HTTP/2', () => {
     const document = { rules: [ruleFor(authority)], access_control: { deny_list: ['127.0.0.0/8'] } };
     expect(scene.proxy.apply(document)).toMatchObject({ ok: true });
     for (const alpn of [['h2'], ['h2', 'http/1.1']]) {
-      const answers: unknown[] = [];
+      const responses: unknown[] = [];
       const dialled = await dialledBy(scene, async () =>
-        answers.push(await enter(scene, authority, alpn, 1)),
+        responses.push(await enter(scene, authority, alpn, 1)),
       );
-      expect([answers, dialled]).toEqual([[[[403, expect.stringMatching(/denied/)]]], []]);
+      expect([responses, dialled]).toEqual([[[[403, expect.stringMatching(/denied/)]]], []]);
     }
     expect(origin.connections).toEqual([]);
   });
@@ -200,11 +200,11 @@ describe('I8 reach: by a stream inside a tunnel', () => {
     const client = await H2WireClient.over(wire, good);
     expect((await client.request(client.fields('/right'))).status).toBe(200);
     const dialled = await dialledBy(scene, async () => {
-      const answer = await client.request(client.fields('/', extra, pseudo));
-      if (answer.status === 0) expect(answer.reset).toBe('PROTOCOL_ERROR');
-      else expect([400, 405, 421]).toContain(answer.status);
+      const response = await client.request(client.fields('/', extra, pseudo));
+      if (response.status === 0) expect(response.reset).toBe('PROTOCOL_ERROR');
+      else expect([400, 405, 421]).toContain(response.status);
       if (pseudo[':method'] === 'CONNECT')
-        expect(answer.status).toBe(pseudo[':protocol'] === undefined ? 405 : 0);
+        expect(response.status).toBe(pseudo[':protocol'] === undefined ? 405 : 0);
       // Its connection goes on.
       expect((await client.request(client.fields('/right'))).status).toBe(200);
     });

@@ -11,12 +11,12 @@ import { head } from './credential-scene.ts';
 import { type DialLedger, openDialLedger } from './dial-ledger.ts';
 import {
   type Attempt,
-  type Door,
+  type Entry,
   type Scene,
   anyPort,
   createReachScene,
   documentsFor,
-  doors,
+  entries,
   ownAddresses,
   redirectOrigin,
   ruleFor,
@@ -82,26 +82,26 @@ const unreadable = [
 ];
 const broken = ['0', '[::1%lo]', 'x@127.0.0.1', '127.0.0.1%00', '[127.0.0.1]', '::1'];
 
-function refusedFor(door: string, cause: string): Attempt {
-  if (door === 'a callback')
-    return { answer: '502 callback_failed', cause: `refused: ${cause}`, dialled: [] };
-  return { answer: '403 address_denied', cause, dialled: [] };
+function refusedFor(entry: string, cause: string): Attempt {
+  if (entry === 'a callback')
+    return { response: '502 callback_failed', cause: `refused: ${cause}`, dialled: [] };
+  return { response: '403 address_denied', cause, dialled: [] };
 }
 
-function notListed(door: string): string {
-  return door === 'a callback' ? '502 callback_failed' : '403 address_private';
+function notListed(entry: string): string {
+  return entry === 'a callback' ? '502 callback_failed' : '403 address_private';
 }
 
 /** Tries each spelling by `door` and answers those that were not met as `expected`. */
 async function strays(
   scene: Scene,
-  door: Door,
+  entry: Entry,
   authorities: readonly string[],
   expected: Attempt,
 ): Promise<readonly unknown[]> {
   const found = [];
   for (const authority of authorities) {
-    const met = await door(scene, authority);
+    const met = await entry(scene, authority);
     if (JSON.stringify(met) !== JSON.stringify(expected)) found.push([authority, met]);
   }
   return found;
@@ -109,7 +109,7 @@ async function strays(
 
 async function withDocuments(
   scene: Scene,
-  door: Door,
+  entry: Entry,
   authorities: readonly string[],
   expected: Attempt,
 ): Promise<readonly unknown[]> {
@@ -118,14 +118,14 @@ async function withDocuments(
     for (const document of documentsFor(authority)) {
       // One that takes no such entry is refused whole, and the one before it stays.
       scene.proxy.apply(document);
-      found.push(...(await strays(scene, door, [authority], expected)));
+      found.push(...(await strays(scene, entry, [authority], expected)));
     }
   }
   return found;
 }
 
-const everyDoor = Object.entries(doors);
-const listedDoors = everyDoor.filter(([name]) => name === 'a CONNECT' || name === 'an http:// request');
+const everyEntry = Object.entries(entries);
+const listedAdapters = everyEntry.filter(([name]) => name === 'a CONNECT' || name === 'an http:// request');
 const bindings = Object.keys(spellingsOf);
 
 type Listener = { readonly host: string; readonly port: string };
@@ -162,16 +162,16 @@ describe('I8 reach: our own listeners', () => {
     const { host, port } = await open(scene);
     const before = ledger.accepted.length;
     const at = (hosts: readonly string[]): readonly string[] => hosts.map((one) => `${one}:${port}`);
-    for (const [door, ask] of everyDoor) {
-      const own = await strays(scene, ask, at(spellingsOf[host] ?? []), refusedFor(door, 'own listener'));
-      const none = await strays(scene, ask, at(unspecified), refusedFor(door, 'unspecified'));
+    for (const [entry, ask] of everyEntry) {
+      const own = await strays(scene, ask, at(spellingsOf[host] ?? []), refusedFor(entry, 'own listener'));
+      const none = await strays(scene, ask, at(unspecified), refusedFor(entry, 'unspecified'));
       const odd = [];
       for (const authority of at([...unreadable, ...broken])) {
-        const { answer, dialled } = await ask(scene, authority);
-        const expected = door === 'a callback' ? 'not a document' : '400 authority_invalid';
-        if (answer !== expected || dialled.length > 0) odd.push([authority, answer, dialled]);
+        const { response, dialled } = await ask(scene, authority);
+        const expected = entry === 'a callback' ? 'not a document' : '400 authority_invalid';
+        if (response !== expected || dialled.length > 0) odd.push([authority, response, dialled]);
       }
-      expect([door, ...own, ...none, ...odd]).toEqual([door]);
+      expect([entry, ...own, ...none, ...odd]).toEqual([entry]);
     }
     // Clients of ours alone came in, all of them by the main listener.
     expect([...new Set(ledger.accepted.slice(before))]).toEqual([scene.proxy.port]);
@@ -181,21 +181,21 @@ describe('I8 reach: our own listeners', () => {
     await using scene = await openScene(target);
     const { host, port } = await open(scene);
     const authorities = (spellingsOf[host] ?? []).map((one) => `${one}:${port}`);
-    for (const [door, ask] of listedDoors) {
-      const found = await withDocuments(scene, ask, authorities, refusedFor(door, 'own listener'));
-      expect([door, ...found]).toEqual([door]);
+    for (const [entry, ask] of listedAdapters) {
+      const found = await withDocuments(scene, ask, authorities, refusedFor(entry, 'own listener'));
+      expect([entry, ...found]).toEqual([entry]);
     }
   });
 
   it('I8 reach: the doors lead to an origin that is not ours', async () => {
     await using scene = await openScene();
     await using origin = await createOrigin({ respond: ({ send }) => send(jsonResponse({ headers: {} })) });
-    for (const [door, ask] of everyDoor) {
+    for (const [entry, ask] of everyEntry) {
       const met = await ask(scene, `127.0.0.1:${origin.port}`);
       const first = `127.0.0.1:${origin.port}`;
       // A callback that answers lets the request on to its host, where nobody listens.
-      const passed = door === 'a callback' ? '502 upstream_unreachable' : '200';
-      expect([door, met.answer, met.dialled[0]]).toEqual([door, passed, first]);
+      const passed = entry === 'a callback' ? '502 upstream_unreachable' : '200';
+      expect([entry, met.response, met.dialled[0]]).toEqual([entry, passed, first]);
     }
   });
 
@@ -237,14 +237,14 @@ describe('I8 reach: our own listeners', () => {
     await using scene = await openScene();
     await using origin = await redirectOrigin(`${scene.proxy.adminUrl}/v1/proxy_config`);
     const authority = `127.0.0.1:${origin.port}`;
-    const answers = [];
-    for (const [door, ask] of everyDoor) answers.push([door, await ask(scene, authority)]);
+    const responses = [];
+    for (const [entry, ask] of everyEntry) responses.push([entry, await ask(scene, authority)]);
     const dialled = [authority];
-    expect(answers).toEqual([
-      ['a CONNECT', { answer: '200', cause: undefined, dialled }],
-      ['an http:// request', { answer: '307', cause: undefined, dialled }],
-      ['a request inside a tunnel that a rule covers', { answer: '307', cause: undefined, dialled }],
-      ['a callback', { answer: '502 callback_failed', cause: 'status 307', dialled }],
+    expect(responses).toEqual([
+      ['a CONNECT', { response: '200', cause: undefined, dialled }],
+      ['an http:// request', { response: '307', cause: undefined, dialled }],
+      ['a request inside a tunnel that a rule covers', { response: '307', cause: undefined, dialled }],
+      ['a callback', { response: '502 callback_failed', cause: 'status 307', dialled }],
     ]);
   });
 
@@ -254,13 +254,13 @@ describe('I8 reach: our own listeners', () => {
     await using scene = await openScene({ listen: `unix:${path}` });
     const hosts = [`unix:${path}`, `unix:${path}:`, path, `[${path}]`, `unix%3A${path}`, '.', 'unix:'];
     const before = ledger.accepted.length;
-    for (const [door, ask] of everyDoor) {
+    for (const [entry, ask] of everyEntry) {
       for (const host of hosts) {
-        const { answer, dialled } = await ask(scene, `${host}:80`);
+        const { response, dialled } = await ask(scene, `${host}:80`);
         const isRefused = /^(400 authority_invalid|400 target_invalid|400 host_invalid|not a document)$/.test(
-          answer,
+          response,
         );
-        expect([door, host, isRefused || answer, dialled]).toEqual([door, host, true, []]);
+        expect([entry, host, isRefused || response, dialled]).toEqual([entry, host, true, []]);
       }
     }
     expect(ledger.accepted.slice(before)).not.toContain(0);
@@ -274,10 +274,10 @@ describe('I8 reach: our own listeners', () => {
   it('I8 reach: a sandbox that is removed gives its address back, and one that comes takes it', async () => {
     await using scene = await openScene();
     const { port } = await sandboxAt(scene, '127.0.0.1');
-    const connect = doors['a CONNECT'] as Door;
+    const connect = entries['a CONNECT'] as Entry;
     expect((await connect(scene, `localhost:${port}`)).cause).toBe('own listener');
     await scene.proxy.admin('DELETE', '/v1/sandboxes/other');
-    expect((await connect(scene, `localhost:${port}`)).answer).toBe('502 upstream_unreachable');
+    expect((await connect(scene, `localhost:${port}`)).response).toBe('502 upstream_unreachable');
     await scene.proxy.admin('POST', '/v1/sandboxes', { id: 'again', listen: `127.0.0.1:${port}` });
     expect((await connect(scene, `localhost:${port}`)).cause).toBe('own listener');
   });
@@ -307,21 +307,21 @@ const never: readonly (readonly [host: string, cause: string])[] = [
 describe('I8 reach: what nothing allows', () => {
   it('I8 reach: metadata, link-local and other addresses that nothing allows are not reached', async () => {
     await using scene = await openScene();
-    for (const [door, ask] of everyDoor) {
+    for (const [entry, ask] of everyEntry) {
       const found = [];
       for (const [host, cause] of never)
-        found.push(...(await strays(scene, ask, [`${host}:80`], refusedFor(door, cause))));
-      expect([door, ...found]).toEqual([door]);
+        found.push(...(await strays(scene, ask, [`${host}:80`], refusedFor(entry, cause))));
+      expect([entry, ...found]).toEqual([entry]);
     }
   });
 
   it('I8 reach: they are not reached where lists name them', async () => {
     await using scene = await openScene();
-    for (const [door, ask] of listedDoors) {
+    for (const [entry, ask] of listedAdapters) {
       const found = [];
       for (const [host, cause] of never)
-        found.push(...(await withDocuments(scene, ask, [`${host}:80`], refusedFor(door, cause))));
-      expect([door, ...found]).toEqual([door]);
+        found.push(...(await withDocuments(scene, ask, [`${host}:80`], refusedFor(entry, cause))));
+      expect([entry, ...found]).toEqual([entry]);
     }
   });
 });
@@ -341,29 +341,29 @@ describe('I8 reach: private networks', () => {
   it('I8 reach: unlisted, private networks are not reached', async () => {
     const config = { egress: anyPort, callback: { allow_private: false } };
     await using scene = await createReachScene(ledger, { names, config });
-    for (const [door, ask] of everyDoor) {
+    for (const [entry, ask] of everyEntry) {
       const found = [];
       for (const host of [...inner, ...innerInV6]) {
         const met = await ask(scene, `${host}:80`);
         const isFor = /^(refused: )?(private|cgnat|embedded_v4)$/.test(String(met.cause));
-        if (met.answer !== notListed(door) || !isFor || met.dialled.length > 0) found.push([host, met]);
+        if (met.response !== notListed(entry) || !isFor || met.dialled.length > 0) found.push([host, met]);
       }
-      expect([door, ...found]).toEqual([door]);
+      expect([entry, ...found]).toEqual([entry]);
     }
   });
 
   it('I8 reach: a list of a tenant does not open private networks', async () => {
     await using scene = await createReachScene(ledger, { names, config: { egress: anyPort } });
-    for (const [door, ask] of listedDoors) {
+    for (const [entry, ask] of listedAdapters) {
       for (const host of [...inner, ...innerInV6]) {
         for (const document of documentsFor(`${host}:80`)) {
           scene.proxy.apply(document);
-          const { answer, dialled } = await ask(scene, `${host}:80`);
-          expect([door, host, document, answer, dialled]).toEqual([
-            door,
+          const { response, dialled } = await ask(scene, `${host}:80`);
+          expect([entry, host, document, response, dialled]).toEqual([
+            entry,
             host,
             document,
-            notListed(door),
+            notListed(entry),
             [],
           ]);
         }
@@ -375,11 +375,11 @@ describe('I8 reach: private networks', () => {
     const egress = { ...anyPort, allow_private: ['10.0.0.0/24'] };
     const config = { egress, callback: { allow_private: false } };
     await using scene = await createReachScene(ledger, { names, config });
-    for (const [door, ask] of everyDoor) {
+    for (const [entry, ask] of everyEntry) {
       expect((await ask(scene, '10.0.0.1:80')).dialled[0]).toBe('10.0.0.1:80');
       expect((await ask(scene, 'intra.test:80')).dialled[0]).toBe('10.0.0.1:80');
       for (const host of ['10.0.1.1', '[::ffff:10.0.0.1]', 'mixed-intra.test'])
-        expect(await ask(scene, `${host}:80`)).toMatchObject({ answer: notListed(door), dialled: [] });
+        expect(await ask(scene, `${host}:80`)).toMatchObject({ response: notListed(entry), dialled: [] });
     }
   });
 
@@ -406,13 +406,13 @@ describe('I8 reach: loopback where it is not listed', () => {
   const exposed = { listen: '0.0.0.0:0', auth: 'none', egress: anyPort, callback: { allow_private: false } };
   const spellings = [...byName, ...v4, ...v4InV6, ...v6, ...anyLoopback];
 
-  it.each(everyDoor)('I8 reach: by %s, of a proxy that others reach', async (door, ask) => {
+  it.each(everyEntry)('I8 reach: by %s, of a proxy that others reach', async (entry, ask) => {
     await using origin = await createOrigin();
     await using scene = await createReachScene(ledger, { names, config: exposed });
     const found = [];
     for (const host of spellings) {
-      const { answer, dialled } = await ask(scene, `${host}:${origin.port}`);
-      if (answer !== notListed(door) || dialled.length > 0) found.push([host, answer, dialled]);
+      const { response, dialled } = await ask(scene, `${host}:${origin.port}`);
+      if (response !== notListed(entry) || dialled.length > 0) found.push([host, response, dialled]);
     }
     expect([...found, origin.connections]).toEqual([0]);
   });
@@ -424,13 +424,13 @@ describe('I8 reach: loopback where it is not listed', () => {
       names,
       config: { auth: 'none', egress: anyPort },
     });
-    const connect = doors['a CONNECT'] as Door;
-    const answers = [(await connect(scene, `127.0.0.1:${origin.port}`)).answer];
+    const connect = entries['a CONNECT'] as Entry;
+    const responses = [(await connect(scene, `127.0.0.1:${origin.port}`)).response];
     await sandboxAt(scene, '0.0.0.0');
-    answers.push((await connect(scene, `127.0.0.1:${origin.port}`)).answer);
+    responses.push((await connect(scene, `127.0.0.1:${origin.port}`)).response);
     await scene.proxy.admin('DELETE', '/v1/sandboxes/other');
-    answers.push((await connect(scene, `127.0.0.1:${origin.port}`)).answer);
-    expect(answers).toEqual(['200', '403 address_private', '200']);
+    responses.push((await connect(scene, `127.0.0.1:${origin.port}`)).response);
+    expect(responses).toEqual(['200', '403 address_private', '200']);
   });
 });
 
@@ -473,12 +473,12 @@ describe('I8 reach: the admin API, directly', () => {
         await client.send(
           [...lines, 'Content-Type: application/json', 'Content-Length: 2', '', '{}'].join('\r\n'),
         );
-        const { head: answer, text } = await client.readResponse();
+        const { head: response, text } = await client.readResponse();
         const expected = needs_token ? closed : open;
         // After five wrong tokens in a minute, more of them are told to wait.
-        const isExpected = answer.status === expected || (expected === 401 && answer.status === 429);
-        const isBare = answer.status === 200 || Object.keys(JSON.parse(text)).join() === 'detail';
-        if (!isExpected || !isBare) seen.push([method, path, answer.status, text]);
+        const isExpected = response.status === expected || (expected === 401 && response.status === 429);
+        const isBare = response.status === 200 || Object.keys(JSON.parse(text)).join() === 'detail';
+        if (!isExpected || !isBare) seen.push([method, path, response.status, text]);
       }
       expect(seen).toEqual([]);
       expect(routes.filter(({ needs_token }) => needs_token).length).toBeGreaterThan(10);
@@ -501,9 +501,9 @@ describe('I8 reach: the admin API, directly', () => {
     for (const { path } of routes.filter(({ needs_token }) => !needs_token)) {
       await using client = await WireClient.connect(Number(new URL(proxy.adminUrl).port));
       await client.send(head(`GET ${path}`, 'localhost'));
-      const { head: answer, text } = await client.readResponse();
-      expect(answer.status).toBe(200);
-      texts.push(answer.text, text);
+      const { head: response, text } = await client.readResponse();
+      expect(response.status).toBe(200);
+      texts.push(response.text, text);
     }
     expect(texts).toHaveLength(8);
     expect(texts.join('')).not.toMatch(/canary|"box"/i);

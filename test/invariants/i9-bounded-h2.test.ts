@@ -29,11 +29,11 @@ describe('I9 what a client asks for', () => {
   });
 
   it('I9 in fields is bounded', async () => {
-    await using scene = await sceneWith({}, ({ answer }) => answer(200, [], 'fine'));
+    await using scene = await sceneWith({}, ({ response }) => response(200, [], 'fine'));
     await using client = await scene.client();
     const fields = Array.from({ length: 101 }, (_, i) => literal(`x-${i}`, 'v'));
-    const answer = await client.request(client.fields('/', fields));
-    expect([answer.status, refusalOf(answer)]).toEqual([431, 'head_too_large']);
+    const response = await client.request(client.fields('/', fields));
+    expect([response.status, refusalOf(response)]).toEqual([431, 'head_too_large']);
     expect(scene.origin.streams).toHaveLength(0);
   });
 });
@@ -60,18 +60,18 @@ describe('I9 what a host sends', () => {
   });
 
   it('I9 in interim answers is bounded', async () => {
-    await using scene = await sceneWith({}, async ({ interim, answer }) => {
+    await using scene = await sceneWith({}, async ({ interim, response }) => {
       for (let i = 0; i < 30; i += 1) await interim(103);
-      await answer(200, [], 'late');
+      await response(200, [], 'late');
     });
     await using client = await scene.client();
-    const answer = await client.request(client.fields('/'));
-    expect([answer.status, refusalOf(answer)]).toEqual([502, 'upstream_malformed']);
+    const response = await client.request(client.fields('/'));
+    expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_malformed']);
   });
 
   it('I9 in fields is bounded', async () => {
     const fields = Array.from({ length: 150 }, (_, i) => literal(`x-${i}`, 'v'));
-    await using scene = await sceneWith({}, ({ answer }) => answer(200, fields, 'fine'));
+    await using scene = await sceneWith({}, ({ response }) => response(200, fields, 'fine'));
     await using client = await scene.client();
     // node:http2 ends such a stream before anybody reads it.
     expect(await client.request(client.fields('/'))).toMatchObject({ status: 0, length: 0 });

@@ -12,13 +12,13 @@ export type Scene = AsyncDisposable & { readonly proxy: TestSidecar; readonly le
 
 /** `answer`: status and code; `cause`: what the record says; `dialled`: by the proxy, not by its client. */
 export type Attempt = {
-  readonly answer: string;
+  readonly response: string;
   readonly cause: unknown;
   readonly dialled: readonly string[];
 };
 
 /** Tries to reach `authority`, a host and a port in any spelling. */
-export type Door = (scene: Scene, authority: string) => Promise<Attempt>;
+export type Entry = (scene: Scene, authority: string) => Promise<Attempt>;
 
 const EVERY_PORT: readonly number[] = Array.from({ length: 65_535 }, (_, i) => i + 1);
 const origins = createTestAuthority('Stand-in for the public CAs');
@@ -39,7 +39,7 @@ export async function createReachScene(ledger: DialLedger, options: TestSidecarO
   return { proxy, ledger, [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose]() };
 }
 
-export const doors: Readonly<Record<string, Door>> = {
+export const entries: Readonly<Record<string, Entry>> = {
   'a CONNECT': (scene, authority) =>
     attempt(scene, async (client) => {
       await client.send(head(`CONNECT ${authority}`, authority));
@@ -111,16 +111,16 @@ async function attempt(
 ): Promise<Attempt> {
   await using client = await WireClient.connect(proxy.port);
   const before = { attempts: ledger.attempts.length, records: proxy.records().length };
-  const answer = await ask(client);
+  const response = await ask(client);
   const [record] = proxy.records().slice(before.records);
   return {
-    answer: typeof answer === 'string' ? answer : answerOf(answer),
+    response: typeof response === 'string' ? response : responseOf(response),
     cause: record?.['cause'],
     dialled: ledger.attempts.slice(before.attempts),
   };
 }
 
-function answerOf({ status, headers }: WireHead): string {
+function responseOf({ status, headers }: WireHead): string {
   const code = headers.find(([name]) => name === 'X-Sallyport-Error')?.[1];
   return code === undefined ? String(status) : `${status} ${code}`;
 }

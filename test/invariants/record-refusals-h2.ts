@@ -24,8 +24,8 @@ async function ask(
   client: H2WireClient,
   fields: readonly SentField[] = client.fields('/'),
 ): Promise<Refused> {
-  const answer = await client.request(fields);
-  return [answer.status, refusalOf(answer)];
+  const response = await client.request(fields);
+  return [response.status, refusalOf(response)];
 }
 
 const silence = (): Promise<void> => new Promise(() => {});
@@ -41,7 +41,7 @@ function asks(
 }
 
 const limits = (limit: object): H2SceneOptions => ({ config: () => ({ limits: limit }) });
-const answers = (respond: (exchange: H2Exchange) => unknown): H2SceneOptions => ({
+const responses = (respond: (exchange: H2Exchange) => unknown): H2SceneOptions => ({
   respond: (exchange) => void respond(exchange),
 });
 
@@ -126,15 +126,15 @@ export const streamRefusals: readonly StreamRefusal[] = [
     options: { origin: { tls: { authority: createTestAuthority('nobody trusts it'), names: ['api.test'] } } },
     provoke: asks(),
   },
-  { code: 'upstream_closed', options: answers(({ connection }) => connection.end()), provoke: asks() },
+  { code: 'upstream_closed', options: responses(({ connection }) => connection.end()), provoke: asks() },
   {
     code: 'upstream_malformed',
-    options: answers(async ({ interim }) => {
+    options: responses(async ({ interim }) => {
       for (let i = 0; i < 30; i += 1) await interim(103);
     }),
     provoke: asks(),
   },
-  { code: 'upstream_asks_proxy_auth', options: answers(({ answer }) => answer(407)), provoke: asks() },
+  { code: 'upstream_asks_proxy_auth', options: responses(({ response }) => response(407)), provoke: asks() },
   { code: 'h2_unavailable', options: { origin: { protocols: ['http/1.1'] } }, provoke: asks() },
   {
     code: 'record_sink_blocked',

@@ -1,7 +1,7 @@
 // Documents that mark what they inject, so that each request tells which one it was judged by: every kind of value,
 // under names that both documents share and under names of its own. It states no expectation of its own.
 import type { StateStore } from '../../src/sidecar/state/state-store.ts';
-import type { CallbackAnswer } from '../support/callback-endpoint.ts';
+import type { CallbackResponse } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { type OriginRequest, jsonResponse } from '../support/recording-origin.ts';
 import { type Scene, type SceneOptions, createScene } from './credential-scene.ts';
@@ -49,7 +49,7 @@ export function markedCallback(mark: Mark, url: string): unknown {
 }
 
 /** What the endpoint answers to a marked callback; `before` may hold it up. */
-export function answerMarked(before: (mark: Mark) => unknown = () => undefined): CallbackAnswer {
+export function respondMarked(before: (mark: Mark) => unknown = () => undefined): CallbackResponse {
   return async ({ request, send }) => {
     const mark: Mark = headerValues(request, 'x-mark')[0] === 'old' ? 'old' : 'new';
     await before(mark);

@@ -18,8 +18,8 @@ function listener(computeId: string, given: Partial<ListenerStory> = {}): Listen
   };
 }
 
-function eventsOf(...told: readonly string[]): Events {
-  return told.map((text, i) => {
+function eventsOf(...reported: readonly string[]): Events {
+  return reported.map((text, i) => {
     const [outcome, operation = '', ...resources] = text.split(' ');
     return { seq: 1 + i, operation, isSuccess: outcome === 'success', resources };
   });
@@ -38,8 +38,8 @@ function scene(): { readonly ledger: Ledger; readonly snapshot: Snapshot } {
   ledger.keys.push({ description: 'key', id: 'id-key', deletion: 'none' });
   ledger.records.push({ source: 'source', sandbox: 's', last: 9, added: 9 });
   ledger.refusals.push(
-    { operation: 'update_listener', id: 'nothing', isAnswered: true },
-    { operation: 'create_listener', id: undefined, isAnswered: false },
+    { operation: 'update_listener', id: 'nothing', hasResponded: true },
+    { operation: 'create_listener', id: undefined, hasResponded: false },
   );
   ledger.unwritten.push('refused');
   const events = eventsOf(
@@ -80,8 +80,8 @@ describe('what the clients know, held against the database', () => {
   });
   const withoutEvent = (at: number) => (snapshot: Snapshot) =>
     renumber(snapshot, snapshot.events.toSpliced(at, 1));
-  const withEvent = (told: string) => (snapshot: Snapshot) =>
-    renumber(snapshot, [...snapshot.events, ...eventsOf(told)]);
+  const withEvent = (reported: string) => (snapshot: Snapshot) =>
+    renumber(snapshot, [...snapshot.events, ...eventsOf(reported)]);
   const withListener = (computeId: string) => (snapshot: Snapshot) => ({
     ...snapshot,
     listeners: [...snapshot.listeners, { id: `id-${computeId}`, computeId, version: 'first' }],
@@ -137,9 +137,9 @@ describe('what the clients know, held against the database', () => {
     ],
     ['a head behind its chain', (snapshot) => ({ ...snapshot, headSeq: 8 }), 'its head says 8'],
   ];
-  it.each(rows)('tells of %s', (_, spoil, told) => {
+  it.each(rows)('tells of %s', (_, spoil, reported) => {
     const { ledger, snapshot } = scene();
-    expect(judgeStorm(ledger, spoil(snapshot)).join('\n')).toContain(told);
+    expect(judgeStorm(ledger, spoil(snapshot)).join('\n')).toContain(reported);
   });
 });
 
@@ -150,7 +150,7 @@ describe('what became of the jobs', () => {
 
   it('is how long each took to begin again', () => {
     const events = [begun('a1', 0), begun('b1', 12_000), done('b1', 20_000)];
-    expect(judgeJobs(['j'], events, deaths)).toEqual({ faults: [], rerunsMs: [11_000] });
+    expect(judgeJobs(['j'], events, deaths)).toEqual({ errors: [], rerunsMs: [11_000] });
   });
 
   it.each([
@@ -167,7 +167,7 @@ describe('what became of the jobs', () => {
     ['one that is done twice', [begun('b1', 0), done('b1', 5), done('b1', 6)], 'was done 2 times'],
     ['one that was never begun', [], 'was never begun'],
     ['one that was never done', [begun('b1', 0)], 'was done 0 times'],
-  ] as const)('tells of %s', (_, events, told) => {
-    expect(judgeJobs(['j'], events, deaths).faults.join('\n')).toContain(told);
+  ] as const)('tells of %s', (_, events, reported) => {
+    expect(judgeJobs(['j'], events, deaths).errors.join('\n')).toContain(reported);
   });
 });

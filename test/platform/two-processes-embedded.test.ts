@@ -15,6 +15,6 @@ it(`a platform with a database of its own, killed ${KILLS} times while it writes
   await chmod(scratch.path, 0o711);
   const directory = join(scratch.path, 'platform');
   const result = await runEmbeddedStorm({ directory, kills: KILLS, clients: 4, calm: [20, 120], seed });
-  expect(result.faults).toEqual([]);
+  expect(result.errors).toEqual([]);
   expect(result.startsMs.length).toBeGreaterThanOrEqual(1 + KILLS);
 });

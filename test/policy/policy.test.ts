@@ -46,13 +46,13 @@ function addressOf(text: string): Address {
 }
 
 /** One word for a decision: the rule's or callback's name, or the reason. */
-function told(decision: Decision): string {
+function reported(decision: Decision): string {
   if (decision.kind !== 'intercept') return decision.reason;
   if (decision.apply === 'rule') return `rule ${decision.rule.name}`;
   return decision.apply === 'callback' ? `callback ${decision.callback.name}` : decision.reason;
 }
 
-type Row = readonly [authority: string, target: string, told: string];
+type Row = readonly [authority: string, target: string, reported: string];
 
 describe('precedence:', () => {
   const policy = policyOf({
@@ -90,13 +90,13 @@ describe('precedence:', () => {
     ['xapi.test', '/v1/x', 'no_match'],
   ];
   it.each(rows)('%s %s -> %s', (authority, target, expected) => {
-    expect(told(policy.decide(authorityOf(authority), target))).toBe(expected);
+    expect(reported(policy.decide(authorityOf(authority), target))).toBe(expected);
   });
 
   it('a request for the whole server gets nothing', () => {
-    expect(told(policy.decide(authorityOf('both.test'), '*'))).toBe('no_path_match');
-    expect(told(policy.decide(authorityOf('cb.test'), '*'))).toBe('no_path_match');
-    expect(told(policy.decide(authorityOf('other.test'), '*'))).toBe('no_match');
+    expect(reported(policy.decide(authorityOf('both.test'), '*'))).toBe('no_path_match');
+    expect(reported(policy.decide(authorityOf('cb.test'), '*'))).toBe('no_path_match');
+    expect(reported(policy.decide(authorityOf('other.test'), '*'))).toBe('no_match');
   });
 
   it('disabled entries count for nothing', () => {
@@ -104,8 +104,8 @@ describe('precedence:', () => {
       rules: [rule('off', ['a.test'], [], { enabled: false, no_proxy: ['b.test'] })],
       callbacks: [callback('on', ['a.test', 'b.test'])],
     });
-    expect(told(off.decide(authorityOf('a.test'), '/'))).toBe('callback on');
-    expect(told(off.decide(authorityOf('b.test'), '/'))).toBe('callback on');
+    expect(reported(off.decide(authorityOf('a.test'), '/'))).toBe('callback on');
+    expect(reported(off.decide(authorityOf('b.test'), '/'))).toBe('callback on');
     expect(off.summary).toEqual({ rules: 0, callbacks: 1 });
     expect(off.noProxyEntries).toEqual([]);
   });
@@ -207,7 +207,7 @@ describe('on a host with rules on paths', () => {
     ['other.test', '/v1/../admin/%zz', 'rule any'],
   ];
   it.each(rows)('%s %s -> %s', (authority, target, expected) => {
-    expect(told(policy.decide(authorityOf(authority), target))).toBe(expected);
+    expect(reported(policy.decide(authorityOf(authority), target))).toBe(expected);
   });
   describe('an encoded ? or # may end the path at the origin:', () => {
     const repos = policyOf({
@@ -217,7 +217,7 @@ describe('on a host with rules on paths', () => {
         rule('any x', ['api.test'], ['/x/*']),
       ],
     });
-    it.each<[target: string, told: string]>([
+    it.each<[target: string, reported: string]>([
       ['/repos/adm/contents', 'rule contents'],
       ['/repos/adm%3f/contents', 'ambiguous_path'],
       ['/repos/adm%23/contents', 'ambiguous_path'],
@@ -232,15 +232,15 @@ describe('on a host with rules on paths', () => {
       ['/x/a;y%2fy', 'ambiguous_path'],
       ['/z/a%3f', 'no_path_match'],
     ])('%s -> %s', (target, expected) => {
-      expect(told(repos.decide(authorityOf('api.test'), target))).toBe(expected);
+      expect(reported(repos.decide(authorityOf('api.test'), target))).toBe(expected);
     });
   });
   it('a rule for every path stands among them in its order', () => {
     const mixed = policyOf({ rules: [rule('v1', ['a.test'], ['/v1/*']), rule('rest', ['a.test'])] });
-    expect(told(mixed.decide(authorityOf('a.test'), '/v1/x'))).toBe('rule v1');
-    expect(told(mixed.decide(authorityOf('a.test'), '/v2/x'))).toBe('rule rest');
-    expect(told(mixed.decide(authorityOf('a.test'), '/v2/%2e%2e/v1'))).toBe('ambiguous_path');
-    expect(told(mixed.decide(authorityOf('a.test'), '/%761/x'))).toBe('ambiguous_path');
+    expect(reported(mixed.decide(authorityOf('a.test'), '/v1/x'))).toBe('rule v1');
+    expect(reported(mixed.decide(authorityOf('a.test'), '/v2/x'))).toBe('rule rest');
+    expect(reported(mixed.decide(authorityOf('a.test'), '/v2/%2e%2e/v1'))).toBe('ambiguous_path');
+    expect(reported(mixed.decide(authorityOf('a.test'), '/%761/x'))).toBe('ambiguous_path');
   });
 });
 
@@ -263,7 +263,7 @@ describe('no_proxy', () => {
     ['11.1.1.1', '/', 'no_match'],
   ];
   it.each(rows)('%s %s -> %s', (authority, target, expected) => {
-    expect(told(policy.decide(authorityOf(authority), target))).toBe(expected);
+    expect(reported(policy.decide(authorityOf(authority), target))).toBe(expected);
   });
   it('is told to clients as it was written, each entry once', () => {
     expect(policy.noProxyEntries).toEqual([
@@ -286,7 +286,7 @@ describe('access_control', () => {
     },
   });
   const policies = { allowing, denying };
-  const rows: readonly [policy: keyof typeof policies, authority: string, told: string][] = [
+  const rows: readonly [policy: keyof typeof policies, authority: string, reported: string][] = [
     ['allowing', 'api.test', 'rule ruled'],
     ['allowing', 'direct.test', 'no_proxy'],
     ['allowing', 'hidden.test', 'access_denied'],
@@ -310,7 +310,7 @@ describe('access_control', () => {
   ];
   it.each(rows)('%s: %s -> %s', (name, authority, expected) => {
     const policy = policies[name];
-    expect(told(policy.decide(authorityOf(authority), '/v1/x'))).toBe(expected);
+    expect(reported(policy.decide(authorityOf(authority), '/v1/x'))).toBe(expected);
     const cover = policy.coverOf(authorityOf(authority));
     expect(cover.kind === 'refuse' ? cover.reason : '').toBe(expected === 'access_denied' ? expected : '');
   });
@@ -342,7 +342,7 @@ describe('access_control', () => {
 describe('a policy', () => {
   it('that is empty tunnels everything', () => {
     const empty = emptyPolicy(3);
-    expect(told(empty.decide(authorityOf('a.test'), '/'))).toBe('no_match');
+    expect(reported(empty.decide(authorityOf('a.test'), '/'))).toBe('no_match');
     expect(empty.deniesAddress(addressOf('10.0.0.1'), 443)).toBe(false);
     expect(empty).toMatchObject({ revision: 3, noProxyEntries: [], summary: { rules: 0, callbacks: 0 } });
   });
@@ -354,9 +354,9 @@ describe('a policy', () => {
     const asked = authorityOf('a.good.test');
     const first = policy.decide(asked, '/v1/x');
     for (let i = 0; i < 2000; i += 1)
-      expect(told(policy.decide(authorityOf(`n${i}.good.test`), '/v1/x'))).toBe('rule wild');
+      expect(reported(policy.decide(authorityOf(`n${i}.good.test`), '/v1/x'))).toBe('rule wild');
     expect(policy.decide(asked, '/v1/x')).toBe(first);
-    expect(told(policy.decide(asked, '/v2'))).toBe('rule exact');
+    expect(reported(policy.decide(asked, '/v2'))).toBe('rule exact');
   });
 
   it('remembers what a path led to, and decides the same after it has forgotten', () => {
@@ -365,7 +365,7 @@ describe('a policy', () => {
     const targetOf = (i: number): string =>
       [`/v1/${i}`, `/v2/${i}`, `/v3/${i}?q=/v1/`, `/v1/../${i}`][i % 4] ?? '';
     const ask = (i: number): string[] =>
-      ['a.good.test', 'b.good.test'].map((host) => told(policy.decide(authorityOf(host), targetOf(i))));
+      ['a.good.test', 'b.good.test'].map((host) => reported(policy.decide(authorityOf(host), targetOf(i))));
     const first = Array.from({ length: 3_000 }, (_, i) => ask(i));
     expect(first.slice(0, 4)).toEqual([
       ['rule v1', 'rule v1'],
@@ -410,7 +410,7 @@ describe('a policy', () => {
       policyOf({ rules: [rule('other', ['a.test'], ['/v1/*'])] }),
     ];
     for (const _ of [1, 2])
-      expect([one, other].map((policy) => told(policy.decide(authorityOf('a.test'), '/v1/x')))).toEqual([
+      expect([one, other].map((policy) => reported(policy.decide(authorityOf('a.test'), '/v1/x')))).toEqual([
         'rule one',
         'rule other',
       ]);
@@ -432,7 +432,7 @@ describe('a policy', () => {
       return process.memoryUsage().heapUsed;
     };
     const ask = (i: number): string =>
-      told(policy.decide(authorityOf(`h${i}.good.test`), i % 2 === 0 ? '/own/x' : '/r97/p99/x'));
+      reported(policy.decide(authorityOf(`h${i}.good.test`), i % 2 === 0 ? '/own/x' : '/r97/p99/x'));
     ask(0);
     const before = heapBytes();
     for (let i = 0; i < 40; i += 1) expect(ask(i)).toBe(i % 2 === 0 ? `rule own ${i}` : 'rule wide 97');
@@ -487,7 +487,7 @@ describe('a policy', () => {
       fc.property(fc.array(unit, { maxLength: 20 }), (parts) => {
         const target = `/${parts.join('')}`;
         const [path = ''] = target.split('?');
-        const decision = told(policy.decide(authorityOf('api.test'), target));
+        const decision = reported(policy.decide(authorityOf('api.test'), target));
         expect(['rule v1', 'no_path_match', 'ambiguous_path']).toContain(decision);
         if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path)) expect(decision).toBe('ambiguous_path');
       }),

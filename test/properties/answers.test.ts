@@ -10,17 +10,17 @@ const TIMEOUT_MS = 120_000;
 
 describe(`whatever hosts and clients do (PROPERTY_SEED=${seed}),`, () => {
   it('the answers of a pipeline are those of its requests, in order', { timeout: TIMEOUT_MS }, async () => {
-    const { fault, requests, answered, refused, lost } = await runPipelines({ crowds: 100, seed });
-    expect(fault).toBeUndefined();
-    expect(answered + refused + lost).toBe(requests);
+    const { error, requests, responded, refused, lost } = await runPipelines({ crowds: 100, seed });
+    expect(error).toBeUndefined();
+    expect(responded + refused + lost).toBe(requests);
     // Neither all calm nor all lost.
-    expect(answered).toBeGreaterThan(requests / 4);
+    expect(responded).toBeGreaterThan(requests / 4);
     expect(Math.min(refused, lost)).toBeGreaterThan(requests / 100);
   });
 
   it('the answer on a stream is that of its request', { timeout: TIMEOUT_MS }, async () => {
-    const { fault, verdicts } = await runStreams({ crowds: 60, seed });
-    expect(fault).toBeUndefined();
+    const { error, verdicts } = await runStreams({ crowds: 60, seed });
+    expect(error).toBeUndefined();
     expect(Object.keys(verdicts).toSorted()).toEqual(expect.arrayContaining(['cancelled', 'reset', 'whole']));
   });
 });

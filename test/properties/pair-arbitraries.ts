@@ -266,7 +266,7 @@ type HostManner = 'same' | 'bare' | 'other_host' | 'other_port' | 'none' | 'two'
 
 const request: fc.Arbitrary<ModelRequest> = fc
   .record({
-    door: fc.constantFrom('tls', 'tls', 'tls', 'tls', 'clear', 'plain', 'plain'),
+    entry: fc.constantFrom('tls', 'tls', 'tls', 'tls', 'clear', 'plain', 'plain'),
     at: authority,
     other: authority,
     method: fc.constantFrom(...methods),
@@ -281,22 +281,22 @@ const request: fc.Arbitrary<ModelRequest> = fc
     fields: fc.array(field, { maxLength: 5 }),
     rare: rareFields,
   })
-  .map(({ door, at, other, method, minor, path: authored, form, manner, fields, rare }) => {
-    const scheme = door === 'tls' ? 'https://' : 'http://';
-    const isAbsolute = door === 'plain' ? form !== 0 : form < 3;
+  .map(({ entry, at, other, method, minor, path: authored, form, manner, fields, rare }) => {
+    const scheme = entry === 'tls' ? 'https://' : 'http://';
+    const isAbsolute = entry === 'plain' ? form !== 0 : form < 3;
     const isWhole = form === 4;
     return {
-      door,
+      entry,
       ...at,
       method,
       minor,
       path: isAbsolute && isWhole ? '' : !isAbsolute && form > 28 ? '*' : authored,
       absolute: !isAbsolute ? '' : form === 1 ? 'https://' : scheme,
       named:
-        door !== 'plain' && form === 2
+        entry !== 'plain' && form === 2
           ? { text: other.spelled, to: other.to }
           : { text: at.spelled, to: at.to },
-      hosts: hostsFor(manner, at, other.to, door === 'tls' ? 443 : 80),
+      hosts: hostsFor(manner, at, other.to, entry === 'tls' ? 443 : 80),
       fields: [...fields, ...rare],
     } as const;
   });

@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { Secret } from '../../src/base/secret.ts';
 import type { CallbackResolver } from '../../src/callback/resolver.ts';
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import { parseRequestHead } from '../../src/http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';
@@ -29,7 +29,7 @@ export type PairFigures = {
   /** How often each outcome was met. */
   readonly outcomes: ReadonlyMap<string, number>;
   /** The shrunk counterexample, with what replays it. */
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
 };
 
 const ROUND = 1_000;
@@ -55,8 +55,8 @@ export function runPairs(options: { readonly documents: number; readonly seed: n
       holdsDestination(world, request, found);
       counts.pairs += 1;
       // Whether by a rule's exact name or not, and by which door, is compared, not counted.
-      const told = expected.told.replace(/^.*: /, '');
-      outcomes.set(told, (outcomes.get(told) ?? 0) + 1);
+      const reported = expected.reported.replace(/^.*: /, '');
+      outcomes.set(reported, (outcomes.get(reported) ?? 0) + 1);
     }
   });
   const checked = fc.check(property, { numRuns: documents, seed });
@@ -67,7 +67,7 @@ export function runPairs(options: { readonly documents: number; readonly seed: n
     refusedDocuments: counts.refused,
     perSecond: counts.pairs / ((performance.now() - startedMs) / 1000),
     outcomes,
-    fault: checked.failed ? String(checked.errorInstance) : undefined,
+    error: checked.failed ? String(checked.errorInstance) : undefined,
   };
 }
 
@@ -81,8 +81,9 @@ export function runPairRounds(options: { readonly pairs: number; readonly seed: 
     pairs += round.pairs;
     documents += round.documents;
     refusedDocuments += round.refusedDocuments;
-    for (const [told, count] of round.outcomes) outcomes.set(told, (outcomes.get(told) ?? 0) + count);
-    if (round.fault === undefined && pairs < options.pairs) continue;
+    for (const [reported, count] of round.outcomes)
+      outcomes.set(reported, (outcomes.get(reported) ?? 0) + count);
+    if (round.error === undefined && pairs < options.pairs) continue;
     const perSecond = pairs / ((performance.now() - startedMs) / 1000);
     return { ...round, pairs, documents, refusedDocuments, perSecond, outcomes };
   }
@@ -111,11 +112,11 @@ function worldOf({ config, allowLoopback, clearListed, failing }: Pairing): Mode
     allowLoopback,
     clearListed,
     secret: secretOf,
-    answers: (name) => (failing[Number(name.at(-1))] === true ? undefined : answerOf(name)),
+    responses: (name) => (failing[Number(name.at(-1))] === true ? undefined : responseOf(name)),
   };
 }
 
-function answerOf(name: string): readonly ModelHeader[] {
+function responseOf(name: string): readonly ModelHeader[] {
   return ['Authorization', 'x_api-key'].map((header) => ({
     name: header,
     type: 'opaque',
@@ -133,29 +134,29 @@ function realWorld(pairing: Pairing, policy: Policy, world: ModelWorld): (reques
     injectCleartext: pairing.clearListed.flatMap((text) => parseCleartextDestination(text) ?? []),
     isOwnListener: () => false,
   };
-  const answers = new Map(pairing.config.callbacks.map(({ name }) => [name, headersOf(world, name)]));
+  const responses = new Map(pairing.config.callbacks.map(({ name }) => [name, headersOf(world, name)]));
   const callbacks: Pick<CallbackResolver, 'resolve'> = {
     resolve: ({ name }) => {
-      const headers = answers.get(name);
+      const headers = responses.get(name);
       return headers ? { ok: true, headers, cached: true } : { ok: false, reason: 'as the test says' };
     },
   };
   const judge = { policy, egress, callbacks: callbacks as CallbackResolver };
   return (request) => {
     const authority = parseAuthority(request.spelled);
-    if (typeof authority === 'string') return { told: `authority ${authority}` };
-    if (request.door === 'plain') return prefixed('plain', realFate(judge, request, undefined));
+    if (typeof authority === 'string') return { reported: `authority ${authority}` };
+    if (request.entry === 'plain') return prefixed('plain', realFate(judge, request, undefined));
     const cover = policy.coverOf(authority);
-    if (cover.kind === 'refuse') return { told: `connect ${cover.reason}` };
+    if (cover.kind === 'refuse') return { reported: `connect ${cover.reason}` };
     if (cover.kind === 'tunnel')
-      return { told: `connect ${cover.reason}${cover.portListed ? ' at a listed port' : ''}` };
+      return { reported: `connect ${cover.reason}${cover.portListed ? ' at a listed port' : ''}` };
     const named = `${cover.by} ${cover.exactName ? 'exact' : 'wildcard'}`;
     return prefixed(named, realFate(judge, request, authority));
   };
 }
 
 function headersOf(world: ModelWorld, name: string) {
-  return world.answers(name)?.map((header) => ({
+  return world.responses(name)?.map((header) => ({
     name: header.name,
     value: new Secret(header.value),
     masks: [new Secret(header.value)],
@@ -166,31 +167,32 @@ type Judge = { readonly policy: Policy; readonly egress: EgressRules; readonly c
 
 function realFate(judge: Judge, request: ModelRequest, tunnel: Authority | undefined): Fate {
   const head = parseRequestHead(Buffer.from(wireOf(request), 'latin1'), 0, limits);
-  if (!head || isFault(head)) return { told: `head ${head?.code}` };
-  const plan = planRequest(head, tunnel, request.door === 'tls' ? 'https' : 'http');
-  if (isRefusal(plan)) return { told: plan.refused };
+  if (!head || isHeadError(head)) return { reported: `head ${head?.code}` };
+  const plan = planRequest(head, tunnel, request.entry === 'tls' ? 'https' : 'http');
+  if (isRefusal(plan)) return { reported: plan.refused };
   const passage = judgeRequest({ ...judge, ...plan.target, scheme: plan.scheme });
-  if (passage instanceof Promise) return { told: 'not answered at once' };
-  if (isRefusal(passage)) return { told: passage.refused };
+  if (passage instanceof Promise) return { reported: 'not answered at once' };
+  if (isRefusal(passage)) return { reported: passage.refused };
   const sent = outgoingRequestHead(plan, passage.injection).toString('latin1');
   const { rule = passage.callback } = passage;
-  const told =
+  const reported =
     passage.rule === undefined ? (passage.callback === undefined ? passage.reason : 'callback') : 'rule';
-  return { told: told ?? 'no reason', sent, ...(rule !== undefined && { rule }) };
+  return { reported: reported ?? 'no reason', sent, ...(rule !== undefined && { rule }) };
 }
 
 function compare({ config }: ModelWorld, request: ModelRequest, expected: Fate, found: Fate): void {
-  if (expected.told === found.told && expected.sent === found.sent && expected.rule === found.rule) return;
-  const to = `${request.door} ${request.spelled}`;
+  if (expected.reported === found.reported && expected.sent === found.sent && expected.rule === found.rule)
+    return;
+  const to = `${request.entry} ${request.spelled}`;
   throw new Error(JSON.stringify({ to, config, request: wireOf(request), expected, found }));
 }
 
 /** I1, without the model: a value tells its rule, and the rule must name this very host. */
-function holdsDestination({ config }: ModelWorld, { to, door }: ModelRequest, { sent, rule }: Fate): void {
+function holdsDestination({ config }: ModelWorld, { to, entry }: ModelRequest, { sent, rule }: Fate): void {
   const owners = sent?.match(/(?:rule|callback)[-_]\d/gi) ?? [];
   const named = [...config.rules, ...config.callbacks].find(({ name }) => name === rule);
   const isOthers = owners.some((owner) => owner.toLowerCase().replace('_', '-') !== rule);
   const isNamed = named !== undefined && namesHost(named, to);
   if (isOthers || (owners.length > 0 && !isNamed))
-    throw new Error(`a value of ${owners} left for ${to.host} by ${door}`);
+    throw new Error(`a value of ${owners} left for ${to.host} by ${entry}`);
 }

@@ -21,7 +21,7 @@ export const FORGED = 'forged-answer';
 const forged = String(response(200, [], FORGED));
 const REST = 'x'.repeat(40);
 
-export function answerOf(nonce: string): string {
+export function responseOf(nonce: string): string {
   return `answer-of-${nonce}-${REST}`;
 }
 
@@ -38,15 +38,15 @@ export async function createPipelineOrigin(authority: TestAuthority | undefined)
     async respond(exchange) {
       const [, nonce = '', manner] = exchange.request.target.split('/');
       arrivals.set(nonce, (arrivals.get(nonce) ?? 0) + 1);
-      await answer(exchange, nonce, manner as Manner);
+      await reply(exchange, nonce, manner as Manner);
     },
   });
   return { origin, arrivals };
 }
 
-async function answer(exchange: Exchange, nonce: string, manner: Manner): Promise<void> {
+async function reply(exchange: Exchange, nonce: string, manner: Manner): Promise<void> {
   const { send } = exchange;
-  const body = answerOf(nonce);
+  const body = responseOf(nonce);
   const whole = response(200, [], body);
   if (manner === 'silent') return exchange.reset();
   if (manner === 'early') return send(whole);

@@ -9,14 +9,14 @@ import {
   FORGED,
   type Manner,
   type PipelineOrigin,
-  answerOf,
+  responseOf,
   createPipelineOrigin,
   manners,
 } from './pipeline-origin.ts';
 
 type Asked = { readonly manner: Manner; readonly hasBody: boolean };
 type Client = {
-  readonly door: 'tls' | 'plain';
+  readonly entry: 'tls' | 'plain';
   readonly isPipelined: boolean;
   /** After how many answers it resets its connection. */
   readonly leavesAfter: number | null;
@@ -26,10 +26,10 @@ export type PipelineFigures = {
   readonly seed: number;
   readonly requests: number;
   /** Whole answers to whoever asked, and requests that were answered with a refusal or not at all. */
-  readonly answered: number;
+  readonly responded: number;
   readonly refused: number;
   readonly lost: number;
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
 };
 
 const manner: fc.Arbitrary<Manner> = fc.oneof(
@@ -37,7 +37,7 @@ const manner: fc.Arbitrary<Manner> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...manners) },
 );
 const client: fc.Arbitrary<Client> = fc.record({
-  door: fc.constantFrom('tls', 'plain', 'plain', 'plain'),
+  entry: fc.constantFrom('tls', 'plain', 'plain', 'plain'),
   isPipelined: fc.boolean(),
   leavesAfter: fc.oneof({ weight: 7, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat(2) }),
   requests: fc.array(fc.record({ manner, hasBody: fc.boolean() }), { minLength: 1, maxLength: 6 }),
@@ -46,8 +46,8 @@ const crowds: fc.Arbitrary<readonly Client[]> = fc.array(client, { minLength: 2,
 
 type Stage = {
   readonly proxy: TestSidecar;
-  readonly origins: Readonly<Record<Client['door'], PipelineOrigin>>;
-  readonly counts: { requests: number; answered: number; refused: number; lost: number };
+  readonly origins: Readonly<Record<Client['entry'], PipelineOrigin>>;
+  readonly counts: { requests: number; responded: number; refused: number; lost: number };
 };
 
 export async function runPipelines(options: {
@@ -65,7 +65,7 @@ export async function runPipelines(options: {
     origins: authority,
     config: { inject_cleartext: [`api.test:${plain.origin.port}`] },
   });
-  const counts = { requests: 0, answered: 0, refused: 0, lost: 0 };
+  const counts = { requests: 0, responded: 0, refused: 0, lost: 0 };
   const stage: Stage = { proxy, origins: { tls, plain }, counts };
   const property = fc.asyncProperty(crowds, async (crowd) => {
     await Promise.all(crowd.map((one) => play(stage, one)));
@@ -76,32 +76,32 @@ export async function runPipelines(options: {
     endOnFailure: true,
     unbiased: true,
   });
-  const told = JSON.stringify(checked.counterexample);
+  const reported = JSON.stringify(checked.counterexample);
   return {
     seed: options.seed,
     ...counts,
-    fault: checked.failed ? `${String(checked.errorInstance)} in ${told}` : undefined,
+    error: checked.failed ? `${String(checked.errorInstance)} in ${reported}` : undefined,
   };
 }
 
 let lastNonce = 0;
 
 async function play(stage: Stage, asking: Client): Promise<void> {
-  const { door, requests, isPipelined, leavesAfter } = asking;
-  const { origin, arrivals } = stage.origins[door];
+  const { entry, requests, isPipelined, leavesAfter } = asking;
+  const { origin, arrivals } = stage.origins[entry];
   const authority = `api.test:${origin.port}`;
   const sent = requests.map((one) => ({ ...one, nonce: `n${(lastNonce += 1)}` }));
-  const wires = sent.map((one) => wireOf(one, authority, door));
+  const wires = sent.map((one) => wireOf(one, authority, entry));
   stage.counts.requests += sent.length;
-  await using wire = await open(stage.proxy, door, authority);
+  await using wire = await open(stage.proxy, entry, authority);
   if (isPipelined) await wire.send(wires.join('')).catch(() => undefined);
   const seen: Seen[] = [];
   for (const text of wires) {
     if (seen.length === leavesAfter) wire.reset();
     if (!isPipelined) await wire.send(text).catch(() => undefined);
-    const answer = await readFinal(wire);
-    if (!answer) break;
-    seen.push(answer);
+    const response = await readFinal(wire);
+    if (!response) break;
+    seen.push(response);
   }
   judge(stage, asking, sent, seen);
   if (wire.transcript.includes(FORGED)) throw new Error('bytes behind an answer were relayed');
@@ -121,17 +121,17 @@ function judge(
 ): void {
   for (const [i, { status, text, isWhole }] of seen.entries()) {
     const { nonce = '' } = sent[i] ?? {};
-    const own = answerOf(nonce);
+    const own = responseOf(nonce);
     if (status === 200 && !(isWhole ? text === own : own.startsWith(text)))
       throw new Error(`${nonce} was answered with ${text}`);
     if (status !== 200 && status < 500) throw new Error(`${nonce} was refused with ${status}: ${text}`);
-    if (status === 200 && isWhole) counts.answered += 1;
+    if (status === 200 && isWhole) counts.responded += 1;
     else counts.refused += 1;
   }
   counts.lost += sent.length - seen.length;
   // With calm hosts and no haste nobody is left without an answer.
-  const firstFault = sent.findIndex(({ manner }) => !calm.has(manner));
-  const calmOnes = firstFault === -1 ? sent.length : firstFault;
+  const firstError = sent.findIndex(({ manner }) => !calm.has(manner));
+  const calmOnes = firstError === -1 ? sent.length : firstError;
   const whole = seen.filter(({ status, isWhole }) => status === 200 && isWhole).length;
   if (leavesAfter === null && whole < calmOnes)
     throw new Error(`${whole} of ${calmOnes} calm requests were answered`);
@@ -139,8 +139,8 @@ function judge(
 
 const calm: ReadonlySet<Manner> = new Set(['prompt', 'late', 'chunked', 'interim']);
 
-async function open(proxy: TestSidecar, door: Client['door'], authority: string): Promise<WireClient> {
-  return door === 'plain'
+async function open(proxy: TestSidecar, entry: Client['entry'], authority: string): Promise<WireClient> {
+  return entry === 'plain'
     ? WireClient.connect(proxy.port)
     : WireClient.connectThrough(proxy.port, authority, { ca: proxy.caPem, name: 'api.test' });
 }
@@ -148,9 +148,9 @@ async function open(proxy: TestSidecar, door: Client['door'], authority: string)
 function wireOf(
   { manner, hasBody, nonce }: Asked & { readonly nonce: string },
   authority: string,
-  door: Client['door'],
+  entry: Client['entry'],
 ): string {
-  const target = `${door === 'plain' ? `http://${authority}` : ''}/${nonce}/${manner}`;
+  const target = `${entry === 'plain' ? `http://${authority}` : ''}/${nonce}/${manner}`;
   const lines = [`${hasBody ? 'POST' : 'GET'} ${target} HTTP/1.1`, `Host: ${authority}`];
   return [...lines, ...(hasBody ? ['Content-Length: 4'] : []), '', hasBody ? 'body' : ''].join('\r\n');
 }

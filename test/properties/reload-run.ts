@@ -23,7 +23,7 @@ export type ReloadFigures = {
   readonly givenUp: number;
   /** Judged by a document that was not yet acknowledged when the request was sent. */
   readonly overtaken: number;
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
 };
 
 const CLIENTS = 4;
@@ -47,7 +47,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 const schedules: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 10, maxLength: 40 });
 
-type Marker = { sent: number; answered: number; readonly injects: boolean[] };
+type Marker = { sent: number; responded: number; readonly injects: boolean[] };
 type Stage = {
   readonly proxy: TestSidecar;
   /** Two in tunnels with TLS, two on the proxy port. */
@@ -85,7 +85,7 @@ export async function runReloads(options: {
     }),
   );
   const counts = { marked: 0, unmarked: 0, givenUp: 0, overtaken: 0 };
-  const stage: Stage = { proxy, clients, marker: { sent: 0, answered: 0, injects: [true] }, counts };
+  const stage: Stage = { proxy, clients, marker: { sent: 0, responded: 0, injects: [true] }, counts };
   const property = fc.asyncProperty(schedules, (steps) => play(stage, steps));
   const { failed, errorInstance, counterexample } = await fc.check(property, {
     numRuns: options.schedules,
@@ -93,8 +93,8 @@ export async function runReloads(options: {
     endOnFailure: true,
     unbiased: true,
   });
-  const fault = failed ? `${String(errorInstance)} in ${JSON.stringify(counterexample)}` : undefined;
-  return { seed: options.seed, documents: stage.marker.sent, ...counts, fault };
+  const error = failed ? `${String(errorInstance)} in ${JSON.stringify(counterexample)}` : undefined;
+  return { seed: options.seed, documents: stage.marker.sent, ...counts, error };
 }
 
 /** Says which marks arrived. */
@@ -145,7 +145,7 @@ async function put({ proxy, marker }: Stage, injects: boolean): Promise<void> {
   // On a quick machine there are more writes than may be in a second: nothing was changed, and it is asked again.
   while (status === 429) ({ status, text } = await send());
   if (status !== 200) throw new Error(`document ${n} was answered ${status}: ${text}`);
-  marker.answered = n;
+  marker.responded = n;
 }
 
 async function ask(
@@ -155,7 +155,7 @@ async function ask(
   const asking = clients[client];
   if (!asking) throw new Error('a client that is not there');
   const { wire, authority, isPlain } = asking;
-  const first = marker.answered;
+  const first = marker.responded;
   const target = isPlain ? `http://${authority}/` : '/';
   const lines = [`${hasBody ? 'POST' : 'GET'} ${target} HTTP/1.1`, `Host: ${authority}`, 'X-A: of the agent'];
   await wire.send([...lines, ...(hasBody ? ['Content-Length: 8'] : []), '', ''].join('\r\n'));

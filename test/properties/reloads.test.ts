@@ -9,8 +9,8 @@ const seed = propertySeed();
 describe('whenever documents are put,', () => {
   const title = `what a request carries is of one document (PROPERTY_SEED=${seed})`;
   it(title, { timeout: 120_000 }, async () => {
-    const { fault, documents, marked, unmarked, overtaken } = await runReloads({ schedules: 30, seed });
-    expect(fault).toBeUndefined();
+    const { error, documents, marked, unmarked, overtaken } = await runReloads({ schedules: 30, seed });
+    expect(error).toBeUndefined();
     expect(documents).toBeGreaterThan(80);
     expect(Math.min(marked, unmarked, overtaken)).toBeGreaterThan(10);
   });

@@ -14,7 +14,7 @@ export type ModelField = { readonly name: string; readonly value: string };
 
 export type ModelRequest = {
   /** `tls` and `clear` come through a CONNECT, `plain` by the proxy port. */
-  readonly door: 'tls' | 'clear' | 'plain';
+  readonly entry: 'tls' | 'clear' | 'plain';
   readonly to: ModelAuthority;
   /** `to`, as the client spells it; with its port. */
   readonly spelled: string;
@@ -34,21 +34,21 @@ export type ModelHostPort = Omit<ModelAuthority, 'port'> & { readonly port: numb
 
 export type Fate = {
   /** The outcome's name, as the table of coverage counts it. */
-  readonly told: string;
+  readonly reported: string;
   /** The head that leaves; undefined: nothing does. */
   readonly sent?: string;
   readonly rule?: string;
 };
 
 /** What a callback of this name answers; undefined: it fails. */
-export type CallbackAnswers = (name: string) => readonly ModelHeader[] | undefined;
+export type CallbackResponses = (name: string) => readonly ModelHeader[] | undefined;
 export type ModelWorld = {
   readonly config: ModelConfig;
   readonly allowLoopback: boolean;
   /** `host:port` in canonical spelling. */
   readonly clearListed: readonly string[];
   readonly secret: (name: string) => string;
-  readonly answers: CallbackAnswers;
+  readonly responses: CallbackResponses;
 };
 
 const hopByHop = ['connection', 'keep-alive', 'te', 'trailer', 'upgrade', 'http2-settings'];
@@ -57,13 +57,13 @@ const urlOverrides = ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri'];
 
 export function fateByModel(world: ModelWorld, request: ModelRequest): Fate {
   const { config } = world;
-  const { door, to } = request;
-  if (door !== 'plain') {
+  const { entry, to } = request;
+  if (entry !== 'plain') {
     const cover = coverByModel(config, to);
-    if (cover === 'access_denied') return { told: 'connect access_denied' };
+    if (cover === 'access_denied') return { reported: 'connect access_denied' };
     if (cover === 'no_proxy' || cover === 'no_match') {
       const listed = isPortListedByModel(config, to) ? ' at a listed port' : '';
-      return { told: `connect ${cover}${listed}` };
+      return { reported: `connect ${cover}${listed}` };
     }
     const exact = isExactByModel(config, to) ? 'exact' : 'wildcard';
     return prefixed(`${cover} ${exact}`, fateOfRequest(world, request));
@@ -72,31 +72,35 @@ export function fateByModel(world: ModelWorld, request: ModelRequest): Fate {
 }
 
 export function prefixed(prefix: string, fate: Fate): Fate {
-  return { ...fate, told: `${prefix}: ${fate.told}` };
+  return { ...fate, reported: `${prefix}: ${fate.reported}` };
 }
 
 function fateOfRequest(world: ModelWorld, request: ModelRequest): Fate {
-  const refused = faultOf(request);
-  if (refused) return { told: refused };
-  const { path, method, door, to } = request;
+  const refused = errorOf(request);
+  if (refused) return { reported: refused };
+  const { path, method, entry, to } = request;
   const target =
     path === '' || path.startsWith('?') ? (path === '' && method === 'OPTIONS' ? '*' : `/${path}`) : path;
   const verdict = decideByModel(world.config, to, target);
-  switch (verdict.told) {
+  switch (verdict.reported) {
     case 'access_denied':
     case 'ambiguous_path':
-      return { told: verdict.told };
+      return { reported: verdict.reported };
     case 'rule':
     case 'callback':
       break;
     default:
-      return { told: verdict.told, sent: headThatLeaves(request, target, undefined) };
+      return { reported: verdict.reported, sent: headThatLeaves(request, target, undefined) };
   }
-  if (door !== 'tls' && !mayGoInClear(world, to)) return { told: 'cleartext_refused' };
-  if (verdict.told === 'callback') {
-    const headers = world.answers(verdict.callback.name);
-    if (!headers) return { told: 'callback_failed' };
-    return { told: 'callback', rule: verdict.callback.name, sent: headThatLeaves(request, target, headers) };
+  if (entry !== 'tls' && !mayGoInClear(world, to)) return { reported: 'cleartext_refused' };
+  if (verdict.reported === 'callback') {
+    const headers = world.responses(verdict.callback.name);
+    if (!headers) return { reported: 'callback_failed' };
+    return {
+      reported: 'callback',
+      rule: verdict.callback.name,
+      sent: headThatLeaves(request, target, headers),
+    };
   }
   const headers = verdict.rule.headers.map((header) => ({
     ...header,
@@ -105,15 +109,15 @@ function fateOfRequest(world: ModelWorld, request: ModelRequest): Fate {
         ? header.value.replace(/\{(\w+)\}/g, (_, name: string) => world.secret(name))
         : header.value,
   }));
-  return { told: 'rule', rule: verdict.rule.name, sent: headThatLeaves(request, target, headers) };
+  return { reported: 'rule', rule: verdict.rule.name, sent: headThatLeaves(request, target, headers) };
 }
 
 /** The refusals that a request earns by itself, in their order. */
-function faultOf(request: ModelRequest): string | undefined {
-  const { method, door, absolute, named, to, path, hosts, minor } = request;
+function errorOf(request: ModelRequest): string | undefined {
+  const { method, entry, absolute, named, to, path, hosts, minor } = request;
   if (['TRACE', 'TRACK', 'CONNECT'].includes(method)) return 'method_refused';
-  const scheme = door === 'tls' ? 'https' : 'http';
-  if (door === 'plain') {
+  const scheme = entry === 'tls' ? 'https' : 'http';
+  if (entry === 'plain') {
     if (absolute === '') return 'not_a_proxy_request';
     if (absolute === 'https://') return 'use_connect';
   } else if (absolute !== '') {
@@ -121,14 +125,14 @@ function faultOf(request: ModelRequest): string | undefined {
     if (!isSame(named.to, to)) return 'authority_mismatch';
   } else if (path === '*' && method !== 'OPTIONS') return 'target_invalid';
   const [host] = hosts;
-  if (!host) return minor === 1 ? 'host_invalid' : faultOfConnection(request);
+  if (!host) return minor === 1 ? 'host_invalid' : errorOfConnection(request);
   if (hosts.length > 1 || !host.to) return 'host_invalid';
   const meant = { ...host.to, port: host.to.port ?? (scheme === 'https' ? 443 : 80) };
-  if (!isSame(meant, to)) return door === 'plain' ? 'host_mismatch' : 'authority_mismatch';
-  return faultOfConnection(request);
+  if (!isSame(meant, to)) return entry === 'plain' ? 'host_mismatch' : 'authority_mismatch';
+  return errorOfConnection(request);
 }
 
-function faultOfConnection({ fields }: ModelRequest): string | undefined {
+function errorOfConnection({ fields }: ModelRequest): string | undefined {
   return nominatedBy(fields).some((name) => framing.includes(name)) ? 'malformed_request' : undefined;
 }
 
@@ -137,7 +141,7 @@ function headThatLeaves(
   target: string,
   injected: readonly ModelHeader[] | undefined,
 ): string {
-  const { method, minor, fields, hosts, to, door } = request;
+  const { method, minor, fields, hosts, to, entry } = request;
   const nominated = nominatedBy(fields);
   const fold = (name: string): string => name.toLowerCase().replaceAll('_', '-');
   const taken = injected && [...injected.map(({ name }) => fold(name)), ...urlOverrides];
@@ -151,7 +155,7 @@ function headThatLeaves(
     ...kept.map(({ name, value }) => `${name}: ${value}`),
   ];
   const isUpgrade = upgrades(request, nominated);
-  if (hosts.length === 0) lines.push(`Host: ${asHost(to, door === 'tls' ? 443 : 80)}`);
+  if (hosts.length === 0) lines.push(`Host: ${asHost(to, entry === 'tls' ? 443 : 80)}`);
   if (isUpgrade) lines.push('Connection: Upgrade', 'Upgrade: websocket');
   else if (minor === 0) lines.push('Connection: close');
   for (const { name, value } of injected ?? []) lines.push(`${name}: ${value}`);

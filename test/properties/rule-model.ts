@@ -40,9 +40,9 @@ export type ModelConfig = {
 export type ModelCover = 'access_denied' | 'no_proxy' | 'rule' | 'callback' | 'no_match';
 
 export type ModelVerdict =
-  | { readonly told: 'access_denied' | 'no_proxy' | 'no_match' | 'no_path_match' | 'ambiguous_path' }
-  | { readonly told: 'rule'; readonly rule: ModelRule }
-  | { readonly told: 'callback'; readonly callback: ModelCallback };
+  | { readonly reported: 'access_denied' | 'no_proxy' | 'no_match' | 'no_path_match' | 'ambiguous_path' }
+  | { readonly reported: 'rule'; readonly rule: ModelRule }
+  | { readonly reported: 'callback'; readonly callback: ModelCallback };
 
 /** What is decided of a destination before any path is known. */
 export function coverByModel(config: ModelConfig, to: ModelAuthority): ModelCover {
@@ -60,10 +60,10 @@ export function coverByModel(config: ModelConfig, to: ModelAuthority): ModelCove
 export function decideByModel(config: ModelConfig, to: ModelAuthority, target: string): ModelVerdict {
   const cover = coverByModel(config, to);
   if (cover === 'rule') return ruleFor(config, to, target);
-  if (cover !== 'callback') return { told: cover };
+  if (cover !== 'callback') return { reported: cover };
   const callback = config.callbacks.find((one) => one.enabled && namesHost(one, to));
-  if (!callback || target === '*') return { told: 'no_path_match' };
-  return { told: 'callback', callback };
+  if (!callback || target === '*') return { reported: 'no_path_match' };
+  return { reported: 'callback', callback };
 }
 
 /** The allow_list names this host and this very port. */
@@ -86,22 +86,22 @@ export function namesHost({ match_hosts: hosts }: ModelRule | ModelCallback, to:
 
 function ruleFor(config: ModelConfig, to: ModelAuthority, target: string): ModelVerdict {
   const rules = config.rules.filter((rule) => rule.enabled && namesHost(rule, to));
-  if (target === '*') return { told: 'no_path_match' };
+  if (target === '*') return { reported: 'no_path_match' };
   const sent = target.replace(/\?.*$/s, '');
   const first = (path: string, spell: (pattern: string) => string): ModelRule | undefined =>
     rules.find(({ match_paths: paths }) => paths.length === 0 || paths.some((p) => glob(spell(p), path)));
   if (rules.some(({ match_paths: paths }) => paths.length > 0)) {
     const decoded = decodeFully(sent);
-    if (decoded === undefined) return { told: 'ambiguous_path' };
+    if (decoded === undefined) return { reported: 'ambiguous_path' };
     const asSent = first(sent, (pattern) => pattern);
     // Hosts differ in what they cut from a decoded path: one that cuts nothing must find the same rule. All merge slashes.
     const whole = first(merged(decoded), (pattern) => decodeFully(pattern) ?? pattern);
     const shortest = first(cut(decoded), (pattern) => decodeFully(pattern) ?? pattern);
-    if (whole !== asSent || shortest !== asSent) return { told: 'ambiguous_path' };
-    return asSent ? { told: 'rule', rule: asSent } : { told: 'no_path_match' };
+    if (whole !== asSent || shortest !== asSent) return { reported: 'ambiguous_path' };
+    return asSent ? { reported: 'rule', rule: asSent } : { reported: 'no_path_match' };
   }
   const [rule] = rules;
-  return rule ? { told: 'rule', rule } : { told: 'no_path_match' };
+  return rule ? { reported: 'rule', rule } : { reported: 'no_path_match' };
 }
 
 /** The fixpoint of percent-decoding, one character a byte; undefined where no reading of the path is the only one. */

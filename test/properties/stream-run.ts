@@ -11,7 +11,7 @@ import { createTestSidecar } from '../support/test-sidecar.ts';
 export type StreamFigures = {
   readonly seed: number;
   readonly verdicts: Readonly<Partial<Record<Verdict, number>>>;
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
 };
 
 type Part = Pick<LoadRequest, 'ending' | 'size' | 'cancelledAt'> & { readonly bodyBytes: number | null };
@@ -56,15 +56,15 @@ export async function runStreams(options: {
       requests.map((one) => new Promise<Ended>((resolve) => ask(session, one, resolve))),
     );
     session.destroy();
-    for (const [i, { verdict, fault }] of ended.entries()) {
+    for (const [i, { verdict, error }] of ended.entries()) {
       const one = requests[i];
       if (!one) throw new Error('an end without a request');
       const count = arrivals.get(pathOf(one)) ?? 0;
       // Behind the GOAWAY of another request's host a client is told that nothing was done: then nothing was.
-      const isUnread = count === 0 && fault?.endsWith(`reset ${constants.NGHTTP2_REFUSED_STREAM}`) === true;
-      const told = isUnread ? 'unread' : verdict;
-      verdicts[told] = (verdicts[told] ?? 0) + 1;
-      if (fault !== undefined && !isUnread) throw new Error(`${fault}; it arrived ${count} times`);
+      const isUnread = count === 0 && error?.endsWith(`reset ${constants.NGHTTP2_REFUSED_STREAM}`) === true;
+      const reported = isUnread ? 'unread' : verdict;
+      verdicts[reported] = (verdicts[reported] ?? 0) + 1;
+      if (error !== undefined && !isUnread) throw new Error(`${error}; it arrived ${count} times`);
       if (count > (one.ending === 'unread' ? 2 : 1)) throw new Error(`${pathOf(one)} arrived ${count} times`);
     }
   }
@@ -78,6 +78,6 @@ export async function runStreams(options: {
     endOnFailure: true,
     unbiased: true,
   });
-  const fault = failed ? `${String(errorInstance)} in ${JSON.stringify(counterexample)}` : undefined;
-  return { seed: options.seed, verdicts, fault };
+  const error = failed ? `${String(errorInstance)} in ${JSON.stringify(counterexample)}` : undefined;
+  return { seed: options.seed, verdicts, error };
 }

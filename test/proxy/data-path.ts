@@ -70,8 +70,8 @@ export function head(...lines: string[]): string {
 }
 
 /** The code of a refusal as the client reads it. */
-export function errorOf(answer: {
+export function errorOf(response: {
   readonly headers: readonly (readonly [string, string])[];
 }): string | undefined {
-  return answer.headers.find(([name]) => name === 'X-Sallyport-Error')?.[1];
+  return response.headers.find(([name]) => name === 'X-Sallyport-Error')?.[1];
 }

@@ -81,14 +81,14 @@ it.each(ways)('%s whose host has ended first may go on to send, however long it 
   holdClient(held);
   vi.advanceTimersByTime(5_000);
   client.end('the client is not');
-  expect(await heard(held)).toBe('the client is not');
+  expect(await refresh(held)).toBe('the client is not');
   client.destroy();
   held.destroy();
   server.close();
 });
 
 /** Reads to the end; a connection that broke says so instead. */
-function heard(socket: Socket): Promise<string> {
+function refresh(socket: Socket): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()));

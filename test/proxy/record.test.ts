@@ -76,7 +76,7 @@ const rows: readonly Row[] = [
   },
   {
     when: 'an answer without framing',
-    options: { respond: ({ send: answer, end }) => answer('HTTP/1.1 200 OK\r\n\r\nx').then(end) },
+    options: { respond: ({ send: response, end }) => response('HTTP/1.1 200 OK\r\n\r\nx').then(end) },
     act: (path) => send(path, 'GET / HTTP/1.1', close),
     keys: [...request, 'rule', 'injected', 'status', 'upstream_reused', 'unframed'],
     holds: { outcome: 'injected', unframed: true },
@@ -127,7 +127,8 @@ const rows: readonly Row[] = [
   {
     when: 'an answer that is cut',
     options: {
-      respond: ({ send: answer, end }) => answer('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx').then(end),
+      respond: ({ send: response, end }) =>
+        response('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx').then(end),
     },
     act: (path) => send(path, 'GET / HTTP/1.1', close),
     keys: [...request, 'rule', 'injected', 'reason', 'cause', 'status', 'upstream_reused'],
@@ -209,8 +210,10 @@ describe('a record', () => {
   it('of a callback says which and whether its answer was at hand', async () => {
     await using endpoint = await createDataPath({
       isClear: true,
-      respond: ({ send: answer }) =>
-        answer('HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n{"headers":{"X-Token":"callback-secret-one"}}'),
+      respond: ({ send: response }) =>
+        response(
+          'HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n{"headers":{"X-Token":"callback-secret-one"}}',
+        ),
     });
     await using path = await createDataPath({
       proxyConfig: {
@@ -234,7 +237,7 @@ describe('a record', () => {
 
   it('counts the bytes that left and the bytes that came', async () => {
     await using path = await createDataPath({
-      respond: ({ readBody, send: answer }) => readBody().then(() => answer(`${empty}`)),
+      respond: ({ readBody, send: response }) => readBody().then(() => response(`${empty}`)),
     });
     const client = await path.tunnel();
     await client.send(`${head('POST / HTTP/1.1', `Host: ${path.authority}`, 'Content-Length: 5')}hello`);
@@ -267,8 +270,8 @@ describe('records that cannot be written', () => {
     const inside = (await open.readResponse()).head;
     expect([inside.status, errorOf(inside)]).toEqual([503, 'record_sink_blocked']);
     const client = await path.plain();
-    const answer = await client.openTunnel(path.authority);
-    expect([answer.status, errorOf(answer)]).toEqual([503, 'record_sink_blocked']);
+    const response = await client.openTunnel(path.authority);
+    expect([response.status, errorOf(response)]).toEqual([503, 'record_sink_blocked']);
     expect(path.origin.connections).toBe(0);
     path.proxy.blockSink(false);
     const again = await path.tunnel();

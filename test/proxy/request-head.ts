@@ -1,5 +1,5 @@
 // Request heads from text, for the tests of what is decided on a head alone.
-import { isFault } from '../../src/http1/head-error.ts';
+import { isHeadError } from '../../src/http1/head-error.ts';
 import { type RequestHead, parseRequestHead } from '../../src/http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 
@@ -7,7 +7,7 @@ import { type Authority, parseAuthority } from '../../src/policy/authority/autho
 export function requestHead(...lines: string[]): RequestHead {
   const bytes = Buffer.from([...lines, '', ''].join('\r\n'), 'latin1');
   const head = parseRequestHead(bytes, 0, { maxHeadBytes: 16_384, maxFields: 100, maxTargetBytes: 8_192 });
-  if (head === undefined || isFault(head)) throw new Error(`${lines[0]}: ${head?.code ?? 'incomplete'}`);
+  if (head === undefined || isHeadError(head)) throw new Error(`${lines[0]}: ${head?.code ?? 'incomplete'}`);
   return head;
 }
 

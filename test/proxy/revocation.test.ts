@@ -28,15 +28,15 @@ it('a host denied while it is looked up receives nothing', async () => {
   await expect.poll(() => path.proxy.lookups).toEqual(['api.test']);
   path.proxy.apply({ rules: [], access_control: { deny_list: ['api.test'] } });
   open();
-  const { head: answer } = await client.readResponse();
-  expect([answer.status, errorOf(answer)]).toEqual([403, 'access_denied']);
+  const { head: response } = await client.readResponse();
+  expect([response.status, errorOf(response)]).toEqual([403, 'access_denied']);
   expect(path.origin.requests).toEqual([]);
 });
 
 it.each([
   ['denied', { access_control: { deny_list: ['late.test'] } }, [403, 'access_denied']],
   ['given to a rule', { rules: [{ ...apiRule, match_hosts: ['late.test'] }] }, [503, 'rules_changed']],
-])('a tunnel whose host is %s while it is looked up does not open', async (_, document, answer) => {
+])('a tunnel whose host is %s while it is looked up does not open', async (_, document, response) => {
   const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   await using path = await createDataPath({ names: { 'late.test': promise } });
   const client = await path.plain();
@@ -46,6 +46,6 @@ it.each([
   expect(path.proxy.apply(document)).toMatchObject({ ok: true });
   resolve(['127.0.0.1']);
   const { head: refused } = await client.readResponse();
-  expect([refused.status, errorOf(refused)]).toEqual(answer);
+  expect([refused.status, errorOf(refused)]).toEqual(response);
   expect(path.origin.transcripts.join('')).toBe('');
 });

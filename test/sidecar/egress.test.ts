@@ -87,14 +87,14 @@ describe('a listener of ours', () => {
 });
 
 describe('a callback', () => {
-  const answers: Readonly<Record<string, string>> = { 'own.test': '127.0.0.1', 'far.test': '10.1.1.1' };
+  const responses: Readonly<Record<string, string>> = { 'own.test': '127.0.0.1', 'far.test': '10.1.1.1' };
   async function vet(document: unknown, host: string, port: number): Promise<string> {
     const parsed = parseConfig(document, {});
     if (!parsed.ok) throw new Error(parsed.issues.map(({ msg }) => msg).join());
     const own = listeners('127.0.0.1');
     const resolver = {
       resolve: async (name: string) => {
-        const address = answers[name];
+        const address = responses[name];
         return address === undefined ? ('dns_failed' as const) : [{ address, family: 4 as const }];
       },
     };

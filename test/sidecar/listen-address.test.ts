@@ -61,8 +61,8 @@ describe('the admin API may stand', () => {
     ['OFF', 'OFF', address],
     ['nothing', '', address],
     ['a word', 'on', address],
-  ])('not on %s', (_, text, fault) => {
-    expect(parseAdminListen(text)).toEqual({ fault });
+  ])('not on %s', (_, text, error) => {
+    expect(parseAdminListen(text)).toEqual({ error });
   });
 });
 

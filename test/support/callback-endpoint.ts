@@ -6,22 +6,22 @@ import type { HeaderList } from './message-reader.ts';
 export type CallbackCall = { readonly target: string; readonly headers: HeaderList; readonly body: unknown };
 
 /** The answer to the nth call: an object is sent as 200 JSON, bytes as they are, a function takes the exchange over. */
-export type CallbackAnswer = object | Buffer | ((exchange: Exchange) => Promise<void>);
+export type CallbackResponse = object | Buffer | ((exchange: Exchange) => Promise<void>);
 
 export type CallbackEndpoint = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
   readonly calls: readonly CallbackCall[];
   /** Sets what the calls from here on are answered with. */
-  answerWith(answer: CallbackAnswer): void;
+  respondWith(response: CallbackResponse): void;
 };
 
 export async function createCallbackEndpoint(
-  answer: CallbackAnswer,
+  response: CallbackResponse,
   tls?: OriginOptions['tls'],
 ): Promise<CallbackEndpoint> {
   const calls: CallbackCall[] = [];
-  let current = answer;
+  let current = response;
   const respond = async (exchange: Exchange): Promise<void> => {
     const { content } = await exchange.readBody();
     const { target, headers } = exchange.request;
@@ -35,7 +35,7 @@ export async function createCallbackEndpoint(
     url: `${base}:${origin.port}/credentials`,
     port: origin.port,
     calls,
-    answerWith(next) {
+    respondWith(next) {
       current = next;
     },
     [Symbol.asyncDispose]: () => origin.close(),

@@ -29,7 +29,7 @@ export type H2Exchange = {
   data(bytes: string | Buffer, options?: { readonly isEnd?: boolean }): Promise<boolean>;
   trailers(fields: readonly SentField[]): Promise<boolean>;
   /** A head and a body, in whole. */
-  answer(status: number, fields?: readonly SentField[], body?: string | Buffer): Promise<boolean>;
+  response(status: number, fields?: readonly SentField[], body?: string | Buffer): Promise<boolean>;
   reset(code?: ErrorName | number): Promise<boolean>;
   /** GOAWAY; without a number, one that includes this stream. */
   goaway(lastStream?: number, code?: ErrorName | number, debug?: string): Promise<boolean>;
@@ -111,7 +111,7 @@ export function createH2Exchange(request: H2Request, stream: H2Stream, connectio
     head,
     data: (bytes, options) => stream.data(bytes, options),
     trailers: (fields) => stream.headers(fields, { isEnd: true }),
-    async answer(status, fields = [], body = '') {
+    async response(status, fields = [], body = '') {
       if (body.length === 0) return head(status, fields, { isEnd: true });
       await head(status, fields);
       return stream.data(body, { isEnd: true });
@@ -128,13 +128,13 @@ export function createH2Exchange(request: H2Request, stream: H2Stream, connectio
 }
 
 /** The default script: says in JSON what arrived. */
-export async function echoStream({ request, interim, answer }: H2Exchange): Promise<void> {
+export async function echoStream({ request, interim, response }: H2Exchange): Promise<void> {
   if (request.values('expect').some((value) => value.toLowerCase() === '100-continue')) await interim(100);
   if (!(await request.ended())) return;
   const { method, path: target, headers, body } = request;
-  const told = { method, target, headers, body: { length: body.length, sha256: body.sha256 } };
-  const text = method === 'HEAD' ? '' : JSON.stringify(told);
-  await answer(200, [['content-type', 'application/json']], text);
+  const reported = { method, target, headers, body: { length: body.length, sha256: body.sha256 } };
+  const text = method === 'HEAD' ? '' : JSON.stringify(reported);
+  await response(200, [['content-type', 'application/json']], text);
 }
 
 function pairsOf(fields: readonly Field[]): HeaderList {

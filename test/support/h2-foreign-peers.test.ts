@@ -26,13 +26,13 @@ const tls = { authority, names: ['good.test', 'localhost'] };
 const trust = { ca: authority.certificatePem, name: 'good.test' };
 const big = Buffer.alloc(300_000, 'sixteen bytes..\n');
 
-type NodeAnswer = { readonly headers: IncomingHttpHeaders; readonly text: string };
+type NodeResponse = { readonly headers: IncomingHttpHeaders; readonly text: string };
 
 function askByNode(
   session: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
   body?: Buffer,
-): Promise<NodeAnswer> {
+): Promise<NodeResponse> {
   const stream = session.request(headers, { endStream: body === undefined });
   if (body) stream.end(body);
   const pieces: Buffer[] = [];

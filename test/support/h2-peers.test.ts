@@ -33,8 +33,8 @@ describe('the raw client and the recording origin', () => {
       ['x-a', '2', 'never'],
       ['x-b', '3', 'indexing'],
     ]);
-    const answer = await client.request(fields, { body: 'abc', trailers: [['x-end', 'yes']] });
-    expect(answer).toMatchObject({
+    const response = await client.request(fields, { body: 'abc', trailers: [['x-end', 'yes']] });
+    expect(response).toMatchObject({
       status: 200,
       headers: [
         ['X-Case', ' kept '],
@@ -128,25 +128,25 @@ describe('the raw client and the recording origin', () => {
   });
 
   it('see no more than the window that a client left at its default', async () => {
-    await using origin = await originWith({ respond: ({ answer }) => void answer(200, [], big) });
+    await using origin = await originWith({ respond: ({ response }) => void response(200, [], big) });
     await using client = await H2WireClient.connect(origin.port, trust, { isGranting: false });
     const stream = await client.open(client.fields('/'), { isEnd: true });
     await client.peer.until(() => stream.length === 65_535 || undefined, 'a window');
     await client.send(windowFrame(0, big.length), windowFrame(1, big.length));
-    expect((await client.answer(stream)).length).toBe(big.length);
+    expect((await client.response(stream)).length).toBe(big.length);
   });
 
   it('count the streams that are open at once', async () => {
     const gate = Promise.withResolvers<void>();
     await using origin = await originWith({
       settings: { max_concurrent_streams: 2 },
-      respond: ({ answer }) => void gate.promise.then(() => answer(204)),
+      respond: ({ response }) => void gate.promise.then(() => response(204)),
     });
     await using client = await H2WireClient.connect(origin.port, trust);
-    const answers = [1, 2, 3].map(() => client.request(client.fields('/')));
+    const responses = [1, 2, 3].map(() => client.request(client.fields('/')));
     await origin.stream(2);
     gate.resolve();
-    await Promise.all(answers);
+    await Promise.all(responses);
     await client.request(client.fields('/'));
     expect(origin.connections[0]).toMatchObject({ mostStreams: 3, protocol: 'h2', serverName: 'good.test' });
     expect(client.peer.remote).toEqual({ max_concurrent_streams: 2 });

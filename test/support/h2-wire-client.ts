@@ -19,7 +19,7 @@ export type H2ClientOptions = PeerOptions & {
   readonly hasPreface?: boolean;
 };
 export type H2Head = { readonly status: number; readonly headers: HeaderList };
-export type H2Answer = H2Head & {
+export type H2Response = H2Head & {
   /** The 1xx heads before it. */
   readonly interim: readonly H2Head[];
   /** Names of the fields that came as never indexed. */
@@ -143,12 +143,12 @@ export class H2WireClient {
   }
 
   /** A whole request and its whole answer. */
-  async request(fields: readonly SentField[], options: H2RequestOptions = {}): Promise<H2Answer> {
+  async request(fields: readonly SentField[], options: H2RequestOptions = {}): Promise<H2Response> {
     const { body, trailers, isEnd = true } = options;
     const stream = await this.open(fields, { isEnd: isEnd && body === undefined && trailers === undefined });
     // Not waited for: the answer may come before the body was taken, or instead of it.
     void this.#sendRest(stream, options);
-    return this.answer(stream);
+    return this.response(stream);
   }
 
   async #sendRest(stream: H2Stream, { body, trailers, isEnd = true }: H2RequestOptions): Promise<void> {
@@ -167,7 +167,7 @@ export class H2WireClient {
   }
 
   /** A stream's answer when it has ended or was reset; rejects when the connection ended before. */
-  async answer(stream: H2Stream): Promise<H2Answer> {
+  async response(stream: H2Stream): Promise<H2Response> {
     await this.peer.until(() => {
       if (stream.isEnded || stream.resetCode !== undefined) return true;
       this.#throwIfLost(stream);

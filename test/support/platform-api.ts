@@ -108,9 +108,9 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
         port: 40_000,
         note: () => {},
       };
-      const answer = await api(toRequest(method, path, asked), arrival);
-      const text = await answer.text();
-      return { status: answer.status, headers: answer.headers, text, body: toBody(answer, text) };
+      const response = await api(toRequest(method, path, asked), arrival);
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, body: toBody(response, text) };
     },
     async [Symbol.asyncDispose]() {
       await authenticator.settle();
@@ -208,7 +208,7 @@ function toRequest(method: string, path: string, asked: Ask): Request {
   return new Request(`http://platform.test${path}`, init as RequestInit);
 }
 
-function toBody(answer: Response, text: string): unknown {
-  const isJson = answer.headers.get('content-type')?.startsWith('application/json') ?? false;
+function toBody(response: Response, text: string): unknown {
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
   return isJson && text !== '' ? JSON.parse(text) : undefined;
 }

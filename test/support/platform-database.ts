@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import type { PoolConfig } from 'pg';
 import { inject } from 'vitest';
 import { connectOnce, openDatabase, type Store } from '../../src/platform/store/database.ts';
-import type { DeskAnswer, ServerKind, TestServer } from './postgres-setup.ts';
+import type { DeskResponse, ServerKind, TestServer } from './postgres-setup.ts';
 
 export type TestDatabase = AsyncDisposable & {
   /** As the role that the platform has at run time. */
@@ -54,15 +54,15 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
 
 function open(connection: PoolConfig): Store {
   // Broken on purpose in some tests, and when the database is dropped.
-  return openDatabase({ connection, maxConnections: 8, onFault: () => undefined });
+  return openDatabase({ connection, maxConnections: 8, onError: () => undefined });
 }
 
 async function askForServer(kind: ServerKind): Promise<TestServer> {
   const socket = connect(inject('postgresDesk'));
   socket.write(`${kind}\n`);
-  const answer: DeskAnswer = JSON.parse(await text(socket));
-  if ('error' in answer) throw new Error(answer.error);
-  return answer;
+  const response: DeskResponse = JSON.parse(await text(socket));
+  if ('error' in response) throw new Error(response.error);
+  return response;
 }
 
 function toUrl({ user, password, host, database }: PoolConfig): string {

@@ -26,25 +26,25 @@ export type TestServer = {
   /** A database with the whole schema and no rows. */
   readonly template: string;
 };
-export type DeskAnswer = TestServer | { readonly error: string };
+export type DeskResponse = TestServer | { readonly error: string };
 
 const TEMPLATE = 'sallyport_template';
 const silent = { info: () => undefined, warn: () => undefined };
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'sallyport-pg-'));
-  const servers = new Map<ServerKind, Promise<{ server: PostgresServer; answer: TestServer }>>();
+  const servers = new Map<ServerKind, Promise<{ server: PostgresServer; response: TestServer }>>();
   removeAtOurDeath(directory);
   const serve = async (socket: Socket): Promise<void> => {
     for await (const data of socket.setEncoding('utf8')) {
       const kind: ServerKind = String(data).trim() === 'debian' ? 'debian' : 'embedded';
       const started = servers.get(kind) ?? startServer(directory, kind);
       servers.set(kind, started);
-      const answer: DeskAnswer = await started.then(
-        (value) => value.answer,
+      const response: DeskResponse = await started.then(
+        (value) => value.response,
         (error: unknown) => ({ error: String(error) }),
       );
-      socket.end(`${JSON.stringify(answer)}\n`);
+      socket.end(`${JSON.stringify(response)}\n`);
     }
   };
   const desk = createServer((socket) => {
@@ -65,7 +65,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function startServer(
   parent: string,
   kind: ServerKind,
-): Promise<{ server: PostgresServer; answer: TestServer }> {
+): Promise<{ server: PostgresServer; response: TestServer }> {
   // The server runs as somebody else where we are root.
   await chmod(parent, 0o711);
   const directory = join(parent, kind);
@@ -80,7 +80,7 @@ async function startServer(
   const { connection, ownerConnection } = server;
   await connectOnce(ownerConnection, (client) => client.query(`create database ${TEMPLATE}`));
   await migrate({ ...ownerConnection, database: TEMPLATE });
-  return { server, answer: { connection, ownerConnection, template: TEMPLATE } };
+  return { server, response: { connection, ownerConnection, template: TEMPLATE } };
 }
 
 /** The server ends by itself; its files would stay. */

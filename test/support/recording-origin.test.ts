@@ -14,8 +14,8 @@ describe('a recording origin', () => {
     await using client = await WireClient.connect(origin.port);
     const head = 'POST /a?b=c HTTP/1.1\r\nhOsT: x\r\nA:  1 \r\na: 2\r\nTransfer-Encoding: chunked\r\n\r\n';
     await client.send(`${head}3\r\nabc\r\n0\r\n\r\n`);
-    const { head: answer, text } = await client.readResponse();
-    expect(answer.status).toBe(200);
+    const { head: response, text } = await client.readResponse();
+    expect(response.status).toBe(200);
     const headers = [
       ['hOsT', 'x'],
       ['A', '1'],
@@ -109,7 +109,7 @@ describe('a callback endpoint', () => {
     const ask = 'POST /credentials HTTP/1.1\r\nX-Key: k\r\nContent-Length: 22\r\n\r\n{"host":"a","port":44}';
     await client.send(ask);
     expect(JSON.parse((await client.readResponse()).text)).toEqual({ headers: { 'X-Token': 'a' } });
-    endpoint.answerWith(response(500, [], 'no'));
+    endpoint.respondWith(response(500, [], 'no'));
     await client.send(ask);
     expect((await client.readResponse()).head.status).toBe(500);
     expect(endpoint.calls).toHaveLength(2);

@@ -141,8 +141,8 @@ export async function echo(exchange: Exchange): Promise<void> {
   }
   const { method, target, headers } = exchange.request;
   const { length, sha256 } = await exchange.readBody();
-  const answer = jsonResponse({ method, target, headers, body: { length, sha256 } });
-  await exchange.send(method === 'HEAD' ? answer.subarray(0, answer.indexOf('\r\n\r\n') + 4) : answer);
+  const response = jsonResponse({ method, target, headers, body: { length, sha256 } });
+  await exchange.send(method === 'HEAD' ? response.subarray(0, response.indexOf('\r\n\r\n') + 4) : response);
 }
 
 function createExchange(

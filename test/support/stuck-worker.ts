@@ -7,7 +7,7 @@ const log = createLog('info', createFdSink(1));
 const jobs = await openJobs({
   connection: JSON.parse(connection),
   maxConnections: 2,
-  onFault: () => undefined,
+  onError: () => undefined,
   log,
 });
 await jobs.work(queue, async (_, { id }) => {

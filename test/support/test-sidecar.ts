@@ -99,9 +99,9 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
     sink,
     lookup: async (name) => {
       lookups.push(name);
-      const answer = await (options.names?.[name] ?? ['127.0.0.1']);
-      if (answer instanceof Error) throw answer;
-      return answer.map((address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
+      const response = await (options.names?.[name] ?? ['127.0.0.1']);
+      if (response instanceof Error) throw response;
+      return response.map((address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
     },
     ...(options.now ? { now: options.now } : {}),
     ...(store ? { store } : {}),

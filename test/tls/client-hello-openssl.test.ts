@@ -118,7 +118,7 @@ async function readByOpenssl(bytes: Buffer): Promise<OpensslReading> {
   // No record begins like this: a hello that was not whole ends in an error instead of waiting for ever.
   far.write(Buffer.concat([bytes, Buffer.alloc(20_000, 0xff)]));
   const isAccepted = await new Promise<boolean>((resolve) => {
-    far.once('data', (answer: Buffer) => resolve(answer[0] === 22));
+    far.once('data', (response: Buffer) => resolve(response[0] === 22));
     far.once('close', () => resolve(false));
   });
   server.destroy();

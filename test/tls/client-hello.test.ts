@@ -123,8 +123,8 @@ describe('a hello', () => {
 
   it('of the full length is read byte by byte, in records of one byte as well', () => {
     const largest = (overhead: number): Buffer => {
-      const room = maxHelloBytes - overhead - 4 - helloBody({ extensions: padding(0) }).length;
-      return message(helloBody({ extensions: padding(room) }));
+      const space = maxHelloBytes - overhead - 4 - helloBody({ extensions: padding(0) }).length;
+      return message(helloBody({ extensions: padding(space) }));
     };
     const expected = { kind: 'hello', serverName: undefined, alpn: undefined };
     // Five records hold 64 KiB with their headers.
@@ -197,7 +197,7 @@ describe('what begins like TLS is a fault', () => {
       code: 'server_name_invalid',
     },
   ])('$what', ({ bytes, code }) => {
-    expect(readClientHello(bytes)).toEqual({ kind: 'fault', code });
+    expect(readClientHello(bytes)).toEqual({ kind: 'error', code });
     expect(readClientHello(bytes.subarray(0, -1))).toEqual(more);
   });
 

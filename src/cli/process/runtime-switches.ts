@@ -53,10 +53,10 @@ export function refuseRuntimeSwitches(env: NodeJS.ProcessEnv, further: string = 
     throw new InputError(
       'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host: unset it, and name your CA in SALLYPORT_UPSTREAM_CA',
     );
-  const told = ['NODE_DEBUG', 'NODE_DEBUG_NATIVE'].find((name) => (env[name] ?? '') !== '');
-  if (told !== undefined)
+  const reported = ['NODE_DEBUG', 'NODE_DEBUG_NATIVE'].find((name) => (env[name] ?? '') !== '');
+  if (reported !== undefined)
     throw new InputError(
-      `${told} would have the runtime write what passes to standard error: unset it, and use SALLYPORT_LOG_LEVEL`,
+      `${reported} would have the runtime write what passes to standard error: unset it, and use SALLYPORT_LOG_LEVEL`,
     );
 }
 

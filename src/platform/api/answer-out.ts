@@ -3,9 +3,9 @@
 import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endLingering } from '../../base/lingering-end.ts';
-import type { Answer } from './problem.ts';
+import type { Reply } from './problem.ts';
 
-export type AnswerOptions = {
+export type ResponseOptions = {
   readonly requestId: string;
   /** The connection ends with this answer. */
   readonly isLast: boolean;
@@ -19,7 +19,7 @@ export async function sendResponse(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   response: Response,
-  { requestId, isLast, sendMs, onWritten }: AnswerOptions,
+  { requestId, isLast, sendMs, onWritten }: ResponseOptions,
 ): Promise<void> {
   const content = response.body === null ? undefined : Buffer.from(await response.arrayBuffer());
   if (outgoing.destroyed) return;
@@ -42,7 +42,7 @@ export async function sendResponse(
 }
 
 /** For a connection on which node gave up before there was a request to answer. */
-export function sendRaw(socket: Duplex, { status, body, fields }: Answer, requestId: string): void {
+export function sendRaw(socket: Duplex, { status, body, fields }: Reply, requestId: string): void {
   const text = JSON.stringify(body);
   const all = {
     ...commonFields(requestId),

@@ -6,7 +6,7 @@ import { noWorkspace } from '../identity/standing.ts';
 import { type Database, type Store, isOrphan } from '../store/database.ts';
 import { type Entry, type Gatekeeper, type Granted, confirm, grant } from './access.ts';
 import { recordFailure, withEvent } from './auditing.ts';
-import { type Answer, answerError, bug, refusal } from './problem.ts';
+import { type Reply, respondWithError, bug, refusal } from './problem.ts';
 import { readParts } from './request-parts.ts';
 import type { Call, Outcome, Route } from './route.ts';
 import { type Write, createWriteTurns, defaultTurns } from './write-turns.ts';
@@ -44,14 +44,14 @@ export function createApi(routes: readonly Route[], parts: ApiScope): Api {
   const requests = new WeakMap<Arrival, Request>();
   const route = createRouter<Route, Arrival>(ordered, async (arrival, match) => {
     const request = requests.get(arrival);
-    return toResponse(request === undefined ? bug : await answer(scope, { request, arrival, match }));
+    return toResponse(request === undefined ? bug : await response(scope, { request, arrival, match }));
   });
   return async (request, arrival) => {
     requests.set(arrival, request);
     try {
       return await route(request, arrival);
     } catch (error) {
-      return toResponse(answerBug(scope, arrival, error));
+      return toResponse(respondWithInternalError(scope, arrival, error));
     }
   };
 }
@@ -63,17 +63,17 @@ export type Case = {
   readonly match: Match<Route>;
 };
 
-async function answer(scope: Scope, one: Case): Promise<Answer> {
+async function response(scope: Scope, one: Case): Promise<Reply> {
   const { route } = one.match;
   if (route === undefined) return refuseRoute(one.match.routes);
   one.arrival.note({ route: route.path });
   let known: Granted | undefined;
-  let unanswered: string | undefined;
+  let pending: string | undefined;
   try {
     known = await enter(scope, route, one, (partly) => (known = partly));
     const parts = await readParts(route, one.request, one.match.params, scope.maxBodyBytes);
     const call = { ...known, ...parts, db: scope.store.db };
-    const { body, fields } = await run(scope, one, { route, call, onEvent: (id) => (unanswered = id) });
+    const { body, fields } = await run(scope, one, { route, call, onEvent: (id) => (pending = id) });
     return {
       status: route.success.status,
       ...(body === undefined ? {} : { body }),
@@ -82,10 +82,10 @@ async function answer(scope: Scope, one: Case): Promise<Answer> {
   } catch (thrown) {
     // Its workspace was deleted since it was let in.
     const error = isOrphan(thrown) ? noWorkspace() : thrown;
-    const refused = answerError(error) ?? answerBug(scope, one.arrival, error);
+    const refused = respondWithError(error) ?? respondWithInternalError(scope, one.arrival, error);
     // What is away, for the operator alone.
     if (refused.status === 503) one.arrival.note({ cause: errorCode(error) });
-    await recordFailure(scope, { route, one, known, status: refused.status, unanswered });
+    await recordFailure(scope, { route, one, known, status: refused.status, pending });
     return refused;
   }
 }
@@ -129,12 +129,12 @@ async function run(
   });
 }
 
-function answerBug({ log }: ApiScope, { requestId }: Arrival, error: unknown): Answer {
+function respondWithInternalError({ log }: ApiScope, { requestId }: Arrival, error: unknown): Reply {
   log.error({ ...describeBug(error), request: requestId }, 'request failed');
   return bug;
 }
 
-function refuseRoute(others: readonly Route[]): Answer {
+function refuseRoute(others: readonly Route[]): Reply {
   if (others.length === 0)
     return refusal(404, 'There is no such path: /openapi.json lists those that there are');
   const allowed = others.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
@@ -142,7 +142,7 @@ function refuseRoute(others: readonly Route[]): Answer {
   return { ...refusal(405, 'This path does not know this method: Allow lists those that it knows'), fields };
 }
 
-export function toResponse({ status, body, fields = {} }: Answer): Response {
+export function toResponse({ status, body, fields = {} }: Reply): Response {
   if (body === undefined) return new Response(null, { status, headers: fields });
   if (typeof body === 'string') return new Response(body, { status, headers: fields });
   const headers = { 'Content-Type': 'application/json', ...fields };

@@ -9,7 +9,7 @@ import type { Call, Outcome, Route } from './route.ts';
 import type { Write } from './write-turns.ts';
 
 /** The part of a case that an event tells of. */
-export type Told = {
+export type Reported = {
   readonly request: Request;
   readonly arrival: {
     readonly requestId: string;
@@ -22,15 +22,15 @@ export type Told = {
 /** The last statement of the transaction of what succeeded. Answers the event's id. */
 export async function withEvent(
   trx: Transaction,
-  told: {
+  reported: {
     readonly route: Route;
-    readonly one: Told;
+    readonly one: Reported;
     readonly call: Call;
     readonly operation: Operation;
     readonly outcome: Outcome;
   },
 ): Promise<string> {
-  const { route, one, call, operation, outcome } = told;
+  const { route, one, call, operation, outcome } = reported;
   const resources = outcome.resources ?? idsIn(one);
   const rest = { operation, isSuccess: true, status: route.success.status, resources };
   return appendEvent(trx, { ...subjectOf(call), ...rest, request: requestOf(one) });
@@ -42,16 +42,16 @@ export async function withEvent(
  */
 export async function recordFailure(
   { write, log }: { readonly write: Write; readonly log: Log },
-  told: {
+  reported: {
     readonly route: Route;
-    readonly one: Told;
+    readonly one: Reported;
     readonly known: Granted | undefined;
     readonly status: number;
     /** The event of its success, where that was written and its commit not answered: it may stand all the same. */
-    readonly unanswered: string | undefined;
+    readonly pending: string | undefined;
   },
 ): Promise<void> {
-  const { route, one, known, status, unanswered } = told;
+  const { route, one, known, status, pending } = reported;
   if (!('operation' in route.tracking) || known === undefined) return;
   const { operation } = route.tracking;
   const entry: AuditEntry = {
@@ -66,7 +66,7 @@ export async function recordFailure(
     await write(known.organizationId, async (trx) => {
       await appendEvent(trx, entry);
       // Whoever wrote it held the chain, which is ours now: it stands, or never will.
-      if (unanswered !== undefined && (await hasEvent(trx, unanswered))) throw new Succeeded();
+      if (pending !== undefined && (await hasEvent(trx, pending))) throw new Succeeded();
     });
   } catch (error) {
     if (error instanceof Succeeded) return;
@@ -89,7 +89,7 @@ function subjectOf({
   return { organizationId, workspaceId: workspace, userId: caller?.userId, keyId: caller?.keyId };
 }
 
-function requestOf({ request, arrival }: Told): AuditEntry['request'] {
+function requestOf({ request, arrival }: Reported): AuditEntry['request'] {
   return {
     method: request.method,
     path: new URL(request.url).pathname,
@@ -102,7 +102,7 @@ function requestOf({ request, arrival }: Told): AuditEntry['request'] {
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /** What the path names, whether it is there or not; written as ids are everywhere else. */
-function idsIn({ match }: Told): readonly string[] {
+function idsIn({ match }: Reported): readonly string[] {
   return Object.values(match.params)
     .filter((value) => UUID.test(value))
     .map((id) => id.toLowerCase());

@@ -1,6 +1,6 @@
 // The body of a request: bounded while it is read, JSON that means one thing, text that the database can keep. It must
 // not know what the body is for.
-import { type JsonFault, parseJsonDocument } from '../../base/json-document.ts';
+import { type JsonError, parseJsonDocument } from '../../base/json-document.ts';
 import { InvalidInput } from '../../base/domain-error.ts';
 import { type Issue, type Loc, toLocKey } from '../../base/schema.ts';
 import { Unreadable } from './problem.ts';
@@ -11,7 +11,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<unkn
   if (bytes.length === 0) return undefined;
   judgeType(request.headers.get('content-type'));
   const reading = parseJsonDocument(decode(bytes));
-  if (!reading.ok) throw new InvalidInput([toIssue(reading.fault)]);
+  if (!reading.ok) throw new InvalidInput([toIssue(reading.error)]);
   const unkept = findUnkept(reading.value, ['body']);
   if (unkept !== undefined) throw new InvalidInput([unkept]);
   return reading.value;
@@ -80,13 +80,13 @@ function decode(bytes: Buffer): string {
   }
 }
 
-const FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'JSON decode error',
   repeated_name: 'An object names a member twice: leave one',
   too_deep: 'Input is nested too deeply',
 };
 
-function toIssue({ kind, position }: JsonFault): Issue {
+function toIssue({ kind, position }: JsonError): Issue {
   const loc = position === undefined ? ['body'] : ['body', position];
-  return { loc, msg: FAULTS[kind], type: 'json_invalid' };
+  return { loc, msg: ERRORS[kind], type: 'json_invalid' };
 }

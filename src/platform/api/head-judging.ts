@@ -1,6 +1,6 @@
 // Whether the head of a request can be answered at all: whatever two readers could take differently is refused before
 // anybody acts on it. It knows no route. Pure.
-import { type Answer, refusal } from './problem.ts';
+import { type Reply, refusal } from './problem.ts';
 
 export type RawHead = {
   readonly method?: string | undefined;
@@ -15,7 +15,7 @@ export function judgeHead({
   url = '',
   httpVersion = '',
   rawHeaders,
-}: RawHead): Answer | undefined {
+}: RawHead): Reply | undefined {
   const values = (name: string): readonly string[] => valuesOf(rawHeaders, name);
   const codings = values('transfer-encoding');
   const isChunked = codings.length > 0;

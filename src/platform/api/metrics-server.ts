@@ -16,15 +16,15 @@ export async function openMetricsServer(
   log: Log,
 ): Promise<MetricsServer> {
   const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (incoming, outgoing) => {
-    const answer = (status: number, type: string, text: string): void => {
+    const response = (status: number, type: string, text: string): void => {
       outgoing.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
     };
-    if (incoming.url !== '/metrics') return answer(404, 'text/plain', 'There is /metrics\n');
+    if (incoming.url !== '/metrics') return response(404, 'text/plain', 'There is /metrics\n');
     metrics.read().then(
-      (text) => answer(200, metrics.contentType, text),
+      (text) => response(200, metrics.contentType, text),
       (error: unknown) => {
         log.error(describeBug(error), 'metrics failed');
-        answer(503, 'text/plain', 'The metrics cannot be read now\n');
+        response(503, 'text/plain', 'The metrics cannot be read now\n');
       },
     );
   });

@@ -2,7 +2,7 @@
 // its template, never a path. It must not know who reads.
 import { setTimeout } from 'node:timers/promises';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import type { Answered } from './reception.ts';
+import type { Responded } from './reception.ts';
 
 /** What is asked for at each reading. */
 export type Readings = {
@@ -13,11 +13,11 @@ export type Readings = {
   /** Jobs by state. */
   jobs(): Promise<Readonly<Record<string, number>>>;
   /** One of the two could not be told: it is left out. */
-  onFault(error: unknown): void;
+  onError(error: unknown): void;
 };
 
 export type Metrics = {
-  onAnswered(answered: Answered): void;
+  onResponded(responded: Responded): void;
   readonly contentType: string;
   /** In the text form of Prometheus. */
   read(): Promise<string>;
@@ -42,17 +42,17 @@ export function createMetrics(readings: Readings): Metrics {
     buckets: SECONDS,
     registers,
   });
-  const strangers = new Counter({
+  const outsiders = new Counter({
     name: 'sallyport_platform_failed_authentications_total',
     help: 'Requests that were answered 401',
     registers,
   });
   addGauges(registers, readings);
   return {
-    onAnswered({ method, route = 'none', status, seconds: taken }) {
+    onResponded({ method, route = 'none', status, seconds: taken }) {
       requests.inc({ method, route, status: `${Math.floor(status / 100)}xx` });
       seconds.observe({ method, route }, taken);
-      if (status === 401) strangers.inc();
+      if (status === 401) outsiders.inc();
     },
     contentType: register.contentType,
     read: () => register.metrics(),
@@ -99,12 +99,12 @@ const READING_MS = 5_000;
 /** Undefined for what the database does not tell now: what this process counts is wanted most while it is away. */
 async function inTime<T>(
   reading: Promise<T>,
-  { onFault }: Pick<Readings, 'onFault'>,
+  { onError }: Pick<Readings, 'onError'>,
 ): Promise<T | undefined> {
   try {
     return await Promise.race([reading, setTimeout(READING_MS, undefined, { ref: false })]);
   } catch (error) {
-    onFault(error);
+    onError(error);
     return undefined;
   }
 }

@@ -2,7 +2,7 @@
 import { DomainError, type DomainErrorKind, InvalidInput } from '../../base/domain-error.ts';
 import { capIssues } from '../../base/schema.ts';
 
-export type Answer = {
+export type Reply = {
   readonly status: number;
   /** JSON; none when undefined. */
   readonly body?: unknown;
@@ -20,7 +20,7 @@ const STATUS: Readonly<Record<DomainErrorKind, number>> = {
 };
 
 /** The answer to what a handler threw; undefined for a bug. */
-export function answerError(error: unknown): Answer | undefined {
+export function respondWithError(error: unknown): Reply | undefined {
   if (error instanceof InvalidInput) return { status: 422, body: { detail: capIssues(error.issues) } };
   if (error instanceof Unreadable) return refusal(error.status, error.message);
   if (!(error instanceof DomainError)) return undefined;
@@ -42,11 +42,11 @@ export class Unreadable extends Error {
   }
 }
 
-export function refusal(status: number, detail: string): Answer {
+export function refusal(status: number, detail: string): Reply {
   return { status, body: { detail } };
 }
 
-export const bug: Answer = refusal(
+export const bug: Reply = refusal(
   500,
   'This is a fault of the platform: its log names it beside the X-Request-Id of this answer',
 );

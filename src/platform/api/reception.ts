@@ -9,11 +9,11 @@ import { type Api, toResponse } from './answering.ts';
 import { type TrustedProxies, clientAddress } from './client-address.ts';
 import { hasBody, judgeHead, valuesOf } from './head-judging.ts';
 import type { ServerLimits } from './limits.ts';
-import { type Answer, Unreadable, refusal } from './problem.ts';
+import { type Reply, Unreadable, refusal } from './problem.ts';
 import { type RequestStream, createRequestStream } from './request-stream.ts';
 
 /** What is told of a request when it is over. */
-export type Answered = {
+export type Responded = {
   readonly method: string;
   /** The route's path with its braces, never what stood there; undefined where there is none. */
   readonly route: string | undefined;
@@ -27,11 +27,11 @@ export type ReceptionOptions = {
   readonly limits: ServerLimits;
   readonly trustedProxies: TrustedProxies;
   readonly log: Log;
-  onAnswered(answered: Answered): void;
+  onResponded(responded: Responded): void;
 };
 
 /** One request until its answer is out. */
-type Visit = {
+type Exchange = {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly requestId: string;
@@ -45,7 +45,7 @@ type Visit = {
 
 export class Reception {
   readonly #options: ReceptionOptions;
-  readonly #visits: Map<Socket, Visit> = new Map();
+  readonly #exchanges: Map<Socket, Exchange> = new Map();
   #isClosing = false;
   #onIdle: (() => void) | undefined;
 
@@ -55,7 +55,7 @@ export class Reception {
 
   /** Requests that are not answered yet. */
   get running(): number {
-    return this.#visits.size;
+    return this.#exchanges.size;
   }
 
   /** From now on each answer ends its connection. Resolves when nothing is under way. */
@@ -67,43 +67,43 @@ export class Reception {
   }
 
   /** `refused`: what node itself found wrong with it. */
-  receive(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Answer): void {
+  receive(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Reply): void {
     const { socket } = incoming;
     // Nobody may have more than one request answered at once: node would keep them all.
-    if (this.#visits.has(socket)) return void socket.destroy();
-    const visit = open(incoming, outgoing);
-    this.#visits.set(socket, visit);
+    if (this.#exchanges.has(socket)) return void socket.destroy();
+    const walk = open(incoming, outgoing);
+    this.#exchanges.set(socket, walk);
     outgoing.on('error', () => outgoing.destroy());
-    outgoing.once('close', () => this.#leave(visit));
-    const answer = refused ?? judgeHead(incoming);
-    const response = answer ? Promise.resolve(toResponse(answer)) : this.#ask(visit);
-    void this.#send(visit, response, this.#isClosing || answer !== undefined);
+    outgoing.once('close', () => this.#leave(walk));
+    const reply = refused ?? judgeHead(incoming);
+    const response = reply ? Promise.resolve(toResponse(reply)) : this.#ask(walk);
+    void this.#send(walk, response, this.#isClosing || reply !== undefined);
   }
 
   /** Of a CONNECT node hands over the bare socket. */
   refuseConnect(incoming: IncomingMessage, socket: Socket): void {
     socket.on('error', () => socket.destroy());
     // Behind a request that is not answered yet, an answer would be taken for that one's.
-    if (this.#visits.has(socket)) return void socket.destroy();
+    if (this.#exchanges.has(socket)) return void socket.destroy();
     this.#refuseBare(socket, refusal(405, 'This is not a proxy'), idOf(incoming));
   }
 
   /** A head that is none, a body that is framed wrongly, either of them too late, or a client that has left. */
   giveUp({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
-    const fault = faultOf(code);
-    const visit = this.#visits.get(socket);
-    if (fault !== undefined && visit?.body?.interrupt(fault) === true) return;
-    if (fault === undefined || visit !== undefined || !socket.writable) return void socket.destroy();
-    this.#refuseBare(socket, refusal(fault.status, fault.message), randomUUID());
+    const error = errorOf(code);
+    const walk = this.#exchanges.get(socket);
+    if (error !== undefined && walk?.body?.interrupt(error) === true) return;
+    if (error === undefined || walk !== undefined || !socket.writable) return void socket.destroy();
+    this.#refuseBare(socket, refusal(error.status, error.message), randomUUID());
   }
 
-  #refuseBare(socket: Socket, answer: Answer, requestId: string): void {
-    this.#options.onAnswered({ method: 'other', route: undefined, status: answer.status, seconds: 0 });
-    this.#options.log.info({ status: answer.status, request: requestId }, 'request');
-    sendRaw(socket, answer, requestId);
+  #refuseBare(socket: Socket, reply: Reply, requestId: string): void {
+    this.#options.onResponded({ method: 'other', route: undefined, status: reply.status, seconds: 0 });
+    this.#options.log.info({ status: reply.status, request: requestId }, 'request');
+    sendRaw(socket, reply, requestId);
   }
 
-  #ask({ incoming, requestId, body, left, known }: Visit): Promise<Response> {
+  #ask({ incoming, requestId, body, left, known }: Exchange): Promise<Response> {
     const { socket, rawHeaders } = incoming;
     const forwardedFor = valuesOf(rawHeaders, 'x-forwarded-for').join(',');
     return this.#options.api(toRequest(incoming, requestId, body?.stream, left.signal), {
@@ -113,15 +113,15 @@ export class Reception {
     });
   }
 
-  async #send(visit: Visit, response: Promise<Response>, isLast: boolean): Promise<void> {
-    const { incoming, outgoing, requestId } = visit;
+  async #send(walk: Exchange, response: Promise<Response>, isLast: boolean): Promise<void> {
+    const { incoming, outgoing, requestId } = walk;
     try {
       const found = await response;
       await sendResponse(incoming, outgoing, found, {
         requestId,
         isLast: isLast || this.#isClosing,
         sendMs: this.#options.limits.requestMs,
-        onWritten: () => void (visit.isWritten = true),
+        onWritten: () => void (walk.isWritten = true),
       });
     } catch (error) {
       // The operator is told, and nobody waits for an answer that will not come.
@@ -130,13 +130,13 @@ export class Reception {
     }
   }
 
-  #leave({ incoming, outgoing, requestId, startedMs, left, known, isWritten }: Visit): void {
-    this.#visits.delete(incoming.socket);
+  #leave({ incoming, outgoing, requestId, startedMs, left, known, isWritten }: Exchange): void {
+    this.#exchanges.delete(incoming.socket);
     if (!isWritten) left.abort();
     const method = METHODS.has(incoming.method ?? '') ? String(incoming.method) : 'other';
     const status = isWritten ? outgoing.statusCode : 499;
     const ms = performance.now() - startedMs;
-    this.#options.onAnswered({ method, route: known.route, status, seconds: ms / 1000 });
+    this.#options.onResponded({ method, route: known.route, status, seconds: ms / 1000 });
     this.#options.log.info(
       {
         method,
@@ -155,7 +155,7 @@ export class Reception {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-function open(incoming: IncomingMessage, outgoing: ServerResponse): Visit {
+function open(incoming: IncomingMessage, outgoing: ServerResponse): Exchange {
   const { rawHeaders, httpVersion, method = '' } = incoming;
   const isBodied = method !== 'GET' && method !== 'HEAD' && hasBody(rawHeaders);
   // HTTP/1.0 has no interim answers (RFC 9110 §10.1.1).
@@ -197,7 +197,7 @@ function toRequest(
 }
 
 /** Undefined where nobody is left to be told. */
-function faultOf(code: string): Unreadable | undefined {
+function errorOf(code: string): Unreadable | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Unreadable(408, 'Send the whole request sooner');
   if (code === 'HPE_HEADER_OVERFLOW') return new Unreadable(431, 'Send fewer or shorter header fields');
   // The parser's words for a client that ends before its request does; the system has others.

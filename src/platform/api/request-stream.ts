@@ -6,7 +6,7 @@ import { Unreadable } from './problem.ts';
 export type RequestStream = {
   readonly stream: ReadableStream<Uint8Array>;
   /** The reader is told `fault`, now or when he asks for more. False when nobody will: it was read, or left. */
-  interrupt(fault: Unreadable): boolean;
+  interrupt(error: Unreadable): boolean;
 };
 
 /** `onWanted` is told before the first byte is asked for. */
@@ -20,10 +20,10 @@ export function createRequestStream(incoming: IncomingMessage, onWanted: () => v
     incoming.off('data', take);
     incoming.pause();
   };
-  const fail = (fault: Unreadable): void => {
+  const fail = (error: Unreadable): void => {
     if (!isOpen) return;
     leave();
-    sink?.error(fault);
+    sink?.error(error);
   };
   const take = (piece: Buffer): void => {
     sink?.enqueue(piece);
@@ -58,10 +58,10 @@ export function createRequestStream(incoming: IncomingMessage, onWanted: () => v
   );
   return {
     stream,
-    interrupt(fault) {
+    interrupt(error) {
       if (!isOpen) return false;
-      if (sink === undefined) early = fault;
-      else fail(fault);
+      if (sink === undefined) early = error;
+      else fail(error);
       return true;
     },
   };

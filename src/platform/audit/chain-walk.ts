@@ -27,21 +27,26 @@ export function createChainWalk({ organizationId, floor, head }: ChainEnds, repo
   const gaps: Gap[] = [];
   let last = { seq: floor.seq, hash: floor.hash, isWhole: true };
 
-  const tell = (kind: FindingKind, link: Link, sentence: string): void =>
+  const addFinding = (kind: FindingKind, link: Link, sentence: string): void =>
     report({ kind, organizationId, seq: link.seq, id: link.id, sentence });
 
   return {
     accept(link) {
-      if (link.seq <= floor.seq) return tell('inserted', link, 'it stands below where the chain begins');
+      if (link.seq <= floor.seq)
+        return addFinding('inserted', link, 'it stands below where the chain begins');
       if (head !== undefined && link.seq > head.seq)
-        return tell('inserted', link, 'it stands behind the head of the chain');
+        return addFinding('inserted', link, 'it stands behind the head of the chain');
       const isWhole = hashOf(link)?.equals(link.hash) ?? false;
       const hasGap = link.seq > last.seq + 1n;
       if (hasGap) gaps.push({ from: last.seq + 1n, to: link.seq - 1n });
       if (!isWhole) suspect(link);
       // Behind an event that is named already nothing is learnt from the link to it.
       else if (!hasGap && last.isWhole && !link.previousHash.equals(last.hash))
-        tell('unlinked', link, 'it does not follow from the event before it: one of the two was replaced');
+        addFinding(
+          'unlinked',
+          link,
+          'it does not follow from the event before it: one of the two was replaced',
+        );
       last = { seq: link.seq, hash: link.hash, isWhole };
     },
     finish() {
@@ -53,7 +58,7 @@ export function createChainWalk({ organizationId, floor, head }: ChainEnds, repo
 
   function suspect(link: Link): void {
     if (suspects.length < MAX_SUSPECTS) suspects.push(link);
-    else tell('edited', link, EDITED);
+    else addFinding('edited', link, EDITED);
   }
 
   function reportGap({ from, to }: Gap, moved: ReadonlySet<bigint>): void {

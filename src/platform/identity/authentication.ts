@@ -34,11 +34,11 @@ export function createAuthenticator(options: {
   /** Milliseconds since 1970. */
   now(): number;
   /** A last use could not be written. */
-  onFault?(error: unknown): void;
+  onError?(error: unknown): void;
 }): Authenticator {
-  const { now, onFault } = options;
+  const { now, onError } = options;
   const limit = createFailureLimit({ now, windowMs: WINDOW_MS, perPeer: 30, inAll: 3000, maxPeers: 10_000 });
-  const lastUses = createLastUses(onFault ?? (() => {}));
+  const lastUses = createLastUses(onError ?? (() => {}));
 
   const countFailure = (peer: string, refusal: DomainError): DomainError => {
     const waitMs = limit.count(peer);
@@ -137,7 +137,7 @@ function toCaller(row: KeyRow): Caller {
 type LastUses = { write(db: Database, keyId: string, atMs: number): void; settle(): Promise<void> };
 
 /** One write a key at a time, which no request waits for. */
-function createLastUses(onFault: (error: unknown) => void): LastUses {
+function createLastUses(onError: (error: unknown) => void): LastUses {
   const underWay = new Map<string, Promise<void>>();
   const store = async (db: Database, keyId: string, atMs: number): Promise<void> => {
     const since = new Date(atMs - LAST_USE_EVERY_MS);
@@ -152,7 +152,7 @@ function createLastUses(onFault: (error: unknown) => void): LastUses {
     write(db, keyId, atMs) {
       if (underWay.has(keyId)) return;
       const writing = store(db, keyId, atMs)
-        .catch(onFault)
+        .catch(onError)
         .finally(() => underWay.delete(keyId));
       underWay.set(keyId, writing);
     },

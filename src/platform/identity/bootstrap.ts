@@ -11,7 +11,7 @@ export type FirstOrganization = {
   readonly workspaceId: string;
   readonly keyId: string;
   /** The key in clear when it was made here: to be shown once. */
-  readonly told: string | undefined;
+  readonly reported: string | undefined;
 };
 
 export type FirstOrganizationOptions = {
@@ -74,6 +74,6 @@ export async function createFirstOrganization(
     organizationId: organization.id,
     workspaceId: workspace.id,
     keyId: made.id,
-    told: 'text' in given ? given.text : undefined,
+    reported: 'text' in given ? given.text : undefined,
   };
 }

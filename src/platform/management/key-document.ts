@@ -69,7 +69,7 @@ export function toDocument(key: Key): KeyDocument {
 }
 
 /** An answer that holds a key is kept by no cache. */
-export function toldOnce({ text, ...key }: CreatedKey): Outcome {
+export function shownOnce({ text, ...key }: CreatedKey): Outcome {
   const resources = key.user_id === null ? [key.id] : [key.id, key.user_id];
   return { body: { ...toDocument(key), key: text }, resources, fields: { 'Cache-Control': 'no-store' } };
 }

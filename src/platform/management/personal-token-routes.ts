@@ -14,7 +14,7 @@ import {
   newPersonalToken,
   toDate,
   toDocument,
-  toldOnce,
+  shownOnce,
 } from './key-document.ts';
 import { type KeyScope, createKey, deleteKey, listKeys } from './keys.ts';
 import { requireManagerKey } from './manager-left.ts';
@@ -68,7 +68,7 @@ export const personalTokenRoutes: readonly Route[] = [
       await holdMember(call.db, call.organizationId, userId);
       const { description, expires_at } = call.body;
       const wanted = { userId, role: null, description, expiresAt: toDate(expires_at) };
-      return toldOnce(await createKey(call.db, scope, wanted));
+      return shownOnce(await createKey(call.db, scope, wanted));
     },
   }),
   defineRoute({
@@ -116,7 +116,7 @@ export const personalTokenRoutes: readonly Route[] = [
       const { role } = await holdMember(call.db, call.organizationId, userId);
       requireWithin(callerOf(call).permissions, permissionsOf('organization', role));
       const wanted = { userId, role: null, description, expiresAt: toDate(expires_at) };
-      return toldOnce(await createKey(call.db, ofEveryone(call), wanted));
+      return shownOnce(await createKey(call.db, ofEveryone(call), wanted));
     },
   }),
   defineRoute({

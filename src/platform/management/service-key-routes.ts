@@ -12,7 +12,7 @@ import {
   newServiceKey,
   toDate,
   toDocument,
-  toldOnce,
+  shownOnce,
 } from './key-document.ts';
 import { type KeyScope, createKey, deleteKey, listKeys } from './keys.ts';
 import { requireManagerKey } from './manager-left.ts';
@@ -64,7 +64,7 @@ export const serviceKeyRoutes: readonly Route[] = [
       requireWithin(permissions, permissionsOf('workspace', role));
       await holdWorkspace(db, organizationId, workspaceId);
       const wanted = { userId: null, role, description, expiresAt: toDate(expires_at) };
-      return toldOnce(await createKey(db, ofWorkspace(call), wanted));
+      return shownOnce(await createKey(db, ofWorkspace(call), wanted));
     },
   }),
   defineRoute({
@@ -111,7 +111,7 @@ export const serviceKeyRoutes: readonly Route[] = [
       const { role, description, expires_at } = call.body;
       requireWithin(callerOf(call).permissions, permissionsOf('organization', role));
       const wanted = { userId: null, role, description, expiresAt: toDate(expires_at) };
-      return toldOnce(await createKey(call.db, ofOrganization(call), wanted));
+      return shownOnce(await createKey(call.db, ofOrganization(call), wanted));
     },
   }),
   defineRoute({

@@ -58,7 +58,7 @@ const createToken: Route = defineRoute({
     const expires = until === null ? null : new Date(until);
     if (expires !== null && expires.getTime() <= Date.now())
       throw new DomainError('unusable', 'expires_at should lie in the future');
-    await requireRoom(db, workspaceId, sandbox);
+    await requireCapacity(db, workspaceId, sandbox);
     const { text, shortToken, hash } = mintSandboxToken();
     const row = await db
       .insertInto('sandbox_tokens')
@@ -70,7 +70,7 @@ const createToken: Route = defineRoute({
 });
 
 /** The workspace is held until the commit: two that come at once are counted one after the other. */
-async function requireRoom(trx: Database, workspaceId: string, sandbox: string): Promise<void> {
+async function requireCapacity(trx: Database, workspaceId: string, sandbox: string): Promise<void> {
   await trx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute();
   const { count } = await trx
     .selectFrom('sandbox_tokens')

@@ -19,11 +19,11 @@ const UNAVAILABLE_SAYINGS =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;
 
 /** `unavailable` for what may work in a moment, with the error as its cause; anything else as it is. */
-export function toDomainFault(error: unknown): unknown {
+export function toDomainError(error: unknown): unknown {
   if (!isUnavailable(error)) return error;
-  const fault = new DomainError('unavailable', 'The database is not available: try again', RETRY_MS);
-  fault.cause = error;
-  return fault;
+  const failure = new DomainError('unavailable', 'The database is not available: try again', RETRY_MS);
+  failure.cause = error;
+  return failure;
 }
 
 /** Whether `error` is the database's word that a row like this is there already, by the name of the constraint. */

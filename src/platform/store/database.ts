@@ -1,6 +1,6 @@
 // The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { codeOf, isTimeout, toDomainFault } from './database-error.ts';
+import { codeOf, isTimeout, toDomainError } from './database-error.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
 import type { Tables } from './tables.ts';
 
@@ -28,7 +28,7 @@ export type DatabaseOptions = {
   readonly connection: Connection;
   readonly maxConnections: number;
   /** An idle connection broke. The pool replaces it. */
-  onFault(error: Error): void;
+  onError(error: Error): void;
 };
 
 /** How often work is tried that the database undid in favour of another transaction. */
@@ -70,7 +70,7 @@ export function openDatabase(options: DatabaseOptions): Store {
 }
 
 /** The pool itself, for those who bring SQL of their own. */
-export function openPool({ connection, maxConnections, onFault }: DatabaseOptions): Pool {
+export function openPool({ connection, maxConnections, onError }: DatabaseOptions): Pool {
   const pool = new Pool({
     application_name: 'sallyport',
     ...BOUNDS,
@@ -83,7 +83,7 @@ export function openPool({ connection, maxConnections, onFault }: DatabaseOption
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   });
-  pool.on('error', onFault);
+  pool.on('error', onError);
   // The pool listens to idle ones alone: one that breaks between two statements of a transaction would end the process.
   // Its next statement fails.
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -143,5 +143,5 @@ function guardClient(client: PoolClient): GuardedClient {
 }
 
 function rethrow(error: unknown): never {
-  throw toDomainFault(error);
+  throw toDomainError(error);
 }

@@ -64,7 +64,7 @@ export async function openJobs(
   await boss.start();
   return {
     work: (queue, handler, queueOptions) =>
-      startWork(boss, queue, toldOf(handler, queue, options.log), queueOptions ?? {}),
+      startWork(boss, queue, reportedOf(handler, queue, options.log), queueOptions ?? {}),
     async send(trx, queue, data) {
       await boss.send(queue, data, { db: fromKysely(trx) });
     },
@@ -77,7 +77,7 @@ export async function openJobs(
 }
 
 /** A job that fails is tried again in silence, and given up so. */
-function toldOf(handler: JobHandler, queue: string, log: Pick<Log, 'error'>): JobHandler {
+function reportedOf(handler: JobHandler, queue: string, log: Pick<Log, 'error'>): JobHandler {
   return async (data, context) => {
     try {
       await handler(data, context);

@@ -3,7 +3,7 @@ import { chown, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { codeOf } from './database-error.ts';
 import { type Account, runProgram } from './postgres-account.ts';
-import { type DataDirectory, explainFault } from './postgres-directory.ts';
+import { type DataDirectory, explainError } from './postgres-directory.ts';
 import type { PostgresPrograms } from './postgres-programs.ts';
 
 export type ClusterOptions = {
@@ -50,7 +50,7 @@ export async function makeCluster(
     await rm(passwordFile);
     await rename(unfinished, directory.cluster);
   } catch (error) {
-    throw explainFault(directory.path, error);
+    throw explainError(directory.path, error);
   } finally {
     await rm(passwordFile, { force: true });
   }

@@ -35,7 +35,7 @@ export async function openDirectory(path: string): Promise<DataDirectory> {
     await refuseUnreachable(path, account);
     return { path, cluster, account };
   } catch (error) {
-    throw explainFault(path, error);
+    throw explainError(path, error);
   }
 }
 
@@ -73,7 +73,7 @@ async function refuseUnreachable(path: string, account: Account): Promise<void> 
     );
 }
 
-const FAULTS: Readonly<Record<string, string>> = {
+const ERRORS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
@@ -84,8 +84,8 @@ const FAULTS: Readonly<Record<string, string>> = {
 };
 
 /** A fault of the file system as a sentence about the directory; anything else as it is. */
-export function explainFault(path: string, error: unknown): unknown {
-  const what = FAULTS[codeOf(error) ?? ''];
+export function explainError(path: string, error: unknown): unknown {
+  const what = ERRORS[codeOf(error) ?? ''];
   return what === undefined ? error : new Error(`The data directory ${path}: ${what}`, { cause: error });
 }
 

@@ -19,14 +19,14 @@ export async function endLeftover(directory: DataDirectory, login: Connection): 
     const pid = await readServerPid(directory);
     if (pid === undefined) return;
     const isOurs = await isServerOf(directory, pid);
-    const isAnswering = await answers(directory, login);
-    if (isAnswering && !isOurs)
+    const isResponding = await responses(directory, login);
+    if (isResponding && !isOurs)
       throw new Error(
         `A database server runs on ${directory.path} that this process cannot see. Stop it first`,
       );
-    if (!isAnswering && !isOurs) return disown(directory);
+    if (!isResponding && !isOurs) return disown(directory);
     // Shutting down by itself already, mostly: then once more does no harm.
-    if (isAnswering) process.kill(pid, 'SIGINT');
+    if (isResponding) process.kill(pid, 'SIGINT');
     if (performance.now() > deadlineMs)
       throw new Error(`The database server ${pid} of ${directory.path} does not end. Stop it first`);
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -51,7 +51,7 @@ async function isServerOf({ cluster }: DataDirectory, pid: number): Promise<bool
 }
 
 /** Whether a server lets the owner in: one that does is there, whatever the process ids say. */
-async function answers(directory: DataDirectory, login: Connection): Promise<boolean> {
+async function responses(directory: DataDirectory, login: Connection): Promise<boolean> {
   try {
     return await connectOnce(login, async (client) => {
       const { rows } = await client.query('show data_directory');

@@ -7,7 +7,7 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import { makeCluster, readClusterVersion, refuseOtherVersion } from './postgres-cluster.ts';
 import {
   type DataDirectory,
-  explainFault,
+  explainError,
   openDirectory,
   type Passwords,
   readPasswords,
@@ -57,7 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSe
     };
   } catch (error) {
     lock?.release();
-    throw explainFault(directory.path, error);
+    throw explainError(directory.path, error);
   }
 }
 

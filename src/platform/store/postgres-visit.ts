@@ -8,7 +8,7 @@ import { connectionTo } from './postgres-server.ts';
 import { RUNTIME } from './roles.ts';
 
 /** `absent` where there is no database, `stopped` where nobody serves it. */
-export async function visitPostgres(path: string): Promise<Connection | 'absent' | 'stopped'> {
+export async function inspectPostgres(path: string): Promise<Connection | 'absent' | 'stopped'> {
   const cluster = join(path, 'cluster');
   if ((await readClusterVersion({ cluster })) === undefined) return 'absent';
   const { runtime } = await readPasswords({ path }, true);

@@ -8,7 +8,7 @@ export type Host = { readonly host: string; readonly kind: HostKind };
 /** `host` is canonical and without brackets; `text` is `host:port`, with brackets around IPv6. */
 export type Authority = Host & { readonly port: number; readonly text: string };
 
-export type AuthorityFault =
+export type AuthorityError =
   | 'empty'
   | 'userinfo'
   | 'trailing_junk'
@@ -25,7 +25,7 @@ export type AuthorityFault =
  * Reads authority-form (RFC 9110 §7.1, RFC 3986 §3.2 without userinfo); a string is the fault.
  * Without `defaultPort` the port is required, as in CONNECT (RFC 9110 §9.3.6).
  */
-export function parseAuthority(text: string, defaultPort?: number): Authority | AuthorityFault {
+export function parseAuthority(text: string, defaultPort?: number): Authority | AuthorityError {
   const split = splitPort(text);
   if (typeof split === 'string') return split;
   const host = parseHost(split.host);
@@ -36,7 +36,7 @@ export function parseAuthority(text: string, defaultPort?: number): Authority | 
 }
 
 /** Reads a host as it stands in an authority: a name, a dotted quad, or IPv6 in brackets. */
-export function parseHost(text: string): Host | AuthorityFault {
+export function parseHost(text: string): Host | AuthorityError {
   if (text.startsWith('[')) return parseBracketed(text);
   const name = text.toLowerCase();
   const host = name.endsWith('.') ? name.slice(0, -1) : name;
@@ -67,7 +67,7 @@ const MAX_NAME_LENGTH = 253;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const ENDS_IN_NUMBER = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 
-function splitPort(text: string): { host: string; port: string | undefined } | AuthorityFault {
+function splitPort(text: string): { host: string; port: string | undefined } | AuthorityError {
   if (text === '') return 'empty';
   if (text.length > MAX_NAME_LENGTH + ':65535'.length + 2) return 'too_long';
   if (text.includes('@')) return 'userinfo';
@@ -86,7 +86,7 @@ function isBareV6(text: string): boolean {
   return parseAddress(text) !== undefined || parseAddress(text.slice(0, text.lastIndexOf(':'))) !== undefined;
 }
 
-function parseBracketed(text: string): Host | AuthorityFault {
+function parseBracketed(text: string): Host | AuthorityError {
   const address = text.endsWith(']') ? parseAddress(text.slice(1, -1)) : undefined;
   return address?.family === 6 ? { host: address.text, kind: 'ipv6' } : 'ipv6_invalid';
 }

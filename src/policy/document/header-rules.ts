@@ -5,7 +5,7 @@ const MAX_NAME_LENGTH = 256;
 const MAX_VALUE_LENGTH = 8192;
 
 /** Why this name may not be injected, as a sentence; undefined if it may. */
-export function headerNameFault(name: string): string | undefined {
+export function headerNameError(name: string): string | undefined {
   if (name.startsWith(':')) return 'Pseudo-headers belong to the protocol and cannot be injected';
   if (!TOKEN.test(name) || name.length > MAX_NAME_LENGTH)
     return `A header name should be a token (RFC 9110 §5.6.2) of at most ${MAX_NAME_LENGTH} characters`;
@@ -16,18 +16,18 @@ export function headerNameFault(name: string): string | undefined {
 }
 
 /** Why this name may not be sent to a callback, as a sentence; undefined if it may. */
-export function requestHeaderNameFault(name: string): string | undefined {
-  const fault = headerNameFault(name);
-  if (fault !== undefined) return fault;
+export function requestHeaderNameError(name: string): string | undefined {
+  const error = headerNameError(name);
+  if (error !== undefined) return error;
   return CALLBACK_OWN.has(foldHeaderName(name))
     ? `${name} is set by the proxy on callback requests`
     : undefined;
 }
 
 /** Why this value may not be injected (RFC 9110 §5.5, visible ASCII only), as a sentence; undefined if it may. */
-export function headerValueFault(value: string): string | undefined {
+export function headerValueError(value: string): string | undefined {
   if (value === '') return 'A header value should not be empty';
-  const tooLong = headerLengthFault(value.length);
+  const tooLong = headerLengthError(value.length);
   if (tooLong !== undefined) return tooLong;
   // The commonest slip is the line end of a secret's file; the worst is CR LF and a header of the attacker's choice.
   if (/[\r\n]/.test(value))
@@ -39,7 +39,7 @@ export function headerValueFault(value: string): string | undefined {
 }
 
 /** The same of a value that need not be there yet, by its length alone. */
-export function headerLengthFault(length: number): string | undefined {
+export function headerLengthError(length: number): string | undefined {
   return length > MAX_VALUE_LENGTH
     ? `A header value should have at most ${MAX_VALUE_LENGTH} bytes`
     : undefined;

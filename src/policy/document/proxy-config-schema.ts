@@ -5,7 +5,7 @@ import { type Loc, z } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import { parseAuthority } from '../authority/authority.ts';
 import { parseDestination } from '../match/destination-list.ts';
-import { foldHeaderName, headerNameFault, headerValueFault, requestHeaderNameFault } from './header-rules.ts';
+import { foldHeaderName, headerNameError, headerValueError, requestHeaderNameError } from './header-rules.ts';
 import { parseHostPattern } from '../match/host-pattern.ts';
 import { parsePathPattern } from '../match/path-pattern.ts';
 import { parseSecretTemplate } from './secret-template.ts';
@@ -61,17 +61,17 @@ export function noProxyEntries(config: ProxyConfig): readonly { readonly text: s
   return [...at(config.no_proxy, []), ...inside];
 }
 
-const hostPattern = text(300, (value) => faultOf(parseHostPattern(value)));
-const destination = text(300, (value) => faultOf(parseDestination(value)));
-const pathPattern = text(300, (value) => faultOf(parsePathPattern(value)));
-const headerValue = text(8192, headerValueFault);
-const secretTemplate = text(8192, templateFault);
-const callbackUrl = text(2048, urlFault);
+const hostPattern = text(300, (value) => errorOf(parseHostPattern(value)));
+const destination = text(300, (value) => errorOf(parseDestination(value)));
+const pathPattern = text(300, (value) => errorOf(parsePathPattern(value)));
+const headerValue = text(8192, headerValueError);
+const secretTemplate = text(8192, templateError);
+const callbackUrl = text(2048, urlError);
 const scrub = z
   .enum(['head', 'body'])
   .default('head')
   .describe('`body`: mask secrets in the bodies of these hosts too');
-const label = text(128, labelFault);
+const label = text(128, labelError);
 const description = z.string().max(2000).optional();
 
 const hosts = z
@@ -87,10 +87,10 @@ const workspaceSecret = z
 const plaintext = z.literal('plaintext').describe('Stored and returned as written');
 const opaque = z.literal('opaque').describe('Write-only: sealed at rest and never returned');
 
-const injectedName = text(256, headerNameFault);
-const requestName = text(256, requestHeaderNameFault);
+const injectedName = text(256, headerNameError);
+const requestName = text(256, requestHeaderNameError);
 const opaqueValue = headerValue.transform(toSecret);
-const opaqueValueOrNone = text(8192, (value) => (value === '' ? undefined : headerValueFault(value)))
+const opaqueValueOrNone = text(8192, (value) => (value === '' ? undefined : headerValueError(value)))
   .default('')
   .transform(toSecret);
 
@@ -215,12 +215,12 @@ function toSecret(value: string): Secret {
 }
 
 /** A string of bounded length with a check of its own; the check answers with a sentence. */
-function text(maxLength: number, fault: (value: string) => string | undefined): z.ZodType<string> {
+function text(maxLength: number, error: (value: string) => string | undefined): z.ZodType<string> {
   return z
     .string()
     .max(maxLength, { abort: true })
     .superRefine((value, context) => {
-      const message = fault(value);
+      const message = error(value);
       if (message !== undefined) context.addIssue({ code: 'custom', message });
     });
 }
@@ -229,11 +229,11 @@ function notSupported(error: string): z.ZodType<undefined> {
   return z.never({ error }).optional();
 }
 
-function faultOf(parsed: object | string): string | undefined {
+function errorOf(parsed: object | string): string | undefined {
   return typeof parsed === 'string' ? parsed : undefined;
 }
 
-function labelFault(value: string): string | undefined {
+function labelError(value: string): string | undefined {
   if (value.trim() === '') return 'A name should not be empty';
   // Names stand in records and on terminals. JSON leaves line separators as they are, and viewers end a line there; what
   // turns the direction of text shows another name than it is.
@@ -242,13 +242,13 @@ function labelFault(value: string): string | undefined {
     : undefined;
 }
 
-function templateFault(value: string): string | undefined {
+function templateError(value: string): string | undefined {
   const template = parseSecretTemplate(value);
   if (typeof template === 'string') return template;
-  return headerValueFault(template.parts.map((part) => (typeof part === 'string' ? part : 'x')).join(''));
+  return headerValueError(template.parts.map((part) => (typeof part === 'string' ? part : 'x')).join(''));
 }
 
-function urlFault(value: string): string | undefined {
+function urlError(value: string): string | undefined {
   // What stands behind the authority begins with a delimiter, so that no text can be split in two ways.
   const [, scheme, authority] = /^(https?):\/\/([^/?#\\]*)(?:[/?#][\x21-\x5b\x5d-\x7e]*)?$/.exec(value) ?? [];
   if (scheme === undefined || authority === undefined)

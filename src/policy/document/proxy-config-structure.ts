@@ -5,7 +5,7 @@ import { type Issue, toLocKey } from '../../base/schema.ts';
 /** Where there is too much of something, that alone is told: the rest is not read. */
 export function findStructureIssues(document: unknown): readonly Issue[] {
   const walk: Walk = { trail: [], issues: [], values: 0, counts: new Map() };
-  visit(document, walk);
+  descend(document, walk);
   if (walk.values > MAX_VALUES) {
     const msg = `The document should have at most ${MAX_VALUES} values`;
     return [{ loc: [], msg, type: 'too_long' }];
@@ -40,23 +40,23 @@ type Walk = {
   values: number;
 };
 
-function visit(input: unknown, walk: Walk): void {
+function descend(input: unknown, walk: Walk): void {
   const { trail } = walk;
-  if (trail.length > MAX_DEPTH) return tell(walk, `Nested deeper than ${MAX_DEPTH} levels`, 'value_error');
+  if (trail.length > MAX_DEPTH) return report(walk, `Nested deeper than ${MAX_DEPTH} levels`, 'value_error');
   if (typeof input === 'string' && !input.isWellFormed())
-    return tell(walk, 'Input should be valid Unicode', 'string_unicode');
+    return report(walk, 'Input should be valid Unicode', 'string_unicode');
   if (typeof input !== 'object' || input === null) return;
   const entries = Array.isArray(input) ? input.entries() : Object.entries(input);
   const length = Array.isArray(input) ? input.length : Object.keys(input).length;
-  if (length > MAX_LIST) return tell(walk, `Input should have at most ${MAX_LIST} entries`, 'too_long');
+  if (length > MAX_LIST) return report(walk, `Input should have at most ${MAX_LIST} entries`, 'too_long');
   walk.values += length;
   count(walk, length);
   for (const [key, value] of entries) {
     if (walk.values > MAX_VALUES) return;
     trail.push(typeof key === 'string' ? toLocKey(key) : key);
     if (typeof key === 'string' && isMisleading(key))
-      tell(walk, 'This key is not understood anywhere', 'extra_forbidden');
-    else visit(value, walk);
+      report(walk, 'This key is not understood anywhere', 'extra_forbidden');
+    else descend(value, walk);
     trail.pop();
   }
 }
@@ -66,7 +66,7 @@ function count({ trail, counts }: Walk, length: number): void {
   if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + length);
 }
 
-function tell({ issues, trail }: Walk, msg: string, type: string): void {
+function report({ issues, trail }: Walk, msg: string, type: string): void {
   issues.push({ loc: [...trail], msg, type });
 }
 

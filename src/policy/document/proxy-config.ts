@@ -46,15 +46,15 @@ export function proxyConfigJsonSchema(): unknown {
 function soundParts(input: unknown, issues: readonly Issue[], schema: ProxyConfigSchema): ProxyConfig {
   const { rules, callbacks, access_control: access } = toRecord(input);
   const lists = parseWith(schema.accessControl, access);
-  const faulty = new Set(issues.map(({ loc: [list, index] }) => `${list}.${index}`));
+  const invalid = new Set(issues.map(({ loc: [list, index] }) => `${list}.${index}`));
   // An entry at fault is not read a second time.
   const sound = <T>(list: string, entries: unknown, entrySchema: z.ZodType<T>, fallback: T): T[] =>
     toList(entries).map((entry, i) =>
-      faulty.has(`${list}.${i}`) ? fallback : soundOr(entrySchema, entry, fallback),
+      invalid.has(`${list}.${i}`) ? fallback : soundOr(entrySchema, entry, fallback),
     );
   return {
-    rules: sound('rules', rules, schema.rule, FAULTY_RULE),
-    callbacks: sound('callbacks', callbacks, schema.callback, FAULTY_CALLBACK),
+    rules: sound('rules', rules, schema.rule, INVALID_RULE),
+    callbacks: sound('callbacks', callbacks, schema.callback, INVALID_CALLBACK),
     // It is only ever warned of, and a document at fault has no warnings.
     no_proxy: [],
     access_control: lists.ok ? lists.value : undefined,
@@ -62,9 +62,9 @@ function soundParts(input: unknown, issues: readonly Issue[], schema: ProxyConfi
 }
 
 // Entries at fault keep their place, so that the others keep their index.
-const FAULTY = { enabled: false, match_hosts: [], scrub: 'head' } as const;
-const FAULTY_RULE = { ...FAULTY, env_vars: {}, match_paths: [], headers: [], no_proxy: [] } as const;
-const FAULTY_CALLBACK = { ...FAULTY, url: '', request_headers: [], ttl_seconds: 60 } as const;
+const INVALID = { enabled: false, match_hosts: [], scrub: 'head' } as const;
+const INVALID_RULE = { ...INVALID, env_vars: {}, match_paths: [], headers: [], no_proxy: [] } as const;
+const INVALID_CALLBACK = { ...INVALID, url: '', request_headers: [], ttl_seconds: 60 } as const;
 
 function soundOr<T>(schema: z.ZodType<T>, input: unknown, fallback: T): T {
   const parsed = parseWith(schema, input);

@@ -2,10 +2,10 @@
 // It is read once, when written; a secret's own value is never read as a template, so it may hold braces.
 
 export type Template = { readonly parts: readonly (string | { readonly secret: string })[] };
-export type TemplateFault = typeof NO_PLACEHOLDER | typeof STRAY_BRACE;
+export type TemplateError = typeof NO_PLACEHOLDER | typeof STRAY_BRACE;
 
 /** Splits a template into literals and secret names; a string is the fault, as a sentence. */
-export function parseSecretTemplate(text: string): Template | TemplateFault {
+export function parseSecretTemplate(text: string): Template | TemplateError {
   // A capture in split() is kept: literals at the even places, names at the odd ones.
   const pieces = text.split(/\{([A-Za-z_][A-Za-z0-9_]*)\}/);
   const parts: (string | { readonly secret: string })[] = [];

@@ -122,9 +122,9 @@ function fill<H extends HeaderEntry>(
   });
 }
 
-type Fault = Pick<Issue, 'msg' | 'type'>;
+type ReuseIssue = Pick<Issue, 'msg' | 'type'>;
 
-function keptValue(name: string, source: Source, found: Finding): Secret | Fault {
+function keptValue(name: string, source: Source, found: Finding): Secret | ReuseIssue {
   if (found === 'several') return AMBIGUOUS;
   if (found === 'none') return NOTHING_STORED;
   const folded = foldHeaderName(name);
@@ -140,16 +140,19 @@ function isWithin({ hosts, paths, url }: Source, stored: Source): boolean {
   return stored.paths.size === 0 || (paths.size > 0 && paths.isSubsetOf(stored.paths));
 }
 
-const NOTHING_STORED: Fault = { msg: 'Field required: there is no stored value to keep', type: 'missing' };
-const AMBIGUOUS: Fault = {
+const NOTHING_STORED: ReuseIssue = {
+  msg: 'Field required: there is no stored value to keep',
+  type: 'missing',
+};
+const AMBIGUOUS: ReuseIssue = {
   msg: 'Field required: several stored entries are like this one, so none of their values is kept; names would tell them apart',
   type: 'missing',
 };
-const UNSEARCHED: Fault = {
+const UNSEARCHED: ReuseIssue = {
   msg: 'Bodies would no longer be searched for the value, so it should be given again; it is kept under `scrub: body` only',
   type: 'value_error',
 };
-const ELSEWHERE: Fault = {
+const ELSEWHERE: ReuseIssue = {
   msg: 'The destination changed, so the value should be given again; it is kept for stored hosts, paths and url only',
   type: 'value_error',
 };

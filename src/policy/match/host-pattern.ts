@@ -5,7 +5,7 @@ import { domainToASCII } from 'node:url';
 import picomatch from 'picomatch';
 import {
   type Authority,
-  type AuthorityFault,
+  type AuthorityError,
   type Host,
   parseHost,
   parsePort,
@@ -22,12 +22,12 @@ export type HostPattern = {
 
 /** Reads one pattern; a string is the fault, as a sentence that says how to mend it. */
 export function parseHostPattern(text: string): HostPattern | string {
-  const grammar = grammarFault(text);
+  const grammar = grammarError(text);
   if (grammar !== undefined) return grammar;
   const isWildcard = text.startsWith('*.');
   const { host: written, port: writtenPort } = splitPort(isWildcard ? text.slice(2) : text);
   const host = parseHost(written);
-  if (typeof host === 'string') return hostFaultText(host, written);
+  if (typeof host === 'string') return hostErrorText(host, written);
   if (isWildcard && host.kind !== 'name') return 'A wildcard stands before a name; write an address in full';
   const port = writtenPort === undefined ? undefined : parsePort(writtenPort);
   if (typeof port === 'string') return 'A port should be a number from 1 to 65535 without leading zeros';
@@ -56,7 +56,7 @@ const GLOB_OPTIONS: picomatch.PicomatchOptions = {
   nonegate: true,
 };
 
-function grammarFault(text: string): string | undefined {
+function grammarError(text: string): string | undefined {
   return GRAMMAR.find(([slip]) => slip.test(text))?.[1];
 }
 
@@ -85,10 +85,10 @@ function splitPort(text: string): { host: string; port: string | undefined } {
     : { host: text.slice(0, colon), port: text.slice(colon + 1) };
 }
 
-function hostFaultText(fault: AuthorityFault, written: string): string {
+function hostErrorText(error: AuthorityError, written: string): string {
   const ascii = /[^\x00-\x7f]/.test(written) && !/[\x00-\x20]/.test(written) ? domainToASCII(written) : '';
   if (ascii !== '') return `A host is written as it stands on the wire; if ${ascii} is meant, write that`;
-  switch (fault) {
+  switch (error) {
     case 'ipv4_invalid':
       return 'An IPv4 address should be four decimal numbers without leading zeros, as in 192.0.2.7';
     case 'ipv6_invalid':

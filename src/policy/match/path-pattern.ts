@@ -17,8 +17,8 @@ const MAX_STARS = 8;
 
 /** Reads one pattern; a string is the fault, as a sentence that says how to mend it. */
 export function parsePathPattern(text: string): PathPattern | string {
-  const fault = grammarFault(text);
-  if (fault !== undefined) return fault;
+  const error = grammarError(text);
+  if (error !== undefined) return error;
   const single = text.endsWith('/**') ? text.slice(0, -1) : text;
   const literals = single.split('*');
   if (literals.length - 1 > MAX_STARS) return `A path pattern holds at most ${MAX_STARS} stars`;
@@ -71,7 +71,7 @@ function crossesSlash(path: string, from: number, to: number): boolean {
   return slash >= 0 && slash < to;
 }
 
-function grammarFault(text: string): string | undefined {
+function grammarError(text: string): string | undefined {
   if (!text.startsWith('/')) return 'A path pattern should begin with /, as in /v1/*';
   if (text.length > MAX_PATTERN_BYTES) return `A path pattern should have at most ${MAX_PATTERN_BYTES} bytes`;
   if (/[?#]/.test(text)) return 'Only the path is matched; leave out the query and the fragment';

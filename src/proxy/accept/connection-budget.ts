@@ -40,7 +40,7 @@ export function createConnectionBudget(limits: {
   }
 
   /** Who was told lately holds its place until it is needed: else each newcomer would find one leaver, and stay. */
-  function makeRoom(): void {
+  function makeSpace(): void {
     for (const one of leaving) {
       if (!isOver()) return;
       gone(one);
@@ -57,10 +57,10 @@ export function createConnectionBudget(limits: {
     add(one) {
       open.add(one);
       waiting.add(one);
-      makeRoom();
+      makeSpace();
     },
     addLeaving(one) {
-      makeRoom();
+      makeSpace();
       open.add(one);
       leaving.add(one);
     },

@@ -2,7 +2,7 @@
 // requests; and the way down, which lets running exchanges end.
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
 import { describeBug } from '../../base/log.ts';
-import { isFault } from '../../http1/head-error.ts';
+import { isHeadError } from '../../http1/head-error.ts';
 import { requestFraming } from '../../http1/framing.ts';
 import type { RequestHead } from '../../http1/head-parser.ts';
 import { buildHead } from '../../http1/head-writer.ts';
@@ -107,7 +107,7 @@ function admit(
   head: RequestHead,
   rest: Buffer,
 ): ProxyContext | undefined {
-  const isProbe = head.bytes[head.targetStart] === 0x2f && answerProbe(connection, head);
+  const isProbe = head.bytes[head.targetStart] === 0x2f && respondToProbe(connection, head);
   if (isProbe) return undefined;
   const context = admission.admit(shownToken(head));
   if (context && connection.admit(context)) return context;
@@ -125,12 +125,12 @@ function start(connection: ClientConnection, context: ProxyContext, head: Reques
 /** 407 keeps the connection, so that a client can answer it there (Java does), unless bytes already followed. */
 function askForToken(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
   const framing = requestFraming(head);
-  const keepAlive = rest.length === 0 && head.minor === 1 && !isFault(framing) && framing.kind === 'none';
+  const keepAlive = rest.length === 0 && head.minor === 1 && !isHeadError(framing) && framing.kind === 'none';
   connection.refuse(refuse('proxy_auth_required'), { method: head.method, keepAlive });
 }
 
 /** `/healthz` and `/readyz` for a probe of the one open port: a status and nothing to learn from. */
-function answerProbe(connection: ClientConnection, head: RequestHead): boolean {
+function respondToProbe(connection: ClientConnection, head: RequestHead): boolean {
   if (head.method !== 'GET' && head.method !== 'HEAD') return false;
   const path = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
   if (path !== '/healthz' && path !== '/readyz') return false;

@@ -1,7 +1,7 @@
 // Everything that one request head decides by itself, before policy is asked: its authority, its framing, which
 // of its fields end here. Pure. What passes here is what will be sent; nothing is read from the head again.
 import { readConnectionFields } from '../../http1/connection-fields.ts';
-import { type HeadFault, faults, isFault } from '../../http1/head-error.ts';
+import { type HeadError, headErrors, isHeadError } from '../../http1/head-error.ts';
 import { isFieldNamed } from '../../http1/field-name.ts';
 import { expectsContinue } from '../../http1/expect.ts';
 import { type Framing, requestFraming } from '../../http1/framing.ts';
@@ -37,11 +37,11 @@ export function planRequest(
   const target = tunnel ? targetInTunnel(head, tunnel, scheme) : targetOnProxyPort(head);
   if (isRefusal(target)) return target;
   const framing = requestFraming(head);
-  if (isFault(framing)) return refusalOfFault(framing);
+  if (isHeadError(framing)) return refusalOfError(framing);
   const connection = readConnectionFields(head);
-  if (isFault(connection)) return refusalOfFault(connection);
+  if (isHeadError(connection)) return refusalOfError(connection);
   const waitsForContinue = expectsContinue(head);
-  if (isFault(waitsForContinue)) return refusalOfFault(waitsForContinue);
+  if (isHeadError(waitsForContinue)) return refusalOfError(waitsForContinue);
   const isUpgrade =
     connection.upgrade &&
     connection.upgradeToken === 'websocket' &&
@@ -62,10 +62,10 @@ export function planRequest(
 }
 
 /** A fault of the parser as the answer for a client; the parser's own text is fixed and safe to show. */
-export function refusalOfFault(fault: HeadFault): Refusal {
+export function refusalOfError(error: HeadError): Refusal {
   const code =
-    fault === faults.methodTooLong ? 'method_refused' : (codes[fault.status] ?? 'malformed_request');
-  return refuse(code, fault.code, fault.text);
+    error === headErrors.methodTooLong ? 'method_refused' : (codes[error.status] ?? 'malformed_request');
+  return refuse(code, error.code, error.text);
 }
 
 const codes = {

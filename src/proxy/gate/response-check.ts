@@ -7,13 +7,13 @@ import { bindsConnection } from './connection-auth.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 
-export type Answer = {
+export type Response = {
   readonly head: ResponseHead;
   readonly framing: Framing;
   readonly connection: ConnectionFields;
 };
 
-export type AnswerVerdict =
+export type ResponseVerdict =
   | Refusal
   | {
       /** `upgrade`: a 101 to the upgrade that we sent. */
@@ -26,12 +26,12 @@ export type AnswerVerdict =
  * `isEarly`: the request's body has not left to its end; `mustEnd`: the client's connection ends whatever comes;
  * `hasOverflowed`: bytes that the client sent ahead were thrown away.
  */
-export function judgeAnswer(
-  { head, framing, connection }: Answer,
+export function checkResponse(
+  { head, framing, connection }: Response,
   plan: RequestPlan,
   state: { readonly isEarly: boolean; readonly mustEnd: boolean; readonly hasOverflowed: boolean },
-): AnswerVerdict {
-  const refused = refuseAnswer(head);
+): ResponseVerdict {
+  const refused = rejectResponse(head);
   if (refused) return refused;
   if (head.status === 101) {
     const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
@@ -54,13 +54,13 @@ export function judgeAnswer(
 }
 
 // Verdicts of one kind are one object: nearly every request has the first.
-const KEPT: AnswerVerdict = Object.freeze({ ending: 'keep', isReusable: true });
-const KEPT_ONCE: AnswerVerdict = Object.freeze({ ending: 'keep', isReusable: false });
-const CLOSED: AnswerVerdict = Object.freeze({ ending: 'close', isReusable: true });
-const CLOSED_ONCE: AnswerVerdict = Object.freeze({ ending: 'close', isReusable: false });
+const KEPT: ResponseVerdict = Object.freeze({ ending: 'keep', isReusable: true });
+const KEPT_ONCE: ResponseVerdict = Object.freeze({ ending: 'keep', isReusable: false });
+const CLOSED: ResponseVerdict = Object.freeze({ ending: 'close', isReusable: true });
+const CLOSED_ONCE: ResponseVerdict = Object.freeze({ ending: 'close', isReusable: false });
 
 /** To the client we are the only proxy: a host that asks for proxy credentials is after ours. */
-export function refuseAnswer(head: ResponseHead): Refusal | undefined {
+export function rejectResponse(head: ResponseHead): Refusal | undefined {
   const isAsking = head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1;
   return isAsking ? refuse('upstream_asks_proxy_auth') : undefined;
 }

@@ -3,7 +3,7 @@
 // learns that its peer is gone.
 import type { Socket } from 'node:net';
 import { describeBug } from '../../base/log.ts';
-import { isFault } from '../../http1/head-error.ts';
+import { isHeadError } from '../../http1/head-error.ts';
 import { type RequestHead, parseRequestHead } from '../../http1/head-parser.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
 import { nextConnectionId } from '../connection-id.ts';
@@ -13,7 +13,7 @@ import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';
 import { type Refusal, refusalBytes, refuse } from '../refusal.ts';
 import type { RefusedDial } from '../tunnel/speculative-dial-failure.ts';
-import { refusalOfFault } from '../gate/request-plan.ts';
+import { refusalOfError } from '../gate/request-plan.ts';
 import type { Scheme } from '../gate/request-target.ts';
 
 /** What a connection is: for all of its life, but for the sandbox, which a token names later. */
@@ -250,7 +250,7 @@ export class ClientConnection {
     clearTimeout(this.#headTimer);
     this.#headTimer = undefined;
     this.#input.take();
-    if (isFault(head)) return this.refuse(refusalOfFault(head));
+    if (isHeadError(head)) return this.refuse(refusalOfError(head));
     this.exchanges += 1;
     this.#passOn(head.end === head.bytes.length ? NO_BYTES : head.bytes.subarray(head.end), head);
   }

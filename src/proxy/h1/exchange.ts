@@ -5,7 +5,7 @@ import { describeBug } from '../../base/log.ts';
 import type { ConnectionFields } from '../../http1/connection-fields.ts';
 import type { Framing } from '../../http1/framing.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
-import { type AnswerVerdict, judgeAnswer } from '../gate/response-check.ts';
+import { type ResponseVerdict, checkResponse } from '../gate/response-check.ts';
 import { Approach, type Approaching } from '../gate/acquisition.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
@@ -18,7 +18,7 @@ import type { ExchangeRecord, Outcome } from '../record.ts';
 import { goneReason } from '../gate/exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from '../refusal.ts';
 import { RequestOut } from './request-out.ts';
-import { type RequestPlan, refusalOfFault } from '../gate/request-plan.ts';
+import { type RequestPlan, refusalOfError } from '../gate/request-plan.ts';
 import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink, type Taken, isWhole } from './response-reader.ts';
 import { refuseUnsearchable } from '../mask/scrub.ts';
@@ -43,7 +43,7 @@ export class Exchange
   #scrubbed: ScrubbedBody | undefined;
   #hasRetried = false;
   /** Set with the final head: from there on nothing can be refused, only cut. */
-  #answer: Exclude<AnswerVerdict, Refusal> | undefined;
+  #verdict: Exclude<ResponseVerdict, Refusal> | undefined;
   #isOver = false;
 
   constructor(connection: ClientConnection, plan: RequestPlan) {
@@ -81,9 +81,9 @@ export class Exchange
 
   onClientBytes(chunk: Buffer): void {
     const taken = this.#request.push(chunk);
-    const { fault } = this.#request;
+    const { error } = this.#request;
     // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
-    if (fault) return this.onRefused(refusalOfFault(fault));
+    if (error) return this.onRefused(refusalOfError(error));
     if (taken < chunk.length) this.#connection.keepAhead(chunk.subarray(taken));
   }
 
@@ -94,7 +94,7 @@ export class Exchange
   onClientIdle(): void {
     // A client that we make wait for its host is not idle: the host's own limit ends that.
     if (this.#connection.socket.isPaused()) return;
-    if (!this.#request.isComplete && !this.#answer) return this.onRefused(refuse('request_timeout', 'body'));
+    if (!this.#request.isComplete && !this.#verdict) return this.onRefused(refuse('request_timeout', 'body'));
     // An answer that the client does not read; one that is not due yet has its own limit.
     if (this.#connection.socket.writableLength > 0) this.#fail('client_stalled');
   }
@@ -118,8 +118,8 @@ export class Exchange
   }
 
   onUpstreamTimeout(): void {
-    if (this.#answer) this.#fail('upstream_idle');
-    else this.onRefused(refuse('upstream_timeout', 'answer'));
+    if (this.#verdict) this.#fail('upstream_idle');
+    else this.onRefused(refuse('upstream_timeout', 'response'));
   }
 
   onUpstreamClose(code: string | undefined): void {
@@ -140,7 +140,7 @@ export class Exchange
     const isEarly = !this.#request.isPassedOn;
     const { mustEnd, hasOverflowed } = this.#connection;
     const state = { isEarly, mustEnd, hasOverflowed };
-    const judged = judgeAnswer({ head, framing, connection }, this.#plan, state);
+    const judged = checkResponse({ head, framing, connection }, this.#plan, state);
     const verdict = isRefusal(judged) ? judged : (this.#beginScrub(head, framing) ?? judged);
     if (isRefusal(verdict)) {
       this.onRefused(verdict);
@@ -156,7 +156,7 @@ export class Exchange
       this.#upgrade(outgoing);
       return 'connection';
     }
-    this.#answer = verdict;
+    this.#verdict = verdict;
     if (framing.kind === 'until_close') this.#record.unframed = true;
     if (isEarly) this.#request.stop();
     this.#upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
@@ -177,28 +177,28 @@ export class Exchange
     this.#upstream = undefined;
     this.#scrubbed?.end();
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
-    const isShared = this.#answer?.isReusable && !this.#passage?.injection?.isBinding;
+    const isShared = this.#verdict?.isReusable && !this.#passage?.injection?.isBinding;
     if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream);
     else upstream?.discard();
     this.#finish(this.#passage?.injection ? 'injected' : 'forwarded');
-    this.#connection.next(this.#answer?.ending === 'keep');
+    this.#connection.next(this.#verdict?.ending === 'keep');
   }
 
-  onFault(code: string): void {
+  onError(code: string): void {
     if (this.#isOver) return;
     if (code === 'truncated' || code === 'no_answer') return this.#onCut(code);
-    if (this.#answer) this.#fail('upstream_malformed', code);
+    if (this.#verdict) this.#fail('upstream_malformed', code);
     else this.onRefused(refuse('upstream_malformed', code));
   }
 
   #onCut(code: string): void {
-    if (this.#answer) this.#fail('upstream_truncated', code);
+    if (this.#verdict) this.#fail('upstream_truncated', code);
     else if (this.#reader.hasStarted) this.onRefused(refuse('upstream_closed', code));
-    else this.#onNoAnswer(code);
+    else this.#onNoResponse(code);
   }
 
   /** The connection ended without a byte of an answer (RFC 9110 §9.2.2, RFC 9112 §9.5). */
-  #onNoAnswer(code: string): void {
+  #onNoResponse(code: string): void {
     const { isIdempotent, framing } = this.#plan;
     if (this.#record.upstream_reused && isIdempotent && framing.kind === 'none' && !this.#hasRetried) {
       this.#hasRetried = true;
@@ -230,7 +230,7 @@ export class Exchange
 
   onRefused(refusal: Refusal): void {
     if (this.#isOver) return;
-    if (this.#answer) return this.#fail(refusal.refused, refusal.cause);
+    if (this.#verdict) return this.#fail(refusal.refused, refusal.cause);
     this.#releaseUpstream();
     // A body that was not read to its end leaves no way to find the next request.
     const keepAlive = this.#request.isComplete && !this.#plan.endsConnection && refusal.status !== 421;
@@ -250,7 +250,7 @@ export class Exchange
     this.#record.reason = reason;
     this.#record.cause = cause;
     this.#finish('failed');
-    if (this.#answer) cut(this.#connection.socket);
+    if (this.#verdict) cut(this.#connection.socket);
     else this.#connection.socket.destroy();
   }
 

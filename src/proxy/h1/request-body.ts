@@ -1,7 +1,7 @@
 // A request body on its way: cut by its framing, held until the host is ready for it, then passed on piece by
 // piece. It neither stores more than it was given nor copies data.
 import { ChunkWalker } from '../../http1/chunk-walker.ts';
-import type { HeadFault } from '../../http1/head-error.ts';
+import type { HeadError } from '../../http1/head-error.ts';
 import type { Framing } from '../../http1/framing.ts';
 
 export class RequestBody {
@@ -23,8 +23,8 @@ export class RequestBody {
     return this.#walker ? this.#walker.done : this.#remaining === 0;
   }
 
-  get fault(): HeadFault | undefined {
-    return this.#walker?.fault;
+  get error(): HeadError | undefined {
+    return this.#walker?.error;
   }
 
   /** All of it has been passed on: a host that was shown a part would take what comes next for the rest. */

@@ -1,7 +1,7 @@
 // The request on its way to the host: head, then body, held for `100 Continue` where the client waits for it and
 // slowed to the pace of the host.
 import type { Socket } from 'node:net';
-import type { HeadFault } from '../../http1/head-error.ts';
+import type { HeadError } from '../../http1/head-error.ts';
 import { holdClient } from '../held-client.ts';
 import { RequestBody } from './request-body.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
@@ -33,8 +33,8 @@ export class RequestOut {
     return this.#body.isPassedOn;
   }
 
-  get fault(): HeadFault | undefined {
-    return this.#body.fault;
+  get error(): HeadError | undefined {
+    return this.#body.error;
   }
 
   /** Takes what belongs to the body and answers how many bytes of `chunk` that was. */

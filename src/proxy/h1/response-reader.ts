@@ -3,7 +3,7 @@
 // the seed of a poisoned queue.
 import { ChunkWalker } from '../../http1/chunk-walker.ts';
 import { type ConnectionFields, readConnectionFields } from '../../http1/connection-fields.ts';
-import { isFault } from '../../http1/head-error.ts';
+import { isHeadError } from '../../http1/head-error.ts';
 import { type Framing, responseFraming } from '../../http1/framing.ts';
 import { type HeadLimits, type ResponseHead, parseResponseHead } from '../../http1/head-parser.ts';
 import { HeadBuffer } from './head-buffer.ts';
@@ -16,7 +16,7 @@ export type ResponseSink = {
   onBody(piece: Buffer): void;
   /** `rest`: bytes behind the end of the answer. */
   onDone(rest: number): void;
-  onFault(code: string): void;
+  onError(code: string): void;
 };
 
 /**
@@ -79,7 +79,7 @@ export class ResponseReader {
   end(): void {
     if (this.#isOver) return;
     if (this.#framing?.kind === 'until_close') this.#done(0);
-    else this.#fault(this.#framing ? 'truncated' : 'no_answer');
+    else this.#error(this.#framing ? 'truncated' : 'no_answer');
   }
 
   #pushHeads(bytes: Buffer): void {
@@ -92,9 +92,9 @@ export class ResponseReader {
         return this.#pending.restart(at === 0 ? bytes : bytes.subarray(at));
       }
       this.#pending = undefined;
-      if (isFault(head)) return this.#fault(head.code);
+      if (isHeadError(head)) return this.#error(head.code);
       const connection = readConnectionFields(head);
-      if (isFault(connection)) return this.#fault(connection.code);
+      if (isHeadError(connection)) return this.#error(connection.code);
       if (head.status >= 200 || head.status === 101) return this.#finalHead(head, connection);
       this.#interim(head, connection);
       at = head.end;
@@ -104,18 +104,18 @@ export class ResponseReader {
 
   #interim(head: ResponseHead, connection: ConnectionFields): void {
     const framing = responseFraming(head, this.#method);
-    if (isFault(framing)) return this.#fault(framing.code);
+    if (isHeadError(framing)) return this.#error(framing.code);
     this.#interims += 1;
     this.#interimBytes += head.end - head.start;
     if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES) {
-      return this.#fault('too_many_interim_responses');
+      return this.#error('too_many_interim_responses');
     }
     this.#sink.onInterim(head, connection);
   }
 
   #finalHead(head: ResponseHead, connection: ConnectionFields): void {
     const framing = responseFraming(head, this.#method);
-    if (isFault(framing)) return this.#fault(framing.code);
+    if (isHeadError(framing)) return this.#error(framing.code);
     const { bytes, end } = head;
     if (head.status === 101) this.rest = bytes.subarray(end);
     const taken = this.#sink.onHead(head, framing, connection);
@@ -136,7 +136,7 @@ export class ResponseReader {
   #pushBody(chunk: Buffer): void {
     if (this.#walker) {
       const consumed = this.#walker.walk(chunk, 0, (piece) => this.#sink.onBody(piece));
-      if (this.#walker.fault) this.#fault(this.#walker.fault.code);
+      if (this.#walker.error) this.#error(this.#walker.error.code);
       else if (this.#walker.done) this.#done(chunk.length - consumed);
       return;
     }
@@ -152,8 +152,8 @@ export class ResponseReader {
     this.#sink.onDone(rest);
   }
 
-  #fault(code: string): void {
+  #error(code: string): void {
     this.#isOver = true;
-    this.#sink.onFault(code);
+    this.#sink.onError(code);
   }
 }

@@ -20,7 +20,7 @@ import type { ExchangeRecord, Outcome } from '../record.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import { planRequest } from '../gate/request-plan.ts';
 import { type Watched, unwatch, watch } from './session-watch.ts';
-import { answerRefusal } from './stream-response.ts';
+import { sendRefusal } from './stream-response.ts';
 import { StreamCode } from './stream-code.ts';
 import { type StreamClient, StreamExchange } from './stream-exchange.ts';
 
@@ -175,7 +175,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   #refuse(stream: ServerHttp2Stream, refusal: Refusal, fields: HeaderList): void {
     const at = fields.indexOf(':method');
     const method = (at === -1 ? undefined : fields[at + 1]) ?? 'GET';
-    const bytes = answerRefusal(stream, refusal, { method, fields });
+    const bytes = sendRefusal(stream, refusal, { method, fields });
     this.#record({
       method: METHOD.test(method) ? method : undefined,
       outcome: 'refused',

@@ -23,7 +23,7 @@ export type Flood = 'pings' | 'settings' | 'frames' | 'pieces';
 
 export class FloodGauge {
   readonly #bytesRead: () => number;
-  readonly #tell: (flood: Flood) => void;
+  readonly #report: (flood: Flood) => void;
   #isOver = false;
   #seen = 0;
   #pieces = 0;
@@ -35,9 +35,9 @@ export class FloodGauge {
   #unread = 0;
 
   /** `bytesRead`: how many the client has sent in all; `tell` hears of the first flood and of no other. */
-  constructor(bytesRead: () => number, tell: (flood: Flood) => void) {
+  constructor(bytesRead: () => number, report: (flood: Flood) => void) {
     this.#bytesRead = bytesRead;
-    this.#tell = tell;
+    this.#report = report;
   }
 
   onPing(): void {
@@ -70,7 +70,7 @@ export class FloodGauge {
   }
 
   /** A piece of an answer. gRPC (in Go, in Java) measures its way by a ping for each, as fast as they come. */
-  onAnswer(bytes: number): void {
+  onResponse(bytes: number): void {
     this.#credit += bytes + FRAME_BYTES + PING_BYTES;
     this.#pings = Math.max(0, this.#pings - 1);
   }
@@ -89,6 +89,6 @@ export class FloodGauge {
   #end(flood: Flood): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#tell(flood);
+    this.#report(flood);
   }
 }

@@ -3,7 +3,7 @@
 // in the other. Pure but for the name of a symbol.
 import { sensitiveHeaders } from 'node:http2';
 import { readConnectionFields } from '../../http1/connection-fields.ts';
-import { type HeadFault, faults, isFault } from '../../http1/head-error.ts';
+import { type HeadError, headErrors, isHeadError } from '../../http1/head-error.ts';
 import { Field, isExactly } from '../../http1/field-name.ts';
 import {
   type HeadLimits,
@@ -16,7 +16,7 @@ import { parseAuthority } from '../../policy/authority/authority.ts';
 import { type Injection, markReplaced } from '../gate/inject.ts';
 import { type Mask, maskResponseHead } from '../mask/mask.ts';
 import { type Refusal, refuse } from '../refusal.ts';
-import { type RequestPlan, refusalOfFault } from '../gate/request-plan.ts';
+import { type RequestPlan, refusalOfError } from '../gate/request-plan.ts';
 import { defaultPort } from '../gate/request-target.ts';
 import { markAsking } from '../mask/scrub.ts';
 
@@ -45,7 +45,7 @@ export function parseRequestList(list: HeaderList, limits: HeadLimits): RequestB
   if (typeof host !== 'string') return host;
   fields[1] = host;
   const head = parse(parseRequestHead, startLine, fields, limits);
-  return isFault(head) ? refusalOfFault(head) : { head, fields };
+  return isHeadError(head) ? refusalOfError(head) : { head, fields };
 }
 
 type Pseudo = Record<string, string | undefined>;
@@ -106,7 +106,7 @@ function isTrailersWish({ bytes, fields }: RequestHead, i: number): boolean {
 }
 
 /** An answer's header list, interim or final, as a head. */
-export function parseResponseList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadFault {
+export function parseResponseList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadError {
   let status = '';
   const fields: string[] = [];
   for (let i = 0; i + 1 < list.length; i += 2) {
@@ -115,11 +115,11 @@ export function parseResponseList(list: HeaderList, limits: HeadLimits): Respons
     else fields.push(name, value);
   }
   const head = parse(parseResponseHead, `HTTP/1.1 ${status} `, fields, limits);
-  return isFault(head) ? head : { head, fields };
+  return isHeadError(head) ? head : { head, fields };
 }
 
 /** The fields behind a body as if they stood in a head. */
-export function parseTrailerList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadFault {
+export function parseTrailerList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadError {
   return parseResponseList([':status', '200', ...list], limits);
 }
 
@@ -130,7 +130,7 @@ export function outgoingFields(
   isLeftOut: (id: number) => boolean = isAltSvc,
 ): HeaderList {
   const connection = readConnectionFields(head);
-  const drop = isFault(connection) ? undefined : connection.drop;
+  const drop = isHeadError(connection) ? undefined : connection.drop;
   const isMasked = mask !== undefined && maskResponseHead(head, mask);
   const { bytes, fields } = head;
   const list: string[] = [];
@@ -166,18 +166,18 @@ export function byName(list: HeaderList): Record<string, string[]> {
  * space around its value (RFC 9113 §8.2.1) was made to be read in another way.
  */
 function parse<H extends RequestHead | ResponseHead>(
-  read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadFault | undefined,
+  read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadError | undefined,
   startLine: string,
   texts: HeaderList,
   limits: HeadLimits,
-): H | HeadFault {
+): H | HeadError {
   let text = `${startLine}\r\n`;
   for (let i = 0; i + 1 < texts.length; i += 2) text += `${texts[i]}: ${texts[i + 1]}\r\n`;
   const bytes = Buffer.from(`${text}\r\n`, 'latin1');
   const head = read(bytes, 0, limits);
-  if (head === undefined) return faults.headTooLarge;
-  if (isFault(head)) return head;
-  return head.end === bytes.length && saysAll(head, texts) ? head : faults.nameMalformed;
+  if (head === undefined) return headErrors.headTooLarge;
+  if (isHeadError(head)) return head;
+  return head.end === bytes.length && saysAll(head, texts) ? head : headErrors.nameMalformed;
 }
 
 function saysAll({ fields }: RequestHead | ResponseHead, texts: HeaderList): boolean {

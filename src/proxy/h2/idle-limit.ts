@@ -3,7 +3,7 @@
 export class Silence {
   readonly #limitMs: number;
   readonly #onSilence: () => void;
-  #heardMs: number = performance.now();
+  #lastActivityMs: number = performance.now();
   #timer: NodeJS.Timeout;
 
   /** Begins at once. `onSilence` is called once; `restart` begins anew. */
@@ -13,12 +13,12 @@ export class Silence {
     this.#timer = this.#wait(limitMs);
   }
 
-  heard(): void {
-    this.#heardMs = performance.now();
+  refresh(): void {
+    this.#lastActivityMs = performance.now();
   }
 
   restart(): void {
-    this.heard();
+    this.refresh();
     clearTimeout(this.#timer);
     this.#timer = this.#wait(this.#limitMs);
   }
@@ -29,7 +29,7 @@ export class Silence {
 
   #wait(ms: number): NodeJS.Timeout {
     return setTimeout(() => {
-      const leftMs = this.#heardMs + this.#limitMs - performance.now();
+      const leftMs = this.#lastActivityMs + this.#limitMs - performance.now();
       // The clock of timers may run a millisecond ahead of this one.
       if (leftMs > 1) this.#timer = this.#wait(leftMs);
       else this.#onSilence();

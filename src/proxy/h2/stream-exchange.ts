@@ -15,7 +15,7 @@ import { responseHeadLimits } from '../limits.ts';
 import type { Outcome } from '../record.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
-import { answerRefusal, resetStream } from './stream-response.ts';
+import { sendRefusal, resetStream } from './stream-response.ts';
 import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
 import { Silence } from './idle-limit.ts';
@@ -119,16 +119,16 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   }
 
   onLife(): void {
-    this.#silence?.heard();
+    this.#silence?.refresh();
   }
 
   onPiece(bytes: number): void {
-    this.#silence?.heard();
-    this.#client.gauge.onAnswer(bytes);
+    this.#silence?.refresh();
+    this.#client.gauge.onResponse(bytes);
   }
 
   #onBody(bytes: number): void {
-    this.#silence?.heard();
+    this.#silence?.refresh();
     this.#client.gauge.onBody(bytes);
   }
 
@@ -144,7 +144,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#upstream = undefined;
     // The answer is there, and what the client still sends has nobody to read it (RFC 9113 §8.1).
     if (this.#relay.isWhole) return this.#stopClient();
-    if (this.#relay.isAnswered) return this.#passReset(upstream.rstCode);
+    if (this.#relay.hasResponded) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
       this.#repeats += 1;
       return this.#approach.again();
@@ -171,8 +171,8 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   #onSilence(): void {
     // A host that we make wait for its client is not silent.
     if (this.#relay.isHeld) this.#silence?.restart();
-    else if (this.#relay.isAnswered) this.#fail('upstream_idle', StreamCode.cancel);
-    else this.onRefused(refuse('upstream_timeout', 'answer'));
+    else if (this.#relay.hasResponded) this.#fail('upstream_idle', StreamCode.cancel);
+    else this.onRefused(refuse('upstream_timeout', 'response'));
   }
 
   #stopClient(): void {
@@ -183,16 +183,16 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
 
   onRefused(refusal: Refusal): void {
     if (this.#isOver) return;
-    if (this.#relay.isAnswered) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
+    if (this.#relay.hasResponded) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
     // The host has changed its mind since this connection was made: on another one it will be asked again.
     if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
       return this.#fail('alpn_changed', StreamCode.refusedStream);
     const { record } = this.#approach;
-    this.#relay.isAnswered = true;
+    this.#relay.hasResponded = true;
     record.status = refusal.status;
     record.reason = refusal.refused;
     record.cause = refusal.cause;
-    this.#relay.bytes += answerRefusal(this.#stream, refusal, {
+    this.#relay.bytes += sendRefusal(this.#stream, refusal, {
       method: this.#plan.head.method,
       fields: this.#fields,
     });

@@ -3,10 +3,10 @@
 // that breaks off, is its owner's to say.
 import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:http2';
 import { expectsContinue } from '../../http1/expect.ts';
-import { isFault } from '../../http1/head-error.ts';
+import { isHeadError } from '../../http1/head-error.ts';
 import { Field } from '../../http1/field-name.ts';
 import { type HeadLimits, type ResponseHead, fieldValue, findField } from '../../http1/head-parser.ts';
-import { refuseAnswer } from '../gate/response-check.ts';
+import { rejectResponse } from '../gate/response-check.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import {
   type HeaderList,
@@ -54,7 +54,7 @@ export type RelayOptions = {
 
 export class StreamRelay {
   /** The final head has left: from here on nothing can be refused, only reset. */
-  isAnswered = false;
+  hasResponded = false;
   /** All of the answer is there. */
   isWhole = false;
   /** The end of the answer, or its trailers, have not left yet. */
@@ -118,7 +118,7 @@ export class StreamRelay {
   }
 
   #onInterim(raw: HeaderList): void {
-    if (this.isAnswered || this.#stream.closed) return;
+    if (this.hasResponded || this.#stream.closed) return;
     const block = this.#parse(raw);
     if (!block) return;
     const { status, end } = block.head;
@@ -140,17 +140,18 @@ export class StreamRelay {
   }
 
   #onHead(flags: number, raw: HeaderList, upstream: ClientHttp2Stream, end: StreamEnd): void {
-    if (this.isAnswered || this.#stream.closed) return;
+    if (this.hasResponded || this.#stream.closed) return;
     const block = this.#parse(raw);
     if (!block) return;
     const { head } = block;
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0 && !this.#hasNoBody(head);
-    const refused = refuseAnswer(head) ?? (hasBody && this.#bodyMask ? refuseUnsearchable(head) : undefined);
+    const refused =
+      rejectResponse(head) ?? (hasBody && this.#bodyMask ? refuseUnsearchable(head) : undefined);
     if (refused) return this.#owner.onRefused(refused);
     const fields = outgoingFields(block, this.#mask);
     this.#owner.onHead(head);
     this.#announcedBytes = contentLength(head);
-    this.isAnswered = true;
+    this.hasResponded = true;
     sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
     if (hasBody) this.#relay(upstream, end);
     else this.isWhole = true;
@@ -215,13 +216,13 @@ export class StreamRelay {
   #onTrailers(raw: HeaderList): void {
     this.#owner.onLife();
     const block = parseTrailerList(raw, this.#options.limits);
-    if (isFault(block)) return this.#refuse(block.code);
+    if (isHeadError(block)) return this.#refuse(block.code);
     this.#trailers = outgoingFields(block, this.#mask, isNoTrailer);
   }
 
   #parse(raw: HeaderList): ResponseBlock | undefined {
     const block = parseResponseList(raw, this.#options.limits);
-    if (!isFault(block)) return block;
+    if (!isHeadError(block)) return block;
     this.#refuse(block.code);
     return undefined;
   }

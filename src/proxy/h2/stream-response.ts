@@ -32,7 +32,7 @@ export type RefusedRequest = {
 };
 
 /** Answers and ends our side; says how many bytes of body were sent. */
-export function answerRefusal(stream: ServerHttp2Stream, refusal: Refusal, request: RefusedRequest): number {
+export function sendRefusal(stream: ServerHttp2Stream, refusal: Refusal, request: RefusedRequest): number {
   if (stream.destroyed || stream.closed) return 0;
   if (isGrpc(request.fields)) {
     sendHead(stream, 200, grpcFields(refusal), { endStream: true });

@@ -17,8 +17,8 @@ export class BodyMask {
   /** A copy: the piece that it came in may be many times as large. Ends at `#roomEnd` of `#room`. */
   #held: Buffer = NOTHING;
   /** Grows by doubling: a body in pieces of a byte would be copied once for each. What has left it is not overwritten. */
-  #room: Buffer = NOTHING;
-  #roomEnd = 0;
+  #space: Buffer = NOTHING;
+  #spaceEnd = 0;
   /** Where in the body it begins. */
   #heldFrom = 0;
   #hiddenFrom = NOWHERE;
@@ -43,8 +43,8 @@ export class BodyMask {
     if (held.length > 0) emit(held);
     const cut = leaving - held.length;
     if (cut > 0) emit(cut === piece.length ? piece : piece.subarray(0, cut));
-    this.#room = this.#held = cut === piece.length ? NOTHING : Buffer.from(piece.subarray(cut));
-    this.#roomEnd = this.#held.length;
+    this.#space = this.#held = cut === piece.length ? NOTHING : Buffer.from(piece.subarray(cut));
+    this.#spaceEnd = this.#held.length;
   }
 
   /** The body is whole: what is held became no value, unless it ended as one. */
@@ -58,12 +58,12 @@ export class BodyMask {
   /** `rest` is the end of what is held. */
   #hold(rest: Buffer, piece: Buffer): void {
     const length = rest.length + piece.length;
-    if (this.#roomEnd + piece.length > this.#room.length) {
-      this.#room = Buffer.allocUnsafe(2 * length);
-      this.#roomEnd = rest.copy(this.#room);
+    if (this.#spaceEnd + piece.length > this.#space.length) {
+      this.#space = Buffer.allocUnsafe(2 * length);
+      this.#spaceEnd = rest.copy(this.#space);
     }
-    this.#roomEnd += piece.copy(this.#room, this.#roomEnd);
-    this.#held = this.#room.subarray(this.#roomEnd - length, this.#roomEnd);
+    this.#spaceEnd += piece.copy(this.#space, this.#spaceEnd);
+    this.#held = this.#space.subarray(this.#spaceEnd - length, this.#spaceEnd);
   }
 
   #hideFound(piece: Buffer): void {

@@ -35,9 +35,9 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
     }
     const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
     if (refused) {
-      const isFault = refused.kind === 'fault';
-      endWithAlert(socket, isFault ? 'decode_error' : 'unrecognized_name');
-      const reason = isFault ? 'client_hello_malformed' : 'sni_mismatch';
+      const isHeadError = refused.kind === 'error';
+      endWithAlert(socket, isHeadError ? 'decode_error' : 'unrecognized_name');
+      const reason = isHeadError ? 'client_hello_malformed' : 'sni_mismatch';
       return recordEnd(scope, startedMs, { reason, cause: refused.code });
     }
     const offered = found.kind === 'hello' ? offeredProtocols(found.alpn) : [];
@@ -45,7 +45,7 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
       endWithAlert(socket, 'no_application_protocol');
       return recordEnd(scope, startedMs, { reason: 'alpn_unsupported' });
     }
-    answerHello(socket, scope, offered, startedMs).catch((error: unknown) => {
+    respondToHello(socket, scope, offered, startedMs).catch((error: unknown) => {
       context.log.error(describeBug(error), 'interception failed');
       endWithAlert(socket, 'internal_error');
       recordEnd(scope, startedMs, { reason: 'internal_error' });
@@ -53,7 +53,7 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
   });
 }
 
-async function answerHello(
+async function respondToHello(
   socket: Socket,
   scope: TunnelScope,
   offered: readonly Protocol[],

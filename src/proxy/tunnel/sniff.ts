@@ -6,7 +6,7 @@ import type { ClientHello } from '../../tls/hello-message.ts';
 
 export type Sniffed =
   | ({ readonly kind: 'hello' } & ClientHello)
-  | { readonly kind: 'fault'; readonly code: string }
+  | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'http' }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'timeout' }
@@ -41,8 +41,8 @@ function classify(hello: HelloReading, bytes: Buffer): Sniffed | undefined {
       return undefined;
     case 'hello':
       return hello;
-    case 'fault':
-      return { kind: 'fault', code: hello.code };
+    case 'error':
+      return { kind: 'error', code: hello.code };
     case 'not_tls':
       return { kind: isMethodStart(bytes[0]) ? 'http' : 'unknown' };
   }

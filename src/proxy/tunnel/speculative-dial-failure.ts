@@ -3,7 +3,7 @@
 import type { Policy } from '../../policy/policy.ts';
 import type { Refusal } from '../refusal.ts';
 
-const TOLD_MS = 2_000;
+const REPORTED_MS = 2_000;
 
 export class RefusedDial {
   #refusal: Refusal | undefined;
@@ -19,7 +19,7 @@ export class RefusedDial {
   take(policy: Policy): Refusal | undefined {
     const refusal = this.#refusal;
     this.#refusal = undefined;
-    const isCurrent = policy === this.#policy && performance.now() - this.#refusedMs < TOLD_MS;
+    const isCurrent = policy === this.#policy && performance.now() - this.#refusedMs < REPORTED_MS;
     return isCurrent ? refusal : undefined;
   }
 }

@@ -43,10 +43,10 @@ export class UpstreamConnection {
     this.#listeners = [
       ['data', (chunk: Buffer) => this.#onData(chunk)],
       ['drain', () => this.#owner?.onUpstreamDrain()],
-      ['end', () => this.#tell((owner) => owner.onUpstreamEnd())],
-      ['timeout', () => this.#tell((owner) => owner.onUpstreamTimeout())],
+      ['end', () => this.#report((owner) => owner.onUpstreamEnd())],
+      ['timeout', () => this.#report((owner) => owner.onUpstreamTimeout())],
       ['error', (error: NodeJS.ErrnoException) => this.#onError(error)],
-      ['close', () => this.#tell((owner) => owner.onUpstreamClose(this.#errorCode))],
+      ['close', () => this.#report((owner) => owner.onUpstreamClose(this.#errorCode))],
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
@@ -59,7 +59,7 @@ export class UpstreamConnection {
   }
 
   /** A bug of the owner is for the owner to report, not the end of the process. */
-  #tell(say: (owner: UpstreamOwner) => void): void {
+  #report(say: (owner: UpstreamOwner) => void): void {
     const owner = this.#ownerOrEnd();
     if (!owner) return;
     try {

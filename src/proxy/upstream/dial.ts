@@ -79,7 +79,7 @@ export function createDialler(options: {
     const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
       host: authority.host,
       port: authority.port,
-      lookup: answering(addresses),
+      lookup: lookupReturning(addresses),
       autoSelectFamily: true,
       allowHalfOpen: true,
       // No name here means verification against "localhost" (node:tls); addresses prove themselves by IP SAN.
@@ -144,7 +144,7 @@ function isLoopback(text: string): boolean {
  * A lookup that knows only the judged addresses: nothing resolves the name a second time. It answers a turn later: the
  * system may refuse a connection at once, and within tls.connect that throws, and leaves an error that nobody hears.
  */
-function answering(addresses: readonly ResolvedAddress[]): LookupFunction {
+function lookupReturning(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback): void => {
     const [first] = addresses;
     if (options.all || !first) process.nextTick(callback, null, [...addresses]);
@@ -156,7 +156,7 @@ function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): S
   return connectTcp({
     host: authority.host,
     port: authority.port,
-    lookup: answering(addresses),
+    lookup: lookupReturning(addresses),
     autoSelectFamily: true,
     allowHalfOpen: true,
     noDelay: true,

@@ -75,7 +75,7 @@ export class UpstreamSession {
     return !this.http2.closed && !this.http2.destroyed && !this.#socket.destroyed && !this.hasEnded;
   }
 
-  get hasRoom(): boolean {
+  get hasCapacity(): boolean {
     return this.isOpen && this.streams < this.#maxStreams;
   }
 

@@ -118,7 +118,7 @@ export function createUpstreamSessions(options: {
   function take(wanted: WantedPlace): StreamPlace | undefined {
     let found: UpstreamSession | undefined;
     for (const session of wanted.isPrivate ? [] : (byKey.get(wanted.key) ?? [])) {
-      if (!session.hasRoom || session.isPrivate) continue;
+      if (!session.hasCapacity || session.isPrivate) continue;
       if (session.clientId === wanted.clientId) return place(session, wanted);
       if (session.isIdle) found = session;
     }

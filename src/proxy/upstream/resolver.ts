@@ -8,12 +8,12 @@ import { MAX_ADDRESSES } from '../limits.ts';
 import { type LookupSlots, createLookupSlots } from './lookup-slots.ts';
 
 export type ResolvedAddress = { readonly address: string; readonly family: 4 | 6 };
-export type ResolveFault = 'dns_failed' | 'upstream_timeout';
+export type ResolveError = 'dns_failed' | 'upstream_timeout';
 export type Lookup = (host: string) => Promise<readonly ResolvedAddress[]>;
 
 export type Resolver = {
   /** At most 16 addresses, never none. Literal addresses and localhost names need no lookup. */
-  resolve(host: string): Promise<readonly ResolvedAddress[] | ResolveFault>;
+  resolve(host: string): Promise<readonly ResolvedAddress[] | ResolveError>;
 };
 
 const CACHE_MS = 30_000;
@@ -32,17 +32,17 @@ export function createResolver(options: {
   lookup?: Lookup;
 }): Resolver {
   const { timeoutMs, lookup = lookupSystem, slots = createLookupSlots(Number.POSITIVE_INFINITY) } = options;
-  const answers = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
-  const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveFault>();
+  const responses = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
+  const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveError>();
   const share = slots.share(() => options.maxLookups);
 
-  async function lookUp(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
+  async function lookUp(host: string): Promise<readonly ResolvedAddress[] | ResolveError> {
     const slot = share.acquire(timeoutMs);
     if (slot !== true && !(await slot)) return 'upstream_timeout';
     try {
       const found = (await lookup(host)).slice(0, MAX_ADDRESSES);
       if (found.length === 0) return 'dns_failed';
-      answers.set(host, found);
+      responses.set(host, found);
       return found;
     } catch {
       return 'dns_failed';
@@ -51,8 +51,8 @@ export function createResolver(options: {
     }
   }
 
-  async function withDeadline(host: string): Promise<readonly ResolvedAddress[] | ResolveFault> {
-    const { promise, resolve } = Promise.withResolvers<ResolveFault>();
+  async function withDeadline(host: string): Promise<readonly ResolvedAddress[] | ResolveError> {
+    const { promise, resolve } = Promise.withResolvers<ResolveError>();
     const timer = setTimeout(resolve, timeoutMs, 'upstream_timeout');
     try {
       return await Promise.race([flight.run(host, () => lookUp(host)), promise]);
@@ -64,7 +64,7 @@ export function createResolver(options: {
   return {
     async resolve(host) {
       if (isLocalhostName(host)) return LOOPBACK;
-      return answers.get(host) ?? withDeadline(host);
+      return responses.get(host) ?? withDeadline(host);
     },
   };
 }

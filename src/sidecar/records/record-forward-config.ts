@@ -28,8 +28,8 @@ const file = z.string().min(1);
 const forward = z
   .strictObject({
     url: z.string().superRefine((text, context) => {
-      const fault = urlFault(text);
-      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+      const error = urlError(text);
+      if (error !== undefined) context.addIssue({ code: 'custom', message: error });
     }),
     token_file: file,
     ca_file: file.optional(),
@@ -63,7 +63,7 @@ export function toRecordForward({ forward: found }: RecordsDocument): RecordForw
   return { url: found.url.replace(/\/+$/, ''), tokenFile: found.token_file, caFile: found.ca_file };
 }
 
-function urlFault(text: string): string | undefined {
+function urlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol))
     return 'Input should be a URL of the platform, for example https://platform.example.com';

@@ -65,7 +65,7 @@ export function createRecordForwarder(options: RecordForwarderOptions): RecordFo
   }
 
   function addLane(name: string): Lane {
-    if (lanes.size >= MAX_LANES) makeRoom();
+    if (lanes.size >= MAX_LANES) makeSpace();
     const queue = new RecordQueue(held);
     const source = randomUUID();
     const file = tokenFile.replaceAll(PLACEHOLDER, name);
@@ -77,7 +77,7 @@ export function createRecordForwarder(options: RecordForwarderOptions): RecordFo
     return lane;
   }
 
-  function makeRoom(): void {
+  function makeSpace(): void {
     for (const [name, { delivery }] of lanes) if (delivery.isIdle) lanes.delete(name);
     if (lanes.size < MAX_LANES) return;
     const [stuck] = [...lanes].filter(([, { delivery }]) => delivery.isFailing);

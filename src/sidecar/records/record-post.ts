@@ -26,7 +26,7 @@ export type RecordPostOptions = {
 
 /** Of all sandboxes together. */
 const MAX_SOCKETS = 16;
-const MAX_ANSWER_BYTES = 4_096;
+const MAX_RESPONSE_BYTES = 4_096;
 /** A platform that asks for more patience is asked again all the same. */
 const MAX_AFTER_MS = 60_000;
 
@@ -87,7 +87,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   for await (const piece of response as AsyncIterable<Buffer>) {
     length += piece.length;
     // Leaving the loop ends the connection.
-    if (length > MAX_ANSWER_BYTES) return '';
+    if (length > MAX_RESPONSE_BYTES) return '';
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');

@@ -98,7 +98,7 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     if (!entry) return refused(notFound(id));
     const { state } = entry;
     const next = { ...state, secrets: mergeSecrets(state.secrets, changes) };
-    const tooMuch = sizeFault(next.secrets);
+    const tooMuch = sizeError(next.secrets);
     if (tooMuch) return refused({ kind: 'invalid', issues: [tooMuch] });
     const failed = await keep(next);
     if (failed) return refused(failed);
@@ -124,7 +124,7 @@ export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
     if (token && entry.isAdmitting) await exchangeToken(entry, state.token, token.secret);
     // The token may be what kept it closed. Under rules that are not its own nobody is let in.
     else if (token && hasItsRules(entry)) await startAgain(entry);
-    return done({ entry, token: token?.told, warnings: [] });
+    return done({ entry, token: token?.reported, warnings: [] });
   }
 
   async function remove(id: string): Promise<Change<undefined>> {
@@ -208,7 +208,7 @@ const IN_DOUBT: Problem = {
 const MAX_SECRET_CHARS = 1_048_576;
 
 /** Why so many, or so large, secrets are not kept for one sandbox. */
-function sizeFault(secrets: ReadonlyMap<string, Secret>): Issue | undefined {
+function sizeError(secrets: ReadonlyMap<string, Secret>): Issue | undefined {
   if (secrets.size > maxSecrets)
     return { loc: [], msg: `At most ${maxSecrets} secrets may be kept`, type: 'too_long' };
   let chars = 0;

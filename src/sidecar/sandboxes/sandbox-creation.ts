@@ -45,7 +45,7 @@ export function createSandboxMaker(
     sandboxes.admit(entry);
     const ofRules = below('proxy_config', plan.prepared?.warnings ?? []);
     const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
-    return done({ entry, token: plan.token?.told, warnings });
+    return done({ entry, token: plan.token?.reported, warnings });
   };
 }
 
@@ -55,10 +55,10 @@ type Plan = {
   readonly prepared: Prepared | undefined;
   readonly token: GivenToken | undefined;
 };
-type Faulty = { readonly ok: false; readonly issues: readonly Issue[] };
+type Invalid = { readonly ok: false; readonly issues: readonly Issue[] };
 
 /** Everything that can be known to be wrong before anything is opened. */
-function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes): Plan | Faulty {
+function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes): Plan | Invalid {
   const { limits, listen, proxyConfig, workspaceSecrets } = document;
   const given = workspaceSecrets === undefined ? undefined : parseSecretChanges(workspaceSecrets);
   if (given && !given.ok) return { ok: false, issues: below('workspace_secrets', given.issues) };

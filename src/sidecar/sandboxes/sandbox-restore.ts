@@ -23,7 +23,7 @@ export async function openListeners(sandboxes: Sandboxes, at: ListenAddress): Pr
 
 /** Opens the doors of a sandbox, or notes why they stay closed. */
 export async function startSandbox(sandboxes: Sandboxes, entry: Entry): Promise<void> {
-  entry.failure ??= doorFault(sandboxes, entry);
+  entry.failure ??= entryError(sandboxes, entry);
   const { listen, id } = entry.state;
   if (entry.failure === undefined && listen) entry.failure = await openAt(sandboxes, entry, listen);
   if (entry.failure === undefined) sandboxes.admit(entry);
@@ -35,7 +35,7 @@ function restoreOne(sandboxes: Sandboxes, id: string, content: string): void {
   const decoded = decodeSandboxState(content, { allowWildcards: config.allowWildcards });
   if (typeof decoded === 'string')
     throw new InputError(`the state of sandbox ${id} cannot be used: ${decoded}`);
-  const { state, fault } = decoded;
+  const { state, error } = decoded;
   if (state.id !== id) throw new InputError(`the state of sandbox ${id} is that of another`);
   const isDefault = id === DEFAULT;
   const entry = isDefault ? sandboxes.default : sandboxes.add(state);
@@ -43,7 +43,7 @@ function restoreOne(sandboxes: Sandboxes, id: string, content: string): void {
   entry.inForce = inForceOf(state);
   // The operator's file stands above what is kept.
   const isUnderFile = isDefault && config.proxyConfigFile !== undefined;
-  const failure = fault ?? (isUnderFile ? undefined : putBack(sandboxes, entry));
+  const failure = error ?? (isUnderFile ? undefined : putBack(sandboxes, entry));
   if (failure === undefined) return;
   if (isUnderFile) log.warn({ sandbox: id, reason: failure }, 'the proxy_config that is kept cannot be used');
   else if (isDefault) throw new InputError(`the proxy_config of sandbox ${id} cannot be used: ${failure}`);
@@ -61,7 +61,7 @@ function putBack(sandboxes: Sandboxes, entry: Entry): string | undefined {
 }
 
 /** What was judged when it was made is judged by the config of now: it says who may come in, and by what. */
-function doorFault({ main, shared }: Sandboxes, { state }: Entry): string | undefined {
+function entryError({ main, shared }: Sandboxes, { state }: Entry): string | undefined {
   const { listen, token } = state;
   if (listen && !token && isExposed(listen, shared.config))
     return 'others can reach its listener, which asks for no token: set allow_clients or auth: "none" again';

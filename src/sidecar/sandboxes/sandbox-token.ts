@@ -7,7 +7,7 @@ import type { ProxyContext } from '../../proxy/context.ts';
 import type { WantedToken } from './sandbox-document.ts';
 
 /** `told`: a token that was made here, in clear, for the one answer that tells it. */
-export type GivenToken = { readonly secret: Secret; readonly told: string | undefined };
+export type GivenToken = { readonly secret: Secret; readonly reported: string | undefined };
 
 /** Undefined: none is wanted. `taken`: by `admission` it lets clients of a sandbox in already that is not `own`. */
 export function givenToken(
@@ -17,11 +17,11 @@ export function givenToken(
 ): GivenToken | undefined | 'taken' {
   if (wanted === undefined) return undefined;
   if (wanted === 'made') {
-    const told = randomBytes(32).toString('base64url');
-    return { secret: new Secret(told), told };
+    const reported = randomBytes(32).toString('base64url');
+    return { secret: new Secret(reported), reported };
   }
   const holder = admission?.admit(wanted);
-  return holder === undefined || holder === own ? { secret: wanted, told: undefined } : 'taken';
+  return holder === undefined || holder === own ? { secret: wanted, reported: undefined } : 'taken';
 }
 
 export const TOKEN_TAKEN: Issue = {

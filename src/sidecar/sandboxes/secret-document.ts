@@ -1,6 +1,6 @@
 // Reads a document that gives many secrets: NAME=value lines, or a JSON object of strings. Pure.
 // An error names the source and the line and never quotes it: what stands there may be a secret in the wrong place.
-import { type JsonFault, parseJsonDocument } from '../../base/json-document.ts';
+import { type JsonError, parseJsonDocument } from '../../base/json-document.ts';
 
 export type FoundSecret = { readonly name: string; readonly value: string; readonly from: string };
 
@@ -62,12 +62,12 @@ function parseJson(text: string, source: string): FoundSecret[] {
 
 function parseObject(text: string, source: string): Record<string, unknown> {
   const reading = parseJsonDocument(text);
-  if (!reading.ok) throw new Error(`${source}: ${JSON_FAULTS[reading.fault.kind]}`);
+  if (!reading.ok) throw new Error(`${source}: ${JSON_ERRORS[reading.error.kind]}`);
   // A text that begins with a brace parses to an object or not at all.
   return reading.value as Record<string, unknown>;
 }
 
-const JSON_FAULTS: Readonly<Record<JsonFault['kind'], string>> = {
+const JSON_ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'this begins with { and is not valid JSON',
   repeated_name: 'a name is given twice',
   too_deep: 'each value should be a string',

@@ -63,7 +63,7 @@ export function encodeSandboxState(state: SandboxState): string {
 }
 
 /** What was kept. `fault`: why its proxy_config cannot be used any more. */
-export type DecodedState = { readonly state: SandboxState; readonly fault: string | undefined };
+export type DecodedState = { readonly state: SandboxState; readonly error: string | undefined };
 
 /** Reads what encodeSandboxState wrote; a sentence if that cannot be. */
 export function decodeSandboxState(
@@ -87,7 +87,7 @@ export function decodeSandboxState(
     secrets: sealed(secrets),
   };
   // What was sound once may be refused by the rules of now, such as a wildcard that the operator has withdrawn.
-  return { state, fault: config && !config.ok ? describe(config.issues) : undefined };
+  return { state, error: config && !config.ok ? describe(config.issues) : undefined };
 }
 
 /** The first of the issues, for a message of one line. */

@@ -14,7 +14,7 @@ const MAX_NAMED = 5;
 export type StateListing = {
   readonly ids: readonly string[];
   readonly leftovers: readonly string[];
-  readonly strangers: readonly string[];
+  readonly outsiders: readonly string[];
 };
 
 export function stateFileName(id: string): string {
@@ -27,8 +27,8 @@ export async function listState(folder: string): Promise<StateListing> {
   });
   const sorted = names.toSorted();
   const leftovers = sorted.filter((name) => idOf(leftoverOf(name)) !== undefined);
-  const strangers = sorted.filter((name) => idOf(name) === undefined && !leftovers.includes(name));
-  return { ids: sorted.map(idOf).filter((id) => id !== undefined), leftovers, strangers };
+  const outsiders = sorted.filter((name) => idOf(name) === undefined && !leftovers.includes(name));
+  return { ids: sorted.map(idOf).filter((id) => id !== undefined), leftovers, outsiders };
 }
 
 /** `keyName` stands for the key in messages. */
@@ -38,38 +38,38 @@ export async function readStates(
   key: { readonly sealer: Sealer; readonly name: string },
 ): Promise<ReadonlyMap<string, string>> {
   const contents = new Map<string, string>();
-  const faults: string[] = [];
+  const headErrors: string[] = [];
   let hasUnopened = false;
   for (const id of ids) {
     const opened = await readState(join(folder, stateFileName(id)), id, key.sealer);
     if ('content' in opened) {
       contents.set(id, opened.content);
     } else {
-      faults.push(`${stateFileName(id)} ${opened.fault}`);
+      headErrors.push(`${stateFileName(id)} ${opened.error}`);
       hasUnopened ||= opened.isUnopened;
     }
   }
-  if (faults.length === 0) return contents;
+  if (headErrors.length === 0) return contents;
   const isKeyDoubtful = hasUnopened && contents.size === 0;
-  const found = `${faults.length} of ${ids.length} files cannot be used: ${enumerate(faults)}`;
+  const found = `${headErrors.length} of ${ids.length} files cannot be used: ${enumerate(headErrors)}`;
   throw isKeyDoubtful
     ? refusal(folder, `${found}; ${key.name} is not the key that sealed them, or they are damaged`, WRONG_KEY)
-    : refusal(folder, `${found}${hasUnopened ? `; ${DAMAGED}` : ''}`, MEND);
+    : refusal(folder, `${found}${hasUnopened ? `; ${DAMAGED}` : ''}`, HINT);
 }
 
 const WRONG_KEY = 'Give the key that sealed them, or remove this directory to begin anew';
 const DAMAGED = 'the key opens others, so what does not open is damaged, cut short or the copy of another';
-const MEND = 'Restore each from a copy, or remove it to begin that sandbox anew';
+const HINT = 'Restore each from a copy, or remove it to begin that sandbox anew';
 
 /** Told before anything is read: nobody knows what a file of another name was meant to be. */
-export function strangersFound(folder: string, names: readonly string[]): Error {
+export function outsidersFound(folder: string, names: readonly string[]): Error {
   const found = `${enumerate(names)} ${names.length === 1 ? 'is' : 'are'} not a file of ours`;
   return refusal(folder, found, 'Move what is not NAME.sealed elsewhere');
 }
 
 async function readState(file: string, id: string, sealer: Sealer): Promise<OpenedState> {
   const bytes = await readBoundedFile(file, maxStateFileBytes);
-  return typeof bytes === 'string' ? { fault: bytes, isUnopened: false } : openState(sealer, id, bytes);
+  return typeof bytes === 'string' ? { error: bytes, isUnopened: false } : openState(sealer, id, bytes);
 }
 
 function idOf(name: string | undefined): string | undefined {

@@ -13,7 +13,7 @@ export const maxStateFileBytes: number = HEADER.length + sealOverheadBytes + max
 /** `fault` fits after the file's name. `isUnopened`: it may be whole, and the key the wrong one. */
 export type OpenedState =
   | { readonly content: string }
-  | { readonly fault: string; readonly isUnopened: boolean };
+  | { readonly error: string; readonly isUnopened: boolean };
 
 export async function sealState(sealer: Sealer, id: string, content: string): Promise<Buffer> {
   const plain = Buffer.from(content);
@@ -24,11 +24,11 @@ export async function sealState(sealer: Sealer, id: string, content: string): Pr
 
 export async function openState(sealer: Sealer, id: string, bytes: Buffer): Promise<OpenedState> {
   const found = bytes.subarray(0, HEADER.length);
-  if (found.length < HEADER.length && HEADER.indexOf(found) === 0) return faulty('is cut short');
-  if (!found.subarray(0, MAGIC.length).equals(MAGIC)) return faulty('is not sealed state');
-  if (found[MAGIC.length] !== FORMAT) return faulty('has the format of another version');
+  if (found.length < HEADER.length && HEADER.indexOf(found) === 0) return invalid('is cut short');
+  if (!found.subarray(0, MAGIC.length).equals(MAGIC)) return invalid('is not sealed state');
+  if (found[MAGIC.length] !== FORMAT) return invalid('has the format of another version');
   const plain = await sealer.open(bytes.subarray(HEADER.length), associatedWith(id));
-  if (plain === undefined) return { fault: 'does not open', isUnopened: true };
+  if (plain === undefined) return { error: 'does not open', isUnopened: true };
   return { content: plain.toString() };
 }
 
@@ -36,6 +36,6 @@ function associatedWith(id: string): string {
   return `sallyport/state/${FORMAT}/sandbox/${id}`;
 }
 
-function faulty(fault: string): OpenedState {
-  return { fault, isUnopened: false };
+function invalid(error: string): OpenedState {
+  return { error, isUnopened: false };
 }

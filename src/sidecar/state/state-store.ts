@@ -11,7 +11,7 @@ import { isPresent, refusal } from '../../tls/pem-files.ts';
 import { createStateAccess } from './state-access.ts';
 import { type Durability, makeDirectory, removeFile, replaceFile } from './state-file.ts';
 import { createStateKey, readStateKey, type StateKeySource } from './state-key.ts';
-import { listState, readStates, stateFileName, strangersFound } from './state-listing.ts';
+import { listState, readStates, stateFileName, outsidersFound } from './state-listing.ts';
 import { sealState } from './state-seal.ts';
 
 export type StateStore = {
@@ -97,8 +97,8 @@ async function readFolder(source: StateKeySource, folder: string | undefined): P
   const key = await readStateKey(source);
   const sealer = key && createSealer(key);
   if (folder === undefined) return { contents: new Map(), sealer };
-  const { ids, strangers } = await listState(folder);
-  if (strangers.length > 0) throw strangersFound(folder, strangers);
+  const { ids, outsiders } = await listState(folder);
+  if (outsiders.length > 0) throw outsidersFound(folder, outsiders);
   if (ids.length === 0) return { contents: new Map(), sealer };
   if (sealer === undefined) throw keyIsLost(source, folder);
   return { contents: await readStates(folder, ids, { sealer, name: nameOf(source) }), sealer };

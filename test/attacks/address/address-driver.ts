@@ -18,12 +18,12 @@ import { OwnListeners, callbackGuard, egressRules } from '../../../src/sidecar/e
 import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { createTrustSet } from '../../../src/tls/trust.ts';
 import type { DialLedger } from '../../invariants/dial-ledger.ts';
-import type { AddressScript, Answer, Expectation, Profile } from './address-script.ts';
+import type { AddressScript, Response, Expectation, Profile } from './address-script.ts';
 
 export type Observation = {
   readonly seen: Readonly<Partial<Record<Profile, readonly string[]>>>;
   /** What clients read where nothing was dialled. */
-  readonly answers: readonly string[];
+  readonly responses: readonly string[];
 };
 
 /** Those that rows try; a list of all is slow to read. */
@@ -47,7 +47,7 @@ const trust = createTrustSet({ rootsPem: [], extraPem: ownAuthority.certificateP
 
 export async function play(script: AddressScript, ledger: DialLedger): Promise<Observation> {
   const seen: Partial<Record<Profile, readonly string[]>> = {};
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (const profile of script.under) {
     const events: string[] = [];
     const sandbox = createSandbox(script, { ...profiles[profile], ...script.config }, events);
@@ -59,14 +59,14 @@ export async function play(script: AddressScript, ledger: DialLedger): Promise<O
         const dialled = ledger.attempts.slice(before).map((address) => `dial ${address}`);
         if (dialled.length === 0 && end !== undefined) {
           events.push([end.refused, end.cause].filter((part) => part !== undefined).join(': '));
-          answers.push(refusalBytes(end, { method: 'CONNECT', close: true }).toString('latin1'));
+          responses.push(refusalBytes(end, { method: 'CONNECT', close: true }).toString('latin1'));
         } else events.push(...dialled);
       }
       await sandbox.close();
     }
     seen[profile] = events;
   }
-  return { seen, answers };
+  return { seen, responses };
 }
 
 export function violations(expected: Expectation, observed: Observation): readonly string[] {
@@ -76,7 +76,7 @@ export function violations(expected: Expectation, observed: Observation): readon
       ? []
       : [`${profile}: ${got.join(' | ')} instead of ${events.join(' | ')}`];
   });
-  const kinds = new Set(observed.answers).size;
+  const kinds = new Set(observed.responses).size;
   return expected.isAlike && kinds !== 1 ? [...found, `${kinds} kinds of answer`] : found;
 }
 
@@ -89,7 +89,7 @@ type Sandbox = {
 
 /** Undefined where the document is not taken; `events` says why. */
 function createSandbox(
-  { document = {}, answers = {} }: AddressScript,
+  { document = {}, responses = {} }: AddressScript,
   settings: object,
   events: string[],
 ): Sandbox | undefined {
@@ -105,7 +105,7 @@ function createSandbox(
   own.add({ address: config.listen.host, port: 3128 });
   own.admin = { address: '127.0.0.1', port: 3129 };
   const egress = egressRules(config, own);
-  const resolver = createScriptedResolver(answers, events);
+  const resolver = createScriptedResolver(responses, events);
   const vet = callbackGuard(config, resolver, egress);
   const callbacks = createCallbackResolver({ sandbox: 'address', vet, trust });
   const sessions = new BoundedCache<Buffer>({ max: 1 });
@@ -154,20 +154,23 @@ async function attempt(by: AddressScript['by'], to: string, sandbox: Sandbox): P
 
 const SILENT_MS = 20;
 
-function createScriptedResolver(answers: NonNullable<AddressScript['answers']>, events: string[]): Resolver {
+function createScriptedResolver(
+  responses: NonNullable<AddressScript['responses']>,
+  events: string[],
+): Resolver {
   const asked = new Map<string, number>();
   return createResolver({
-    timeoutMs: Object.values(answers).some((list) => list.includes('silence')) ? SILENT_MS : 5_000,
+    timeoutMs: Object.values(responses).some((list) => list.includes('silence')) ? SILENT_MS : 5_000,
     maxLookups: 4,
     lookup: async (name) => {
       events.push(`lookup ${name}`);
       const turn = asked.get(name) ?? 0;
       asked.set(name, turn + 1);
-      const list = answers[name] ?? [['192.0.43.7']];
-      const answer: Answer = list[Math.min(turn, list.length - 1)] ?? [];
-      if (answer === 'silence') return new Promise<never>(() => {});
-      if (answer === 'SERVFAIL') throw new Error('queryA ESERVFAIL');
-      return answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+      const list = responses[name] ?? [['192.0.43.7']];
+      const response: Response = list[Math.min(turn, list.length - 1)] ?? [];
+      if (response === 'silence') return new Promise<never>(() => {});
+      if (response === 'SERVFAIL') throw new Error('queryA ESERVFAIL');
+      return response.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     },
   });
 }

@@ -13,7 +13,7 @@ export type Profile =
   | 'strict-callbacks';
 
 /** One lookup's addresses, an error, or no answer at all. */
-export type Answer = readonly string[] | 'SERVFAIL' | 'silence';
+export type Response = readonly string[] | 'SERVFAIL' | 'silence';
 
 export type AddressScript = {
   readonly by: 'tunnel' | 'https' | 'http';
@@ -22,7 +22,7 @@ export type AddressScript = {
   /** The tenant's proxy_config. */
   readonly document?: unknown;
   /** By name, one for each lookup; the last one again and again. */
-  readonly answers?: Readonly<Record<string, readonly Answer[]>>;
+  readonly responses?: Readonly<Record<string, readonly Response[]>>;
   /** What passes on the clock between two attempts. */
   readonly pauseMs?: number;
   /** Keys and values of the operator's config, over the profile's. */

@@ -14,7 +14,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'tunnel',
       to: twice('r.test:443'),
       pauseMs: 31_000,
-      answers: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
+      responses: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
     },
     { exposed: ['lookup r.test', 'dial 8.8.8.8:443', 'lookup r.test', 'address_private: loopback'] },
   ),
@@ -24,7 +24,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'tunnel',
       to: twice('r.test:443'),
       pauseMs: 31_000,
-      answers: { 'r.test': [[PUBLIC], ['169.254.169.254']] },
+      responses: { 'r.test': [[PUBLIC], ['169.254.169.254']] },
     },
     { everything: ['lookup r.test', 'dial 8.8.8.8:443', 'lookup r.test', 'address_denied: metadata'] },
   ),
@@ -34,7 +34,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'tunnel',
       to: twice('r.test:3129'),
       pauseMs: 31_000,
-      answers: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
+      responses: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
     },
     { everything: ['lookup r.test', 'dial 8.8.8.8:3129', 'lookup r.test', 'address_denied: own listener'] },
   ),
@@ -44,7 +44,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'tunnel',
       to: twice('r.test:443'),
       pauseMs: 29_000,
-      answers: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
+      responses: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
     },
     { exposed: ['lookup r.test', 'dial 8.8.8.8:443', 'dial 8.8.8.8:443'] },
   ),
@@ -54,7 +54,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'tunnel',
       to: ['r.test:443', 'r.test:443', 'r.test:443'],
       pauseMs: 16_000,
-      answers: { 'r.test': [['10.0.0.1'], [PUBLIC]] },
+      responses: { 'r.test': [['10.0.0.1'], [PUBLIC]] },
     },
     {
       exposed: [
@@ -68,7 +68,7 @@ const rebindingRows: readonly AddressRow[] = [
   ),
   addressRow(
     'N-05 public-a-and-loopback-aaaa',
-    { by: 'tunnel', to: ['r.test:443'], answers: { 'r.test': [[PUBLIC, '::1']] } },
+    { by: 'tunnel', to: ['r.test:443'], responses: { 'r.test': [[PUBLIC, '::1']] } },
     {
       exposed: ['lookup r.test', 'address_private: loopback'],
       listed: ['lookup r.test', 'address_private: loopback'],
@@ -76,7 +76,7 @@ const rebindingRows: readonly AddressRow[] = [
   ),
   addressRow(
     'N-05 public-a-and-unique-local-aaaa',
-    { by: 'tunnel', to: ['r.test:443'], answers: { 'r.test': [[PUBLIC, 'fdab::1']] } },
+    { by: 'tunnel', to: ['r.test:443'], responses: { 'r.test': [[PUBLIC, 'fdab::1']] } },
     {
       exposed: ['lookup r.test', 'address_private: private'],
       listed: ['lookup r.test', 'dial 8.8.8.8:443', 'dial fdab::1:443'],
@@ -84,17 +84,17 @@ const rebindingRows: readonly AddressRow[] = [
   ),
   addressRow(
     'N-05 loopback-behind-public',
-    { by: 'tunnel', to: ['r.test:443'], answers: { 'r.test': [[PUBLIC, '127.0.0.1']] } },
+    { by: 'tunnel', to: ['r.test:443'], responses: { 'r.test': [[PUBLIC, '127.0.0.1']] } },
     { exposed: ['lookup r.test', 'address_private: loopback'] },
   ),
   addressRow(
     'N-05 metadata-before-public',
-    { by: 'tunnel', to: ['r.test:443'], answers: { 'r.test': [['169.254.169.254', PUBLIC]] } },
+    { by: 'tunnel', to: ['r.test:443'], responses: { 'r.test': [['169.254.169.254', PUBLIC]] } },
     { everything: ['lookup r.test', 'address_denied: metadata'] },
   ),
   addressRow(
     'N-05 an-exact-rule-may-be-private-over-tls-alone',
-    { by: 'https', to: ['in.test:443'], document: rule('in.test'), answers: { 'in.test': [['10.0.0.9']] } },
+    { by: 'https', to: ['in.test:443'], document: rule('in.test'), responses: { 'in.test': [['10.0.0.9']] } },
     {
       exposed: ['lookup in.test', 'dial 10.0.0.9:443'],
       never: ['lookup in.test', 'address_private: private'],
@@ -107,7 +107,7 @@ const rebindingRows: readonly AddressRow[] = [
       to: ['in.test'],
       document: rule('in.test'),
       config: { inject_cleartext: ['in.test:80'] },
-      answers: { 'in.test': [['10.0.0.9']] },
+      responses: { 'in.test': [['10.0.0.9']] },
     },
     {
       exposed: ['lookup in.test', 'address_private: private'],
@@ -120,13 +120,18 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'https',
       to: ['a.in.test:443'],
       document: rule('*.in.test'),
-      answers: { 'a.in.test': [['10.0.0.9']] },
+      responses: { 'a.in.test': [['10.0.0.9']] },
     },
     { exposed: ['lookup a.in.test', 'address_private: private'] },
   ),
   addressRow(
     'N-05 an-exact-rule-is-not-loopback',
-    { by: 'https', to: ['in.test:443'], document: rule('in.test'), answers: { 'in.test': [['127.0.0.1']] } },
+    {
+      by: 'https',
+      to: ['in.test:443'],
+      document: rule('in.test'),
+      responses: { 'in.test': [['127.0.0.1']] },
+    },
     { exposed: ['lookup in.test', 'address_private: loopback'] },
   ),
   addressRow(
@@ -135,7 +140,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'https',
       to: ['in.test:443'],
       document: rule('in.test'),
-      answers: { 'in.test': [['::ffff:10.0.0.9']] },
+      responses: { 'in.test': [['::ffff:10.0.0.9']] },
     },
     { exposed: ['lookup in.test', 'address_private: embedded_v4'] },
   ),
@@ -146,7 +151,7 @@ const rebindingRows: readonly AddressRow[] = [
       to: twice('c.test:443'),
       pauseMs: 31_000,
       document: { callbacks: [{ match_hosts: ['c.test'], url: 'https://cb.test/', ttl_seconds: 60 }] },
-      answers: { 'cb.test': [['203.0.113.1'], ['169.254.169.254']] },
+      responses: { 'cb.test': [['203.0.113.1'], ['169.254.169.254']] },
     },
     {
       everything: [
@@ -163,7 +168,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'https',
       to: ['c.test:443'],
       document: { callbacks: [{ match_hosts: ['c.test'], url: 'https://cb.test/', ttl_seconds: 60 }] },
-      answers: { 'cb.test': [['10.0.0.2']] },
+      responses: { 'cb.test': [['10.0.0.2']] },
     },
     {
       exposed: ['lookup cb.test', 'dial 10.0.0.2:443'],
@@ -176,7 +181,7 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'https',
       to: ['c.test:443'],
       document: { callbacks: [{ match_hosts: ['c.test'], url: 'https://cb.test/', ttl_seconds: 60 }] },
-      answers: { 'cb.test': [[PUBLIC, '192.168.1.1']] },
+      responses: { 'cb.test': [[PUBLIC, '192.168.1.1']] },
     },
     { 'strict-callbacks': ['lookup cb.test', 'callback_failed: refused: private'] },
   ),
@@ -189,45 +194,45 @@ const many = (count: number, last = 'none'): readonly string[] => [
 const dials = (count: number): readonly string[] => many(count).map((address) => `dial ${address}:443`);
 const longName = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(56)}.test`;
 
-const answerRows: readonly AddressRow[] = [
+const responseRows: readonly AddressRow[] = [
   addressRow(
     'N-08 three-hundred-answers',
-    { by: 'tunnel', to: ['m.test:443'], answers: { 'm.test': [many(300)] } },
+    { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [many(300)] } },
     { exposed: ['lookup m.test', ...dials(16)] },
   ),
   addressRow(
     'N-08 the-sixteenth-is-judged',
-    { by: 'tunnel', to: ['m.test:443'], answers: { 'm.test': [many(15, '169.254.169.254')] } },
+    { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [many(15, '169.254.169.254')] } },
     { everything: ['lookup m.test', 'address_denied: metadata'] },
   ),
   addressRow(
     'N-08 the-seventeenth-is-not-dialled',
-    { by: 'tunnel', to: ['m.test:443'], answers: { 'm.test': [many(16, '169.254.169.254')] } },
+    { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [many(16, '169.254.169.254')] } },
     { everything: ['lookup m.test', ...dials(16)] },
   ),
   addressRow(
     'N-08 no-answer-in-a-success',
-    { by: 'tunnel', to: ['m.test:443'], answers: { 'm.test': [[]] } },
+    { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [[]] } },
     { exposed: ['lookup m.test', 'dns_failed: dns'] },
   ),
   addressRow(
     'N-08 servfail',
-    { by: 'tunnel', to: ['m.test:443'], answers: { 'm.test': ['SERVFAIL'] } },
+    { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': ['SERVFAIL'] } },
     { exposed: ['lookup m.test', 'dns_failed: dns'] },
   ),
   addressRow(
     'N-08 a-failure-is-not-kept',
-    { by: 'tunnel', to: twice('m.test:443'), answers: { 'm.test': ['SERVFAIL', [PUBLIC]] } },
+    { by: 'tunnel', to: twice('m.test:443'), responses: { 'm.test': ['SERVFAIL', [PUBLIC]] } },
     { exposed: ['lookup m.test', 'dns_failed: dns', 'lookup m.test', 'dial 8.8.8.8:443'] },
   ),
   addressRow(
     'N-08 silence',
-    { by: 'tunnel', to: ['m.test:443'], answers: { 'm.test': ['silence'] } },
+    { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': ['silence'] } },
     { exposed: ['lookup m.test', 'upstream_timeout: dns'] },
   ),
   addressRow(
     'N-08 silence-is-joined-not-asked-again',
-    { by: 'tunnel', to: twice('m.test:443'), answers: { 'm.test': ['silence'] } },
+    { by: 'tunnel', to: twice('m.test:443'), responses: { 'm.test': ['silence'] } },
     { exposed: ['lookup m.test', 'upstream_timeout: dns', 'upstream_timeout: dns'] },
   ),
   addressRow(
@@ -235,7 +240,7 @@ const answerRows: readonly AddressRow[] = [
     {
       by: 'tunnel',
       to: ['s1.test:443', 's2.test:443', 's3.test:443', 'm.test:443'],
-      answers: { 's1.test': ['silence'], 's2.test': ['silence'], 's3.test': ['silence'] },
+      responses: { 's1.test': ['silence'], 's2.test': ['silence'], 's3.test': ['silence'] },
     },
     {
       exposed: [
@@ -255,13 +260,13 @@ const answerRows: readonly AddressRow[] = [
     {
       by: 'tunnel',
       to: ['m.test:443'],
-      answers: { 'm.test': [Array.from({ length: 300 }, () => '10.1.1.1')] },
+      responses: { 'm.test': [Array.from({ length: 300 }, () => '10.1.1.1')] },
     },
     { exposed: ['lookup m.test', 'address_private: private'] },
   ),
   addressRow(
     'N-08 an-alias-of-a-name-is-told-as-its-address',
-    { by: 'tunnel', to: ['alias.test:443'], answers: { 'alias.test': [['metadata.google.internal']] } },
+    { by: 'tunnel', to: ['alias.test:443'], responses: { 'alias.test': [['metadata.google.internal']] } },
     { everything: ['lookup alias.test', 'address_denied: unreadable address'] },
   ),
   addressRow(
@@ -341,4 +346,4 @@ const silentRows: readonly AddressRow[] = [
   ),
 ];
 
-export const lookupRows: readonly AddressRow[] = [...rebindingRows, ...answerRows, ...silentRows];
+export const lookupRows: readonly AddressRow[] = [...rebindingRows, ...responseRows, ...silentRows];

@@ -33,7 +33,7 @@ const loopbackRows: readonly AddressRow[] = [
   ),
   addressRow(
     'N-02 localhost-by-a-lookup-that-lies',
-    { by: 'tunnel', to: ['x.localhost:443'], answers: { 'x.localhost': [['8.8.8.8']] } },
+    { by: 'tunnel', to: ['x.localhost:443'], responses: { 'x.localhost': [['8.8.8.8']] } },
     { exposed: ['address_private: loopback'] },
   ),
   addressRow(
@@ -47,7 +47,7 @@ const loopbackRows: readonly AddressRow[] = [
       by: 'http',
       to: ['inner.test'],
       document: rule('inner.test'),
-      answers: { 'inner.test': [['127.0.0.1']] },
+      responses: { 'inner.test': [['127.0.0.1']] },
     },
     { default: ['cleartext_refused'], loopback: ['cleartext_refused'], everything: ['cleartext_refused'] },
   ),
@@ -73,7 +73,7 @@ const ownRowsByLiteral: readonly AddressRow[] = (
 const ownRowsByName: readonly AddressRow[] = [
   addressRow(
     'N-02 admin-by-a-rebound-name',
-    { by: 'tunnel', to: ['a.test:3129'], answers: { 'a.test': [['127.0.0.1']] } },
+    { by: 'tunnel', to: ['a.test:3129'], responses: { 'a.test': [['127.0.0.1']] } },
     {
       default: named('a.test', 'address_denied: own listener'),
       everything: named('a.test', 'address_denied: own listener'),
@@ -84,7 +84,7 @@ const ownRowsByName: readonly AddressRow[] = [
     {
       by: 'tunnel',
       to: ['a.test:3129'],
-      answers: { 'a.test': [[...Array.from({ length: 15 }, (_, i) => `8.8.4.${i}`), '127.0.0.1']] },
+      responses: { 'a.test': [[...Array.from({ length: 15 }, (_, i) => `8.8.4.${i}`), '127.0.0.1']] },
     },
     { everything: named('a.test', 'address_denied: own listener') },
   ),
@@ -143,7 +143,7 @@ const selfRows: readonly AddressRow[] = [
     {
       by: 'https',
       to: ['c.test:443'],
-      answers: { 'cb.test': [['127.0.0.1']] },
+      responses: { 'cb.test': [['127.0.0.1']] },
       document: {
         callbacks: [{ match_hosts: ['c.test'], url: 'http://cb.test:3129/v1/proxy_config', ttl_seconds: 60 }],
       },

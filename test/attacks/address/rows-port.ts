@@ -82,7 +82,7 @@ const portPolicyRows: readonly AddressRow[] = [
   ),
   addressRow(
     'N-06 a-name-with-one-answer-outside-loopback',
-    { by: 'tunnel', to: ['p.test:25'], answers: { 'p.test': [['127.0.0.1', '8.8.8.8']] } },
+    { by: 'tunnel', to: ['p.test:25'], responses: { 'p.test': [['127.0.0.1', '8.8.8.8']] } },
     { default: ['lookup p.test', 'port_denied'] },
   ),
   addressRow(
@@ -153,7 +153,7 @@ const scanRows: readonly AddressRow[] = [
     {
       by: 'tunnel',
       to: ['db.corp.test:443', 'git.corp.test:443'],
-      answers: { 'db.corp.test': [['10.0.0.7']], 'git.corp.test': [['fd00::7']] },
+      responses: { 'db.corp.test': [['10.0.0.7']], 'git.corp.test': [['fd00::7']] },
     },
     {
       exposed: [

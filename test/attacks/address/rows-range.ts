@@ -80,7 +80,7 @@ const favouredRows: readonly AddressRow[] = [
     {
       by: 'http',
       to: ['metadata.google.internal'],
-      answers: { 'metadata.google.internal': [['169.254.169.254']] },
+      responses: { 'metadata.google.internal': [['169.254.169.254']] },
     },
     {
       exposed: ['lookup metadata.google.internal', 'address_denied: metadata'],
@@ -93,7 +93,7 @@ const favouredRows: readonly AddressRow[] = [
       by: 'https',
       to: ['vault.test:443'],
       document: ruleFor('vault.test'),
-      answers: { 'vault.test': [['fd20:ce::254']] },
+      responses: { 'vault.test': [['fd20:ce::254']] },
     },
     {
       exposed: ['lookup vault.test', 'address_denied: metadata'],
@@ -220,7 +220,7 @@ const edgeRows: readonly AddressRow[] = EDGES.map(([address, verdicts]) => {
   ]);
   return addressRow(
     `N-05 answer-${address}`,
-    { by: 'tunnel', to: ['edge.test:443'], answers: { 'edge.test': [[address]] } },
+    { by: 'tunnel', to: ['edge.test:443'], responses: { 'edge.test': [[address]] } },
     { exposed: exposed ?? [], listed: listed ?? [], everything: everything ?? [] },
   );
 });

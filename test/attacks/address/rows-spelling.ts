@@ -4,10 +4,10 @@ import { type AddressRow, addressRow } from './address-script.ts';
 
 type Seen = Expectation['seen'];
 const always = (event: string): Seen => ({ default: [event], loopback: [event], everything: [event] });
-const invalid = (fault: string): Seen => always(`authority_invalid: ${fault}`);
+const invalid = (error: string): Seen => always(`authority_invalid: ${error}`);
 
 /** What inet_aton and getaddrinfo read, and an authority does not (WHATWG URL: an address or nothing). */
-const NUMERIC: readonly (readonly [name: string, authority: string, fault: string])[] = [
+const NUMERIC: readonly (readonly [name: string, authority: string, error: string])[] = [
   ['two-parts-of-metadata', '169.16689662:80', 'ipv4_invalid'],
   ['three-parts-of-metadata', '169.254.43518:80', 'ipv4_invalid'],
   ['decimal-metadata', '2852039166:80', 'ipv4_invalid'],
@@ -44,7 +44,7 @@ const NUMERIC: readonly (readonly [name: string, authority: string, fault: strin
 ];
 
 /** A name may answer them too: what is no address in its one spelling is dialled by nobody. */
-const ANSWERED: readonly string[] = [
+const RESPONDED: readonly string[] = [
   '127.1',
   '0x7f000001',
   '2130706433',
@@ -54,14 +54,14 @@ const ANSWERED: readonly string[] = [
 ];
 
 const numericRows: readonly AddressRow[] = [
-  ...NUMERIC.map(([name, authority, fault]) =>
-    addressRow(`N-03 ${name}`, { by: 'tunnel', to: [authority] }, invalid(fault)),
+  ...NUMERIC.map(([name, authority, error]) =>
+    addressRow(`N-03 ${name}`, { by: 'tunnel', to: [authority] }, invalid(error)),
   ),
-  ...ANSWERED.map((address) => {
+  ...RESPONDED.map((address) => {
     const seen = ['lookup odd.test', 'address_denied: unreadable address'];
     return addressRow(
       `N-03 answered-${address}`,
-      { by: 'tunnel', to: ['odd.test:443'], answers: { 'odd.test': [[address]] } },
+      { by: 'tunnel', to: ['odd.test:443'], responses: { 'odd.test': [[address]] } },
       { default: seen, everything: seen },
     );
   }),
@@ -126,7 +126,7 @@ const listRows: readonly AddressRow[] = [
     {
       by: 'tunnel',
       to: ['mapped.test:443'],
-      answers: { 'mapped.test': [['::ffff:9.9.9.9']] },
+      responses: { 'mapped.test': [['::ffff:9.9.9.9']] },
       document: { access_control: { deny_list: ['9.9.9.9'] } },
     },
     { everything: ['lookup mapped.test', 'access_denied: deny_list address'] },

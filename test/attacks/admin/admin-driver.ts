@@ -72,16 +72,16 @@ export async function createAdminStage(): Promise<AdminStage> {
   };
 }
 
-type Answers = Pick<Observation, 'heads' | 'bodies' | 'bytes'>;
+type Responses = Pick<Observation, 'heads' | 'bodies' | 'bytes'>;
 
 async function converse(
-  { door, turns, leaves }: AdminScript,
+  { entry, turns, leaves }: AdminScript,
   expected: Expectation,
   proxy: TestSidecar,
   origin: RecordingOrigin,
-): Promise<Answers> {
+): Promise<Responses> {
   const adminPort = Number(new URL(proxy.adminUrl).port);
-  await using client = await WireClient.connect(door === 'proxy' ? proxy.port : adminPort);
+  await using client = await WireClient.connect(entry === 'proxy' ? proxy.port : adminPort);
   const heads: WireHead[] = [];
   const bodies: string[] = [];
   for (const [at, parts] of turns.entries()) {
@@ -128,9 +128,9 @@ async function recordsOf(proxy: TestSidecar, from: number, wanted: number): Prom
 /** All that can be read of every sandbox. Connections come and go. */
 async function snapshot(proxy: TestSidecar): Promise<string> {
   const paths = ['default', 'tenant-a', 'tenant-b'].flatMap((id) => [`/v1/sandboxes/${id}/proxy_config`]);
-  const answers = await Promise.all(paths.map((path) => proxy.admin('GET', path)));
+  const responses = await Promise.all(paths.map((path) => proxy.admin('GET', path)));
   const { text } = await proxy.admin('GET', '/v1/sandboxes');
-  return JSON.stringify([answers, text.replaceAll(/"connections":\d+/g, '')]);
+  return JSON.stringify([responses, text.replaceAll(/"connections":\d+/g, '')]);
 }
 
 function keysIn(origin: RecordingOrigin, from: number): readonly string[] {

@@ -2,7 +2,7 @@
 import type { AttackRow } from '../row.ts';
 
 export type AdminScript = {
-  readonly door?: 'proxy';
+  readonly entry?: 'proxy';
   /**
    * Bytes as latin1; a pair is a piece and how often it comes. The next turn follows the answer to the one before.
    * `<TOKEN>` is the admin token, `<A>` and `<B>` credentials of two sandboxes for the proxy, `<TOKEN-A>` the token in

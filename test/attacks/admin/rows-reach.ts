@@ -73,7 +73,7 @@ const reachRows: readonly AdminRow[] = [
   {
     id: 'A-01 through-the-proxy-with-the-token',
     script: {
-      door: 'proxy',
+      entry: 'proxy',
       turns: [[request('GET http://127.0.0.1:<ADMIN>/v1/proxy_config', ['Host: 127.0.0.1:<ADMIN>', BEARER])]],
     },
     expect: { statuses: [403], code: 'address_denied' },
@@ -81,20 +81,20 @@ const reachRows: readonly AdminRow[] = [
   {
     id: 'A-01 through-the-proxy-by-name',
     script: {
-      door: 'proxy',
+      entry: 'proxy',
       turns: [[request('GET http://localhost:<ADMIN>/healthz', ['Host: localhost:<ADMIN>'])]],
     },
     expect: { statuses: [403], code: 'address_denied' },
   },
   {
     id: 'A-01 through-a-tunnel',
-    script: { door: 'proxy', turns: [[request('CONNECT [::ffff:127.0.0.1]:<ADMIN>', ['Host: x'])]] },
+    script: { entry: 'proxy', turns: [[request('CONNECT [::ffff:127.0.0.1]:<ADMIN>', ['Host: x'])]] },
     // Another port than the open ones, in a form that is no loopback by itself.
     expect: { statuses: [403], code: 'port_denied' },
   },
   {
     id: 'A-01 admin-paths-on-the-proxy-port',
-    script: { door: 'proxy', turns: [[request('GET /v1/proxy_config', [HOST, BEARER])]] },
+    script: { entry: 'proxy', turns: [[request('GET /v1/proxy_config', [HOST, BEARER])]] },
     expect: { statuses: [400], code: 'not_a_proxy_request' },
   },
 ];

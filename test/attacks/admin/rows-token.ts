@@ -81,7 +81,7 @@ const IDS: readonly (readonly [name: string, id: string, body: string])[] = [
 const throughProxy = (id: AdminRow['id'], credentials: string, expect: AdminRow['expect']): AdminRow => ({
   id,
   script: {
-    door: 'proxy',
+    entry: 'proxy',
     turns: [
       [
         request('GET http://127.0.0.1:<ORIGIN>/', [

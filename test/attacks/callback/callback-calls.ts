@@ -7,16 +7,16 @@ import type { CallbackStep } from './callback-script.ts';
 export class CallbackCalls {
   heads: string[] = [];
   bodies: string[] = [];
-  #answers: readonly (readonly CallbackStep[])[] = [];
+  #responses: readonly (readonly CallbackStep[])[] = [];
   #fill: (text: string) => string = (text) => text;
   #released = Promise.withResolvers<void>();
   #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
   /** Forgets what the last row brought. */
-  begin(answers: readonly (readonly CallbackStep[])[], fill: (text: string) => string): void {
+  begin(responses: readonly (readonly CallbackStep[])[], fill: (text: string) => string): void {
     this.heads = [];
     this.bodies = [];
-    this.#answers = answers;
+    this.#responses = responses;
     this.#fill = fill;
     this.#released = Promise.withResolvers();
   }
@@ -39,7 +39,7 @@ export class CallbackCalls {
     const call = this.heads.length;
     for (const { count, resolve } of this.#waiting) if (call >= count) resolve();
     const good: readonly CallbackStep[] = [{ headers: { Authorization: credentialOf(call) } }];
-    for (const step of this.#answers[call - 1] ?? good) await this.#take(step, exchange, call);
+    for (const step of this.#responses[call - 1] ?? good) await this.#take(step, exchange, call);
   };
 
   async #take(step: CallbackStep, exchange: Exchange, call: number): Promise<void> {

@@ -23,7 +23,7 @@ export type CallbackObservation = {
   readonly outcomes: readonly string[];
   /** Heads of the calls, and their bodies. */
   readonly calls: readonly string[];
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   /** Heads at the origin. */
   readonly heads: readonly string[];
   readonly records: readonly LogRecord[];
@@ -87,7 +87,7 @@ export async function createCallbackScene(
   return {
     proxy,
     async play({ script }) {
-      calls.begin(script.answers ?? [], (text) => filled(text, ports));
+      calls.begin(script.responses ?? [], (text) => filled(text, ports));
       rebound = 0;
       const seen = {
         records: proxy.records().length,
@@ -105,7 +105,7 @@ export async function createCallbackScene(
         applied,
         outcomes,
         calls: calls.heads,
-        told: calls.bodies.map((body) => body.replace(String(origin.port), '{ORIGIN}')),
+        reported: calls.bodies.map((body) => body.replace(String(origin.port), '{ORIGIN}')),
         heads: origin.requests.slice(seen.heads).map(({ head }) => head),
         records: proxy.records().slice(seen.records),
         elsewhere: elsewhere.connections - others.elsewhere,

@@ -18,7 +18,7 @@ export type CallbackPeers = {
 };
 
 /** Which call of many at once serves whom is chance: of those it is told only that one did. */
-type Asked = { readonly target: string; readonly answer: Promise<string>; readonly isSprayed: boolean };
+type Asked = { readonly target: string; readonly response: Promise<string>; readonly isSprayed: boolean };
 
 type Form = { readonly form: string; readonly fields: readonly string[]; readonly isSprayed: boolean };
 
@@ -40,10 +40,10 @@ export class CallbackPlayer {
     const { origin } = this.#peers;
     const before = origin.requests.length;
     for (const step of steps) await this.#take(step);
-    await Promise.all(this.#asked.map(({ answer }) => answer));
+    await Promise.all(this.#asked.map(({ response }) => response));
     const outcomes: string[] = [];
-    for (const { target, answer, isSprayed } of this.#asked) {
-      const read = await answer;
+    for (const { target, response, isSprayed } of this.#asked) {
+      const read = await response;
       const head = origin.requests.slice(before).find((request) => request.target === target);
       const [value] = head ? headerValues(head, 'authorization') : [];
       const injected = value === undefined ? 'plain' : (/call-\d+/.exec(value)?.[0] ?? 'other');
@@ -59,7 +59,7 @@ export class CallbackPlayer {
 
   async #take(step: CallbackPlay): Promise<void> {
     const { calls, clock } = this.#peers;
-    if (step === 'settle') await Promise.all(this.#asked.map(({ answer }) => answer));
+    if (step === 'settle') await Promise.all(this.#asked.map(({ response }) => response));
     else if (step === 'release') calls.release();
     else if (step === 'abandon') this.#clients[0]?.reset();
     else if (step === 'ask_on_the_same_tunnel') await this.#askOnKept();
@@ -72,7 +72,7 @@ export class CallbackPlayer {
     else
       for (let i = 0; i < step.ask; i += 1) {
         await this.#ask(step.to, step.target, step.fields);
-        await this.#asked.at(-1)?.answer;
+        await this.#asked.at(-1)?.response;
       }
   }
 
@@ -90,7 +90,7 @@ export class CallbackPlayer {
   ): Promise<void> {
     const opened = await this.#tunnel(to);
     if (opened) await this.#send(opened.client, opened.authority, { form, fields, isSprayed });
-    else this.#asked.push({ target: '', answer: Promise.resolve('refused'), isSprayed });
+    else this.#asked.push({ target: '', response: Promise.resolve('refused'), isSprayed });
   }
 
   async #askOnKept(): Promise<void> {
@@ -98,7 +98,7 @@ export class CallbackPlayer {
     if (!this.#kept) throw new Error('a tunnel that should stand was refused');
     const authority = `api.test:${this.#peers.origin.port}`;
     await this.#send(this.#kept, authority, { form: '{PATH}', fields: [], isSprayed: false });
-    await this.#asked.at(-1)?.answer;
+    await this.#asked.at(-1)?.response;
   }
 
   /** Undefined where the CONNECT itself is refused. */
@@ -120,11 +120,11 @@ export class CallbackPlayer {
     // What is answered is told apart by its path, so that the origin's side of it is found again.
     const lines = [`GET ${target} HTTP/1.1`, `Host: ${authority}`, ...fields, '', ''];
     await client.send(lines.join('\r\n'));
-    this.#asked.push({ target: path, answer: answerOf(client), isSprayed });
+    this.#asked.push({ target: path, response: responseOf(client), isSprayed });
   }
 }
 
-async function answerOf(client: WireClient): Promise<string> {
+async function responseOf(client: WireClient): Promise<string> {
   try {
     const { head, text } = await client.readResponse();
     const code = headerValues(head, 'x-sallyport-error')[0];

@@ -55,7 +55,7 @@ export type CallbackScript = {
   /** Members of the entry that are not as usual. */
   readonly entry?: Readonly<Record<string, unknown>>;
   /** For each call what is done with it; those beyond the list get a good answer, which tells the call's number. */
-  readonly answers?: readonly (readonly CallbackStep[])[];
+  readonly responses?: readonly (readonly CallbackStep[])[];
   /** Two requests one after the other, in one tunnel, if left out. */
   readonly play?: readonly CallbackPlay[];
   /** `strict`: no private addresses for callbacks; `impatient`: they have a fraction of a second. */
@@ -78,7 +78,7 @@ export type CallbackExpectation =
       /** What the record of the first failure says of its cause. */
       readonly cause?: string;
       /** The bodies of the calls. */
-      readonly told?: readonly string[];
+      readonly reported?: readonly string[];
       /** Fields that reached the origin with the first request that was injected, beside Host. */
       readonly injected?: readonly string[];
     };

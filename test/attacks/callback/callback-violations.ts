@@ -32,7 +32,7 @@ export function violations({ script, expect }: CallbackRow, seen: CallbackObserv
       differs('the shared secret', head.match(/^x-shared: .*\r$/gim), [`X-Shared: ${SHARED}\r`]);
   const failed = seen.records.find(({ reason }) => reason === 'callback_failed');
   if (expect.cause !== undefined) differs('the cause', failed?.['cause'], expect.cause);
-  if (expect.told) differs('what the calls were told', seen.told, expect.told);
+  if (expect.reported) differs('what the calls were told', seen.reported, expect.reported);
   if (expect.injected) differs('injected fields', fieldsOf(seen.heads[0] ?? ''), expect.injected);
   return found;
 }

@@ -12,7 +12,7 @@ export function failing(
 ): CallbackRow {
   return {
     id,
-    script: { answers: [steps], ...script },
+    script: { responses: [steps], ...script },
     expect: { outcomes: ['failed', 'call-2'], calls: 2, ...(cause === undefined ? {} : { cause }) },
   };
 }
@@ -25,7 +25,7 @@ export function taken(
 ): CallbackRow {
   return {
     id,
-    script: { answers: [steps] },
+    script: { responses: [steps] },
     expect: { outcomes: ['call-1', 'call-1'], calls: 1, ...expect },
   };
 }

@@ -2,15 +2,15 @@
 import { GOOD, failing, refusedDocument, reply } from './row-shapes.ts';
 import type { CallbackPlay, CallbackRow, CallbackStep } from './callback-script.ts';
 
-type Told = {
+type Reported = {
   readonly outcomes: readonly string[];
   readonly calls: number;
-  readonly told?: readonly string[];
+  readonly reported?: readonly string[];
 };
 const row = (
   id: CallbackRow['id'],
   play: readonly CallbackPlay[],
-  expect: Told,
+  expect: Reported,
   entry?: object,
 ): CallbackRow => ({
   id,
@@ -52,7 +52,7 @@ const keys: readonly CallbackRow[] = [
   row('C-05 port-that-begins-alike', [ask('api.test:44'), ask('api.test:443'), ask('api.test:44')], {
     outcomes: ['upstream_unreachable', 'upstream_unreachable', 'upstream_unreachable'],
     calls: 2,
-    told: ['{"host":"api.test","port":44}', '{"host":"api.test","port":443}'],
+    reported: ['{"host":"api.test","port":44}', '{"host":"api.test","port":443}'],
   }),
   row(
     'C-05 fields-of-the-request-are-no-key',
@@ -94,7 +94,7 @@ const keys: readonly CallbackRow[] = [
 const noStore: CallbackRow = {
   id: 'C-05 answer-with-cache-fields-of-its-own',
   script: {
-    answers: [[{ send: reply('200 OK', ['Cache-Control: max-age=1', 'Age: 9', 'Vary: *'], GOOD) }]],
+    responses: [[{ send: reply('200 OK', ['Cache-Control: max-age=1', 'Age: 9', 'Vary: *'], GOOD) }]],
     play: [ask(), { advanceMs: 59_000 }, ask()],
   },
   expect: { outcomes: ['call-1', 'call-1'], calls: 1 },
@@ -106,7 +106,7 @@ const FORGED = `HTTP/1.1 200 OK\r\nContent-Length: ${FORGED_BODY.length}\r\n\r\n
 /** Bytes behind an answer are nobody's: the next call, which is for another host, must not get them. */
 const poison = (name: string, steps: readonly CallbackStep[], first: string): CallbackRow => ({
   id: `C-05 answer-for-the-next-call-${name}`,
-  script: { answers: [steps], play: [ask(), ask('h0.api.test'), ask('h0.api.test')] },
+  script: { responses: [steps], play: [ask(), ask('h0.api.test'), ask('h0.api.test')] },
   expect: { outcomes: [first, 'call-2', 'call-2'], calls: 2 },
 });
 
@@ -129,12 +129,12 @@ const times = (count: number, outcome: string): readonly string[] =>
   Array.from({ length: count }, () => outcome);
 const held = (
   id: CallbackRow['id'],
-  answers: CallbackRow['script']['answers'],
+  responses: CallbackRow['script']['responses'],
   play: readonly CallbackPlay[],
-  expect: Told,
+  expect: Reported,
 ): CallbackRow => ({
   id,
-  script: { ...(answers ? { answers } : {}), play },
+  script: { ...(responses ? { responses } : {}), play },
   expect,
 });
 const hold = ['hold', { send: reply('200 OK', [], GOOD) }] as const;

@@ -8,31 +8,31 @@ const ask = (to?: string, fields?: readonly string[], target?: string): Callback
   ...(fields ? { fields } : {}),
   ...(target === undefined ? {} : { target }),
 });
-const TOLD = '{"host":"api.test","port":{ORIGIN}}';
+const REPORTED = '{"host":"api.test","port":{ORIGIN}}';
 
-const told = (name: string, play: CallbackPlay): CallbackRow => ({
+const reported = (name: string, play: CallbackPlay): CallbackRow => ({
   id: `C-10 ${name}`,
   script: { play: [play] },
-  expect: { outcomes: ['call-1'], calls: 1, told: [TOLD] },
+  expect: { outcomes: ['call-1'], calls: 1, reported: [REPORTED] },
 });
 
 /** What is told is the authority that was connected to and verified; nothing of the request is passed on. */
 const lies: readonly CallbackRow[] = [
-  told('capitals', ask('API.TEST')),
-  told('trailing-dot', ask('api.test.')),
-  told(
+  reported('capitals', ask('API.TEST')),
+  reported('trailing-dot', ask('api.test.')),
+  reported(
     'forwarded-host',
     ask(undefined, ['X-Forwarded-Host: evil.test', 'Forwarded: host=evil.test', 'X-Host: evil.test']),
   ),
-  told('forwarded-port', ask(undefined, ['X-Forwarded-Port: 1', 'X-Forwarded-Proto: http'])),
-  told('absolute-target', ask(undefined, [], 'https://{AUTHORITY}{PATH}')),
-  told('absolute-target-in-capitals', ask('API.test', [], 'HTTPS://{AUTHORITY}{PATH}')),
-  told('shared-secret-of-its-own', ask(undefined, ['X-Shared: guessed', 'X_Shared: guessed'])),
-  told(
+  reported('forwarded-port', ask(undefined, ['X-Forwarded-Port: 1', 'X-Forwarded-Proto: http'])),
+  reported('absolute-target', ask(undefined, [], 'https://{AUTHORITY}{PATH}')),
+  reported('absolute-target-in-capitals', ask('API.test', [], 'HTTPS://{AUTHORITY}{PATH}')),
+  reported('shared-secret-of-its-own', ask(undefined, ['X-Shared: guessed', 'X_Shared: guessed'])),
+  reported(
     'credentials-and-cookies',
     ask(undefined, ['Authorization: mine', 'Cookie: a=b', 'Connection: X-Shared']),
   ),
-  told('original-url', ask(undefined, ['X-Original-URL: https://evil.test/', 'X-Rewrite-URL: /'])),
+  reported('original-url', ask(undefined, ['X-Original-URL: https://evil.test/', 'X-Rewrite-URL: /'])),
   ...([['another-host', 'Host: evil.test', 'host_invalid']] as const).map(
     ([name, field, code]): CallbackRow => ({
       id: `C-10 ${name}-is-not-asked-for`,
@@ -56,7 +56,7 @@ const racing = (
 ): CallbackRow => ({
   id: `C-11 ${name}`,
   script: {
-    answers: [hold],
+    responses: [hold],
     // A host that nothing names any more is tunnelled: there is no second request to read then.
     play: [
       { start: 1 },
@@ -121,7 +121,7 @@ const races: readonly CallbackRow[] = [
   {
     id: 'C-11 failure-of-an-entry-that-is-gone',
     script: {
-      answers: [['hold', 'reset']],
+      responses: [['hold', 'reset']],
       play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [] } }, 'release', 'settle'],
     },
     expect: { outcomes: ['plain'], calls: 1 },
@@ -129,7 +129,7 @@ const races: readonly CallbackRow[] = [
   {
     id: 'C-11 failure-before-an-entry-was-renewed',
     script: {
-      answers: [['hold', { json: {} }]],
+      responses: [['hold', { json: {} }]],
       play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [{}] } }, 'release', 'settle', ask()],
     },
     expect: { outcomes: ['call-2', 'call-2'], calls: 2 },
@@ -137,7 +137,7 @@ const races: readonly CallbackRow[] = [
   {
     id: 'C-11 three-changes-in-one-wait',
     script: {
-      answers: [hold],
+      responses: [hold],
       play: [
         { start: 1 },
         { called: 1 },
@@ -154,7 +154,7 @@ const races: readonly CallbackRow[] = [
   {
     id: 'C-11 late-answer-is-not-kept',
     script: {
-      answers: [hold],
+      responses: [hold],
       play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [{}] } }, ask(), 'release', 'settle', ask()],
     },
     expect: { outcomes: ['call-2', 'call-2', 'call-2'], calls: 2 },
@@ -162,7 +162,7 @@ const races: readonly CallbackRow[] = [
   {
     id: 'C-11 those-who-come-later-do-not-join-an-old-call',
     script: {
-      answers: [hold, hold],
+      responses: [hold, hold],
       play: [
         { start: 2 },
         { called: 1 },

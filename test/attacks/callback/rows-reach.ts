@@ -59,7 +59,7 @@ const rebinding: CallbackRow = {
   id: 'C-01 name-that-changes-between-calls',
   script: {
     entry: { url: 'http://rebind.test:{CALLBACK}/' },
-    answers: [[{ send: reply('500 No', ['Connection: close'], '') }]],
+    responses: [[{ send: reply('500 No', ['Connection: close'], '') }]],
     play: [{ ask: 3 }],
   },
   expect: { outcomes: ['failed', 'call-2', 'call-2'], calls: 2, cause: 'status 500' },
@@ -141,7 +141,7 @@ const notFollowed: readonly CallbackRow[] = (
   ] as const
 ).map(([name, status, field]) => ({
   id: `C-02 ${name}`,
-  script: { answers: [[{ send: reply(status, [field], GOOD) }]] },
+  script: { responses: [[{ send: reply(status, [field], GOOD) }]] },
   expect: { outcomes: ['call-1', 'call-1'], calls: 1 },
 }));
 

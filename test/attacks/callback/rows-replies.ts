@@ -83,30 +83,30 @@ const bombs: readonly (readonly [name: string, steps: readonly CallbackStep[], c
   ],
 ];
 
-const JSON_FAULT = 'body is not JSON in UTF-8';
+const JSON_ERROR = 'body is not JSON in UTF-8';
 const SHAPE = 'body is not an object with "headers"';
 const OBJECT = '"headers" is not an object';
 const STRING = 'the value of header 1 is not a string';
 
 const shapes: readonly (readonly [name: string, text: string, cause: string])[] = [
   ['nothing', '', 'empty body'],
-  ['text', 'Bearer {CREDENTIAL}', JSON_FAULT],
-  ['html', '<!doctype html><title>Log in</title>', JSON_FAULT],
-  ['half', '{"headers":{"Authorization":"{CREDENTIAL}"', JSON_FAULT],
-  ['two-documents', `${GOOD}${GOOD}`, JSON_FAULT],
-  ['lines-of-documents', `${GOOD}\n${GOOD}`, JSON_FAULT],
-  ['byte-order-mark', `\xef\xbb\xbf${GOOD}`, JSON_FAULT],
-  ['utf-16', latin1(Buffer.from('{"headers":{}}', 'utf16le')), JSON_FAULT],
-  ['latin-1', '{"headers":{"X-A":"\xe9"}}', JSON_FAULT],
-  ['overlong-utf-8', '{"headers":{"X-A":"\xc0\xaf"}}', JSON_FAULT],
-  ['half-a-character', '{"headers":{"X-A":"\xe2\x82"}}', JSON_FAULT],
-  ['comment', `/* */${GOOD}`, JSON_FAULT],
-  ['comma-behind', '{"headers":{"X-A":"v",}}', JSON_FAULT],
-  ['single-quotes', "{'headers':{'X-A':'v'}}", JSON_FAULT],
-  ['not-a-number', '{"headers":{"X-A":NaN}}', JSON_FAULT],
-  ['yaml', 'headers:\n  X-A: v\n', JSON_FAULT],
-  ['padded-callback', `cb(${GOOD})`, JSON_FAULT],
-  ['guarded-against-inclusion', `)]}',\n${GOOD}`, JSON_FAULT],
+  ['text', 'Bearer {CREDENTIAL}', JSON_ERROR],
+  ['html', '<!doctype html><title>Log in</title>', JSON_ERROR],
+  ['half', '{"headers":{"Authorization":"{CREDENTIAL}"', JSON_ERROR],
+  ['two-documents', `${GOOD}${GOOD}`, JSON_ERROR],
+  ['lines-of-documents', `${GOOD}\n${GOOD}`, JSON_ERROR],
+  ['byte-order-mark', `\xef\xbb\xbf${GOOD}`, JSON_ERROR],
+  ['utf-16', latin1(Buffer.from('{"headers":{}}', 'utf16le')), JSON_ERROR],
+  ['latin-1', '{"headers":{"X-A":"\xe9"}}', JSON_ERROR],
+  ['overlong-utf-8', '{"headers":{"X-A":"\xc0\xaf"}}', JSON_ERROR],
+  ['half-a-character', '{"headers":{"X-A":"\xe2\x82"}}', JSON_ERROR],
+  ['comment', `/* */${GOOD}`, JSON_ERROR],
+  ['comma-behind', '{"headers":{"X-A":"v",}}', JSON_ERROR],
+  ['single-quotes', "{'headers':{'X-A':'v'}}", JSON_ERROR],
+  ['not-a-number', '{"headers":{"X-A":NaN}}', JSON_ERROR],
+  ['yaml', 'headers:\n  X-A: v\n', JSON_ERROR],
+  ['padded-callback', `cb(${GOOD})`, JSON_ERROR],
+  ['guarded-against-inclusion', `)]}',\n${GOOD}`, JSON_ERROR],
   ['null', 'null', SHAPE],
   ['true', 'true', SHAPE],
   ['string', '"headers"', SHAPE],
@@ -227,19 +227,19 @@ const closed: readonly CallbackRow[] = [
   },
   {
     id: 'C-07 four-failures-one-after-the-other',
-    script: { answers: [['end'], ['reset'], [body('{}')], [{ json: [] }]], play: [{ ask: 5 }] },
+    script: { responses: [['end'], ['reset'], [body('{}')], [{ json: [] }]], play: [{ ask: 5 }] },
     expect: { outcomes: ['failed', 'failed', 'failed', 'failed', 'call-5'], calls: 5 },
   },
   {
     id: 'C-07 failure-once-the-kept-answer-is-old',
-    script: { answers: [[body(GOOD)], ['reset']], play: [{ ask: 2 }, { advanceMs: 60_000 }, { ask: 2 }] },
+    script: { responses: [[body(GOOD)], ['reset']], play: [{ ask: 2 }, { advanceMs: 60_000 }, { ask: 2 }] },
     expect: { outcomes: ['call-1', 'call-1', 'failed', 'call-3'], calls: 3 },
   },
   {
     id: 'C-07 silence-once-the-kept-answer-is-old',
     script: {
       config: 'impatient',
-      answers: [[body(GOOD)], ['closed']],
+      responses: [[body(GOOD)], ['closed']],
       play: [{ ask: 1 }, { advanceMs: 60_000 }, { ask: 1 }, { ask: 1 }],
     },
     expect: { outcomes: ['call-1', 'failed', 'call-3'], calls: 3 },
@@ -247,7 +247,7 @@ const closed: readonly CallbackRow[] = [
   {
     id: 'C-07 failure-on-one-host-while-another-is-kept',
     script: {
-      answers: [[body(GOOD)], ['end']],
+      responses: [[body(GOOD)], ['end']],
       play: [{ ask: 1 }, { ask: 1, to: 'h0.api.test' }, { ask: 1 }],
     },
     expect: { outcomes: ['call-1', 'failed', 'call-1'], calls: 2 },

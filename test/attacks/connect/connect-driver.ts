@@ -18,7 +18,7 @@ import type {
 
 export type Observation = {
   connect: string;
-  answers: string[];
+  responses: string[];
   alert: number | 'none' | undefined;
   shownBy: string | undefined;
   arrived: readonly Arrival[];
@@ -52,7 +52,7 @@ export async function play(scene: ConnectScene, { script, expect }: ConnectRow):
 function createObservation(): Observation {
   return {
     connect: 'none',
-    answers: [],
+    responses: [],
     alert: undefined,
     shownBy: undefined,
     arrived: [],
@@ -76,7 +76,7 @@ async function converse(
   const [head = '', ...more] = script.send;
   await client.send(Buffer.concat([Buffer.from(head, 'latin1'), ...early]));
   for (const bytes of more) await client.send(bytes);
-  const first = await readAnswer(client, seen);
+  const first = await readResponse(client, seen);
   seen.connect = first ?? 'none';
   if (first === '200' && then?.kind === 'hello') await sayHello(client, then, seen);
   if (first === '200' && then?.kind === 'leave') await leave(client, then);
@@ -122,18 +122,18 @@ async function readAlert(client: WireClient): Promise<number | 'none'> {
 async function askAll(client: WireClient, requests: readonly string[], seen: Observation): Promise<void> {
   for (const request of requests) {
     await client.send(request);
-    const answer = await readAnswer(client, seen);
-    if (answer === undefined) {
+    const response = await readResponse(client, seen);
+    if (response === undefined) {
       seen.alert = 'none';
       return;
     }
-    seen.answers.push(answer);
-    if (answer !== '200') return;
+    seen.responses.push(response);
+    if (response !== '200') return;
   }
 }
 
 /** Status and code; undefined where the connection ends instead. */
-async function readAnswer(client: WireClient, seen: Observation): Promise<string | undefined> {
+async function readResponse(client: WireClient, seen: Observation): Promise<string | undefined> {
   let head: WireHead;
   try {
     head = await client.readHead();
@@ -216,7 +216,7 @@ function differences(expected: ConnectExpectation, seen: Observation): string[] 
   const records = seen.records.map((record, i) => pick(record, expected.records[i] ?? record));
   return [
     ...different('CONNECT', expected.connect, seen.connect),
-    ...different('answers', expected.answers ?? [], seen.answers),
+    ...different('responses', expected.responses ?? [], seen.responses),
     ...different('alert', expected.alert ?? null, seen.alert ?? null),
     ...different('shown by', expected.shownBy ?? null, seen.shownBy ?? null),
     ...different('arrived', expected.arrived ?? [], seen.arrived),

@@ -49,7 +49,7 @@ export type ConnectExpectation = {
   /** Status, and the code of a refusal: `403 port_denied`. */
   readonly connect: string;
   /** Of each request inside, likewise; those after the first refusal are not sent. */
-  readonly answers?: readonly string[];
+  readonly responses?: readonly string[];
   /** The fatal alert that a hello meets instead, by its number; `none`: the connection ends without a byte. */
   readonly alert?: number | 'none';
   /** Who signed the certificate that was shown inside. */

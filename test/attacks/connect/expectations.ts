@@ -93,13 +93,13 @@ export const badName: ConnectExpectation = turnedAway(
 );
 
 /** TLS with a leaf of ours for the host of the CONNECT; then the request is refused, and nothing has left. */
-export function refusedInside(answer: string, cause?: string): ConnectExpectation {
-  return { connect: '200', shownBy: 'proxy', answers: [answer], records: [refusal(answer, cause)] };
+export function refusedInside(response: string, cause?: string): ConnectExpectation {
+  return { connect: '200', shownBy: 'proxy', responses: [response], records: [refusal(response, cause)] };
 }
 
 /** The same in a tunnel without TLS. */
-export function refusedInClear(answer: string, cause?: string): ConnectExpectation {
-  return { connect: '200', answers: [answer], records: [refusal(answer, cause)] };
+export function refusedInClear(response: string, cause?: string): ConnectExpectation {
+  return { connect: '200', responses: [response], records: [refusal(response, cause)] };
 }
 
 /** The request arrives as `bytes` at the host that `name` proves, with the credential or without. */
@@ -112,7 +112,7 @@ export function arrives(
   return {
     connect: '200',
     shownBy: 'proxy',
-    answers: ['200'],
+    responses: ['200'],
     arrived: [{ at: 'api', bytes }],
     askedFor: [name],
     dialled: [address],
@@ -147,7 +147,7 @@ export function tunnelled(
 ): ConnectExpectation {
   return {
     connect: '200',
-    answers: ['200'],
+    responses: ['200'],
     arrived: [{ at: address.endsWith(':80') ? 'clear' : 'evil', bytes }],
     askedFor: [''],
     dialled: [address],
@@ -166,7 +166,7 @@ export function unreachable(dialled: string, lookedUp: readonly string[] = []): 
   };
 }
 
-function refusal(answer: string, cause: string | undefined): ExpectedRecord {
-  const reason = answer.slice(answer.indexOf(' ') + 1);
+function refusal(response: string, cause: string | undefined): ExpectedRecord {
+  const reason = response.slice(response.indexOf(' ') + 1);
   return { outcome: 'refused', reason, ...(cause === undefined ? {} : { cause }) };
 }

@@ -25,14 +25,14 @@ const MISMATCH = '421 authority_mismatch';
 /** In a tunnel to `api.test:443`, TLS under its name: the Host field, and what becomes of the request. */
 function hosts(
   id: string,
-  rows: readonly (readonly [name: string, host: string, answer: string, cause?: string])[],
+  rows: readonly (readonly [name: string, host: string, response: string, cause?: string])[],
 ): readonly ConnectRow[] {
   return rowsOf(
     id,
-    rows.map(([name, host, answer, cause]) => [
+    rows.map(([name, host, response, cause]) => [
       name,
       inside(API, 'api.test', [get(host)]),
-      refusedInside(answer, cause),
+      refusedInside(response, cause),
     ]),
   );
 }
@@ -61,7 +61,7 @@ const hostDiffersLater: readonly Row[] = [
     inside(API, 'api.test', [get('api.test'), get('evil.test')]),
     {
       ...injected(),
-      answers: ['200', MISMATCH],
+      responses: ['200', MISMATCH],
       records: [{ outcome: 'injected' }, { outcome: 'refused', reason: 'authority_mismatch' }],
     },
   ],
@@ -70,7 +70,7 @@ const hostDiffersLater: readonly Row[] = [
     inside(API, 'api.test', [get('api.test'), get('API.test:443'), get('b.wild.test')]),
     {
       ...injected(),
-      answers: ['200', '200', MISMATCH],
+      responses: ['200', '200', MISMATCH],
       arrived: [{ at: 'api', bytes: withCredential(get('api.test')) + withCredential(get('API.test:443')) }],
       askedFor: ['api.test', 'api.test'],
       records: [{ outcome: 'injected' }, { outcome: 'injected' }, { outcome: 'refused' }],
@@ -236,7 +236,7 @@ const fronting: readonly Row[] = [
     inside('a.wild.test:443', 'a.wild.test', [get('a.wild.test'), get('b.wild.test')]),
     {
       ...arrives('a.wild.test', withCredential(get('a.wild.test'))),
-      answers: ['200', MISMATCH],
+      responses: ['200', MISMATCH],
       records: [{ outcome: 'injected' }, { outcome: 'refused', reason: 'authority_mismatch' }],
     },
   ],

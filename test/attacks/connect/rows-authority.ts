@@ -9,11 +9,11 @@ type Line = readonly [name: string, target: string, cause?: string];
 const MALFORMED = '400 malformed_request';
 const INVALID = '400 authority_invalid';
 
-function table(id: string, answer: string, lines: readonly Line[]): readonly ConnectRow[] {
+function table(id: string, response: string, lines: readonly Line[]): readonly ConnectRow[] {
   return lines.map(([name, target, cause]) => ({
     id: `${id} ${name}`,
     script: { send: [head(`CONNECT ${target} HTTP/1.1`, 'Host: api.test:443')] },
-    expect: refused(answer, cause === undefined ? {} : { cause }),
+    expect: refused(response, cause === undefined ? {} : { cause }),
   }));
 }
 
@@ -251,10 +251,10 @@ const notAnAuthority = [
       ['Connect', '405 method_refused'],
       ['CONNECTX', '400 target_invalid'],
     ] as const
-  ).map(([method, answer]): ConnectRow => {
+  ).map(([method, response]): ConnectRow => {
     // Methods are case-sensitive (RFC 9110 §9.1): this is no CONNECT, and must not be one for anybody behind us either.
     const send = [head(`${method} api.test:443 HTTP/1.1`, 'Host: api.test:443')];
-    return { id: `D-15 method-${method}`, script: { send }, expect: refused(answer) };
+    return { id: `D-15 method-${method}`, script: { send }, expect: refused(response) };
   }),
 ];
 

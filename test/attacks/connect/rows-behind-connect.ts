@@ -9,7 +9,7 @@ const smuggled = head('GET http://clear.test/v1/x HTTP/1.1', 'Host: clear.test')
 const refusedHeads: readonly (readonly [
   name: string,
   lines: readonly string[],
-  answer: string,
+  response: string,
   cause?: string,
 ])[] = [
   ['without-a-port', ['CONNECT clear.test HTTP/1.1'], '400 authority_invalid', 'port_missing'],
@@ -41,12 +41,12 @@ const framed: readonly (readonly [name: string, fields: readonly string[], body:
 ];
 
 export const behindConnectRows: readonly ConnectRow[] = [
-  ...refusedHeads.map(([name, lines, answer, cause]): ConnectRow => {
+  ...refusedHeads.map(([name, lines, response, cause]): ConnectRow => {
     const send = [head(...lines) + smuggled];
     return {
       id: `F-20 behind-a-connect-${name}`,
       script: { send },
-      expect: refused(answer, cause === undefined ? {} : { cause }),
+      expect: refused(response, cause === undefined ? {} : { cause }),
     };
   }),
   ...framed.map(([name, fields, body]): ConnectRow => {
@@ -116,7 +116,7 @@ export const behindConnectRows: readonly ConnectRow[] = [
     },
     expect: {
       connect: '200',
-      answers: ['405 method_refused'],
+      responses: ['405 method_refused'],
       records: [{ outcome: 'refused', reason: 'method_refused' }],
     },
   },

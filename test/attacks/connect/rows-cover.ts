@@ -29,7 +29,7 @@ const ask = (target: string, host: string): ConnectScript => ({
 /** Forwarded in clear as it is: another host, without a credential. */
 function passes(address: string, bytes: string, lookedUp: readonly string[]): ConnectExpectation {
   const { shownBy: _, ...rest } = arrives('', bytes, { address, lookedUp });
-  return { ...rest, arrived: [{ at: 'clear', bytes }], connect: '200', answers: [] };
+  return { ...rest, arrived: [{ at: 'clear', bytes }], connect: '200', responses: [] };
 }
 
 const spoofedHost: readonly Row[] = [
@@ -171,8 +171,8 @@ const covered: readonly Row[] = [
   ['no-rules-at-all', inside(API, 'api.test', [get('api.test')], { policy: 'empty' }), blindTo('api.test')],
 ];
 
-function inTunnel(answer: string): ConnectExpectation {
-  return { ...refusedInClear(answer), shownBy: 'proxy' };
+function inTunnel(response: string): ConnectExpectation {
+  return { ...refusedInClear(response), shownBy: 'proxy' };
 }
 
 function injectedAt(name: string, host: string, address: string): ConnectExpectation {

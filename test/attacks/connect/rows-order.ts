@@ -26,10 +26,10 @@ const plainGet = head('GET http://clear.test/v1/x HTTP/1.1', 'Host: clear.test')
 const credential = withCredential(get('clear.test'));
 
 /** The answer to the request before it, then whatever the CONNECT met. */
-function after(answers: readonly string[], more: Partial<ConnectExpectation> = {}): ConnectExpectation {
+function after(responses: readonly string[], more: Partial<ConnectExpectation> = {}): ConnectExpectation {
   return {
     connect: '200',
-    answers,
+    responses,
     arrived: [{ at: 'clear', bytes: credential }],
     askedFor: [''],
     dialled: ['8.8.1.1:80'],
@@ -178,7 +178,7 @@ const leaving: readonly Row[] = [
 ];
 
 /** Inside TLS, where HTTP should be. */
-const notHttp: readonly (readonly [name: string, bytes: string, answer: string])[] = [
+const notHttp: readonly (readonly [name: string, bytes: string, response: string])[] = [
   ['ssh', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', '400 malformed_request'],
   ['http2-preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '505 version_refused'],
   ['http-0.9', 'GET /v1/x\r\n\r\n', '400 malformed_request'],
@@ -189,10 +189,10 @@ const notHttp: readonly (readonly [name: string, bytes: string, answer: string])
   ['connect-to-the-same', connectTo(API), '405 method_refused'],
 ];
 
-const insideTls: readonly Row[] = notHttp.map(([name, bytes, answer]) => [
+const insideTls: readonly Row[] = notHttp.map(([name, bytes, response]) => [
   `inside-tls-${name}`,
   inside(API, 'api.test', [bytes]),
-  refusedInside(answer),
+  refusedInside(response),
 ]);
 
 /** Named by a rule, so that the tunnel stands before anybody is dialled; the request inside is refused. */

@@ -43,7 +43,7 @@ const beside: readonly string[] = [
   'a.wild',
 ];
 
-const strangers = beside.map(
+const outsiders = beside.map(
   (name): Row => [
     `does-not-cover-${name}`,
     { send: [head(`CONNECT ${name}:443 HTTP/1.1`)] },
@@ -112,7 +112,7 @@ const lists: readonly Row[] = [
 
 const rows: readonly Row[] = [
   ...covered,
-  ...strangers,
+  ...outsiders,
   ...['wild.test:80', 'Wild.TEST:80', 'wild.test.:80'].map(apex),
   ...notNames.map(
     ([name, authority, cause]): Row => [

@@ -4,7 +4,7 @@ import { SECRET, bearerRule, publicAuthority, tracesOf } from '../../invariants/
 import type { ErrorName } from '../../support/h2-frames.ts';
 import type { H2Exchange, H2Request } from '../../support/h2-exchange.ts';
 import { type H2Origin, createH2Origin } from '../../support/h2-origin.ts';
-import { type H2Answer as Read, H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
+import { type H2Response as Read, H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
 import { ticks } from '../../proxy/h2/session-ticks.ts';
@@ -24,7 +24,7 @@ export type H2Scene = AsyncDisposable & {
 
 export type H2Observation = {
   readonly streams: Readonly<Record<number, string>>;
-  readonly answer: Read | undefined;
+  readonly response: Read | undefined;
   /** GOAWAY codes that were read; whether the connection has ended where it must. */
   readonly goaways: readonly (ErrorName | number)[];
   readonly isEnded: boolean;
@@ -48,7 +48,7 @@ export async function createH2Scene(): Promise<H2Scene> {
     const steps = OWN.includes(path) ? undefined : script;
     if (steps === undefined) {
       if (!(await exchange.request.ended())) return;
-      await exchange.answer(200, [], method === 'HEAD' ? '' : `${method} ${path}`);
+      await exchange.response(200, [], method === 'HEAD' ? '' : `${method} ${path}`);
       return;
     }
     script = undefined;
@@ -131,10 +131,10 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   };
   await converse(script.client ?? [get()], peers);
   const streams: Record<number, string> = {};
-  let answer: Read | undefined;
+  let response: Read | undefined;
   for (const id of Object.keys(expect.streams).map(Number)) {
-    const read = await within(client.answer(client.peer.stream(id)).catch(() => undefined));
-    if (id === 1) answer = read;
+    const read = await within(client.response(client.peer.stream(id)).catch(() => undefined));
+    if (id === 1) response = read;
     streams[id] = outcomeOf(read);
   }
   const hasLeft = script.client?.some((step) => 'leave' in step) ?? false;
@@ -153,7 +153,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   const first = arrived[0]?.connection;
   return {
     streams,
-    answer,
+    response,
     goaways: client.peer.goaways.map(({ code }) => code),
     isEnded,
     alive,
@@ -189,7 +189,7 @@ async function converse(steps: readonly H2Step[], { client, origin }: Peers): Pr
       if (!(await sendAll(client, step, count, fill))) break;
     } else if (step.wait === 'arrival') await origin.stream(arrivals++);
     else if (step.wait === 'head') await client.head(client.peer.stream(count.last));
-    else await client.answer(client.peer.stream(count.last));
+    else await client.response(client.peer.stream(count.last));
   }
   // The requests behind a row take numbers that it left free.
   for (let id = -1; id < Math.max(count.next - 2, count.last); ) id = client.nextId();
@@ -280,9 +280,9 @@ export function violations({ expect }: H2Row, seen: H2Observation, port: number)
     const got = seen.streams[Number(id)] ?? '';
     if (!outcome.split('|').includes(got)) found.push(`stream ${id}: ${got} instead of ${outcome}`);
   }
-  const told = seen.goaways.filter((code) => code !== 'NO_ERROR');
+  const reported = seen.goaways.filter((code) => code !== 'NO_ERROR');
   const allowed: readonly (ErrorName | number)[] = expect.ends ?? [];
-  for (const code of told) if (!allowed.includes(code)) found.push(`GOAWAY ${code}`);
+  for (const code of reported) if (!allowed.includes(code)) found.push(`GOAWAY ${code}`);
   if (seen.alive !== undefined && seen.alive !== '200 GET /alive') found.push(`behind it: ${seen.alive}`);
   if (seen.bystander !== '200 GET /bystander') found.push(`the bystander: ${seen.bystander}`);
   if (!seen.isEnded) found.push('the connection did not end');
@@ -293,7 +293,7 @@ export function violations({ expect }: H2Row, seen: H2Observation, port: number)
   if (seen.failures.length > 0) found.push(`the host could not read: ${String(seen.failures[0])}`);
   if (seen.halves.length > (expect.mayBegin ?? 0)) found.push(`${seen.halves.length} requests began`);
   found.push(...seen.traces.map((form) => `the secret was told: ${form}`));
-  return [...found, ...arrivalViolations(expect, seen, port), ...answerViolations(expect, seen)];
+  return [...found, ...arrivalViolations(expect, seen, port), ...responseViolations(expect, seen)];
 }
 
 function arrivalViolations(
@@ -318,11 +318,16 @@ function arrivalViolations(
   return found;
 }
 
-function answerViolations({ answer }: H2Row['expect'], seen: H2Observation): readonly string[] {
-  if (answer === undefined) return [];
-  const read = seen.answer;
+function responseViolations({ response }: H2Row['expect'], seen: H2Observation): readonly string[] {
+  if (response === undefined) return [];
+  const read = seen.response;
   const headers = read?.headers.filter(([name]) => name !== ':status');
-  const want = JSON.stringify([answer.fields, answer.body, answer.trailers ?? null, answer.interim ?? []]);
+  const want = JSON.stringify([
+    response.fields,
+    response.body,
+    response.trailers ?? null,
+    response.interim ?? [],
+  ]);
   const interim = read?.interim.map(({ status }) => status);
   const got = JSON.stringify([headers, read?.text, read?.trailers ?? null, interim ?? []]);
   return want === got ? [] : [`answer: ${got} instead of ${want}`];

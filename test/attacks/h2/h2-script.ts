@@ -59,7 +59,7 @@ export type H2Arrival = {
   readonly body: string;
 };
 
-export type H2Answer = {
+export type H2Response = {
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: string;
   readonly trailers?: readonly (readonly [name: string, value: string])[];
@@ -71,7 +71,7 @@ export type H2Expectation = {
   /** By stream: `200`, `421 authority_mismatch`, `RST CANCEL`; `200 RST CANCEL` for one that was broken off. `|` between alternatives. */
   readonly streams: Readonly<Record<number, string>>;
   /** Of stream 1, where it is the row's point. */
-  readonly answer?: H2Answer;
+  readonly response?: H2Response;
   /** The connection ends, and where GOAWAY was read before, it was of one of these. */
   readonly ends?: readonly ErrorName[];
   /** Whole requests at the host, in order. A number: at most so many. */
@@ -121,13 +121,13 @@ export function served(...arrives: readonly H2Arrival[]): H2Expectation {
 }
 
 /** One stream that is answered so, and nothing at the host. */
-export function answered(what: string): H2Expectation {
+export function responded(what: string): H2Expectation {
   return { streams: { 1: what }, arrives: [] };
 }
 
 /** Reset below us (RFC 9113 §8.1.1), which is counted. */
 export const reset: H2Expectation = {
-  ...answered('RST PROTOCOL_ERROR'),
+  ...responded('RST PROTOCOL_ERROR'),
   records: ['refused malformed_request http2_layer: 1'],
 };
 

@@ -3,7 +3,7 @@ import {
   type H2Expectation,
   type H2Row,
   type Part,
-  answered,
+  responded,
   arrival,
   begin,
   clientRows,
@@ -18,20 +18,24 @@ const bomb = (bytes: number, times: number): readonly Part[] => [
   ['x-bomb', 'b'.repeat(bytes), 'indexing'],
   { index: 62, times },
 ];
-const tooLarge = answered('431 head_too_large');
-const tooMuch: H2Expectation = answered('RST ENHANCE_YOUR_CALM');
+const tooLarge = responded('431 head_too_large');
+const tooMuch: H2Expectation = responded('RST ENHANCE_YOUR_CALM');
 const broken = ends('COMPRESSION_ERROR');
 
 const t11 = clientRows('T-11', [
   [
     'a-field-of-1-kib-a-hundred-times',
     [get(bomb(1_000, 99))],
-    answered('431 head_too_large|RST ENHANCE_YOUR_CALM'),
+    responded('431 head_too_large|RST ENHANCE_YOUR_CALM'),
   ],
   ['a-field-of-4-kib-sixteen-thousand-times', [get(bomb(4_000, 16_000))], tooMuch],
   ['an-empty-field-ten-thousand-times', [get(bomb(0, 10_000))], tooMuch],
   ['a-field-of-20-kib', [get([['x', 'y'.repeat(20_000)]])], tooLarge],
-  ['a-name-of-20-kib', [get([['x'.repeat(20_000), 'y']])], answered('431 head_too_large|RST PROTOCOL_ERROR')],
+  [
+    'a-name-of-20-kib',
+    [get([['x'.repeat(20_000), 'y']])],
+    responded('431 head_too_large|RST PROTOCOL_ERROR'),
+  ],
   [
     'three-hundred-cookies',
     [get(Array.from({ length: 300 }, (_, n) => ['cookie', `c${n}=1`] as const))],
@@ -74,7 +78,7 @@ const t12 = clientRows('T-12', [
     [{ frame: 'DATA', stream: 1, length: 0xffffff }],
     ends('FRAME_SIZE_ERROR', 'PROTOCOL_ERROR'),
   ],
-  ['an-empty-head', [{ head: [], isEnd: true }], answered('RST PROTOCOL_ERROR')],
+  ['an-empty-head', [{ head: [], isEnd: true }], responded('RST PROTOCOL_ERROR')],
   [
     'a-promise',
     [begin(), { frame: 'PUSH_PROMISE', flags: 4, payload: '\0\0\0\x02' }],
@@ -83,7 +87,7 @@ const t12 = clientRows('T-12', [
   [
     'a-second-head-without-end',
     [begin(), { head: [['x', 'y']], stream: 1 }],
-    { ...answered('RST PROTOCOL_ERROR'), mayBegin: 1 },
+    { ...responded('RST PROTOCOL_ERROR'), mayBegin: 1 },
   ],
   ['a-goaway-of-three-bytes', [{ frame: 'GOAWAY', stream: 0, payload: '\0\0\0' }], ends('FRAME_SIZE_ERROR')],
   [

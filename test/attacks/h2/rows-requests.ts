@@ -5,7 +5,7 @@ import {
   type H2Expectation,
   type H2Row,
   type Part,
-  answered,
+  responded,
   arrival,
   begin,
   clientRows,
@@ -25,9 +25,9 @@ const posting = (body: string, extra: readonly Part[] = []): readonly FrameStep[
   begin(extra),
   { data: body, isEnd: true },
 ];
-const refused = answered;
+const refused = responded;
 /** The host may see it begin, if it then sees it broken off. */
-const broken: H2Expectation = { ...answered('RST PROTOCOL_ERROR'), mayBegin: 1 };
+const broken: H2Expectation = { ...responded('RST PROTOCOL_ERROR'), mayBegin: 1 };
 
 const t02 = clientRows('T-02', [
   ['host-agrees', [get([['host', '{authority}']])], accepted()],

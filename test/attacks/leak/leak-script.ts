@@ -7,7 +7,7 @@ export type Bytes = readonly (string | readonly [piece: string, count: number])[
 
 export type TrafficScript = {
   /** `tunnel` is inside an intercepted tunnel to `api.test`. */
-  readonly door: 'proxy' | 'tunnel' | 'admin';
+  readonly entry: 'proxy' | 'tunnel' | 'admin';
   /**
    * As latin1, each on a connection of its own. `<OPAQUE>` and `<SECRET>` are the values in force, `<MARK>` a secret of
    * the client's own, `<TOKEN>` the admin token, `<API>` the authority of the rule's host, `<CLEAR>` that of another.

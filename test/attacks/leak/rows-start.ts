@@ -18,7 +18,7 @@ const starts = (id: StartRow['id'], script: StartRow['script'], more: StartRow['
   expect: more,
 });
 
-const doorRows: readonly StartRow[] = [
+const entryRows: readonly StartRow[] = [
   options('L-05 inspector', '--inspect=127.0.0.1:0', '--inspect'),
   options('L-05 inspector-port', '--inspect-port=0', '--inspect-port'),
   options('L-05 heap-snapshot-by-signal', '--heapsnapshot-signal=SIGUSR2', '--heapsnapshot-signal'),
@@ -157,4 +157,4 @@ const fileRows: readonly StartRow[] = [
   },
 ];
 
-export const startRows: readonly StartRow[] = [...doorRows, ...shownRows, ...steeringRows, ...fileRows];
+export const startRows: readonly StartRow[] = [...entryRows, ...shownRows, ...steeringRows, ...fileRows];

@@ -4,13 +4,13 @@ import type { TrafficRow, TrafficScript } from './leak-script.ts';
 
 const row = (
   id: TrafficRow['id'],
-  door: TrafficScript['door'],
+  entry: TrafficScript['entry'],
   send: string | TrafficScript['send'],
   status: number | readonly number[],
   more: Omit<TrafficRow['expect'], 'statuses'> = {},
 ): TrafficRow => ({
   id,
-  script: { door, send: typeof send === 'string' ? [[send]] : send },
+  script: { entry, send: typeof send === 'string' ? [[send]] : send },
   expect: { statuses: typeof status === 'number' ? [status] : status, ...more },
 });
 const head = (line: string, ...fields: readonly string[]): string =>

@@ -78,9 +78,9 @@ export async function createTrafficScene(): Promise<TrafficScene> {
     );
 
   async function send(script: TrafficScript, text: string): Promise<{ status: number; transcript: string }> {
-    const door = script.door === 'admin' ? ports.admin : ports.proxy;
-    await using client = await WireClient.connect(door);
-    if (script.door === 'tunnel') {
+    const entry = script.entry === 'admin' ? ports.admin : ports.proxy;
+    await using client = await WireClient.connect(entry);
+    if (script.entry === 'tunnel') {
       const authority = `api.test:${origin.port}`;
       await client.openTunnel(authority);
       await client.startTls({ ca: caPem, name: 'api.test' });
@@ -99,8 +99,8 @@ export async function createTrafficScene(): Promise<TrafficScene> {
     async play(script, expected) {
       const seen = sallyport.process.stdout.length;
       const seenErrors = sallyport.process.stderr.length;
-      const answers = [];
-      for (const bytes of script.send) answers.push(await send(script, toText(bytes)));
+      const responses = [];
+      for (const bytes of script.send) responses.push(await send(script, toText(bytes)));
       // A line of our own behind all others: what was logged before it has arrived.
       await admin('PUT', '/v1/proxy_config', document);
       await vi.waitUntil(
@@ -112,11 +112,11 @@ export async function createTrafficScene(): Promise<TrafficScene> {
         },
       );
       const logged = sallyport.process.stdout.slice(seen) + sallyport.process.stderr.slice(seenErrors);
-      const text = answers.map(({ transcript }) => transcript).join('\n');
+      const text = responses.map(({ transcript }) => transcript).join('\n');
       return [
         ...differences(
           expected,
-          answers.map(({ status }) => status),
+          responses.map(({ status }) => status),
           logged,
           text,
         ),
@@ -136,12 +136,12 @@ function differences(
   { statuses, record, holds }: TrafficExpectation,
   got: readonly number[],
   logged: string,
-  answered: string,
+  responded: string,
 ): readonly string[] {
   const found: string[] = [];
   if (JSON.stringify(got) !== JSON.stringify(statuses))
     found.push(`statuses ${got.join()} instead of ${statuses.join()}`);
-  if (holds !== undefined && !answered.includes(holds)) found.push(`no ${holds} in ${answered}`);
+  if (holds !== undefined && !responded.includes(holds)) found.push(`no ${holds} in ${responded}`);
   const exchanges = logged
     .split('\n')
     .filter((line) => line.includes('"msg":"exchange"'))
@@ -176,11 +176,11 @@ function isJson(line: string): boolean {
   }
 }
 
-function leaks(answers: string, logged: string): readonly string[] {
+function leaks(responses: string, logged: string): readonly string[] {
   const ours = Object.entries(values).map(([name, value]) => textCanary(name, value));
   const all = [...ours, textCanary('mark', MARK)];
   return [
-    ...findLeaks('answers', Buffer.from(answers, 'latin1'), all),
+    ...findLeaks('responses', Buffer.from(responses, 'latin1'), all),
     ...findLeaks('log', Buffer.from(logged), all),
   ];
 }

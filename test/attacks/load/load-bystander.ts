@@ -19,7 +19,7 @@ export const bystandersBox: object = {
 };
 
 export type Standing = {
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
   /** Of the slowest answer, and of the new connection's first. */
   readonly slowestMs: number;
   readonly newcomerMs: number;
@@ -34,7 +34,7 @@ export type Way = {
 
 /** Resolves when it has had its first answer. */
 export async function createBystander(way: Way): Promise<Bystander> {
-  const faults: string[] = [];
+  const errors: string[] = [];
   let slowestMs = 0;
   const client = await open(way);
   await ask(client);
@@ -44,8 +44,8 @@ export async function createBystander(way: Way): Promise<Bystander> {
     const startedMs = performance.now();
     await one.send(`GET /bystander HTTP/1.1\r\nHost: ${way.authority}\r\nX-Bystander: 1\r\n\r\n`);
     const { head, text } = await one.readResponse();
-    if (head.status !== 200 || text !== 'fine') faults.push(`${head.status} ${text}`);
-    if (!way.origin.requests.every(isInjected)) faults.push('a request left without its credential');
+    if (head.status !== 200 || text !== 'fine') errors.push(`${head.status} ${text}`);
+    if (!way.origin.requests.every(isInjected)) errors.push('a request left without its credential');
     return performance.now() - startedMs;
   }
 
@@ -64,7 +64,7 @@ export async function createBystander(way: Way): Promise<Bystander> {
   }
 
   const note = (error: unknown): number => {
-    faults.push(String(error));
+    errors.push(String(error));
     return Number.POSITIVE_INFINITY;
   };
   const running = askAgain().catch(note);
@@ -75,7 +75,7 @@ export async function createBystander(way: Way): Promise<Bystander> {
       stopping.abort();
       await running;
       await client[Symbol.asyncDispose]();
-      return { faults, slowestMs, newcomerMs };
+      return { errors, slowestMs, newcomerMs };
     },
   };
 }

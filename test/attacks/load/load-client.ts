@@ -17,18 +17,18 @@ export type Place = {
 };
 
 /** A client that stopped reading hears of no end; the row's records tell. */
-export type Played = { readonly client: WireClient; readonly answers: () => readonly string[] };
+export type Played = { readonly client: WireClient; readonly responses: () => readonly string[] };
 
 export async function playClient(script: LoadScript, n: number, place: Place): Promise<Played> {
   const client = await WireClient.connect(place.port);
-  await passDoor(client, script, n, place);
+  await passEntry(client, script, n, place);
   const from = client.transcript.length;
-  const answers = (): readonly string[] => answersIn(client.transcript.slice(from));
+  const responses = (): readonly string[] => responsesIn(client.transcript.slice(from));
   const hasStopped = script.steps.some((step) => 'stop' in step);
   if (!hasStopped) void readOn(client);
-  for (const step of script.steps) await take(step, client, { n, place, answers });
+  for (const step of script.steps) await take(step, client, { n, place, responses });
   if (!hasStopped) await client.finished;
-  return { client, answers };
+  return { client, responses };
 }
 
 /** The reader holds a client up that takes nothing. */
@@ -36,23 +36,23 @@ async function readOn(client: WireClient): Promise<void> {
   while ((await client.readSome()) !== undefined);
 }
 
-async function passDoor(client: WireClient, script: LoadScript, n: number, place: Place): Promise<void> {
-  const { door, host = 'api.test' } = script;
-  if (door === 'plain') return;
+async function passEntry(client: WireClient, script: LoadScript, n: number, place: Place): Promise<void> {
+  const { entry, host = 'api.test' } = script;
+  if (entry === 'plain') return;
   const name = fill(host, n, place);
-  const authority = door === 'blind' ? fill('<BLIND>', n, place) : `${name}:${place.hostPort}`;
+  const authority = entry === 'blind' ? fill('<BLIND>', n, place) : `${name}:${place.hostPort}`;
   const head = await client.openTunnel(authority);
   if (head.status !== 200) throw new Error(`CONNECT was answered ${head.text}`);
-  if (door === 'inside') await client.startTls({ ca: place.caPem, name });
+  if (entry === 'inside') await client.startTls({ ca: place.caPem, name });
 }
 
 type Playing = {
   readonly n: number;
   readonly place: Place;
-  readonly answers: () => readonly string[];
+  readonly responses: () => readonly string[];
 };
 
-async function take(step: LoadStep, client: WireClient, { n, place, answers }: Playing): Promise<void> {
+async function take(step: LoadStep, client: WireClient, { n, place, responses }: Playing): Promise<void> {
   if ('send' in step) {
     // It may be refused before all of it was taken.
     client.send(await bytesOf(step.send, n, place)).catch(() => undefined);
@@ -61,7 +61,7 @@ async function take(step: LoadStep, client: WireClient, { n, place, answers }: P
     const drip = setInterval(() => client.send(bytes).catch(() => undefined), step.pauseMs);
     await client.finished;
     clearInterval(drip);
-  } else if ('await' in step) await haveCome(step.await, client, answers);
+  } else if ('await' in step) await haveCome(step.await, client, responses);
   else if ('arrived' in step) await place.arrived(n);
   else if ('sink' in step) place.blockSink();
   else if ('stop' in step) client.socket.pause();
@@ -70,9 +70,9 @@ async function take(step: LoadStep, client: WireClient, { n, place, answers }: P
 }
 
 /** Or the connection has ended before they came. */
-async function haveCome(count: number, client: WireClient, answers: Playing['answers']): Promise<void> {
+async function haveCome(count: number, client: WireClient, responses: Playing['responses']): Promise<void> {
   const ending = client.finished.then(() => 'ended' as const);
-  while (answers().length < count) {
+  while (responses().length < count) {
     const { promise, resolve } = Promise.withResolvers<void>();
     client.socket.once('data', () => resolve());
     if ((await Promise.race([promise, ending])) === 'ended') return;
@@ -103,7 +103,7 @@ async function bytesOf(bytes: Bytes, n: number, place: Place): Promise<Buffer> {
 }
 
 /** Status and code of each answer. No body of the stage's hosts holds a status line. */
-function answersIn(transcript: string): readonly string[] {
+function responsesIn(transcript: string): readonly string[] {
   return transcript
     .split(/(?=HTTP\/1\.1 [1-5]\d\d )/)
     .filter((text) => /^HTTP\/1\.1 /.test(text) && text.includes('\r\n\r\n'))

@@ -120,7 +120,7 @@ async function play(
   const standing = await (beside ?? (await createBystander(way))).stop();
   const left = await connectionsLeft(scene);
   return {
-    answers: tally(clients.map((one) => one.answers().join(', ') || 'nothing')),
+    responses: tally(clients.map((one) => one.responses().join(', ') || 'nothing')),
     arrived: tally(
       came()
         .filter((request) => !isBystanders(request))
@@ -195,10 +195,10 @@ export function violations(expected: LoadExpectation, seen: Observation): readon
       JSON.stringify(Object.entries(counts).toSorted(([a], [b]) => a.localeCompare(b)));
     if (sorted(got) !== sorted(wanted)) found.push(`${what}: ${sorted(got)} instead of ${sorted(wanted)}`);
   };
-  if (expected.answers) same('answers', seen.answers, expected.answers);
+  if (expected.responses) same('responses', seen.responses, expected.responses);
   same('arrived', seen.arrived, expected.arrived ?? {});
   same('records', seen.records, expected.records);
-  found.push(...seen.bystander.faults.map((fault) => `the bystander got ${fault}`));
+  found.push(...seen.bystander.errors.map((error) => `the bystander got ${error}`));
   for (const [what, ms] of [
     ['the bystander', seen.bystander.slowestMs],
     ['a newcomer', seen.bystander.newcomerMs],

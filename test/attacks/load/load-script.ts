@@ -5,7 +5,7 @@ import type { AttackRow } from '../row.ts';
  * `plain` is the proxy port; `opened` a tunnel to a host with rules, answered 200; `inside` the same with TLS in it; `blind`
  * a tunnel to a host of no rule.
  */
-export type Door = 'plain' | 'opened' | 'inside' | 'blind';
+export type Entry = 'plain' | 'opened' | 'inside' | 'blind';
 
 /** A pair is a piece and how often it comes. */
 export type Bytes = readonly (string | readonly [piece: string, count: number])[];
@@ -30,7 +30,7 @@ export type LoadStep =
 export type LoadScript = {
   /** `tight`: limits and times so small that they are reached at once. Else the defaults. */
   readonly at?: 'tight';
-  readonly door: Door;
+  readonly entry: Entry;
   /** Of the tunnel, `api.test` without it; `<N>` is the number of the client. */
   readonly host?: string;
   readonly clients: number;
@@ -40,7 +40,7 @@ export type LoadScript = {
 
 export type LoadExpectation = {
   /** What each client was answered, in order, and how many were answered that; left out where a reset may overtake it. */
-  readonly answers?: Readonly<Record<string, number>>;
+  readonly responses?: Readonly<Record<string, number>>;
   /** `METHOD target bytes-of-body` of what came to a host; `cut` for a body without its end. */
   readonly arrived?: Readonly<Record<string, number>>;
   /** `outcome reason` of the records that the clients left. */

@@ -5,11 +5,11 @@ const N = 16;
 type Expect = LoadRow['expect'];
 const row = (
   id: LoadRow['id'],
-  door: LoadScript['door'],
+  entry: LoadScript['entry'],
   steps: readonly LoadStep[],
   expect: Expect,
   more: Partial<LoadScript> = {},
-): LoadRow => ({ id, script: { door, clients: N, steps, ...more }, expect });
+): LoadRow => ({ id, script: { entry, clients: N, steps, ...more }, expect });
 const upgrade = (path: string): string =>
   inside(`GET ${path}`, ['Connection: Upgrade', 'Upgrade: websocket']);
 const RST: LoadStep = { leave: 'RST' };
@@ -29,7 +29,7 @@ const thrown: readonly LoadRow[] = [
     'inside',
     [{ send: [upgrade('/garbage')] }, { await: 1 }, FIN],
     {
-      answers: { '502 upstream_malformed': N },
+      responses: { '502 upstream_malformed': N },
       arrived: { 'GET /garbage cut': N },
       records: { 'failed upstream_malformed': N },
     },
@@ -52,7 +52,7 @@ const thrown: readonly LoadRow[] = [
     records: { 'failed client_gone': N },
   }),
   row('X-09 name-that-is-nowhere', 'plain', [{ send: [connectTo('lost.test:443')] }], {
-    answers: { '502 dns_failed': N },
+    responses: { '502 dns_failed': N },
     records: { 'refused dns_failed': N },
   }),
 ];
@@ -74,7 +74,7 @@ const phases = [
     [{ send: [`${inside('POST /silent/n<N>', ['Content-Length: 9'])}half`] }, { arrived: true }],
   ],
   ['half-an-answer-has-come', 'inside', [{ send: [inside('GET /half')] }, { await: 1 }]],
-] as const satisfies readonly (readonly [string, LoadScript['door'], readonly LoadStep[]])[];
+] as const satisfies readonly (readonly [string, LoadScript['entry'], readonly LoadStep[]])[];
 
 const arrivals: Readonly<Record<string, Expect['arrived']>> = {
   'nothing-is-under-way': { 'GET /first 0': N },
@@ -91,9 +91,9 @@ const records: Readonly<Record<string, Expect['records']>> = {
   'half-a-head-was-sent': { injected: N },
 };
 
-const left: readonly LoadRow[] = phases.flatMap(([phase, door, steps]) =>
+const left: readonly LoadRow[] = phases.flatMap(([phase, entry, steps]) =>
   ([FIN, RST] as const).map((end) =>
-    row(`X-10 ${end === FIN ? 'fin' : 'rst'}-when-${phase}`, door, [...steps, end], {
+    row(`X-10 ${end === FIN ? 'fin' : 'rst'}-when-${phase}`, entry, [...steps, end], {
       records: records[phase] ?? gone,
       ...(arrivals[phase] ? { arrived: arrivals[phase] } : {}),
     }),
@@ -103,7 +103,7 @@ const left: readonly LoadRow[] = phases.flatMap(([phase, door, steps]) =>
 const BLOCKED: LoadStep = { sink: 'blocked' };
 const plainGet = inside('GET http://<CLEAR>/', [], '<CLEAR>');
 const refusedAll: Expect = {
-  answers: { '503 record_sink_blocked': N },
+  responses: { '503 record_sink_blocked': N },
   records: { 'refused record_sink_blocked': N },
 };
 const halfBody: LoadStep = { send: [`${inside('POST /n<N>', ['Content-Length: 8'])}half`] };
@@ -130,32 +130,32 @@ const blocked: readonly LoadRow[] = [
   {
     id: 'X-11 body-under-way-when-records-stop',
     script: {
-      door: 'inside',
+      entry: 'inside',
       clients: 1,
       steps: [halfBody, { arrived: true }, BLOCKED, { send: ['rest'] }, { await: 1 }, FIN],
     },
-    expect: { answers: { '200': 1 }, arrived: { 'POST  8': 1 }, records: { injected: 1 } },
+    expect: { responses: { '200': 1 }, arrived: { 'POST  8': 1 }, records: { injected: 1 } },
   },
   {
     id: 'X-11 request-in-a-tunnel-that-stood-before',
-    script: { door: 'inside', clients: 1, steps: [BLOCKED, { send: [inside('GET /')] }, { await: 1 }, FIN] },
-    expect: { answers: { '503 record_sink_blocked': 1 }, records: { 'refused record_sink_blocked': 1 } },
+    script: { entry: 'inside', clients: 1, steps: [BLOCKED, { send: [inside('GET /')] }, { await: 1 }, FIN] },
+    expect: { responses: { '503 record_sink_blocked': 1 }, records: { 'refused record_sink_blocked': 1 } },
   },
   {
     id: 'X-11 bytes-in-a-blind-tunnel-that-stood-before',
     script: {
-      door: 'blind',
+      entry: 'blind',
       clients: 1,
       steps: [BLOCKED, { send: [inside('GET /', [], '<BLIND>')] }, { await: 1 }, FIN],
     },
-    expect: { answers: { '200': 1 }, arrived: { 'GET / 0': 1 }, records: { 'tunnelled no_match': 1 } },
+    expect: { responses: { '200': 1 }, arrived: { 'GET / 0': 1 }, records: { 'tunnelled no_match': 1 } },
   },
   row(
     'X-11 malformed-request-while-no-record-can-be-written',
     'plain',
     [BLOCKED, { send: ['GET  / HTTP/1.1\r\n\r\n'] }],
     {
-      answers: { '400 malformed_request': N },
+      responses: { '400 malformed_request': N },
       records: { 'refused malformed_request': N },
     },
   ),

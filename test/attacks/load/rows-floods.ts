@@ -12,9 +12,9 @@ const TIMEOUT = '408 request_timeout';
 const connections = named('X-02', [
   [
     'strangers-that-say-a-byte',
-    { at: 'tight', door: 'plain', clients: 64, steps: [{ send: ['G'] }] },
+    { at: 'tight', entry: 'plain', clients: 64, steps: [{ send: ['G'] }] },
     {
-      answers: { [MANY]: 52, [TIMEOUT]: 12 },
+      responses: { [MANY]: 52, [TIMEOUT]: 12 },
       records: { 'refused too_many_connections': 52, 'refused request_timeout': 12 },
     },
   ],
@@ -22,56 +22,56 @@ const connections = named('X-02', [
     'strangers-that-say-half-a-head',
     {
       at: 'tight',
-      door: 'plain',
+      entry: 'plain',
       clients: 40,
       steps: [{ send: ['GET http://<CLEAR>/ HTTP/1.1\r\nHost: h'] }],
     },
     {
-      answers: { [MANY]: 28, [TIMEOUT]: 12 },
+      responses: { [MANY]: 28, [TIMEOUT]: 12 },
       records: { 'refused too_many_connections': 28, 'refused request_timeout': 12 },
     },
   ],
   [
     'clients-that-stay-behind-their-answer',
-    { at: 'tight', door: 'plain', clients: 40, steps: [{ send: [absolute('/')] }] },
+    { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [absolute('/')] }] },
     {
-      answers: { '200': 24, [MANY]: 16 },
+      responses: { '200': 24, [MANY]: 16 },
       arrived: { 'GET / 0': 24 },
       records: { 'forwarded no_match': 24, 'refused too_many_connections': 16 },
     },
   ],
   [
     'tunnels-that-are-intercepted-and-silent',
-    { at: 'tight', door: 'plain', clients: 40, steps: [{ send: [connectTo('<API>')] }] },
+    { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [connectTo('<API>')] }] },
     {
-      answers: { '200': 24, [MANY]: 16 },
+      responses: { '200': 24, [MANY]: 16 },
       records: { 'failed sniff_timeout': 24, 'refused too_many_connections': 16 },
     },
   ],
   [
     'two-hundred-that-come-and-reset',
-    { door: 'plain', clients: 200, steps: [{ leave: 'RST' }] },
-    { answers: { nothing: 200 }, records: {} },
+    { entry: 'plain', clients: 200, steps: [{ leave: 'RST' }] },
+    { responses: { nothing: 200 }, records: {} },
   ],
   [
     'two-hundred-that-come-and-end',
-    { door: 'plain', clients: 200, steps: [{ leave: 'FIN' }] },
-    { answers: { nothing: 200 }, records: {} },
+    { entry: 'plain', clients: 200, steps: [{ leave: 'FIN' }] },
+    { responses: { nothing: 200 }, records: {} },
   ],
   [
     'two-hundred-with-one-request-each',
-    { door: 'plain', clients: 200, steps: [{ send: [absolute('/')] }, { await: 1 }, { leave: 'FIN' }] },
-    { answers: { '200': 200 }, arrived: { 'GET / 0': 200 }, records: { 'forwarded no_match': 200 } },
+    { entry: 'plain', clients: 200, steps: [{ send: [absolute('/')] }, { await: 1 }, { leave: 'FIN' }] },
+    { responses: { '200': 200 }, arrived: { 'GET / 0': 200 }, records: { 'forwarded no_match': 200 } },
   ],
   [
     'probes-of-health',
     {
       at: 'tight',
-      door: 'plain',
+      entry: 'plain',
       clients: 64,
       steps: [{ send: ['GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n'] }],
     },
-    { answers: { '200': 64 }, records: {} },
+    { responses: { '200': 64 }, records: {} },
   ],
 ]);
 
@@ -82,7 +82,7 @@ const uploads = named('X-05', [
   [
     'eight-mebibytes-with-a-length',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 2,
       steps: [
         { send: [post('/up', [`Content-Length: ${8 * MIB}`]), ['u', 8 * MIB]] },
@@ -90,12 +90,12 @@ const uploads = named('X-05', [
         { leave: 'FIN' },
       ],
     },
-    { answers: { '200': 2 }, arrived: { [`POST /up ${8 * MIB}`]: 2 }, records: { injected: 2 } },
+    { responses: { '200': 2 }, arrived: { [`POST /up ${8 * MIB}`]: 2 }, records: { injected: 2 } },
   ],
   [
     'two-mebibytes-in-chunks-of-four-kibibytes',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 2,
       steps: [
         {
@@ -109,12 +109,12 @@ const uploads = named('X-05', [
         { leave: 'FIN' },
       ],
     },
-    { answers: { '200': 2 }, arrived: { [`POST /chunks ${2 * MIB}`]: 2 }, records: { injected: 2 } },
+    { responses: { '200': 2 }, arrived: { [`POST /chunks ${2 * MIB}`]: 2 }, records: { injected: 2 } },
   ],
   [
     'chunks-of-one-byte',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 2,
       steps: [
         { send: [post('/crumbs-up', ['Transfer-Encoding: chunked']), ['1\r\nc\r\n', 16_384], '0\r\n\r\n'] },
@@ -122,26 +122,26 @@ const uploads = named('X-05', [
         { leave: 'FIN' },
       ],
     },
-    { answers: { '200': 2 }, arrived: { 'POST /crumbs-up 16384': 2 }, records: { injected: 2 } },
+    { responses: { '200': 2 }, arrived: { 'POST /crumbs-up 16384': 2 }, records: { injected: 2 } },
   ],
   [
     'host-that-answers-without-reading',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 4,
       steps: [{ send: [post('/early', [`Content-Length: ${64 * MIB}`]), ['u', MIB]] }],
     },
-    { answers: { '413': 4 }, arrived: { 'POST /early cut': 4 }, records: { injected: 4 } },
+    { responses: { '413': 4 }, arrived: { 'POST /early cut': 4 }, records: { injected: 4 } },
   ],
   [
     'host-that-resets-in-the-middle',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 4,
       steps: [{ send: [post('/reset', [`Content-Length: ${64 * MIB}`]), ['u', MIB]] }],
     },
     {
-      answers: { '502 upstream_closed': 4 },
+      responses: { '502 upstream_closed': 4 },
       arrived: { 'POST /reset cut': 4 },
       records: { 'failed upstream_closed': 4 },
     },
@@ -149,7 +149,7 @@ const uploads = named('X-05', [
   [
     'announced-and-left',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 8,
       steps: [
         { send: [post('/deaf/n<N>', [`Content-Length: ${1024 * MIB}`]), ['u', 65_536]] },
@@ -163,7 +163,7 @@ const uploads = named('X-05', [
     'through-a-blind-tunnel-to-a-host-that-does-not-read',
     {
       at: 'tight',
-      door: 'blind',
+      entry: 'blind',
       clients: 2,
       steps: [{ send: [inside('POST /deaf', [`Content-Length: ${64 * MIB}`], '<BLIND>'), ['u', 16 * MIB]] }],
     },
@@ -175,7 +175,7 @@ const shares = named('X-12', [
   [
     'requests-one-behind-the-other',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 8,
       steps: [{ send: [[inside('GET /p'), 100]] }, { await: 100 }, { leave: 'FIN' }],
     },
@@ -184,7 +184,7 @@ const shares = named('X-12', [
   [
     'refusals-on-a-hundred-connections',
     {
-      door: 'plain',
+      entry: 'plain',
       clients: 100,
       steps: [
         { send: ['TRACE http://<CLEAR>/ HTTP/1.1\r\nHost: <CLEAR>\r\n\r\n'] },
@@ -192,30 +192,30 @@ const shares = named('X-12', [
         { leave: 'FIN' },
       ],
     },
-    { answers: { '405 method_refused': 100 }, records: { 'refused method_refused': 100 } },
+    { responses: { '405 method_refused': 100 }, records: { 'refused method_refused': 100 } },
   ],
   [
     'big-answers',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 8,
       steps: [{ send: [inside('GET /big', ['Connection: close'])] }],
     },
-    { answers: { '200': 8 }, arrived: { 'GET /big 0': 8 }, records: { injected: 8 } },
+    { responses: { '200': 8 }, arrived: { 'GET /big 0': 8 }, records: { injected: 8 } },
   ],
   [
     'crumbs-of-an-answer',
     {
-      door: 'inside',
+      entry: 'inside',
       clients: 8,
       steps: [{ send: [inside('GET /crumbs', ['Connection: close'])] }],
     },
-    { answers: { '200': 8 }, arrived: { 'GET /crumbs 0': 8 }, records: { injected: 8 } },
+    { responses: { '200': 8 }, arrived: { 'GET /crumbs 0': 8 }, records: { injected: 8 } },
   ],
   [
     'tunnels-that-carry-much',
     {
-      door: 'blind',
+      entry: 'blind',
       clients: 8,
       steps: [
         { send: [inside('GET /big', ['Connection: close'], '<BLIND>')] },
@@ -223,18 +223,18 @@ const shares = named('X-12', [
         { leave: 'FIN' },
       ],
     },
-    { answers: { '200': 8 }, arrived: { 'GET /big 0': 8 }, records: { 'tunnelled no_match': 8 } },
+    { responses: { '200': 8 }, arrived: { 'GET /big 0': 8 }, records: { 'tunnelled no_match': 8 } },
   ],
   [
     'all-of-its-own-connections',
     {
       at: 'tight',
-      door: 'plain',
+      entry: 'plain',
       clients: 24,
       steps: [{ send: [absolute('/silent')] }],
     },
     {
-      answers: { '504 upstream_timeout': 24 },
+      responses: { '504 upstream_timeout': 24 },
       arrived: { 'GET /silent 0': 24 },
       records: { 'failed upstream_timeout': 24 },
     },

@@ -12,15 +12,15 @@ const named = (id: string, cases: readonly Case[]): readonly LoadRow[] =>
   cases.map(([name, row]) => ({ id: `${id} ${name}`, ...row }));
 
 /** A head that does not end. */
-const lateHead = (door: 'plain' | 'inside', ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
-  script: { at: 'tight', door, clients: N, steps },
-  expect: { answers: { [TIMEOUT]: N }, records: { 'refused request_timeout': N } },
+const lateHead = (entry: 'plain' | 'inside', ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
+  script: { at: 'tight', entry, clients: N, steps },
+  expect: { responses: { [TIMEOUT]: N }, records: { 'refused request_timeout': N } },
 });
 /** A body that does not end: its host has the head. */
 const lateBody = (head: string, target: string, ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
-  script: { at: 'tight', door: 'inside', clients: N, steps: [{ send: [head] }, ...steps] },
+  script: { at: 'tight', entry: 'inside', clients: N, steps: [{ send: [head] }, ...steps] },
   expect: {
-    answers: { [TIMEOUT]: N },
+    responses: { [TIMEOUT]: N },
     arrived: { [`POST ${target} cut`]: N },
     records: { 'refused request_timeout': N },
   },
@@ -41,8 +41,8 @@ const slowloris = named('X-01', [
     // RFC 9112 §2.2: at least one is passed over.
     'empty-lines-without-a-request',
     {
-      script: { at: 'tight', door: 'plain', clients: N, steps: [drip('\r\n', 100)] },
-      expect: { answers: { '400 malformed_request': N }, records: { 'refused malformed_request': N } },
+      script: { at: 'tight', entry: 'plain', clients: N, steps: [drip('\r\n', 100)] },
+      expect: { responses: { '400 malformed_request': N }, records: { 'refused malformed_request': N } },
     },
   ],
   [
@@ -50,12 +50,12 @@ const slowloris = named('X-01', [
     {
       script: {
         at: 'tight',
-        door: 'inside',
+        entry: 'inside',
         clients: N,
         steps: [{ send: [inside('GET /first')] }, { await: 1 }, { send: ['GET /second HTTP/1.1\r\nHo'] }],
       },
       expect: {
-        answers: { [`200, ${TIMEOUT}`]: N },
+        responses: { [`200, ${TIMEOUT}`]: N },
         arrived: { 'GET /first 0': N },
         records: { injected: N, 'refused request_timeout': N },
       },
@@ -76,7 +76,7 @@ const slowloris = named('X-01', [
     {
       script: {
         at: 'tight',
-        door: 'inside',
+        entry: 'inside',
         clients: 2,
         steps: [{ send: [inside('GET /endless')] }, { stop: 'reading' }],
       },
@@ -89,8 +89,8 @@ const tunnels = named('X-03', [
   [
     'silent-from-the-start',
     {
-      script: { at: 'tight', door: 'blind', clients: N, steps: [] },
-      expect: { answers: { nothing: N }, records: { 'tunnelled idle': N } },
+      script: { at: 'tight', entry: 'blind', clients: N, steps: [] },
+      expect: { responses: { nothing: N }, records: { 'tunnelled idle': N } },
     },
   ],
   [
@@ -98,11 +98,11 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        door: 'blind',
+        entry: 'blind',
         clients: N,
         steps: [{ send: [inside('GET /used', [], '<BLIND>')] }],
       },
-      expect: { answers: { '200': N }, arrived: { 'GET /used 0': N }, records: { 'tunnelled idle': N } },
+      expect: { responses: { '200': N }, arrived: { 'GET /used 0': N }, records: { 'tunnelled idle': N } },
     },
   ],
   [
@@ -110,12 +110,12 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        door: 'blind',
+        entry: 'blind',
         clients: N,
         steps: [{ send: [inside('GET /deaf/n<N>', [], '<BLIND>')] }, { arrived: true }, { leave: 'FIN' }],
       },
       expect: {
-        answers: { nothing: N },
+        responses: { nothing: N },
         arrived: { 'GET /deaf cut': N },
         records: { 'tunnelled half_closed_idle': N },
       },
@@ -126,19 +126,19 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        door: 'inside',
+        entry: 'inside',
         clients: N,
         steps: [{ send: [inside('GET /upgrade', ['Connection: Upgrade', 'Upgrade: websocket'])] }],
       },
-      expect: { answers: { '101': N }, arrived: { 'GET /upgrade 0': N }, records: { 'upgraded idle': N } },
+      expect: { responses: { '101': N }, arrived: { 'GET /upgrade 0': N }, records: { 'upgraded idle': N } },
     },
   ],
   [
     'more-than-a-sandbox-may-have',
     {
-      script: { at: 'tight', door: 'plain', clients: 40, steps: [{ send: [connectTo('<BLIND>')] }] },
+      script: { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [connectTo('<BLIND>')] }] },
       expect: {
-        answers: { '200': 24, '503 too_many_connections': 16 },
+        responses: { '200': 24, '503 too_many_connections': 16 },
         records: { 'tunnelled idle': 24, 'refused too_many_connections': 16 },
       },
     },
@@ -146,8 +146,8 @@ const tunnels = named('X-03', [
   [
     'intercepted-and-never-asked',
     {
-      script: { at: 'tight', door: 'inside', clients: N, steps: [] },
-      expect: { answers: { nothing: N }, records: { 'failed client_gone': N } },
+      script: { at: 'tight', entry: 'inside', clients: N, steps: [] },
+      expect: { responses: { nothing: N }, records: { 'failed client_gone': N } },
     },
   ],
   [
@@ -155,7 +155,7 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        door: 'blind',
+        entry: 'blind',
         clients: N,
         steps: [{ send: [inside('GET /silent/n<N>', [], '<BLIND>')] }, { arrived: true }, { leave: 'RST' }],
       },
@@ -183,7 +183,7 @@ const halfOpen = named(
     ([name, bytes, reason]): Case => [
       name,
       {
-        script: { at: 'tight', door: 'opened', clients: N, steps: [{ send: [bytes] }] },
+        script: { at: 'tight', entry: 'opened', clients: N, steps: [{ send: [bytes] }] },
         expect: { records: { [`failed ${reason}`]: N } },
       },
     ],
@@ -198,7 +198,7 @@ export const slowRows: readonly LoadRow[] = [
     [
       'hello-and-garbage',
       {
-        script: { at: 'tight', door: 'opened', clients: N, steps: [{ send: ['<HELLO>', ['\u0000', 64]] }] },
+        script: { at: 'tight', entry: 'opened', clients: N, steps: [{ send: ['<HELLO>', ['\u0000', 64]] }] },
         expect: { records: { 'failed handshake_failed': N } },
       },
     ],
@@ -207,7 +207,7 @@ export const slowRows: readonly LoadRow[] = [
       {
         script: {
           at: 'tight',
-          door: 'opened',
+          entry: 'opened',
           clients: N,
           steps: [{ send: ['<HELLO 40>'] }, drip('\u0000')],
         },

@@ -11,22 +11,22 @@ type Host = { readonly host?: string };
 const served = (id: LoadRow['id'], request: string, arrived: string, host: Host = {}): LoadRow => ({
   id,
   script: {
-    door: 'inside',
+    entry: 'inside',
     ...host,
     clients: N,
     steps: [{ send: [request] }, { await: 1 }, { leave: 'FIN' }],
   },
-  expect: { answers: { '200': N }, arrived: { [arrived]: N }, records: { injected: N } },
+  expect: { responses: { '200': N }, arrived: { [arrived]: N }, records: { injected: N } },
 });
 const refused = (
   id: LoadRow['id'],
   send: Bytes,
-  answer: string,
+  response: string,
   { outcome = 'refused', ...host }: Host & { readonly outcome?: string } = {},
 ): LoadRow => ({
   id,
-  script: { door: 'inside', ...host, clients: N, steps: [{ send }, { await: 1 }, { leave: 'FIN' }] },
-  expect: { answers: { [answer]: N }, records: { [`${outcome} ${answer.slice(4)}`]: N } },
+  script: { entry: 'inside', ...host, clients: N, steps: [{ send }, { await: 1 }, { leave: 'FIN' }] },
+  expect: { responses: { [response]: N }, records: { [`${outcome} ${response.slice(4)}`]: N } },
 });
 const narrow: Host = { host: 'narrow.test' };
 const to = (host: string, line: string): string => inside(line, [], `<HOST:${host}>`);
@@ -93,13 +93,13 @@ const depths: readonly LoadRow[] = [
   {
     id: 'X-07 escapes-in-escapes',
     script: {
-      door: 'inside',
+      entry: 'inside',
       ...narrow,
       clients: N,
       steps: [{ send: [to('narrow.test', `GET /${nested}41`)] }, { await: 1 }, { leave: 'FIN' }],
     },
     expect: {
-      answers: { '200': N },
+      responses: { '200': N },
       arrived: { [`GET /${nested}41 0`]: N },
       records: { 'forwarded no_path_match': N },
     },
@@ -122,8 +122,8 @@ const depths: readonly LoadRow[] = [
   ),
   {
     id: 'X-07 tunnel-in-a-tunnel',
-    script: { door: 'inside', clients: N, steps: [{ send: [[connectTo('<API>'), 20]] }] },
-    expect: { answers: { '405 method_refused': N }, records: { 'refused method_refused': N } },
+    script: { entry: 'inside', clients: N, steps: [{ send: [[connectTo('<API>'), 20]] }] },
+    expect: { responses: { '405 method_refused': N }, records: { 'refused method_refused': N } },
   },
   refused(
     'X-07 callback-that-answers-sixty-thousand-brackets',
@@ -138,23 +138,23 @@ const blocks: readonly LoadRow[] = [
   {
     id: 'X-08 forty-names-that-each-want-a-leaf',
     script: {
-      door: 'inside',
+      entry: 'inside',
       host: 'n<N>.many.test',
       clients: 40,
       steps: [{ send: [to('n<N>.many.test', 'GET /')] }, { await: 1 }, { leave: 'FIN' }],
     },
-    expect: { answers: { '200': 40 }, arrived: { 'GET / 0': 40 }, records: { injected: 40 } },
+    expect: { responses: { '200': 40 }, arrived: { 'GET / 0': 40 }, records: { injected: 40 } },
   },
   {
     id: 'X-08 path-that-is-nearly-every-pattern',
     script: {
-      door: 'inside',
+      entry: 'inside',
       ...narrow,
       clients: N,
       steps: [{ send: [to('narrow.test', `GET ${nearly}`)] }, { await: 1 }, { leave: 'FIN' }],
     },
     expect: {
-      answers: { '200': N },
+      responses: { '200': N },
       arrived: { [`GET ${nearly} 0`]: N },
       records: { 'forwarded no_path_match': N },
     },
@@ -168,12 +168,12 @@ const blocks: readonly LoadRow[] = [
   {
     id: 'X-08 interim-answers-without-end',
     script: {
-      door: 'inside',
+      entry: 'inside',
       clients: N,
       steps: [{ send: [inside('GET /interim')] }, { await: 21 }, { leave: 'FIN' }],
     },
     expect: {
-      answers: { [`${'103, '.repeat(20)}502 upstream_malformed`]: N },
+      responses: { [`${'103, '.repeat(20)}502 upstream_malformed`]: N },
       arrived: { 'GET /interim cut': N },
       records: { 'failed upstream_malformed': N },
     },
@@ -181,12 +181,12 @@ const blocks: readonly LoadRow[] = [
   {
     id: 'X-08 answer-of-twenty-thousand-fields',
     script: {
-      door: 'inside',
+      entry: 'inside',
       clients: N,
       steps: [{ send: [inside('GET /fields')] }, { await: 1 }, { leave: 'FIN' }],
     },
     expect: {
-      answers: { '502 upstream_malformed': N },
+      responses: { '502 upstream_malformed': N },
       arrived: { 'GET /fields cut': N },
       records: { 'failed upstream_malformed': N },
     },

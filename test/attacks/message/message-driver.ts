@@ -3,14 +3,14 @@
 import type { LogRecord } from '../../support/spawned-process.ts';
 import type { OriginRequest, RecordingOrigin } from '../../support/recording-origin.ts';
 import type { WireClient } from '../../support/wire-client.ts';
-import type { Door, MessageExpectation, MessageScript, Step } from './message-script.ts';
+import type { Entry, MessageExpectation, MessageScript, Step } from './message-script.ts';
 
 export type MessageTarget = {
   /** A client at that door that has sent no request. */
-  open(door: Door): Promise<WireClient>;
+  open(entry: Entry): Promise<WireClient>;
   readonly origins: readonly RecordingOrigin[];
   /** What the placeholders stand for. */
-  values(door: Door): Readonly<Record<string, string>>;
+  values(entry: Entry): Readonly<Record<string, string>>;
   /** Exchange records so far, where the target keeps them. */
   records?: () => readonly LogRecord[];
   record?: (index: number) => Promise<LogRecord>;
@@ -20,14 +20,14 @@ export type MessageTarget = {
   readonly ends: boolean;
 };
 
-export type SeenAnswer = {
+export type SeenResponse = {
   readonly status: number;
   readonly code: string | undefined;
   readonly text: string;
 };
 
 export type MessageObservation = {
-  readonly answers: readonly SeenAnswer[];
+  readonly responses: readonly SeenResponse[];
   /** Bytes behind the last answer that was waited for. */
   readonly rest: string;
   /** The connection was ended by the other side, before we did. */
@@ -50,29 +50,29 @@ export async function playMessage(
   target: MessageTarget,
   script: MessageScript,
   expect: MessageExpectation,
-  door: Door,
+  entry: Entry,
 ): Promise<MessageObservation> {
   const before = mark(target);
-  await using client = await target.open(door);
+  await using client = await target.open(entry);
   const run = new Run(client, target, before.requests);
   const steps = typeof script.send === 'string' ? [script.send] : script.send;
   run.hasNoBodies = steps.some((step) => typeof step === 'string' && step.startsWith('HEAD '));
   for (const step of steps) {
-    if (typeof step === 'string') await client.send(fill(step, target.values(door))).catch(() => undefined);
+    if (typeof step === 'string') await client.send(fill(step, target.values(entry))).catch(() => undefined);
     else await run.take(step);
   }
-  while (run.answers.length < expect.answers.length && (await run.readAnswer()));
+  while (run.responses.length < expect.responses.length && (await run.readResponse()));
   const { rest, isEnded } = await run.finish(expect.ends === true && target.ends);
-  const wanted = expect.records?.length ?? expect.answers.filter(({ status }) => status >= 200).length;
+  const wanted = expect.records?.length ?? expect.responses.filter(({ status }) => status >= 200).length;
   if (wanted > 0 && target.record) await run.within('record', target.record(before.records + wanted - 1));
   // A turn, so that what follows from the last event is seen with this row.
   await new Promise((resolve) => setImmediate(resolve));
-  const { vain, answers } = run;
-  return { answers, rest, isEnded, transcript: client.transcript, vain, ...since(target, before) };
+  const { vain, responses } = run;
+  return { responses, rest, isEnded, transcript: client.transcript, vain, ...since(target, before) };
 }
 
 class Run {
-  readonly answers: SeenAnswer[] = [];
+  readonly responses: SeenResponse[] = [];
   readonly vain: string[] = [];
   hasNoBodies = false;
   readonly #client: WireClient;
@@ -92,7 +92,7 @@ class Run {
       this.#hasLeft = true;
       if (step.leave === 'fin') this.#client.end();
       else this.#client.reset();
-    } else if (step.wait === 'answer') await this.readAnswer();
+    } else if (step.wait === 'response') await this.readResponse();
     else {
       const heads = this.#target.origins.map((origin, i) =>
         origin.request((this.#before[i] ?? 0) + this.#arrivals),
@@ -103,10 +103,10 @@ class Run {
   }
 
   /** False when there is none. */
-  async readAnswer(): Promise<boolean> {
-    const answer = await this.within('answer', readAnswer(this.#client, this.hasNoBodies));
-    if (answer) this.answers.push(answer);
-    return answer !== undefined;
+  async readResponse(): Promise<boolean> {
+    const response = await this.within('response', readResponse(this.#client, this.hasNoBodies));
+    if (response) this.responses.push(response);
+    return response !== undefined;
   }
 
   async finish(awaitsEnd: boolean): Promise<{ rest: string; isEnded: boolean }> {
@@ -132,7 +132,7 @@ class Run {
   }
 }
 
-async function readAnswer(client: WireClient, hasNoBody: boolean): Promise<SeenAnswer | undefined> {
+async function readResponse(client: WireClient, hasNoBody: boolean): Promise<SeenResponse | undefined> {
   try {
     const head = await client.readHead();
     const code = head.headers.find(([name]) => name === 'X-Sallyport-Error')?.[1];

@@ -8,14 +8,14 @@ import {
   response,
 } from '../../support/recording-origin.ts';
 import type { TestAuthority } from '../../support/test-authority.ts';
-import type { Door } from './message-script.ts';
+import type { Entry } from './message-script.ts';
 
 export type MessageOrigins = AsyncDisposable & {
   readonly all: readonly RecordingOrigin[];
   /** Of api.test. */
-  readonly own: Readonly<Record<Door, RecordingOrigin>>;
+  readonly own: Readonly<Record<Entry, RecordingOrigin>>;
   /** Of evil.test. */
-  readonly evil: Readonly<Record<Door, RecordingOrigin>>;
+  readonly evil: Readonly<Record<Entry, RecordingOrigin>>;
 };
 
 /** The lookup of the scene. */
@@ -55,12 +55,12 @@ async function respond(exchange: Exchange): Promise<void> {
     return end();
   }
   if (target.startsWith('/declines')) return send(response(401, [], `${method} ${target}`));
-  if (target.startsWith('/early')) return send(answerOf(method, target));
+  if (target.startsWith('/early')) return send(responseOf(method, target));
   if (waits && !target.startsWith('/silent')) await send('HTTP/1.1 100 Continue\r\n\r\n');
   await readBody();
-  await send(answerOf(method, target));
+  await send(responseOf(method, target));
 }
 
-function answerOf(method: string, target: string): Buffer {
+function responseOf(method: string, target: string): Buffer {
   return response(200, [], method === 'HEAD' ? '' : Buffer.from(`${method} ${target}`, 'latin1'));
 }

@@ -6,7 +6,7 @@ import { WireClient } from '../../support/wire-client.ts';
 import type { MessageTarget } from './message-driver.ts';
 import { type MessageOrigins, createMessageOrigins, names } from './message-origins.ts';
 import { type PolicyName, SECRET, messagePolicies } from './message-policies.ts';
-import type { Door } from './message-script.ts';
+import type { Entry } from './message-script.ts';
 
 export type MessageScene = AsyncDisposable & {
   readonly origins: MessageOrigins;
@@ -34,11 +34,11 @@ export async function createMessageScene(): Promise<MessageScene> {
 }
 
 /** What the placeholders stand for at a door. */
-export function valuesAt(origins: MessageOrigins, policy: PolicyName, door: Door): Record<string, string> {
-  const { port } = origins.own[door];
-  const evilPort = String(origins.evil[door].port);
+export function valuesAt(origins: MessageOrigins, policy: PolicyName, entry: Entry): Record<string, string> {
+  const { port } = origins.own[entry];
+  const evilPort = String(origins.evil[entry].port);
   return {
-    AT: door === 'plain' ? `http://api.test:${port}` : '',
+    AT: entry === 'plain' ? `http://api.test:${port}` : '',
     HOST: `api.test:${port}`,
     PORT: String(port),
     EVIL: `evil.test:${evilPort}`,
@@ -66,15 +66,15 @@ function createProxy(origins: MessageOrigins, policy: PolicyName): Promise<TestS
 
 function toTarget(origins: MessageOrigins, proxy: TestSidecar, policy: PolicyName): MessageTarget {
   return {
-    open: (door) =>
-      door === 'plain'
+    open: (entry) =>
+      entry === 'plain'
         ? WireClient.connect(proxy.port)
         : WireClient.connectThrough(proxy.port, `api.test:${origins.own.tunnel.port}`, {
             ca: proxy.caPem,
             name: 'api.test',
           }),
     origins: origins.all,
-    values: (door) => valuesAt(origins, policy, door),
+    values: (entry) => valuesAt(origins, policy, entry),
     records: () => proxy.records(),
     record: (index) => proxy.record(index),
     patienceMs: PATIENCE_MS,

@@ -15,19 +15,19 @@
 import type { AttackRow } from '../row.ts';
 import type { PolicyName } from './message-policies.ts';
 
-export type Door = 'plain' | 'tunnel';
-export const both: readonly Door[] = ['plain', 'tunnel'];
+export type Entry = 'plain' | 'tunnel';
+export const both: readonly Entry[] = ['plain', 'tunnel'];
 
 export type Step =
   /** Until the head of a further request is at an origin. */
   | { readonly wait: 'arrival' }
   /** Until a further answer has been read, interim ones too. */
-  | { readonly wait: 'answer' }
+  | { readonly wait: 'response' }
   | { readonly leave: 'fin' | 'rst' };
 
 export type MessageScript = {
   readonly policy?: PolicyName;
-  readonly on: readonly Door[];
+  readonly on: readonly Entry[];
   readonly send: string | readonly (string | Step)[];
 };
 
@@ -40,7 +40,7 @@ export type ExpectedArrival = {
   readonly framing: 'none' | 'length' | 'chunked';
 };
 
-export type ExpectedAnswer = {
+export type ExpectedResponse = {
   readonly status: number;
   /** X-Sallyport-Error. */
   readonly code?: string;
@@ -51,7 +51,7 @@ export type ExpectedAnswer = {
 export type MessageExpectation = {
   /** What arrives, in order; nothing else does. */
   readonly arrivals: readonly ExpectedArrival[];
-  readonly answers: readonly ExpectedAnswer[];
+  readonly responses: readonly ExpectedResponse[];
   /** The proxy ends the connection behind the last answer by itself. */
   readonly ends?: true;
   /** One more head may be at the origin, whose request must never become whole. */
@@ -94,12 +94,12 @@ export function arrival(
 }
 
 export function accepted(...arrivals: readonly ExpectedArrival[]): MessageExpectation {
-  return { arrivals, answers: arrivals.map(() => ({ status: 200 })) };
+  return { arrivals, responses: arrivals.map(() => ({ status: 200 })) };
 }
 
 /** Refused before anything left, and the connection ends. */
 export function refused(status: number, code: string): MessageExpectation {
-  return { arrivals: [], answers: [{ status, code }], ends: true };
+  return { arrivals: [], responses: [{ status, code }], ends: true };
 }
 
 /** Refused by the parser or for its framing. */

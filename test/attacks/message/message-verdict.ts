@@ -12,7 +12,7 @@ type Row = { readonly expect: MessageExpectation };
 export function violations({ expect }: Row, seen: MessageObservation, values: Values): string[] {
   return [
     ...arrivalViolations(expect, seen, values),
-    ...answerViolations(expect, seen, values),
+    ...responseViolations(expect, seen, values),
     ...recordViolations(expect, seen),
     ...tracesOf(SECRET, [seen.transcript]).map(() => 'leak: the client was shown the secret'),
     ...seen.vain.map((what) => `vain: no ${what}`),
@@ -45,9 +45,9 @@ function asWritten({ head, body }: OriginRequest): readonly string[] {
   return [head, body?.framing ?? 'none', body?.content.toString('latin1') ?? ''];
 }
 
-function answerViolations(expect: MessageExpectation, seen: MessageObservation, values: Values): string[] {
-  const wanted = expect.answers.map(({ status, code = '' }) => `${status} ${code}`.trim());
-  const got = seen.answers.map(({ status, code = '' }) => `${status} ${code}`.trim());
+function responseViolations(expect: MessageExpectation, seen: MessageObservation, values: Values): string[] {
+  const wanted = expect.responses.map(({ status, code = '' }) => `${status} ${code}`.trim());
+  const got = seen.responses.map(({ status, code = '' }) => `${status} ${code}`.trim());
   const found: string[] = [];
   if (String(got) !== String(wanted)) found.push(`answer: ${String(got)} instead of ${String(wanted)}`);
   for (const text of crossed(expect, seen, values)) found.push(`answer: ${text}`);
@@ -59,12 +59,12 @@ function answerViolations(expect: MessageExpectation, seen: MessageObservation, 
 /** Answers that are another request's. */
 function crossed(
   expect: MessageExpectation,
-  { answers }: MessageObservation,
+  { responses }: MessageObservation,
   values: Values,
 ): readonly string[] {
   let requests = 0;
-  return expect.answers.flatMap(({ status, code, body }, i) => {
-    const text = answers[i]?.text;
+  return expect.responses.flatMap(({ status, code, body }, i) => {
+    const text = responses[i]?.text;
     if (code !== undefined || status < 200) return [];
     const start = fill(expect.arrivals[requests++]?.head[0] ?? '', values);
     const own = body ?? (start.startsWith('HEAD ') ? '' : start.replace(/ HTTP\/1\.[01]$/, ''));
@@ -79,9 +79,9 @@ function recordViolations(expect: MessageExpectation, { records }: MessageObserv
   return String(got) === String(wanted) ? [] : [`record: ${String(got)} instead of ${String(wanted)}`];
 }
 
-function recordsOf({ answers, arrivals }: MessageExpectation): readonly string[] {
+function recordsOf({ responses, arrivals }: MessageExpectation): readonly string[] {
   let requests = 0;
-  return answers
+  return responses
     .filter(({ status }) => status >= 200 || status === 101)
     .map(({ status, code }) => {
       if (code !== undefined)

@@ -18,12 +18,12 @@ afterAll(() => scene[Symbol.asyncDispose]());
 async function play({ script, expect: wanted }: MessageRow): Promise<readonly string[]> {
   const target = await scene.target(script.policy);
   const found: string[] = [];
-  for (const door of script.on) {
-    const seen = await playMessage(target, script, wanted, door);
+  for (const entry of script.on) {
+    const seen = await playMessage(target, script, wanted, entry);
     arrived += seen.arrivals.length;
     begun += seen.arrivals.filter(({ body }) => body === undefined).length;
     found.push(
-      ...violations({ expect: wanted }, seen, target.values(door)).map((text) => `${door}: ${text}`),
+      ...violations({ expect: wanted }, seen, target.values(entry)).map((text) => `${entry}: ${text}`),
     );
   }
   return found;

@@ -1,6 +1,6 @@
 // Bodies and bytes behind a request that some hop does not expect: F-15 to F-17, F-21, F-22.
 import {
-  type ExpectedAnswer,
+  type ExpectedResponse,
   type MessageExpectation,
   type MessageRow,
   accepted,
@@ -17,7 +17,7 @@ const length = `Content-Length: ${SMUGGLED.length}`;
 const failedExpectation = refused(417, 'expectation_failed');
 const hello = ['Connection: Upgrade', 'Upgrade: websocket'];
 const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
-const proceed: ExpectedAnswer = { status: 100 };
+const proceed: ExpectedResponse = { status: 100 };
 
 /** A method whose body some servers leave unread: it must not be a request of its own there. */
 const carried = (method: string): MessageExpectation => ({
@@ -102,10 +102,10 @@ export const bodyRows: readonly MessageRow[] = [
     ],
     [
       'answered-before-the-body-came',
-      [request('POST /early', ['Content-Length: 10'], '12345'), { wait: 'answer' }, `67890${SMUGGLED}`],
+      [request('POST /early', ['Content-Length: 10'], '12345'), { wait: 'response' }, `67890${SMUGGLED}`],
       {
         arrivals: [],
-        answers: [{ status: 200, body: 'POST /early' }],
+        responses: [{ status: 200, body: 'POST /early' }],
         ends: true,
         mayBegin: true,
         unseen: ['67890', 'smuggled'],
@@ -136,13 +136,13 @@ export const bodyRows: readonly MessageRow[] = [
       'early-frames-wait-for-the-101',
       [
         `${request('GET /ws', [...hello, ...key])}\x81\x05early`,
-        { wait: 'answer' },
+        { wait: 'response' },
         '\x81\x05later',
         { leave: 'fin' },
       ],
       {
         arrivals: [arrival('GET /ws', [...key, ...hello])],
-        answers: [{ status: 101 }],
+        responses: [{ status: 101 }],
         records: ['upgraded'],
         rest: '',
       },
@@ -164,7 +164,7 @@ export const bodyRows: readonly MessageRow[] = [
             head: ['GET /ws HTTP/1.0', 'Host: {HOST}', 'Connection: close', '{AUTH}'],
           },
         ],
-        answers: [{ status: 200, body: 'GET /ws' }],
+        responses: [{ status: 200, body: 'GET /ws' }],
         ends: true,
       },
     ],
@@ -186,7 +186,7 @@ export const bodyRows: readonly MessageRow[] = [
       `${request('GET /ws', h2c[0]?.[1])}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`,
       {
         arrivals: [arrival('GET /ws')],
-        answers: [{ status: 200 }, { status: 505, code: 'version_refused' }],
+        responses: [{ status: 200 }, { status: 505, code: 'version_refused' }],
         ends: true,
         unseen: ['PRI'],
       },
@@ -217,7 +217,7 @@ export const bodyRows: readonly MessageRow[] = [
       `${request('GET /1')}${request('GET /2', ['X : a'])}${request('GET /3')}`,
       {
         arrivals: [arrival('GET /1')],
-        answers: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
+        responses: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
         ends: true,
       },
     ],
@@ -233,7 +233,7 @@ export const bodyRows: readonly MessageRow[] = [
     ],
     [
       'bytes-of-two-requests-crossed',
-      [`${request('GET /1')}GET {AT}/2 HT`, { wait: 'answer' }, 'TP/1.1\r\nHost: {HOST}\r\n\r\n'],
+      [`${request('GET /1')}GET {AT}/2 HT`, { wait: 'response' }, 'TP/1.1\r\nHost: {HOST}\r\n\r\n'],
       accepted(arrival('GET /1'), arrival('GET /2')),
     ],
     [
@@ -256,15 +256,15 @@ export const bodyRows: readonly MessageRow[] = [
       then(post('/x', ['Expect: 100-continue', length], SMUGGLED)),
       {
         ...accepted(arrival('POST /x', ['Expect: 100-continue', length], SMUGGLED), arrival('GET /next')),
-        answers: [proceed, { status: 200 }, { status: 200 }],
+        responses: [proceed, { status: 200 }, { status: 200 }],
       },
     ],
     [
       'body-after-100',
-      [post('/x', ['Expect: 100-continue', 'Content-Length: 3']), { wait: 'answer' }, 'abc'],
+      [post('/x', ['Expect: 100-continue', 'Content-Length: 3']), { wait: 'response' }, 'abc'],
       {
         ...accepted(arrival('POST /x', ['Expect: 100-continue', 'Content-Length: 3'], 'abc')),
-        answers: [proceed, { status: 200 }],
+        responses: [proceed, { status: 200 }],
       },
     ],
     [
@@ -272,7 +272,7 @@ export const bodyRows: readonly MessageRow[] = [
       post('/x', ['Expect: 100-continue', 'Authorization: Bearer AGENT', 'Content-Length: 3'], 'abc'),
       {
         ...accepted(arrival('POST /x', ['Expect: 100-continue', 'Content-Length: 3'], 'abc')),
-        answers: [proceed, { status: 200 }],
+        responses: [proceed, { status: 200 }],
         unseen: ['AGENT'],
       },
     ],
@@ -283,7 +283,7 @@ export const bodyRows: readonly MessageRow[] = [
         ...accepted(
           arrival('POST /x', ['Expect: 100-continue', 'Transfer-Encoding: chunked'], 'abc', 'chunked'),
         ),
-        answers: [proceed, { status: 200 }],
+        responses: [proceed, { status: 200 }],
       },
     ],
     [
@@ -291,7 +291,7 @@ export const bodyRows: readonly MessageRow[] = [
       post('/x', ['EXPECT: 100-CONTINUE', 'Content-Length: 3'], 'abc'),
       {
         ...accepted(arrival('POST /x', ['EXPECT: 100-CONTINUE', 'Content-Length: 3'], 'abc')),
-        answers: [proceed, { status: 200 }],
+        responses: [proceed, { status: 200 }],
       },
     ],
     [
@@ -299,7 +299,7 @@ export const bodyRows: readonly MessageRow[] = [
       post('/declines', ['Expect: 100-continue', length], `${SMUGGLED}${SMUGGLED}`),
       {
         arrivals: [],
-        answers: [{ status: 401, body: 'POST /declines' }],
+        responses: [{ status: 401, body: 'POST /declines' }],
         ends: true,
         mayBegin: true,
         unseen: ['smuggled'],

@@ -23,12 +23,12 @@ const arrives = (content: string): MessageExpectation =>
 const late: MessageExpectation = { ...malformed, mayBegin: true, unseen: ['smuggled'] };
 const cut: MessageExpectation = {
   arrivals: [],
-  answers: [],
+  responses: [],
   mayBegin: true,
   records: ['failed client_gone'],
 };
 
-const faulty: readonly (readonly [string, string])[] = [
+const invalid: readonly (readonly [string, string])[] = [
   ['extension', '3;a\r\nabc\r\n0\r\n\r\n'],
   ['extension-with-value', '3;a=b\r\nabc\r\n0\r\n\r\n'],
   ['extension-in-quotes', '3;a="b"\r\nabc\r\n0\r\n\r\n'],
@@ -103,7 +103,7 @@ const trailers: readonly (readonly [string, string])[] = [
   ['many', 'SEEN: a\r\n'.repeat(50)],
 ];
 
-const faultyTrailers: readonly (readonly [string, string])[] = [
+const invalidTrailers: readonly (readonly [string, string])[] = [
   ['length', 'Content-Length: 9\r\n'],
   ['length-second', 'A: b\r\ncontent-length: 9\r\n'],
   ['length-underscored', 'Content_Length: 9\r\n'],
@@ -122,11 +122,11 @@ const faultyTrailers: readonly (readonly [string, string])[] = [
 export const chunkRows: readonly MessageRow[] = [
   ...rowsOf(
     'F-10',
-    faulty.map(([name, body]) => [name, chunked(body + SMUGGLED), malformed]),
+    invalid.map(([name, body]) => [name, chunked(body + SMUGGLED), malformed]),
   ),
   ...rowsOf(
     'F-10',
-    faulty
+    invalid
       .filter(([name]) => repeatedLate.has(name))
       .map(([name, body]) => [
         `late-${name}`,
@@ -176,7 +176,7 @@ export const chunkRows: readonly MessageRow[] = [
       chunked('3\r\nabc\r\n0\r\n\r\nxyz\r\n\r\n'),
       {
         ...arrives('abc'),
-        answers: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
+        responses: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
         ends: true,
       },
     ],
@@ -185,7 +185,7 @@ export const chunkRows: readonly MessageRow[] = [
       post('/x', ['Content-Length: 0'], 'abc\r\n\r\n'),
       {
         arrivals: [arrival('POST /x', ['Content-Length: 0'], '', 'length')],
-        answers: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
+        responses: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
         ends: true,
       },
     ],
@@ -194,7 +194,7 @@ export const chunkRows: readonly MessageRow[] = [
       post('/x', [], 'abc\r\n\r\n'),
       {
         ...accepted(arrival('POST /x')),
-        answers: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
+        responses: [{ status: 200 }, { status: 400, code: 'malformed_request' }],
         ends: true,
       },
     ],
@@ -208,7 +208,7 @@ export const chunkRows: readonly MessageRow[] = [
         // What follows is the next request, and its Host is not this tunnel's or this target's.
         {
           arrivals: [arrival('POST /x', ['Content-Length: 3'], 'abc')],
-          answers: [{ status: 200 }, { status: 421, code: 'authority_mismatch' }],
+          responses: [{ status: 200 }, { status: 421, code: 'authority_mismatch' }],
           ends: true,
         },
       ],
@@ -228,7 +228,7 @@ export const chunkRows: readonly MessageRow[] = [
   ),
   ...rowsOf(
     'F-12',
-    faultyTrailers.map(([name, lines]) => [name, chunked(`3\r\nabc\r\n0\r\n${lines}\r\n`), malformed]),
+    invalidTrailers.map(([name, lines]) => [name, chunked(`3\r\nabc\r\n0\r\n${lines}\r\n`), malformed]),
   ),
   ...rowsOf('F-12', [
     ['over-8-kib', chunked(`0\r\nA: ${'b'.repeat(8192)}\r\n\r\n`), refused(431, 'head_too_large')],

@@ -151,7 +151,7 @@ export const fieldRows: readonly MessageRow[] = [
     proxyTokens.map(([name, fields]) => [
       `${name}-as-token`,
       request('GET /x', fields),
-      { arrivals: [], answers: [{ status: 407, code: 'proxy_auth_required' }] },
+      { arrivals: [], responses: [{ status: 407, code: 'proxy_auth_required' }] },
     ]),
     { on: ['plain'] },
   ),
@@ -182,7 +182,7 @@ export const fieldRows: readonly MessageRow[] = [
         arrivals: [
           { ...arrival('GET /x'), head: ['GET /x HTTP/1.0', 'Host: {HOST}', 'Connection: close', '{AUTH}'] },
         ],
-        answers: [{ status: 200, body: 'GET /x' }],
+        responses: [{ status: 200, body: 'GET /x' }],
         ends: true,
         unseen: ['AGENT'],
       },

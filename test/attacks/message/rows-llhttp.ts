@@ -235,7 +235,7 @@ export const llhttpRows: readonly MessageRow[] = [
     [
       'llhttp-finish-inside-a-body',
       [request('PUT /', ['Content-Length: 100'], 'a'), { wait: 'arrival' }, { leave: 'fin' }],
-      { arrivals: [], answers: [], mayBegin: true, records: ['failed client_gone'] },
+      { arrivals: [], responses: [], mayBegin: true, records: ['failed client_gone'] },
     ],
   ]),
   ...rowsOf(
@@ -244,7 +244,7 @@ export const llhttpRows: readonly MessageRow[] = [
       [
         'llhttp-finish-inside-a-head',
         ['PUT {AT}/ HTTP/1.1\r\nContent-Leng', { leave: 'fin' }],
-        { arrivals: [], answers: [], records: [] },
+        { arrivals: [], responses: [], records: [] },
       ],
     ],
     { on: ['plain'] },
@@ -256,7 +256,7 @@ export const llhttpRows: readonly MessageRow[] = [
         'llhttp-finish-inside-a-head-of-a-tunnel',
         ['PUT {AT}/ HTTP/1.1\r\nContent-Leng', { leave: 'fin' }],
         // Of the tunnel, which carried nothing.
-        { arrivals: [], answers: [], records: ['failed client_gone'] },
+        { arrivals: [], responses: [], records: ['failed client_gone'] },
       ],
     ],
     { on: ['tunnel'] },

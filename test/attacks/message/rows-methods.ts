@@ -30,7 +30,7 @@ export const methodRows: readonly MessageRow[] = [
       `${request('GET /x')}${request('TRACE /x')}`,
       {
         arrivals: [arrival('GET /x')],
-        answers: [{ status: 200 }, { status: 405, code: 'method_refused' }],
+        responses: [{ status: 200 }, { status: 405, code: 'method_refused' }],
         ends: true,
       },
     ],

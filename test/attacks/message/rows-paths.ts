@@ -13,7 +13,7 @@ import type { PolicyName } from './message-policies.ts';
 
 export const ambiguous: MessageExpectation = {
   arrivals: [],
-  answers: [{ status: 400, code: 'ambiguous_path' }],
+  responses: [{ status: 400, code: 'ambiguous_path' }],
 };
 
 /** The path as it was sent, with the credential. */

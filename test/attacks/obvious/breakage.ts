@@ -55,7 +55,7 @@ function strayBreakages(
   if (missing > 0) return ['an origin got another request than was sent'];
   if (strays.some(({ target }) => /^\/(?:smuggled|evil)/.test(target)))
     return ['bytes inside or behind a request became another one'];
-  const isOwnChoice = expect.answers.some(({ code = '' }) => ownChoices.has(code)) || ownChoiceRows.has(id);
+  const isOwnChoice = expect.responses.some(({ code = '' }) => ownChoices.has(code)) || ownChoiceRows.has(id);
   const isCredentialed = strays.some((got) => hasCredential(got, script.policy ?? 'bearer'));
   return isCredentialed && !isOwnChoice ? ['the credential went with a request that must not leave'] : [];
 }
@@ -104,8 +104,10 @@ function fold(name: string): string {
 }
 
 /** The origin answers `METHOD target`; the client must read these in the order in which it asked. */
-function isCrossed(expect: MessageExpectation, { answers }: MessageObservation, values: Values): boolean {
+function isCrossed(expect: MessageExpectation, { responses }: MessageObservation, values: Values): boolean {
   const asked = expect.arrivals.map((wanted) => startWanted(wanted, values));
-  const told = answers.filter(({ status, text }) => status === 200 && asked.includes(text));
-  return told.some(({ text }, i) => i > 0 && asked.indexOf(text) < asked.indexOf(told[i - 1]?.text ?? ''));
+  const reported = responses.filter(({ status, text }) => status === 200 && asked.includes(text));
+  return reported.some(
+    ({ text }, i) => i > 0 && asked.indexOf(text) < asked.indexOf(reported[i - 1]?.text ?? ''),
+  );
 }

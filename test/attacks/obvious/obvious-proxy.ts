@@ -58,7 +58,7 @@ function start({ upstreamCa, names, cleartext, secrets: values }: ObviousStart):
     for (const { name, value } of findHeaders(request.headers.host, request.url))
       outgoing.setHeader(name, value);
   });
-  proxy.on('error', (_, __, answer) => fail(answer as ServerResponse | Socket));
+  proxy.on('error', (_, __, response) => fail(response as ServerResponse | Socket));
 
   const inside = createServer((request, response) => {
     const target = `https://${(request as Request).socket.authority ?? ''}`;
@@ -117,10 +117,10 @@ function join(wanted: string, socket: Duplex, head: Buffer, lookup: LookupFuncti
   host.on('error', () => socket.destroy());
 }
 
-function fail(answer: ServerResponse | Socket): void {
-  if (!('writeHead' in answer)) return void answer.destroy();
-  if (!answer.headersSent) answer.writeHead(502);
-  answer.end();
+function fail(response: ServerResponse | Socket): void {
+  if (!('writeHead' in response)) return void response.destroy();
+  if (!response.headersSent) response.writeHead(502);
+  response.end();
 }
 
 function reply(message: ObviousReply): void {

@@ -92,15 +92,15 @@ function rulesOf(policy: PolicyName): readonly ObviousRule[] {
 
 function toTarget(origins: MessageOrigins, { port, caPem }: Running, policy: PolicyName): MessageTarget {
   return {
-    open: (door) =>
-      door === 'plain'
+    open: (entry) =>
+      entry === 'plain'
         ? WireClient.connect(port)
         : WireClient.connectThrough(port, `api.test:${origins.own.tunnel.port}`, {
             ca: caPem,
             name: 'api.test',
           }),
     origins: origins.all,
-    values: (door) => valuesAt(origins, policy, door),
+    values: (entry) => valuesAt(origins, policy, entry),
     patienceMs: PATIENCE_MS,
     ends: false,
   };

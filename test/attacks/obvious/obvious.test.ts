@@ -45,11 +45,11 @@ async function work(lane: ObviousLane, queue: MessageRow[]): Promise<readonly Br
 
 /** At the first door where it breaks. */
 async function breakRow(lane: ObviousLane, { script, ...row }: MessageRow): Promise<readonly Breakage[]> {
-  for (const door of script.on.toReversed()) {
+  for (const entry of script.on.toReversed()) {
     const target = await lane.target(script.policy ?? 'bearer');
-    const seen = await playMessage(target, script, row.expect, door);
+    const seen = await playMessage(target, script, row.expect, entry);
     const hasDied = await lane.settle();
-    const how = breakages({ ...row, script }, seen, target.values(door));
+    const how = breakages({ ...row, script }, seen, target.values(entry));
     if (hasDied) return [...how, 'the process died'];
     if (how.length > 0) return how;
   }

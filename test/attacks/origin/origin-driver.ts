@@ -12,7 +12,7 @@ import {
   type OriginStep,
   expand,
 } from './origin-script.ts';
-import { readAnswers } from './origin-reading.ts';
+import { readResponses } from './origin-reading.ts';
 
 export type OriginScene = AsyncDisposable & {
   readonly proxy: TestSidecar;
@@ -71,7 +71,7 @@ export async function createOriginScene(isImpatient = false): Promise<OriginScen
 
 /** The host's side: the attacked request gets the script's answer, every other its own target. */
 class Turns {
-  readonly answered = Promise.withResolvers<void>();
+  readonly responded = Promise.withResolvers<void>();
   attacked: Exchange | undefined;
   readonly #script: OriginScript;
   readonly #elsewhere: number;
@@ -92,15 +92,15 @@ class Turns {
   readonly respond = async (exchange: Exchange): Promise<void> => {
     const isAttacked = this.#turn === (this.#script.before ?? 0);
     this.#turn += 1;
-    if (!isAttacked) return exchange.send(plainAnswer(exchange.request.target));
+    if (!isAttacked) return exchange.send(plainResponse(exchange.request.target));
     this.attacked = exchange;
-    for (const step of this.#script.answer) await this.#take(step, exchange);
+    for (const step of this.#script.response) await this.#take(step, exchange);
   };
 
   async #take(step: OriginStep, exchange: Exchange): Promise<void> {
     if (step === 'body') await exchange.readBody();
     else if (step === 'go') this.#go.resolve();
-    else if (step === 'answered') await this.answered.promise;
+    else if (step === 'responded') await this.responded.promise;
     else if (step === 'closed') await exchange.reader.finished;
     else if (step === 'end') exchange.end();
     else if (step === 'reset') exchange.reset();
@@ -123,7 +123,7 @@ function sendOrBreak(exchange: Exchange, text: string): Promise<boolean> {
   );
 }
 
-export function plainAnswer(target: string): string {
+export function plainResponse(target: string): string {
   return `HTTP/1.1 200 OK\r\nContent-Length: ${target.length}\r\nX-Plain: yes\r\n\r\n${target}`;
 }
 
@@ -154,16 +154,16 @@ async function playRow(script: OriginScript, turns: Turns, peers: Peers): Promis
   const [first = '', ...later] = (script.request ?? [get('/')]).map(fill);
   await client.send(first);
   const sending = sendLater(client, later, turns);
-  const { end, bytes } = await readAnswers(client, {
+  const { end, bytes } = await readResponses(client, {
     reads,
     methods: [first, ...later].join('').match(/^[A-Z]+(?= \S+ HTTP\/1\.[01]\r$)/gm) ?? [],
     leavesAfter: script.leavesAfter,
   });
-  turns.answered.resolve();
+  turns.responded.resolve();
   await sending;
   // What has joined two connections ends when both have.
   if (end === 'ended') client.end();
-  if (script.answer.includes('closed')) await turns.attacked?.reader.finished;
+  if (script.response.includes('closed')) await turns.attacked?.reader.finished;
   await proxy.record(seen.records + before + reads - 1);
   await using other = end === 'open' ? undefined : await open();
   const asked = other ?? client;

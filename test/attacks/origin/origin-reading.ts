@@ -12,7 +12,7 @@ export type Reading = {
 };
 
 /** `bytes`: how much of the transcript the answers take, or all of it where the connection is over. */
-export async function readAnswers(
+export async function readResponses(
   client: WireClient,
   { reads, methods, leavesAfter }: Reading,
 ): Promise<{ readonly end: ClientEnd; readonly bytes: number }> {
@@ -20,7 +20,7 @@ export async function readAnswers(
   if (leavesAfter !== undefined) return leaveAfter(client, leavesAfter);
   let isLast = false;
   try {
-    for (let i = 0; i < reads && !isLast; i += 1) isLast = await readAnswer(client, methods[i] ?? 'GET');
+    for (let i = 0; i < reads && !isLast; i += 1) isLast = await readResponse(client, methods[i] ?? 'GET');
   } catch {
     return { end: 'cut', bytes: client.transcript.length - from };
   }
@@ -31,7 +31,7 @@ export async function readAnswers(
 }
 
 /** True if the connection ends with this answer. */
-async function readAnswer(client: WireClient, method: string): Promise<boolean> {
+async function readResponse(client: WireClient, method: string): Promise<boolean> {
   let head = await client.readHead();
   while (head.status >= 100 && head.status < 200 && head.status !== 101) head = await client.readHead();
   if (head.status === 101) return true;

@@ -19,7 +19,7 @@ export type OriginStep =
   /** Lets the client send the next segment of its request. */
   | 'go'
   /** Waits until the client has read every answer that it waits for. */
-  | 'answered'
+  | 'responded'
   /** Waits until the other side has ended or broken the connection. */
   | 'closed'
   | 'end'
@@ -33,7 +33,7 @@ export type OriginScript = {
   /** Plain exchanges before it, on the same two connections (0). */
   readonly before?: number;
   /** What the host does with the request; every later one it answers plainly. */
-  readonly answer: readonly OriginStep[];
+  readonly response: readonly OriginStep[];
   /** The client leaves once it has read so many bytes. */
   readonly leavesAfter?: number;
   /** Another name in the CONNECT than `api.test`; with a port, at another place than the origin. */

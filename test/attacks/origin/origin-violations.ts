@@ -1,6 +1,6 @@
 // What a row of stage `origin` expected and what was seen, compared. The texts of refusals stand here once more: a
 // refusal that says anything else has learnt it from the host. Pure.
-import { type OriginObservation, plainAnswer } from './origin-driver.ts';
+import { type OriginObservation, plainResponse } from './origin-driver.ts';
 import { type OriginRow, expand } from './origin-script.ts';
 
 const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
@@ -24,7 +24,7 @@ export function violations({ script, expect }: OriginRow, seen: OriginObservatio
   };
   differs('the end of the connection', seen.end, end);
   if (host === undefined) {
-    differs('the next answer', seen.next, plainAnswer('/next'));
+    differs('the next answer', seen.next, plainResponse('/next'));
     differs('the next connection of the host', seen.host, expect.host ?? 'fresh');
     differs('requests at the host', seen.heads.length, expect.arrivals ?? before + reads + 1);
     for (const head of seen.heads) {

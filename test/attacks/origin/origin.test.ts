@@ -23,10 +23,10 @@ describe.each([
 
   it('leaves nothing behind', async () => {
     const bystander = rows[0] ?? expect.fail('no rows');
-    const plain = { ...bystander, script: { answer: [{ send: ANSWER }], isImpatient } };
+    const plain = { ...bystander, script: { response: [{ send: RESPONSE }], isImpatient } };
     const record = { outcome: 'injected', status: 200 };
     const seen = await scene.play(plain);
-    expect(violations({ ...plain, expect: { client: ANSWER, host: 'reused', record } }, seen)).toEqual([]);
+    expect(violations({ ...plain, expect: { client: RESPONSE, host: 'reused', record } }, seen)).toEqual([]);
     // Closing would end what is still under way, and leave a record of it.
     const before = scene.proxy.records().length;
     await scene.proxy.sidecar.close();
@@ -34,4 +34,4 @@ describe.each([
   });
 });
 
-const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const RESPONSE = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';

@@ -4,7 +4,7 @@ import type { Bytes, OriginExpectation, OriginRow, OriginScript, OriginStep } fr
 type More = { readonly script?: Partial<OriginScript>; readonly expect?: Partial<OriginExpectation> };
 
 /** A head and a body of a fixed length. */
-export function answer(fields: readonly string[], body = 'ok', status = '200 OK'): string {
+export function response(fields: readonly string[], body = 'ok', status = '200 OK'): string {
   return [`HTTP/1.1 ${status}`, ...fields, `Content-Length: ${body.length}`, '', body].join('\r\n');
 }
 
@@ -12,7 +12,7 @@ export function answer(fields: readonly string[], body = 'ok', status = '200 OK'
 export function relayed(id: OriginRow['id'], sent: Bytes, client: Bytes = sent, more: More = {}): OriginRow {
   return {
     id,
-    script: { answer: [{ send: sent }], ...more.script },
+    script: { response: [{ send: sent }], ...more.script },
     expect: { client, host: 'reused', record: { outcome: 'injected' }, ...more.expect },
   };
 }
@@ -21,7 +21,7 @@ export function relayed(id: OriginRow['id'], sent: Bytes, client: Bytes = sent, 
 export function malformed(id: OriginRow['id'], sent: Bytes, cause: string, more: More = {}): OriginRow {
   return {
     id,
-    script: { answer: [{ send: sent }], ...more.script },
+    script: { response: [{ send: sent }], ...more.script },
     expect: {
       client: { refused: 'upstream_malformed' },
       record: { outcome: 'failed', status: 502, reason: 'upstream_malformed', cause },
@@ -40,7 +40,7 @@ export function cutWithin(
 ): OriginRow {
   return {
     id,
-    script: { answer: steps, ...more.script },
+    script: { response: steps, ...more.script },
     expect: { client: { within }, end: 'cut', record: { outcome: 'failed', ...record }, ...more.expect },
   };
 }

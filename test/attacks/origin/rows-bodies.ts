@@ -1,7 +1,7 @@
 // R-06 and R-07: bodies without end, in crumbs, or small ones that would become large. They pass as they are, at the
 // pace of the client, and nothing is decoded on the way.
 import { gzipSync } from 'node:zlib';
-import { answer, cutWithin, relayed } from './row-shapes.ts';
+import { response, cutWithin, relayed } from './row-shapes.ts';
 import type { OriginExpectation, OriginRow, OriginScript } from './origin-script.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
@@ -15,7 +15,7 @@ const event = (text: string): string => {
 /** The client has had enough; the host is not let on sending. */
 const endless = (name: string, head: string, flood: string): OriginRow => ({
   id: `R-06 endless-${name}`,
-  script: { answer: [{ send: head }, { flood }], leavesAfter: 200_000 },
+  script: { response: [{ send: head }, { flood }], leavesAfter: 200_000 },
   expect: {
     client: { within: [head, { repeat: flood, times: Math.ceil(200_000 / flood.length) }] },
     end: 'cut',
@@ -35,23 +35,23 @@ const silent = (
 const slow: readonly OriginRow[] = [
   silent(
     'no-answer-at-all',
-    { answer: ['closed'] },
+    { response: ['closed'] },
     {
       client: { refused: 'upstream_timeout' },
-      record: { outcome: 'failed', status: 504, reason: 'upstream_timeout', cause: 'answer' },
+      record: { outcome: 'failed', status: 504, reason: 'upstream_timeout', cause: 'response' },
     },
   ),
   silent(
     'half-a-head',
-    { answer: [{ send: `${OK}X-A: o` }, 'closed'] },
+    { response: [{ send: `${OK}X-A: o` }, 'closed'] },
     {
       client: { refused: 'upstream_timeout' },
-      record: { outcome: 'failed', status: 504, reason: 'upstream_timeout', cause: 'answer' },
+      record: { outcome: 'failed', status: 504, reason: 'upstream_timeout', cause: 'response' },
     },
   ),
   silent(
     'half-a-body',
-    { answer: [{ send: `${OK}Content-Length: 9\r\n\r\nhalf` }, 'closed'] },
+    { response: [{ send: `${OK}Content-Length: 9\r\n\r\nhalf` }, 'closed'] },
     {
       client: `${OK}Content-Length: 9\r\n\r\nhalf`,
       end: 'cut',
@@ -60,7 +60,7 @@ const slow: readonly OriginRow[] = [
   ),
   silent(
     'half-a-chunk',
-    { answer: [{ send: `${CHUNKED}9\r\nhalf` }, 'closed'] },
+    { response: [{ send: `${CHUNKED}9\r\nhalf` }, 'closed'] },
     {
       client: `${CHUNKED}9\r\nhalf`,
       end: 'cut',
@@ -69,7 +69,7 @@ const slow: readonly OriginRow[] = [
   ),
   silent(
     'no-last-chunk',
-    { answer: [{ send: `${STREAM}${event('one')}` }, 'closed'] },
+    { response: [{ send: `${STREAM}${event('one')}` }, 'closed'] },
     {
       client: `${STREAM}${event('one')}`,
       end: 'cut',
@@ -80,9 +80,9 @@ const slow: readonly OriginRow[] = [
     'never-a-continue',
     {
       request: ['POST / HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody'],
-      answer: ['body', { send: answer([]) }],
+      response: ['body', { send: response([]) }],
     },
-    { client: answer([]), record: { outcome: 'injected', status: 200 } },
+    { client: response([]), record: { outcome: 'injected', status: 200 } },
   ),
 ].map((row) =>
   row.id.endsWith('continue') ? { ...row, expect: { ...row.expect, host: 'reused', body: 'body' } } : row,
@@ -101,12 +101,12 @@ const streams: readonly OriginRow[] = [
     { repeat: '4\r\nxxxx\r\n', times: 50_000 },
     '0\r\n\r\n',
   ]),
-  relayed('R-06 body-byte-by-byte', answer([], 'x'.repeat(300)), undefined, {
-    script: { answer: [{ drip: answer([], 'x'.repeat(300)) }] },
+  relayed('R-06 body-byte-by-byte', response([], 'x'.repeat(300)), undefined, {
+    script: { response: [{ drip: response([], 'x'.repeat(300)) }] },
   }),
   relayed('R-06 events-one-by-one', `${STREAM}${event('one')}${event('two')}0\r\n\r\n`, undefined, {
     script: {
-      answer: [{ send: STREAM }, { send: event('one') }, { send: event('two') }, { send: '0\r\n\r\n' }],
+      response: [{ send: STREAM }, { send: event('one') }, { send: event('two') }, { send: '0\r\n\r\n' }],
     },
   }),
 ];
@@ -115,21 +115,21 @@ const zeros = gzipSync(Buffer.alloc(20_000_000)).toString('latin1');
 const twice = gzipSync(gzipSync(Buffer.alloc(20_000_000))).toString('latin1');
 
 const bombs: readonly OriginRow[] = [
-  relayed('R-07 gzip-of-zeros', answer(['Content-Encoding: gzip'], zeros)),
-  relayed('R-07 gzip-of-gzip', answer(['Content-Encoding: gzip, gzip'], twice)),
+  relayed('R-07 gzip-of-zeros', response(['Content-Encoding: gzip'], zeros)),
+  relayed('R-07 gzip-of-gzip', response(['Content-Encoding: gzip, gzip'], twice)),
   relayed(
     'R-07 six-hundred-codings',
-    answer([`Content-Encoding: ${'gzip, '.repeat(600)}gzip`], zeros.slice(0, 99)),
+    response([`Content-Encoding: ${'gzip, '.repeat(600)}gzip`], zeros.slice(0, 99)),
   ),
   relayed(
     'R-07 fifty-fields-of-codings',
-    answer(
+    response(
       Array.from({ length: 50 }, () => 'Content-Encoding: br'),
       'none',
     ),
   ),
-  relayed('R-07 coding-that-lies', answer(['Content-Encoding: gzip'], 'plain text')),
-  relayed('R-07 coding-unknown', answer(['Content-Encoding: zstd, dcb, exi'], '\x28\xb5\x2f\xfd\0')),
+  relayed('R-07 coding-that-lies', response(['Content-Encoding: gzip'], 'plain text')),
+  relayed('R-07 coding-unknown', response(['Content-Encoding: zstd, dcb, exi'], '\x28\xb5\x2f\xfd\0')),
   relayed(
     'R-07 bomb-in-chunks',
     `${OK}Content-Encoding: gzip\r\n${CHUNKED.slice(OK.length)}3e8\r\n${zeros.slice(0, 1_000)}\r\n0\r\n\r\n`,
@@ -139,7 +139,7 @@ const bombs: readonly OriginRow[] = [
     `${OK}Content-Encoding: deflate\r\n\r\n${twice}`,
     `${OK}Content-Encoding: deflate\r\nConnection: close\r\n\r\n${twice}`,
     {
-      script: { answer: [{ send: `${OK}Content-Encoding: deflate\r\n\r\n${twice}` }, 'end'] },
+      script: { response: [{ send: `${OK}Content-Encoding: deflate\r\n\r\n${twice}` }, 'end'] },
       expect: { end: 'ended', host: 'fresh', record: { outcome: 'injected', unframed: true } },
     },
   ),

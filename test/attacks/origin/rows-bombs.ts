@@ -1,5 +1,5 @@
 // R-08: heads that are too much. They are refused before they are held whole.
-import { answer, malformed, relayed } from './row-shapes.ts';
+import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const LIMIT = 32_768;
@@ -13,12 +13,12 @@ const cookie = `Set-Cookie: id=${'x'.repeat(4_000)}`;
 export const bombRows: readonly OriginRow[] = [
   relayed('R-08 head-at-the-limit', `${headOf(LIMIT)}ok`),
   malformed('R-08 head-beyond-the-limit', `${headOf(LIMIT + 1)}ok`, 'head_too_large'),
-  relayed('R-08 hundred-fields', answer(fields(99))),
-  malformed('R-08 hundred-and-one-fields', answer(fields(100)), 'too_many_fields'),
-  malformed('R-08 five-thousand-fields', answer(fields(5_000)), 'too_many_fields'),
+  relayed('R-08 hundred-fields', response(fields(99))),
+  malformed('R-08 hundred-and-one-fields', response(fields(100)), 'too_many_fields'),
+  malformed('R-08 five-thousand-fields', response(fields(5_000)), 'too_many_fields'),
   malformed(
     'R-08 cookies-of-a-mebibyte',
-    answer(Array.from({ length: 262 }, () => cookie)),
+    response(Array.from({ length: 262 }, () => cookie)),
     'head_too_large',
   ),
   malformed(
@@ -42,22 +42,22 @@ export const bombRows: readonly OriginRow[] = [
     'head_too_large',
   ),
   malformed('R-08 head-without-end', [], 'head_too_large', {
-    script: { answer: [{ send: 'HTTP/1.1 200 OK\r\n' }, { flood: `X-A: ${'x'.repeat(1_000)}\r\n` }] },
+    script: { response: [{ send: 'HTTP/1.1 200 OK\r\n' }, { flood: `X-A: ${'x'.repeat(1_000)}\r\n` }] },
   }),
   malformed('R-08 reason-without-end', [], 'head_too_large', {
-    script: { answer: [{ send: 'HTTP/1.1 200 ' }, { flood: 'O'.repeat(1_000) }] },
+    script: { response: [{ send: 'HTTP/1.1 200 ' }, { flood: 'O'.repeat(1_000) }] },
   }),
   malformed('R-08 fields-of-two-bytes-without-end', [], 'too_many_fields', {
-    script: { answer: [{ send: 'HTTP/1.1 200 OK\r\n' }, { flood: 'a:\r\n' }] },
+    script: { response: [{ send: 'HTTP/1.1 200 OK\r\n' }, { flood: 'a:\r\n' }] },
   }),
   malformed(
     'R-08 hundred-and-one-fields-in-a-hint',
-    `${['HTTP/1.1 103 Early Hints', ...fields(101), '', ''].join('\r\n')}${answer([])}`,
+    `${['HTTP/1.1 103 Early Hints', ...fields(101), '', ''].join('\r\n')}${response([])}`,
     'too_many_fields',
   ),
   malformed(
     'R-08 four-hundred-options-of-the-connection',
-    answer([`Connection: ${'a,'.repeat(400)}b`]),
+    response([`Connection: ${'a,'.repeat(400)}b`]),
     'connection_too_long',
   ),
 ];

@@ -61,7 +61,7 @@ const rewritten: readonly OriginRow[] = [
   relayed('R-02 chunk-size-in-capitals', `${HEAD}A\r\n0123456789\r\n0\r\n\r\n`),
   relayed('R-02 chunk-that-looks-like-the-last', `${HEAD}7\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n`),
   relayed('R-02 chunks-byte-by-byte', canonical, `${HEAD}2\r\nok\r\n0\r\n\r\n`, {
-    script: { answer: [{ drip: `${HEAD}2;x\r\nok\r\n0\r\nX-A: one\r\n\r\n` }] },
+    script: { response: [{ drip: `${HEAD}2;x\r\nok\r\n0\r\nX-A: one\r\n\r\n` }] },
   }),
   relayed('R-02 chunk-of-none-but-the-last', `${HEAD}0\r\n\r\n`),
 ];

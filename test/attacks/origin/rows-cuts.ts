@@ -1,5 +1,5 @@
 // R-09: hosts that end, break off or answer at the wrong moment.
-import { answer, cutWithin, relayed } from './row-shapes.ts';
+import { response, cutWithin, relayed } from './row-shapes.ts';
 import type { OriginExpectation, OriginRow, OriginScript, OriginStep } from './origin-script.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
@@ -8,12 +8,12 @@ const LENGTH = `${OK}Content-Length: 9\r\n\r\n`;
 
 const closed = (
   name: string,
-  answerSteps: readonly OriginStep[],
+  responseSteps: readonly OriginStep[],
   cause: string,
   more: Partial<OriginExpectation> = {},
 ): OriginRow => ({
   id: `R-09 ${name}`,
-  script: { answer: answerSteps },
+  script: { response: responseSteps },
   expect: {
     client: { refused: 'upstream_closed' },
     record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause },
@@ -95,43 +95,46 @@ const early = (
   expect: { client: ended(sent), end: 'ended', record },
 });
 
-const TOO_LARGE = answer([], 'no', '413 Content Too Large');
+const TOO_LARGE = response([], 'no', '413 Content Too Large');
 const EXPECTING = [post('POST', 4, 'Expect: 100-continue'), 'body'];
 
 const beforeTheBodyEnded: readonly OriginRow[] = [
   early('refusal-within-a-body', TOO_LARGE, {
     request: [`${post('POST', 100_000)}part`],
-    answer: [{ send: TOO_LARGE }],
+    response: [{ send: TOO_LARGE }],
   }),
-  early('success-within-a-body', answer([]), {
+  early('success-within-a-body', response([]), {
     request: [`${post('PUT', 100_000)}part`],
-    answer: [{ send: answer([]) }],
+    response: [{ send: response([]) }],
   }),
-  early('answer-within-chunks', answer([]), {
+  early('answer-within-chunks', response([]), {
     request: ['POST / HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe'],
-    answer: [{ send: answer([]) }],
+    response: [{ send: response([]) }],
   }),
   early('answer-then-reset-within-a-body', TOO_LARGE, {
     request: [`${post('POST', 100_000)}part`],
-    answer: [{ send: TOO_LARGE }, 'answered', 'reset'],
+    response: [{ send: TOO_LARGE }, 'responded', 'reset'],
   }),
   early('answer-then-end-within-a-body', TOO_LARGE, {
     request: [`${post('POST', 100_000)}part`],
-    answer: [{ send: TOO_LARGE }, 'end'],
+    response: [{ send: TOO_LARGE }, 'end'],
   }),
-  early('refusal-in-place-of-continue', TOO_LARGE, { request: EXPECTING, answer: [{ send: TOO_LARGE }] }),
-  early('expectation-failed', answer([], '', '417 Expectation Failed'), {
+  early('refusal-in-place-of-continue', TOO_LARGE, { request: EXPECTING, response: [{ send: TOO_LARGE }] }),
+  early('expectation-failed', response([], '', '417 Expectation Failed'), {
     request: EXPECTING,
-    answer: [{ send: answer([], '', '417 Expectation Failed') }],
+    response: [{ send: response([], '', '417 Expectation Failed') }],
   }),
-  early('redirect-in-place-of-continue', answer(['Location: /b'], '', '307 Temporary Redirect'), {
+  early('redirect-in-place-of-continue', response(['Location: /b'], '', '307 Temporary Redirect'), {
     request: EXPECTING,
-    answer: [{ send: answer(['Location: /b'], '', '307 Temporary Redirect') }],
+    response: [{ send: response(['Location: /b'], '', '307 Temporary Redirect') }],
   }),
-  early('success-in-place-of-continue', answer([]), { request: EXPECTING, answer: [{ send: answer([]) }] }),
+  early('success-in-place-of-continue', response([]), {
+    request: EXPECTING,
+    response: [{ send: response([]) }],
+  }),
   {
     id: 'R-09 reset-within-a-body',
-    script: { request: [`${post('POST', 100_000)}part`], answer: ['reset'] },
+    script: { request: [`${post('POST', 100_000)}part`], response: ['reset'] },
     expect: {
       client: { refused: 'upstream_closed' },
       end: 'ended',
@@ -140,7 +143,7 @@ const beforeTheBodyEnded: readonly OriginRow[] = [
   },
   {
     id: 'R-09 end-within-a-body',
-    script: { request: [`${post('POST', 100_000)}part`], answer: ['end'] },
+    script: { request: [`${post('POST', 100_000)}part`], response: ['end'] },
     expect: {
       client: { refused: 'upstream_closed' },
       end: 'ended',
@@ -149,7 +152,7 @@ const beforeTheBodyEnded: readonly OriginRow[] = [
   },
   {
     id: 'R-09 malformed-answer-within-a-body',
-    script: { request: [`${post('POST', 100_000)}part`], answer: [{ send: 'SSH-2.0-OpenSSH\r\n' }] },
+    script: { request: [`${post('POST', 100_000)}part`], response: [{ send: 'SSH-2.0-OpenSSH\r\n' }] },
     expect: {
       client: { refused: 'upstream_malformed' },
       end: 'ended',
@@ -162,10 +165,13 @@ const beforeTheBodyEnded: readonly OriginRow[] = [
 const unread = (method: string, status: string, host: 'reused' | 'fresh'): OriginRow =>
   relayed(
     `R-09 ${method.toLowerCase()}-answered-${status.slice(0, 3)}`,
-    answer([], 'ok', status),
+    response([], 'ok', status),
     undefined,
     {
-      script: { request: [`${post(method, 4)}body`], answer: ['body', { send: answer([], 'ok', status) }] },
+      script: {
+        request: [`${post(method, 4)}body`],
+        response: ['body', { send: response([], 'ok', status) }],
+      },
       expect: { host, body: 'body' },
     },
   );
@@ -185,7 +191,7 @@ function noContent(row: OriginRow): OriginRow {
   const sent = 'HTTP/1.1 204 No Content\r\n\r\n';
   return {
     ...row,
-    script: { ...row.script, answer: ['body', { send: sent }] },
+    script: { ...row.script, response: ['body', { send: sent }] },
     expect: { ...row.expect, client: sent },
   };
 }
@@ -194,7 +200,7 @@ function noContent(row: OriginRow): OriginRow {
 const afterReuse: readonly OriginRow[] = [
   {
     id: 'R-09 end-on-reuse-for-a-get',
-    script: { before: 1, answer: ['end'] },
+    script: { before: 1, response: ['end'] },
     expect: {
       client: 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nX-Plain: yes\r\n\r\n/',
       arrivals: 4,
@@ -203,7 +209,7 @@ const afterReuse: readonly OriginRow[] = [
   },
   {
     id: 'R-09 reset-on-reuse-for-a-delete',
-    script: { before: 1, request: ['DELETE /a HTTP/1.1\r\nHost: {HOST}\r\n\r\n'], answer: ['reset'] },
+    script: { before: 1, request: ['DELETE /a HTTP/1.1\r\nHost: {HOST}\r\n\r\n'], response: ['reset'] },
     expect: {
       client: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Plain: yes\r\n\r\n/a',
       arrivals: 4,
@@ -215,13 +221,13 @@ const afterReuse: readonly OriginRow[] = [
     script: {
       before: 1,
       request: ['POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 0\r\n\r\n'],
-      answer: ['end'],
+      response: ['end'],
     },
     expect: { client: '', end: 'cut', record: { outcome: 'failed', reason: 'upstream_closed' } },
   },
   {
     id: 'R-09 reset-on-reuse-for-a-put-with-a-body',
-    script: { before: 1, request: [`${post('PUT', 4)}body`], answer: ['body', 'reset'] },
+    script: { before: 1, request: [`${post('PUT', 4)}body`], response: ['body', 'reset'] },
     expect: {
       client: '',
       end: 'cut',
@@ -231,7 +237,7 @@ const afterReuse: readonly OriginRow[] = [
   },
   {
     id: 'R-09 end-behind-a-byte-on-reuse',
-    script: { before: 1, answer: [{ send: 'H' }, 'end'] },
+    script: { before: 1, response: [{ send: 'H' }, 'end'] },
     expect: {
       client: { refused: 'upstream_closed' },
       record: { outcome: 'failed', status: 502, reason: 'upstream_closed' },

@@ -1,6 +1,6 @@
 // R-10 and H-09 to H-11: what a host puts into its answer so that the sandbox learns what it must not, and error texts.
 import { SECRET } from '../../invariants/credential-scene.ts';
-import { answer, malformed, relayed } from './row-shapes.ts';
+import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const bytes = Buffer.from(SECRET);
@@ -13,44 +13,48 @@ const hidden = (name: string, sent: string, secret: string): OriginRow =>
   relayed(`H-09 ${name}`, sent, sent.replaceAll(secret, stars(secret)));
 
 const echoes: readonly OriginRow[] = [
-  hidden('value', answer([`X-Echo: ${SECRET}`]), SECRET),
-  hidden('rendered-value', answer([`X-Echo: authorization: Bearer ${SECRET}`]), `Bearer ${SECRET}`),
-  hidden('value-twice', answer([`X-Echo: ${SECRET}, ${SECRET}`]), SECRET),
-  hidden('value-glued-to-itself', answer([`X-Echo: ${SECRET}${SECRET}`]), SECRET),
-  hidden('cookie', answer([`Set-Cookie: session=${SECRET}; HttpOnly`]), SECRET),
-  hidden('challenge', answer([`WWW-Authenticate: Basic realm="${SECRET}"`], '', '401 Unauthorized'), SECRET),
-  hidden('error-reason', answer([], 'no', `400 Bad key ${SECRET}`), SECRET),
-  hidden('reason-alone', answer([], 'no', `401 ${SECRET}`), SECRET),
+  hidden('value', response([`X-Echo: ${SECRET}`]), SECRET),
+  hidden('rendered-value', response([`X-Echo: authorization: Bearer ${SECRET}`]), `Bearer ${SECRET}`),
+  hidden('value-twice', response([`X-Echo: ${SECRET}, ${SECRET}`]), SECRET),
+  hidden('value-glued-to-itself', response([`X-Echo: ${SECRET}${SECRET}`]), SECRET),
+  hidden('cookie', response([`Set-Cookie: session=${SECRET}; HttpOnly`]), SECRET),
+  hidden(
+    'challenge',
+    response([`WWW-Authenticate: Basic realm="${SECRET}"`], '', '401 Unauthorized'),
+    SECRET,
+  ),
+  hidden('error-reason', response([], 'no', `400 Bad key ${SECRET}`), SECRET),
+  hidden('reason-alone', response([], 'no', `401 ${SECRET}`), SECRET),
   hidden(
     'redirect',
-    answer([`Location: https://evil.test/?key=${encodeURIComponent(SECRET)}`], '', '302 Found'),
+    response([`Location: https://evil.test/?key=${encodeURIComponent(SECRET)}`], '', '302 Found'),
     encodeURIComponent(SECRET),
   ),
-  hidden('every-byte-escaped', answer([`Location: /?key=${escaped}`], '', '302 Found'), escaped),
+  hidden('every-byte-escaped', response([`Location: /?key=${escaped}`], '', '302 Found'), escaped),
   hidden(
     'every-byte-escaped-in-capitals',
-    answer([`Location: /?key=${escaped.toUpperCase()}`], '', '302 Found'),
+    response([`Location: /?key=${escaped.toUpperCase()}`], '', '302 Found'),
     escaped.toUpperCase(),
   ),
-  hidden('hexadecimal', answer([`ETag: "${bytes.toString('hex')}"`]), bytes.toString('hex')),
+  hidden('hexadecimal', response([`ETag: "${bytes.toString('hex')}"`]), bytes.toString('hex')),
   hidden(
     'hexadecimal-in-capitals',
-    answer([`ETag: "${bytes.toString('hex').toUpperCase()}"`]),
+    response([`ETag: "${bytes.toString('hex').toUpperCase()}"`]),
     bytes.toString('hex').toUpperCase(),
   ),
   hidden(
     'early-hint',
-    `HTTP/1.1 103 Early Hints\r\nLink: <https://evil.test/${SECRET}>\r\n\r\n${answer([])}`,
+    `HTTP/1.1 103 Early Hints\r\nLink: <https://evil.test/${SECRET}>\r\n\r\n${response([])}`,
     SECRET,
   ),
   hidden('not-modified', `HTTP/1.1 304 Not Modified\r\nETag: "${SECRET}"\r\n\r\n`, SECRET),
-  hidden('vary', answer([`Vary: ${SECRET}`]), SECRET),
-  hidden('content-type', answer([`Content-Type: text/plain; charset=${SECRET}`]), SECRET),
+  hidden('vary', response([`Vary: ${SECRET}`]), SECRET),
+  hidden('content-type', response([`Content-Type: text/plain; charset=${SECRET}`]), SECRET),
   // Of base64 only what the secret alone determines is known beforehand; what is around it stays.
   relayed(
     'H-09 base64',
-    answer([`X-Echo: ${base64(SECRET)}`]),
-    answer([`X-Echo: ${stars(base64(SECRET).slice(0, 29))}${base64(SECRET).slice(29)}`]),
+    response([`X-Echo: ${base64(SECRET)}`]),
+    response([`X-Echo: ${stars(base64(SECRET).slice(0, 29))}${base64(SECRET).slice(29)}`]),
   ),
   ...['a:', 'ab:', 'abc:'].map((user): OriginRow => basic(user)),
   relayed(
@@ -65,10 +69,10 @@ const echoes: readonly OriginRow[] = [
   ),
   relayed(
     'H-09 nominated-and-dropped',
-    answer([`Connection: x-echo, ${'x'.repeat(8)}`, `X-Echo: ${SECRET}`]),
-    answer([]),
+    response([`Connection: x-echo, ${'x'.repeat(8)}`, `X-Echo: ${SECRET}`]),
+    response([]),
   ),
-  relayed('H-09 body', answer([], `you sent ${SECRET}`), undefined, { expect: { isLeakDocumented: true } }),
+  relayed('H-09 body', response([], `you sent ${SECRET}`), undefined, { expect: { isLeakDocumented: true } }),
 ];
 
 function basic(user: string): OriginRow {
@@ -78,8 +82,8 @@ function basic(user: string): OriginRow {
   const masked = `${whole.slice(0, from)}${'*'.repeat(to - from)}${whole.slice(to)}`;
   return relayed(
     `H-09 basic-behind-${user.length}-bytes`,
-    answer([`X-Echo: Basic ${whole}`]),
-    answer([`X-Echo: Basic ${masked}`]),
+    response([`X-Echo: Basic ${whole}`]),
+    response([`X-Echo: Basic ${masked}`]),
   );
 }
 
@@ -87,34 +91,34 @@ const range = (value: string): readonly string[] => [
   `GET /echo HTTP/1.1\r\nHost: {HOST}\r\nRange: ${value}\r\n\r\n`,
 ];
 const partial = (slice: string, at: string): string =>
-  answer([`Content-Range: bytes ${at}/22`], slice, '206 Partial Content');
+  response([`Content-Range: bytes ${at}/22`], slice, '206 Partial Content');
 
 /** Bodies are relayed as they are: slices and codings of them too (SECURITY.md, Limits). */
 const oracles: readonly OriginRow[] = [
   relayed('H-10 four-bytes', partial(SECRET.slice(0, 4), '0-3'), undefined, {
-    script: { request: range('bytes=0-3'), answer: [{ send: partial(SECRET.slice(0, 4), '0-3') }] },
+    script: { request: range('bytes=0-3'), response: [{ send: partial(SECRET.slice(0, 4), '0-3') }] },
   }),
   relayed(
     'H-10 range-in-its-own-answer',
-    answer([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable'),
-    answer([`Content-Range: bytes ${stars(SECRET)}`], '', '416 Range Not Satisfiable'),
+    response([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable'),
+    response([`Content-Range: bytes ${stars(SECRET)}`], '', '416 Range Not Satisfiable'),
     {
       script: {
         request: range('bytes=99-'),
-        answer: [{ send: answer([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable') }],
+        response: [{ send: response([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable') }],
       },
     },
   ),
   relayed(
     'H-10 several-ranges',
-    answer([`Content-Type: multipart/byteranges; boundary=${SECRET}`], '--', '206 Partial Content'),
-    answer([`Content-Type: multipart/byteranges; boundary=${stars(SECRET)}`], '--', '206 Partial Content'),
+    response([`Content-Type: multipart/byteranges; boundary=${SECRET}`], '--', '206 Partial Content'),
+    response([`Content-Type: multipart/byteranges; boundary=${stars(SECRET)}`], '--', '206 Partial Content'),
     {
       script: {
         request: range('bytes=0-3,4-7'),
-        answer: [
+        response: [
           {
-            send: answer(
+            send: response(
               [`Content-Type: multipart/byteranges; boundary=${SECRET}`],
               '--',
               '206 Partial Content',
@@ -126,15 +130,15 @@ const oracles: readonly OriginRow[] = [
   ),
   relayed(
     'H-10 length-of-what-was-hidden',
-    answer([`X-Length: ${SECRET.length}`, `X-Echo: ${SECRET}`], 'x'.repeat(SECRET.length)),
-    answer([`X-Length: ${SECRET.length}`, `X-Echo: ${stars(SECRET)}`], 'x'.repeat(SECRET.length)),
+    response([`X-Length: ${SECRET.length}`, `X-Echo: ${SECRET}`], 'x'.repeat(SECRET.length)),
+    response([`X-Length: ${SECRET.length}`, `X-Echo: ${stars(SECRET)}`], 'x'.repeat(SECRET.length)),
   ),
-  relayed('H-10 range-that-was-ignored', answer(['Accept-Ranges: none'], 'whole'), undefined, {
-    script: { request: range('bytes=0-0'), answer: [{ send: answer(['Accept-Ranges: none'], 'whole') }] },
+  relayed('H-10 range-that-was-ignored', response(['Accept-Ranges: none'], 'whole'), undefined, {
+    script: { request: range('bytes=0-0'), response: [{ send: response(['Accept-Ranges: none'], 'whole') }] },
   }),
   relayed(
     'H-10 digest-of-the-whole',
-    answer([`Repr-Digest: sha-256=:${base64('digest')}:`], SECRET.slice(0, 5), '206 Partial Content'),
+    response([`Repr-Digest: sha-256=:${base64('digest')}:`], SECRET.slice(0, 5), '206 Partial Content'),
   ),
 ];
 
@@ -146,11 +150,11 @@ const cookies: readonly OriginRow[] = [
   ['session-without-a-name', '=1'],
   ['session-in-a-list', 'a=1, b=2'],
   ['session-that-ends', 'sid=; Max-Age=0'],
-].map(([name = '', value = '']) => relayed(`H-11 ${name}`, answer([`Set-Cookie: ${value}`])));
+].map(([name = '', value = '']) => relayed(`H-11 ${name}`, response([`Set-Cookie: ${value}`])));
 
 const failing = (name: string, host: string, code: string, status: number): OriginRow => ({
   id: `R-10 ${name}`,
-  script: { host, answer: [] },
+  script: { host, response: [] },
   expect: { client: { refused: code }, record: { outcome: 'failed', status, reason: code } },
 });
 

@@ -1,5 +1,5 @@
 // D-20 and D-21: answers that would lead a client, or a proxy that follows them, to another place.
-import { answer, relayed } from './row-shapes.ts';
+import { response, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const EVIL = 'http://127.0.0.1:{ELSEWHERE}/';
@@ -34,17 +34,17 @@ const redirects: readonly (readonly [name: string, status: string, fields: reado
 ];
 
 const redirectRows = redirects.map(([name, status, fields]) =>
-  relayed(`D-20 ${name}`, answer(fields, 'gone', status)),
+  relayed(`D-20 ${name}`, response(fields, 'gone', status)),
 );
 
 const posted: OriginRow = relayed(
   'D-20 temporary-for-a-post',
-  answer(['Location: https://evil.test/'], '', '307 Temporary Redirect'),
+  response(['Location: https://evil.test/'], '', '307 Temporary Redirect'),
   undefined,
   {
     script: {
       request: ['POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 4\r\n\r\nbody'],
-      answer: ['body', { send: answer(['Location: https://evil.test/'], '', '307 Temporary Redirect') }],
+      response: ['body', { send: response(['Location: https://evil.test/'], '', '307 Temporary Redirect') }],
     },
     // A host that refuses a body may have left it unread.
     expect: { host: 'fresh', body: 'body' },
@@ -52,22 +52,22 @@ const posted: OriginRow = relayed(
 );
 
 const services: readonly (readonly [name: string, sent: string, client: string])[] = [
-  ['h3-elsewhere', answer(['Alt-Svc: h3="evil.test:443"; ma=86400']), answer([])],
-  ['h2-at-another-port', answer(['Alt-Svc: h2=":8443"; persist=1']), answer([])],
-  ['lower-case', answer(['alt-svc: h3=":443"', 'X-A: one']), answer(['X-A: one'])],
-  ['upper-case', answer(['ALT-SVC: h3-29=":443"']), answer([])],
+  ['h3-elsewhere', response(['Alt-Svc: h3="evil.test:443"; ma=86400']), response([])],
+  ['h2-at-another-port', response(['Alt-Svc: h2=":8443"; persist=1']), response([])],
+  ['lower-case', response(['alt-svc: h3=":443"', 'X-A: one']), response(['X-A: one'])],
+  ['upper-case', response(['ALT-SVC: h3-29=":443"']), response([])],
   [
     'several',
-    answer(['Alt-Svc: h3=":1"', 'X-A: one', 'Alt-Svc: h3=":2"', 'Alt-Svc: clear']),
-    answer(['X-A: one']),
+    response(['Alt-Svc: h3=":1"', 'X-A: one', 'Alt-Svc: h3=":2"', 'Alt-Svc: clear']),
+    response(['X-A: one']),
   ],
-  ['clear', answer(['Alt-Svc: clear']), answer([])],
-  ['nothing', answer(['Alt-Svc:']), answer([])],
-  ['quoted-tricks', answer(['Alt-Svc: h3="evil.test:443\\"; ma=1, h2=\\":1"']), answer([])],
+  ['clear', response(['Alt-Svc: clear']), response([])],
+  ['nothing', response(['Alt-Svc:']), response([])],
+  ['quoted-tricks', response(['Alt-Svc: h3="evil.test:443\\"; ma=1, h2=\\":1"']), response([])],
   [
     'in-a-hint',
-    `HTTP/1.1 103 Early Hints\r\nAlt-Svc: h3=":1"\r\nLink: </a>\r\n\r\n${answer([])}`,
-    `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${answer([])}`,
+    `HTTP/1.1 103 Early Hints\r\nAlt-Svc: h3=":1"\r\nLink: </a>\r\n\r\n${response([])}`,
+    `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${response([])}`,
   ],
   [
     'in-a-304',
@@ -76,13 +76,13 @@ const services: readonly (readonly [name: string, sent: string, client: string])
   ],
   [
     'in-an-error',
-    answer(['Alt-Svc: h3=":443"'], 'no', '500 Internal Server Error'),
-    answer([], 'no', '500 Internal Server Error'),
+    response(['Alt-Svc: h3=":443"'], 'no', '500 Internal Server Error'),
+    response([], 'no', '500 Internal Server Error'),
   ],
   [
     'in-a-421',
-    answer(['Alt-Svc: h3=":443"'], '', '421 Misdirected Request'),
-    answer([], '', '421 Misdirected Request'),
+    response(['Alt-Svc: h3=":443"'], '', '421 Misdirected Request'),
+    response([], '', '421 Misdirected Request'),
   ],
   [
     'as-a-trailer',

@@ -1,5 +1,5 @@
 // R-02: heads that do not say once and plainly how long the body is, and status lines that are none.
-import { answer, malformed, relayed } from './row-shapes.ts';
+import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
@@ -98,7 +98,11 @@ const together: readonly OriginRow[] = [
   ),
   malformed('R-02 length-underscored', `${OK}Content_Length: 2\r\n\r\nok`, 'framing_lookalike'),
   malformed('R-02 coding-underscored', chunked('Transfer_Encoding: chunked'), 'framing_lookalike'),
-  malformed('R-02 underscored-beside-a-length', answer(['transfer_ENCODING: chunked']), 'framing_lookalike'),
+  malformed(
+    'R-02 underscored-beside-a-length',
+    response(['transfer_ENCODING: chunked']),
+    'framing_lookalike',
+  ),
   malformed('R-02 space-behind-length', `${OK}Content-Length : 2\r\n\r\nok`, 'space_before_colon'),
   malformed(
     'R-02 chunked-in-http-10',
@@ -143,7 +147,7 @@ const closing = { expect: { end: 'ended', host: 'fresh' } } as const;
 const accepted: readonly OriginRow[] = [
   relayed('R-02 no-reason', 'HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok'),
   relayed('R-02 no-space-behind-status', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok'),
-  relayed('R-02 status-599', answer([], 'ok', '599 Odd')),
+  relayed('R-02 status-599', response([], 'ok', '599 Odd')),
   relayed('R-02 length-between-spaces', `${OK}Content-Length:   2   \r\n\r\nok`),
   relayed('R-02 chunked-in-capitals', chunked('Transfer-Encoding: CHUNKED')),
   relayed('R-02 http-10-with-a-length', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', undefined, {
@@ -156,16 +160,16 @@ const accepted: readonly OriginRow[] = [
     { expect: { host: 'fresh' } },
   ),
   relayed('R-02 no-length', `${OK}X-A: one\r\n\r\nok`, `${OK}X-A: one\r\nConnection: close\r\n\r\nok`, {
-    script: { answer: [{ send: `${OK}X-A: one\r\n\r\nok` }, 'end'] },
+    script: { response: [{ send: `${OK}X-A: one\r\n\r\nok` }, 'end'] },
     ...closing,
   }),
   relayed(
     'R-02 no-length-and-keep-alive',
     `${OK}Connection: keep-alive\r\n\r\nok`,
     `${OK}Connection: close\r\n\r\nok`,
-    { script: { answer: [{ send: `${OK}Connection: keep-alive\r\n\r\nok` }, 'end'] }, ...closing },
+    { script: { response: [{ send: `${OK}Connection: keep-alive\r\n\r\nok` }, 'end'] }, ...closing },
   ),
-  relayed('R-02 connection-names-the-length', answer(['Connection: Content-Length']), answer([])),
+  relayed('R-02 connection-names-the-length', response(['Connection: Content-Length']), response([])),
   relayed(
     'R-02 connection-names-the-coding',
     chunked('Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked'),

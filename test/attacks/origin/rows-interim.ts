@@ -1,10 +1,10 @@
 // R-04: interim heads, many, large, malformed, unasked, or cut off from what they announce.
-import { answer, malformed, relayed } from './row-shapes.ts';
+import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const HINT = 'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n';
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
-const FINAL = answer([]);
+const FINAL = response([]);
 const hintOf = (bytes: number): string =>
   `HTTP/1.1 103 Early Hints\r\nX-Pad: ${'x'.repeat(bytes - 37)}\r\n\r\n`;
 const post = (...fields: readonly string[]): string =>
@@ -68,7 +68,7 @@ const refused: readonly OriginRow[] = [
 
 const within = (id: OriginRow['id'], sent: string, whole: string, cause: string): OriginRow => ({
   id,
-  script: { answer: [{ send: sent }] },
+  script: { response: [{ send: sent }] },
   // The refusal follows the hints that have gone out.
   expect: {
     client: whole + refusal('upstream_malformed', 'the answer of the host is not valid HTTP/1.1'),
@@ -78,7 +78,7 @@ const within = (id: OriginRow['id'], sent: string, whole: string, cause: string)
 
 function refusal(error: string, message: string): string {
   const body = `${JSON.stringify({ error, message })}\n`;
-  return answer(['X-Sallyport-Error: none'], body, '502 Bad Gateway')
+  return response(['X-Sallyport-Error: none'], body, '502 Bad Gateway')
     .replace('X-Sallyport-Error: none\r\n', 'Content-Type: application/json\r\n')
     .replace(/(Content-Length: \d+\r\n)/, `$1X-Sallyport-Error: ${error}\r\nCache-Control: no-store\r\n`);
 }
@@ -106,7 +106,7 @@ const afterHints: readonly OriginRow[] = [
   ),
   {
     id: 'R-04 hint-then-the-end',
-    script: { answer: [{ send: HINT }, 'end'] },
+    script: { response: [{ send: HINT }, 'end'] },
     expect: {
       client: HINT + refusal('upstream_closed', 'the host closed the connection without an answer'),
       record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_answer' },
@@ -114,7 +114,7 @@ const afterHints: readonly OriginRow[] = [
   },
   {
     id: 'R-04 half-a-hint-then-the-end',
-    script: { answer: [{ send: HINT.slice(0, 40) }, 'end'] },
+    script: { response: [{ send: HINT.slice(0, 40) }, 'end'] },
     expect: {
       client: { refused: 'upstream_closed' },
       record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_answer' },
@@ -132,7 +132,7 @@ const passed: readonly OriginRow[] = [
   relayed('R-04 twenty-unasked-continues', CONTINUE.repeat(20) + FINAL, FINAL),
   relayed('R-04 continue-between-hints', HINT + CONTINUE + HINT + FINAL, HINT + HINT + FINAL),
   relayed('R-04 hint-byte-by-byte', HINT + FINAL, HINT + FINAL, {
-    script: { answer: [{ drip: HINT + FINAL }] },
+    script: { response: [{ drip: HINT + FINAL }] },
   }),
   relayed(
     'R-04 hint-with-hop-by-hop-fields',
@@ -140,32 +140,32 @@ const passed: readonly OriginRow[] = [
     `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${FINAL}`,
   ),
   relayed('R-04 hint-to-http-10', HINT + FINAL, FINAL.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'), {
-    script: { answer: [{ send: HINT + FINAL }], request: ['GET / HTTP/1.0\r\nHost: {HOST}\r\n\r\n'] },
+    script: { response: [{ send: HINT + FINAL }], request: ['GET / HTTP/1.0\r\nHost: {HOST}\r\n\r\n'] },
     expect: { end: 'ended' },
   }),
   relayed('R-04 hint-before-head', `${HINT}HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n`, undefined, {
     script: {
-      answer: [{ send: `${HINT}HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n` }],
+      response: [{ send: `${HINT}HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n` }],
       request: ['HEAD / HTTP/1.1\r\nHost: {HOST}\r\n\r\n'],
     },
   }),
   relayed('R-04 continue-that-was-asked-for', CONTINUE + FINAL, CONTINUE + FINAL, {
-    script: { request: expecting, answer: [{ send: CONTINUE }, 'go', 'body', { send: FINAL }] },
+    script: { request: expecting, response: [{ send: CONTINUE }, 'go', 'body', { send: FINAL }] },
     expect: { body: 'body' },
   }),
   relayed('R-04 continue-asked-for-and-told-twice', CONTINUE + CONTINUE + FINAL, undefined, {
-    script: { request: expecting, answer: [{ send: CONTINUE + CONTINUE }, 'go', 'body', { send: FINAL }] },
+    script: { request: expecting, response: [{ send: CONTINUE + CONTINUE }, 'go', 'body', { send: FINAL }] },
     expect: { body: 'body' },
   }),
   relayed('R-04 hint-in-place-of-continue', HINT + CONTINUE + FINAL, undefined, {
     script: {
       request: expecting,
-      answer: [{ send: HINT }, { send: CONTINUE }, 'go', 'body', { send: FINAL }],
+      response: [{ send: HINT }, { send: CONTINUE }, 'go', 'body', { send: FINAL }],
     },
     expect: { body: 'body' },
   }),
   relayed('R-04 continue-behind-the-body', CONTINUE + FINAL, FINAL, {
-    script: { request: [`${post()}body`], answer: ['body', { send: CONTINUE }, { send: FINAL }] },
+    script: { request: [`${post()}body`], response: ['body', { send: CONTINUE }, { send: FINAL }] },
     expect: { body: 'body' },
   }),
 ];

@@ -1,8 +1,8 @@
 // R-03: bytes that no request has asked for. They must answer nobody: neither the request that waits already nor the next.
-import { answer, relayed } from './row-shapes.ts';
+import { response, relayed } from './row-shapes.ts';
 import type { OriginRow, OriginScript } from './origin-script.ts';
 
-const FORGED = answer(['X-Forged: yes'], 'forged');
+const FORGED = response(['X-Forged: yes'], 'forged');
 const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: {HOST}\r\n\r\n`;
 const plain = (target: string): string =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${target.length}\r\nX-Plain: yes\r\n\r\n${target}`;
@@ -14,8 +14,8 @@ const behind: readonly (readonly [
   surplus: string,
   script?: Partial<OriginScript>,
 ])[] = [
-  ['behind-a-length', answer([]), FORGED],
-  ['behind-a-length-of-zero', answer([], ''), FORGED],
+  ['behind-a-length', response([]), FORGED],
+  ['behind-a-length-of-zero', response([], ''), FORGED],
   ['behind-chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', FORGED],
   ['behind-204', 'HTTP/1.1 204 No Content\r\n\r\n', FORGED],
   ['behind-304', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n', 'forged'],
@@ -32,51 +32,51 @@ const behind: readonly (readonly [
     '0\r\n\r\n',
     { request: ['HEAD /c HTTP/1.1\r\nHost: {HOST}\r\n\r\n'] },
   ],
-  ['one-byte', answer([]), 'x'],
-  ['one-nul', answer([]), '\0'],
-  ['a-line-end', answer([]), '\r\n'],
-  ['a-line-feed', answer([]), '\n'],
-  ['an-interim-head', answer([]), 'HTTP/1.1 100 Continue\r\n\r\n'],
-  ['an-early-hint', answer([]), 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'],
+  ['one-byte', response([]), 'x'],
+  ['one-nul', response([]), '\0'],
+  ['a-line-end', response([]), '\r\n'],
+  ['a-line-feed', response([]), '\n'],
+  ['an-interim-head', response([]), 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['an-early-hint', response([]), 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'],
   ['a-second-last-chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', '0\r\n\r\n'],
-  ['the-head-of-a-long-answer', answer([]), 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n'],
-  ['half-a-head', answer([]), 'HTTP/1.1 200 OK\r\nX-Prefix: '],
-  ['sixty-four-kibibytes', answer([]), 'x'.repeat(65_536)],
+  ['the-head-of-a-long-answer', response([]), 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n'],
+  ['half-a-head', response([]), 'HTTP/1.1 200 OK\r\nX-Prefix: '],
+  ['sixty-four-kibibytes', response([]), 'x'.repeat(65_536)],
 ];
 
 const inOneWrite = behind.map(([name, own, surplus, script]) =>
   relayed(`R-03 ${name}`, own + surplus, own, {
-    script: { ...script, answer: [{ send: own + surplus }] },
+    script: { ...script, response: [{ send: own + surplus }] },
     expect: { host: 'fresh' },
   }),
 );
 
 const inTheNextWrite = behind.slice(0, 6).map(([name, own, surplus, script]) =>
   relayed(`R-03 ${name}-in-a-write-of-its-own`, own, own, {
-    script: { ...script, answer: [{ send: own }, { send: surplus }, 'closed'] },
+    script: { ...script, response: [{ send: own }, { send: surplus }, 'closed'] },
     expect: { host: 'fresh' },
   }),
 );
 
-const afterTheAnswerWasRead = behind.slice(0, 12).map(([name, own, surplus, script]) =>
+const afterTheResponseWasRead = behind.slice(0, 12).map(([name, own, surplus, script]) =>
   relayed(`R-03 ${name}-on-the-idle-connection`, own, own, {
-    script: { ...script, answer: [{ send: own }, 'answered', { send: surplus }, 'closed'] },
+    script: { ...script, response: [{ send: own }, 'responded', { send: surplus }, 'closed'] },
     expect: { host: 'fresh' },
   }),
 );
 
-const own = answer([]);
+const own = response([]);
 
 const others: readonly OriginRow[] = [
   relayed('R-03 poison-for-a-request-that-waits', own + FORGED, own + plain('/second'), {
-    script: { request: [get('/first') + get('/second')], reads: 2, answer: [{ send: own + FORGED }] },
+    script: { request: [get('/first') + get('/second')], reads: 2, response: [{ send: own + FORGED }] },
     expect: { host: 'fresh' },
   }),
   relayed('R-03 poison-in-two-records-for-a-request-that-waits', own, own + plain('/second'), {
     script: {
       request: [get('/a') + get('/second')],
       reads: 2,
-      answer: [{ send: own.slice(0, -1) }, { send: own.slice(-1) + FORGED }],
+      response: [{ send: own.slice(0, -1) }, { send: own.slice(-1) + FORGED }],
     },
     expect: { host: 'fresh' },
   }),
@@ -84,63 +84,67 @@ const others: readonly OriginRow[] = [
     script: {
       request: [get('/1') + get('/2') + get('/3')],
       reads: 3,
-      answer: [{ send: own + FORGED.repeat(3) }],
+      response: [{ send: own + FORGED.repeat(3) }],
     },
     expect: { host: 'fresh' },
   }),
   relayed('R-03 an-end-on-the-idle-connection', own, own, {
-    script: { answer: [{ send: own }, 'answered', 'end', 'closed'] },
+    script: { response: [{ send: own }, 'responded', 'end', 'closed'] },
     expect: { host: 'fresh' },
   }),
   relayed('R-03 a-reset-on-the-idle-connection', own, own, {
-    script: { answer: [{ send: own }, 'answered', 'reset', 'closed'] },
+    script: { response: [{ send: own }, 'responded', 'reset', 'closed'] },
     expect: { host: 'fresh' },
   }),
   relayed('R-03 a-timeout-told-on-the-idle-connection', own, own, {
     script: {
-      answer: [
+      response: [
         { send: own },
-        'answered',
-        { send: answer(['Connection: close'], '', '408 Request Timeout') },
+        'responded',
+        { send: response(['Connection: close'], '', '408 Request Timeout') },
         'end',
         'closed',
       ],
     },
     expect: { host: 'fresh' },
   }),
-  relayed('R-03 close-announced-and-not-done', answer(['Connection: close']), own, {
+  relayed('R-03 close-announced-and-not-done', response(['Connection: close']), own, {
     expect: { host: 'fresh' },
   }),
-  relayed('R-03 close-in-a-list', answer(['Connection: keep-alive, Close']), own, {
+  relayed('R-03 close-in-a-list', response(['Connection: keep-alive, Close']), own, {
     expect: { host: 'fresh' },
   }),
-  relayed('R-03 close-in-a-second-field', answer(['Connection: keep-alive', 'Connection: close']), own, {
+  relayed('R-03 close-in-a-second-field', response(['Connection: keep-alive', 'Connection: close']), own, {
     expect: { host: 'fresh' },
   }),
   relayed(
     'R-03 a-connection-that-has-logged-in',
-    answer(['WWW-Authenticate: NTLM'], '', '401 Unauthorized'),
+    response(['WWW-Authenticate: NTLM'], '', '401 Unauthorized'),
     undefined,
     { expect: { host: 'fresh' } },
   ),
   relayed(
     'R-03 a-connection-that-negotiates',
-    answer(['WWW-Authenticate: Basic realm="a"', 'www-authenticate: NEGOTIATE abc'], '', '401 Unauthorized'),
+    response(
+      ['WWW-Authenticate: Basic realm="a"', 'www-authenticate: NEGOTIATE abc'],
+      '',
+      '401 Unauthorized',
+    ),
     undefined,
     { expect: { host: 'fresh' } },
   ),
-  relayed('R-03 keep-alive-of-no-time', answer(['Keep-Alive: timeout=0']), own, {
+  relayed('R-03 keep-alive-of-no-time', response(['Keep-Alive: timeout=0']), own, {
     expect: { host: 'fresh' },
   }),
-  relayed('R-03 keep-alive-of-one-second', answer(['Keep-Alive: timeout=1, max=1']), own, {
+  relayed('R-03 keep-alive-of-one-second', response(['Keep-Alive: timeout=1, max=1']), own, {
     expect: { host: 'fresh' },
   }),
-  relayed('R-03 keep-alive-of-a-number-too-long', answer([`Keep-Alive: timeout=${'9'.repeat(40)}`]), own),
+  relayed('R-03 keep-alive-of-a-number-too-long', response([`Keep-Alive: timeout=${'9'.repeat(40)}`]), own),
 ];
 
 export const queueRows: readonly OriginRow[] = [
   ...inOneWrite,
   ...inTheNextWrite,
-  ...afterTheAnswerWasRead,
+  ...afterTheResponseWasRead,
   ...others,
 ];

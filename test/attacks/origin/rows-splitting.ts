@@ -1,5 +1,5 @@
 // R-01: bytes in a head that some parser takes for a line end, a fold, or another field.
-import { answer, malformed, relayed } from './row-shapes.ts';
+import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
@@ -51,23 +51,23 @@ const reasons: readonly OriginRow[] = [
   malformed('R-01 every-line-ends-in-lf', 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok', 'bare_lf'),
   malformed('R-01 blank-line-is-lf', `${OK}Content-Length: 2\r\n\nok`, 'bare_lf'),
   malformed('R-01 blank-line-is-cr-cr-lf', `${OK}Content-Length: 2\r\n\r\r\nok`, 'bare_cr'),
-  malformed('R-01 empty-line-before-head', `\r\n${answer([])}`, 'version_malformed'),
-  malformed('R-01 space-before-head', ` ${answer([])}`, 'version_malformed'),
-  malformed('R-01 byte-order-mark-before-head', `\xef\xbb\xbf${answer([])}`, 'version_malformed'),
+  malformed('R-01 empty-line-before-head', `\r\n${response([])}`, 'version_malformed'),
+  malformed('R-01 space-before-head', ` ${response([])}`, 'version_malformed'),
+  malformed('R-01 byte-order-mark-before-head', `\xef\xbb\xbf${response([])}`, 'version_malformed'),
 ];
 
 // What only looks dangerous passes with its bytes unchanged: folding it to one byte would make the danger.
 const passed: readonly OriginRow[] = [
-  relayed('R-01 wide-characters-that-end-in-crlf', answer(['X-A: \xc4\x8d\xc4\x8aX-Evil: 1'])),
-  relayed('R-01 next-line-character', answer(['X-A: one\x85two'])),
-  relayed('R-01 line-separator-in-utf-8', answer(['X-A: one\xe2\x80\xa8X-Evil: 1'])),
-  relayed('R-01 escaped-line-end', answer(['Location: /%0d%0aSet-Cookie:%20a=b'], '', '302 Found')),
+  relayed('R-01 wide-characters-that-end-in-crlf', response(['X-A: \xc4\x8d\xc4\x8aX-Evil: 1'])),
+  relayed('R-01 next-line-character', response(['X-A: one\x85two'])),
+  relayed('R-01 line-separator-in-utf-8', response(['X-A: one\xe2\x80\xa8X-Evil: 1'])),
+  relayed('R-01 escaped-line-end', response(['Location: /%0d%0aSet-Cookie:%20a=b'], '', '302 Found')),
   relayed('R-01 latin1-reason', `HTTP/1.1 200 D\xe9j\xe0 vu\r\n${REST}`),
-  relayed('R-01 colons-in-value', answer(['X-A: :::Content-Length: 0'])),
-  relayed('R-01 name-of-symbols', answer(["!#$%&'*+-.^_`|~: one"])),
-  relayed('R-01 empty-value', answer(['X-A:', 'X-B:   '])),
-  relayed('R-01 head-byte-by-byte', answer(['X-A: one']), undefined, {
-    script: { answer: [{ drip: answer(['X-A: one']) }] },
+  relayed('R-01 colons-in-value', response(['X-A: :::Content-Length: 0'])),
+  relayed('R-01 name-of-symbols', response(["!#$%&'*+-.^_`|~: one"])),
+  relayed('R-01 empty-value', response(['X-A:', 'X-B:   '])),
+  relayed('R-01 head-byte-by-byte', response(['X-A: one']), undefined, {
+    script: { response: [{ drip: response(['X-A: one']) }] },
   }),
 ];
 

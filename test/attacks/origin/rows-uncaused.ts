@@ -1,5 +1,5 @@
 // R-05: answers that our request could not have caused: switching, proxy challenges, bodies where there are none.
-import { answer, malformed, relayed } from './row-shapes.ts';
+import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginExpectation, OriginRow, OriginScript } from './origin-script.ts';
 
 const switching = (...fields: readonly string[]): string =>
@@ -68,7 +68,7 @@ const unasked: readonly (readonly [name: string, request: readonly string[] | un
 
 const switches = unasked.map(([name, request, sent]) =>
   malformed(`R-05 ${name}`, `${sent}${FRAME}`, 'unasked_101', {
-    script: { answer: [{ send: `${sent}${FRAME}` }], ...(request ? { request } : {}) },
+    script: { response: [{ send: `${sent}${FRAME}` }], ...(request ? { request } : {}) },
     // An HTTP/1.0 client, or one that asked for an end, has none of these.
     expect: { record: { outcome: 'failed', status: 502, reason: 'upstream_malformed' } },
   }),
@@ -79,20 +79,20 @@ const framedSwitches: readonly OriginRow[] = [
   ['chunks', 'Transfer-Encoding: chunked', 'transfer_encoding_unexpected'],
 ].map(([name = '', field = '', cause = '']) =>
   malformed(`R-05 switch-with-a-${name}`, switching(...WEBSOCKET, field), cause, {
-    script: { request: asked, answer: [{ send: switching(...WEBSOCKET, field) }] },
+    script: { request: asked, response: [{ send: switching(...WEBSOCKET, field) }] },
   }),
 );
 
 const switched = (name: string, sent: string, client: string): OriginRow => ({
   id: `R-05 ${name}`,
-  script: { request: asked, answer: [{ send: sent }, 'end'] },
+  script: { request: asked, response: [{ send: sent }, 'end'] },
   expect: { client, end: 'ended', record: { outcome: 'upgraded', status: 101 } },
 });
 
-const asTold = `${switching('Sec-WebSocket-Accept: x', 'Connection: Upgrade', 'Upgrade: websocket')}${FRAME}`;
+const asSent = `${switching('Sec-WebSocket-Accept: x', 'Connection: Upgrade', 'Upgrade: websocket')}${FRAME}`;
 
 const trueSwitches: readonly OriginRow[] = [
-  switched('switch-that-was-asked-for', switching(...WEBSOCKET, 'Sec-WebSocket-Accept: x') + FRAME, asTold),
+  switched('switch-that-was-asked-for', switching(...WEBSOCKET, 'Sec-WebSocket-Accept: x') + FRAME, asSent),
   switched(
     'switch-with-a-length-of-zero',
     switching(
@@ -101,7 +101,7 @@ const trueSwitches: readonly OriginRow[] = [
       'Upgrade: WebSocket',
       'Connection: keep-alive, upgrade',
     ) + FRAME,
-    asTold,
+    asSent,
   ),
   switched(
     'switch-that-names-another-way',
@@ -111,7 +111,7 @@ const trueSwitches: readonly OriginRow[] = [
       ...WEBSOCKET,
       'Keep-Alive: timeout=9',
     ) + FRAME,
-    asTold,
+    asSent,
   ),
 ];
 
@@ -121,7 +121,7 @@ const early: readonly OriginRow[] = [
     id: 'R-05 early-frames-and-a-switch',
     script: {
       request: [`${asked.join('')}early`],
-      answer: [{ send: switching(...WEBSOCKET) }, { through: 'early' }, { send: FRAME }, 'end'],
+      response: [{ send: switching(...WEBSOCKET) }, { through: 'early' }, { send: FRAME }, 'end'],
     },
     expect: {
       client: `${switching('Connection: Upgrade', 'Upgrade: websocket')}${FRAME}`,
@@ -131,8 +131,8 @@ const early: readonly OriginRow[] = [
   },
   ...['403 Forbidden', '200 OK', '426 Upgrade Required'].map(
     (status): OriginRow =>
-      relayed(`R-05 upgrade-answered-${status.slice(0, 3)}`, answer([], 'no', status), undefined, {
-        script: { request: asked, answer: [{ send: answer([], 'no', status) }] },
+      relayed(`R-05 upgrade-answered-${status.slice(0, 3)}`, response([], 'no', status), undefined, {
+        script: { request: asked, response: [{ send: response([], 'no', status) }] },
         // Whether the host still reads HTTP there is its secret.
         expect: { host: 'fresh' },
       }),
@@ -145,24 +145,24 @@ const early: readonly OriginRow[] = [
 ];
 
 const challenges: readonly (readonly [name: string, sent: string, script?: Partial<OriginScript>])[] = [
-  ['status-407', answer(['Proxy-Authenticate: Basic realm="a"'], '', '407 Proxy Authentication Required')],
-  ['status-407-without-a-challenge', answer([], 'give me your token', '407 Please')],
-  ['status-407-by-http-10', answer([], '', '407 Please').replace('HTTP/1.1', 'HTTP/1.0')],
+  ['status-407', response(['Proxy-Authenticate: Basic realm="a"'], '', '407 Proxy Authentication Required')],
+  ['status-407-without-a-challenge', response([], 'give me your token', '407 Please')],
+  ['status-407-by-http-10', response([], '', '407 Please').replace('HTTP/1.1', 'HTTP/1.0')],
   [
     'status-407-to-head',
     'HTTP/1.1 407 Please\r\nContent-Length: 9\r\n\r\n',
     { request: ['HEAD / HTTP/1.1\r\nHost: {HOST}\r\n\r\n'] },
   ],
-  ['status-407-to-an-upgrade', answer([], '', '407 Please'), { request: asked }],
-  ['challenge-beside-200', answer(['Proxy-Authenticate: Basic realm="a"'])],
+  ['status-407-to-an-upgrade', response([], '', '407 Please'), { request: asked }],
+  ['challenge-beside-200', response(['Proxy-Authenticate: Basic realm="a"'])],
   [
     'challenge-beside-401',
-    answer(['WWW-Authenticate: Basic', 'proxy-AUTHENTICATE: Negotiate'], '', '401 Unauthorized'),
+    response(['WWW-Authenticate: Basic', 'proxy-AUTHENTICATE: Negotiate'], '', '401 Unauthorized'),
   ],
   ['challenge-beside-304', 'HTTP/1.1 304 Not Modified\r\nProxy-Authenticate: Digest\r\n\r\n'],
   ['challenge-beside-a-switch', switching(...WEBSOCKET, 'Proxy-Authenticate: NTLM'), { request: asked }],
-  ['challenge-of-nothing', answer(['Proxy-Authenticate:'])],
-  ['challenge-nominated', answer(['Connection: Proxy-Authenticate', 'Proxy-Authenticate: Basic'])],
+  ['challenge-of-nothing', response(['Proxy-Authenticate:'])],
+  ['challenge-nominated', response(['Connection: Proxy-Authenticate', 'Proxy-Authenticate: Basic'])],
 ];
 
 const challenged: OriginExpectation = {
@@ -172,7 +172,7 @@ const challenged: OriginExpectation = {
 const challengeRows = challenges.map(
   ([name, sent, script]): OriginRow => ({
     id: `R-05 ${name}`,
-    script: { ...script, answer: [{ send: sent }] },
+    script: { ...script, response: [{ send: sent }] },
     expect: challenged,
   }),
 );
@@ -197,7 +197,7 @@ const bodies: readonly OriginRow[] = [
     {
       script: {
         request: ['GET / HTTP/1.0\r\nHost: {HOST}\r\n\r\n'],
-        answer: [{ send: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n' }],
+        response: [{ send: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n' }],
       },
       expect: { end: 'ended' },
     },
@@ -206,10 +206,10 @@ const bodies: readonly OriginRow[] = [
   relayed('R-05 length-in-304', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n'),
   relayed('R-05 chunks-in-304', 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n'),
   relayed('R-05 length-to-head', 'HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n', undefined, {
-    script: { request: HEAD, answer: [{ send: 'HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n' }] },
+    script: { request: HEAD, response: [{ send: 'HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n' }] },
   }),
   relayed('R-05 chunks-to-head', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', undefined, {
-    script: { request: HEAD, answer: [{ send: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n' }] },
+    script: { request: HEAD, response: [{ send: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n' }] },
   }),
   malformed(
     'R-05 two-lengths-to-head',
@@ -218,16 +218,16 @@ const bodies: readonly OriginRow[] = [
     {
       script: {
         request: HEAD,
-        answer: [{ send: 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n' }],
+        response: [{ send: 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n' }],
       },
     },
   ),
   relayed(
     'R-05 upgrade-required',
-    answer(['Upgrade: h2c', 'Connection: Upgrade'], '', '426 Upgrade Required'),
-    answer([], '', '426 Upgrade Required'),
+    response(['Upgrade: h2c', 'Connection: Upgrade'], '', '426 Upgrade Required'),
+    response([], '', '426 Upgrade Required'),
   ),
-  relayed('R-05 h2c-offered-beside-200', answer(['Connection: Upgrade', 'Upgrade: h2c']), answer([])),
+  relayed('R-05 h2c-offered-beside-200', response(['Connection: Upgrade', 'Upgrade: h2c']), response([])),
 ];
 
 export const uncausedRows: readonly OriginRow[] = [

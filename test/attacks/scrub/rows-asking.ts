@@ -1,7 +1,7 @@
 // H-10: clients that ask for a part of an answer or for a coding of it, so that no secret stands in it as it is searched
 // for, and hosts that send such an answer unasked.
 import { SECRET } from '../../invariants/credential-scene.ts';
-import { type Field, type ScrubRow, byBothDoors } from './scrub-script.ts';
+import { type Field, type ScrubRow, overBothVersions } from './scrub-script.ts';
 
 const asked: readonly (readonly [string, readonly Field[]])[] = [
   ['range', [['Range', 'bytes=0-3']]],
@@ -43,7 +43,7 @@ const asked: readonly (readonly [string, readonly Field[]])[] = [
   ['grpc-messages', [['Grpc-Accept-Encoding', 'gzip']]],
 ];
 
-const answered: readonly (readonly [string, number, readonly Field[]])[] = [
+const responded: readonly (readonly [string, number, readonly Field[]])[] = [
   ['unasked-gzip', 200, [['Content-Encoding', 'gzip']]],
   ['unasked-gzip-in-capitals', 200, [['CONTENT-ENCODING', 'GZIP']]],
   ['stacked', 200, [['Content-Encoding', 'identity, br']]],
@@ -73,20 +73,20 @@ const hidden = { body: '*'.repeat(SECRET.length), places: 1 };
 
 export const askingRows: readonly ScrubRow[] = [
   ...asked.flatMap(([name, asks]) =>
-    byBothDoors(`H-10 asked-for-${name}`, { asks, pieces: [SECRET] }, hidden),
+    overBothVersions(`H-10 asked-for-${name}`, { asks, pieces: [SECRET] }, hidden),
   ),
-  ...answered.flatMap(([name, status, fields]) =>
-    byBothDoors(`H-10 encoded-${name}`, { status, fields, pieces: [SECRET] }, { refused: 'encoded' }),
+  ...responded.flatMap(([name, status, fields]) =>
+    overBothVersions(`H-10 encoded-${name}`, { status, fields, pieces: [SECRET] }, { refused: 'encoded' }),
   ),
   ...honest.flatMap(([name, fields]) =>
-    byBothDoors(`H-10 not-encoded-${name}`, { fields, pieces: [SECRET] }, hidden),
+    overBothVersions(`H-10 not-encoded-${name}`, { fields, pieces: [SECRET] }, hidden),
   ),
-  ...byBothDoors(
+  ...overBothVersions(
     'H-10 partial-unasked',
     { status: 206, fields: [['Content-Range', 'bytes 0-3/22']], pieces: [SECRET.slice(0, 4)] },
     { refused: 'partial' },
   ),
-  ...byBothDoors(
+  ...overBothVersions(
     'H-10 several-parts-unasked',
     {
       status: 206,
@@ -95,12 +95,12 @@ export const askingRows: readonly ScrubRow[] = [
     },
     { refused: 'partial' },
   ),
-  ...byBothDoors(
+  ...overBothVersions(
     'H-10 delta-unasked',
     { status: 226, fields: [['IM', 'vcdiff']], pieces: ['x'] },
     { refused: 'partial' },
   ),
-  ...byBothDoors(
+  ...overBothVersions(
     'H-10 encoded-nominated',
     {
       fields: [
@@ -110,11 +110,11 @@ export const askingRows: readonly ScrubRow[] = [
       pieces: [SECRET],
     },
     { refused: 'encoded' },
-  ).filter(({ script }) => script.door === 'h1'),
+  ).filter(({ script }) => script.entry === 'h1'),
   ...(['HEAD', 'GET'] as const).flatMap((method): ScrubRow[] => {
     const status = method === 'HEAD' ? 200 : 304;
     const fields: readonly Field[] = [['Content-Encoding', 'gzip']];
     const script = { method, status, fields, framing: 'length' as const, pieces: [] };
-    return byBothDoors(`H-10 encoded-without-a-body-${status}`, script, { body: '' });
+    return overBothVersions(`H-10 encoded-without-a-body-${status}`, script, { body: '' });
   }),
 ];

@@ -1,6 +1,6 @@
 // H-09 in bodies: hosts that echo the credential, whole or in pieces, as it stands or as encodings write it.
 import { INJECTED, SECRET } from '../../invariants/credential-scene.ts';
-import { type ScrubRow, byBothDoors } from './scrub-script.ts';
+import { type ScrubRow, overBothVersions } from './scrub-script.ts';
 
 const stars = (text: string): string => '*'.repeat(text.length);
 const escaped = (text: string): string =>
@@ -11,7 +11,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 function echo(name: string, pieces: readonly string[], ...hidden: string[]): ScrubRow[] {
   let body = pieces.join('');
   for (const text of hidden) body = body.replace(text, stars(text));
-  return byBothDoors(
+  return overBothVersions(
     `H-09 body-${name}`,
     { pieces },
     { body, ...(hidden.length > 0 ? { places: hidden.length } : {}) },
@@ -65,10 +65,10 @@ const splits: readonly ScrubRow[] = [
 const whole = `a ${SECRET} b`;
 const hidden = { body: `a ${stars(SECRET)} b`, places: 1 };
 const framings: readonly ScrubRow[] = (['length', 'close'] as const).flatMap((framing): ScrubRow[] => [
-  { id: `H-09 body-framed-by-${framing}`, script: { door: 'h1', framing, pieces: [whole] }, expect: hidden },
+  { id: `H-09 body-framed-by-${framing}`, script: { entry: 'h1', framing, pieces: [whole] }, expect: hidden },
   {
     id: `H-09 body-cut-framed-by-${framing}`,
-    script: { door: 'h1', framing, pieces: ['a sesame>>', 'open??now', '~~42~ b'] },
+    script: { entry: 'h1', framing, pieces: ['a sesame>>', 'open??now', '~~42~ b'] },
     expect: hidden,
   },
 ]);
@@ -77,26 +77,26 @@ const [begun, left] = ['a sesame>>open', 'a '];
 const broken: readonly ScrubRow[] = [
   {
     id: 'H-09 body-broken-off-h1',
-    script: { door: 'h1', framing: 'length', pieces: [begun], isCut: true },
+    script: { entry: 'h1', framing: 'length', pieces: [begun], isCut: true },
     expect: { body: left },
   },
   {
     id: 'H-09 body-broken-off-h2',
-    script: { door: 'h2', pieces: [begun], isCut: true },
+    script: { entry: 'h2', pieces: [begun], isCut: true },
     expect: { body: left },
   },
 ];
 
 const others: readonly ScrubRow[] = [
-  byBothDoors('H-09 body-of-an-error', { status: 500, pieces: [whole] }, hidden),
-  byBothDoors('H-09 body-of-a-post', { method: 'POST', pieces: [whole] }, hidden),
-  byBothDoors('H-09 body-and-head', { fields: [['X-Echo', SECRET]], pieces: [whole] }, hidden),
-  byBothDoors(
+  overBothVersions('H-09 body-of-an-error', { status: 500, pieces: [whole] }, hidden),
+  overBothVersions('H-09 body-of-a-post', { method: 'POST', pieces: [whole] }, hidden),
+  overBothVersions('H-09 body-and-head', { fields: [['X-Echo', SECRET]], pieces: [whole] }, hidden),
+  overBothVersions(
     'H-09 digest-is-left-to-fail',
     { fields: [['Digest', 'sha-256=AAAA']], pieces: [whole] },
     hidden,
   ),
-  byBothDoors(
+  overBothVersions(
     'H-09 body-reversed',
     { pieces: [[...SECRET].toReversed().join('')] },
     { body: [...SECRET].toReversed().join(''), isLeakDocumented: true },
@@ -105,12 +105,12 @@ const others: readonly ScrubRow[] = [
 
 const trailers: ScrubRow = {
   id: 'H-09 body-and-trailers-h2',
-  script: { door: 'h2', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
+  script: { entry: 'h2', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
   expect: { body: 'sesame>>open', trailers: [['x-echo', stars(SECRET)]] },
 };
 const droppedTrailers: ScrubRow = {
   id: 'H-09 body-and-trailers-h1',
-  script: { door: 'h1', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
+  script: { entry: 'h1', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
   expect: { body: 'sesame>>open' },
 };
 

@@ -40,8 +40,11 @@ const rule = {
 export async function createScrubScene(): Promise<ScrubScene> {
   let script: ScrubScript | undefined;
   const tls = { authority: publicAuthority, names: ['api.test'] };
-  const h1 = await createOrigin({ tls, respond: async (exchange) => script && answerH1(exchange, script) });
-  const h2 = await createH2Origin({ tls, respond: async (exchange) => script && answerH2(exchange, script) });
+  const h1 = await createOrigin({ tls, respond: async (exchange) => script && respondH1(exchange, script) });
+  const h2 = await createH2Origin({
+    tls,
+    respond: async (exchange) => script && respondH2(exchange, script),
+  });
   const proxy = await createTestSidecar({
     secrets: { TOKEN: SECRET },
     origins: publicAuthority,
@@ -65,7 +68,7 @@ export async function createScrubScene(): Promise<ScrubScene> {
 async function playScript(script: ScrubScript, peers: Peers): Promise<ScrubObservation> {
   const { proxy, h1, h2 } = peers;
   const before = { records: proxy.records().length, h1: h1.requests.length, h2: h2.streams.length };
-  const read = await (script.door === 'h1' ? askH1(script, peers) : askH2(script, peers));
+  const read = await (script.entry === 'h1' ? askH1(script, peers) : askH2(script, peers));
   const record = await proxy.record(before.records);
   const arrived = [...h1.requests.slice(before.h1), ...h2.streams.slice(before.h2)];
   const seen = [read.body, JSON.stringify([read.headers, read.trailers ?? []]), JSON.stringify(record)];
@@ -94,12 +97,12 @@ async function askH2({ method = 'GET', asks = [] }: ScrubScript, { proxy, h2 }: 
   await using wire = await WireClient.connectThrough(proxy.port, authority, trust);
   const client = await H2WireClient.over(wire, authority);
   const fields = asks.map(([name, value]) => [name.toLowerCase(), value] as const);
-  const answer = await client.request(client.fields('/', fields, { ':method': method }));
-  const { status, headers, trailers, reset } = answer;
-  return { status, headers, trailers, body: answer.body.toString('latin1'), isCut: reset !== undefined };
+  const response = await client.request(client.fields('/', fields, { ':method': method }));
+  const { status, headers, trailers, reset } = response;
+  return { status, headers, trailers, body: response.body.toString('latin1'), isCut: reset !== undefined };
 }
 
-async function answerH1({ send, end, readBody }: Exchange, script: ScrubScript): Promise<void> {
+async function respondH1({ send, end, readBody }: Exchange, script: ScrubScript): Promise<void> {
   const { status = 200, fields = [], framing = 'chunks', pieces, isCut, trailers = [] } = script;
   await readBody();
   const length = pieces.join('').length + (isCut ? 1 : 0);
@@ -116,7 +119,7 @@ async function answerH1({ send, end, readBody }: Exchange, script: ScrubScript):
   if (framing === 'close' || isCut) end();
 }
 
-async function answerH2(
+async function respondH2(
   { request, head, data, trailers: sendTrailers, reset }: H2Exchange,
   script: ScrubScript,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import type { AttackRow } from '../row.ts';
 export type Field = readonly [name: string, value: string];
 
 export type ScrubScript = {
-  readonly door: 'h1' | 'h2';
+  readonly entry: 'h1' | 'h2';
   /** GET if left out. */
   readonly method?: string;
   /** What the client sends beside what every request has. */
@@ -38,13 +38,17 @@ export type ScrubExpectation = {
 
 export type ScrubRow = AttackRow<ScrubScript, ScrubExpectation>;
 
-type Shared = Omit<ScrubScript, 'door'>;
+type Shared = Omit<ScrubScript, 'entry'>;
 
 /** The same by both versions of HTTP. */
-export function byBothDoors(id: `${string} ${string}`, script: Shared, expect: ScrubExpectation): ScrubRow[] {
-  return (['h1', 'h2'] as const).map((door) => ({
-    id: `${id}-${door}`,
-    script: { door, ...script },
+export function overBothVersions(
+  id: `${string} ${string}`,
+  script: Shared,
+  expect: ScrubExpectation,
+): ScrubRow[] {
+  return (['h1', 'h2'] as const).map((entry) => ({
+    id: `${id}-${entry}`,
+    script: { entry, ...script },
     expect,
   }));
 }

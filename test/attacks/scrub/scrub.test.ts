@@ -19,8 +19,8 @@ describe.each([
   });
 
   it('leaves nothing behind', async () => {
-    for (const door of ['h1', 'h2'] as const) {
-      const plain = { id: 'H-09 plain', script: { door, pieces: ['ok'] }, expect: { body: 'ok' } } as const;
+    for (const entry of ['h1', 'h2'] as const) {
+      const plain = { id: 'H-09 plain', script: { entry, pieces: ['ok'] }, expect: { body: 'ok' } } as const;
       expect(violations(plain, await scene.play(plain.script))).toEqual([]);
     }
     const before = scene.proxy.records().length;

@@ -29,7 +29,7 @@ const CA = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign'
 
 const issuers: Readonly<Record<string, Recipe>> = {
   root: { ext: CA },
-  stranger: { ext: CA },
+  outsider: { ext: CA },
   middle: { by: 'root', ext: CA },
   constrained: { by: 'root', ext: [...CA, 'nameConstraints=critical,permitted;DNS:ok.test'] },
   excluded: { by: 'root', ext: [...CA, 'nameConstraints=critical,excluded;DNS:bad.test'] },
@@ -47,8 +47,8 @@ const leaves: Readonly<Record<string, Recipe>> = {
   good: { by: 'root' },
   'good-by-a-middle': { by: 'middle', chain: ['middle'] },
   'self-signed': {},
-  'untrusted-root': { by: 'stranger' },
-  'untrusted-root-shown': { by: 'stranger', chain: ['stranger'] },
+  'untrusted-root': { by: 'outsider' },
+  'untrusted-root-shown': { by: 'outsider', chain: ['outsider'] },
   'incomplete-chain': { by: 'middle' },
   'wrong-chain': { by: 'middle', chain: ['constrained'] },
   'wrong-host': { by: 'root', ext: ['subjectAltName=DNS:good.bad.test'] },

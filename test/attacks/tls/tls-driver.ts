@@ -42,7 +42,7 @@ export async function createTlsScene(): Promise<TlsScene> {
   const respond = (): string => 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine';
   const origin = await createH2Origin({
     tls: { authority: publicAuthority, names: ['api.test'] },
-    respond: async ({ answer }) => void (await answer(200, [], 'fine')),
+    respond: async ({ response }) => void (await response(200, [], 'fine')),
     respondHttp1: ({ send }) => send(respond()),
   });
   const rules = [
@@ -107,14 +107,14 @@ export function numbered<T>(shape: T, n: number): T {
 }
 
 /** Where a client comes in, and the port that it asks for where its row names none. */
-type Door = { readonly proxy: { readonly port: number }; readonly origin: { readonly port: number } };
+type Entry = { readonly proxy: { readonly port: number }; readonly origin: { readonly port: number } };
 
-function placeOf({ origin }: Door, authority = 'api.test'): string {
+function placeOf({ origin }: Entry, authority = 'api.test'): string {
   return authority.includes(':') ? authority : `${authority}:${origin.port}`;
 }
 
 /** What a hello of our own is answered, until the connection ends or a certificate has come. */
-export async function sayHello(scene: Door, shape: HelloShape): Promise<Seen> {
+export async function sayHello(scene: Entry, shape: HelloShape): Promise<Seen> {
   await using client = await WireClient.connect(scene.proxy.port);
   const head = await client.openTunnel(placeOf(scene, shape.authority));
   if (head.status !== 200) return { text: `CONNECT ${head.status}`, received: client.transcript };
@@ -263,9 +263,9 @@ async function ask({ proxy, hosts }: Parts, { host, over }: HostShape): Promise<
   await using client = await WireClient.connectThrough(proxy.port, authority, trust);
   if (over === 'h2') {
     const h2 = await H2WireClient.over(client, authority);
-    const answer = await within(h2.request(h2.fields('/')));
-    if (answer === 'late') return { text: 'h2 silence', received: client.transcript };
-    return { text: `h2 ${answer.status} ${refusalOf(answer)}`, received: client.transcript };
+    const response = await within(h2.request(h2.fields('/')));
+    if (response === 'late') return { text: 'h2 silence', received: client.transcript };
+    return { text: `h2 ${response.status} ${refusalOf(response)}`, received: client.transcript };
   }
   await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
   const { status, headers } = await client.readHead();

@@ -92,7 +92,7 @@ describe('the entries', () => {
 });
 
 describe('an entry of the caller that takes a rule’s host past the proxy is kept and told', () => {
-  const rows: readonly (readonly [entry: string, host: string, isTold: boolean])[] = [
+  const rows: readonly (readonly [entry: string, host: string, isReported: boolean])[] = [
     ['*', 'api.test', true],
     ['api.test', 'api.test', true],
     ['.test', 'api.test', true],
@@ -108,9 +108,9 @@ describe('an entry of the caller that takes a rule’s host past the proxy is ke
     ['10.0.0.0/8', '127.0.0.1', false],
     ['10.0.0.0/8', 'api.test', false],
   ];
-  it.each(rows)('%s over a rule for %s: %s', (entry, host, isTold) => {
+  it.each(rows)('%s over a rule for %s: %s', (entry, host, isReported) => {
     const { entries, conflicts } = toNoProxy(config(ruleFor(host)), [entry]);
     expect(entries).toContain(entry);
-    expect(conflicts).toEqual(isTold ? [{ entry, pattern: host }] : []);
+    expect(conflicts).toEqual(isReported ? [{ entry, pattern: host }] : []);
   });
 });

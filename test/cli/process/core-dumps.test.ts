@@ -28,8 +28,11 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
 
   it('a proxy whose secrets were handed over, and the program that sets its limit learns nothing of them', async () => {
     await using scratch = await createScratch();
-    const told = join(scratch.path, 'told');
-    const fake = await scratch.write('prlimit', `#!/bin/sh\nenv > '${told}'\nexec /usr/bin/prlimit "$@"\n`);
+    const reported = join(scratch.path, 'reported');
+    const fake = await scratch.write(
+      'prlimit',
+      `#!/bin/sh\nenv > '${reported}'\nexec /usr/bin/prlimit "$@"\n`,
+    );
     chmodSync(fake, 0o700);
     const command = withCores(process.execPath, launcher, 'proxy', '--listen', '127.0.0.1:0');
     await using child = new SpawnedProcess('/bin/sh', command, {
@@ -42,8 +45,8 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
     });
     const { pid } = await child.record(({ msg }) => msg === 'ready');
     expect(softLimit(readFileSync(`/proc/${pid}/limits`, 'utf8'))).toBe('0');
-    expect(readFileSync(told, 'utf8')).toContain('PATH=');
-    expect(readFileSync(told, 'utf8')).not.toMatch(/SALLYPORT|sesame/);
+    expect(readFileSync(reported, 'utf8')).toContain('PATH=');
+    expect(readFileSync(reported, 'utf8')).not.toMatch(/SALLYPORT|sesame/);
   });
 
   it('`run`, while the filter of its command is the one that was given', async () => {

@@ -26,7 +26,7 @@ async function program(scratch: Scratch, name: string, text: string): Promise<st
 }
 
 describe('a command', () => {
-  type Row = readonly [what: string, command: string, version: string, isTold: boolean];
+  type Row = readonly [what: string, command: string, version: string, isReported: boolean];
   const rows: readonly Row[] = [
     ['that is an old node', 'node', 'v20.1.0', true],
     ['that is a new node', 'node', 'v26.1.0', false],
@@ -35,16 +35,16 @@ describe('a command', () => {
     ['that is another program', 'other', 'v20.1.0', false],
     ['that does not exist', 'nothing', 'v20.1.0', false],
   ];
-  it.each(rows)('%s', async (_, command, version, isTold) => {
+  it.each(rows)('%s', async (_, command, version, isReported) => {
     await using scratch = await createScratch();
     const node = await program(scratch, 'node', `#!/bin/sh\necho ${version}\n`);
     await program(scratch, 'npm', '#!/usr/bin/env -S node --no-warnings\n');
     await program(scratch, 'direct', `#! ${node}\n`);
     await program(scratch, 'other', '#!/bin/sh\n# not for node\n');
     const env = { PATH: `/nonexistent:${scratch.path}` };
-    const told = expect.stringMatching(new RegExp(`^${node} is ${version}, .*22\\.21`));
-    expect(await oldNodeWarning(command, env)).toEqual(isTold ? told : undefined);
-    expect(await oldNodeWarning(join(scratch.path, command), env)).toEqual(isTold ? told : undefined);
+    const reported = expect.stringMatching(new RegExp(`^${node} is ${version}, .*22\\.21`));
+    expect(await oldNodeWarning(command, env)).toEqual(isReported ? reported : undefined);
+    expect(await oldNodeWarning(join(scratch.path, command), env)).toEqual(isReported ? reported : undefined);
   });
 
   it('whose node answers nothing is left alone', async () => {

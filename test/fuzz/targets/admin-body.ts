@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createAccessGuard } from '../../../src/admin/access-guard.ts';
-import type { AdminAnswer } from '../../../src/admin/answer.ts';
-import { type AdminScope, answerArrival } from '../../../src/admin/exchange.ts';
+import type { AdminResponse } from '../../../src/admin/answer.ts';
+import { type AdminScope, respondToArrival } from '../../../src/admin/exchange.ts';
 import { RateLimit } from '../../../src/admin/rate-limit.ts';
 import { RequestBody } from '../../../src/admin/request-body.ts';
 import { readHead } from '../../../src/admin/request-head.ts';
 import { routes } from '../../../src/admin/routes.ts';
-import { StrangerRecords } from '../../../src/admin/stranger-records.ts';
+import { UnauthenticatedRecords } from '../../../src/admin/stranger-records.ts';
 import { WriteGate } from '../../../src/admin/write-gate.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { Secret } from '../../../src/base/secret.ts';
@@ -28,21 +28,21 @@ export async function fuzz(data: Buffer): Promise<void> {
   const { whole, pieces } = split(Buffer.concat([data.subarray(0, 1), data.subarray(2)]));
   const route = writes[(data[1] ?? 0) % writes.length];
   if (route === undefined) return;
-  const answer = await ask(route, [whole]);
-  assert.deepEqual(await ask(route, pieces), answer, 'the split shows in the answer');
-  assert(STATUSES.includes(answer.status), `status ${answer.status}`);
+  const response = await ask(route, [whole]);
+  assert.deepEqual(await ask(route, pieces), response, 'the split shows in the answer');
+  assert(STATUSES.includes(response.status), `status ${response.status}`);
   const json = readJson(whole);
-  if (answer.status < 300) assert(json !== undefined && whole.length <= MAX_BODY_BYTES);
-  if (whole.length > MAX_BODY_BYTES) assert.equal(answer.status, 413);
-  const told = JSON.stringify(answer);
+  if (response.status < 300) assert(json !== undefined && whole.length <= MAX_BODY_BYTES);
+  if (whole.length > MAX_BODY_BYTES) assert.equal(response.status, 413);
+  const reported = JSON.stringify(response);
   const long = stringsOf(json?.value).filter((text) => text.length >= MIN_CREDENTIAL);
   // Answers show the names of entries and patterns in full, as their authors gave them; values, never.
-  if (answer.status === 422 && /secrets/.test(route.path))
-    for (const text of long) assert(!told.includes(JSON.stringify(text).slice(1, -1)), 'a value is told');
+  if (response.status === 422 && /secrets/.test(route.path))
+    for (const text of long) assert(!reported.includes(JSON.stringify(text).slice(1, -1)), 'a value is told');
 }
 
-async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): Promise<AdminAnswer> {
-  const { scope, faults } = createScope();
+async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): Promise<AdminResponse> {
+  const { scope, errors } = createScope();
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const rawHeaders = ['Host', 'localhost', 'Authorization', `Bearer ${TOKEN}`];
   rawHeaders.push('Content-Type', 'application/json', 'Transfer-Encoding', 'chunked');
@@ -58,24 +58,29 @@ async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): P
     readDocument: () => body.read(),
     onTrusted: () => undefined,
   };
-  const answer = await answerArrival(scope, arrival, { route, id: 'default', allowed: [], isOpen: false });
-  assert.deepEqual(faults, [], 'a fault of ours');
+  const response = await respondToArrival(scope, arrival, {
+    route,
+    id: 'default',
+    allowed: [],
+    isOpen: false,
+  });
+  assert.deepEqual(errors, [], 'a fault of ours');
   assert(body.isWhole || length > MAX_BODY_BYTES, 'a body that fits is not read to its end');
-  return answer;
+  return response;
 }
 
-function createScope(): { readonly scope: AdminScope; readonly faults: readonly string[] } {
-  const faults: string[] = [];
-  const log = createLog('error', { write: (line) => void faults.push(line) });
+function createScope(): { readonly scope: AdminScope; readonly errors: readonly string[] } {
+  const errors: string[] = [];
+  const log = createLog('error', { write: (line) => void errors.push(line) });
   const now = (): number => 0;
   const rate = new RateLimit(100, 1000, now);
   const record = (): void => undefined;
   const isRecordBlocked = (): boolean => false;
   const guard = createAccessGuard({ token: new Secret(TOKEN), hosts: [], wrongTokens: rate });
-  const strangers = new StrangerRecords({ rate, log, record, isRecordBlocked });
+  const outsiders = new UnauthenticatedRecords({ rate, log, record, isRecordBlocked });
   const gate = new WriteGate(8, rate, 30_000);
   return {
-    scope: { target: createJudgingTarget(), guard, writes: gate, log, strangers, record, isRecordBlocked },
-    faults,
+    scope: { target: createJudgingTarget(), guard, writes: gate, log, outsiders, record, isRecordBlocked },
+    errors,
   };
 }

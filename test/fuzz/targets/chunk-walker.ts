@@ -7,7 +7,7 @@ import { split } from '../split.ts';
 type Walked = {
   readonly out: Buffer;
   readonly consumed: number;
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
   readonly done: boolean;
 };
 type Kind = 'request' | 'response';
@@ -20,7 +20,7 @@ export function fuzz(data: Buffer): void {
   assert.deepEqual({ ...inPieces, out: undefined }, { ...walked, out: undefined });
   // A size in capitals passes as it came where it came in one piece.
   const [inOne, inMany] = [walked, inPieces].map(({ out }) => out.toString('latin1').toLowerCase());
-  if (walked.fault === undefined) assert.equal(inMany, inOne, 'the split shows in what goes out');
+  if (walked.error === undefined) assert.equal(inMany, inOne, 'the split shows in what goes out');
   const canonical = /^(?:[1-9a-fA-F][0-9a-fA-F]*\r\n|0\r\n\r\n$)/;
   const decoded = decode(whole.subarray(0, walked.consumed), kind);
   if (!walked.done) return assert(decoded === undefined, 'a second decoder finds the end');
@@ -36,10 +36,10 @@ function walk(kind: Kind, pieces: readonly Buffer[]): Walked {
   const out: Buffer[] = [];
   let consumed = 0;
   for (const piece of pieces) {
-    if (walker.done || walker.fault !== undefined) break;
+    if (walker.done || walker.error !== undefined) break;
     consumed += walker.walk(piece, 0, (bytes) => out.push(Buffer.from(bytes)));
   }
-  return { out: Buffer.concat(out), consumed, fault: walker.fault?.code, done: walker.done };
+  return { out: Buffer.concat(out), consumed, error: walker.error?.code, done: walker.done };
 }
 
 /** The data of a whole body that ends with the bytes; undefined where it does not. */

@@ -20,15 +20,16 @@ export function fuzz(data: Buffer): void {
   assert.equal(reading.ok, json !== undefined && !repeatsName(text, json.value) && depthOf(json.value) <= 32);
   if (!reading.ok) return;
   const parsed = parseProxyConfig(reading.value);
-  assertTold(parsed.ok ? parsed.warnings : parsed.issues, reading.value);
+  assertReported(parsed.ok ? parsed.warnings : parsed.issues, reading.value);
   if (!parsed.ok) return assert(parsed.issues.length > 0);
   assertReadBack(parsed.value);
   assertDecides(parsed.value);
 }
 
-function assertTold(issues: readonly Issue[], document: unknown): void {
-  const told = JSON.stringify(issues);
-  for (const value of opaqueValues(document)) assert(!told.includes(value), 'an issue tells an opaque value');
+function assertReported(issues: readonly Issue[], document: unknown): void {
+  const reported = JSON.stringify(issues);
+  for (const value of opaqueValues(document))
+    assert(!reported.includes(value), 'an issue tells an opaque value');
   for (const { loc, msg, type } of issues) {
     assert(msg.length > 0 && /^[a-z_]+$/.test(type));
     assert(exists(document, loc.slice(0, -1)), 'an issue is told of a place that is not there');

@@ -1,7 +1,7 @@
 // Fuzz target: a request head is accepted when a second, simple reader accepts it, with the same parts and the same body;
 // more bytes never change what was decided. Input: the bytes of one request.
 import assert from 'node:assert/strict';
-import { isFault } from '../../../src/http1/head-error.ts';
+import { isHeadError } from '../../../src/http1/head-error.ts';
 import { requestFraming } from '../../../src/http1/framing.ts';
 import { parseRequestHead, type RequestHead } from '../../../src/http1/head-parser.ts';
 import { assertPrefixes, fieldsOf, fuzzLimits, hasTabBesideFraming } from '../parsed-head.ts';
@@ -16,7 +16,7 @@ export function fuzz(data: Buffer): void {
   const text = data.toString('latin1');
   const skipped = text.startsWith('\r\n') ? 2 : 0;
   const simple = readHead(text.slice(skipped), START);
-  if (head !== undefined && !isFault(head)) assertSame(head, simple, skipped);
+  if (head !== undefined && !isHeadError(head)) assertSame(head, simple, skipped);
   else assert(simple === undefined, `refused, and a second reader accepts it: ${head?.code}`);
 }
 
@@ -28,13 +28,13 @@ function assertSame(head: RequestHead, simple: SimpleHead | undefined, skipped: 
   assert.deepEqual(fieldsOf(head), simple.fields);
   if (hasTabBesideFraming(head)) return;
   const framing = requestFraming(head);
-  const written = isFault(framing)
-    ? 'fault'
+  const written = isHeadError(framing)
+    ? 'error'
     : framing.kind === 'length'
       ? `length ${framing.length}`
       : framing.kind;
   const expected = readFraming(simple.fields, head.minor);
-  assert.equal(written, head.method === 'CONNECT' && hasFraming(simple) ? 'fault' : expected);
+  assert.equal(written, head.method === 'CONNECT' && hasFraming(simple) ? 'error' : expected);
 }
 
 function hasFraming({ fields }: SimpleHead): boolean {

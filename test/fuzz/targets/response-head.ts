@@ -1,7 +1,7 @@
 // Fuzz target: an answer's head is accepted when a second, simple reader accepts it, with the same parts and the same body;
 // more bytes never change what was decided. Input: the bytes of one answer to a GET.
 import assert from 'node:assert/strict';
-import { isFault } from '../../../src/http1/head-error.ts';
+import { isHeadError } from '../../../src/http1/head-error.ts';
 import { responseFraming } from '../../../src/http1/framing.ts';
 import { parseResponseHead, type ResponseHead } from '../../../src/http1/head-parser.ts';
 import { assertPrefixes, fieldsOf, fuzzLimits, hasTabBesideFraming } from '../parsed-head.ts';
@@ -13,7 +13,7 @@ export function fuzz(data: Buffer): void {
   const head = parseResponseHead(data, 0, fuzzLimits);
   assertPrefixes(data, head, (bytes) => parseResponseHead(bytes, 0, fuzzLimits));
   const simple = readHead(data.toString('latin1'), START);
-  if (head !== undefined && !isFault(head)) assertSame(head, simple);
+  if (head !== undefined && !isHeadError(head)) assertSame(head, simple);
   else assert(simple === undefined, `refused, and a second reader accepts it: ${head?.code}`);
 }
 
@@ -24,8 +24,8 @@ function assertSame(head: ResponseHead, simple: SimpleHead | undefined): void {
   assert.deepEqual(fieldsOf(head), simple.fields);
   if (hasTabBesideFraming(head) || head.status < 200 || head.status === 204) return;
   const framing = responseFraming(head, 'GET');
-  const written = isFault(framing)
-    ? 'fault'
+  const written = isHeadError(framing)
+    ? 'error'
     : framing.kind === 'length'
       ? `length ${framing.length}`
       : framing.kind;
@@ -34,7 +34,7 @@ function assertSame(head: ResponseHead, simple: SimpleHead | undefined): void {
 }
 
 function expectedOf({ fields }: SimpleHead, claim: string, status: number): string {
-  if (claim === 'fault' || status !== 304) {
+  if (claim === 'error' || status !== 304) {
     const isClaimed = fields.some(([name]) => /^(?:content-length|transfer-encoding)$/i.test(name));
     return isClaimed ? claim : 'until_close';
   }

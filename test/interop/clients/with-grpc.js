@@ -11,7 +11,7 @@ const path = (name) => [`/test.Echo/${name}`, bytes, bytes];
 
 function settle(start) {
   return new Promise((resolve) => {
-    start((error, answer) => resolve(error ? `${error.code} ${error.details}` : String(answer)));
+    start((error, response) => resolve(error ? `${error.code} ${error.details}` : String(response)));
   });
 }
 

@@ -23,8 +23,8 @@ it.each(rows)(
     await using scratch = await createScratch();
     await using cutter = await openDatabaseCutter(scratch.path, String(database.connection.host));
     const connection = { ...database.connection, host: scratch.path };
-    const store = openDatabase({ connection, maxConnections: 4, onFault: () => undefined });
-    const { told: key = '' } = await store.write((trx) => createFirstOrganization(trx, { name: 'One' }));
+    const store = openDatabase({ connection, maxConnections: 4, onError: () => undefined });
+    const { reported: key = '' } = await store.write((trx) => createFirstOrganization(trx, { name: 'One' }));
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const api = createApi(listenerRoutes, {
       store,
@@ -39,14 +39,14 @@ it.each(rows)(
     });
 
     cutter.cut(cut);
-    const answer = await api(request, {
+    const response = await api(request, {
       requestId: randomUUID(),
       host: '192.0.2.1',
       port: 1,
       note: () => {},
     });
 
-    expect(answer.status).toBe(503);
+    expect(response.status).toBe(503);
     await authenticator.settle();
     const listeners = await database.owner.db.selectFrom('listeners').select('id').execute();
     const events = await database.owner.db

@@ -9,7 +9,7 @@ const readings: Readings = {
   pool: () => ({ size: 5, idle: 3, waiting: 1 }),
   auditEvents: async () => 42,
   jobs: async () => ({ created: 7 }),
-  onFault: () => undefined,
+  onError: () => undefined,
 };
 const log = createLog('silent', { write: () => {} });
 
@@ -20,8 +20,8 @@ async function read(metrics: Metrics): Promise<readonly string[]> {
 describe('metrics', () => {
   it('count requests by route template and class of status, and tell what is asked for', async () => {
     const metrics = createMetrics(readings);
-    metrics.onAnswered({ method: 'GET', route: '/v2/listeners/{listener_id}', status: 404, seconds: 0.003 });
-    metrics.onAnswered({ method: 'POST', route: undefined, status: 401, seconds: 0.1 });
+    metrics.onResponded({ method: 'GET', route: '/v2/listeners/{listener_id}', status: 404, seconds: 0.003 });
+    metrics.onResponded({ method: 'POST', route: undefined, status: 401, seconds: 0.1 });
     const lines = await read(metrics);
     expect(lines).toEqual(
       expect.arrayContaining([
@@ -43,31 +43,31 @@ describe('metrics', () => {
   });
 
   it('are told without what the database does not tell', async () => {
-    const faults: unknown[] = [];
+    const errors: unknown[] = [];
     let isAway = false;
     const away = new Error('away');
     const metrics = createMetrics({
       ...readings,
       auditEvents: () => (isAway ? Promise.reject(away) : readings.auditEvents()),
       jobs: () => (isAway ? Promise.reject(away) : readings.jobs()),
-      onFault: (error) => void faults.push(error),
+      onError: (error) => void errors.push(error),
     });
     expect(await read(metrics)).toContain('sallyport_platform_audit_events 42');
     isAway = true;
     const lines = await read(metrics);
     expect(lines).toContain('sallyport_platform_requests_running 2');
     expect(lines.filter((line) => /_(audit_events|jobs)[ {]/.test(line))).toEqual([]);
-    expect(faults).toEqual([away, away]);
+    expect(errors).toEqual([away, away]);
   });
 
   it('are told on a listener of their own, at one path', async () => {
     const server = await openMetricsServer(createMetrics(readings), { host: '127.0.0.1', port: 0 }, log);
-    const answer = await fetch(`${server.url}/metrics`);
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    const response = await fetch(`${server.url}/metrics`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
       expect.stringMatching(/^text\/plain; version=/),
     ]);
-    expect(await answer.text()).toContain('sallyport_platform_audit_events 42');
+    expect(await response.text()).toContain('sallyport_platform_audit_events 42');
     expect((await fetch(`${server.url}/`)).status).toBe(404);
     await server.close();
   });
@@ -77,8 +77,8 @@ describe('metrics', () => {
     const lines: string[] = [];
     const own = createLog('info', { write: (line) => void lines.push(line) });
     const server = await openMetricsServer(broken, { host: '127.0.0.1', port: 0 }, own);
-    const answer = await fetch(`${server.url}/metrics`);
-    expect([answer.status, await answer.text()]).toEqual([503, 'The metrics cannot be read now\n']);
+    const response = await fetch(`${server.url}/metrics`);
+    expect([response.status, await response.text()]).toEqual([503, 'The metrics cannot be read now\n']);
     expect(lines).toHaveLength(1);
     await server.close();
   });

@@ -7,10 +7,10 @@ import { createLog } from '../../../src/base/log.ts';
 import type { Api } from '../../../src/platform/api/answering.ts';
 import { noProxies, parseTrustedProxies } from '../../../src/platform/api/client-address.ts';
 import { type ServerLimits, defaultLimits } from '../../../src/platform/api/limits.ts';
-import type { Answered } from '../../../src/platform/api/reception.ts';
+import type { Responded } from '../../../src/platform/api/reception.ts';
 import { type Server, openServer } from '../../../src/platform/api/server.ts';
 import { readBody } from '../../../src/platform/api/body-reading.ts';
-import { answerError } from '../../../src/platform/api/problem.ts';
+import { respondWithError } from '../../../src/platform/api/problem.ts';
 import { WireClient, type WireResponse } from '../../support/wire-client.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -19,7 +19,7 @@ type Stage = {
   readonly server: Server;
   readonly port: number;
   readonly lines: string[];
-  readonly over: Answered[];
+  readonly over: Responded[];
 };
 const opened: Server[] = [];
 afterEach(async () => {
@@ -33,9 +33,9 @@ const echo: Api = async (request, arrival) => {
     const body = await readBody(request, 1000);
     return Response.json({ method: request.method, url: request.url, body, host: arrival.host });
   } catch (error) {
-    const answer = answerError(error);
-    if (answer === undefined) throw error;
-    return Response.json(answer.body, { status: answer.status });
+    const response = respondWithError(error);
+    if (response === undefined) throw error;
+    return Response.json(response.body, { status: response.status });
   }
 };
 
@@ -45,14 +45,14 @@ async function open(
   trusted: readonly string[] = [],
 ): Promise<Stage> {
   const lines: string[] = [];
-  const over: Answered[] = [];
+  const over: Responded[] = [];
   const server = await openServer({
     api,
     listen: { host: '127.0.0.1', port: 0 },
     limits: { ...defaultLimits, drainMs: 2000, ...limits },
     trustedProxies: parseTrustedProxies(trusted) ?? noProxies,
     log: createLog('info', { write: (line) => void lines.push(line) }),
-    onAnswered: (answered) => void over.push(answered),
+    onResponded: (responded) => void over.push(responded),
   });
   opened.push(server);
   return { server, port: Number(new URL(server.url).port), lines, over };
@@ -70,15 +70,15 @@ const field = ({ head }: WireResponse, name: string): string | undefined =>
 describe('every answer', () => {
   it('has an id of its own, is not to be kept, and leaves one line without path, query and values', async () => {
     const { port, lines, over } = await open();
-    const answer = await ask(
+    const response = await ask(
       port,
       'GET /things/4711?token=hush HTTP/1.1\r\nHost: a\r\nX-Api-Key: hush\r\n\r\n',
     );
-    expect(answer.head.status).toBe(200);
-    const id = field(answer, 'x-request-id');
+    expect(response.head.status).toBe(200);
+    const id = field(response, 'x-request-id');
     expect(id).toMatch(UUID);
-    expect(field(answer, 'cache-control')).toBe('no-store');
-    expect(field(answer, 'x-content-type-options')).toBe('nosniff');
+    expect(field(response, 'cache-control')).toBe('no-store');
+    expect(field(response, 'x-content-type-options')).toBe('nosniff');
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       {
         level: 'info',
@@ -103,8 +103,8 @@ describe('every answer', () => {
     const kept = await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: abc-1.2_3\r\n\r\n');
     expect(field(kept, 'x-request-id')).toBe('abc-1.2_3');
     for (const id of ['a b', 'x'.repeat(129), '<script>', '']) {
-      const answer = await ask(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`);
-      expect(field(answer, 'x-request-id')).toMatch(UUID);
+      const response = await ask(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`);
+      expect(field(response, 'x-request-id')).toMatch(UUID);
     }
   });
 
@@ -150,11 +150,11 @@ describe('a request that is none of ours is refused before the API sees it', () 
       asked += 1;
       return new Response('');
     });
-    const answer = await ask(port, text);
-    expect([answer.head.status, asked]).toEqual([status, 0]);
-    expect(JSON.parse(answer.text)).toEqual({ detail: expect.stringMatching(/^[A-Z]/) });
-    expect(field(answer, 'x-request-id')).toMatch(UUID);
-    expect(field(answer, 'connection')).toBe('close');
+    const response = await ask(port, text);
+    expect([response.head.status, asked]).toEqual([status, 0]);
+    expect(JSON.parse(response.text)).toEqual({ detail: expect.stringMatching(/^[A-Z]/) });
+    expect(field(response, 'x-request-id')).toMatch(UUID);
+    expect(field(response, 'connection')).toBe('close');
   });
 });
 
@@ -209,9 +209,9 @@ describe('a body', () => {
   it('whose client leaves is no bug', async () => {
     const done = Promise.withResolvers<void>();
     const { port, lines } = await open(async (request, arrival) => {
-      const answer = await echo(request, arrival);
+      const response = await echo(request, arrival);
       done.resolve();
-      return answer;
+      return response;
     });
     await using client = await WireClient.connect(port);
     await client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{');
@@ -270,8 +270,8 @@ describe('a connection', () => {
 describe('the address of a client', () => {
   const hosts = async (trusted: readonly string[], forwarded: string): Promise<unknown> => {
     const { port } = await open(echo, {}, trusted);
-    const answer = await ask(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${forwarded}\r\n\r\n`);
-    return JSON.parse(answer.text).host;
+    const response = await ask(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${forwarded}\r\n\r\n`);
+    return JSON.parse(response.text).host;
   };
   it('is that of its socket, whatever it says itself', async () => {
     expect(await hosts([], '198.51.100.7')).toBe('127.0.0.1');

@@ -10,7 +10,7 @@ import { openDatabase } from '../../../src/platform/store/database.ts';
 
 it('a request without a database is a 503, and what is away is noted for the log', async () => {
   const connection = { host: '/nonexistent', user: 'a', database: 'a' };
-  const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+  const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
   const lines: string[] = [];
   const api = createApi(createResourceRoutes({ can_use_audit_logs: true }), {
     store,
@@ -28,9 +28,9 @@ it('a request without a database is a 503, and what is away is noted for the log
     port: 1,
     note: (facts: object) => void noted.push(facts),
   };
-  const answer = await api(request, arrival);
-  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
-  expect(await answer.json()).toEqual({ detail: 'The database is not available: try again' });
+  const response = await api(request, arrival);
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await response.json()).toEqual({ detail: 'The database is not available: try again' });
   expect(noted).toContainEqual({ cause: 'ENOENT' });
   expect(lines).toEqual([]);
   await store.close();

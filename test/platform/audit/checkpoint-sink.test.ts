@@ -139,9 +139,9 @@ describe('a bucket of checkpoints', () => {
   it.each([
     ['never answers', () => undefined],
     ['never ends', (response: ServerResponse) => void response.writeHead(200).write('<?xml version="1.0"?>')],
-  ])('that %s is an error too', async (_, answer) => {
+  ])('that %s is an error too', async (_, reply) => {
     fake.server.removeAllListeners('request');
-    fake.server.on('request', (_request, response) => answer(response));
+    fake.server.on('request', (_request, response) => reply(response));
     const bucket = openBucket(`s3://logs/a?endpoint=${encodeURIComponent(fake.endpoint)}`, 300);
     await expect(bucket.create('one', 'one')).rejects.toThrow(/abort/i);
     await expect(Array.fromAsync(bucket.list())).rejects.toThrow(/abort/i);

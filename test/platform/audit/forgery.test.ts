@@ -43,7 +43,7 @@ async function checkpoint(): Promise<void> {
   await writeCheckpoints(database.store, sink, key);
 }
 
-async function faults(nowMs = Date.now()): Promise<readonly string[]> {
+async function errors(nowMs = Date.now()): Promise<readonly string[]> {
   const found: Finding[] = [];
   await verifyLog({
     store: database.store,
@@ -86,10 +86,10 @@ describe('the verifier names', () => {
     await forge(rewriteFrom(5), 'update audit_checkpoints set seq = 3');
     await checkpoint();
     expect((await readFile(file, 'utf8')).trim().split('\n')).toHaveLength(3);
-    expect(await faults()).toEqual(['rewritten 6']);
+    expect(await errors()).toEqual(['rewritten 6']);
     const lines = (await readFile(file, 'utf8')).trim().split('\n');
     await writeFile(file, lines.toReversed().join('\n'));
-    expect(await faults()).toEqual(['rewritten 6']);
+    expect(await errors()).toEqual(['rewritten 6']);
   });
 
   it('young events that were removed from the beginning between two checkpoints', async () => {
@@ -104,10 +104,10 @@ describe('the verifier names', () => {
         `delete from audit_events where seq <= ${seq}`,
       );
     await removeTo(1);
-    expect(await faults()).toEqual(['expired_early 1']);
+    expect(await errors()).toEqual(['expired_early 1']);
     await removeTo(6);
-    expect(await faults()).toEqual(['expired_early 2', 'expired_early 3']);
-    expect(await faults(Date.now() + 401 * DAY_MS)).toEqual([]);
+    expect(await errors()).toEqual(['expired_early 2', 'expired_early 3']);
+    expect(await errors(Date.now() + 401 * DAY_MS)).toEqual([]);
   });
 
   it('a second event of a number, wherever it stands', async () => {
@@ -117,7 +117,7 @@ describe('the verifier names', () => {
       `insert into audit_events select organization_id, seq, gen_random_uuid(), time, 'forged', null, record, previous_hash, hash
         from audit_events where seq in (500, 777, 1000)`,
     );
-    const found = await faults();
+    const found = await errors();
     for (const seq of [500, 777, 1000])
       expect(
         found.filter((one) => one.endsWith(` ${seq}`)),
@@ -132,7 +132,7 @@ describe('the verifier names', () => {
       'alter table audit_events drop constraint audit_events_id',
       'insert into audit_events select * from audit_events where seq in (500, 777, 1000, 1001)',
     );
-    const found = await faults();
+    const found = await errors();
     for (const seq of [500, 777, 1000, 1001])
       expect(
         found.filter((one) => one.endsWith(` ${seq}`)),
@@ -151,7 +151,7 @@ describe('the verifier names', () => {
         from audit_events where seq = 2`,
         `update audit_events set ${column} = null where operation = 'forged'`,
       );
-      expect(await faults()).not.toEqual([]);
+      expect(await errors()).not.toEqual([]);
     },
   );
 
@@ -159,13 +159,13 @@ describe('the verifier names', () => {
     await forge(
       `insert into audit_events values ('00000000-0000-0000-0000-000000000000', 1, gen_random_uuid(), now(), 'forged', null, '{}', '', '')`,
     );
-    expect(await faults()).not.toEqual([]);
+    expect(await errors()).not.toEqual([]);
   });
 
   it('a floor above the head', async () => {
     await append(3);
     await forge('update audit_heads set floor_seq = 9, floor_hash = hash', 'delete from audit_events');
-    expect(await faults()).not.toEqual([]);
+    expect(await errors()).not.toEqual([]);
   });
 });
 

@@ -73,13 +73,13 @@ function withoutNulls(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_, member) => member ?? undefined));
 }
 
-function officialFaults(validate: ValidateFunction): readonly unknown[] {
-  const faults: unknown[] = [];
+function officialErrors(validate: ValidateFunction): readonly unknown[] {
+  const errors: unknown[] = [];
   for (const operation of operations)
     for (const record of Object.values(records))
       if (!validate(withoutNulls(toOcsfEvent(rowOf(operation, record, USER)))))
-        faults.push({ operation, errors: validate.errors });
-  return faults;
+        errors.push({ operation, errors: validate.errors });
+  return errors;
 }
 
 describe('an event', () => {
@@ -88,7 +88,7 @@ describe('an event', () => {
     () => {
       const schema = JSON.parse(readFileSync(schemaPath ?? '', 'utf8'));
       const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
-      expect(officialFaults(validate)).toEqual([]);
+      expect(officialErrors(validate)).toEqual([]);
       expect(validate(withoutNulls({ ...toOcsfEvent(rowOf('login', '{}')), organization: 'x' }))).toBe(false);
     },
   );

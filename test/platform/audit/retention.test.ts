@@ -46,7 +46,7 @@ async function seqsOf(organizationId: string): Promise<readonly string[]> {
   return rows.map(({ seq }) => seq);
 }
 
-async function countFaults(organizationId: string): Promise<number> {
+async function countErrors(organizationId: string): Promise<number> {
   const { findings } = await verifyLog({
     store: database.store,
     checkpoints: (async function* () {})(),
@@ -62,13 +62,13 @@ describe('retention', () => {
   it('removes what is older than 400 days, and the rest stays a chain', async () => {
     const organizationId = randomUUID();
     await appendAged(organizationId, [500, 401, 399, 1]);
-    expect(await countFaults(organizationId)).toBe(0);
+    expect(await countErrors(organizationId)).toBe(0);
     expect(await expireEvents(database.store, new Date())).toBe(2);
     expect(await seqsOf(organizationId)).toEqual(['3', '4']);
-    expect(await countFaults(organizationId)).toBe(0);
+    expect(await countErrors(organizationId)).toBe(0);
     expect(await expireEvents(database.store, new Date())).toBe(0);
     await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
-    expect(await countFaults(organizationId)).toBe(0);
+    expect(await countErrors(organizationId)).toBe(0);
   });
 
   it('may remove all, and the chain goes on', async () => {
@@ -76,10 +76,10 @@ describe('retention', () => {
     await appendAged(organizationId, [500, 450]);
     expect(await expireEvents(database.store, new Date())).toBe(2);
     expect(await seqsOf(organizationId)).toEqual([]);
-    expect(await countFaults(organizationId)).toBe(0);
+    expect(await countErrors(organizationId)).toBe(0);
     await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
     expect(await seqsOf(organizationId)).toEqual(['3']);
-    expect(await countFaults(organizationId)).toBe(0);
+    expect(await countErrors(organizationId)).toBe(0);
   });
 
   it('removes nothing younger, whatever the clock of the platform says', async () => {
@@ -111,6 +111,6 @@ describe('retention', () => {
     const removed: (number | undefined)[] = [];
     for (let n = 0; n < 4; n += 1) removed.push((await slice.execute(database.store.db)).rows[0]?.removed);
     expect(removed).toEqual([2, 2, 1, 0]);
-    expect(await countFaults(organizationId)).toBe(0);
+    expect(await countErrors(organizationId)).toBe(0);
   });
 });

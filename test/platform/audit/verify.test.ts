@@ -70,7 +70,7 @@ async function verify(change: Change = {}): Promise<Result> {
 }
 
 /** `kind first..last`, in the order of events. */
-async function faults(change: Change = {}): Promise<readonly string[]> {
+async function errors(change: Change = {}): Promise<readonly string[]> {
   const { found } = await verify(change);
   const sorted = found.toSorted((a, b) => Number(a.seq - b.seq) || a.kind.localeCompare(b.kind));
   return sorted.map(
@@ -149,7 +149,7 @@ describe('an untouched log', () => {
   it('is intact while others write to it', async () => {
     const writing = append(200);
     for (let n = 0; n < 5; n += 1) {
-      expect(await faults()).toEqual([]);
+      expect(await errors()).toEqual([]);
       await checkpoint();
     }
     await writing;
@@ -204,9 +204,9 @@ describe('a log that was tampered with by the superuser', () => {
     for (const seq of [1, 3, 5]) {
       await tamper((trx) => run(trx, `update audit_events set ${change} where :mine and seq = ${seq}`));
     }
-    const found = await faults();
-    expect(found.filter((fault) => fault.startsWith('edited'))).toEqual(['edited 1', 'edited 3', 'edited 5']);
-    expect(found.filter((fault) => !/^(edited|rewritten 5)/.test(fault))).toEqual([]);
+    const found = await errors();
+    expect(found.filter((error) => error.startsWith('edited'))).toEqual(['edited 1', 'edited 3', 'edited 5']);
+    expect(found.filter((error) => !/^(edited|rewritten 5)/.test(error))).toEqual([]);
   });
 
   it('has the id of an edited event told, in a line', async () => {
@@ -234,19 +234,19 @@ describe('a log that was tampered with by the superuser', () => {
         trx,
       );
     });
-    expect(await faults()).toEqual(['unlinked 3']);
+    expect(await errors()).toEqual(['unlinked 3']);
   });
 
   it('has its deleted events named', async () => {
     await append(9);
     await tamper((trx) => run(trx, 'delete from audit_events where :mine and seq in (1, 4, 5, 8)'));
-    expect(await faults()).toEqual(['deleted 1..1', 'deleted 4..5', 'deleted 8..8']);
+    expect(await errors()).toEqual(['deleted 1..1', 'deleted 4..5', 'deleted 8..8']);
   });
 
   it('has its truncated tail named', async () => {
     await append(6);
     await tamper((trx) => run(trx, 'delete from audit_events where :mine and seq > 4'));
-    expect(await faults()).toEqual(['truncated 5..6']);
+    expect(await errors()).toEqual(['truncated 5..6']);
   });
 
   it('has its truncated tail named by a checkpoint, where the head was rewritten', async () => {
@@ -259,9 +259,9 @@ describe('a log that was tampered with by the superuser', () => {
         `update audit_heads set seq = 4, hash = (select hash from audit_events where :mine and seq = 4) where :mine`,
       ),
     );
-    expect(await faults()).toEqual(['truncated 5..6']);
+    expect(await errors()).toEqual(['truncated 5..6']);
     await append(3);
-    expect(await faults()).toEqual(['rewritten 6']);
+    expect(await errors()).toEqual(['rewritten 6']);
   });
 
   it('has two events named that changed places', async () => {
@@ -278,7 +278,7 @@ describe('a log that was tampered with by the superuser', () => {
           `update audit_events set seq = ${b} where :mine and seq = -1`,
         ),
       );
-    expect(await faults()).toEqual(['reordered 1', 'reordered 2', 'reordered 3', 'reordered 6']);
+    expect(await errors()).toEqual(['reordered 1', 'reordered 2', 'reordered 3', 'reordered 6']);
   });
 
   it('has an event named that was moved to the end', async () => {
@@ -290,7 +290,7 @@ describe('a log that was tampered with by the superuser', () => {
         'update audit_heads set seq = 5 where :mine',
       ),
     );
-    expect(await faults()).toEqual(['reordered 5']);
+    expect(await errors()).toEqual(['reordered 5']);
   });
 
   it('has an event named that was put in', async () => {
@@ -308,7 +308,7 @@ describe('a log that was tampered with by the superuser', () => {
         copy(7),
       ),
     );
-    expect(await faults()).toEqual(['inserted 0', 'edited 3', 'reordered 4', 'inserted 5', 'inserted 7']);
+    expect(await errors()).toEqual(['inserted 0', 'edited 3', 'reordered 4', 'inserted 5', 'inserted 7']);
   });
 
   it('has a rewritten suffix with right hashes named by checkpoints alone', async () => {
@@ -318,17 +318,17 @@ describe('a log that was tampered with by the superuser', () => {
     await checkpoint();
     await append(1);
     await tamper((trx) => rewriteFrom(trx, 5n));
-    expect(await faults()).toEqual(['rewritten 6']);
+    expect(await errors()).toEqual(['rewritten 6']);
     await writeFile(file, '');
-    expect(await faults()).toEqual(['checkpoint_missing 6']);
+    expect(await errors()).toEqual(['checkpoint_missing 6']);
   });
 
   it('has its edited or lost head named', async () => {
     await append(3);
     await tamper((trx) => run(trx, "update audit_heads set hash = sha256('x') where :mine"));
-    expect(await faults()).toEqual(['head_edited 3']);
+    expect(await errors()).toEqual(['head_edited 3']);
     await tamper((trx) => run(trx, 'delete from audit_heads where :mine'));
-    expect(await faults()).toEqual(['head_edited 3']);
+    expect(await errors()).toEqual(['head_edited 3']);
   });
 
   it('is named when all of an organization is gone', async () => {
@@ -342,7 +342,7 @@ describe('a log that was tampered with by the superuser', () => {
         ),
       ),
     );
-    expect(await faults()).toEqual(['removed 1..3']);
+    expect(await errors()).toEqual(['removed 1..3']);
   });
 
   it('is named among all organizations', async () => {
@@ -375,10 +375,10 @@ describe('the checkpoints', () => {
     expect(lines).toHaveLength(4);
     for (const [at] of lines.entries()) {
       await writeFile(file, `${lines.toSpliced(at, 1).join('\n')}\n`);
-      expect(await faults()).toEqual([`checkpoint_missing ${at + 1}`]);
+      expect(await errors()).toEqual([`checkpoint_missing ${at + 1}`]);
     }
     await writeFile(file, '');
-    expect(await faults()).toEqual(['checkpoint_missing 4']);
+    expect(await errors()).toEqual(['checkpoint_missing 4']);
   });
 
   it.each([
@@ -392,15 +392,15 @@ describe('the checkpoints', () => {
     await append(2);
     await checkpoint();
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll(new RegExp(from, 'g'), to));
-    expect((await faults()).map((fault) => fault.split(' ')[0])).toContain('checkpoint_forged');
+    expect((await errors()).map((error) => error.split(' ')[0])).toContain('checkpoint_forged');
   });
 
   it('vouch for nothing where another key signed', async () => {
     await append(2);
     await checkpoint();
-    const stranger = createPublicKey(generateKeyPairSync('ed25519').privateKey);
-    expect(await faults({ keys: [stranger] })).toEqual(['checkpoint_forged 2']);
-    expect(await faults({ keys: [stranger, createPublicKey(key)] })).toEqual([]);
+    const outsider = createPublicKey(generateKeyPairSync('ed25519').privateKey);
+    expect(await errors({ keys: [outsider] })).toEqual(['checkpoint_forged 2']);
+    expect(await errors({ keys: [outsider, createPublicKey(key)] })).toEqual([]);
   });
 
   it('are not written of a head that its event belies', async () => {
@@ -423,9 +423,9 @@ describe('events that retention removed', () => {
         'delete from audit_events where :mine and seq <= 3',
       ),
     );
-    expect(await faults({ nowMs: Date.now() + 401 * DAY_MS })).toEqual([]);
-    expect(await faults()).toEqual(['expired_early 3']);
+    expect(await errors({ nowMs: Date.now() + 401 * DAY_MS })).toEqual([]);
+    expect(await errors()).toEqual(['expired_early 3']);
     await tamper((trx) => run(trx, "update audit_heads set floor_hash = sha256('x') where :mine"));
-    expect(await faults({ nowMs: Date.now() + 401 * DAY_MS })).toEqual(['rewritten 3', 'unlinked 4']);
+    expect(await errors({ nowMs: Date.now() + 401 * DAY_MS })).toEqual(['rewritten 3', 'unlinked 4']);
   });
 });

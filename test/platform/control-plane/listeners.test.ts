@@ -135,13 +135,13 @@ describe('a listener', () => {
     const { owner } = api.database;
     const brief = await api.addWorkspace(organization);
     const own = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', brief);
-    const answer = await owner.write(async (trx) => {
+    const response = await owner.write(async (trx) => {
       await trx.deleteFrom('workspaces').where('id', '=', brief).execute();
       const asked = api.ask('POST', path, { key: own, body: document() });
       await blocked(owner.db);
       return { asked };
     });
-    const late = await answer.asked;
+    const late = await response.asked;
     const general = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
     const later = await api.ask('POST', path, { key: general, tenant: brief, body: document() });
     expect([late.status, late.text]).toEqual([403, later.text]);
@@ -156,8 +156,8 @@ describe('a listener', () => {
       ['PUT', { body }],
       ['DELETE', {}],
     ] as const) {
-      const answer = await api.ask(method, `${path}/${id}`, { key, ...rest });
-      expect([method, answer.status, answer.body]).toEqual([
+      const response = await api.ask(method, `${path}/${id}`, { key, ...rest });
+      expect([method, response.status, response.body]).toEqual([
         method,
         404,
         { detail: `Listener ID ${id} not found.` },
@@ -244,19 +244,22 @@ describe('a document that does not fit', () => {
     ['with an id of its own', { ...document(), id: randomUUID() }, ['body', 'id'], 'extra_forbidden'],
   ];
   it.each(rows)('%s is a 422 that says where', async (_, body, loc, type) => {
-    const answer = await api.ask('POST', path, { key, body });
-    expect([answer.status, answer.body]).toMatchObject([422, { detail: [{ loc, type }] }]);
+    const response = await api.ask('POST', path, { key, body });
+    expect([response.status, response.body]).toMatchObject([422, { detail: [{ loc, type }] }]);
   });
 
   it.each(['not-a-uuid', '%00', '..%2f..', "' or 1=1 --"])('%j in place of an id is a 422', async (id) => {
-    const answer = await api.ask('GET', `${path}/${encodeURI(id)}`, { key });
-    expect([answer.status, answer.body]).toMatchObject([422, { detail: [{ loc: ['path', 'listener_id'] }] }]);
+    const response = await api.ask('GET', `${path}/${encodeURI(id)}`, { key });
+    expect([response.status, response.body]).toMatchObject([
+      422,
+      { detail: [{ loc: ['path', 'listener_id'] }] },
+    ]);
   });
 
   it.each(['compute_type', 'compute_id'])('may not change %s', async (name) => {
     const { id } = (await create()).body;
-    const answer = await api.ask('PATCH', `${path}/${id}`, { key, body: { [name]: 'k8s' } });
-    expect([answer.status, answer.body]).toMatchObject([422, { detail: [{ loc: ['body', name] }] }]);
+    const response = await api.ask('PATCH', `${path}/${id}`, { key, body: { [name]: 'k8s' } });
+    expect([response.status, response.body]).toMatchObject([422, { detail: [{ loc: ['body', name] }] }]);
   });
 });
 
@@ -277,8 +280,8 @@ describe('an organization that is not entitled', () => {
       ['PUT', one, { body }],
       ['DELETE', one, {}],
     ] as const) {
-      const answer = await api.ask(method, at, { key: own, ...sent });
-      expect([method, answer.status, answer.body]).toEqual([
+      const response = await api.ask(method, at, { key: own, ...sent });
+      expect([method, response.status, response.body]).toEqual([
         method,
         403,
         {

@@ -72,7 +72,7 @@ async function wrongKeys({ route }: Operation): Promise<readonly Ask[]> {
   ];
 }
 
-function told({ status, headers, text }: Asked): string {
+function reported({ status, headers, text }: Asked): string {
   const fields = [...headers].filter(([name]) => name !== 'x-request-id');
   return JSON.stringify({ status, fields, text });
 }
@@ -85,9 +85,9 @@ describe('every route', () => {
       const example = await createExample(api, operation, a1);
       const before = [await digest.take(), await countEvents()];
       for (const as of [{}, { tenant: a1.workspaceId }, { organization: a1.organizationId }]) {
-        const answer = await send(api, example, as);
-        if (answer.status !== 401 || answer.headers.get('www-authenticate') !== 'Bearer')
-          found.push([operation.title, answer.status, answer.text]);
+        const response = await send(api, example, as);
+        if (response.status !== 401 || response.headers.get('www-authenticate') !== 'Bearer')
+          found.push([operation.title, response.status, response.text]);
       }
       expect([await digest.take(), await countEvents()]).toEqual(before);
     }
@@ -101,10 +101,11 @@ describe('every route', () => {
       const example = await createExample(api, operation, a1);
       const asks = await wrongKeys(operation);
       const before = [await digest.take(), await countEvents()];
-      const answers = new Map<string, Ask>();
-      for (const as of asks) answers.set(told(await send(api, example, { ...as, ...fromElsewhere() })), as);
-      if (answers.size !== 1 || !/"status":401/.test([...answers.keys()].join()))
-        found.push([operation.title, ...answers]);
+      const responses = new Map<string, Ask>();
+      for (const as of asks)
+        responses.set(reported(await send(api, example, { ...as, ...fromElsewhere() })), as);
+      if (responses.size !== 1 || !/"status":401/.test([...responses.keys()].join()))
+        found.push([operation.title, ...responses]);
       expect([await digest.take(), await countEvents()]).toEqual(before);
     }
     expect(found).toEqual([]);
@@ -122,8 +123,8 @@ describe('every route', () => {
         a1.admin.key,
         `Bearer ${a1.admin.key},`,
       ]) {
-        const answer = await send(api, example, { headers: { authorization }, ...fromElsewhere() });
-        if (answer.status !== 401) found.push([operation.title, authorization, answer.status]);
+        const response = await send(api, example, { headers: { authorization }, ...fromElsewhere() });
+        if (response.status !== 401) found.push([operation.title, authorization, response.status]);
       }
     }
     expect(found).toEqual([]);
@@ -141,13 +142,13 @@ describe('a header that names a workspace', () => {
       const example = await createExample(api, operation, a1);
       for (const key of [a1.admin.key, a1.organizationKey, a1.workspaceKey, a1.memberKey]) {
         const foreign = key === a1.workspaceKey || key === a1.memberKey ? [a2, b1] : [b1];
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           [...foreign.map(({ workspaceId }) => workspaceId), b1.organizationId, randomUUID()].map(
-            async (tenant) => told(await send(api, example, { key, tenant })),
+            async (tenant) => reported(await send(api, example, { key, tenant })),
           ),
         );
-        if (new Set(answers).size !== 1 || !answers[0]?.includes('"status":403'))
-          found.push([operation.title, answers]);
+        if (new Set(responses).size !== 1 || !responses[0]?.includes('"status":403'))
+          found.push([operation.title, responses]);
       }
     }
     expect(found).toEqual([]);
@@ -197,7 +198,7 @@ describe('a header that names a workspace', () => {
     for (const operation of workspaceOnes())
       for (const key of [a1.admin.key, a1.organizationKey]) {
         const { status, text } = await send(api, await createExample(api, operation, a1), { key });
-        if (status !== 400 || !operation.answers.has(400)) found.push([operation.title, status, text]);
+        if (status !== 400 || !operation.responses.has(400)) found.push([operation.title, status, text]);
       }
     expect(found).toEqual([]);
   });
@@ -213,11 +214,11 @@ describe('a header that names an organization', () => {
     );
     for (const operation of inKeys) {
       const example = await createExample(api, operation, a1);
-      const answers: string[] = [];
+      const responses: string[] = [];
       for (const organization of [b1.organizationId, randomUUID(), 'x', '', `${own}, ${own}`, a1.workspaceId])
-        answers.push(told(await send(api, example, { ...mightiest(operation, a1), organization })));
-      if (new Set(answers).size !== 1 || !answers[0]?.includes('"status":403'))
-        found.push([operation.title, answers]);
+        responses.push(reported(await send(api, example, { ...mightiest(operation, a1), organization })));
+      if (new Set(responses).size !== 1 || !responses[0]?.includes('"status":403'))
+        found.push([operation.title, responses]);
       const right = await send(api, example, {
         ...mightiest(operation, a1),
         organization: own.toUpperCase(),

@@ -12,7 +12,7 @@ export type Parameter = {
   readonly isValid: ValidateFunction;
 };
 
-export type DocumentedAnswer = {
+export type DocumentedResponse = {
   /** Media types; none where there is no body. */
   readonly types: readonly string[];
   /** Of a JSON body. */
@@ -29,7 +29,7 @@ export type Operation = {
   readonly body:
     | { readonly schema: JsonSchema; readonly isRequired: boolean; readonly isValid: ValidateFunction }
     | undefined;
-  readonly answers: ReadonlyMap<number, DocumentedAnswer>;
+  readonly responses: ReadonlyMap<number, DocumentedResponse>;
 };
 
 type Json = Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ export function readOperations(document: unknown, routes: readonly Route[]): rea
       operations.push({
         ...readRequest(document, operation as Json, ajv),
         ...{ title, method: route.method, path, route },
-        answers: readAnswers(document, pointer, operation as Json, ajv),
+        responses: readResponses(document, pointer, operation as Json, ajv),
       });
     }
   if (rest.size > 0) throw new Error(`${[...rest.keys()].join(', ')} should be in the document`);
@@ -81,26 +81,26 @@ function readRequest(
   return { parameters, body: { isRequired: body['required'] === true, schema, isValid: compile(schema) } };
 }
 
-function readAnswers(
+function readResponses(
   document: unknown,
   pointer: readonly string[],
   operation: Json,
   ajv: Ajv2020,
-): ReadonlyMap<number, DocumentedAnswer> {
-  const answers = new Map<number, DocumentedAnswer>();
-  for (const [status, answer] of Object.entries(operation['responses'] as Record<string, Json>)) {
-    const at = follow(document, answer, [...pointer, 'responses', status]);
+): ReadonlyMap<number, DocumentedResponse> {
+  const responses = new Map<number, DocumentedResponse>();
+  for (const [status, response] of Object.entries(operation['responses'] as Record<string, Json>)) {
+    const at = follow(document, response, [...pointer, 'responses', status]);
     const content = (at.value['content'] ?? {}) as Json;
     const types = Object.keys(content);
     const json = types.find((type) => type.includes('json'));
     const isDescribed = json !== undefined && (content[json] as Json)['schema'] !== undefined;
     const reference = toReference([...at.pointer, 'content', json ?? '', 'schema']);
-    answers.set(Number(status), {
+    responses.set(Number(status), {
       types,
       isValid: isDescribed ? ajv.compile({ $ref: `document${reference}` }) : undefined,
     });
   }
-  return answers;
+  return responses;
 }
 
 function follow(

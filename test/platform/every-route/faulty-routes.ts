@@ -13,9 +13,9 @@ const shared = {
   failures: [],
 } as const;
 
-export type FaultyRoute = { readonly route: Route; readonly complaint: string };
+export type InvalidRoute = { readonly route: Route; readonly complaint: string };
 
-export const faultyRoutes: readonly FaultyRoute[] = [
+export const invalidRoutes: readonly InvalidRoute[] = [
   {
     complaint: 'a fault of the platform',
     route: defineRoute({

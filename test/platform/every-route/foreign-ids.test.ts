@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idsOf, namesIn } from './fixtures.ts';
 import { leakyRoutes } from './leaky-routes.ts';
 import { createExample, type EveryRoute, mightiest, openEveryRoute, send } from './scene.ts';
-import { findTold, idIn, mightiestIn, visible } from './strangers.ts';
+import { findReported, idIn, mightiestIn, visible } from './strangers.ts';
 import type { Place } from './tenants.ts';
 
 let scene: EveryRoute;
@@ -19,9 +19,9 @@ describe('an id in a path', () => {
     const { api, a1, operations } = scene;
     const found: unknown[] = [];
     for (const operation of operations.filter(({ route }) => route.access.to !== 'sandbox')) {
-      const answer = await send(api, await createExample(api, operation, a1), mightiest(operation, a1));
-      if (answer.status !== operation.route.success.status)
-        found.push([operation.title, answer.status, answer.text]);
+      const response = await send(api, await createExample(api, operation, a1), mightiest(operation, a1));
+      if (response.status !== operation.route.success.status)
+        found.push([operation.title, response.status, response.text]);
     }
     expect(found).toEqual([]);
     expect(operations.length).toBeGreaterThan(20);
@@ -29,7 +29,7 @@ describe('an id in a path', () => {
 
   it('of another is answered as one that does not exist, by every route, and nothing changes', async () => {
     const found: string[] = [];
-    for (const operation of scene.operations) found.push(...(await findTold(scene, operation)));
+    for (const operation of scene.operations) found.push(...(await findReported(scene, operation)));
     expect(found).toEqual([]);
   });
 
@@ -43,10 +43,10 @@ describe('an id in a path', () => {
       const example = await createExample(api, operation, a1);
       const isMade = await send(api, example, mightiestIn(a1));
       const before = await digest.take(a2.workspaceId);
-      const answer = await send(api, example, { key: a2.workspaceKey });
-      if (answer.status !== operation.route.success.status) found.push([operation.title, answer.status]);
+      const response = await send(api, example, { key: a2.workspaceKey });
+      if (response.status !== operation.route.success.status) found.push([operation.title, response.status]);
       for (const id of idsWithin(isMade.body))
-        if (answer.text.includes(id)) found.push(`${operation.title} shows ${id}`);
+        if (response.text.includes(id)) found.push(`${operation.title} shows ${id}`);
       if (!alike(before, await digest.take(a2.workspaceId)))
         found.push(`${operation.title} changed another's`);
     }
@@ -126,7 +126,7 @@ describe("a route that tells of what is another's is seen", () => {
   it.each(leakyRoutes)('$summary', async (route) => {
     await using leaky = await openEveryRoute({ routes: [route] });
     const operation = leaky.operations.find((one) => one.route === route);
-    expect(operation === undefined ? [] : await findTold(leaky, operation)).not.toEqual([]);
+    expect(operation === undefined ? [] : await findReported(leaky, operation)).not.toEqual([]);
   });
 });
 

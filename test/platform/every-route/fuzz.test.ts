@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { propertySeed } from '../../properties/property-seed.ts';
 import type { Operation } from './document.ts';
-import { faultyRoutes } from './faulty-routes.ts';
+import { invalidRoutes } from './faulty-routes.ts';
 import { toPath } from './fixtures.ts';
 import { bodyProbe } from './probes.ts';
 import { createProber, MAX_BODY_BYTES, type Prober } from './prober.ts';
@@ -48,11 +48,11 @@ describe('every route', () => {
           const example = await prober.createExample(operation, seed);
           const variants = variantsOf(body.schema, value);
           const variant = isWhole ? { what: 'as it is', at: '', value } : variants[which % variants.length];
-          const told = await prober.probe(
+          const reported = await prober.probe(
             bodyProbe(example, variant?.value, `${variant?.at} ${variant?.what}`),
             example.values,
           );
-          expect(told.found).toEqual([]);
+          expect(reported.found).toEqual([]);
         }),
         { seed, numRuns: runs },
       );
@@ -81,19 +81,19 @@ describe('every route', () => {
 });
 
 describe('a faulty route is seen', () => {
-  let faulty: EveryRoute;
-  let ofFaulty: Prober;
+  let invalid: EveryRoute;
+  let ofInvalid: Prober;
   beforeAll(async () => {
-    const routes = faultyRoutes.map(({ route }) => route);
-    faulty = await openEveryRoute({ maxBodyBytes: MAX_BODY_BYTES, routes });
-    ofFaulty = await createProber(faulty);
+    const routes = invalidRoutes.map(({ route }) => route);
+    invalid = await openEveryRoute({ maxBodyBytes: MAX_BODY_BYTES, routes });
+    ofInvalid = await createProber(invalid);
   });
-  afterAll(() => faulty[Symbol.asyncDispose]());
+  afterAll(() => invalid[Symbol.asyncDispose]());
 
-  it.each(faultyRoutes)('$route.summary', async ({ route, complaint }) => {
-    const operation = faulty.operations.find((one) => one.route === route);
+  it.each(invalidRoutes)('$route.summary', async ({ route, complaint }) => {
+    const operation = invalid.operations.find((one) => one.route === route);
     expect(operation).toBeDefined();
-    const swept = operation && (await ofFaulty.sweep(operation, seed));
+    const swept = operation && (await ofInvalid.sweep(operation, seed));
     expect(swept?.found.join('\n')).toContain(complaint);
   });
 });

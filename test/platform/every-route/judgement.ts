@@ -18,16 +18,16 @@ type Issue = { readonly loc: readonly unknown[]; readonly type: string };
 type Happened = Awaited<ReturnType<ChangeLog['take']>>;
 
 /** What is wrong with the answer; nothing is as it should be. */
-export function judge(probe: Probe, answer: Asked, happened: Happened): readonly string[] {
+export function judge(probe: Probe, response: Asked, happened: Happened): readonly string[] {
   const found = [
-    ...judgeForm(probe, answer),
-    ...judgeTruth(probe, answer),
-    ...judgeEffects(probe, answer, happened),
+    ...judgeForm(probe, response),
+    ...judgeTruth(probe, response),
+    ...judgeEffects(probe, response, happened),
   ];
-  if (isRepeated(probe, answer)) found.push('it repeats what was sent');
+  if (isRepeated(probe, response)) found.push('it repeats what was sent');
   return found.map(
     (complaint) =>
-      `${probe.operation.title}, ${probe.what}: ${complaint}: ${answer.status} ${answer.text.slice(0, 400)}`,
+      `${probe.operation.title}, ${probe.what}: ${complaint}: ${response.status} ${response.text.slice(0, 400)}`,
   );
 }
 
@@ -44,7 +44,7 @@ function judgeForm(
   if (status >= 500) return ['a fault of the platform'];
   if (isElsewhere === true)
     return status < 300 || typeof body?.detail === 'string' || status === 422 ? [] : ['no detail'];
-  const documented = operation.answers.get(status);
+  const documented = operation.responses.get(status);
   if (documented === undefined) return ['a status that the document does not name'];
   const type = headers.get('content-type')?.replace(/ *;.*/, '') ?? '';
   if (text === '') return documented.types.length === 0 ? [] : ['no body where there should be one'];

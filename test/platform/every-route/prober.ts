@@ -41,11 +41,11 @@ export async function createProber(scene: EveryRoute): Promise<Prober> {
     },
     async probe({ path, ask: asked, ...sent }, values) {
       const { operation } = sent;
-      const answer = await api.ask(operation.method, path(values), {
+      const response = await api.ask(operation.method, path(values), {
         ...prober.asRightOne(operation),
         ...asked,
       });
-      return { found: judge(sent, answer, await log.take()), isServed: answer.status < 300 };
+      return { found: judge(sent, response, await log.take()), isServed: response.status < 300 };
     },
     async sweep(operation, seed) {
       const example = await prober.createExample(operation, seed);
@@ -53,10 +53,10 @@ export async function createProber(scene: EveryRoute): Promise<Prober> {
       const found: string[] = [];
       let sent = 0;
       for (const one of probesOf(example, MAX_BODY_BYTES)) {
-        const told = await prober.probe(one, values);
-        found.push(...told.found);
+        const reported = await prober.probe(one, values);
+        found.push(...reported.found);
         sent += 1;
-        if (!told.isServed) continue;
+        if (!reported.isServed) continue;
         values = await fillPath(operation, { api, place: a1 });
         await log.take();
       }

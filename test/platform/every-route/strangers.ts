@@ -9,7 +9,7 @@ import type { Place } from './tenants.ts';
 
 export type Asker = { readonly who: string; readonly as: Ask; readonly statuses: readonly number[] };
 
-export function strangersTo({ path, route }: Operation, { a1, a2, b1 }: EveryRoute): readonly Asker[] {
+export function outsidersTo({ path, route }: Operation, { a1, a2, b1 }: EveryRoute): readonly Asker[] {
   if (route.access.to === 'organization') {
     // A service key has no tokens of its own, whatever their ids.
     const isUsersOwn = path.startsWith('/api/v1/api-key/current');
@@ -72,22 +72,23 @@ export function visible({ status, headers, text }: Asked, sent: string): { reado
 }
 
 /** What strangers are told of a thing of A1, and what becomes of it; nothing is as it should be. */
-export async function findTold(scene: EveryRoute, operation: Operation): Promise<readonly string[]> {
+export async function findReported(scene: EveryRoute, operation: Operation): Promise<readonly string[]> {
   const id = idIn(operation);
   if (id === undefined) return [];
   const { api, a1, digest } = scene;
   const found: string[] = [];
   const example = await createExample(api, operation, a1);
-  const tell = async (one: Example, as: Ask): Promise<{ readonly status: number }> =>
+  const report = async (one: Example, as: Ask): Promise<{ readonly status: number }> =>
     visible(await send(api, one, as), one.values[id] ?? '');
   const before = JSON.stringify(await digest.take());
-  for (const { who, as, statuses } of strangersTo(operation, scene)) {
-    const foreign = await tell(example, as);
-    const random = await tell(withId(example, id, randomUUID()), as);
-    const told = JSON.stringify([foreign, random]);
-    if (!statuses.includes(foreign.status)) found.push(`${operation.title}: ${who} is not refused: ${told}`);
+  for (const { who, as, statuses } of outsidersTo(operation, scene)) {
+    const foreign = await report(example, as);
+    const random = await report(withId(example, id, randomUUID()), as);
+    const reported = JSON.stringify([foreign, random]);
+    if (!statuses.includes(foreign.status))
+      found.push(`${operation.title}: ${who} is not refused: ${reported}`);
     if (JSON.stringify(foreign) !== JSON.stringify(random))
-      found.push(`${operation.title}: ${who} can tell that it is there: ${told}`);
+      found.push(`${operation.title}: ${who} can tell that it is there: ${reported}`);
   }
   const after = JSON.stringify(await digest.take());
   if (before !== after) found.push(`${operation.title} changed something: ${before} ${after}`);

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 import type { Operation } from './document.ts';
 import { slowRoute } from './leaky-routes.ts';
 import { createExample, type EveryRoute, openEveryRoute, send } from './scene.ts';
-import { idIn, strangersTo, withId } from './strangers.ts';
+import { idIn, outsidersTo, withId } from './strangers.ts';
 
 /** Of each kind. More of them tell smaller differences, and take their time: a thousand are for a change of the pipeline. */
-const ANSWERS = Number(process.env['EVERY_ROUTE_ANSWERS'] ?? 300);
+const RESPONSES = Number(process.env['EVERY_ROUTE_ANSWERS'] ?? 300);
 const WITHIN = 0.1;
 /** Noise does not come three times; a difference does. */
 const ROUNDS = 3;
@@ -17,10 +17,10 @@ type Medians = { readonly foreign: number; readonly random: number };
 
 async function measure(scene: EveryRoute, operation: Operation, id: string): Promise<Medians> {
   const { api, a1 } = scene;
-  const [asker] = strangersTo(operation, scene);
+  const [asker] = outsidersTo(operation, scene);
   const own = await createExample(api, operation, a1);
   const took: { readonly foreign: number[]; readonly random: number[] } = { foreign: [], random: [] };
-  const kinds = shuffled(Array.from({ length: ANSWERS }, () => ['foreign', 'random'] as const).flat());
+  const kinds = shuffled(Array.from({ length: RESPONSES }, () => ['foreign', 'random'] as const).flat());
   for (const kind of kinds) {
     const example = kind === 'foreign' ? own : withId(own, id, randomUUID());
     const began = performance.now();

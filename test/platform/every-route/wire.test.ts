@@ -33,7 +33,7 @@ beforeAll(async () => {
     limits: { ...defaultLimits, bodyBytes: MAX_BODY_BYTES, requestMs: REQUEST_MS },
     trustedProxies: noProxies,
     log: createLog('silent', { write: () => undefined }),
-    onAnswered: () => undefined,
+    onResponded: () => undefined,
   });
   port = Number(new URL(server.url).port);
 });
@@ -181,9 +181,9 @@ describe('every route over a socket', () => {
   it('answers what it is there for', async () => {
     const found: unknown[] = [];
     for (const operation of scene.operations) {
-      const { head: answer, text } = await ask(whole(operation, await partsOf(operation)));
-      if (answer.status !== operation.route.success.status)
-        found.push([operation.title, answer.status, text]);
+      const { head: response, text } = await ask(whole(operation, await partsOf(operation)));
+      if (response.status !== operation.route.success.status)
+        found.push([operation.title, response.status, text]);
     }
     expect(found).toEqual([]);
   });
@@ -194,13 +194,14 @@ describe('every route over a socket', () => {
       if (isWithBody === true && operation.method === 'GET') continue;
       const parts = await partsOf(operation);
       await log.take();
-      const { head: answer, text: body } = await ask(text(operation, parts));
+      const { head: response, text: body } = await ask(text(operation, parts));
       const { changes, events } = await log.take();
-      const told = [operation.title, answer.status, body, changes, events.length];
-      if (!statuses.includes(answer.status) || changes.length > 0 || events.length > 1) found.push(told);
-      else if (!isRefusal(body) || body.includes(canary)) found.push(told);
-      if (!answer.headers.some(([name]) => name.toLowerCase() === 'x-request-id'))
-        found.push([told, 'no id']);
+      const reported = [operation.title, response.status, body, changes, events.length];
+      if (!statuses.includes(response.status) || changes.length > 0 || events.length > 1)
+        found.push(reported);
+      else if (!isRefusal(body) || body.includes(canary)) found.push(reported);
+      if (!response.headers.some(([name]) => name.toLowerCase() === 'x-request-id'))
+        found.push([reported, 'no id']);
     }
     expect(found).toEqual([]);
   });
@@ -211,11 +212,12 @@ describe('every route over a socket', () => {
       const parts = await partsOf(operation);
       await using client = await WireClient.connect(port);
       await client.send(head('HEAD', parts.path, parts.fields));
-      const answer = await client.readHead();
+      const response = await client.readHead();
       await client.send(whole(operation, await partsOf(operation)));
       // Were there a body, this head would not begin behind it.
       const next = await client.readHead();
-      if (answer.status !== 200 || next.status !== 200) found.push([operation.title, answer.text, next.text]);
+      if (response.status !== 200 || next.status !== 200)
+        found.push([operation.title, response.text, next.text]);
     }
     expect(found).toEqual([]);
   });
@@ -234,8 +236,8 @@ describe('every route over a socket', () => {
       const parts = await partsOf(operation);
       await log.take();
       const text = head(operation.method, parts.path, [...parts.fields, JSON_TYPE, 'Content-Length: 100']);
-      const { head: answer, text: body } = await ask(`${text}{"`);
-      expect([answer.status, isRefusal(body), (await log.take()).changes]).toEqual([408, true, []]);
+      const { head: response, text: body } = await ask(`${text}{"`);
+      expect([response.status, isRefusal(body), (await log.take()).changes]).toEqual([408, true, []]);
     },
   );
 
@@ -247,8 +249,8 @@ describe('every route over a socket', () => {
     const text = whole(operation, parts);
     await client.send(text.slice(0, -1));
     client.reset();
-    const { head: answer } = await ask(whole(find('GET /ok'), await partsOf(find('GET /ok'))));
-    expect([answer.status, (await log.take()).changes]).toEqual([200, []]);
+    const { head: response } = await ask(whole(find('GET /ok'), await partsOf(find('GET /ok'))));
+    expect([response.status, (await log.take()).changes]).toEqual([200, []]);
   });
 
   it('has one request of a connection answered at a time, and serves the next one all the same', async () => {
@@ -259,10 +261,10 @@ describe('every route over a socket', () => {
     await using client = await WireClient.connect(port);
     await client.send(one + two);
     await client.finished;
-    const answers = [...client.transcript.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    const responses = [...client.transcript.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
     const { changes } = await log.take();
-    expect(changes.length).toBeGreaterThanOrEqual(answers.filter((status) => status === '201').length);
-    expect(answers.every((status) => status === '201')).toBe(true);
+    expect(changes.length).toBeGreaterThanOrEqual(responses.filter((status) => status === '201').length);
+    expect(responses.every((status) => status === '201')).toBe(true);
     expect((await ask(whole(operation, await partsOf(operation)))).head.status).toBe(201);
   });
 
@@ -273,8 +275,8 @@ describe('every route over a socket', () => {
     for (let at = 0; at < 20; at += 1) {
       const values = await fillPath(operation, { api: scene.api, place: at % 2 === 0 ? scene.a1 : scene.b1 });
       await client.send(head('GET', toPath(operation.path, values), fields));
-      const { head: answer, text } = await client.readResponse();
-      expect([answer.status, text.includes(values['listener_id'] ?? '')]).toEqual([
+      const { head: response, text } = await client.readResponse();
+      expect([response.status, text.includes(values['listener_id'] ?? '')]).toEqual([
         at % 2 === 0 ? 200 : 404,
         true,
       ]);

@@ -18,7 +18,7 @@ let db: Database;
 let organization: string;
 let nowMs: number;
 let authenticator: Authenticator;
-let faults: unknown[];
+let errors: unknown[];
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -28,8 +28,8 @@ beforeAll(async () => {
 afterAll(async () => database[Symbol.asyncDispose]());
 beforeEach(() => {
   nowMs = START_MS;
-  faults = [];
-  authenticator = createAuthenticator({ now: () => nowMs, onFault: (error) => void faults.push(error) });
+  errors = [];
+  authenticator = createAuthenticator({ now: () => nowMs, onError: (error) => void errors.push(error) });
 });
 
 function authenticate(given: Partial<Credentials>): Promise<Caller> {
@@ -200,7 +200,7 @@ describe('the last use', () => {
     // A write would fail here: none is tried.
     const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
     await authenticator.authenticate(failingUpdates(db), credentials);
-    expect([await lastUse(id), faults]).toEqual([new Date(START_MS), []]);
+    expect([await lastUse(id), errors]).toEqual([new Date(START_MS), []]);
     nowMs = START_MS + 60_000;
     await authenticate({ apiKey: text });
     expect(await lastUse(id)).toEqual(new Date(nowMs));
@@ -214,13 +214,13 @@ describe('the last use', () => {
     for (let at = 0; at < 10; at += 1) expect((await authenticate({ apiKey: text })).keyId).toBe(id);
     await holder.rollback().execute();
     expect(await lastUse(id)).toEqual(new Date(START_MS));
-    expect(faults).toEqual([]);
+    expect(errors).toEqual([]);
 
     const other = await place();
     const broken = failingUpdates(db);
     await authenticator.authenticate(broken, { apiKey: other.text, bearer: undefined, peer: '' });
     expect(await lastUse(other.id)).toBeNull();
-    expect(faults).toEqual([new Error('no update today')]);
+    expect(errors).toEqual([new Error('no update today')]);
   });
 });
 

@@ -23,7 +23,7 @@ describe('the first organization', () => {
     const made = await create();
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const { db } = database.store;
-    const credentials = { apiKey: made.told, bearer: undefined, peer: '192.0.2.1' };
+    const credentials = { apiKey: made.reported, bearer: undefined, peer: '192.0.2.1' };
     const caller = await authenticator.authenticate(db, credentials);
     expect(caller.keyId).toBe(made.keyId);
     expect(caller.organization).toEqual({
@@ -41,7 +41,7 @@ describe('the first organization', () => {
   it('takes a key that was made before, and does not tell it again', async () => {
     const { text } = mintKey('service');
     const made = await create(text);
-    expect(made.told).toBeUndefined();
+    expect(made.reported).toBeUndefined();
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
     const caller = await authenticator.authenticate(database.store.db, credentials);

@@ -25,16 +25,16 @@ function read(options: Ask): Promise<Asked> {
 describe('a wrong key', () => {
   it('is a 401 that asks for a bearer, with the same text whatever is wrong', async () => {
     const { id, text } = { id: randomUUID(), text: mintKey('personal').text };
-    const answers = [
+    const responses = [
       await read({ key: text }),
       await read({ bearer: text }),
       await read({ key: 'sp_sk_' }),
       await read({ key, bearer: text, tenant: workspace }),
       await read({ key: text, tenant: id, organization: id }),
     ];
-    for (const { status, headers } of answers)
+    for (const { status, headers } of responses)
       expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
-    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+    expect(new Set(responses.map((response) => response.text)).size).toBe(1);
   });
 
   it('that comes too often is a 429 that says when to come back, and the right one passes', async () => {

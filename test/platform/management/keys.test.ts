@@ -157,11 +157,11 @@ describe('a service key', () => {
     ]);
     const body = { role: 'ORGANIZATION_OPERATOR' };
     const second = (await api.ask('POST', ofOrganization, { key: admin, body })).body;
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       api.ask('DELETE', `${ofOrganization}/${id}`, { key: second.key }),
       api.ask('DELETE', `${ofOrganization}/${second.id}`, { key: admin }),
     ]);
-    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    const statuses = responses.map(({ status }) => status).toSorted((a, b) => a - b);
     expect(statuses[0]).toBe(204);
     expect([401, 409]).toContain(statuses[1]);
   });
@@ -216,8 +216,8 @@ describe('a personal access token', () => {
   });
 
   it('is not made for who is no member', async () => {
-    const stranger = await api.addUser();
-    for (const user_id of [stranger, randomUUID()]) {
+    const outsider = await api.addUser();
+    for (const user_id of [outsider, randomUUID()]) {
       const refused = await api.ask('POST', ofMembers, { key: admin, body: { user_id } });
       expect([refused.status, refused.text]).toEqual([
         404,

@@ -64,8 +64,8 @@ describe('a member of the organization', () => {
     const email = `${randomUUID()}@example.test`;
     expect((await add('ORGANIZATION_USER', email)).status).toBe(201);
     expect((await add('ORGANIZATION_ADMIN', email.toUpperCase())).status).toBe(409);
-    const answers = await Promise.all([1, 2, 3].map(() => add('ORGANIZATION_USER', `x${email}`)));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
+    const responses = await Promise.all([1, 2, 3].map(() => add('ORGANIZATION_USER', `x${email}`)));
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
   });
 
   it('looks the same whether another organization knows the user or not', async () => {
@@ -140,13 +140,13 @@ describe('the last administrator', () => {
       organization = await api.addOrganization();
       admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
       const [one, two] = [await addWithToken('ORGANIZATION_ADMIN'), await addWithToken('ORGANIZATION_ADMIN')];
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         api.ask(method, `${path}/${one.id}`, { key: two.key, ...body }),
         api.ask(method, `${path}/${two.id}`, { key: one.key, ...body }),
       ]);
       const success = method === 'PATCH' ? 200 : 204;
       // The second may find that its key has died, or is worth less, before it is judged.
-      const [first, second] = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+      const [first, second] = responses.map(({ status }) => status).toSorted((a, b) => a - b);
       expect(first).toBe(success);
       expect([401, 403, 409]).toContain(second);
       const listed = await api.ask('GET', path, { key: admin });
@@ -213,8 +213,8 @@ describe('a member of a workspace', () => {
 
   it('is a member of the organization: others are not there', async () => {
     const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
-    const stranger = await add('ORGANIZATION_USER', undefined, foreign);
-    for (const user_id of [stranger.body.user_id, randomUUID()]) {
+    const outsider = await add('ORGANIZATION_USER', undefined, foreign);
+    for (const user_id of [outsider.body.user_id, randomUUID()]) {
       const body = { user_id, role: 'WORKSPACE_ADMIN' };
       const refused = await api.ask('POST', places, { key: admin, tenant, body });
       expect([refused.status, refused.text]).toEqual([

@@ -235,9 +235,9 @@ async function everyKeyOf(key: string): Promise<readonly string[]> {
   ];
   const made: string[] = [];
   for (const [path, body] of asked) {
-    const answer = await api.ask('POST', path, { key, body });
-    expect([201, 403]).toContain(answer.status);
-    if (answer.status === 201) made.push(answer.body.key);
+    const response = await api.ask('POST', path, { key, body });
+    expect([201, 403]).toContain(response.status);
+    if (response.status === 201) made.push(response.body.key);
   }
   return made;
 }

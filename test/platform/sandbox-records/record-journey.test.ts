@@ -25,12 +25,12 @@ beforeAll(async () => {
   server = createServer(async (request, response) => {
     const raw = await text(request);
     const index = sent.push(raw) - 1;
-    const fault = mishap(index);
-    if (fault === 'busy') return void response.writeHead(503).end();
+    const mishapOfBatch = mishap(index);
+    if (mishapOfBatch === 'busy') return void response.writeHead(503).end();
     const bearer = String(request.headers.authorization).replace('Bearer ', '');
-    const answer = await scene.api.ask(request.method ?? '', request.url ?? '', { bearer, raw });
-    if (fault === 'answer is lost') return void response.socket?.destroy();
-    response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(answer.text);
+    const reply = await scene.api.ask(request.method ?? '', request.url ?? '', { bearer, raw });
+    if (mishapOfBatch === 'answer is lost') return void response.socket?.destroy();
+    response.writeHead(reply.status, { 'Content-Type': 'application/json' }).end(reply.text);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -59,23 +59,29 @@ async function ask(path: DataPath, line: string, ...fields: string[]): Promise<v
 }
 
 const close = 'Connection: close';
-const answered = `HTTP/1.1 200 OK\r\nX-Canary: ${hosts}\r\nContent-Length: ${hosts.length}\r\n\r\n${hosts}`;
+const responded = `HTTP/1.1 200 OK\r\nX-Canary: ${hosts}\r\nContent-Length: ${hosts.length}\r\n\r\n${hosts}`;
 
-type Told = Readonly<Record<string, unknown>>;
+type Reported = Readonly<Record<string, unknown>>;
 
-async function keptOf(sandbox: string): Promise<readonly Told[]> {
+async function keptOf(sandbox: string): Promise<readonly Reported[]> {
   return (await scene.list(sandbox, '?limit=1000')).body.records;
 }
 
 /** A record of the platform as the log has it, and the other way round. */
-function comparable({ level: _level, msg: _msg, number: _number, source: _source, ...rest }: Told): Told {
+function comparable({
+  level: _level,
+  msg: _msg,
+  number: _number,
+  source: _source,
+  ...rest
+}: Reported): Reported {
   return rest;
 }
 
-const byText = (records: readonly Told[]): readonly string[] =>
+const byText = (records: readonly Reported[]): readonly string[] =>
   records.map((record) => JSON.stringify(Object.entries(comparable(record)).toSorted())).toSorted();
 
-async function finish(path: DataPath, sandbox: string): Promise<readonly Told[]> {
+async function finish(path: DataPath, sandbox: string): Promise<readonly Reported[]> {
   await path.proxy.sidecar.close();
   const kept = await keptOf(sandbox);
   expect(byText(kept)).toEqual(byText(path.proxy.records()));
@@ -91,7 +97,7 @@ describe('records on their way to the platform', () => {
         return send(
           'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
         ).then(end);
-      await send(answered);
+      await send(responded);
     };
     const proxyConfig = {
       rules: [
@@ -141,7 +147,7 @@ describe('records on their way to the platform', () => {
     mishap = (index) => (index % 3 === 0 ? 'answer is lost' : index % 3 === 1 ? 'busy' : undefined);
     sent.length = 0;
     await using path = await pathOf('mishaps', {
-      respond: ({ readBody, send }) => readBody().then(() => send(answered)),
+      respond: ({ readBody, send }) => readBody().then(() => send(responded)),
     });
     for (let i = 0; i < 40; i += 1) await ask(path, `POST /${i} HTTP/1.1`, close);
     const kept = await finish(path, 'mishaps');
@@ -154,7 +160,7 @@ describe('records on their way to the platform', () => {
   it('arrive without a log, when log.records is false', async () => {
     await using path = await pathOf('unlogged', {
       config: { log: { records: false } },
-      respond: ({ send }) => send(answered),
+      respond: ({ send }) => send(responded),
     });
     await ask(path, 'POST /v1/x HTTP/1.1', close);
     await path.proxy.sidecar.close();

@@ -18,14 +18,14 @@ describe('a batch of records', () => {
   it('is kept once, however often it comes, and says how many were new', async () => {
     const token = await scene.token('once');
     const batch = batchOf(1_000);
-    const answers = [await scene.send(token, batch), await scene.send(token, batch)];
+    const responses = [await scene.send(token, batch), await scene.send(token, batch)];
     const half = {
       ...batch,
       records: [...batch.records.slice(500), ...batchOf(100, batch.source, 1_000).records],
     };
-    answers.push(await scene.send(token, half));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(answers.map(({ body }) => body)).toEqual([
+    responses.push(await scene.send(token, half));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(responses.map(({ body }) => body)).toEqual([
       { received: 1_000, added: 1_000 },
       { received: 1_000, added: 0 },
       { received: 600, added: 100 },
@@ -38,8 +38,8 @@ describe('a batch of records', () => {
   it('is kept once when it comes twice at a time', async () => {
     const token = await scene.token('twice');
     const batch = batchOf(500);
-    const answers = await Promise.all([scene.send(token, batch), scene.send(token, batch)]);
-    expect(answers.map(({ body }) => body.added).toSorted((a, b) => a - b)).toEqual([0, 500]);
+    const responses = await Promise.all([scene.send(token, batch), scene.send(token, batch)]);
+    expect(responses.map(({ body }) => body.added).toSorted((a, b) => a - b)).toEqual([0, 500]);
   });
 
   it('belongs to the sandbox of its token, whatever the records say', async () => {
@@ -63,8 +63,8 @@ describe('a batch of records', () => {
   it.each(unfit)('with %s is refused whole, and none of it is kept', async (_, fields) => {
     const token = await scene.token('strict');
     const records = [recordOf({ number: 1 }), recordOf({ number: 2, ...fields })];
-    const answer = await scene.send(token, { source: randomUUID(), records });
-    expect([answer.status, answer.text.includes('Bearer x')]).toEqual([422, false]);
+    const response = await scene.send(token, { source: randomUUID(), records });
+    expect([response.status, response.text.includes('Bearer x')]).toEqual([422, false]);
     expect((await scene.list('strict')).body.records).toEqual([]);
   });
 
@@ -89,8 +89,8 @@ describe('a batch of records', () => {
 
   it('is answered 429 while two of its sandbox are under way', async () => {
     const token = await scene.token('busy');
-    const answers = await Promise.all(Array.from({ length: 6 }, () => scene.send(token, batchOf(1_000))));
-    const byStatus = Object.groupBy(answers, ({ status }) => status);
+    const responses = await Promise.all(Array.from({ length: 6 }, () => scene.send(token, batchOf(1_000))));
+    const byStatus = Object.groupBy(responses, ({ status }) => status);
     expect(Object.keys(byStatus)).toEqual(['200', '429']);
     expect(byStatus[429]?.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
     const { body } = await scene.list('busy', '?limit=1');

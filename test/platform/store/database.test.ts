@@ -66,7 +66,7 @@ describe('a store', () => {
     const store = openDatabase({
       connection: database.connection,
       maxConnections: 2,
-      onFault: () => undefined,
+      onError: () => undefined,
     });
     const begun = Promise.withResolvers<void>();
     const mayEnd = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ describe('a store', () => {
 describe('what is said when the database is away', () => {
   it('is `unavailable` where nobody listens', async () => {
     const connection = { ...database.connection, host: '/nonexistent' };
-    const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+    const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
     await expect(store.db.selectFrom('users').selectAll().execute()).rejects.toMatchObject(unavailable);
     await store.close();
   });
@@ -110,13 +110,13 @@ describe('what is said when the database is away', () => {
   });
 
   it('is told of idle connections that break, and they are replaced', async () => {
-    const faults: Error[] = [];
+    const errors: Error[] = [];
     const broken = Promise.withResolvers<void>();
     const store = openDatabase({
       connection: database.connection,
       maxConnections: 1,
-      onFault: (error) => {
-        faults.push(error);
+      onError: (error) => {
+        errors.push(error);
         broken.resolve();
       },
     });
@@ -125,14 +125,14 @@ describe('what is said when the database is away', () => {
       client.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]),
     );
     await broken.promise;
-    expect(faults).toHaveLength(1);
+    expect(errors).toHaveLength(1);
     expect(await store.db.selectFrom('users').selectAll().execute()).toEqual([]);
     await store.close();
   });
 
   it('is `unavailable` for a statement that takes too long, or waits too long for a lock', async () => {
     const connection = { ...database.connection, statement_timeout: 200, lock_timeout: 100 };
-    const store = openDatabase({ connection, maxConnections: 2, onFault: () => undefined });
+    const store = openDatabase({ connection, maxConnections: 2, onError: () => undefined });
     await expect(sql`select pg_sleep(30)`.execute(store.db)).rejects.toMatchObject(unavailable);
     await connectOnce(database.ownerConnection, async (client) => {
       await client.query('begin; lock table users');
@@ -143,7 +143,7 @@ describe('what is said when the database is away', () => {
 
   it('is `unavailable` when the server says nothing any more, and what is asked next does not wait behind that', async () => {
     const connection = { ...database.connection, statement_timeout: 60_000, query_timeout: 300 };
-    const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+    const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
     const hung = store.write((trx) => sql`select pg_sleep(60)`.execute(trx));
     const next = store.db.selectFrom('users').selectAll().execute();
     await expect(hung).rejects.toMatchObject(unavailable);

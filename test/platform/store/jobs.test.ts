@@ -19,9 +19,9 @@ async function openDatabase(server: 'embedded' | 'debian'): Promise<TestDatabase
   return database;
 }
 
-async function startJobs({ connection }: TestDatabase, told: unknown[] = []): Promise<Jobs> {
-  const log = { warn: () => undefined, error: (...line: unknown[]) => void told.push(line) };
-  const jobs = await openJobs({ connection, maxConnections: 2, onFault: () => undefined, log });
+async function startJobs({ connection }: TestDatabase, reported: unknown[] = []): Promise<Jobs> {
+  const log = { warn: () => undefined, error: (...line: unknown[]) => void reported.push(line) };
+  const jobs = await openJobs({ connection, maxConnections: 2, onError: () => undefined, log });
   let isOpen = true;
   const close = async (timeoutMs?: number): Promise<void> => {
     if (isOpen) await jobs.close(timeoutMs);
@@ -73,8 +73,8 @@ describe.each([
 
     it('is tried again when it failed, and the log has each time', async () => {
       const database = await openDatabase(server);
-      const told: unknown[] = [];
-      const jobs = await startJobs(database, told);
+      const reported: unknown[] = [];
+      const jobs = await startJobs(database, reported);
       const { promise, resolve } = Promise.withResolvers<void>();
       let tries = 0;
       await jobs.work('flaky', async () => {
@@ -89,8 +89,8 @@ describe.each([
         expect.objectContaining({ queue: 'flaky', error: 'Error', code: 'E_YET' }),
         'a job failed',
       ];
-      expect(told).toEqual([line, line]);
-      expect(JSON.stringify(told)).not.toContain('hush');
+      expect(reported).toEqual([line, line]);
+      expect(JSON.stringify(reported)).not.toContain('hush');
     });
 
     it('may end before the process does', async () => {

@@ -34,9 +34,9 @@ async function count({ ownerConnection }: PostgresServer): Promise<number> {
 
 describe('a server of our own', () => {
   it('is made where nothing is, and keeps what it was told', async () => {
-    for (const visit of [1, 2]) {
+    for (const walk of [1, 2]) {
       await using server = await open();
-      expect(await count(server)).toBe(visit);
+      expect(await count(server)).toBe(walk);
     }
   });
 
@@ -108,12 +108,12 @@ describe('what a crash may have left', () => {
     await server.close();
     // Of the server's own user: of those it cannot know that they are none of its own.
     const { uid, gid } = await stat(pidFile.replace('postmaster.pid', 'PG_VERSION'));
-    const stranger = spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'], uid, gid });
-    await writeFile(pidFile, left.replace(/^\d+/, String(stranger.pid)));
+    const outsider = spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'], uid, gid });
+    await writeFile(pidFile, left.replace(/^\d+/, String(outsider.pid)));
     await chown(pidFile, uid, gid);
     await using again = await open();
     expect(await count(again)).toBe(2);
-    stranger.stdin.end();
+    outsider.stdin.end();
   });
 
   it('is a cluster that is half made', async () => {

@@ -39,10 +39,10 @@ export async function runEmbeddedStorm(
   const snapshot = await readDirectory(directory);
   const left = await monitor.backendsOf('');
   return {
-    faults: [
-      ...place.faults,
+    errors: [
+      ...place.errors,
       ...judgeStorm(ledger, snapshot),
-      ...verified.faults,
+      ...verified.errors,
       ...(monitor.most > 1 ? [`${monitor.most} servers ran on one directory`] : []),
       ...(left.length > 0 ? [`the servers ${left.join(', ')} are left`] : []),
     ],
@@ -50,7 +50,7 @@ export async function runEmbeddedStorm(
     startsMs: place.startsMs,
     gonesMs: place.gonesMs,
     events: snapshot.events.length,
-    verified: verified.told,
+    verified: verified.reported,
     busyMs,
   };
 }

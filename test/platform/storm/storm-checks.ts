@@ -26,15 +26,15 @@ export type Snapshot = {
 
 export function judgeStorm(ledger: Ledger, snapshot: Snapshot): readonly string[] {
   const expected = new Map<string, number>();
-  const faults = [
-    ...ledger.faults,
+  const errors = [
+    ...ledger.errors,
     ...judgeListeners(ledger, snapshot, expected),
     ...judgeKeys(ledger, snapshot, expected),
     ...judgeRecords(ledger, snapshot),
     ...judgeSequence(snapshot),
     ...judgeFailures(ledger, snapshot),
   ];
-  return [...faults, ...compareEvents(expected, snapshot)];
+  return [...errors, ...compareEvents(expected, snapshot)];
 }
 
 type Expected = Map<string, number>;
@@ -45,7 +45,7 @@ function expectEvent(expected: Expected, operation: Operation, id: string, times
 
 function judgeListeners(ledger: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
   const rows = new Map(snapshot.listeners.map((row) => [row.computeId, row]));
-  const faults = ledger.listeners.flatMap((story) => {
+  const errors = ledger.listeners.flatMap((story) => {
     const row = rows.get(story.computeId);
     const id = story.id ?? row?.id;
     if (id === undefined)
@@ -57,7 +57,7 @@ function judgeListeners(ledger: Ledger, snapshot: Snapshot, expected: Expected):
     return judgeListener(story, row);
   });
   const written = ledger.unwritten.filter((computeId) => rows.has(computeId));
-  return [...faults, ...written.map((computeId) => `${computeId} was refused, and is there`)];
+  return [...errors, ...written.map((computeId) => `${computeId} was refused, and is there`)];
 }
 
 function judgeListener(
@@ -74,9 +74,9 @@ function judgeListener(
 
 function judgeKeys({ keys }: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
   const rows = new Map(snapshot.keys.map((row) => [row.description, row]));
-  return keys.flatMap(({ description, id: answered, deletion }) => {
+  return keys.flatMap(({ description, id: responded, deletion }) => {
     const row = rows.get(description);
-    const id = answered ?? row?.id;
+    const id = responded ?? row?.id;
     if (id === undefined) return [];
     expectEvent(expected, 'create_api_key', id);
     if (row === undefined) expectEvent(expected, 'delete_api_key', id);
@@ -119,9 +119,9 @@ function judgeFailures({ refusals }: Ledger, { events }: Snapshot): readonly str
       ({ operation, resources }) => `${operation} ${resources.join(' ')}` === name,
     );
     const of = refusals.filter(({ operation, id }) => `${operation} ${id ?? ''}` === name);
-    const answered = of.filter(({ isAnswered }) => isAnswered).length;
-    const isRight = found.length >= answered && found.length <= of.length;
-    return isRight ? [] : [`${found.length} failures for ${answered} to ${of.length} refusals of ${name}`];
+    const responded = of.filter(({ hasResponded }) => hasResponded).length;
+    const isRight = found.length >= responded && found.length <= of.length;
+    return isRight ? [] : [`${found.length} failures for ${responded} to ${of.length} refusals of ${name}`];
   });
 }
 

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Random } from '../../http1/mutation.ts';
 import {
-  type Answered,
+  type Responded,
   type Ask,
   openStormConnection,
   type Reply,
@@ -35,7 +35,7 @@ export type StormScope = {
   readonly places: readonly Place[];
   readonly random: Random;
   /** Told of every answer, by the place that gave it. */
-  onAnswer(place: number): void;
+  onResponse(place: number): void;
 };
 
 const LISTENERS = '/v2/listeners';
@@ -90,18 +90,18 @@ function act(client: Client): Promise<void> {
 
 /** Waits for the process of the client; every answer that nobody expects is a fault. */
 async function send(client: Client, what: string, wanted: readonly number[], ask: Ask): Promise<Reply> {
-  const { ledger, connection, places, onAnswer } = client;
+  const { ledger, connection, places, onResponse } = client;
   const port = await places[client.place]?.whereabouts();
   const reply = await connection.ask(port ?? 0, ask).catch((error: unknown): Reply => {
-    ledger.faults.push(`${what}: ${String(error)}`);
+    ledger.errors.push(`${what}: ${String(error)}`);
     return { kind: 'lost' };
   });
-  if (reply.kind === 'lost') ledger.lost.answers += 1;
-  if (reply.kind !== 'answered') return reply;
-  onAnswer(client.place);
+  if (reply.kind === 'lost') ledger.lost.responses += 1;
+  if (reply.kind !== 'responded') return reply;
+  onResponse(client.place);
   noteLatency(ledger, what, reply.ms);
   if (wanted.includes(reply.status)) return reply;
-  ledger.faults.push(`${what} was answered ${reply.status} ${JSON.stringify(reply.body)}`);
+  ledger.errors.push(`${what} was answered ${reply.status} ${JSON.stringify(reply.body)}`);
   return { kind: 'lost' };
 }
 
@@ -139,11 +139,11 @@ async function create(client: Client): Promise<void> {
   const reply = await send(client, 'create_listener', [201], ask);
   if (reply.kind === 'unsent') return void client.ledger.unwritten.push(computeId);
   client.ledger.listeners.push(story);
-  if (reply.kind === 'answered') settle(client, story, reply);
+  if (reply.kind === 'responded') settle(client, story, reply);
   else if (client.random(2) === 0) await createOnceMore(client, story, ask);
 }
 
-function settle({ live }: Client, story: ListenerStory, { body }: Answered): void {
+function settle({ live }: Client, story: ListenerStory, { body }: Responded): void {
   story.id = idIn(body);
   live.push(story);
 }
@@ -153,11 +153,11 @@ async function createOnceMore(client: Client, story: ListenerStory, ask: Ask): P
   client.ledger.lost.resent += 1;
   const reply = await send(client, 'create_listener', [201, 409], ask);
   const refusal = { operation: 'create_listener', id: undefined } as const;
-  if (reply.kind === 'lost') client.ledger.refusals.push({ ...refusal, isAnswered: false });
-  if (reply.kind !== 'answered') return;
+  if (reply.kind === 'lost') client.ledger.refusals.push({ ...refusal, hasResponded: false });
+  if (reply.kind !== 'responded') return;
   if (reply.status === 201) return settle(client, story, reply);
   story.isKnownKept = true;
-  client.ledger.refusals.push({ ...refusal, isAnswered: true });
+  client.ledger.refusals.push({ ...refusal, hasResponded: true });
 }
 
 async function change(client: Client, story: ListenerStory): Promise<void> {
@@ -168,7 +168,7 @@ async function change(client: Client, story: ListenerStory): Promise<void> {
     key: client.access.key,
     body: { version },
   });
-  if (reply.kind === 'answered') story.versions.push(version);
+  if (reply.kind === 'responded') story.versions.push(version);
   else if (reply.kind === 'lost') story.lostVersion = forget(client, story, version);
 }
 
@@ -176,7 +176,7 @@ async function remove(client: Client, story: ListenerStory): Promise<void> {
   const ask: Ask = { method: 'DELETE', path: `${LISTENERS}/${story.id}`, key: client.access.key };
   const reply = await send(client, 'delete_listener', [204], ask);
   if (reply.kind === 'unsent') return;
-  story.deletion = forget(client, story, reply.kind === 'answered' ? 'done' : 'lost');
+  story.deletion = forget(client, story, reply.kind === 'responded' ? 'done' : 'lost');
 }
 
 /** Nothing more is written to it. */
@@ -192,7 +192,7 @@ async function createKey(client: Client): Promise<void> {
   const reply = await send(client, 'create_api_key', [200, 201], { method: 'POST', path: KEYS, key, body });
   if (reply.kind === 'unsent') return;
   client.ledger.keys.push(story);
-  if (reply.kind !== 'answered') return;
+  if (reply.kind !== 'responded') return;
   story.id = idIn(reply.body);
   client.keys.push({ story, id: story.id });
 }
@@ -204,7 +204,7 @@ async function deleteKey(client: Client): Promise<void> {
   const ask: Ask = { method: 'DELETE', path: `${KEYS}/${chosen.id}`, key: access.key };
   const reply = await send(client, 'delete_api_key', [200, 204], ask);
   if (reply.kind === 'unsent') keys.push(chosen);
-  else chosen.story.deletion = reply.kind === 'answered' ? 'done' : 'lost';
+  else chosen.story.deletion = reply.kind === 'responded' ? 'done' : 'lost';
 }
 
 /** The same batch until it is answered: what came before is passed over. */
@@ -216,7 +216,7 @@ async function sendRecords(client: Client): Promise<void> {
   const ask: Ask = { method: 'POST', path: '/v1/sandbox-records', key: access.sandboxToken, body };
   let reply = await send(client, 'records', [200, 429], ask);
   let isFirst = true;
-  while (reply.kind !== 'answered' || reply.status === 429) {
+  while (reply.kind !== 'responded' || reply.status === 429) {
     isFirst &&= reply.kind !== 'lost';
     if (reply.kind === 'lost') ledger.lost.resent += 1;
     client.place = random(client.places.length);
@@ -224,7 +224,7 @@ async function sendRecords(client: Client): Promise<void> {
   }
   const { added } = reply.body as { readonly added: number };
   if (added !== count && (isFirst || added !== 0))
-    ledger.faults.push(`${added} of a batch of ${count} were new, sent ${isFirst ? 'once' : 'again'}`);
+    ledger.errors.push(`${added} of a batch of ${count} were new, sent ${isFirst ? 'once' : 'again'}`);
   records.last += count;
   records.added += added;
 }
@@ -282,7 +282,8 @@ function refuse(
   operation: 'create_listener' | 'update_listener',
   id?: string,
 ): void {
-  if (reply.kind !== 'unsent') ledger.refusals.push({ operation, id, isAnswered: reply.kind === 'answered' });
+  if (reply.kind !== 'unsent')
+    ledger.refusals.push({ operation, id, hasResponded: reply.kind === 'responded' });
 }
 
 function idIn(body: unknown): string {

@@ -2,13 +2,13 @@
 // lost, which leaves open what happened, from a request that never left.
 import { Agent, request } from 'node:http';
 
-export type Answered = {
-  readonly kind: 'answered';
+export type Responded = {
+  readonly kind: 'responded';
   readonly status: number;
   readonly body: unknown;
   readonly ms: number;
 };
-export type Reply = Answered | { readonly kind: 'lost' } | { readonly kind: 'unsent' };
+export type Reply = Responded | { readonly kind: 'lost' } | { readonly kind: 'unsent' };
 
 export type Ask = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -52,7 +52,7 @@ export function openStormConnection(): StormConnection {
           response.on('end', () => {
             const ms = performance.now() - startedMs;
             const value: unknown = received === '' ? undefined : JSON.parse(received);
-            resolve({ kind: 'answered', status: response.statusCode ?? 0, body: value, ms });
+            resolve({ kind: 'responded', status: response.statusCode ?? 0, body: value, ms });
           });
         });
         sent.end(text);

@@ -30,13 +30,13 @@ async function takeJobs(connection: Connection): Promise<void> {
     QUEUE,
     async (data, { signal }) => {
       const { job } = data as { readonly job: string };
-      tell({ msg: 'storm job', job, what: 'begun' });
+      report({ msg: 'storm job', job, what: 'begun' });
       if (!over.signal.aborted)
         await Promise.race([
           once(over.signal, 'abort'),
           once(signal, 'abort').then(() => signal.throwIfAborted()),
         ]);
-      tell({ msg: 'storm job', job, what: 'done' });
+      report({ msg: 'storm job', job, what: 'done' });
     },
     { retries: 10_000, concurrency: taken },
   );
@@ -46,12 +46,12 @@ async function takeJobs(connection: Connection): Promise<void> {
 
 async function sendJobs(connection: Connection, jobs: Jobs): Promise<void> {
   if (count === 0) return;
-  const store = openDatabase({ connection, maxConnections: 1, onFault: () => undefined });
+  const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
   await store.write(async (trx) => {
     for (let i = 1; i <= count; i += 1) await jobs.send(trx, QUEUE, { job: `j${i}` });
   });
   await store.close();
-  tell({ msg: 'storm jobs sent' });
+  report({ msg: 'storm jobs sent' });
 }
 
 /** The platform makes the schema after this file was loaded. */
@@ -60,7 +60,7 @@ async function openWhenThere(connection: Connection): Promise<Jobs> {
   const options = {
     connection,
     maxConnections: 4,
-    onFault: () => undefined,
+    onError: () => undefined,
     log: { warn: complain, error: complain },
   };
   for (;;) {
@@ -74,9 +74,9 @@ async function openWhenThere(connection: Connection): Promise<Jobs> {
 }
 
 function complain(...said: readonly unknown[]): void {
-  tell({ level: 'error', msg: 'storm jobs complain', said: said.map(String) });
+  report({ level: 'error', msg: 'storm jobs complain', said: said.map(String) });
 }
 
-function tell(record: object): void {
+function report(record: object): void {
   process.stdout.write(`${JSON.stringify({ ...record, at: Date.now() })}\n`);
 }

@@ -9,7 +9,7 @@ export type JobEvent = {
 };
 
 export type JobAccount = {
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
   /** From each death to the next beginning of the job that it interrupted. */
   readonly rerunsMs: readonly number[];
 };
@@ -23,7 +23,7 @@ export function judgeJobs(
   deaths: ReadonlyMap<string, number>,
 ): JobAccount {
   const rerunsMs: number[] = [];
-  const faults = jobs.flatMap((job) => {
+  const errors = jobs.flatMap((job) => {
     const own = events.filter((event) => event.job === job).toSorted((a, b) => a.atMs - b.atMs);
     const done = own.filter(({ what }) => what === 'done').length;
     const begun = own.filter(({ what }) => what === 'begun');
@@ -33,7 +33,7 @@ export function judgeJobs(
       ...begun.flatMap((event, i) => judgeRun(event, begun[i + 1], deaths.get(event.life), rerunsMs)),
     ];
   });
-  return { faults, rerunsMs };
+  return { errors, rerunsMs };
 }
 
 function judgeRun(

@@ -32,7 +32,7 @@ export type Refusal = {
   readonly operation: Operation;
   /** Of nothing; in the path. */
   readonly id: string | undefined;
-  readonly isAnswered: boolean;
+  readonly hasResponded: boolean;
 };
 
 /** Records of one source, numbered from 1; a batch is sent until it is answered. */
@@ -46,8 +46,8 @@ export type Ledger = {
   /** Compute ids of creations that were answered 4xx. */
   readonly unwritten: string[];
   /** What no client should have seen. */
-  readonly faults: string[];
-  readonly lost: { answers: number; resent: number };
+  readonly errors: string[];
+  readonly lost: { responses: number; resent: number };
   readonly latenciesMs: Map<string, number[]>;
 };
 
@@ -58,8 +58,8 @@ export function createLedger(): Ledger {
     records: [],
     refusals: [],
     unwritten: [],
-    faults: [],
-    lost: { answers: 0, resent: 0 },
+    errors: [],
+    lost: { responses: 0, resent: 0 },
     latenciesMs: new Map(),
   };
 }
@@ -71,6 +71,6 @@ export function noteLatency({ latenciesMs }: Ledger, what: string, ms: number): 
 }
 
 /** Of every kind. */
-export function answersIn({ latenciesMs }: Ledger): number {
+export function responsesIn({ latenciesMs }: Ledger): number {
   return [...latenciesMs.values()].reduce((sum, each) => sum + each.length, 0);
 }

@@ -29,7 +29,7 @@ export async function runLoad(options: LoadOptions): Promise<number> {
   const calm = createCalm();
   const stop = new AbortController();
   const startedMs = performance.now();
-  const scope = { ledger, places, random, onAnswer: calm.count };
+  const scope = { ledger, places, random, onResponse: calm.count };
   const clients = access.map((own, i) =>
     runStormClient(scope, { name: `c${i}`, place: i % places.length, access: own, signal: stop.signal }),
   );
@@ -55,7 +55,7 @@ async function openAccess({ places, key, clients }: LoadOptions): Promise<readon
     const sandbox = `storm-${i}`;
     const path = `/v1/sandboxes/${sandbox}/tokens`;
     const reply = await connection.ask(port, { method: 'POST', path, key, body: {} });
-    if (reply.kind !== 'answered' || reply.status !== 201)
+    if (reply.kind !== 'responded' || reply.status !== 201)
       throw new Error(`${path} answered ${JSON.stringify(reply)}`);
     made.push({ key, sandbox, sandboxToken: (reply.body as { readonly token: string }).token });
   }
@@ -63,7 +63,7 @@ async function openAccess({ places, key, clients }: LoadOptions): Promise<readon
 }
 
 /** Resolves after so many answers, with the place that gave the last of them. */
-function createCalm(): { count(place: number): void; after(answers: number): Promise<number> } {
+function createCalm(): { count(place: number): void; after(responses: number): Promise<number> } {
   let left = 0;
   let end: (place: number) => void = () => undefined;
   return {
@@ -71,8 +71,8 @@ function createCalm(): { count(place: number): void; after(answers: number): Pro
       left -= 1;
       if (left === 0) end(place);
     },
-    after(answers) {
-      left = answers;
+    after(responses) {
+      left = responses;
       return new Promise((resolve) => (end = resolve));
     },
   };

@@ -20,7 +20,7 @@ const MAX_JOBS_MS = 30_000;
 
 export function openStormMonitor(owner: Connection): StormMonitor {
   const connection = { ...owner, application_name: 'storm monitor' };
-  const store = openDatabase({ connection, maxConnections: 2, onFault: () => undefined });
+  const store = openDatabase({ connection, maxConnections: 2, onError: () => undefined });
   const backendsOf = async (name: string): Promise<readonly number[]> => {
     const { rows } = await sql<{ readonly pid: number }>`
       select pid from pg_stat_activity where application_name = ${name}`.execute(store.db);

@@ -23,7 +23,7 @@ export type StormPlace = Place & {
   /** Until nothing was left of a killed life in the database. */
   readonly gonesMs: readonly number[];
   readonly deaths: readonly Death[];
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
   /** SIGKILL, now and then once more on the way up, and a new life that takes requests. */
   kill(isTwice: boolean): Promise<void>;
   /** A line in the log of the life of now. */
@@ -50,7 +50,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
   const startsMs: number[] = [];
   const gonesMs: number[] = [];
   const deaths: Death[] = [];
-  const faults: string[] = [];
+  const errors: string[] = [];
   const goings: Promise<void>[] = [];
   let lives = 0;
   let life = '';
@@ -76,7 +76,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     const { port, ms } = await ready;
     startsMs.push(ms);
     backends = await monitor.backendsOf(life);
-    if (backends.length === 0) faults.push(`${life} is ready without a database server`);
+    if (backends.length === 0) errors.push(`${life} is ready without a database server`);
     return port;
   }
 
@@ -84,7 +84,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     for (const record of platform.process.records) {
       options.onRecord(life, record);
       if (record['level'] === 'error' || record['level'] === 'fatal')
-        faults.push(`${life} logged ${JSON.stringify(record)}`);
+        errors.push(`${life} logged ${JSON.stringify(record)}`);
     }
   }
 
@@ -94,7 +94,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     const sinceMs = performance.now();
     deaths.push({ life, atMs: Date.now() });
     const { signal } = await platform.process.exited;
-    if (signal !== 'SIGKILL') faults.push(`${life} ended before it was killed\n${platform.process.stderr}`);
+    if (signal !== 'SIGKILL') errors.push(`${life} ended before it was killed\n${platform.process.stderr}`);
     // The next life need not wait for it.
     goings.push(seeGone(life, backends, sinceMs));
     readLog();
@@ -102,7 +102,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
 
   async function seeGone(ended: string, backends: readonly number[], sinceMs: number): Promise<void> {
     const ms = await monitor.gone(ended, backends, sinceMs);
-    if (ms === undefined) faults.push(`connections or locks of ${ended} are left`);
+    if (ms === undefined) errors.push(`connections or locks of ${ended} are left`);
     else gonesMs.push(ms);
   }
 
@@ -111,7 +111,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     startsMs,
     gonesMs,
     deaths,
-    faults,
+    errors,
     whereabouts: () => whereabouts,
     async kill(isTwice) {
       const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -134,7 +134,7 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
       platform.process.kill('SIGTERM');
       const { code, signal } = await platform.process.exited;
       if (code !== 0)
-        faults.push(`${life} ended with ${code ?? signal} at SIGTERM\n${platform.process.stderr}`);
+        errors.push(`${life} ended with ${code ?? signal} at SIGTERM\n${platform.process.stderr}`);
       await Promise.all([...goings, seeGone(life, backends, performance.now())]);
       readLog();
     },

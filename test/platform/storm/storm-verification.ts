@@ -2,14 +2,14 @@
 // processes were killed.
 import { type PlatformOptions, verifyAuditLog } from '../../support/platform-process.ts';
 
-export type Verification = { readonly faults: readonly string[]; readonly told: string };
+export type Verification = { readonly errors: readonly string[]; readonly reported: string };
 
 export async function verifyStorm(options: PlatformOptions): Promise<Verification> {
   try {
-    const told = await verifyAuditLog(options);
-    const [, checkpoints = '0'] = /, (\d+) checkpoint/.exec(told) ?? [];
-    return { told, faults: Number(checkpoints) > 0 ? [] : ['there is no checkpoint of the audit log'] };
+    const reported = await verifyAuditLog(options);
+    const [, checkpoints = '0'] = /, (\d+) checkpoint/.exec(reported) ?? [];
+    return { reported, errors: Number(checkpoints) > 0 ? [] : ['there is no checkpoint of the audit log'] };
   } catch (error) {
-    return { told: '', faults: [String(error)] };
+    return { reported: '', errors: [String(error)] };
   }
 }

@@ -8,7 +8,7 @@ import { initPlatform, type PlatformOptions } from '../../support/platform-proce
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { judgeStorm } from './storm-checks.ts';
 import { type JobEvent, judgeJobs } from './storm-jobs.ts';
-import { answersIn, createLedger, type Ledger } from './storm-ledger.ts';
+import { responsesIn, createLedger, type Ledger } from './storm-ledger.ts';
 import { type LoadOptions, runLoad } from './storm-load.ts';
 import { openStormMonitor } from './storm-monitor.ts';
 import { openStormPlace } from './storm-place.ts';
@@ -25,7 +25,7 @@ export type StormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'calm' | 'onK
 };
 
 export type StormResult = {
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
   readonly ledger: Ledger;
   readonly startsMs: readonly number[];
   readonly gonesMs: readonly number[];
@@ -65,18 +65,18 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   );
   const account = judgeJobs(jobNames(options), jobs.events, deaths);
   return {
-    faults: [
-      ...places.flatMap(({ faults }) => faults),
+    errors: [
+      ...places.flatMap(({ errors }) => errors),
       ...judgeStorm(ledger, snapshot),
-      ...account.faults,
-      ...verified.faults,
+      ...account.errors,
+      ...verified.errors,
     ],
     ledger,
     startsMs: places.flatMap((each) => each.startsMs),
     gonesMs: places.flatMap((each) => each.gonesMs),
     rerunsMs: account.rerunsMs,
     events: snapshot.events.length,
-    verified: verified.told,
+    verified: verified.reported,
     busyMs,
   };
 }
@@ -111,6 +111,6 @@ function createJobLog(): { readonly events: JobEvent[]; note(life: string, recor
 }
 
 /** Of a storm on two processes or on one. */
-export function answersPerSecond({ ledger, busyMs }: Pick<StormResult, 'ledger' | 'busyMs'>): number {
-  return (answersIn(ledger) * 1000) / busyMs;
+export function responsesPerSecond({ ledger, busyMs }: Pick<StormResult, 'ledger' | 'busyMs'>): number {
+  return (responsesIn(ledger) * 1000) / busyMs;
 }

@@ -34,7 +34,7 @@ describe('an authority is read as', () => {
 });
 
 describe('an authority is refused:', () => {
-  const rows: readonly [name: string, text: string, fault: string][] = [
+  const rows: readonly [name: string, text: string, error: string][] = [
     ['nothing at all', '', 'empty'],
     ['a port alone', ':443', 'empty'],
     ['userinfo', 'u@good.test:443', 'userinfo'],
@@ -103,8 +103,8 @@ describe('an authority is refused:', () => {
     ['brackets behind a name', 'a[::1]:443', 'port_invalid'],
     ['an empty bracket', '[]:443', 'ipv6_invalid'],
   ];
-  it.each(rows)('%s', (_name, text, fault) => {
-    expect(parseAuthority(text)).toBe(fault);
+  it.each(rows)('%s', (_name, text, error) => {
+    expect(parseAuthority(text)).toBe(error);
   });
 });
 

@@ -3,9 +3,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   foldHeaderName,
-  headerNameFault,
-  headerValueFault,
-  requestHeaderNameFault,
+  headerNameError,
+  headerValueError,
+  requestHeaderNameError,
 } from '../../../src/policy/document/header-rules.ts';
 
 describe('a header name', () => {
@@ -20,7 +20,7 @@ describe('a header name', () => {
     "!#$%&'*+-.^_`|~",
   ];
   it.each([...allowed, 'constructor', '__proto__', 'Teapot', 'Hosting'])('%s may be injected', (name) => {
-    expect(headerNameFault(name)).toBeUndefined();
+    expect(headerNameError(name)).toBeUndefined();
   });
 
   const forbidden = [
@@ -51,15 +51,15 @@ describe('a header name', () => {
     ...['ä', 'a\x7f', '(a)', 'a,b', ' a', 'a'.repeat(257)],
   ];
   it.each(forbidden)('"%s" may not', (name) => {
-    expect(headerNameFault(name)).toMatch(/\w/);
-    expect(requestHeaderNameFault(name)).toMatch(/\w/);
+    expect(headerNameError(name)).toMatch(/\w/);
+    expect(requestHeaderNameError(name)).toMatch(/\w/);
   });
 
   it.each(['Content-Type', 'content_type', 'Accept-Encoding', 'Accept', 'Content-Encoding'])(
     '%s is the proxy’s own on a callback request',
     (name) => {
-      expect(headerNameFault(name)).toBeUndefined();
-      expect(requestHeaderNameFault(name)).toMatch(/set by the proxy/);
+      expect(headerNameError(name)).toBeUndefined();
+      expect(requestHeaderNameError(name)).toMatch(/set by the proxy/);
     },
   );
 
@@ -70,10 +70,10 @@ describe('a header name', () => {
 
 describe('a header value', () => {
   it.each(['x', 'Bearer abc', 'a\tb', '~!"{}', 'a'.repeat(8192)])('is sound', (value) => {
-    expect(headerValueFault(value)).toBeUndefined();
+    expect(headerValueError(value)).toBeUndefined();
   });
 
-  const faulty: readonly [name: string, value: string][] = [
+  const invalid: readonly [name: string, value: string][] = [
     ['an empty one', ''],
     ['a line break at the end, as files have', 'abc\n'],
     ['a header smuggled in', 'abc\r\nX-Evil: 1'],
@@ -87,21 +87,21 @@ describe('a header value', () => {
     ['spaces only', '  '],
     ['8193 bytes', 'a'.repeat(8193)],
   ];
-  it.each(faulty)('%s is refused', (_name, value) => {
-    expect(headerValueFault(value)).toMatch(/\w/);
+  it.each(invalid)('%s is refused', (_name, value) => {
+    expect(headerValueError(value)).toMatch(/\w/);
   });
 
   it('is never repeated in the reason', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6, unit: fc.constantFrom('#', '\n', '@', '\0') }), (value) => {
-        expect(headerValueFault(value) ?? '').not.toContain(value);
+        expect(headerValueError(value) ?? '').not.toContain(value);
       }),
     );
   });
   it('that is sound is taken by node:http as it is', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
-        if (headerValueFault(value) !== undefined) return;
+        if (headerValueError(value) !== undefined) return;
         expect(new Headers({ 'x-v': value }).get('x-v')).toBe(value);
       }),
     );

@@ -11,7 +11,7 @@ const callback = (...hosts: readonly string[]): object => ({
 });
 
 /** `path type` of each issue, or of each warning with a question mark before it. */
-function told(config: object, allowWildcards: readonly string[] = []): readonly string[] {
+function reported(config: object, allowWildcards: readonly string[] = []): readonly string[] {
   const parsed = parseProxyConfig(config, { allowWildcards });
   const of = (list: readonly { loc: readonly (string | number)[]; type: string }[], mark: string): string[] =>
     list.map(({ loc, type }) => `${mark}${loc.join('.')} ${type}`);
@@ -20,18 +20,20 @@ function told(config: object, allowWildcards: readonly string[] = []): readonly 
 
 describe('a wildcard over a public suffix', () => {
   it('is refused', () => {
-    expect(told({ rules: [rule('*.github.io')] })).toEqual(['rules.0.match_hosts.0 value_error']);
-    expect(told({ callbacks: [callback('a.test', '*.com:8443')] })).toEqual([
+    expect(reported({ rules: [rule('*.github.io')] })).toEqual(['rules.0.match_hosts.0 value_error']);
+    expect(reported({ callbacks: [callback('a.test', '*.com:8443')] })).toEqual([
       'callbacks.0.match_hosts.1 value_error',
     ]);
   });
   it('is allowed where the operator lists it, and only there', () => {
-    expect(told({ rules: [rule('*.github.io')] }, ['*.GitHub.io'])).toEqual([]);
-    expect(told({ rules: [rule('*.github.io')] }, ['github.io'])).toEqual([]);
-    expect(told({ rules: [rule('*.com')] }, ['github.io'])).toEqual(['rules.0.match_hosts.0 value_error']);
+    expect(reported({ rules: [rule('*.github.io')] }, ['*.GitHub.io'])).toEqual([]);
+    expect(reported({ rules: [rule('*.github.io')] }, ['github.io'])).toEqual([]);
+    expect(reported({ rules: [rule('*.com')] }, ['github.io'])).toEqual([
+      'rules.0.match_hosts.0 value_error',
+    ]);
   });
   it('is refused in a disabled rule too', () => {
-    expect(told({ rules: [{ ...rule('*.com'), enabled: false }] })).toEqual([
+    expect(reported({ rules: [{ ...rule('*.com'), enabled: false }] })).toEqual([
       'rules.0.match_hosts.0 value_error',
     ]);
   });
@@ -42,7 +44,7 @@ describe('access_control and the hosts of rules and callbacks:', () => {
     host: string,
     list: 'allow_list' | 'deny_list',
     entries: readonly string[],
-    told: string,
+    reported: string,
   ][] = [
     ['a.test', 'deny_list', ['a.test'], 'issue'],
     ['a.test', 'deny_list', ['.test'], 'issue'],
@@ -79,7 +81,7 @@ describe('access_control and the hosts of rules and callbacks:', () => {
   for (const place of places)
     it.each(rows)(`${place} with %s and %s %j: %s`, (host, list, entries, expected) => {
       const make = place === 'rules' ? rule : callback;
-      const found = told({ [place]: [make(host)], access_control: { [list]: entries } });
+      const found = reported({ [place]: [make(host)], access_control: { [list]: entries } });
       const kinds = {
         nothing: [],
         issue: [`${place}.0.match_hosts.0 value_error`],
@@ -90,7 +92,7 @@ describe('access_control and the hosts of rules and callbacks:', () => {
 
   it('a disabled rule may be denied', () => {
     expect(
-      told({ rules: [{ ...rule('a.test'), enabled: false }], access_control: { deny_list: ['a.test'] } }),
+      reported({ rules: [{ ...rule('a.test'), enabled: false }], access_control: { deny_list: ['a.test'] } }),
     ).toEqual([]);
   });
 });
@@ -107,20 +109,20 @@ describe('no_proxy over the host of a rule or callback', () => {
     ['192.0.2.7', '10.0.0.0/8', false],
   ];
   it.each(rows)('%s and %s is a warning: %s', (host, entry, overlaps) => {
-    expect(told({ rules: [rule(host)], no_proxy: ['other.test', entry] })).toEqual(
+    expect(reported({ rules: [rule(host)], no_proxy: ['other.test', entry] })).toEqual(
       overlaps ? ['?no_proxy.1 no_proxy_overlap'] : [],
     );
   });
   it('is told where it was written', () => {
     const own = { ...rule('a.test'), no_proxy: ['a.test'] };
-    expect(told({ rules: [own] })).toEqual(['?rules.0.no_proxy.0 no_proxy_overlap']);
-    expect(told({ rules: [rule('a.test'), { ...own, enabled: false }] })).toEqual([]);
+    expect(reported({ rules: [own] })).toEqual(['?rules.0.no_proxy.0 no_proxy_overlap']);
+    expect(reported({ rules: [rule('a.test'), { ...own, enabled: false }] })).toEqual([]);
   });
 });
 
 describe('an entry that never has its turn', () => {
   const paths = { match_paths: ['/v1/*'] };
-  const rows: readonly [name: string, config: object, told: readonly string[]][] = [
+  const rows: readonly [name: string, config: object, reported: readonly string[]][] = [
     [
       'a callback behind a rule',
       { rules: [rule('a.test')], callbacks: [callback('a.test')] },
@@ -152,7 +154,7 @@ describe('an entry that never has its turn', () => {
     ],
     ['a host twice in one rule', { rules: [rule('a.test', '*.test')] }, []],
   ];
-  it.each(rows)('%s', (_name, config, expected) => expect(told(config)).toEqual(expected));
+  it.each(rows)('%s', (_name, config, expected) => expect(reported(config)).toEqual(expected));
 });
 
 describe('a document at its limits', () => {
@@ -162,7 +164,7 @@ describe('a document at its limits', () => {
     );
     const config = { rules, no_proxy: Array.from({ length: 1000 }, (_, i) => `*.a.test:${i + 1}`) };
     const before = process.cpuUsage();
-    expect(told(config)).toHaveLength(101);
+    expect(reported(config)).toHaveLength(101);
     expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
   });
 });
@@ -190,7 +192,7 @@ describe('a document of ten thousand hosts and as many entries against them', ()
     }));
     const config = { rules, access_control: { deny_list: many(per, (i) => entry(i)) } };
     const before = process.threadCpuUsage();
-    expect(told(config)).toEqual([]);
+    expect(reported(config)).toEqual([]);
     const { user, system } = process.threadCpuUsage(before);
     // Several times what it takes, and a part of what a walk for each pair would.
     expect(user + system).toBeLessThan(2_000_000);
@@ -201,8 +203,8 @@ it('headers are at most 1,000 in all, those of callbacks included', () => {
   const many = Array.from({ length: 64 }, (_, i) => ({ name: `X-${i}`, type: 'plaintext', value: 'v' }));
   const full = Array.from({ length: 15 }, (_, i) => ({ match_hosts: [`h${i}.test`], headers: many }));
   const asks = (count: number): object => ({ ...callback('c.test'), request_headers: many.slice(0, count) });
-  expect(told({ rules: full, callbacks: [asks(40)] })).toEqual([]);
-  expect(told({ rules: full, callbacks: [asks(41)] })).toEqual(['rules too_long']);
+  expect(reported({ rules: full, callbacks: [asks(40)] })).toEqual([]);
+  expect(reported({ rules: full, callbacks: [asks(41)] })).toEqual(['rules too_long']);
 });
 
 describe('what is told', () => {
@@ -263,7 +265,7 @@ describe('stars before the end of a path', () => {
     ['ten between two stars', 10, (i: number): string => `/a${i}/*b*`],
     ['as many as fit at the end', 2000, (i: number): string => `/a${i}/*`],
   ])('may be %s', (_, count, path) => {
-    expect(told(withPaths(count, path))).toEqual([]);
+    expect(reported(withPaths(count, path))).toEqual([]);
   });
 
   it.each([
@@ -277,7 +279,7 @@ describe('stars before the end of a path', () => {
 
   it('and of too many nothing else is told', () => {
     const config = { ...withPaths(11, (i) => `/a${i}/*b*`), callbacks: [callback('*.com')] };
-    expect(told(config)).toEqual(['rules too_long']);
+    expect(reported(config)).toEqual(['rules too_long']);
   });
 });
 
@@ -285,7 +287,7 @@ describe('a document of which some entries cannot be read', () => {
   it('is compared without them', () => {
     const rules = [rule('a_*.test'), rule('*.com')];
     const access = { deny_list: ['a.test', 'b*.test'] };
-    expect(told({ rules, access_control: access, no_proxy: ['*'] }).toSorted()).toEqual([
+    expect(reported({ rules, access_control: access, no_proxy: ['*'] }).toSorted()).toEqual([
       'access_control.deny_list.1 value_error',
       'no_proxy.0 value_error',
       'rules.0.match_hosts.0 value_error',

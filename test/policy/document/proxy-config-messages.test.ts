@@ -97,8 +97,8 @@ describe('an author is told', () => {
   ];
   it.each(rows)('%s', (_, input, loc, message) => {
     const parsed = parseProxyConfig(input);
-    const told = parsed.ok ? [] : parsed.issues.map((issue) => [issue.loc.join('.'), issue.msg]);
-    expect(told).toEqual([[loc, message]]);
+    const reported = parsed.ok ? [] : parsed.issues.map((issue) => [issue.loc.join('.'), issue.msg]);
+    expect(reported).toEqual([[loc, message]]);
   });
 
   it('nothing of a hundred variables', () => {
@@ -145,8 +145,8 @@ describe('what is sound in a document at fault', () => {
       rules: [{ ...rule, match_hosts: ['*.com'] }, { match_hosts: 7 }, { ...rule, match_hosts: ['*.net'] }],
       callbacks: [null, { ...callback, match_hosts: ['*.org'] }],
     });
-    const told = parsed.ok ? [] : parsed.issues.map(({ loc }) => loc.join('.'));
-    expect(told.filter((loc) => loc.endsWith('match_hosts.0'))).toEqual([
+    const reported = parsed.ok ? [] : parsed.issues.map(({ loc }) => loc.join('.'));
+    expect(reported.filter((loc) => loc.endsWith('match_hosts.0'))).toEqual([
       'rules.0.match_hosts.0',
       'rules.2.match_hosts.0',
       'callbacks.1.match_hosts.0',

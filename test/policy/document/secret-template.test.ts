@@ -17,7 +17,7 @@ describe('a template', () => {
     expect(parseSecretTemplate(text)).toEqual({ parts });
   });
 
-  const faults: readonly [text: string, fault: RegExp][] = [
+  const errors: readonly [text: string, error: RegExp][] = [
     ['', /should name a secret/],
     ['Bearer TOKEN', /should name a secret/],
     ['{', /brace/],
@@ -33,8 +33,8 @@ describe('a template', () => {
     ['{ä}', /brace/],
     ['{A} {', /brace/],
   ];
-  it.each(faults)('"%s" is none', (text, fault) => {
-    expect(parseSecretTemplate(text)).toMatch(fault);
+  it.each(errors)('"%s" is none', (text, error) => {
+    expect(parseSecretTemplate(text)).toMatch(error);
   });
 
   it('is written again from its parts', () => {

@@ -83,8 +83,8 @@ describe('a connection', () => {
     const at = `127.0.0.1:${origin.port}`;
     const ask = async (more: readonly string[]): Promise<string> => {
       await client.send(head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`, ...more));
-      const { head: answer } = await client.readResponse();
-      return `${answer.status} ${errorOf(answer) ?? ''}`;
+      const { head: response } = await client.readResponse();
+      return `${response.status} ${errorOf(response) ?? ''}`;
     };
     expect(await ask([shown(tokens.a)])).toBe('200 ');
     expect(await ask(fields)).toBe('407 proxy_auth_required');

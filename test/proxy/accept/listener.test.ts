@@ -100,8 +100,8 @@ describe('a plain request', () => {
     const [records, connections] = [path.proxy.records().length, path.origin.connections];
     const client = await path.plain();
     await client.send(text(path.origin.port));
-    const answer = await client.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([status, code]);
+    const response = await client.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([status, code]);
     expect(await path.proxy.record(records)).toMatchObject({
       outcome: 'refused',
       reason: code,
@@ -135,11 +135,11 @@ describe('a probe', () => {
     });
     await using client = await WireClient.connect(proxy.port);
     await client.send(head(line, 'Host: 10.0.0.1:3128'));
-    const answer = await client.readToEnd();
-    const [first, ...rest] = answer.split('\r\n');
+    const response = await client.readToEnd();
+    const [first, ...rest] = response.split('\r\n');
     expect(first).toContain(` ${status} `);
     expect(rest.slice(0, 3)).toEqual(['Content-Type: text/plain', 'Content-Length: 3', 'Connection: close']);
-    expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe(body);
+    expect(response.slice(response.indexOf('\r\n\r\n') + 4)).toBe(body);
     expect(proxy.records()).toEqual([]);
   });
 
@@ -267,10 +267,10 @@ describe('the proxy token', () => {
 describe('allow_clients', () => {
   it('turns other addresses away before they say anything', async () => {
     await using proxy = await createTestSidecar({ config: { allow_clients: ['127.0.0.1/32'] } });
-    await using stranger = await WireClient.connect(proxy.port, { localAddress: '127.0.0.2' });
-    const answer = await stranger.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([403, 'client_denied']);
-    expect(await stranger.readToEnd()).toBe('');
+    await using outsider = await WireClient.connect(proxy.port, { localAddress: '127.0.0.2' });
+    const response = await outsider.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([403, 'client_denied']);
+    expect(await outsider.readToEnd()).toBe('');
     expect(await proxy.record(0)).toMatchObject({
       client: '127.0.0.2',
       outcome: 'refused',
@@ -283,9 +283,9 @@ describe('allow_clients', () => {
 
   it('does not answer a probe from elsewhere either', async () => {
     await using proxy = await createTestSidecar({ config: { allow_clients: ['127.0.0.1/32'] } });
-    await using stranger = await WireClient.connect(proxy.port, { localAddress: '127.0.0.3' });
-    await stranger.send(head('GET /healthz HTTP/1.1', 'Host: x'));
-    expect(await stranger.readToEnd()).toMatch(/^HTTP\/1\.1 403 /);
+    await using outsider = await WireClient.connect(proxy.port, { localAddress: '127.0.0.3' });
+    await outsider.send(head('GET /healthz HTTP/1.1', 'Host: x'));
+    expect(await outsider.readToEnd()).toMatch(/^HTTP\/1\.1 403 /);
   });
 });
 
@@ -295,8 +295,8 @@ describe('too many connections', () => {
     const [first, second] = [await path.tunnel(), await path.tunnel()];
     const third = await path.plain();
     await third.send(head(`CONNECT ${path.authority} HTTP/1.1`));
-    const answer = await third.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([503, 'too_many_connections']);
+    const response = await third.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([503, 'too_many_connections']);
     for (const client of [first, second]) {
       await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
       expect((await client.readResponse()).head.status).toBe(200);
@@ -307,8 +307,8 @@ describe('too many connections', () => {
     await using path = await createDataPath({ config: { limits: { max_connections: 2, max_waiting: 2 } } });
     const [first, second] = [await path.plain(), await path.plain()];
     const client = await path.tunnel();
-    const answer = await first.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([503, 'too_many_connections']);
+    const response = await first.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([503, 'too_many_connections']);
     await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
     expect((await client.readResponse()).head.status).toBe(200);
     await second.send(head('GET /healthz HTTP/1.1', 'Host: x'));
@@ -321,9 +321,9 @@ describe('too many connections', () => {
   ])('that %s and stay when they are sent away hold no more places than there are', async (_, more) => {
     await using path = await createDataPath({ config: { ...more, limits: { max_waiting: 4 } } });
     using accepted = keepAccepted(path.proxy.port);
-    const strangers: WireClient[] = [];
-    for (let i = 0; i < 40; i += 1) strangers.push(await path.plain());
-    while (accepted.count < strangers.length) await turn();
+    const outsiders: WireClient[] = [];
+    for (let i = 0; i < 40; i += 1) outsiders.push(await path.plain());
+    while (accepted.count < outsiders.length) await turn();
     // The last that were cut close in the turns after.
     for (let i = 0; i < 3; i += 1) await turn();
     expect(accepted.open).toBeLessThanOrEqual(5);

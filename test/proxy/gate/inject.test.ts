@@ -71,7 +71,7 @@ async function injectionOf(request: GateRequest): Promise<Injection> {
   return passage.injection;
 }
 
-const answered = (headers: Readonly<Record<string, string>>, cached: boolean): CallbackOutcome => ({
+const responded = (headers: Readonly<Record<string, string>>, cached: boolean): CallbackOutcome => ({
   ok: true,
   cached,
   headers: Object.entries(headers).map(([name, value]) => {
@@ -159,7 +159,7 @@ describe('the gate', () => {
 
 describe('a callback', () => {
   it('is asked with its entry and the authority, and gives the headers', async () => {
-    const outcome = Promise.resolve(answered({ Authorization: TOKEN }, false));
+    const outcome = Promise.resolve(responded({ Authorization: TOKEN }, false));
     const request = requestFor('cb.test:443', '/', { outcome });
     const passage = await judgeRequest(request);
     expect(request.asked).toEqual(['asked cb.test:443']);
@@ -172,7 +172,7 @@ describe('a callback', () => {
   });
 
   it('that is remembered answers at once, and with the same lines and mask', () => {
-    const outcome = answered({ Authorization: TOKEN }, true);
+    const outcome = responded({ Authorization: TOKEN }, true);
     const request = requestFor('cb.test:443', '/', { outcome });
     const [first, second] = [judgeRequest(request), judgeRequest(request)];
     expect(first).toMatchObject({ callback: 'asked', isCached: true });
@@ -183,7 +183,7 @@ describe('a callback', () => {
   });
 
   it('that gives no header lets the request pass as it is', () => {
-    const passage = judgeRequest(requestFor('cb.test:443', '/', { outcome: answered({}, false) }));
+    const passage = judgeRequest(requestFor('cb.test:443', '/', { outcome: responded({}, false) }));
     expect(passage).toMatchObject({ injection: undefined, mask: undefined, callback: 'asked' });
   });
 
@@ -234,7 +234,7 @@ describe('of the fields of the agent', () => {
 });
 
 describe('a body is searched for what is masked in the head', () => {
-  const outcome = answered({ Authorization: TOKEN }, true);
+  const outcome = responded({ Authorization: TOKEN }, true);
   const rows: readonly (readonly [string, string])[] = [
     ['api.test:443', '/v1/x'],
     ['api.test:443', '/v2/x'],

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createDataPath, head } from '../data-path.ts';
 import { type Exchange, response } from '../../support/recording-origin.ts';
 
-const answering =
+const respondingWith =
   (status: number) =>
   async (exchange: Exchange): Promise<void> => {
     await exchange.readBody();
@@ -21,7 +21,7 @@ describe('a connection to a host', () => {
     ['serves nobody after a PUT with a body that was refused', 'PUT', 'hello', 403, 2],
   ];
   it.each(rows)('%s', async (_, method, body, status, connections) => {
-    await using path = await createDataPath({ respond: answering(status) });
+    await using path = await createDataPath({ respond: respondingWith(status) });
     const client = await path.tunnel();
     for (const target of ['/1', '/2']) {
       const length = body === '' ? [] : [`Content-Length: ${body.length}`];

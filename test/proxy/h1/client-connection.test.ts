@@ -9,8 +9,10 @@ const numbered = async ({ request, send, readBody }: Exchange): Promise<void> =>
   await send(`HTTP/1.1 200 OK\r\nX-Target: ${request.target}\r\nContent-Length: 0\r\n\r\n`);
 };
 
-function targetOf(answer: { readonly headers: readonly (readonly [string, string])[] }): string | undefined {
-  return answer.headers.find(([name]) => name === 'X-Target')?.[1];
+function targetOf(response: {
+  readonly headers: readonly (readonly [string, string])[];
+}): string | undefined {
+  return response.headers.find(([name]) => name === 'X-Target')?.[1];
 }
 
 describe('requests that come all at once', () => {
@@ -128,8 +130,8 @@ describe('a head', () => {
     await using path = await createDataPath({ config: { timeouts: { head_ms: 30 } } });
     const client = await path.plain();
     await client.send('GET http://a.test/ HTTP/1.1\r\nHost:');
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([408, 'request_timeout']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([408, 'request_timeout']);
     expect(await client.readToEnd()).toBe('');
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'request_timeout', cause: 'head' });
   });

@@ -8,7 +8,7 @@ import { type DataPath, createDataPath, errorOf, head } from '../data-path.ts';
 const empty = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
 /** Answers every request with these bytes, then ends the connection if `ends`. */
-const answering =
+const respondingWith =
   (bytes: string, ends = false) =>
   async ({ send, end, readBody }: Exchange): Promise<void> => {
     await readBody();
@@ -74,7 +74,7 @@ describe('an answer', () => {
 
   it('to HEAD has a length and no body', async () => {
     await using path = await createDataPath({
-      respond: answering('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
+      respond: respondingWith('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
     });
     const client = await ask(path, 'HEAD / HTTP/1.1');
     expect((await client.readHead()).headers).toContainEqual(['Content-Length', '5']);
@@ -85,7 +85,7 @@ describe('an answer', () => {
 
   it('to HEAD with a body all the same loses the body, and its connection', async () => {
     await using path = await createDataPath({
-      respond: answering('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/'),
+      respond: respondingWith('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/'),
     });
     const client = await ask(path, 'HEAD / HTTP/1.1');
     await client.readHead();
@@ -112,7 +112,9 @@ describe('an answer', () => {
   });
 
   it('without framing lasts until the host closes, and the client learns it by the close', async () => {
-    await using path = await createDataPath({ respond: answering('HTTP/1.1 200 OK\r\n\r\nhello', true) });
+    await using path = await createDataPath({
+      respond: respondingWith('HTTP/1.1 200 OK\r\n\r\nhello', true),
+    });
     const client = await ask(path);
     expect(await client.readToEnd()).toBe('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello');
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 200, unframed: true });
@@ -120,7 +122,7 @@ describe('an answer', () => {
 
   it('that says Connection: close leaves the client its own connection', async () => {
     await using path = await createDataPath({
-      respond: answering('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
+      respond: respondingWith('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
     });
     const client = await ask(path);
     expect(await client.readThrough(empty)).toBe(empty);
@@ -131,7 +133,7 @@ describe('an answer', () => {
 
   it('from HTTP/1.0 keeps no connection to its host', async () => {
     const old = 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok';
-    await using path = await createDataPath({ respond: answering(old) });
+    await using path = await createDataPath({ respond: respondingWith(old) });
     const client = await ask(path);
     expect((await client.readResponse()).text).toBe('ok');
     await client.send(head('GET /2 HTTP/1.1', `Host: ${path.authority}`));
@@ -189,9 +191,9 @@ describe('a host that does not answer as HTTP/1.1', () => {
       respond: ({ send }) => send((count += 1) === 1 ? sent : empty),
     });
     const client = await ask(path);
-    let answer = await client.readHead();
-    while (answer.status === 103) answer = await client.readHead();
-    expect([answer.status, errorOf(answer)]).toEqual([502, code]);
+    let response = await client.readHead();
+    while (response.status === 103) response = await client.readHead();
+    expect([response.status, errorOf(response)]).toEqual([502, code]);
     await client.readBody();
     await client.send(head('GET /2 HTTP/1.1', `Host: ${path.authority}`));
     expect((await client.readResponse()).head.status).toBe(200);
@@ -203,7 +205,7 @@ describe('a host that does not answer as HTTP/1.1', () => {
     ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf.', 'truncated'],
     ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf.\r\n', 'truncated'],
   ])('to its end, by %s, is a cut that the client sees', async (_, sent, cause) => {
-    await using path = await createDataPath({ respond: answering(sent, true) });
+    await using path = await createDataPath({ respond: respondingWith(sent, true) });
     const client = await ask(path);
     expect((await client.readHead()).status).toBe(200);
     await expect(client.readBody()).rejects.toThrow();
@@ -217,7 +219,7 @@ describe('a host that does not answer as HTTP/1.1', () => {
 
   it('in the middle of its chunks is a cut that the client sees', async () => {
     await using path = await createDataPath({
-      respond: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf.\r\nzz\r\n'),
+      respond: respondingWith('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf.\r\nzz\r\n'),
     });
     const client = await ask(path);
     expect((await client.readHead()).status).toBe(200);
@@ -254,12 +256,12 @@ describe('a host that does not answer as HTTP/1.1', () => {
       respond: () => new Promise(() => {}),
     });
     const client = await ask(path);
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([504, 'upstream_timeout']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([504, 'upstream_timeout']);
     expect(await path.proxy.record(0)).toMatchObject({
       outcome: 'failed',
       reason: 'upstream_timeout',
-      cause: 'answer',
+      cause: 'response',
     });
   });
 
@@ -324,7 +326,7 @@ describe('Expect: 100-continue', () => {
   it('of a host that says nothing lets the body out after a moment, and no 100 is made up', async () => {
     await using path = await createDataPath({
       config: { timeouts: { continue_ms: 20 } },
-      respond: answering(empty),
+      respond: respondingWith(empty),
     });
     const client = await ask(path, ...expecting);
     await client.send('hello');
@@ -369,8 +371,8 @@ describe('Expect: 100-continue', () => {
   it('of anything else is a 417 and reaches no host', async () => {
     await using path = await createDataPath();
     const client = await ask(path, 'POST / HTTP/1.1', 'Content-Length: 5', 'Expect: magic');
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([417, 'expectation_failed']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([417, 'expectation_failed']);
     expect(path.origin.connections).toBe(0);
   });
 });
@@ -378,25 +380,27 @@ describe('Expect: 100-continue', () => {
 describe('an interim answer', () => {
   it('is relayed in order before the final one', async () => {
     await using path = await createDataPath({
-      respond: answering(
+      respond: respondingWith(
         `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\nAlt-Svc: h3=":1"\r\n\r\n${empty}`,
       ),
     });
     const client = await ask(path);
-    const answers = [await client.readHead(), await client.readHead(), await client.readHead()];
-    expect(answers.map(({ status }) => status)).toEqual([102, 103, 200]);
-    expect(answers[1]?.headers).toEqual([['Link', '</a>']]);
+    const responses = [await client.readHead(), await client.readHead(), await client.readHead()];
+    expect(responses.map(({ status }) => status)).toEqual([102, 103, 200]);
+    expect(responses[1]?.headers).toEqual([['Link', '</a>']]);
   });
 
   it('100 that nobody asked for is kept from the client', async () => {
-    await using path = await createDataPath({ respond: answering(`HTTP/1.1 100 Continue\r\n\r\n${empty}`) });
+    await using path = await createDataPath({
+      respond: respondingWith(`HTTP/1.1 100 Continue\r\n\r\n${empty}`),
+    });
     const client = await ask(path);
     expect((await client.readHead()).status).toBe(200);
   });
 
   it('is kept from an HTTP/1.0 client', async () => {
     await using path = await createDataPath({
-      respond: answering(`HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`),
+      respond: respondingWith(`HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`),
     });
     const client = await ask(path, 'GET / HTTP/1.0');
     expect(await client.readToEnd()).toBe(
@@ -416,9 +420,9 @@ describe('an answer before the end of the body', () => {
     });
     const client = await ask(path, 'POST / HTTP/1.1', 'Content-Length: 1000000');
     await client.send('x'.repeat(1_000));
-    const answer = await client.readResponse();
-    expect([answer.head.status, answer.text]).toEqual([413, 'no']);
-    expect(answer.head.headers).toContainEqual(['Connection', 'close']);
+    const response = await client.readResponse();
+    expect([response.head.status, response.text]).toEqual([413, 'no']);
+    expect(response.head.headers).toContainEqual(['Connection', 'close']);
     expect(await client.readToEnd()).toBe('');
     const next = await ask(path, 'GET /next HTTP/1.1');
     expect((await next.readHead()).status).toBe(200);
@@ -453,7 +457,7 @@ describe('an HTTP/1.0 client', () => {
 
   it('cannot read chunks, so a chunked answer is a 502', async () => {
     await using path = await createDataPath({
-      respond: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+      respond: respondingWith('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
     });
     const client = await ask(path, 'GET / HTTP/1.0');
     expect(await client.readToEnd()).toMatch(/^HTTP\/1\.1 502 /);
@@ -521,16 +525,16 @@ describe('a host that closes without a word', () => {
     const warm = await ask(path);
     await warm.readHead();
     const client = await ask(path, 'POST /once HTTP/1.1', 'Content-Length: 0');
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([502, 'upstream_closed']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([502, 'upstream_closed']);
     expect(path.origin.requests).toHaveLength(2);
   });
 
   it('on a fresh connection is not asked again', async () => {
     await using path = await createDataPath({ respond: ({ end }) => end() });
     const client = await ask(path);
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([502, 'upstream_closed']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([502, 'upstream_closed']);
     expect(path.origin.requests).toHaveLength(1);
   });
 
@@ -558,8 +562,8 @@ describe('a host that closes without a word', () => {
     const client = await ask(path);
     await client.readHead();
     await client.send(head('GET /2 HTTP/1.1', `Host: ${path.authority}`));
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer), requests]).toEqual([502, 'upstream_closed', 2]);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response), requests]).toEqual([502, 'upstream_closed', 2]);
   });
 });
 
@@ -575,9 +579,9 @@ describe('a refusal after a body that had to wait', () => {
     for (let i = 0; i < 2; i += 1) {
       await client.send(head('POST / HTTP/1.1', `Host: ${path.authority}`, `Content-Length: ${size}`));
       await client.send(Buffer.alloc(size, 'x'));
-      const { head: answer } = await client.readResponse();
-      expect([answer.status, errorOf(answer)]).toEqual([502, 'callback_failed']);
-      if (answer.headers.some(([name, value]) => name === 'Connection' && value === 'close')) return;
+      const { head: response } = await client.readResponse();
+      expect([response.status, errorOf(response)]).toEqual([502, 'callback_failed']);
+      if (response.headers.some(([name, value]) => name === 'Connection' && value === 'close')) return;
     }
   });
 });

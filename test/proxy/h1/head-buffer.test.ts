@@ -115,7 +115,7 @@ describe('a head that comes byte by byte', () => {
       },
       onBody() {},
       onDone: (rest) => void seen.push(rest),
-      onFault: (code) => expect(code).toBeUndefined(),
+      onError: (code) => expect(code).toBeUndefined(),
     };
     const reader = new ResponseReader(
       'GET',

@@ -1,7 +1,7 @@
 // The heads that leave, byte for byte, without a connection around them.
 import { describe, expect, it } from 'vitest';
 import { type ConnectionFields, readConnectionFields } from '../../../src/http1/connection-fields.ts';
-import { isFault } from '../../../src/http1/head-error.ts';
+import { isHeadError } from '../../../src/http1/head-error.ts';
 import { compileNames } from '../../../src/http1/field-name.ts';
 import type { ResponseHead } from '../../../src/http1/head-parser.ts';
 import type { Injection } from '../../../src/proxy/gate/inject.ts';
@@ -84,7 +84,7 @@ describe('an answer', () => {
   const read = (...lines: string[]): { head: ResponseHead; connection: ConnectionFields } => {
     const head = responseOf([...lines, '', ''].join('\r\n'));
     const connection = readConnectionFields(head);
-    if (isFault(connection)) throw new Error(connection.code);
+    if (isHeadError(connection)) throw new Error(connection.code);
     return { head, connection };
   };
 

@@ -9,7 +9,7 @@ const switching =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nwelcome';
 const asking = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: k'];
 
-type Row = readonly [name: string, status: number, answer: string, body: string];
+type Row = readonly [name: string, status: number, response: string, body: string];
 const usable: readonly Row[] = [
   ['401 with a length', 401, 'WWW-Authenticate: Bearer\r\nContent-Length: 3\r\n\r\nwho', 'who'],
   ['403 in chunks', 403, 'Transfer-Encoding: chunked\r\n\r\n3\r\nnot\r\n4\r\n you\r\n0\r\n\r\n', 'not you'],
@@ -31,8 +31,8 @@ const ending: readonly Row[] = [
 ];
 
 describe('an upgrade that the host refuses', () => {
-  it.each(usable)('with %s leaves a connection that can try again', async (_, status, answer, body) => {
-    await using path = await createDataPath({ respond: refuseFirst(status, answer) });
+  it.each(usable)('with %s leaves a connection that can try again', async (_, status, response, body) => {
+    await using path = await createDataPath({ respond: refuseFirst(status, response) });
     const client = await path.tunnel();
     await client.send(upgradeOf(path, '/first'));
     const refused = await client.readResponse();
@@ -49,10 +49,10 @@ describe('an upgrade that the host refuses', () => {
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status, path: '/first' });
   });
 
-  it.each(ending)('with %s is whole for the client', async (name, status, answer, body) => {
+  it.each(ending)('with %s is whole for the client', async (name, status, response, body) => {
     await using path = await createDataPath({
       respond: async (exchange) => {
-        await refuseFirst(status, answer)(exchange);
+        await refuseFirst(status, response)(exchange);
         exchange.end();
       },
     });
@@ -101,10 +101,10 @@ describe('an upgrade that the host refuses', () => {
   });
 });
 
-function refuseFirst(status: number, answer: string): (exchange: Exchange) => Promise<void> {
+function refuseFirst(status: number, response: string): (exchange: Exchange) => Promise<void> {
   return async ({ request, send }) => {
     if (request.target === '/plain') return send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain');
-    if (request.target === '/first') return send(`HTTP/1.1 ${status} Scripted\r\n${answer}`);
+    if (request.target === '/first') return send(`HTTP/1.1 ${status} Scripted\r\n${response}`);
     await send(switching);
     await new Promise(() => {});
   };

@@ -7,7 +7,7 @@ import { type DataPath, createDataPath, errorOf, head, secret } from '../data-pa
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
 
 /** Both doors lead through the same code, and must go on doing so. */
-const doors = [
+const entries = [
   [
     'in a tunnel',
     (path: DataPath): Promise<WireClient> => path.tunnel(),
@@ -20,7 +20,7 @@ const doors = [
   ],
 ] as const;
 
-for (const [where, open, names] of doors) {
+for (const [where, open, names] of entries) {
   describe(`${where}, doubtful framing`, () => {
     let path: DataPath;
     beforeAll(async () => {
@@ -219,7 +219,7 @@ describe('a chunked body that turns out faulty', () => {
     ['no CRLF behind the data', '3\r\nabcX'],
     ['framing among the trailers', '0\r\nContent-Length: 5\r\n\r\n'],
     ['trailers beyond 8 KiB', `0\r\nX: ${'a'.repeat(8_192)}\r\n\r\n`],
-  ])('by %s is refused, and the host never gets its end', async (_, faulty) => {
+  ])('by %s is refused, and the host never gets its end', async (_, invalid) => {
     await using path = await createDataPath({
       // Reads on and on: what a host does that waits for the rest of a body.
       respond: ({ readBody }) => readBody().then(() => undefined),
@@ -228,10 +228,10 @@ describe('a chunked body that turns out faulty', () => {
     await client.send(head('POST / HTTP/1.1', `Host: ${path.authority}`, 'Transfer-Encoding: chunked'));
     await client.send('5\r\nhello\r\n');
     await path.origin.request(0);
-    await client.send(`${faulty}0\r\n\r\n${smuggled}`);
-    const answer = await client.readToEnd();
-    expect(answer).toMatch(/^HTTP\/1\.1 4(00|31) /);
-    expect(answer.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
+    await client.send(`${invalid}0\r\n\r\n${smuggled}`);
+    const response = await client.readToEnd();
+    expect(response).toMatch(/^HTTP\/1\.1 4(00|31) /);
+    expect(response.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'refused', authority: path.authority });
     const [transcript = ''] = path.origin.transcripts;
     expect(transcript).toMatch(/\r\n\r\n5\r\nhello\r\n/);
@@ -245,8 +245,8 @@ describe('a chunked body that turns out faulty', () => {
     await client.send(
       `${head('POST / HTTP/1.1', `Host: ${path.authority}`, 'Transfer-Encoding: chunked')}zz\r\n`,
     );
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([400, 'malformed_request']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([400, 'malformed_request']);
     expect(path.origin.requests).toEqual([]);
   });
 });
@@ -283,8 +283,8 @@ describe('a body that breaks off', () => {
     });
     const client = await path.tunnel();
     await client.send(`${head('POST / HTTP/1.1', `Host: ${path.authority}`, 'Content-Length: 10')}abc`);
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([408, 'request_timeout']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([408, 'request_timeout']);
     await left.promise;
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'request_timeout', cause: 'body' });
   });

@@ -11,7 +11,7 @@ type Reading = {
   framing: string | undefined;
   body: string;
   done: number | undefined;
-  fault: string | undefined;
+  error: string | undefined;
 };
 
 function read(method: string, pieces: readonly (string | Buffer)[], ends = false): Reading {
@@ -21,7 +21,7 @@ function read(method: string, pieces: readonly (string | Buffer)[], ends = false
     framing: undefined,
     body: '',
     done: undefined,
-    fault: undefined,
+    error: undefined,
   };
   const sink: ResponseSink = {
     onInterim: ({ status }) => void reading.interims.push(status),
@@ -35,9 +35,9 @@ function read(method: string, pieces: readonly (string | Buffer)[], ends = false
       expect(reading.done).toBeUndefined();
       reading.done = rest;
     },
-    onFault(code) {
-      expect(reading.fault).toBeUndefined();
-      reading.fault = code;
+    onError(code) {
+      expect(reading.error).toBeUndefined();
+      reading.error = code;
     },
   };
   const reader = new ResponseReader(
@@ -123,7 +123,7 @@ describe('an answer', () => {
   ];
   it.each(rows)('%s', (_, method, bytes, ends, expected) => {
     const whole = read(method, [bytes], ends);
-    expect(whole).toMatchObject({ fault: undefined, ...expected });
+    expect(whole).toMatchObject({ error: undefined, ...expected });
     const bytewise = read(method, bytes.split(''), ends);
     // Byte by byte the head comes before what follows it, so only what lies behind differs: it has not come yet.
     expect({ ...bytewise, done: whole.done }).toEqual(whole);
@@ -166,7 +166,7 @@ describe('an answer', () => {
       },
       onBody: () => {},
       onDone: () => {},
-      onFault: (code) => seen.push(code),
+      onError: (code) => seen.push(code),
     };
     new ResponseReader('GET', LIMITS, sink).push(Buffer.from(text));
     expect(seen).toEqual([expected]);
@@ -179,7 +179,7 @@ describe('an answer', () => {
       onHead: () => 'message',
       onBody: () => seen.push('body'),
       onDone: (rest) => seen.push(rest),
-      onFault: (code) => seen.push(code),
+      onError: (code) => seen.push(code),
     };
     const reader = new ResponseReader('GET', LIMITS, sink);
     reader.push(Buffer.from(`${ok}Content-Length: 3\r\n\r\nabc`));
@@ -198,7 +198,7 @@ describe('an answer', () => {
         onHead: (head) => (heads.push(fieldValue(head, 0)), 'connection'),
         onBody: () => heads.push('body'),
         onDone: () => heads.push('done'),
-        onFault: () => heads.push('fault'),
+        onError: () => heads.push('error'),
       },
     );
     reader.push(Buffer.from('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nframes'));
@@ -267,8 +267,8 @@ describe('no answer', () => {
       'too_many_interim_responses',
     ],
   ];
-  it.each(rows)('%s', (_, bytes, ends, fault) => {
-    expect(read('GET', bytes === '' ? [] : [bytes], ends)).toMatchObject({ fault, done: undefined });
+  it.each(rows)('%s', (_, bytes, ends, error) => {
+    expect(read('GET', bytes === '' ? [] : [bytes], ends)).toMatchObject({ error, done: undefined });
   });
 
   it('follows twenty interim answers: those are relayed', () => {
@@ -278,12 +278,12 @@ describe('no answer', () => {
 
   it('is told once, and what comes later changes nothing', () => {
     const reading = read('GET', [`HTTP/1.1 099 X\r\n\r\n`, `${ok}Content-Length: 0\r\n\r\n`], true);
-    expect(reading).toMatchObject({ fault: 'status_malformed', status: undefined, done: undefined });
+    expect(reading).toMatchObject({ error: 'status_malformed', status: undefined, done: undefined });
   });
 });
 
 it('a reader knows whether a byte of the answer has come', () => {
-  const sink: ResponseSink = { onInterim() {}, onHead: () => 'head', onBody() {}, onDone() {}, onFault() {} };
+  const sink: ResponseSink = { onInterim() {}, onHead: () => 'head', onBody() {}, onDone() {}, onError() {} };
   const reader = new ResponseReader('GET', { maxHeadBytes: 1_000, maxFields: 10, maxTargetBytes: 10 }, sink);
   expect(reader.hasStarted).toBe(false);
   reader.push(Buffer.from('H'));

@@ -17,7 +17,7 @@ const asked = [
   'Origin: https://page.test',
   'Cookie: a=b',
 ];
-const answered = [
+const responded = [
   'sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
   'Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover',
   'Sec-WebSocket-Protocol:  a ',
@@ -29,12 +29,12 @@ describe('the heads of a websocket', () => {
   it('keep every Sec-WebSocket field as it was written, in its place', async () => {
     await using path = await createDataPath({
       respond: ({ send }) =>
-        send(head('HTTP/1.1 101 Switching Protocols', ...upgrade, ...answered)).then(() => never()),
+        send(head('HTTP/1.1 101 Switching Protocols', ...upgrade, ...responded)).then(() => never()),
     });
     const client = await path.tunnel();
     await client.send(head('GET /ws HTTP/1.1', `Host: ${path.authority}`, ...upgrade, ...asked));
     expect((await client.readHead()).text).toBe(
-      head('HTTP/1.1 101 Switching Protocols', ...answered, ...upgrade),
+      head('HTTP/1.1 101 Switching Protocols', ...responded, ...upgrade),
     );
     expect(path.origin.requests[0]?.head).toBe(
       head(
@@ -157,8 +157,8 @@ describe('a 101', () => {
     });
     const client = await path.tunnel();
     await client.send(`${ask(path)}early`);
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([502, code]);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([502, code]);
     expect(path.origin.transcripts.join('')).not.toContain('early');
   });
 

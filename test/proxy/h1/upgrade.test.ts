@@ -25,8 +25,8 @@ describe('a websocket', () => {
     await using path = await createDataPath({ respond: mirror });
     const client = await path.tunnel();
     await client.send(head('GET /ws?token HTTP/1.1', `Host: ${path.authority}`, ...asking));
-    const answer = await client.readHead();
-    expect([answer.status, answer.headers]).toEqual([
+    const response = await client.readHead();
+    expect([response.status, response.headers]).toEqual([
       101,
       [
         ['Sec-WebSocket-Accept', 'x'],
@@ -104,8 +104,8 @@ describe('a websocket', () => {
       head('GET /ws HTTP/1.1', `Host: ${path.authority}`, ...asking) +
         head('GET /next HTTP/1.1', `Host: ${path.authority}`),
     );
-    const answer = await client.readResponse();
-    expect([answer.head.status, answer.text]).toEqual([403, 'no']);
+    const response = await client.readResponse();
+    expect([response.head.status, response.text]).toEqual([403, 'no']);
     expect((await client.readHead()).status).toBe(200);
     expect(path.origin.requests.map(({ target }) => target)).toEqual(['/ws', '/next']);
   });
@@ -194,8 +194,8 @@ describe('a 101', () => {
     });
     const client = await path.tunnel();
     await client.send(`${head('GET /x HTTP/1.1', `Host: ${path.authority}`, ...fields)}GET /smuggled`);
-    const { head: answer } = await client.readResponse();
-    expect([answer.status, errorOf(answer)]).toEqual([502, 'upstream_malformed']);
+    const { head: response } = await client.readResponse();
+    expect([response.status, errorOf(response)]).toEqual([502, 'upstream_malformed']);
     expect(path.origin.transcripts.join('')).not.toContain('smuggled');
   });
 });

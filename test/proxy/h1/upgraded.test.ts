@@ -34,17 +34,17 @@ describe.each(ways)('%s', (way) => {
   });
 
   it('has a client that goes on after its host has ended', async () => {
-    const heard = Promise.withResolvers<string>();
+    const refresh = Promise.withResolvers<string>();
     await using scene = await createScene(way, async ({ send, reader, end }) => {
       await send(`${switching}over`);
       end();
-      heard.resolve((await reader.readToEnd()).toString());
+      refresh.resolve((await reader.readToEnd()).toString());
     });
     expect(await scene.client.readToEnd()).toBe('over');
     await scene.client.send('x'.repeat(300_000));
     await scene.client.send('last');
     scene.client.end();
-    expect((await heard.promise).length).toBe(300_004);
+    expect((await refresh.promise).length).toBe(300_004);
     expect(await scene.path.proxy.record(0)).toMatchObject(wholeRecord);
   });
 

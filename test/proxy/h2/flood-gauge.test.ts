@@ -62,7 +62,7 @@ describe('bytes', () => {
       // 20,000 messages of five bytes a second, and an answer to each for which the client grants two windows.
       times(5_000, () => {
         scene.gauge.onBody(5);
-        scene.gauge.onAnswer(5);
+        scene.gauge.onResponse(5);
       });
       scene.read += 5_000 * (5 + 9 + 2 * 13);
       scene.gauge.tick();

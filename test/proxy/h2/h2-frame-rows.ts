@@ -21,11 +21,11 @@ export type FrameRow = {
   /** The codes that GOAWAY may have where it was read before the end; or that the connection goes on. */
   readonly ends: readonly ErrorName[] | 'never';
   /** How this stream ends where the connection goes on. */
-  readonly then?: { readonly stream: number; readonly reset?: ErrorName; readonly answered?: Answered };
+  readonly then?: { readonly stream: number; readonly reset?: ErrorName; readonly responded?: Responded };
   /** Its requests are never whole, and must not pass for whole ones at the origin. */
   readonly isHalf?: true;
 };
-type Answered = readonly [status: number, code: string | undefined];
+type Responded = readonly [status: number, code: string | undefined];
 
 export function rows(attack: string, list: readonly Omit<FrameRow, 'attack'>[]): readonly FrameRow[] {
   return list.map((row) => ({ attack, ...row }));
@@ -52,7 +52,7 @@ function fields(count: number): Buffer {
 }
 
 const compression = { ends: ['COMPRESSION_ERROR'] } as const;
-const tooLarge = { ends: 'never', then: { stream: 1, answered: [431, 'head_too_large'] } } as const;
+const tooLarge = { ends: 'never', then: { stream: 1, responded: [431, 'head_too_large'] } } as const;
 const tooMuch = { ends: 'never', then: { stream: 1, reset: 'ENHANCE_YOUR_CALM' } } as const;
 
 const bombs = rows('T-11', [
@@ -65,13 +65,13 @@ const bombs = rows('T-11', [
   {
     what: 'a field of 3.9 KiB, five times by its index',
     ...tooLarge,
-    then: { stream: 3, answered: [431, 'head_too_large'] },
+    then: { stream: 3, responded: [431, 'head_too_large'] },
     frames: (c) => bomb(c, 3_900, 5),
   },
   {
     what: 'a field of 3 KiB, four times by its index',
     ends: 'never',
-    then: { stream: 3, answered: [200, undefined] },
+    then: { stream: 3, responded: [200, undefined] },
     frames: (c) => bomb(c, 3_000, 4),
   },
   { what: 'a field of 20 KiB', ...tooLarge, frames: (c) => [request(c, literal('x', 'y'.repeat(20_000)))] },
@@ -165,7 +165,7 @@ const malformed = rows('T-12', [
   {
     what: 'a stream with a lower number than the last',
     ends: 'never',
-    then: { stream: 3, answered: [200, undefined] },
+    then: { stream: 3, responded: [200, undefined] },
     frames(c) {
       const skipped = c.nextId();
       return [request(c), headersFrame(skipped, block(c), { isEnd: true })];

@@ -15,12 +15,12 @@ const large = Buffer.alloc(20_000_000);
 const noise = Buffer.alloc(100_000, 0xa5);
 
 /** A host whose answers are more than the system takes for a client that does not read. */
-async function respond({ request, head, data, answer }: H2Exchange): Promise<void> {
+async function respond({ request, head, data, response }: H2Exchange): Promise<void> {
   if (request.path === '/silent') return;
   if (request.path === '/large') {
     await head(200);
     await data(large, { isEnd: true });
-  } else await answer(200, [], 'whole');
+  } else await response(200, [], 'whole');
 }
 
 /** Wants two large answers, and reads no more once they have begun. */
@@ -145,7 +145,7 @@ describe('streams that node:http2 resets before we hear of them', () => {
     // Behind it our limits are known, and hold.
     await client.request(client.fields('/'));
     await client.send(request(client, ...extra), request(client), request(client, ...extra));
-    expect((await client.answer(client.peer.stream(5))).text).toBe('whole');
+    expect((await client.response(client.peer.stream(5))).text).toBe('whole');
     for (const id of [3, 7]) expect(await client.peer.stream(id).resetOrClosed()).toBe(code);
     const refused = { outcome: 'refused', reason: 'malformed_request', protocol: 'h2' };
     await expect.poll(() => countedIn(path), { timeout: SOON_MS }).toBe(2);
@@ -157,13 +157,13 @@ describe('streams that node:http2 resets before we hear of them', () => {
   it('are not those with too many fields: these are answered, 431, each with a record', async () => {
     await using path = await createPath();
     const client = await path.client();
-    const answers = [];
-    for (const count of [101, 300]) answers.push(await client.request(client.fields('/', many(count))));
-    expect(answers.map((answer) => [answer.status, refusalOf(answer)])).toEqual(
-      answers.map(() => [431, 'head_too_large']),
+    const responses = [];
+    for (const count of [101, 300]) responses.push(await client.request(client.fields('/', many(count))));
+    expect(responses.map((response) => [response.status, refusalOf(response)])).toEqual(
+      responses.map(() => [431, 'head_too_large']),
     );
     const refused = { outcome: 'refused', reason: 'head_too_large', status: 431, protocol: 'h2' };
-    expect(path.proxy.records()).toMatchObject(answers.map(() => refused));
+    expect(path.proxy.records()).toMatchObject(responses.map(() => refused));
     expect(path.origin.streams).toEqual([]);
   });
 

@@ -93,7 +93,11 @@ describe('messages of a stream', () => {
       await ticks(1);
     }
     await stream.data('', { isEnd: true });
-    expect(await client.answer(stream)).toMatchObject({ status: 200, length: total * 20, reset: undefined });
+    expect(await client.response(stream)).toMatchObject({
+      status: 200,
+      length: total * 20,
+      reset: undefined,
+    });
     expect(client.peer.goaways).toEqual([]);
     expect(path.proxy.records()).toMatchObject([{ outcome: 'injected', bytes_up: total * 20 }]);
   });

@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
 type Place = 'interim head' | 'head' | 'trailer';
 const places: readonly Place[] = ['interim head', 'head', 'trailer'];
 
-async function answerWith({ interim, head, data, trailers }: H2Exchange, place: Place, field: SentField) {
+async function respondWith({ interim, head, data, trailers }: H2Exchange, place: Place, field: SentField) {
   const fields = (at: Place): readonly SentField[] => (at === place ? [field, ['x-kept', 'yes']] : []);
   await interim(103, fields('interim head'));
   await head(200, fields('head'));
@@ -34,7 +34,7 @@ describe.each(places)('in the %s of an answer', (place) => {
   it.each(rows)('$name: $value ends no other stream', async ({ name, value, isDropped }) => {
     const gate = Promise.withResolvers<void>();
     const respond = async (exchange: H2Exchange): Promise<void> => {
-      if (exchange.request.path !== '/bystander') return answerWith(exchange, place, [name, value]);
+      if (exchange.request.path !== '/bystander') return respondWith(exchange, place, [name, value]);
       await exchange.head(200);
       await exchange.data('be');
       await gate.promise;
@@ -44,19 +44,19 @@ describe.each(places)('in the %s of an answer', (place) => {
     const client = await path.client();
     const bystander = await client.open(client.fields('/bystander'), { isEnd: true });
     await client.head(bystander);
-    const answer = await client.request(client.fields('/'));
+    const response = await client.request(client.fields('/'));
     const record = await path.proxy.record(0);
     if (isDropped) {
-      const fields = [...answer.interim, answer].flatMap(({ headers }) => headers);
-      expect(answer).toMatchObject({ status: 200, text: 'body', reset: undefined });
-      expect([...fields, ...(answer.trailers ?? [])]).toEqual([['x-kept', 'yes']]);
+      const fields = [...response.interim, response].flatMap(({ headers }) => headers);
+      expect(response).toMatchObject({ status: 200, text: 'body', reset: undefined });
+      expect([...fields, ...(response.trailers ?? [])]).toEqual([['x-kept', 'yes']]);
       expect(record).toMatchObject({ outcome: 'injected' });
     } else {
-      expect(answer).toMatchObject({ reset: 'PROTOCOL_ERROR' });
+      expect(response).toMatchObject({ reset: 'PROTOCOL_ERROR' });
       expect(record).toMatchObject({ outcome: 'failed', reason: 'upstream_reset' });
     }
     gate.resolve();
-    expect(await client.answer(bystander)).toMatchObject({ text: 'behind', reset: undefined });
+    expect(await client.response(bystander)).toMatchObject({ text: 'behind', reset: undefined });
     expect(path.proxy.lines.filter(({ msg }) => msg === 'exchange failed')).toEqual([]);
   });
 });
@@ -74,9 +74,9 @@ describe('in a request', () => {
       const inHead = await client.request(client.fields('/', [[name, value]]));
       const inTrailers = await client.request(post, { body: 'body', trailers: [[name, value]] });
       const verdict = isDropped ? { status: 200 } : { reset: 'PROTOCOL_ERROR' };
-      for (const answer of [inHead, inTrailers]) expect(answer).toMatchObject(verdict);
+      for (const response of [inHead, inTrailers]) expect(response).toMatchObject(verdict);
       await bystander.data('hind', { isEnd: true });
-      expect((await client.answer(bystander)).status).toBe(200);
+      expect((await client.response(bystander)).status).toBe(200);
       const [first, ...others] = path.origin.streams;
       expect(first?.body.content.toString()).toBe('behind');
       // `te: trailers` is what HTTP/2 has of it.
@@ -90,15 +90,15 @@ describe('in a request', () => {
 
 describe('over HTTP/1.1', () => {
   it('HTTP2-Settings ends here, from either side', async () => {
-    const answer = head('HTTP/1.1 200 OK', 'HTTP2-Settings: AAMAAABk', 'X-Kept: yes', 'Content-Length: 0');
-    await using path = await createDataPath({ respond: ({ send }) => send(answer) });
+    const response = head('HTTP/1.1 200 OK', 'HTTP2-Settings: AAMAAABk', 'X-Kept: yes', 'Content-Length: 0');
+    await using path = await createDataPath({ respond: ({ send }) => send(response) });
     const client = await path.tunnel();
     await client.send(
       head('GET / HTTP/1.1', `Host: ${path.authority}`, 'HTTP2-Settings: AAMAAABk', 'X-A: 1'),
     );
-    const { head: answered } = await client.readResponse();
-    expect(answered.headers.map(([name]) => name)).toContain('X-Kept');
-    expect(answered.text).not.toMatch(/http2-settings/i);
+    const { head: responded } = await client.readResponse();
+    expect(responded.headers.map(([name]) => name)).toContain('X-Kept');
+    expect(responded.text).not.toMatch(/http2-settings/i);
     expect(path.origin.requests[0]?.headers.map(([name]) => name)).toContain('X-A');
     expect(path.origin.transcripts.join('')).not.toMatch(/http2-settings/i);
   });

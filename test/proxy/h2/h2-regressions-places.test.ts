@@ -8,7 +8,7 @@ import { createH2Path, type H2PathOptions } from './h2-path.ts';
 /** As many places as the host has: each that is kept is one too few. */
 const PLACES = 20;
 const REQUESTS = 200;
-const answerBytes = 200_000;
+const responseBytes = 200_000;
 /** A client with a window that the answer does not fit in, and which takes no more. */
 const slow = { isGranting: false, settings: { initial_window_size: 1_000 } };
 
@@ -21,7 +21,7 @@ type Row = {
   readonly origin?: H2PathOptions['origin'];
 };
 
-const large = ({ answer }: H2Exchange): Promise<boolean> => answer(200, [], Buffer.alloc(answerBytes));
+const large = ({ response }: H2Exchange): Promise<boolean> => response(200, [], Buffer.alloc(responseBytes));
 const get = (client: H2WireClient) => client.request(client.fields('/odd'));
 
 async function cancelBuffered(client: H2WireClient, code: 'CANCEL' | 'NO_ERROR'): Promise<void> {
@@ -31,7 +31,7 @@ async function cancelBuffered(client: H2WireClient, code: 'CANCEL' | 'NO_ERROR')
 }
 
 const rows: readonly Row[] = [
-  { what: 'a whole answer', respond: ({ answer }) => answer(200, [], 'x'), act: get },
+  { what: 'a whole answer', respond: ({ response }) => response(200, [], 'x'), act: get },
   {
     what: 'an answer that its client cancels while it waits here',
     respond: large,
@@ -42,9 +42,13 @@ const rows: readonly Row[] = [
     respond: large,
     act: (client) => cancelBuffered(client, 'NO_ERROR'),
   },
-  { what: '205 with a body', respond: ({ answer }) => answer(205, [], 'xyz'), act: get },
-  { what: 'a refused 407 with a body', respond: ({ answer }) => answer(407, [], 'xyz'), act: get },
-  { what: 'an answer that is none, with a body', respond: ({ answer }) => answer(999, [], 'xyz'), act: get },
+  { what: '205 with a body', respond: ({ response }) => response(205, [], 'xyz'), act: get },
+  { what: 'a refused 407 with a body', respond: ({ response }) => response(407, [], 'xyz'), act: get },
+  {
+    what: 'an answer that is none, with a body',
+    respond: ({ response }) => response(999, [], 'xyz'),
+    act: get,
+  },
   {
     what: 'an answer to HEAD that ends behind its head',
     respond: async ({ head, data }) => (await head(200), data('', { isEnd: true })),
@@ -52,17 +56,17 @@ const rows: readonly Row[] = [
   },
   {
     what: 'too many interim heads, and then an answer',
-    async respond({ interim, answer }) {
+    async respond({ interim, response }) {
       for (let n = 0; n < 30; n += 1) await interim(103);
-      await answer(200, [], 'xyz');
+      await response(200, [], 'xyz');
     },
     act: get,
   },
   {
     what: 'an early answer to an upload',
-    respond: ({ answer }) => answer(413, [], 'xyz'),
+    respond: ({ response }) => response(413, [], 'xyz'),
     act: (client) =>
-      client.request(client.fields('/odd', [], { ':method': 'POST' }), { body: Buffer.alloc(answerBytes) }),
+      client.request(client.fields('/odd', [], { ':method': 'POST' }), { body: Buffer.alloc(responseBytes) }),
   },
   {
     what: 'an upload that waits for its host and is reset without an error',
@@ -83,13 +87,13 @@ function pathOf({ respond, origin }: Pick<Row, 'respond' | 'origin'>) {
       ...origin,
       async respond(exchange) {
         if (exchange.request.path === '/odd') await respond(exchange);
-        else await exchange.answer(200, [], 'room');
+        else await exchange.response(200, [], 'room');
       },
     },
   });
 }
 
-async function expectRoom(client: H2WireClient): Promise<void> {
+async function expectCapacity(client: H2WireClient): Promise<void> {
   for (let n = 0; n < REQUESTS; n += 1)
     expect(await client.request(client.fields('/'))).toMatchObject({ status: 200, text: 'room' });
 }
@@ -100,7 +104,7 @@ describe.each(rows)('$what', (row) => {
     const client = await path.client(slow);
     for (let n = 0; n < PLACES; n += 1) await row.act(client);
     await path.proxy.record(PLACES - 1);
-    await expectRoom(client);
+    await expectCapacity(client);
     expect(path.origin.connections).toHaveLength(1);
   });
 });
@@ -118,7 +122,7 @@ describe('an answer that waits here as its client leaves', () => {
       leave(client);
       expect(await path.proxy.record(n)).toMatchObject({ outcome: 'failed', reason: 'client_gone' });
     }
-    await expectRoom(await path.client());
+    await expectCapacity(await path.client());
     expect(path.origin.connections).toHaveLength(1);
   });
 });

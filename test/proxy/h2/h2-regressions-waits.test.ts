@@ -24,9 +24,9 @@ describe('rules that are replaced while a callback is awaited and another stream
     await using endpoint = await createCallbackEndpoint({ headers: { Authorization: 'Bearer first' } });
     const callbacks = [{ match_hosts: ['api.test'], url: endpoint.url, ttl_seconds: TTL_SECONDS }];
     const held = Promise.withResolvers<void>();
-    const respond = async ({ request, answer }: H2Exchange): Promise<void> => {
+    const respond = async ({ request, response }: H2Exchange): Promise<void> => {
       if (request.path === '/held') await held.promise;
-      await answer(200);
+      await response(200);
     };
     await using path = await createH2Path({
       origin: { respond },
@@ -36,7 +36,7 @@ describe('rules that are replaced while a callback is awaited and another stream
     const keeping = client.request(client.fields('/held'));
     await path.origin.stream(0);
     nowMs += 2 * TTL_SECONDS * 1_000;
-    endpoint.answerWith(async (exchange) => {
+    endpoint.respondWith(async (exchange) => {
       asked.resolve();
       await gate.promise;
       await exchange.send(jsonResponse({ headers: { Authorization: revoked } }));
@@ -45,8 +45,8 @@ describe('rules that are replaced while a callback is awaited and another stream
     await asked.promise;
     expect(path.proxy.apply(document)).toMatchObject({ ok: true });
     gate.resolve();
-    const answer = await client.answer(stream);
-    expect([answer.status, refusalOf(answer)]).toEqual([status, sent ? undefined : 'access_denied']);
+    const response = await client.response(stream);
+    expect([response.status, refusalOf(response)]).toEqual([status, sent ? undefined : 'access_denied']);
     expect(await path.proxy.record(0)).toMatchObject({ path: '/waiting', revision: 2, protocol: 'h2' });
     held.resolve();
     expect((await keeping).status).toBe(200);
@@ -67,7 +67,7 @@ describe('uploads to a host that does not read for a while', () => {
     });
     const client = await path.client();
     const post = client.fields('/', [], { ':method': 'POST' });
-    const answers = Promise.all(Array.from({ length: count }, () => client.request(post, { body })));
+    const responses = Promise.all(Array.from({ length: count }, () => client.request(post, { body })));
     await path.origin.stream(count - 1);
     const isShut = (): boolean => [...client.peer.streams.values()].every(({ window }) => window === 0);
     await expect.poll(isShut, { timeout: SHUT_MS }).toBe(true);
@@ -76,7 +76,7 @@ describe('uploads to a host that does not read for a while', () => {
     const peer = path.origin.connections[0]?.peer;
     const open = path.origin.streams.map(({ id }) => windowFrame(id, 2 * body.length));
     await peer?.send(windowFrame(0, 2 * count * body.length), ...open);
-    expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set((await responses).map(({ status }) => status))).toEqual(new Set([200]));
     expect(path.origin.streams.map((stream) => stream.body.length)).toEqual(
       Array.from({ length: count }, () => body.length),
     );

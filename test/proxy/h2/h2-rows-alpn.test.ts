@@ -16,7 +16,7 @@ type AlpnRow = readonly [
   speaks: readonly OriginProtocol[],
   chosen: OriginProtocol | false,
   asked: readonly string[] | undefined,
-  answered: readonly [status: number, code?: string],
+  responded: readonly [status: number, code?: string],
 ];
 /** An origin that speaks nothing knows no ALPN. */
 const rows: readonly AlpnRow[] = [
@@ -36,7 +36,7 @@ const rows: readonly AlpnRow[] = [
 ];
 
 describe('T-01', () => {
-  it.each(rows)('offers %j to one that speaks %j: %j', async (offers, speaks, chosen, asked, answered) => {
+  it.each(rows)('offers %j to one that speaks %j: %j', async (offers, speaks, chosen, asked, responded) => {
     await using path = await createH2Path({ origin: { protocols: speaks } });
     const wire = await path.wire(offers);
     expect(wire.socket).toMatchObject({ alpnProtocol: chosen });
@@ -47,12 +47,12 @@ describe('T-01', () => {
         return [status, headers.find(([name]) => name === 'X-Sallyport-Error')?.[1]];
       }
       const client = await H2WireClient.over(wire, path.authority);
-      const answer = await client.request(client.fields('/1'));
-      return [answer.status, refusalOf(answer)];
+      const response = await client.request(client.fields('/1'));
+      return [response.status, refusalOf(response)];
     };
-    expect(await outcome()).toEqual([answered[0], answered[1]]);
+    expect(await outcome()).toEqual([responded[0], responded[1]]);
     for (const { offered } of path.origin.connections) expect(offered).toEqual(asked);
-    const isServed = answered[0] === 200;
+    const isServed = responded[0] === 200;
     expect(path.origin.streams).toHaveLength(isServed && chosen === 'h2' ? 1 : 0);
     expect(path.origin.http1.requests).toHaveLength(isServed && chosen !== 'h2' ? 1 : 0);
   });

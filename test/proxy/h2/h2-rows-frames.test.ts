@@ -61,9 +61,9 @@ describe('T-12', () => {
 
 async function expectGoesOn(client: H2WireClient, { then }: FrameRow): Promise<void> {
   if (then) {
-    const answer = await client.answer(client.peer.stream(then.stream));
-    if (then.reset) expect(answer.reset).toBe(then.reset);
-    else expect([answer.status, refusalOf(answer)]).toEqual(then.answered);
+    const response = await client.response(client.peer.stream(then.stream));
+    if (then.reset) expect(response.reset).toBe(then.reset);
+    else expect([response.status, refusalOf(response)]).toEqual(then.responded);
   }
   expect(await client.request(client.fields('/alive'))).toMatchObject({ status: 200 });
 }
@@ -71,8 +71,8 @@ async function expectGoesOn(client: H2WireClient, { then }: FrameRow): Promise<v
 async function expectEnd(client: H2WireClient, codes: readonly unknown[], since: number): Promise<void> {
   await client.closed;
   // A reset of the connection may overtake it.
-  const told = client.peer.goaways.map(({ code }) => code).filter((code) => code !== 'NO_ERROR');
-  for (const code of told) expect(codes).toContain(code);
+  const reported = client.peer.goaways.map(({ code }) => code).filter((code) => code !== 'NO_ERROR');
+  for (const code of reported) expect(codes).toContain(code);
   for (let index = since; ; index += 1) {
     const { outcome, reason } = await path.proxy.record(index);
     if (outcome !== 'failed') continue;

@@ -50,16 +50,16 @@ describe('T-05', () => {
     const stream = await client.open(client.fields('/'), { isEnd: true });
     await client.peer.until(() => stream.length === 5 || undefined, 'half an answer');
     gate.resolve();
-    const answer = await client.answer(stream);
-    expect([stream.isEnded, answer.reset]).toEqual([false, expect.not.stringMatching('NO_ERROR')]);
+    const response = await client.response(stream);
+    expect([stream.isEnded, response.reset]).toEqual([false, expect.not.stringMatching('NO_ERROR')]);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', status: 200 });
   });
 
   it('half an answer that waits for a window, and a reset without an error, do not pass for a whole one', async () => {
     await using path = await createH2Path({
       origin: {
-        async respond({ request, head, data, reset, answer }) {
-          if (request.path === '/empty') return void (await answer(204));
+        async respond({ request, head, data, reset, response }) {
+          if (request.path === '/empty') return void (await response(204));
           await head(200);
           await data(Buffer.alloc(100_000));
           await reset('NO_ERROR');
@@ -71,7 +71,7 @@ describe('T-05', () => {
     await client.peer.until(() => stream.length >= 10 || undefined, 'a window');
     expect(await client.request(client.fields('/empty'))).toMatchObject({ status: 204 });
     await stream.grant(200_000);
-    await client.answer(stream);
+    await client.response(stream);
     expect(stream.isEnded).toBe(false);
   });
 });

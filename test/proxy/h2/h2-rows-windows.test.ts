@@ -16,9 +16,9 @@ function createGiver(): { sent: Map<number, number>; respond: (exchange: H2Excha
   const sent = new Map<number, number>();
   return {
     sent,
-    async respond({ request, head, data, answer }) {
-      if (request.path === '/empty') return void (await answer(204));
-      if (request.path !== '/large') return void (await answer(200, [], 'small'));
+    async respond({ request, head, data, response }) {
+      if (request.path === '/empty') return void (await response(204));
+      if (request.path !== '/large') return void (await response(200, [], 'small'));
       await head(200);
       for (let at = 0; at < large.length; at += 16_384) {
         const isEnd = at + 16_384 >= large.length;
@@ -51,8 +51,8 @@ describe('T-13', () => {
     // Two of them are let go on, and are whole; the others are given up, and the host hears of it.
     const [first, second, ...others] = streams;
     for (const stream of [first, second]) await stream?.grant(large.length);
-    expect((await client.answer(first as H2Stream)).length).toBe(large.length);
-    expect((await client.answer(second as H2Stream)).length).toBe(large.length);
+    expect((await client.response(first as H2Stream)).length).toBe(large.length);
+    expect((await client.response(second as H2Stream)).length).toBe(large.length);
     await client.send(...others.map(({ id }) => rstFrame(id)));
     const given = path.origin.streams.filter((request) => request.path === '/large').slice(2);
     const codes = await Promise.all(given.map((request) => request.resetOrClosed()));
@@ -73,7 +73,7 @@ describe('T-13', () => {
     const total = (): number => [...sent.values()].reduce((sum, bytes) => sum + bytes, 0);
     expect(total()).toBeLessThan(streams.length * large.length);
     client.resume();
-    for (const stream of streams) expect((await client.answer(stream)).length).toBe(large.length);
+    for (const stream of streams) expect((await client.response(stream)).length).toBe(large.length);
   });
 
   it('a window that is taken back below nothing stays shut until it is given again', async () => {
@@ -88,7 +88,7 @@ describe('T-13', () => {
     expect(await client.request(client.fields('/empty'))).toMatchObject({ status: 204 });
     expect(stream.length).toBe(65_535);
     await stream.grant(large.length);
-    expect((await client.answer(stream)).length).toBe(large.length);
+    expect((await client.response(stream)).length).toBe(large.length);
   });
 
   it('a window of one byte at a time is enough', async () => {
@@ -103,7 +103,7 @@ describe('T-13', () => {
     await using path = await createH2Path({ origin: { respond: createGiver().respond }, proxy });
     const client = await path.client({ settings: { initial_window_size: 0 } });
     const [stream] = await openMany(client, 1);
-    expect(await client.answer(stream as H2Stream)).toMatchObject({ status: 200, reset: 'CANCEL' });
+    expect(await client.response(stream as H2Stream)).toMatchObject({ status: 200, reset: 'CANCEL' });
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', reason: 'client_stalled' });
     expect(await path.origin.streams[0]?.resetOrClosed()).toBe('CANCEL');
   });
@@ -124,7 +124,7 @@ describe('T-13', () => {
     // One byte more than the body: nghttp2 does not say the end into a window of nothing.
     await peer?.send(windowFrame(0, large.length), windowFrame(request.id, large.length + 1));
     expect(await sent).toBe(true);
-    expect(await client.answer(stream)).toMatchObject({ status: 200 });
+    expect(await client.response(stream)).toMatchObject({ status: 200 });
     expect(request.body.length).toBe(large.length);
   });
 });

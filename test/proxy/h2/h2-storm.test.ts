@@ -27,7 +27,7 @@ const turns = async (count: number): Promise<void> => {
 };
 
 const scripts: readonly [Script, ...Script[]] = [
-  ({ answer }) => answer(200, [], 'x'),
+  ({ response }) => response(200, [], 'x'),
   async ({ head, data, reset }) => {
     await head(200);
     await data(Buffer.alloc(random(300_000)));
@@ -43,9 +43,9 @@ const scripts: readonly [Script, ...Script[]] = [
     await data('abc');
     await trailers([['x-end', '1']]);
   },
-  async ({ request, answer }) => {
+  async ({ request, response }) => {
     await request.ended();
-    await answer(200, [], Buffer.alloc(100_000));
+    await response(200, [], Buffer.alloc(100_000));
   },
   () => undefined,
 ];

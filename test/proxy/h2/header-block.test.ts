@@ -1,7 +1,7 @@
 // Header lists as heads and back, by themselves: what a list may say, and what of it leaves.
 import { sensitiveHeaders } from 'node:http2';
 import { describe, expect, it } from 'vitest';
-import { isFault } from '../../../src/http1/head-error.ts';
+import { isHeadError } from '../../../src/http1/head-error.ts';
 import { compileNames } from '../../../src/http1/field-name.ts';
 import { parseAuthority } from '../../../src/policy/authority/authority.ts';
 import {
@@ -167,14 +167,14 @@ describe('an answer’s list', () => {
       [':status', '200', 'set-cookie', 'a', 'alt-svc', 'h3=":443"', 'set-cookie', 'b', 'proxy-status', 'x'],
       limits,
     );
-    if (isFault(head)) throw new Error(head.code);
+    if (isHeadError(head)) throw new Error(head.code);
     expect(head.head.status).toBe(200);
     expect(outgoingFields(head, undefined)).toEqual(['set-cookie', 'a', 'set-cookie', 'b']);
   });
 
   it('is masked', () => {
     const head = parseResponseList([':status', '302', 'location', '/?k=sesame-open-now', 'x', 'y'], limits);
-    if (isFault(head)) throw new Error(head.code);
+    if (isHeadError(head)) throw new Error(head.code);
     expect(outgoingFields(head, compileMask(['sesame-open-now']))).toEqual([
       'location',
       '/?k=***************',
@@ -191,7 +191,7 @@ describe('an answer’s list', () => {
     [[':status', '200', 'a b', 'c']],
     [[':status', '200', 'x', 'a'.repeat(20_000)]],
   ])('%j is none', (fields) => {
-    expect(isFault(parseResponseList(fields, limits))).toBe(true);
+    expect(isHeadError(parseResponseList(fields, limits))).toBe(true);
   });
 });
 
@@ -201,7 +201,7 @@ describe('trailers', () => {
       ['grpc-status', '0', 'content-length', '3', 'host', 'x', 'alt-svc', 'x', 'x', 'y'],
       limits,
     );
-    if (isFault(head)) throw new Error(head.code);
+    if (isHeadError(head)) throw new Error(head.code);
     const fields = outgoingFields(head, undefined, isNoTrailer);
     expect(fields).toEqual(['grpc-status', '0', 'x', 'y']);
   });

@@ -43,7 +43,7 @@ describe('both directions', () => {
       await arrival(client, stream, 5 * i);
     }
     await stream.data('', { isEnd: true });
-    expect(await client.answer(stream)).toMatchObject({ length: 5 * MESSAGES, reset: undefined });
+    expect(await client.response(stream)).toMatchObject({ length: 5 * MESSAGES, reset: undefined });
     const bytes = { bytes_up: 5 * MESSAGES, bytes_down: 5 * MESSAGES };
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 200, ...bytes });
   });
@@ -75,14 +75,14 @@ describe('both directions', () => {
       await arrival(client, stream, 5 * i);
       next.shift()?.();
     }
-    expect((await client.answer(stream)).text).toBe('event'.repeat(5));
+    expect((await client.response(stream)).text).toBe('event'.repeat(5));
   });
 
   it('an answer that has ended lets the rest of its request pass', async () => {
-    await using path = await pathOf(({ answer }) => answer(200, [], 'early'));
+    await using path = await pathOf(({ response }) => response(200, [], 'early'));
     const client = await path.client();
     const stream = await openPost(client);
-    expect((await client.answer(stream)).text).toBe('early');
+    expect((await client.response(stream)).text).toBe('early');
     await stream.data('late', { isEnd: true });
     const [request] = path.origin.streams;
     expect(await request?.ended()).toBe(true);
@@ -93,9 +93,9 @@ describe('both directions', () => {
 
 describe('an answer of a host that wants no more of the request', () => {
   it('is whole, and the client is told to stop', async () => {
-    await using path = await pathOf(async ({ connection, request, answer, reset }) => {
+    await using path = await pathOf(async ({ connection, request, response, reset }) => {
       await connection.peer?.until(() => request.body.length > 0 || undefined, 'a beginning');
-      await answer(413, [], 'too large');
+      await response(413, [], 'too large');
       await reset('NO_ERROR');
     });
     const client = await path.client();
@@ -103,7 +103,7 @@ describe('an answer of a host that wants no more of the request', () => {
     const isTaken = stream.data(Buffer.concat(Array.from({ length: 32 }, () => large)), { isEnd: true });
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     expect(stream.isEnded).toBe(true);
-    expect(await client.answer(stream)).toMatchObject({ status: 413, text: 'too large' });
+    expect(await client.response(stream)).toMatchObject({ status: 413, text: 'too large' });
     expect(await isTaken).toBe(false);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 413 });
     expect(path.origin.streams[0]?.isEnded).toBe(false);
@@ -111,14 +111,14 @@ describe('an answer of a host that wants no more of the request', () => {
     // Its connection goes on.
     const again = await openPost(client);
     await again.data('x', { isEnd: true });
-    expect((await client.answer(again)).status).toBe(413);
+    expect((await client.response(again)).status).toBe(413);
   });
 
   it('reaches a client whose upload waits for a window', async () => {
     await using path = await pathOf(
-      async ({ connection, request, answer, reset }) => {
+      async ({ connection, request, response, reset }) => {
         await connection.peer?.until(() => request.body.length === 65_535 || undefined, 'a full window');
-        await answer(413, [], 'too large');
+        await response(413, [], 'too large');
         await reset('NO_ERROR');
       },
       { isGranting: false },
@@ -128,7 +128,7 @@ describe('an answer of a host that wants no more of the request', () => {
     const isTaken = stream.data(large, { isEnd: true });
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     expect(stream.isEnded).toBe(true);
-    expect(await client.answer(stream)).toMatchObject({ status: 413, text: 'too large' });
+    expect(await client.response(stream)).toMatchObject({ status: 413, text: 'too large' });
     expect(await isTaken).toBe(false);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 413 });
   });
@@ -147,7 +147,7 @@ describe('an answer of a host that wants no more of the request', () => {
     await arrival(client, stream, 65_535);
     await sent.promise;
     await client.send(windowFrame(0, 200_000), windowFrame(stream.id, 200_000));
-    expect(await client.answer(stream)).toMatchObject({ length: 200_000, trailers: [['x-sum', '1']] });
+    expect(await client.response(stream)).toMatchObject({ length: 200_000, trailers: [['x-sum', '1']] });
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', bytes_down: 200_000 });
   });
@@ -161,7 +161,7 @@ describe('a host that leaves once it has said everything', () => {
     for (const isGranting of [true, false]) {
       const hasLeft = Promise.withResolvers<void>();
       await using path = await pathOf(async (exchange) => {
-        await exchange.answer(200, [], Buffer.alloc(200_000));
+        await exchange.response(200, [], Buffer.alloc(200_000));
         await leave(exchange);
         hasLeft.resolve();
       });
@@ -170,7 +170,7 @@ describe('a host that leaves once it has said everything', () => {
       await hasLeft.promise;
       await arrival(client, stream, 65_535);
       if (!isGranting) await client.send(windowFrame(0, 200_000), windowFrame(stream.id, 200_000));
-      expect(await client.answer(stream)).toMatchObject({ status: 200, length: 200_000, reset: undefined });
+      expect(await client.response(stream)).toMatchObject({ status: 200, length: 200_000, reset: undefined });
       expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', bytes_down: 200_000 });
     }
   });
@@ -199,7 +199,7 @@ describe('a refusal', () => {
     void stream.data(large);
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     expect(stream.isEnded).toBe(true);
-    expect(await client.answer(stream)).toMatchObject({ status: 504 });
+    expect(await client.response(stream)).toMatchObject({ status: 504 });
     expect(await path.origin.streams[0]?.resetOrClosed()).toBe('CANCEL');
   });
 });

@@ -15,8 +15,8 @@ function slowPath(
 ): Promise<H2Path> {
   return createH2Path({
     origin: {
-      async respond({ request, answer, head, data }: H2Exchange) {
-        if (request.path !== '/slow') return void (await answer(200, [], 'ok'));
+      async respond({ request, response, head, data }: H2Exchange) {
+        if (request.path !== '/slow') return void (await response(200, [], 'ok'));
         await head(200);
         await data('be');
         await gate;
@@ -39,7 +39,7 @@ describe('on the way down', () => {
     expect([code, lastStream]).toEqual(['NO_ERROR', slow.id]);
     await client.open(client.fields('/new'), { isEnd: true });
     gate.resolve();
-    expect(await client.answer(slow)).toMatchObject({ text: 'behind', reset: undefined });
+    expect(await client.response(slow)).toMatchObject({ text: 'behind', reset: undefined });
     await client.closed;
     await closing;
     expect(path.origin.streams.map((stream) => stream.path)).toEqual(['/slow']);
@@ -88,7 +88,7 @@ describe('a host that is leaving', () => {
     // A client that says nothing is let wait longer than idle sessions are looked through.
     await (await path.client()).closed;
     gate.resolve();
-    expect(await client.answer(slow)).toMatchObject({ text: 'behind', reset: undefined });
+    expect(await client.response(slow)).toMatchObject({ text: 'behind', reset: undefined });
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 200 });
   });
 });
@@ -103,7 +103,7 @@ describe('the limit of streams', () => {
     for (const stream of running) await client.head(stream);
     expect(client.peer.remote.max_concurrent_streams).toBe(2);
     gate.resolve();
-    for (const stream of running) expect((await client.answer(stream)).text).toBe('behind');
+    for (const stream of running) expect((await client.response(stream)).text).toBe('behind');
     for (let n = 0; n < 5; n += 1) expect((await client.request(client.fields('/'))).text).toBe('ok');
   });
 
@@ -129,10 +129,10 @@ describe('records that cannot be written', () => {
     const slow = await client.open(client.fields('/slow'), { isEnd: true });
     await client.head(slow);
     path.proxy.blockSink(true);
-    const answer = await client.request(client.fields('/', [], { ':method': 'POST' }), { body: 'body' });
-    expect([answer.status, refusalOf(answer)]).toEqual([503, 'record_sink_blocked']);
+    const response = await client.request(client.fields('/', [], { ':method': 'POST' }), { body: 'body' });
+    expect([response.status, refusalOf(response)]).toEqual([503, 'record_sink_blocked']);
     gate.resolve();
-    expect((await client.answer(slow)).text).toBe('behind');
+    expect((await client.response(slow)).text).toBe('behind');
     path.proxy.blockSink(false);
     expect((await client.request(client.fields('/'))).text).toBe('ok');
     expect(path.origin.streams.map((stream) => stream.path)).toEqual(['/slow', '/']);
@@ -163,6 +163,6 @@ describe('a sandbox that is removed', () => {
     expect(path.proxy.records()).toMatchObject([expected, expected, expected]);
     for (const stream of path.origin.streams.slice(1)) expect(await stream.ended()).toBe(true);
     gate.resolve();
-    expect((await others.answer(running)).text).toBe('behind');
+    expect((await others.response(running)).text).toBe('behind');
   });
 });

@@ -16,12 +16,12 @@ function createHost(): { readonly sent: Map<string, number>; respond(exchange: H
   const sent = new Map<string, number>();
   return {
     sent,
-    async respond({ request, head, data, answer }) {
+    async respond({ request, head, data, response }) {
       if (request.method === 'POST') {
-        if (await request.ended()) await answer(200, [], request.body.sha256);
+        if (await request.ended()) await response(200, [], request.body.sha256);
         return;
       }
-      if (!request.path.startsWith('/large')) return void (await answer(200, [], 'small'));
+      if (!request.path.startsWith('/large')) return void (await response(200, [], 'small'));
       await head(200);
       for (let at = 0; at < large.length; at += 16_384) {
         if (!(await data(large.subarray(at, at + 16_384), { isEnd: at + 16_384 >= large.length }))) return;
@@ -50,15 +50,15 @@ describe('one stream whose client does not read', () => {
     const other = await client.open(client.fields('/large/2'), { isEnd: true });
     await other.grant(large.length);
     await client.send(windowFrame(0, large.length));
-    expect((await client.answer(other)).length).toBe(large.length);
+    expect((await client.response(other)).length).toBe(large.length);
     expect(stalled.length).toBe(65_535);
     expect(sent.get('/large/1')).toBeLessThan(65_535 + WAITING_BYTES);
     // And by itself it goes on.
     await client.send(windowFrame(0, large.length));
     await stalled.grant(large.length);
-    expect(await client.answer(stalled)).toMatchObject({
+    expect(await client.response(stalled)).toMatchObject({
       length: large.length,
-      sha256: (await client.answer(other)).sha256,
+      sha256: (await client.response(other)).sha256,
     });
   });
 
@@ -73,7 +73,7 @@ describe('one stream whose client does not read', () => {
     await client.send(windowFrame(0, 50 * large.length));
     const last = stalled.at(-1) as H2Stream;
     await last.grant(large.length);
-    expect((await client.answer(last)).length).toBe(large.length);
+    expect((await client.response(last)).length).toBe(large.length);
   });
 });
 
@@ -96,13 +96,13 @@ describe('one stream whose host does not read', () => {
     const reading = await path.origin.stream(1);
     await peer?.stream(reading.id).grant(large.length);
     expect(await sent).toBe(true);
-    const { status, text } = await client.answer(other);
+    const { status, text } = await client.response(other);
     expect({ status, connection: reading.connection }).toEqual({ status: 200, connection: 0 });
     expect([hasLeft, request.body.length]).toEqual([false, 65_535]);
     // What the client got rid of beyond what has arrived is a bounded amount.
     expect(peer?.streams.get(request.id)?.length).toBe(65_535);
     await peer?.stream(request.id).grant(large.length);
-    expect((await client.answer(stalled)).text).toBe(text);
+    expect((await client.response(stalled)).text).toBe(text);
   });
 
   it('keeps its client waiting with no more than a window in between', async () => {

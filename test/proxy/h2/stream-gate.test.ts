@@ -2,7 +2,7 @@
 // stream waits or runs.
 import { describe, expect, it } from 'vitest';
 import {
-  type CallbackAnswer,
+  type CallbackResponse,
   type CallbackEndpoint,
   createCallbackEndpoint,
 } from '../../support/callback-endpoint.ts';
@@ -16,9 +16,9 @@ import { createH2Path, type H2Path } from './h2-path.ts';
 const headers = { Authorization: 'Bearer of-the-callback' };
 
 async function createScene(
-  answer: CallbackAnswer,
+  response: CallbackResponse,
 ): Promise<AsyncDisposable & { path: H2Path; endpoint: CallbackEndpoint }> {
-  const endpoint = await createCallbackEndpoint(answer);
+  const endpoint = await createCallbackEndpoint(response);
   const callbacks = [{ match_hosts: ['api.test'], url: endpoint.url, ttl_seconds: 60 }];
   const path = await createH2Path({ proxy: { proxyConfig: { callbacks } } });
   return {
@@ -32,12 +32,12 @@ async function createScene(
 }
 
 /** An answer that waits for `open`; `asked` resolves with the first call. */
-function createGate(): { answer: CallbackAnswer; open(): void; readonly asked: Promise<void> } {
+function createGate(): { response: CallbackResponse; open(): void; readonly asked: Promise<void> } {
   const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   return {
     asked: asked.promise,
     open: gate.resolve,
-    async answer(exchange) {
+    async response(exchange) {
       asked.resolve();
       await gate.promise;
       await exchange.send(jsonResponse({ headers }));
@@ -48,7 +48,7 @@ function createGate(): { answer: CallbackAnswer; open(): void; readonly asked: P
 describe('a callback', () => {
   it('is asked once for a hundred streams, and each gets what it answered', async () => {
     const gate = createGate();
-    await using scene = await createScene(gate.answer);
+    await using scene = await createScene(gate.response);
     const { path, endpoint } = scene;
     const client = await path.client();
     const streams = [];
@@ -59,7 +59,7 @@ describe('a callback', () => {
     await client.frame(({ type }) => type === 'PING');
     expect(path.origin.streams).toHaveLength(0);
     gate.open();
-    for (const stream of streams) expect((await client.answer(stream)).status).toBe(200);
+    for (const stream of streams) expect((await client.response(stream)).status).toBe(200);
     expect(endpoint.calls).toHaveLength(1);
     expect(path.origin.streams).toHaveLength(100);
     for (const stream of path.origin.streams)
@@ -78,20 +78,24 @@ describe('a callback', () => {
     await using scene = await createScene(async (exchange) => exchange.reset());
     const { path } = scene;
     const client = await path.client();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         client.request(client.fields(`/${n}`, [], { ':method': 'POST' }), { body: 'x' }),
       ),
     );
-    for (const answer of answers)
-      expect([answer.status, refusalOf(answer), answer.reset]).toEqual([502, 'callback_failed', undefined]);
+    for (const response of responses)
+      expect([response.status, refusalOf(response), response.reset]).toEqual([
+        502,
+        'callback_failed',
+        undefined,
+      ]);
     expect(path.origin.streams).toHaveLength(0);
     expect(path.proxy.records()).toHaveLength(20);
   });
 
   it('lets a body wait for it, of which no more is taken than a window', async () => {
     const gate = createGate();
-    await using scene = await createScene(gate.answer);
+    await using scene = await createScene(gate.response);
     const { path } = scene;
     const client = await path.client();
     const body = Buffer.alloc(1 << 20, 'body');
@@ -104,7 +108,7 @@ describe('a callback', () => {
     await bystander.request(bystander.fields('/', [], { ':scheme': 'http' }));
     expect([stream.window, hasLeft, path.origin.streams.length]).toEqual([0, false, 0]);
     gate.open();
-    expect((await client.answer(stream)).status).toBe(200);
+    expect((await client.response(stream)).status).toBe(200);
     expect(path.origin.streams[0]?.body.length).toBe(body.length);
   });
 });
@@ -112,14 +116,14 @@ describe('a callback', () => {
 describe('rules that change', () => {
   it('while a stream waits for its callback: what is in force when it leaves counts', async () => {
     const gate = createGate();
-    await using scene = await createScene(gate.answer);
+    await using scene = await createScene(gate.response);
     const { path } = scene;
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
     await gate.asked;
     path.proxy.apply({ rules: [apiRule] });
     gate.open();
-    expect((await client.answer(stream)).status).toBe(200);
+    expect((await client.response(stream)).status).toBe(200);
     expect(path.origin.streams[0]?.values('authorization')).toEqual([`Bearer ${secret}`]);
     expect(path.proxy.records()).toMatchObject([{ outcome: 'injected', revision: 2, rule: 'api' }]);
   });
@@ -139,13 +143,15 @@ describe('rules that change', () => {
     expect((await client.request(client.fields('/next'))).text).toBe('done');
     path.proxy.apply({ rules: [apiRule], access_control: { default_policy: 'deny' } });
     gate.resolve();
-    expect((await client.answer(slow)).text).toBe('done');
+    expect((await client.response(slow)).text).toBe('done');
     expect(path.origin.streams.map((stream) => stream.values('authorization'))).toEqual([
       [`Bearer ${secret}`],
       [],
     ]);
-    const told = path.proxy.records().map(({ path: at, revision, outcome }) => ({ at, revision, outcome }));
-    expect(told).toEqual([
+    const reported = path.proxy
+      .records()
+      .map(({ path: at, revision, outcome }) => ({ at, revision, outcome }));
+    expect(reported).toEqual([
       { at: '/next', revision: 2, outcome: 'forwarded' },
       { at: '/slow', revision: 1, outcome: 'injected' },
     ]);

@@ -16,20 +16,20 @@ function pathOf(script: Script): Promise<H2Path> {
 describe('interim heads', () => {
   it('pass in their order, masked, before the host has answered', async () => {
     const seen = Promise.withResolvers<void>();
-    await using path = await pathOf(async ({ interim, answer }) => {
+    await using path = await pathOf(async ({ interim, response }) => {
       await interim(103, [
         ['link', '</a.css>; rel=preload'],
         ['link', '</b.css>; rel=preload'],
       ]);
       await interim(102, [['x-echo', secret]]);
       await seen.promise;
-      await answer(200, [], 'ok');
+      await response(200, [], 'ok');
     });
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
     await client.peer.until(() => stream.blocks[1], 'two interim heads');
     seen.resolve();
-    const { status, text, interim } = await client.answer(stream);
+    const { status, text, interim } = await client.response(stream);
     expect({ status, text, interim }).toEqual({
       status: 200,
       text: 'ok',
@@ -55,16 +55,16 @@ describe('interim heads', () => {
     expect(request?.values('expect')).toEqual(['100-continue']);
     expect(request?.body.length).toBe(0);
     await stream.data('now', { isEnd: true });
-    const { status, interim, text } = await client.answer(stream);
+    const { status, interim, text } = await client.response(stream);
     expect([status, interim.map((head) => head.status)]).toEqual([200, [100]]);
     expect(JSON.parse(text)).toMatchObject({ body: { length: 3 } });
   });
 
   it('of 100 that nobody asked for do not pass', async () => {
-    await using path = await pathOf(async ({ interim, answer }) => {
+    await using path = await pathOf(async ({ interim, response }) => {
       await interim(100);
       await interim(103, [['link', '</a>']]);
-      await answer(200, [], 'ok');
+      await response(200, [], 'ok');
     });
     const client = await path.client();
     const { interim, text } = await client.request(client.fields('/'));
@@ -72,13 +72,13 @@ describe('interim heads', () => {
   });
 
   it('refuse what is expected: a final answer instead of 100 ends the upload', async () => {
-    await using path = await pathOf(async ({ answer, reset }) => {
-      await answer(417, [], 'no');
+    await using path = await pathOf(async ({ response, reset }) => {
+      await response(417, [], 'no');
       await reset('NO_ERROR');
     });
     const client = await path.client();
     const stream = await client.open(client.fields('/', [['expect', '100-continue']], { ':method': 'POST' }));
-    expect(await client.answer(stream)).toMatchObject({ status: 417, text: 'no' });
+    expect(await client.response(stream)).toMatchObject({ status: 417, text: 'no' });
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 417, bytes_up: 0 });
   });
@@ -87,26 +87,26 @@ describe('interim heads', () => {
     ['of 20', [['link', '</a>']], 20],
     ['of 64 KiB', [['x-long', 'a'.repeat(30_000)]], 2],
   ])('pass up to the number %s', async (_, fields, count) => {
-    await using path = await pathOf(async ({ interim, answer }) => {
+    await using path = await pathOf(async ({ interim, response }) => {
       for (let i = 0; i < count; i += 1) await interim(103, fields);
-      await answer(200, [], 'ok');
+      await response(200, [], 'ok');
     });
     const client = await path.client();
-    const answer = await client.request(client.fields('/'));
-    expect([answer.interim.length, answer.text]).toEqual([count, 'ok']);
+    const response = await client.request(client.fields('/'));
+    expect([response.interim.length, response.text]).toEqual([count, 'ok']);
   });
 
   it.each<readonly [string, number, readonly SentField[], number, string]>([
     ['too many', 103, [['link', '</a>']], 21, 'too_many_interim_responses'],
     ['too many bytes', 103, [['x-long', 'a'.repeat(30_000)]], 3, 'too_many_interim_responses'],
   ])('of which there are %s are the end of the request: 502', async (_, status, fields, count, cause) => {
-    await using path = await pathOf(async ({ interim, answer }) => {
+    await using path = await pathOf(async ({ interim, response }) => {
       for (let i = 0; i < count; i += 1) await interim(status, fields);
-      await answer(200, [], 'ok');
+      await response(200, [], 'ok');
     });
     const client = await path.client();
-    const answer = await client.request(client.fields('/'));
-    expect([answer.status, refusalOf(answer)]).toEqual([502, 'upstream_malformed']);
+    const response = await client.request(client.fields('/'));
+    expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_malformed']);
     expect(await path.proxy.record(0)).toMatchObject({
       outcome: 'failed',
       reason: 'upstream_malformed',
@@ -118,10 +118,10 @@ describe('interim heads', () => {
   it('of 101 are not one: nothing of HTTP/2 is switched so', async () => {
     await using path = await pathOf(({ interim }) => interim(101, [['upgrade', 'websocket']]));
     const client = await path.client();
-    const answer = await client.request(client.fields('/'));
+    const response = await client.request(client.fields('/'));
     // The answer's reader may end the stream itself: 101 has no place in HTTP/2 (RFC 9113 §8.6).
-    expect(answer.status === 502 || answer.reset === 'PROTOCOL_ERROR').toBe(true);
-    expect(answer.interim).toEqual([]);
+    expect(response.status === 502 || response.reset === 'PROTOCOL_ERROR').toBe(true);
+    expect(response.interim).toEqual([]);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed' });
   });
 });
@@ -145,10 +145,10 @@ describe('an answer of a head alone', () => {
     ['POST', 204, []],
     ['OPTIONS', 200, [['allow', 'GET']]],
   ])('to %s, %i %j, ends the stream and the record', async (method, status, fields) => {
-    await using path = await pathOf(({ answer }) => answer(status, fields));
+    await using path = await pathOf(({ response }) => response(status, fields));
     const client = await path.client();
-    const answer = await client.request(client.fields('/', [], { ':method': method }));
-    expect(answer).toMatchObject({
+    const response = await client.request(client.fields('/', [], { ':method': method }));
+    expect(response).toMatchObject({
       status,
       headers: fields,
       length: 0,
@@ -169,8 +169,8 @@ describe('an answer of a head alone', () => {
       await data('', { isEnd: true });
     });
     const client = await path.client();
-    const answer = await client.request(client.fields('/', [], { ':method': method }));
-    expect(answer).toMatchObject({ status, length: 0, reset: undefined });
+    const response = await client.request(client.fields('/', [], { ':method': method }));
+    expect(response).toMatchObject({ status, length: 0, reset: undefined });
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status });
     // And its session serves on.
     expect(await client.request(client.fields('/', [], { ':method': method }))).toMatchObject({ status });
@@ -198,7 +198,7 @@ describe('a length that is not the body’s', () => {
     });
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
-    const { reset } = await client.answer(stream);
+    const { reset } = await client.response(stream);
     expect([stream.isEnded, reset]).toEqual([false, expect.stringMatching(/_ERROR$/)]);
     expect(reset).not.toBe('NO_ERROR');
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', status: 200 });
@@ -214,7 +214,7 @@ describe('a length that is not the body’s', () => {
     const request = await path.origin.stream(0);
     await stream.data(body, { isEnd: true });
     expect(await request.ended()).toBe(false);
-    const { reset } = await client.answer(stream);
+    const { reset } = await client.response(stream);
     expect(reset).toBe('PROTOCOL_ERROR');
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', reason: 'client_gone' });
   });

@@ -12,20 +12,20 @@ const grudging = { isGranting: false };
 
 describe('an answer that came before its host has taken the body', () => {
   it('leaves its stream its place until that is over, and not for long', async () => {
-    const respond = async ({ request, answer }: H2Exchange): Promise<void> => {
-      if (request.method === 'POST') await answer(200, [], 'early');
-      else await answer(200, [], 'ok');
+    const respond = async ({ request, response }: H2Exchange): Promise<void> => {
+      if (request.method === 'POST') await response(200, [], 'early');
+      else await response(200, [], 'ok');
     };
     // The whole body would fit into no window of it.
     const origin = { ...grudging, settings: { initial_window_size: 1_000 }, respond };
     await using path = await createH2Path({ origin });
     const first = await path.client();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () =>
         first.request(first.fields('/', [], POST), { body: Buffer.alloc(60_000) }),
       ),
     );
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
     const second = await path.client();
     expect((await second.request(second.fields('/'))).text).toBe('ok');
     // On a session that is its own.
@@ -67,7 +67,7 @@ describe('the numbers of streams', () => {
     const client = await path.client();
     const stream = client.peer.stream(id);
     await client.send(headersFrame(id, encodeBlock(client.fields('/')), { isEnd: true }));
-    expect((await client.answer(stream)).status).toBe(200);
+    expect((await client.response(stream)).status).toBe(200);
     const bystander = await path.client();
     // Longer than the proxy looks away.
     const until = performance.now() + 600;

@@ -12,10 +12,10 @@ const PIECE_MS = 100;
 
 it('a body that is empty and ends before its host is reached is sent as such', async () => {
   const gate = Promise.withResolvers<void>();
-  const respond = async ({ request, answer }: H2Exchange): Promise<void> => {
+  const respond = async ({ request, response }: H2Exchange): Promise<void> => {
     if (request.path === '/held') await gate.promise;
     else await request.ended();
-    await answer(200, [], String(request.body.length));
+    await response(200, [], String(request.body.length));
   };
   await using path = await createH2Path({ origin: { settings: { max_concurrent_streams: 1 }, respond } });
   const client = await path.client();
@@ -25,7 +25,7 @@ it('a body that is empty and ends before its host is reached is sent as such', a
   const stream = client.peer.stream(client.nextId());
   const head = encodeBlock(client.fields('/', [], { ':method': 'POST' }));
   await client.send(headersFrame(stream.id, head), dataFrame(stream.id, '', { isEnd: true }));
-  expect(await client.answer(stream)).toMatchObject({ status: 200, text: '0' });
+  expect(await client.response(stream)).toMatchObject({ status: 200, text: '0' });
   gate.resolve();
   expect(await held).toMatchObject({ status: 200 });
 });
@@ -34,7 +34,7 @@ it('a body that grows while it waits to be sent again arrives whole', async () =
   const [first, rest] = [Buffer.alloc(60_000, 'first '), Buffer.alloc(60_000, 'rest ')];
   const refused = Promise.withResolvers<void>();
   let isFirst = true;
-  const respond = async ({ request, goaway, reset, answer }: H2Exchange): Promise<void> => {
+  const respond = async ({ request, goaway, reset, response }: H2Exchange): Promise<void> => {
     if (isFirst) {
       isFirst = false;
       await arrived.promise;
@@ -44,7 +44,7 @@ it('a body that grows while it waits to be sent again arrives whole', async () =
       return refused.resolve();
     }
     await request.ended();
-    await answer(200, [], request.body.sha256);
+    await response(200, [], request.body.sha256);
   };
   const arrived = Promise.withResolvers<void>();
   await using path = await createH2Path({ origin: { respond } });
@@ -56,7 +56,7 @@ it('a body that grows while it waits to be sent again arrives whole', async () =
   arrived.resolve();
   await refused.promise;
   await stream.data(rest, { isEnd: true });
-  const { status, text } = await client.answer(stream);
+  const { status, text } = await client.response(stream);
   const whole = createHash('sha256')
     .update(Buffer.concat([first, rest]))
     .digest('hex');
@@ -74,6 +74,6 @@ it('an answer goes on for as long as it takes after its host has said that it le
   };
   await using path = await createH2Path({ origin: { respond } });
   const client = await path.client();
-  const answer = await client.request(client.fields('/'));
-  expect(answer).toMatchObject({ status: 200, text: 'piece'.repeat(PIECES), reset: undefined });
+  const response = await client.request(client.fields('/'));
+  expect(response).toMatchObject({ status: 200, text: 'piece'.repeat(PIECES), reset: undefined });
 });

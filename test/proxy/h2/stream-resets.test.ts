@@ -18,7 +18,7 @@ function pathOf(script: Script): Promise<H2Path> {
   return createH2Path({
     origin: {
       async respond(exchange) {
-        if (exchange.request.path === '/alive') await exchange.answer(200, [], 'alive');
+        if (exchange.request.path === '/alive') await exchange.response(200, [], 'alive');
         else await script(exchange);
       },
     },
@@ -37,10 +37,10 @@ function arrival(client: H2WireClient, stream: H2Stream): Promise<boolean> {
   return client.peer.until(() => stream.length >= half.length || undefined, 'half an answer');
 }
 
-type Door = AsyncDisposable & { readonly port: number; readonly knocked: Promise<void>; open(): void };
+type Entry = AsyncDisposable & { readonly port: number; readonly knocked: Promise<void>; open(): void };
 
 /** Lets the first connection through to `port`; later ones wait until it is opened. */
-async function createDoor(port: number): Promise<Door> {
+async function createEntry(port: number): Promise<Entry> {
   const [knocked, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const sockets = new Set<Socket>();
   let count = 0;
@@ -97,9 +97,9 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
   });
 
   it('while its host is dialled: the host hears of nothing', async () => {
-    await using path = await pathOf(({ answer }) => answer(200));
-    await using door = await createDoor(path.origin.port);
-    const authority = `api.test:${door.port}`;
+    await using path = await pathOf(({ response }) => response(200));
+    await using entry = await createEntry(path.origin.port);
+    const authority = `api.test:${entry.port}`;
     const wire = await WireClient.connectThrough(path.proxy.port, authority, {
       ca: path.proxy.caPem,
       name: 'api.test',
@@ -111,11 +111,11 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
     path.proxy.apply({ rules: [] });
     const stream = await openPost(client);
     await stream.data(half);
-    await door.knocked;
+    await entry.knocked;
     await stream.reset(code);
     const expected = { outcome: 'failed', reason: 'client_gone', cause: code };
     expect(await path.proxy.record(1)).toMatchObject(expected);
-    door.open();
+    entry.open();
     await expectAlive(client);
     expect(path.origin.streams).toHaveLength(2);
     await wire[Symbol.asyncDispose]();
@@ -156,10 +156,10 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
   });
 
   it('behind the end of the answer: the exchange was whole', async () => {
-    await using path = await pathOf(({ answer }) => answer(200, [], half));
+    await using path = await pathOf(({ response }) => response(200, [], half));
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
-    await client.answer(stream);
+    await client.response(stream);
     await stream.reset(code);
     await expectAlive(client);
     expect(path.proxy.records()).toMatchObject([{ outcome: 'injected' }, { outcome: 'injected' }]);
@@ -210,8 +210,8 @@ describe.each(hostCodes)('a host that resets its stream with %s', (code) => {
       await reset(code);
     });
     const client = await path.client();
-    const answer = await client.request(client.fields('/'));
-    expect([answer.interim.length, answer.reset]).toEqual([1, code]);
+    const response = await client.request(client.fields('/'));
+    expect([response.interim.length, response.reset]).toEqual([1, code]);
     expect(await path.proxy.record(0)).toMatchObject(expected);
   });
 
@@ -227,8 +227,8 @@ describe.each(hostCodes)('a host that resets its stream with %s', (code) => {
     const stream = await client.open(client.fields('/'), { isEnd: true });
     await arrival(client, stream);
     gate.resolve();
-    const answer = await client.answer(stream);
-    expect([answer.text, answer.reset, stream.isEnded]).toEqual([half, code, false]);
+    const response = await client.response(stream);
+    expect([response.text, response.reset, stream.isEnded]).toEqual([half, code, false]);
     expect(await path.proxy.record(0)).toMatchObject({ ...expected, status: 200, bytes_down: half.length });
     await expectAlive(client);
   });

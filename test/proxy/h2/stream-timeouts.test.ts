@@ -15,7 +15,7 @@ function pathOf(timeouts: Readonly<Record<string, number>>, script: Script): Pro
   });
 }
 
-const ok: Script = ({ answer }) => answer(200, [], 'ok');
+const ok: Script = ({ response }) => response(200, [], 'ok');
 
 describe('a host that says nothing', () => {
   const limit = { response_idle_ms: SHORT_MS };
@@ -23,8 +23,8 @@ describe('a host that says nothing', () => {
   it('before its answer: 504, and its stream is cancelled', async () => {
     await using path = await pathOf(limit, async () => undefined);
     const client = await path.client();
-    const answer = await client.request(client.fields('/'));
-    expect([answer.status, refusalOf(answer)]).toEqual([504, 'upstream_timeout']);
+    const response = await client.request(client.fields('/'));
+    expect([response.status, refusalOf(response)]).toEqual([504, 'upstream_timeout']);
     expect(await path.origin.streams[0]?.resetOrClosed()).toBe('CANCEL');
     expect(await path.proxy.record(0)).toMatchObject({
       outcome: 'failed',
@@ -66,8 +66,8 @@ describe('a host that says nothing', () => {
 
 describe('a client that does not read', () => {
   it('its answer loses that stream', async () => {
-    await using path = await pathOf({ client_idle_ms: SHORT_MS }, ({ answer }) =>
-      answer(200, [], Buffer.alloc(1_000_000)),
+    await using path = await pathOf({ client_idle_ms: SHORT_MS }, ({ response }) =>
+      response(200, [], Buffer.alloc(1_000_000)),
     );
     const client = await path.client({ isGranting: false });
     const stream = await client.open(client.fields('/'), { isEnd: true });
@@ -153,7 +153,7 @@ describe('a stream on which both sides wait', () => {
     expect(client.peer.goaways).toEqual([]);
     gate.resolve();
     await stream.data('', { isEnd: true });
-    expect((await client.answer(stream)).text).toBe('late');
+    expect((await client.response(stream)).text).toBe('late');
     // And once it is over, its connection is idle like any other.
     await client.closed;
   });

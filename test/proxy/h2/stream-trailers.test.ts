@@ -1,13 +1,13 @@
 // Fields behind a body: those of an answer pass, judged and masked as a head is; those of a request end here.
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
-import type { H2Answer } from '../../support/h2-wire-client.ts';
+import type { H2Response } from '../../support/h2-wire-client.ts';
 import type { SentField } from '../../support/hpack.ts';
 import { secret } from '../data-path.ts';
 import { createH2Path } from './h2-path.ts';
 
 /** What a client gets of an answer whose body is followed by these fields. */
-async function answerWith(trailers: readonly SentField[], body = 'body'): Promise<H2Answer> {
+async function respondWith(trailers: readonly SentField[], body = 'body'): Promise<H2Response> {
   const respond = async ({ head, data, trailers: send }: H2Exchange): Promise<void> => {
     await head(200);
     if (body !== '') await data(body);
@@ -15,9 +15,9 @@ async function answerWith(trailers: readonly SentField[], body = 'body'): Promis
   };
   await using path = await createH2Path({ origin: { respond } });
   const client = await path.client();
-  const answer = await client.request(client.fields('/'));
+  const response = await client.request(client.fields('/'));
   await path.proxy.record(0);
-  return answer;
+  return response;
 }
 
 describe('trailers of an answer', () => {
@@ -28,12 +28,12 @@ describe('trailers of an answer', () => {
       ['x-twice', 'a'],
       ['x-twice', 'b'],
     ] as const;
-    const answer = await answerWith(trailers);
-    expect(answer).toMatchObject({ status: 200, text: 'body', trailers, reset: undefined });
+    const response = await respondWith(trailers);
+    expect(response).toMatchObject({ status: 200, text: 'body', trailers, reset: undefined });
   });
 
   it('pass without a body before them', async () => {
-    expect(await answerWith([['grpc-status', '5']], '')).toMatchObject({
+    expect(await respondWith([['grpc-status', '5']], '')).toMatchObject({
       status: 200,
       length: 0,
       trailers: [['grpc-status', '5']],
@@ -50,39 +50,39 @@ describe('trailers of an answer', () => {
     await using path = await createH2Path({ origin: { respond } });
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
-    expect(await client.answer(stream)).toMatchObject({ headers: fields, length: 0, trailers: undefined });
+    expect(await client.response(stream)).toMatchObject({ headers: fields, length: 0, trailers: undefined });
     expect(stream.blocks).toHaveLength(1);
     expect(client.peer.counts['DATA']).toBeUndefined();
   });
 
   it('pass in numbers, and behind a body of a megabyte', async () => {
     const trailers = Array.from({ length: 90 }, (_, i) => [`x-trailer-${i}`, `${i}`.repeat(50)] as const);
-    const answer = await answerWith(trailers, 'm'.repeat(1_000_000));
-    expect(answer.trailers).toEqual(trailers);
-    expect(answer.length).toBe(1_000_000);
+    const response = await respondWith(trailers, 'm'.repeat(1_000_000));
+    expect(response.trailers).toEqual(trailers);
+    expect(response.length).toBe(1_000_000);
   });
 
   it('that say something of the message before them, or lead elsewhere, do not pass', async () => {
-    const answer = await answerWith([
+    const response = await respondWith([
       ['content-length', '4'],
       ['host', 'other.test'],
       ['alt-svc', 'h3=":443"'],
       ['x-kept', 'yes'],
     ]);
-    expect(answer).toMatchObject({ text: 'body', trailers: [['x-kept', 'yes']], reset: undefined });
+    expect(response).toMatchObject({ text: 'body', trailers: [['x-kept', 'yes']], reset: undefined });
   });
 
   it('of which none may pass leave the end to the body', async () => {
-    const answer = await answerWith([['alt-svc', 'h3=":443"']]);
-    expect(answer).toMatchObject({ text: 'body', reset: undefined });
-    expect(answer.trailers ?? []).toEqual([]);
+    const response = await respondWith([['alt-svc', 'h3=":443"']]);
+    expect(response).toMatchObject({ text: 'body', reset: undefined });
+    expect(response.trailers ?? []).toEqual([]);
   });
 
   it.each([
     ['as it is', secret],
     ['in base64', Buffer.from(secret).toString('base64')],
   ])('hide a credential that the host sends back %s', async (_, echoed) => {
-    const { trailers } = await answerWith([['x-echo', `Digest ${echoed}`]]);
+    const { trailers } = await respondWith([['x-echo', `Digest ${echoed}`]]);
     expect(trailers?.[0]?.[1]).toMatch(/^Digest \*+$/);
   });
 
@@ -101,10 +101,10 @@ describe('trailers of an answer', () => {
     };
     await using path = await createH2Path({ origin: { respond } });
     const client = await path.client();
-    const answer = await client.request(client.fields('/'));
-    expect(answer.trailers).toBeUndefined();
-    expect(answer.reset).toBeDefined();
-    expect(answer.reset).not.toBe('NO_ERROR');
+    const response = await client.request(client.fields('/'));
+    expect(response.trailers).toBeUndefined();
+    expect(response.reset).toBeDefined();
+    expect(response.reset).not.toBe('NO_ERROR');
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', status: 200 });
   });
 });

@@ -2,7 +2,7 @@
 // same length, and the head still says the same about framing.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isFault } from '../../../src/http1/head-error.ts';
+import { isHeadError } from '../../../src/http1/head-error.ts';
 import { responseFraming } from '../../../src/http1/framing.ts';
 import { type ResponseHead, parseResponseHead } from '../../../src/http1/head-parser.ts';
 import { MIN_MASKED_BYTES, compileMask, maskResponseHead } from '../../../src/proxy/mask/mask.ts';
@@ -12,7 +12,7 @@ const limits = { maxHeadBytes: 65_536, maxFields: 100, maxTargetBytes: 8_192 };
 
 function parse(text: string): ResponseHead {
   const head = parseResponseHead(Buffer.from(text, 'latin1'), 0, limits);
-  if (head === undefined || isFault(head)) throw new Error(`does not parse: ${JSON.stringify(text)}`);
+  if (head === undefined || isHeadError(head)) throw new Error(`does not parse: ${JSON.stringify(text)}`);
   return head;
 }
 

@@ -58,8 +58,8 @@ describe('a searched body', () => {
   });
 
   it('that is coded is refused, and its host’s connection is closed', async () => {
-    const answer = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx';
-    await using path = await createDataPath({ respond: ({ send }) => send(answer), ...scrubbing });
+    const response = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx';
+    await using path = await createDataPath({ respond: ({ send }) => send(response), ...scrubbing });
     const client = await path.tunnel();
     for (const connection of [0, 1]) {
       await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));

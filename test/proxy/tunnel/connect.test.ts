@@ -76,9 +76,9 @@ describe('a CONNECT that cannot be meant', () => {
     const before = proxy.records().length;
     await using client = await WireClient.connect(proxy.port);
     await client.send(`${line}\r\nHost: good.test\r\n\r\n`);
-    const answer = await client.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([status, code]);
-    expect(answer.head.headers).toContainEqual(['Connection', 'close']);
+    const response = await client.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([status, code]);
+    expect(response.head.headers).toContainEqual(['Connection', 'close']);
     expect(await client.readToEnd()).toBe('');
     expect(await proxy.record(before)).toMatchObject({ outcome: 'refused', reason: code, status });
     expect(proxy.lookups).toEqual([]);
@@ -101,8 +101,8 @@ describe('a blind tunnel', () => {
     await using mirror = await createMirror();
     await using proxy = await createTestSidecar();
     await using client = await WireClient.connect(proxy.port);
-    const answer = await client.openTunnel(`plain.test:${mirror.port}`);
-    expect(answer.text).toBe('HTTP/1.1 200 Connection established\r\n\r\n');
+    const response = await client.openTunnel(`plain.test:${mirror.port}`);
+    expect(response.text).toBe('HTTP/1.1 200 Connection established\r\n\r\n');
     await client.send('\x00\xffhello');
     expect(await client.readThrough('hello')).toBe('\x00\xffhello');
     client.end();
@@ -134,8 +134,8 @@ describe('a blind tunnel', () => {
     await using client = await WireClient.connect(proxy.port);
     const early = 'x'.repeat(20_000);
     await client.send(`${head(`CONNECT plain.test:${mirror.port} HTTP/1.1`)}${early}`);
-    const answer = await client.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([400, 'malformed_request']);
+    const response = await client.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([400, 'malformed_request']);
     expect(mirror.received()).toBe('');
     expect(await proxy.record(0)).toMatchObject({ outcome: 'refused', cause: 'too_much_before_200' });
   });
@@ -195,11 +195,11 @@ describe('a blind tunnel', () => {
 
   it('is recorded once when the client leaves before its host answered', async () => {
     const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<string[]>();
+    const response = Promise.withResolvers<string[]>();
     const names = {
       get 'silent.test'() {
         asked.resolve();
-        return answer.promise;
+        return response.promise;
       },
     };
     await using proxy = await createTestSidecar({ names });
@@ -212,7 +212,7 @@ describe('a blind tunnel', () => {
       reason: 'client_gone',
       method: 'CONNECT',
     });
-    answer.resolve([]);
+    response.resolve([]);
   });
 
   it.each([
@@ -222,8 +222,8 @@ describe('a blind tunnel', () => {
     await using proxy = await createTestSidecar({ names: { 'nowhere.test': new Error('ENOTFOUND') } });
     await using client = await WireClient.connect(proxy.port);
     await client.send(head(`CONNECT ${authority} HTTP/1.1`));
-    const answer = await client.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([status, code]);
+    const response = await client.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([status, code]);
     expect(await client.readToEnd()).toBe('');
   });
 });
@@ -305,7 +305,7 @@ describe('the proxy itself', () => {
     expect(proxy.apply({ access_control: { allow_list: [target] } })).toMatchObject({ ok: true });
     await using client = await WireClient.connect(proxy.port);
     await client.send(head(`CONNECT ${target} HTTP/1.1`));
-    const answer = await client.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([403, 'address_denied']);
+    const response = await client.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([403, 'address_denied']);
   });
 });

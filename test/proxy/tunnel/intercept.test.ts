@@ -81,8 +81,8 @@ describe('a request that names another host than its tunnel', () => {
       await using path = await createDataPath();
       const client = await path.tunnel();
       await client.send(head(`GET ${target} HTTP/1.1`, ...fields(path.origin.port)));
-      const answer = await client.readResponse();
-      expect([answer.head.status, errorOf(answer.head)]).toEqual([status, code]);
+      const response = await client.readResponse();
+      expect([response.head.status, errorOf(response.head)]).toEqual([status, code]);
       expect(await client.readToEnd()).toBe('');
       expect(path.origin.connections).toBe(0);
       expect(path.proxy.lookups).toEqual([]);
@@ -334,8 +334,8 @@ describe('plain HTTP inside a tunnel', () => {
     const client = await path.plain();
     await client.openTunnel(path.authority);
     await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
-    const answer = await client.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([403, 'cleartext_refused']);
+    const response = await client.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([403, 'cleartext_refused']);
     expect(path.origin.connections).toBe(0);
     expect(await path.proxy.record(0)).toMatchObject({
       scheme: 'http',

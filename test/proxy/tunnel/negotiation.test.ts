@@ -90,8 +90,8 @@ describe('what a host chose is remembered', () => {
     for (const connection of path.origin.connections) connection.destroy();
     const wire = await path.wire(BOTH);
     await wire.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
-    const answer = await wire.readResponse();
-    expect([answer.head.status, errorOf(answer.head)]).toEqual([502, 'alpn_changed']);
+    const response = await wire.readResponse();
+    expect([response.head.status, errorOf(response.head)]).toEqual([502, 'alpn_changed']);
     expect(await getVia(await path.wire(BOTH), path.authority, 'h2')).toContain(secret);
   });
 });

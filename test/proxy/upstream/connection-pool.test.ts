@@ -217,11 +217,11 @@ describe('a connection is not kept', () => {
 describe('the events of a connection', () => {
   it('go to its owner of the moment alone', async () => {
     const pool = createPool();
-    const heard: string[] = [];
+    const refresh: string[] = [];
     const listening = (name: string): UpstreamOwner => ({
       ...owner,
-      onUpstreamData: (chunk) => void heard.push(`${name} ${chunk.toString()}`),
-      onUpstreamClose: (code) => void heard.push(`${name} closed ${code}`),
+      onUpstreamData: (chunk) => void refresh.push(`${name} ${chunk.toString()}`),
+      onUpstreamClose: (code) => void refresh.push(`${name} closed ${code}`),
     });
     const connection = new UpstreamConnection(socket(), key, 600_000);
     connection.own(listening('first'), 1);
@@ -235,7 +235,7 @@ describe('the events of a connection', () => {
     await new Promise(setImmediate);
     connection.socket.destroy(Object.assign(new Error('gone'), { code: 'ECONNRESET' }));
     await new Promise((resolve) => connection.socket.once('close', resolve));
-    expect(heard).toEqual(['first a', 'second b', 'second closed ECONNRESET']);
+    expect(refresh).toEqual(['first a', 'second b', 'second closed ECONNRESET']);
   });
 
   it('reach nobody after it was discarded', async () => {

@@ -49,7 +49,7 @@ const sidecar: EgressRules = {
 /** The code of a refusal before any connection, or `connects`; with the number of lookups. */
 async function outcome(
   to: Partial<DialTarget> & { readonly at?: string },
-  answers: readonly string[],
+  responses: readonly string[],
   egress: Partial<EgressRules> = {},
 ): Promise<string> {
   let lookups = 0;
@@ -57,7 +57,7 @@ async function outcome(
     resolver: {
       resolve: async () => {
         lookups += 1;
-        return answers.map(
+        return responses.map(
           (address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }),
         );
       },
@@ -153,8 +153,8 @@ describe('a name', () => {
       'access_denied',
     ],
   ];
-  it.each(rows)('%s', async (_, answers, target, egress, expected) => {
-    expect(await outcome(target, answers, egress)).toBe(`${expected}, 1 lookups`);
+  it.each(rows)('%s', async (_, responses, target, egress, expected) => {
+    expect(await outcome(target, responses, egress)).toBe(`${expected}, 1 lookups`);
   });
 
   it('is looked up once, and the connection goes to the judged addresses', async () => {
@@ -194,8 +194,8 @@ describe('a port', () => {
   });
 
   it('any, of a host that is on loopback and elsewhere, is refused', async () => {
-    const answers = ['127.0.0.1', '203.0.112.1'];
-    expect(await outcome({ at: 'x.test:9' }, answers, { allowLoopback: true })).toBe(
+    const responses = ['127.0.0.1', '203.0.112.1'];
+    expect(await outcome({ at: 'x.test:9' }, responses, { allowLoopback: true })).toBe(
       'port_denied, 1 lookups',
     );
   });

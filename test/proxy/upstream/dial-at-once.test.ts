@@ -17,7 +17,7 @@ it.each([
   });
   const client = await path.tunnel();
   await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
-  const { head: answer } = await client.readResponse();
-  expect([answer.status, errorOf(answer)]).toEqual([502, error]);
+  const { head: response } = await client.readResponse();
+  expect([response.status, errorOf(response)]).toEqual([502, error]);
   expect(await path.proxy.record(0)).toMatchObject({ reason: error, cause });
 });

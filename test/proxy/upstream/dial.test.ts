@@ -17,7 +17,7 @@ import { authorityOf } from '../request-head.ts';
 
 const day = 86_400_000;
 const publicCa = createCertificateAuthority({ commonName: 'Public', now: new Date(Date.now() - 300 * day) });
-const strangerCa = createCertificateAuthority({ commonName: 'Stranger' });
+const outsiderCa = createCertificateAuthority({ commonName: 'Stranger' });
 const ownCa = createCertificateAuthority({ commonName: 'Own' });
 const trust = createTrustSet({
   rootsPem: [publicCa.certificatePem],
@@ -33,7 +33,7 @@ function contextOf({ host, by = publicCa, daysAgo = 0 }: Leaf): SecureContext {
   return createSecureContext({ cert: leaf.chainPem, key: leaf.keyPem });
 }
 
-const selfSigned = createSecureContext({ cert: strangerCa.certificatePem, key: strangerCa.privateKeyPem });
+const selfSigned = createSecureContext({ cert: outsiderCa.certificatePem, key: outsiderCa.privateKeyPem });
 
 type Peer = AsyncDisposable & {
   readonly port: number;
@@ -150,7 +150,7 @@ describe('a host that does not prove its name', () => {
     [
       'an authority that nobody trusts',
       'api.test',
-      contextOf({ host: 'api.test', by: strangerCa }),
+      contextOf({ host: 'api.test', by: outsiderCa }),
       'SELF_SIGNED_CERT_IN_CHAIN',
     ],
     [
@@ -240,10 +240,10 @@ describe('a TLS session', () => {
 
   it('that one trust set accepted does not open the door under another', async () => {
     const sessions = new BoundedCache<Buffer>({ max: 10 });
-    const context = contextOf({ host: 'api.test', by: strangerCa });
+    const context = contextOf({ host: 'api.test', by: outsiderCa });
     await using peer = await createPeer(() => context);
     const to = target(`api.test:${peer.port}`);
-    const wide = createTrustSet({ rootsPem: [publicCa.certificatePem, strangerCa.certificatePem] });
+    const wide = createTrustSet({ rootsPem: [publicCa.certificatePem, outsiderCa.certificatePem] });
     expect(await dialled(dialler({ sessions, trust: wide }), to)).toBe('ready');
     expect(sessions.size).toBe(1);
     expect(await dialled(dialler({ sessions }), to)).toMatch(/^upstream_untrusted/);
@@ -257,18 +257,18 @@ describe('a TLS session', () => {
     // Holds back what follows the server's handshake, its tickets.
     await using relay = await listenRaw((client) => {
       const upstream = connect(peer.port, '127.0.0.1');
-      let hasAnswered = false;
+      let hasResponded = false;
       let isOpen = false;
       upstream
         .on('error', () => client.destroy())
         .on('data', (chunk) => {
-          hasAnswered = true;
+          hasResponded = true;
           client.write(chunk);
         });
       client
         .on('close', () => upstream.destroy())
         .on('data', (chunk) => {
-          if (hasAnswered && !isOpen) upstream.pause();
+          if (hasResponded && !isOpen) upstream.pause();
           upstream.write(chunk);
         });
       void gate.promise.then(() => {
@@ -392,9 +392,9 @@ describe('a host that breaks its TLS right behind the handshake', () => {
       name: 'api.test',
     });
     await client.send(head('GET / HTTP/1.1', `Host: ${authority}`));
-    const answer = await client.readResponse();
-    expect(answer.head.status).toBe(502);
-    expect(errorOf(answer.head)).toMatch(/^upstream_(unreachable|closed|malformed)$/);
+    const response = await client.readResponse();
+    expect(response.head.status).toBe(502);
+    expect(errorOf(response.head)).toMatch(/^upstream_(unreachable|closed|malformed)$/);
     expect(peer.application()).not.toContain(secret);
   });
 });

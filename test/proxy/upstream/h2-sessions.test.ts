@@ -3,16 +3,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
-import type { H2Answer, H2WireClient } from '../../support/h2-wire-client.ts';
+import type { H2Response, H2WireClient } from '../../support/h2-wire-client.ts';
 import { WireClient } from '../../support/wire-client.ts';
 import { apiRule, secret } from '../data-path.ts';
 import { createH2Path, type H2Path } from '../h2/h2-path.ts';
 
-const ok = ({ answer }: H2Exchange): Promise<boolean> => answer(200, [], 'ok');
-const get = (client: H2WireClient, path = '/'): Promise<H2Answer> => client.request(client.fields(path));
-const post = (client: H2WireClient, body: string | Buffer): Promise<H2Answer> =>
+const ok = ({ response }: H2Exchange): Promise<boolean> => response(200, [], 'ok');
+const get = (client: H2WireClient, path = '/'): Promise<H2Response> => client.request(client.fields(path));
+const post = (client: H2WireClient, body: string | Buffer): Promise<H2Response> =>
   client.request(client.fields('/', [], { ':method': 'POST' }), { body });
-const errorOf = ({ headers }: H2Answer): string | undefined =>
+const errorOf = ({ headers }: H2Response): string | undefined =>
   headers.find(([name]) => name === 'x-sallyport-error')?.[1];
 
 /** Answers the first stream that comes by `first`, every later one by `ok`. */
@@ -37,8 +37,8 @@ describe('sessions', () => {
     };
     await using path = await createH2Path({ origin: { settings: { max_concurrent_streams: 3 }, respond } });
     const client = await path.client();
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, i) => get(client, `/${i}`)));
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+    const responses = await Promise.all(Array.from({ length: 10 }, (_, i) => get(client, `/${i}`)));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
     expect(path.origin.connections).toHaveLength(4);
     expect(Math.max(...path.origin.connections.map(({ mostStreams }) => mostStreams))).toBe(3);
   });
@@ -100,9 +100,9 @@ describe('sessions', () => {
   it.each([
     ['a client that authenticates its connection', [['authorization', 'Negotiate abc']], []],
     ['a host that wants connections authenticated', [], [['www-authenticate', 'NTLM']]],
-  ] as const)('of %s are used by nobody else', async (_, sent, answered) => {
+  ] as const)('of %s are used by nobody else', async (_, sent, responded) => {
     const rule = { ...apiRule, match_paths: ['/never'] };
-    const respond = ({ answer }: H2Exchange): Promise<boolean> => answer(401, answered);
+    const respond = ({ response }: H2Exchange): Promise<boolean> => response(401, responded);
     await using path = await createH2Path({
       origin: { respond: async (exchange) => void (await respond(exchange)) },
       proxy: { proxyConfig: { rules: [rule] } },
@@ -136,8 +136,8 @@ describe('sessions', () => {
     });
     const client = await path.client();
     await path.origin.connection(0);
-    const answer = await get(client);
-    expect([answer.status, errorOf(answer)]).toEqual([504, 'upstream_timeout']);
+    const response = await get(client);
+    expect([response.status, errorOf(response)]).toEqual([504, 'upstream_timeout']);
   });
 });
 
@@ -150,8 +150,8 @@ describe('what a host has not looked at', () => {
 
   it.each(refusals)('is sent again after %s, a POST and its body too', async (_, refuse) => {
     await using path = await createH2Path({ origin: { respond: once(refuse) } });
-    const answer = await post(await path.client(), 'a'.repeat(1_000));
-    expect(answer.text).toBe('ok');
+    const response = await post(await path.client(), 'a'.repeat(1_000));
+    expect(response.text).toBe('ok');
     const [, second] = path.origin.streams;
     expect(await second?.ended()).toBe(true);
     expect(second?.body.content.toString()).toBe('a'.repeat(1_000));
@@ -178,8 +178,8 @@ describe('what a host has not looked at', () => {
     });
     await using path: H2Path = await createH2Path({ origin: { respond } });
     const client = await path.client();
-    const answer = await post(client, Buffer.alloc(200_000));
-    expect(answer.reset).toBe('REFUSED_STREAM');
+    const response = await post(client, Buffer.alloc(200_000));
+    expect(response.reset).toBe('REFUSED_STREAM');
     expect(path.origin.streams).toHaveLength(1);
   });
 });
@@ -212,8 +212,8 @@ describe('what a host may have looked at', () => {
     await using path = await createH2Path({ origin: { respond } });
     const client = await path.client();
     if (dying === 2) await get(client);
-    const answer = await request(client, '/x');
-    expect([answer.status, errorOf(answer)]).toEqual([502, 'upstream_closed']);
+    const response = await request(client, '/x');
+    expect([response.status, errorOf(response)]).toEqual([502, 'upstream_closed']);
     expect(path.origin.streams).toHaveLength(dying);
   });
 
@@ -229,9 +229,9 @@ describe('what a host may have looked at', () => {
   });
 
   it('ends with its session: a GOAWAY lets what it includes end', async () => {
-    const respond = once(async ({ goaway, answer }) => {
+    const respond = once(async ({ goaway, response }) => {
       await goaway();
-      await answer(200, [], 'late');
+      await response(200, [], 'late');
     });
     await using path = await createH2Path({ origin: { respond } });
     const client = await path.client();

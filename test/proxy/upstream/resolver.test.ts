@@ -48,17 +48,17 @@ describe('the resolver', () => {
   it('asks once for a name that many wait for', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
-    const answers = Promise.all(Array.from({ length: 50 }, () => resolver.resolve('a.test')));
+    const responses = Promise.all(Array.from({ length: 50 }, () => resolver.resolve('a.test')));
     await settled();
     expect(asked.map(({ host }) => host)).toEqual(['a.test']);
     asked[0]?.resolve(one);
-    expect(new Set(await answers)).toEqual(new Set([one]));
+    expect(new Set(await responses)).toEqual(new Set([one]));
   });
 
   it('has at most eight lookups under way, and starts the next in the order of asking', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
-    const answers = Array.from({ length: 12 }, (_, i) => resolver.resolve(`n${i}.test`));
+    const responses = Array.from({ length: 12 }, (_, i) => resolver.resolve(`n${i}.test`));
     await settled();
     expect(asked).toHaveLength(8);
     asked[3]?.resolve(one);
@@ -68,8 +68,8 @@ describe('the resolver', () => {
     for (const ask of asked) ask.resolve(one);
     await settled();
     for (const ask of asked) ask.resolve(one);
-    const all = await Promise.all(answers);
-    expect(all.filter((answer) => answer === 'dns_failed')).toHaveLength(1);
+    const all = await Promise.all(responses);
+    expect(all.filter((response) => response === 'dns_failed')).toHaveLength(1);
     expect(asked).toHaveLength(12);
   });
 

@@ -96,7 +96,7 @@ describe('a forwarder of records', () => {
     ['does not know the token yet', { status: 401 }],
     ['dies before it kept the batch', 'die'],
     ['dies after it kept the batch', 'take and die'],
-    ['is somebody else who says 200', 'stranger'],
+    ['is somebody else who says 200', 'outsider'],
   ];
   it.each(failures)('loses and doubles nothing when the platform %s', async (_, failure) => {
     await using receiver = await createRecordReceiver((_batch, index) =>

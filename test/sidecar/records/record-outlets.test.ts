@@ -92,8 +92,8 @@ describe('a sidecar that forwards', () => {
   const ask = async (path: DataPath): Promise<string | undefined> => {
     const client = await path.tunnel();
     await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`, close));
-    const answer = await client.readResponse();
-    return errorOf(answer.head);
+    const response = await client.readResponse();
+    return errorOf(response.head);
   };
 
   it('serves on while a platform stalls, and ends in its time', async () => {

@@ -23,7 +23,7 @@ export type Reaction =
   /** Answers when `release` is called. */
   | 'stall'
   /** Says 200 and has kept nothing. */
-  | 'stranger'
+  | 'outsider'
   | { readonly status: number; readonly fields?: Readonly<Record<string, string>> };
 
 export type RecordReceiver = AsyncDisposable & {
@@ -62,16 +62,16 @@ export async function createRecordReceiver(
     const token = String(request.headers.authorization).replace('Bearer ', '');
     const batch = { source, records, token, path: request.url ?? '', body };
     const index = batches.push(batch) - 1;
-    answer(response, batch, react(batch, index));
+    reply(response, batch, react(batch, index));
     for (const look of waiting) look();
   }
 
-  function answer(response: ServerResponse, batch: SentBatch, reaction: Reaction): void {
+  function reply(response: ServerResponse, batch: SentBatch, reaction: Reaction): void {
     if (reaction === 'take' || reaction === 'take and die')
       for (const record of batch.records) kept.set(`${batch.source} ${record.number}`, record);
     if (reaction === 'die' || reaction === 'take and die') response.socket?.destroy();
-    else if (reaction === 'stall') stalled.push(() => answer(response, batch, 'take'));
-    else if (reaction === 'stranger') response.end('<html>Welcome</html>');
+    else if (reaction === 'stall') stalled.push(() => reply(response, batch, 'take'));
+    else if (reaction === 'outsider') response.end('<html>Welcome</html>');
     else if (reaction === 'take')
       response.end(JSON.stringify({ received: batch.records.length, added: batch.records.length }));
     else response.writeHead(reaction.status, reaction.fields).end('{"detail":"no"}');

@@ -240,11 +240,11 @@ describe('none is made', () => {
       all: () => Array.from({ length: 1 + count }),
     } as unknown as Sandboxes;
     const make = createSandboxMaker(sandboxes, async () => undefined);
-    const faulty = { workspace_secrets: null };
+    const invalid = { workspace_secrets: null };
     for (count of [0, 999])
-      expect(await make(faulty)).toMatchObject({ ok: false, problem: { kind: 'invalid' } });
+      expect(await make(invalid)).toMatchObject({ ok: false, problem: { kind: 'invalid' } });
     for (count of [1_000, 1_001])
-      expect(await make(faulty)).toMatchObject({
+      expect(await make(invalid)).toMatchObject({
         ok: false,
         problem: { kind: 'full', message: 'There are 1000 sandboxes: delete one first' },
       });

@@ -18,16 +18,16 @@ it('none is wanted, none is given', () => {
 
 it('one that is made has 256 bits, fits into a URL and is told', () => {
   const made = Array.from({ length: 100 }, () => givenToken('made'));
-  const told = made.map((one) => (typeof one === 'object' ? one.told : undefined));
-  expect(new Set(told).size).toBe(100);
-  for (const text of told) expect(text).toMatch(/^[A-Za-z0-9_-]{43}$/);
-  for (const one of made) expect(typeof one === 'object' && one.secret.equals(one.told ?? '')).toBe(true);
+  const reported = made.map((one) => (typeof one === 'object' ? one.reported : undefined));
+  expect(new Set(reported).size).toBe(100);
+  for (const text of reported) expect(text).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  for (const one of made) expect(typeof one === 'object' && one.secret.equals(one.reported ?? '')).toBe(true);
 });
 
 it('one that is given is not told, and is taken as it is', () => {
   const wanted = new Secret('free');
-  expect(givenToken(wanted, admissionWith('other'))).toEqual({ secret: wanted, told: undefined });
-  expect(givenToken(wanted)).toEqual({ secret: wanted, told: undefined });
+  expect(givenToken(wanted, admissionWith('other'))).toEqual({ secret: wanted, reported: undefined });
+  expect(givenToken(wanted)).toEqual({ secret: wanted, reported: undefined });
 });
 
 it('one that lets clients of a sandbox in already is taken', () => {

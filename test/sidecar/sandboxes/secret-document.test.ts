@@ -36,7 +36,7 @@ const ADVICE =
   'this line should read NAME=value, the name of letters, digits and underscores, not beginning with a digit';
 const QUOTES = 'a value that begins with a quote should end with the same one and hold no other';
 
-const faults: readonly [string, string, string][] = [
+const errors: readonly [string, string, string][] = [
   ['a line without =', `A=1\n${CANARY}`, `secrets.env:2: ${ADVICE}`],
   ['no name', `=${CANARY}`, `secrets.env:1: ${ADVICE}`],
   ['a name with a hyphen', `${CANARY}=1`, `secrets.env:1: ${ADVICE}`],
@@ -49,7 +49,7 @@ const faults: readonly [string, string, string][] = [
   ['its own quote inside', `A="b"${CANARY}"`, `secrets.env:1: ${QUOTES}`],
 ];
 
-const jsonFaults: readonly [string, string, string][] = [
+const jsonErrors: readonly [string, string, string][] = [
   ['JSON cut short', `{"A":"${CANARY}`, 'fd: this begins with { and is not valid JSON'],
   ['a name twice', `{"A":"a","\\u0041":"${CANARY}"}`, 'fd: a name is given twice'],
   ['a number', '{"A":1}', 'fd: A should be a string'],
@@ -62,10 +62,10 @@ const jsonFaults: readonly [string, string, string][] = [
 ];
 
 describe('an error says where and never what', () => {
-  it.each(faults)('lines: %s', (_, text, message) => {
+  it.each(errors)('lines: %s', (_, text, message) => {
     expect(() => parseSecretLines(text, 'secrets.env')).toThrow(new Error(message));
   });
-  it.each(jsonFaults)('JSON: %s', (_, text, message) => {
+  it.each(jsonErrors)('JSON: %s', (_, text, message) => {
     expect(() => parseSecretDocument(text, 'fd')).toThrow(new Error(message));
   });
 });

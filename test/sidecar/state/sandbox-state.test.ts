@@ -121,10 +121,10 @@ describe('a text that is no state of ours', () => {
     const text = JSON.stringify({ ...whole, proxyConfig });
     expect(decodeSandboxState(text, options)).toMatchObject({
       state: { id: 'box', proxyConfig: undefined },
-      fault: expect.stringMatching(/^rules\.0\.match_hosts\.0: /),
+      error: expect.stringMatching(/^rules\.0\.match_hosts\.0: /),
     });
     const allowed = decodeSandboxState(text, { allowWildcards: ['*.github.io'] });
-    expect(allowed).toMatchObject({ state: { id: 'box', proxyConfig: {} }, fault: undefined });
+    expect(allowed).toMatchObject({ state: { id: 'box', proxyConfig: {} }, error: undefined });
   });
 });
 

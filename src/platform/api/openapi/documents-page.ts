@@ -61,17 +61,17 @@ function toSection(document: OpenApiDocument, { path, method, operation }: Locat
     ]),
     ...responses.map(([status, { description }]) => [
       `<code>${status}</code>`,
-      'answer',
+      'response',
       escape(description),
     ]),
   ];
   const body = operation.requestBody?.content['application/json']?.schema;
-  const answer = responses.find(([status]) => status.startsWith('2'))?.[1].content?.['application/json']
+  const response = responses.find(([status]) => status.startsWith('2'))?.[1].content?.['application/json']
     ?.schema;
   return `<section id="${operation.operationId}"><h3><code>${method} ${escape(path)}</code></h3>
 <p>${escape(operation.summary)}. <span class="note">${escape(accessOf(operation))}</span></p>
 <table><tr><th>name</th><th>in</th><th></th></tr>${rows.map((cells) => `<tr><td>${cells.join('</td><td>')}</td></tr>`).join('')}</table>
-${body === undefined ? '' : `<p>Body</p>${toPre(body)}`}${answer === undefined ? '' : `<p>Answer</p>${toPre(answer)}`}
+${body === undefined ? '' : `<p>Body</p>${toPre(body)}`}${response === undefined ? '' : `<p>Answer</p>${toPre(response)}`}
 <p>Example</p><pre>${escape(toCurl({ path, method, operation }))}</pre></section>`;
 }
 
