@@ -106,7 +106,7 @@ export const h2Responses: readonly Mutation[] = [
     invariant: 'I10',
     versions: ['h2'],
     name: 'a dial that older rules refused is told under newer ones',
-    file: 'src/proxy/tunnel/speculative-dial-failure.ts',
+    file: 'src/proxy/upstream/speculative-dial-failure.ts',
     text: 'policy === this.#policy && ',
     replacement: '',
     breaks: 'a request is refused by rules that are in force no more',

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Log } from '../base/log.ts';
 import type { CallbackResolver } from '../callback/resolver.ts';
+import type { Authority } from '../policy/authority/authority.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { LeafCache } from '../tls/leaf-cache.ts';
 import type { EgressRules } from './upstream/address-guard.ts';
@@ -12,6 +13,7 @@ import type { Limits, Timeouts } from './limits.ts';
 import type { Recorder } from './record.ts';
 import type { Upstream } from './upstream/connection-pool.ts';
 import type { UpstreamSessions } from './upstream/h2-sessions.ts';
+import type { SpeculativeDialFailure } from './upstream/speculative-dial-failure.ts';
 
 /** A client connection as the way down sees it. */
 export type OpenConnection = {
@@ -49,3 +51,26 @@ export type ProxyContext = {
   isDraining(): boolean;
   isReady(): boolean;
 };
+
+export type Scheme = 'http' | 'https';
+
+/** What a client connection belongs to: fixed for its whole life, except the sandbox, which a token selects later. */
+export type ConnectionScope = {
+  readonly context: ProxyContext;
+  readonly scheme: Scheme;
+  /** The CONNECT authority of an intercepted tunnel; undefined on the proxy port. */
+  readonly tunnel: Authority | undefined;
+  readonly clientAddress: string | undefined;
+  readonly dialFailure?: SpeculativeDialFailure | undefined;
+};
+
+/** A client connection of either HTTP version, as the gate sees it. */
+export type ScopedClient = { readonly id: number; readonly scope: ConnectionScope };
+
+let lastId = 0;
+
+/** Distinguishes client connections of both HTTP versions in the pools; never 0. */
+export function nextConnectionId(): number {
+  lastId += 1;
+  return lastId;
+}

@@ -4,7 +4,8 @@
 //   client ──▶ upstream      FIN on one side becomes FIN on the other,
 //   client ◀── upstream      RST or an error on either ends both at once
 import type { Socket } from 'node:net';
-import { cut } from './cut.ts';
+import { TLSSocket } from 'node:tls';
+import type { OpenConnection } from './context.ts';
 import { holdClient } from './held-client.ts';
 
 export type SpliceEnd = {
@@ -97,4 +98,19 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
   client.resume();
   upstream.resume();
   return promise;
+}
+
+/**
+ * Ends a connection whose stream is incomplete. In plaintext a FIN means "that was all" (RFC 9112 §8), so the socket is
+ * reset. TLS has close_notify for that, which a destroyed socket does not send.
+ */
+export function cut(socket: Socket): void {
+  if (socket.destroyed || socket instanceof TLSSocket) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+/** Ends a client connection and the upstream it is spliced to at once, with whatever is still unsent. */
+export function cutConnection({ socket, joinedTo }: OpenConnection): void {
+  socket.destroy();
+  if (joinedTo) cut(joinedTo);
 }

@@ -7,12 +7,12 @@ import { requestFraming } from '../../http1/framing.ts';
 import type { RequestHead } from '../../http1/head-parser.ts';
 import { buildHead } from '../../http1/head-writer.ts';
 import type { Admission } from './admission.ts';
-import { ClientConnection, type ConnectionScope } from '../h1/client-connection.ts';
+import { ClientConnection } from '../h1/client-connection.ts';
 import { isClientAllowed, shownToken } from './client-filter.ts';
 import { startConnect } from '../tunnel/connect.ts';
 import type { ConnectionBudget, Waiting } from './connection-budget.ts';
-import type { OpenConnection, ProxyContext } from '../context.ts';
-import { cutConnection } from '../cut.ts';
+import type { ConnectionScope, OpenConnection, ProxyContext } from '../context.ts';
+import { cutConnection } from '../splice.ts';
 import { startExchange } from '../h1/exchange-start.ts';
 import { refuse } from '../refusal.ts';
 

@@ -2,7 +2,7 @@
 // anew where the rules changed while it was dialled. Both versions of HTTP come this way, so that neither has a gate of
 // its own. It sends nothing; what goes over the connection is its owner's.
 import type { Policy } from '../../policy/policy.ts';
-import type { ConnectionScope } from '../h1/client-connection.ts';
+import type { ConnectionScope } from '../context.ts';
 import { beginRecord, notePassage } from './exchange-record.ts';
 import { type Passage, judgeRequest } from './inject.ts';
 import { MAX_JUDGEMENTS } from '../limits.ts';

@@ -1,5 +1,5 @@
 // What the record of an exchange says of its request, of the gate's answer and of a client that did not see the end.
-import type { ClientConnection, ConnectionScope } from '../h1/client-connection.ts';
+import type { ConnectionScope, OpenConnection, ScopedClient } from '../context.ts';
 import type { Passage } from './inject.ts';
 import { type ExchangeRecord, recordedPath } from '../record.ts';
 import type { RequestPlan } from './request-plan.ts';
@@ -46,7 +46,7 @@ export function notePassage(record: ExchangeRecord, { rule, callback, isCached, 
 export function goneReason({
   socket,
   scope,
-}: Pick<ClientConnection, 'socket' | 'scope'>): 'client_gone' | 'shutting_down' {
+}: Pick<OpenConnection, 'socket'> & Pick<ScopedClient, 'scope'>): 'client_gone' | 'shutting_down' {
   const isClients = socket.readableEnded || socket.errored !== null;
   return scope.context.isDraining() && !isClients ? 'shutting_down' : 'client_gone';
 }

@@ -11,7 +11,7 @@ import { type EgressRules, mayInjectCleartext } from '../upstream/address-guard.
 import { isBinding } from './connection-auth.ts';
 import { type Mask, compileMask } from '../mask/mask.ts';
 import { type Refusal, refuse } from '../refusal.ts';
-import type { Scheme } from './request-target.ts';
+import type { Scheme } from '../context.ts';
 import { refuseUnprepared } from '../mask/scrub.ts';
 
 export type Injection = {

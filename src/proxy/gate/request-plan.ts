@@ -8,7 +8,8 @@ import { type Framing, requestFraming } from '../../http1/framing.ts';
 import type { RequestHead } from '../../http1/head-parser.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
-import { type RequestTarget, type Scheme, targetInTunnel, targetOnProxyPort } from './request-target.ts';
+import type { Scheme } from '../context.ts';
+import { type RequestTarget, targetInTunnel, targetOnProxyPort } from './request-target.ts';
 
 export type RequestPlan = {
   readonly head: RequestHead;

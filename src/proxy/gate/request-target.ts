@@ -3,9 +3,8 @@
 import { Field } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue, findField } from '../../http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
+import type { Scheme } from '../context.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
-
-export type Scheme = 'http' | 'https';
 
 export type RequestTarget = {
   readonly authority: Authority;

@@ -4,12 +4,11 @@ import type { Authority } from '../../policy/authority/authority.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { Protocol } from '../upstream/alpn.ts';
 import type { Lender } from './acquisition.ts';
-import type { ClientConnection } from '../h1/client-connection.ts';
+import type { Scheme, ScopedClient } from '../context.ts';
 import { bindsConnection } from './connection-auth.ts';
 import type { DialTarget } from '../upstream/dial.ts';
 import { type Refusal, isRefusal } from '../refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
-import type { Scheme } from './request-target.ts';
 import type { UpstreamConnection } from '../upstream/connection-pool.ts';
 
 /** What connections are for: one pool serves one sandbox and one trust set; this and the revision are the rest. */
@@ -22,10 +21,10 @@ export type Purpose = {
 
 /** HTTP/1.1 connections for the requests of one client. */
 export class ConnectionLender implements Lender<UpstreamConnection> {
-  readonly #client: ClientConnection;
+  readonly #client: ScopedClient;
   readonly #plan: RequestPlan;
 
-  constructor(client: ClientConnection, plan: RequestPlan) {
+  constructor(client: ScopedClient, plan: RequestPlan) {
     this.#client = client;
     this.#plan = plan;
   }
@@ -40,7 +39,7 @@ export class ConnectionLender implements Lender<UpstreamConnection> {
 
   async open(policy: Policy, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
     const { scope } = this.#client;
-    const refused = scope.refusedDial?.take(policy);
+    const refused = scope.dialFailure?.take(policy);
     if (refused) return refused;
     const { upstream, hints } = scope.context;
     const purpose = purposeOf(this.#plan, HTTP1);

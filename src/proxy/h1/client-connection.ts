@@ -5,26 +5,12 @@ import type { Socket } from 'node:net';
 import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
 import { type RequestHead, parseRequestHead } from '../../http1/head-parser.ts';
-import type { Authority } from '../../policy/authority/authority.ts';
-import { nextConnectionId } from '../connection-id.ts';
-import type { ProxyContext } from '../context.ts';
+import { type ConnectionScope, type ProxyContext, nextConnectionId } from '../context.ts';
 import { HeadBuffer } from './head-buffer.ts';
 import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';
 import { type Refusal, refusalBytes, refuse } from '../refusal.ts';
-import type { RefusedDial } from '../tunnel/speculative-dial-failure.ts';
 import { refusalOfError } from '../gate/request-plan.ts';
-import type { Scheme } from '../gate/request-target.ts';
-
-/** What a connection is: for all of its life, but for the sandbox, which a token names later. */
-export type ConnectionScope = {
-  readonly context: ProxyContext;
-  readonly scheme: Scheme;
-  /** The CONNECT authority of an intercepted tunnel; undefined on the proxy port. */
-  readonly tunnel: Authority | undefined;
-  readonly clientAddress: string | undefined;
-  readonly refusedDial?: RefusedDial | undefined;
-};
 
 /** What runs between two heads. */
 export type RunningExchange = {

@@ -9,7 +9,7 @@ import { type ResponseVerdict, checkResponse } from '../gate/response-check.ts';
 import { Approach, type Approaching } from '../gate/acquisition.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
-import { cut } from '../cut.ts';
+import { cut } from '../splice.ts';
 import type { Passage } from '../gate/inject.ts';
 import { responseHeadLimits } from '../limits.ts';
 import { maskResponseHead } from '../mask/mask.ts';

@@ -9,12 +9,11 @@ import {
 import type { TLSSocket } from 'node:tls';
 import { describeBug } from '../../base/log.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
-import type { ConnectionScope } from '../h1/client-connection.ts';
-import { nextConnectionId } from '../connection-id.ts';
-import type { OpenConnection } from '../context.ts';
+import { type ConnectionScope, type OpenConnection, nextConnectionId } from '../context.ts';
 import { goneReason } from '../gate/exchange-record.ts';
 import { FloodGauge } from './flood-gauge.ts';
-import { type HeaderList, parseRequestList } from './header-block.ts';
+import { parseRequestList } from './header-block.ts';
+import type { HeaderList } from '../upstream/h2-session.ts';
 import { LINGER_MS, type Limits, requestHeadLimits } from '../limits.ts';
 import type { ExchangeRecord, Outcome } from '../record.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';

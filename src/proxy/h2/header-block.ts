@@ -19,9 +19,7 @@ import { type Refusal, refuse } from '../refusal.ts';
 import { type RequestPlan, refusalOfError } from '../gate/request-plan.ts';
 import { defaultPort } from '../gate/request-target.ts';
 import { markAsking } from '../mask/scrub.ts';
-
-/** Name, value, name, value, … as node:http2 gives and takes them. */
-export type HeaderList = readonly string[];
+import type { HeaderList } from '../upstream/h2-session.ts';
 
 /** A head, and the texts of its fields one by one: both are the same bytes. */
 export type RequestBlock = { readonly head: RequestHead; readonly fields: HeaderList };

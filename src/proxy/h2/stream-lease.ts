@@ -1,6 +1,6 @@
 // Which session of the host one stream may use.
 import type { Lender } from '../gate/acquisition.ts';
-import type { ConnectionScope } from '../h1/client-connection.ts';
+import type { ConnectionScope } from '../context.ts';
 import { bindsConnection } from '../gate/connection-auth.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 import { dialTarget, poolKey, purposeOf } from '../gate/upstream-lease.ts';
@@ -17,7 +17,7 @@ export function placeLender(
   return {
     take: (policy) => sessions.take({ key: poolKey(policy, purpose), clientId, isPrivate }),
     open: async (policy, signal) =>
-      scope.refusedDial?.take(policy) ??
+      scope.dialFailure?.take(policy) ??
       sessions.open(
         { key: poolKey(policy, purpose), clientId, isPrivate },
         dialTarget(policy, purpose),

@@ -9,7 +9,6 @@ import { type HeadLimits, type ResponseHead, fieldValue, findField } from '../..
 import { rejectResponse } from '../gate/response-check.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import {
-  type HeaderList,
   type ResponseBlock,
   byName,
   isNoTrailer,
@@ -17,6 +16,7 @@ import {
   parseResponseList,
   parseTrailerList,
 } from './header-block.ts';
+import type { HeaderList } from '../upstream/h2-session.ts';
 import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from '../limits.ts';
 import type { Passage } from '../gate/inject.ts';
 import type { Mask } from '../mask/mask.ts';

@@ -1,6 +1,6 @@
 // Heads that leave on a client's stream, and refusals: the fields and the body that HTTP/1.1 clients get.
 import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2';
-import type { HeaderList } from './header-block.ts';
+import type { HeaderList } from '../upstream/h2-session.ts';
 import { type Refusal, refusalParts } from '../refusal.ts';
 
 /** Sends the final head. `endStream`: there is no body; else trailers may follow it. */

@@ -6,7 +6,8 @@ import type { Authority } from '../../policy/authority/authority.ts';
 import { describeBug } from '../../base/log.ts';
 import { fatalAlert } from '../../tls/client-hello.ts';
 import { type Protocol, offeredProtocols } from '../upstream/alpn.ts';
-import { ClientConnection, type ConnectionScope } from '../h1/client-connection.ts';
+import type { ConnectionScope } from '../context.ts';
+import { ClientConnection } from '../h1/client-connection.ts';
 import type { ClientSession } from '../h2/client-session.ts';
 import { startExchange } from '../h1/exchange-start.ts';
 import { setTransport } from '../held-client.ts';
@@ -65,13 +66,13 @@ async function respondToHello(
   // Loaded with the first client that needs it.
   const sessions = negotiated?.protocol === 'h2' ? await import('../h2/client-session.ts') : undefined;
   if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
-  const { protocol, refusedDial } = negotiated;
+  const { protocol, dialFailure } = negotiated;
   terminate(socket, scope, protocol, startedMs, (secure) => {
-    if (!sessions) return startConnection(secure, { ...scope, refusedDial, scheme: 'https' }, startedMs);
+    if (!sessions) return startConnection(secure, { ...scope, dialFailure, scheme: 'https' }, startedMs);
     const speaksHttp1 = offered.includes('http/1.1');
     const session = new sessions.ClientSession(secure, {
       ...scope,
-      refusedDial,
+      dialFailure,
       scheme: 'https',
       speaksHttp1,
     });

@@ -8,13 +8,13 @@ import type { Protocol } from '../upstream/alpn.ts';
 import type { ProxyContext } from '../context.ts';
 import { chosenProtocol } from '../upstream/dial.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
-import { RefusedDial } from './speculative-dial-failure.ts';
+import { SpeculativeDialFailure } from '../upstream/speculative-dial-failure.ts';
 import { type Purpose, dialTarget, poolKey } from '../gate/upstream-lease.ts';
 
 export type Negotiated = {
   readonly protocol: Protocol;
   /** Why the host could not be asked. */
-  readonly refusedDial?: RefusedDial;
+  readonly dialFailure?: SpeculativeDialFailure;
 };
 
 /**
@@ -37,7 +37,7 @@ export async function negotiate(
   const chosen = await watched(socket, (signal) => askHost(purpose, policy, context, signal));
   if (chosen === 'gone') return undefined;
   if (!isRefusal(chosen)) return chosen;
-  return { protocol, refusedDial: new RefusedDial(chosen, policy) };
+  return { protocol, dialFailure: new SpeculativeDialFailure(chosen, policy) };
 }
 
 async function askHost(

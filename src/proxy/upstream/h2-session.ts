@@ -2,7 +2,6 @@
 // one client (resets, floods) ends what it shares with that client, and nobody else's requests. It knows of no request.
 import type { ClientHttp2Session, ClientHttp2Stream, SecureClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { HeaderList } from '../h2/header-block.ts';
 import { LINGER_MS, type Limits, MAX_STREAM_WINDOW_BYTES, SESSION_WINDOW_BYTES } from '../limits.ts';
 
 // A host that grants more than our clients may open grants enough; what it grants before its SETTINGS are there is one
@@ -12,6 +11,9 @@ const SETTINGS_MS = 1_000;
 const STREAMS_WITHOUT_SETTINGS = 100;
 /** HTTP/2 hosts say GOAWAY before they leave, so that a request which crosses it is known to be unread. */
 const IDLE_MS = 30_000;
+
+/** Name, value, name, value, … as node:http2 gives and takes them. */
+export type HeaderList = readonly string[];
 
 /** The right to one stream of a session. */
 export type StreamPlace = {

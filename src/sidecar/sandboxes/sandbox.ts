@@ -9,7 +9,7 @@ import type { Policy } from '../../policy/policy.ts';
 import { createAlpnHints } from '../../proxy/upstream/alpn.ts';
 import type { ConnectionBudget } from '../../proxy/accept/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../../proxy/context.ts';
-import { cutConnection } from '../../proxy/cut.ts';
+import { cutConnection } from '../../proxy/splice.ts';
 import { createDialler } from '../../proxy/upstream/dial.ts';
 import type { Places } from '../../proxy/upstream/connection-quota.ts';
 import type { Limits } from '../../proxy/limits.ts';
