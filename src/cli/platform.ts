@@ -143,9 +143,9 @@ async function init(
     return 0;
   }
   process.stderr.write(`organization ${made.organizationId}\nworkspace    ${made.workspaceId}\n`);
-  if (made.reported !== undefined) {
+  if (made.createdKey !== undefined) {
     process.stderr.write('The key is told here, once:\n');
-    process.stdout.write(`${made.reported}\n`);
+    process.stdout.write(`${made.createdKey}\n`);
   }
   return 0;
 }

@@ -9,7 +9,7 @@ import { writeCheckpoints } from './audit/checkpointing.ts';
 import { expireEvents } from './audit/retention.ts';
 import { openSigningKey } from './audit/signing-key.ts';
 import type { PlatformConfig } from './config.ts';
-import { RECORDS_KEPT_MS, expireRecords } from './sandbox-records/records.ts';
+import { RECORD_RETENTION_MS, expireRecords } from './sandbox-records/records.ts';
 import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import type { Jobs } from './store/jobs.ts';
@@ -48,7 +48,7 @@ async function startExpiry(jobs: Jobs, store: Store, log: Log): Promise<void> {
     log.info({ removed: await expireEvents(store, new Date()) }, 'audit events expired');
   });
   await jobs.work('expire-sandbox-records', async () => {
-    const olderThan = new Date(Date.now() - RECORDS_KEPT_MS);
+    const olderThan = new Date(Date.now() - RECORD_RETENTION_MS);
     log.info({ removed: await expireRecords(store, olderThan) }, 'records of sandboxes expired');
   });
   await jobs.schedule('expire-audit-events', '17 3 * * *');

@@ -6,7 +6,7 @@ import { appendEvent } from './audit/journal.ts';
 import type { Operation } from './audit/operations.ts';
 import type { PlatformConfig } from './config.ts';
 import { parseKey } from './identity/api-key.ts';
-import { type FirstOrganization, createFirstOrganization } from './identity/bootstrap.ts';
+import { type FirstOrganization, createFirstOrganization } from './management/first-organization.ts';
 import { openStorage } from './storage.ts';
 import type { Store } from './store/database.ts';
 

@@ -21,10 +21,10 @@ export async function recoverKey(
       const found = await findOrganization(trx, organizationId);
       const scope = { organizationId: found, kind: 'service', workspaceId: null } as const;
       const wanted = {
-        userId: null,
+        user_id: null,
         role: 'ORGANIZATION_ADMIN',
         description: 'Recovered by the operator',
-        expiresAt: null,
+        expires_at: null,
       };
       const { id, text } = await createKey(trx, scope, wanted);
       await appendEvent(trx, {

@@ -1,14 +1,14 @@
 // Who stands behind a request, and where: the access of its route, granted or refused. It must not know what the route
 // does.
 import { DomainError, InvalidInput } from '../../base/domain-error.ts';
-import type { Authenticator, Credentials } from '../identity/authentication.ts';
-import type { Caller } from '../identity/caller.ts';
+import type { Authenticator, Caller, Credentials } from '../identity/authentication.ts';
 import {
+  authorizeInOrganization,
+  authorizeInWorkspace,
   parseWorkspaceHeader,
-  requireOrganization,
   requirePermission,
-  standingIn,
-} from '../identity/standing.ts';
+} from '../identity/authorization.ts';
+import type { Permission } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
 import type { Access } from './route.ts';
 
@@ -27,6 +27,8 @@ export type Gatekeeper = {
 /** Empty texts where there is nothing of the kind. */
 export type Granted = {
   readonly caller: Caller | undefined;
+  /** Of the caller, in the organization or the workspace that the route gives access to. */
+  readonly permissions: ReadonlySet<Permission>;
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly sandbox: string;
@@ -52,14 +54,14 @@ export async function grant(
   onCaller(caller);
   const named = headers.get('x-organization-id') ?? undefined;
   if (access.to === 'organization') {
-    requireOrganization(caller, named, access.permission);
-    return { caller, organizationId: caller.organization.id, workspaceId: '', sandbox: '' };
+    authorizeInOrganization(caller, named, access.permission);
+    return grantedTo(caller);
   }
-  if (named !== undefined) requireOrganization(caller, named, undefined);
+  authorizeInOrganization(caller, named);
   const workspace = parseWorkspaceHeader(headers.get('x-tenant-id') ?? undefined);
   if (!workspace.ok) throw new InvalidInput(workspace.issues);
-  const { workspaceId } = await standingIn(db, caller, workspace.value, access.permission);
-  return { caller, organizationId: caller.organization.id, workspaceId, sandbox: '' };
+  const inWorkspace = await authorizeInWorkspace(db, caller, workspace.value, access.permission);
+  return { ...grantedTo(caller), ...inWorkspace };
 }
 
 /**
@@ -73,12 +75,15 @@ export async function confirm(
   { authenticator, authenticateSandbox }: Gatekeeper,
 ): Promise<Granted> {
   if (access.to === 'sandbox')
-    return { caller: undefined, ...(await authenticateSandbox(db, credentialsOf(headers, peer))) };
+    return { ...nobody, ...(await authenticateSandbox(db, credentialsOf(headers, peer))) };
   if (access.to === 'anyone' || granted.caller === undefined) return granted;
   const caller = await authenticator.confirm(db, granted.caller);
-  if (access.to === 'organization') requirePermission(caller.permissions, access.permission);
-  else await standingIn(db, caller, granted.workspaceId, access.permission);
-  return { ...granted, caller };
+  if (access.to === 'organization') {
+    requirePermission(caller.permissions, access.permission);
+    return grantedTo(caller);
+  }
+  const inWorkspace = await authorizeInWorkspace(db, caller, granted.workspaceId, access.permission);
+  return { ...grantedTo(caller), ...inWorkspace };
 }
 
 async function enterSandbox(
@@ -87,7 +92,7 @@ async function enterSandbox(
   { authenticator, authenticateSandbox }: Gatekeeper,
 ): Promise<Granted> {
   try {
-    return { caller: undefined, ...(await authenticateSandbox(db, credentials)) };
+    return { ...nobody, ...(await authenticateSandbox(db, credentials)) };
   } catch (error) {
     const isShown = (credentials.apiKey ?? credentials.bearer) !== undefined;
     const isWrong = error instanceof DomainError && error.kind === 'unauthenticated';
@@ -95,7 +100,19 @@ async function enterSandbox(
   }
 }
 
-const nobody: Granted = { caller: undefined, organizationId: '', workspaceId: '', sandbox: '' };
+const nobody: Granted = {
+  caller: undefined,
+  permissions: new Set(),
+  organizationId: '',
+  workspaceId: '',
+  sandbox: '',
+};
+
+/** Before the workspace is known, or outside of one. */
+export function grantedTo(caller: Caller): Granted {
+  const { organization, permissions } = caller;
+  return { ...nobody, caller, permissions, organizationId: organization.id };
+}
 
 function credentialsOf(headers: Headers, peer: string): Credentials {
   const authorization = headers.get('authorization');

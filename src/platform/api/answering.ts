@@ -2,9 +2,9 @@
 // asked; then the work and its audit event in one transaction. It must not know sockets, nor what a route does.
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
 import { type Match, createRouter } from '../../base/router.ts';
-import { noWorkspace } from '../identity/standing.ts';
+import { noWorkspace } from '../identity/authorization.ts';
 import { type Database, type Store, isOrphan } from '../store/database.ts';
-import { type Entry, type Gatekeeper, type Granted, confirm, grant } from './access.ts';
+import { type Entry, type Gatekeeper, type Granted, confirm, grant, grantedTo } from './access.ts';
 import { recordFailure, withEvent } from './auditing.ts';
 import { type Reply, respondWithError, bug, refusal } from './problem.ts';
 import { readParts } from './request-parts.ts';
@@ -99,7 +99,7 @@ async function enter(
   const { arrival } = one;
   return grant(route.access, toEntry(one, scope.store.db), scope.gatekeeper, (caller) => {
     arrival.note({ keyId: caller.keyId });
-    onKnown({ caller, organizationId: caller.organization.id, workspaceId: '', sandbox: '' });
+    onKnown(grantedTo(caller));
   });
 }
 

@@ -2,7 +2,7 @@
 // it (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part of it.
 import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
-import type { Caller } from '../identity/caller.ts';
+import type { Caller } from '../identity/authentication.ts';
 import type { Permission } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
 
@@ -49,9 +49,11 @@ export type Route = RequestParts & {
 };
 
 /** One request that may pass. Everything in it is checked. */
-export type Call<P = unknown, Q = unknown, B = unknown> = {
+export type Call<P = unknown, Q = unknown, B = unknown, C = Caller | undefined> = {
   /** Undefined where anyone or a sandbox may call. */
-  readonly caller: Caller | undefined;
+  readonly caller: C;
+  /** Of the caller, in the organization or the workspace that the route gives access to. */
+  readonly permissions: ReadonlySet<Permission>;
   /** Empty outside an organization. */
   readonly organizationId: string;
   /** Empty outside a workspace. */
@@ -74,18 +76,24 @@ export type Outcome = {
 };
 
 type Part<S extends z.ZodType | undefined> = S extends z.ZodType ? z.output<S> : undefined;
+type CallerOf<A extends Access> = A extends { readonly permission: Permission } ? Caller : undefined;
+
+/** The tracking of most reads. */
+export const UNTRACKED_READ: Tracking = { untracked: 'a read that is not among the tracked operations' };
 
 /** A route whose handler sees its parts by their types. */
 export function defineRoute<
   P extends z.ZodObject | undefined = undefined,
   Q extends z.ZodObject | undefined = undefined,
   B extends z.ZodType | undefined = undefined,
+  A extends Access = Access,
 >(
-  route: Omit<Route, 'handle' | 'params' | 'query' | 'body'> & {
+  route: Omit<Route, 'access' | 'handle' | 'params' | 'query' | 'body'> & {
+    readonly access: A;
     readonly params?: P;
     readonly query?: Q;
     readonly body?: B;
-    handle(call: Call<Part<P>, Part<Q>, Part<B>>): Promise<Outcome>;
+    handle(call: Call<Part<P>, Part<Q>, Part<B>, CallerOf<A>>): Promise<Outcome>;
   },
 ): Route {
   return route as unknown as Route;

@@ -1,7 +1,9 @@
-// `/v2/listeners`. Shapes and sentences are those that clients of the control plane read.
+// `/v2/listeners`. The documents and error messages are those that existing control-plane clients parse.
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
-import { type Call, type Outcome, type Route, defineRoute } from '../api/route.ts';
+import { createPageQuery } from '../api/paging.ts';
+import { type Call, type Outcome, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import type { Caller } from '../identity/authentication.ts';
 import { mayCreateListeners } from '../identity/entitlement.ts';
 import {
   type Listener,
@@ -16,7 +18,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const computeConfig = z.strictObject({
   k8s_namespaces: z
-    .array(z.string().regex(LABEL, 'should be the name of a Kubernetes namespace'))
+    .array(z.string().regex(LABEL, 'must be the name of a Kubernetes namespace'))
     .max(1000)
     .nullable()
     .optional(),
@@ -41,7 +43,7 @@ const creation = z.strictObject({
     .string()
     .min(1)
     .max(253)
-    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'should have no control characters and marks of direction'),
+    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must have no control characters and no bidirectional marks'),
   compute_config: computeConfig,
   version: version.optional(),
 });
@@ -49,11 +51,6 @@ const change = z.strictObject({ compute_config: computeConfig.optional(), versio
 const replacement = z.strictObject({ compute_config: computeConfig, version: version.optional() });
 
 const params = z.strictObject({ listener_id: z.uuid() });
-const page = z.strictObject({
-  limit: z.int().min(1).max(100).default(20),
-  offset: z.int().min(0).max(1_000_000_000).default(0),
-});
-
 const shared = { path: '/v2/listeners', tag: 'Listeners' } as const;
 const one = { path: '/v2/listeners/{listener_id}', tag: 'Listeners', params } as const;
 
@@ -63,13 +60,13 @@ export const listenerRoutes: readonly Route[] = [
     method: 'GET',
     summary: 'List the listeners of the workspace',
     access: { to: 'workspace', permission: 'deployments:read' },
-    tracking: { untracked: 'a read that is not among the tracked operations' },
-    query: page,
+    tracking: UNTRACKED_READ,
+    query: createPageQuery(20),
     success: { status: 200, body: z.strictObject({ resources: z.array(listener), offset: z.int() }) },
     failures: [],
     async handle({ db, workspaceId, query }) {
-      const found = await listListeners(db, workspaceId, query);
-      return { body: { resources: found.map(toBody), offset: query.offset + found.length } };
+      const resources = await listListeners(db, workspaceId, query);
+      return { body: { resources, offset: query.offset + resources.length } };
     },
   }),
   defineRoute({
@@ -84,8 +81,7 @@ export const listenerRoutes: readonly Route[] = [
     async handle(call) {
       requireEntitlement(call);
       const { body, db, workspaceId } = call;
-      const made = await createListener(db, workspaceId, { ...body, version: body.version ?? null });
-      return changed(made);
+      return toOutcome(await createListener(db, workspaceId, { ...body, version: body.version ?? null }));
     },
   }),
   defineRoute({
@@ -93,18 +89,18 @@ export const listenerRoutes: readonly Route[] = [
     method: 'GET',
     summary: 'Read a listener',
     access: { to: 'workspace', permission: 'deployments:read' },
-    tracking: { untracked: 'a read that is not among the tracked operations' },
+    tracking: UNTRACKED_READ,
     success: { status: 200, body: listener },
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
-      return { body: toBody(await readListener(call.db, call.workspaceId, call.params.listener_id)) };
+      return { body: await readListener(call.db, call.workspaceId, call.params.listener_id) };
     },
   }),
   defineRoute({
     ...one,
     method: 'PATCH',
-    summary: 'Change a listener; what is left out stays',
+    summary: 'Change a listener; fields that are left out are not changed',
     access: { to: 'workspace', permission: 'deployments:update' },
     tracking: { operation: 'update_listener' },
     body: change,
@@ -112,13 +108,13 @@ export const listenerRoutes: readonly Route[] = [
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
-      return changed(await changeListener(call.db, call.workspaceId, call.params.listener_id, call.body));
+      return toOutcome(await changeListener(call.db, call.workspaceId, call.params.listener_id, call.body));
     },
   }),
   defineRoute({
     ...one,
     method: 'PUT',
-    summary: 'Replace what can be changed of a listener; a version that is left out becomes null',
+    summary: 'Replace the changeable fields of a listener; a version that is left out becomes null',
     access: { to: 'workspace', permission: 'deployments:update' },
     tracking: { operation: 'update_listener' },
     body: replacement,
@@ -126,11 +122,8 @@ export const listenerRoutes: readonly Route[] = [
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
-      const { compute_config, version: given = null } = call.body;
-      const { listener_id } = call.params;
-      return changed(
-        await changeListener(call.db, call.workspaceId, listener_id, { compute_config, version: given }),
-      );
+      const body = { ...call.body, version: call.body.version ?? null };
+      return toOutcome(await changeListener(call.db, call.workspaceId, call.params.listener_id, body));
     },
   }),
   defineRoute({
@@ -149,19 +142,15 @@ export const listenerRoutes: readonly Route[] = [
   }),
 ];
 
-/** Judged before the id is looked up, so that it tells nothing of what is there. */
-function requireEntitlement({ caller, workspaceId }: Call): void {
-  if (caller !== undefined && mayCreateListeners(caller.organization)) return;
+/** Checked before the listener is looked up, so that the response does not reveal whether it exists. */
+function requireEntitlement({ caller, workspaceId }: Call<unknown, unknown, unknown, Caller>): void {
+  if (mayCreateListeners(caller.organization)) return;
   throw new DomainError(
     'forbidden',
     `Listeners cannot be created for workspace ID '${workspaceId}'. Creating listeners is only allowed for organizations with self-hosted enterprise plans.`,
   );
 }
 
-function changed(made: Listener): Outcome {
-  return { body: toBody(made), resources: [made.id] };
-}
-
-function toBody({ created_at, updated_at, ...rest }: Listener): unknown {
-  return { ...rest, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() };
+function toOutcome(body: Listener): Outcome {
+  return { body, resources: [body.id] };
 }

@@ -1,12 +1,13 @@
-// Listeners: compute that deployments run on, registered by a workspace. It must not know HTTP, nor who asks.
+// Listeners: compute that a workspace has registered for its deployments.
 import { DomainError } from '../../base/domain-error.ts';
+import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import type { ListenerRow } from '../store/tables.ts';
 import { type Selectable, sql } from '../store/sql.ts';
 
 export type Listener = Omit<Selectable<ListenerRow>, 'workspace_id'>;
 export type NewListener = Pick<Listener, 'compute_type' | 'compute_id' | 'compute_config' | 'version'>;
-/** What is undefined stays as it is. */
+/** Undefined fields are not changed. */
 export type ListenerChange = {
   readonly compute_config?: Listener['compute_config'] | undefined;
   readonly version?: Listener['version'] | undefined;
@@ -22,11 +23,11 @@ const COLUMNS = [
   'updated_at',
 ] as const;
 
-/** Oldest first, so that pages stay what they were when one is added. */
+/** Oldest first, so that a new listener does not shift the pages before it. */
 export async function listListeners(
   db: Database,
   workspaceId: string,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset }: Page,
 ): Promise<readonly Listener[]> {
   return db
     .selectFrom('listeners')
@@ -39,7 +40,7 @@ export async function listListeners(
     .execute();
 }
 
-/** Throws `conflict` where the workspace has one of this `compute_id`. */
+/** Throws `conflict` when the workspace already has a listener with this `compute_id`. */
 export async function createListener(
   db: Database,
   workspaceId: string,
@@ -65,7 +66,7 @@ export async function readListener(db: Database, workspaceId: string, id: string
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst();
-  return found ?? missing(id);
+  return found ?? notFound(id);
 }
 
 export async function changeListener(
@@ -85,7 +86,7 @@ export async function changeListener(
     .where('workspace_id', '=', workspaceId)
     .returning(COLUMNS)
     .executeTakeFirst();
-  return changed ?? missing(id);
+  return changed ?? notFound(id);
 }
 
 export async function deleteListener(db: Database, workspaceId: string, id: string): Promise<void> {
@@ -94,9 +95,9 @@ export async function deleteListener(db: Database, workspaceId: string, id: stri
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst();
-  if (numDeletedRows === 0n) missing(id);
+  if (numDeletedRows === 0n) notFound(id);
 }
 
-function missing(id: string): never {
+function notFound(id: string): never {
   throw new DomainError('not_found', `Listener ID ${id} not found.`);
 }

@@ -1,71 +1,87 @@
-// Who is asking: a key in, the caller that it stands for out. A wrong key is refused by the same words whether it is
-// unknown, expired or revoked. It must not know what is asked for.
+// Authentication: an API key in, its caller out. Unknown, expired and revoked keys are rejected with the same message, so
+// that a response never says which of them a key is.
 import { DomainError } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { type KeyKind, parseKey } from './api-key.ts';
-import type { Caller } from './caller.ts';
 import { createFailureLimit } from './failure-limit.ts';
-import { permissionsOf } from './permission.ts';
+import { type Permission, permissionsOf } from './permission.ts';
+
+export type Organization = {
+  readonly id: string;
+  readonly isPersonal: boolean;
+  /** For example `enterprise`. */
+  readonly plan: string;
+  /** Feature flags by name. */
+  readonly config: Readonly<Record<string, unknown>>;
+};
+
+/** The sender of a request, known by its API key. */
+export type Caller = {
+  readonly keyId: string;
+  readonly kind: KeyKind;
+  /** The user of a personal access token. */
+  readonly userId: string | undefined;
+  readonly organization: Organization;
+  /** Permissions in the organization itself. */
+  readonly permissions: ReadonlySet<Permission>;
+  /** The one workspace of a service key that is bound to a workspace. */
+  readonly boundTo: string | undefined;
+};
 
 export type Credentials = {
   /** X-Api-Key */
   readonly apiKey: string | undefined;
   /** Authorization: Bearer */
   readonly bearer: string | undefined;
-  /** The address of the client. */
+  /** The IP address of the client. */
   readonly peer: string;
 };
 
 export type Authenticator = {
   /** Throws DomainError. */
   authenticate(db: Database, credentials: Credentials): Promise<Caller>;
-  /** The same caller as he stands in `db` now; throws DomainError where his key has gone since. */
+  /** Reads the same caller again from `db`; throws DomainError when the key has since expired or been revoked. */
   confirm(db: Database, caller: Caller): Promise<Caller>;
-  /** Counts a wrong key or token from `peer`; answers `refusal`, or the one for whoever sends too many. */
+  /** Counts a failed attempt from `peer`; returns `refusal`, or `too_many` when the limit is exceeded. */
   countFailure(peer: string, refusal: DomainError): DomainError;
-  /** Resolves when the last uses that are being written are written. */
+  /** Resolves when all pending updates of last-use times are written. */
   settle(): Promise<void>;
 };
 
 const WINDOW_MS = 60_000;
-const LAST_USE_EVERY_MS = 60_000;
+const LAST_USE_INTERVAL_MS = 60_000;
 
 export function createAuthenticator(options: {
   /** Milliseconds since 1970. */
   now(): number;
-  /** A last use could not be written. */
+  /** The last-use time of a key could not be written. */
   onError?(error: unknown): void;
 }): Authenticator {
   const { now, onError } = options;
-  const limit = createFailureLimit({ now, windowMs: WINDOW_MS, perPeer: 30, inAll: 3000, maxPeers: 10_000 });
+  const limit = createFailureLimit({ now, windowMs: WINDOW_MS, perPeer: 30, total: 3000, maxPeers: 10_000 });
   const lastUses = createLastUses(onError ?? (() => {}));
 
   const countFailure = (peer: string, refusal: DomainError): DomainError => {
     const waitMs = limit.count(peer);
-    if (waitMs === 0) return refusal;
-    return new DomainError(
-      'too_many',
-      'Too many wrong keys from here: a right one is taken at any time',
-      waitMs,
-    );
+    return waitMs === 0 ? refusal : new DomainError('too_many', TOO_MANY, waitMs);
   };
 
   return {
     async authenticate(db, { apiKey, bearer, peer }) {
       const text = apiKey ?? bearer;
       if (text === undefined) throw new DomainError('unauthenticated', NO_KEY);
-      // Two different keys: whom of them would the audit log name?
+      // Two different keys are rejected: the audit log can name only one.
       const key = bearer === undefined || bearer === text ? parseKey(text) : undefined;
       const row = key === undefined ? undefined : await findKey(db, 'hash', key.hash);
-      if (row === undefined || isOver(row, now())) throw countFailure(peer, wrongKey());
-      if (row.last_used_at === null || now() - row.last_used_at.getTime() >= LAST_USE_EVERY_MS)
+      if (row === undefined || isExpired(row, now())) throw countFailure(peer, wrongKey());
+      if (row.last_used_at === null || now() - row.last_used_at.getTime() >= LAST_USE_INTERVAL_MS)
         lastUses.write(db, row.key_id, now());
       return toCaller(row);
     },
     async confirm(db, { keyId }) {
       const row = await findKey(db, 'id', keyId);
-      // Nobody guesses here, so that there is nothing to count.
-      if (row === undefined || isOver(row, now())) throw wrongKey();
+      // Not counted as a failed attempt: the key was valid when the request arrived.
+      if (row === undefined || isExpired(row, now())) throw wrongKey();
       return toCaller(row);
     },
     countFailure,
@@ -73,33 +89,22 @@ export function createAuthenticator(options: {
   };
 }
 
-const NO_KEY = 'A key is needed: send it as X-Api-Key: KEY or as Authorization: Bearer KEY';
-const WRONG_KEY = 'The key is wrong, has expired or was revoked; of two that are sent both must be the same';
+const NO_KEY = 'API key missing: send it as X-Api-Key: KEY or Authorization: Bearer KEY';
+const WRONG_KEY =
+  'Invalid, expired or revoked API key. If you send both X-Api-Key and Authorization, they must match.';
+const TOO_MANY = 'Too many failed attempts from this address. Valid keys still work.';
 
 function wrongKey(): DomainError {
   return new DomainError('unauthenticated', WRONG_KEY);
 }
 
-type KeyRow = {
-  readonly key_id: string;
-  readonly kind: KeyKind;
-  readonly user_id: string | null;
-  readonly workspace_id: string | null;
-  readonly key_role: string | null;
-  readonly expires_at: Date | null;
-  readonly last_used_at: Date | null;
-  readonly organization_id: string;
-  readonly is_personal: boolean;
-  readonly plan: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly member_role: string | null;
-};
+type KeyRow = NonNullable<Awaited<ReturnType<typeof findKey>>>;
 
 /**
- * By the index of hashes: how long that takes tells at most of a hash, from which nothing follows for a key. A personal
- * token is there only as long as its owner is a member, and is worth what he is.
+ * Uses the index of hashes: the time of a lookup can reveal at most a part of a hash, and a hash reveals nothing of a
+ * key. A personal token exists only while its owner is a member, and has the owner's current role.
  */
-function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string): Promise<KeyRow | undefined> {
+function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string) {
   return db
     .selectFrom('api_keys as k')
     .innerJoin('organizations as o', 'o.id', 'k.organization_id')
@@ -113,7 +118,7 @@ function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string): Promi
     .executeTakeFirst();
 }
 
-function isOver({ expires_at }: KeyRow, nowMs: number): boolean {
+function isExpired({ expires_at }: KeyRow, nowMs: number): boolean {
   return expires_at !== null && expires_at.getTime() <= nowMs;
 }
 
@@ -136,11 +141,11 @@ function toCaller(row: KeyRow): Caller {
 
 type LastUses = { write(db: Database, keyId: string, atMs: number): void; settle(): Promise<void> };
 
-/** One write a key at a time, which no request waits for. */
+/** At most one pending write per key; no request waits for it. */
 function createLastUses(onError: (error: unknown) => void): LastUses {
-  const underWay = new Map<string, Promise<void>>();
-  const store = async (db: Database, keyId: string, atMs: number): Promise<void> => {
-    const since = new Date(atMs - LAST_USE_EVERY_MS);
+  const pending = new Map<string, Promise<void>>();
+  const update = async (db: Database, keyId: string, atMs: number): Promise<void> => {
+    const since = new Date(atMs - LAST_USE_INTERVAL_MS);
     await db
       .updateTable('api_keys')
       .set({ last_used_at: new Date(atMs) })
@@ -150,14 +155,14 @@ function createLastUses(onError: (error: unknown) => void): LastUses {
   };
   return {
     write(db, keyId, atMs) {
-      if (underWay.has(keyId)) return;
-      const writing = store(db, keyId, atMs)
+      if (pending.has(keyId)) return;
+      const writing = update(db, keyId, atMs)
         .catch(onError)
-        .finally(() => underWay.delete(keyId));
-      underWay.set(keyId, writing);
+        .finally(() => pending.delete(keyId));
+      pending.set(keyId, writing);
     },
     async settle() {
-      await Promise.all(underWay.values());
+      await Promise.all(pending.values());
     },
   };
 }

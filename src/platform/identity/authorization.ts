@@ -1,12 +1,15 @@
-// Where a caller stands: in his organization, and in which of its workspaces with what permissions. What he may not see
-// and what is not there are refused by the same words. It must not know what he wants to do.
+// Authorization: the permissions of a caller in their organization and in one workspace. A workspace that the caller
+// cannot see and one that does not exist are rejected with the same message.
 import { DomainError } from '../../base/domain-error.ts';
 import { type Parsed, parseWith, z } from '../../base/schema.ts';
 import type { Database } from '../store/database.ts';
-import type { Caller, Standing } from './caller.ts';
+import type { Caller } from './authentication.ts';
 import { type Permission, permissionsOf } from './permission.ts';
 
-const workspaceHeader: z.ZodOptional<z.ZodUUID> = z.uuid('Input should be a UUID').optional();
+/** The permissions of a caller in one workspace of their organization. */
+export type WorkspaceGrant = { readonly workspaceId: string; readonly permissions: ReadonlySet<Permission> };
+
+const workspaceHeader = z.uuid('Input should be a UUID').optional();
 
 /** X-Tenant-Id. */
 export function parseWorkspaceHeader(text: string | undefined): Parsed<string | undefined> {
@@ -14,56 +17,56 @@ export function parseWorkspaceHeader(text: string | undefined): Parsed<string | 
   return parsed.ok ? { ok: true, value: parsed.value?.toLowerCase() } : parsed;
 }
 
-/** X-Organization-Id may be absent; `permission` undefined asks for none. */
-export function requireOrganization(
+/** `header` is X-Organization-Id, which is optional. Without a `permission`, only the header is checked. */
+export function authorizeInOrganization(
   caller: Caller,
   header: string | undefined,
-  permission: Permission | undefined,
+  permission?: Permission,
 ): void {
   if (header !== undefined && header.toLowerCase() !== caller.organization.id)
-    throw new DomainError('forbidden', 'This key does not belong to the organization of X-Organization-Id');
+    throw new DomainError('forbidden', WRONG_ORGANIZATION);
   if (permission !== undefined) requirePermission(caller.permissions, permission);
 }
 
-/** In the workspace that `header` names; else in that of the key, or in the only one that the caller sees. */
-export async function standingIn(
+/** The workspace is the one that `header` names; without it, that of the key or the only one that the caller sees. */
+export async function authorizeInWorkspace(
   db: Database,
   caller: Caller,
   header: string | undefined,
   permission: Permission,
-): Promise<Standing> {
-  const [standing, another] = await findStandings(db, caller, header ?? caller.boundTo);
-  if (standing === undefined) throw noWorkspace();
+): Promise<WorkspaceGrant> {
+  const [grant, another] = await findGrants(db, caller, header ?? caller.boundTo);
+  if (grant === undefined) throw noWorkspace();
   if (another !== undefined) throw new DomainError('unusable', UNSPECIFIED);
-  requirePermission(standing.permissions, permission);
-  return standing;
+  requirePermission(grant.permissions, permission);
+  return grant;
 }
 
-/** The same for one that goes while it is worked in. */
+/** Also the error for a workspace that is deleted while a request works in it. */
 export function noWorkspace(): DomainError {
-  return new DomainError('forbidden', 'There is no such workspace, or this key has no access to it');
+  return new DomainError('forbidden', 'Workspace not found, or this API key has no access to it');
 }
 
+const WRONG_ORGANIZATION = 'X-Organization-Id is not the organization of this API key: correct or remove it';
 const UNSPECIFIED =
-  'This requires workspace specification: this key sees more than one, so send the id of one as X-Tenant-Id';
+  'This request requires workspace specification: send the id of a workspace as X-Tenant-Id';
 
-/** Undefined where the caller does not see the workspace, or it is of another organization, or nowhere. */
-export async function findStanding(
+/** Undefined when the caller cannot see the workspace, or it belongs to another organization or does not exist. */
+export async function findWorkspaceGrant(
   db: Database,
   caller: Caller,
   workspaceId: string,
-): Promise<Standing | undefined> {
-  const [standing] = await findStandings(db, caller, workspaceId);
-  return standing;
+): Promise<WorkspaceGrant | undefined> {
+  return (await findGrants(db, caller, workspaceId))[0];
 }
 
-/** At most two: more than one is all that need be known. */
-async function findStandings(
+/** At most two: it only matters whether there is more than one. */
+async function findGrants(
   db: Database,
   caller: Caller,
-  named: string | undefined,
-): Promise<readonly Standing[]> {
-  const isEverywhere = caller.permissions.has('workspaces:read');
+  workspaceId: string | undefined,
+): Promise<readonly WorkspaceGrant[]> {
+  const seesAll = caller.permissions.has('workspaces:read');
   const rows = await db
     .selectFrom('workspaces as w')
     .leftJoin('workspace_members as m', (join) =>
@@ -74,25 +77,26 @@ async function findStandings(
     )
     .select(['w.id', 'm.role as member_role', 'k.role as key_role'])
     .where('w.organization_id', '=', caller.organization.id)
-    .$if(named !== undefined, (query) => query.where('w.id', '=', named!))
-    .$if(!isEverywhere, (query) =>
+    .$if(workspaceId !== undefined, (query) => query.where('w.id', '=', workspaceId!))
+    .$if(!seesAll, (query) =>
       query.where((eb) => eb.or([eb('m.role', 'is not', null), eb('k.role', 'is not', null)])),
     )
     .limit(2)
     .execute();
-  const everywhere = isEverywhere ? caller.permissions : [];
+  const inherited = seesAll ? caller.permissions : [];
   return rows.map(({ id, member_role, key_role }) => {
     const own = permissionsOf('workspace', member_role ?? key_role);
-    return { workspaceId: id, permissions: new Set([...everywhere, ...own]) };
+    return { workspaceId: id, permissions: new Set([...inherited, ...own]) };
   });
 }
 
-export function requirePermission(held: ReadonlySet<Permission>, needed: Permission): void {
-  if (!held.has(needed)) throw new DomainError('forbidden', `This needs the permission ${needed}`);
+export function requirePermission(own: ReadonlySet<Permission>, required: Permission): void {
+  if (!own.has(required))
+    throw new DomainError('forbidden', `This request requires the permission ${required}`);
 }
 
-/** Nobody may give away more than he has: else a key would be a way to more. */
-export function requireWithin(held: ReadonlySet<Permission>, given: ReadonlySet<Permission>): void {
-  if (!given.isSubsetOf(held))
-    throw new DomainError('forbidden', 'This role may do more than the key that would give it');
+/** Callers cannot assign or take away more than they have: a key must be no way to more permissions. */
+export function requireNoEscalation(own: ReadonlySet<Permission>, other: ReadonlySet<Permission>): void {
+  if (!other.isSubsetOf(own))
+    throw new DomainError('forbidden', 'This role has more permissions than your API key');
 }

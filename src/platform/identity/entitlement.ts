@@ -1,12 +1,12 @@
-// What the plan and the flags of an organization allow it to use. Pure.
-import type { Organization } from './caller.ts';
+// The features that an organization may use, by its plan and its flags. Pure.
+import type { Organization } from './authentication.ts';
 
 export type EntitlementDefaults = {
-  /** For organizations that are not personal and have no flag of their own. */
+  /** For organizations that are not personal and do not set the flag themselves. */
   readonly can_use_audit_logs: boolean;
 };
 
-/** What an organization's own flag says wins over the default, also when it says no. */
+/** The organization's own flag overrides the default, also when it is false. */
 export function mayUseAuditLogs(
   { plan, isPersonal, config }: Organization,
   defaults: EntitlementDefaults,

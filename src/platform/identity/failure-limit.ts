@@ -1,45 +1,45 @@
-// How often authentication may fail: by address and in all, in tables that cannot grow. It only counts; a right key is
-// never asked about here, so that whoever shares an address with an attacker is not locked out with him.
+// A limit on failed authentications: per address and in total, in tables of bounded size. It only counts failures. A
+// valid key is accepted whatever the count, so that clients who share an address with an attacker are not locked out.
 import { BoundedCache } from '../../base/bounded-cache.ts';
 
 export type FailureLimit = {
-  /** Counts one failure; 0, or how long `peer` should stay away. */
+  /** Counts one failure; returns 0, or the milliseconds that `peer` has to wait. */
   count(peer: string): number;
 };
 
 type Window = { failures: number; readonly endsMs: number };
 
-/** `now` in milliseconds. */
+/** `now` returns milliseconds. */
 export function createFailureLimit(options: {
   now(): number;
   readonly windowMs: number;
   readonly perPeer: number;
-  readonly inAll: number;
+  readonly total: number;
   readonly maxPeers: number;
 }): FailureLimit {
-  const { now, windowMs, perPeer, inAll, maxPeers } = options;
+  const { now, windowMs, perPeer, total, maxPeers } = options;
   const peers = new BoundedCache<Window>({ max: maxPeers, ttlMs: windowMs, now });
   const open = (): Window => ({ failures: 0, endsMs: now() + windowMs });
-  let all = open();
+  let overall = open();
 
   return {
     count(peer) {
       const group = groupOf(peer);
       let own = peers.get(group);
       if (own === undefined) peers.set(group, (own = open()));
-      if (now() >= all.endsMs) all = open();
+      if (now() >= overall.endsMs) overall = open();
       own.failures += 1;
-      all.failures += 1;
+      overall.failures += 1;
       const waits = [
         own.failures > perPeer ? own.endsMs - now() : 0,
-        all.failures > inAll ? all.endsMs - now() : 0,
+        overall.failures > total ? overall.endsMs - now() : 0,
       ];
       return Math.max(...waits);
     },
   };
 }
 
-/** One customer's IPv6 network is mostly a /64, every address of which he may use. */
+/** A customer usually has a whole IPv6 /64 network, and can send from any address in it. */
 export function groupOf(peer: string): string {
   const address = peer.replace(/%.*$/, '').toLowerCase();
   const [, mapped] = /^(?:0*:){2,5}ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address) ?? [];

@@ -1,26 +1,6 @@
-// What there is to be allowed, and which role allows it. Data alone.
+// All permissions, and the permissions of each role.
 
-export type Permission =
-  | 'organization:manage'
-  | 'organization:read'
-  | 'WORKSPACES_MANAGE'
-  | 'workspaces:read'
-  | 'deployments:create'
-  | 'deployments:read'
-  | 'deployments:update'
-  | 'deployments:delete'
-  | 'sandboxes:manage'
-  | 'sandboxes:read';
-
-export type OrganizationRole =
-  | 'ORGANIZATION_ADMIN'
-  | 'ORGANIZATION_OPERATOR'
-  | 'ORGANIZATION_USER'
-  | 'ORGANIZATION_VIEWER';
-export type WorkspaceRole = 'WORKSPACE_ADMIN' | 'WORKSPACE_USER' | 'WORKSPACE_VIEWER';
-
-const everythingInAWorkspace: readonly Permission[] = [
-  'WORKSPACES_MANAGE',
+const inWorkspace = [
   'workspaces:read',
   'deployments:create',
   'deployments:read',
@@ -28,37 +8,35 @@ const everythingInAWorkspace: readonly Permission[] = [
   'deployments:delete',
   'sandboxes:manage',
   'sandboxes:read',
-];
+] as const;
+const administerWorkspace = ['WORKSPACES_MANAGE', ...inWorkspace] as const;
+const administerOrganization = ['organization:manage', 'organization:read', ...administerWorkspace] as const;
 
-/** Roles in an organization; an administrator and an operator are administrators of each of its workspaces too. */
-export const organizationRoles: Readonly<Record<OrganizationRole, readonly Permission[]>> = {
-  ORGANIZATION_ADMIN: ['organization:manage', 'organization:read', ...everythingInAWorkspace],
-  ORGANIZATION_OPERATOR: ['organization:manage', 'organization:read', ...everythingInAWorkspace],
+export type Permission = (typeof administerOrganization)[number];
+type Roles<R extends string> = Readonly<Record<R, readonly Permission[]>>;
+
+/** Roles in an organization. Administrators and operators are administrators of each of its workspaces too. */
+export const organizationRoles = {
+  ORGANIZATION_ADMIN: administerOrganization,
+  ORGANIZATION_OPERATOR: administerOrganization,
   ORGANIZATION_USER: ['organization:read'],
   ORGANIZATION_VIEWER: ['organization:read'],
-};
+} as const satisfies Roles<string>;
+export type OrganizationRole = keyof typeof organizationRoles;
 
-/** Roles in one workspace; none of them is worth anything in the organization. */
-export const workspaceRoles: Readonly<Record<WorkspaceRole, readonly Permission[]>> = {
-  WORKSPACE_ADMIN: everythingInAWorkspace,
-  WORKSPACE_USER: [
-    'workspaces:read',
-    'deployments:create',
-    'deployments:read',
-    'deployments:update',
-    'deployments:delete',
-    'sandboxes:manage',
-    'sandboxes:read',
-  ],
+/** Roles in one workspace. None of them gives a permission in the organization. */
+export const workspaceRoles = {
+  WORKSPACE_ADMIN: administerWorkspace,
+  WORKSPACE_USER: inWorkspace,
   WORKSPACE_VIEWER: ['workspaces:read', 'deployments:read', 'sandboxes:read'],
-};
+} as const satisfies Roles<string>;
+export type WorkspaceRole = keyof typeof workspaceRoles;
 
-/** None for a role that is not known, or null. */
+/** Empty for an unknown role and for null. */
 export function permissionsOf(
-  place: 'organization' | 'workspace',
+  level: 'organization' | 'workspace',
   role: string | null,
 ): ReadonlySet<Permission> {
-  const roles: Readonly<Record<string, readonly Permission[]>> =
-    place === 'organization' ? organizationRoles : workspaceRoles;
+  const roles: Roles<string> = level === 'organization' ? organizationRoles : workspaceRoles;
   return new Set(role !== null && Object.hasOwn(roles, role) ? roles[role] : []);
 }

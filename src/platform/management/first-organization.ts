@@ -1,79 +1,54 @@
-// The first organization of an installation, with all that is needed to ask for more: a workspace and a key. It must not
-// know who asks for it, nor the audit log: whoever calls it tells of what was made.
+// The first organization of an installation, with a workspace and a key that can create everything else.
 import { DomainError } from '../../base/domain-error.ts';
-import { sql } from '../store/sql.ts';
+import { mintKey, parseKey } from '../identity/api-key.ts';
 import type { Transaction } from '../store/database.ts';
-import { type KeyKind, mintKey, parseKey } from './api-key.ts';
-import type { OrganizationRole } from './permission.ts';
+import { sql } from '../store/sql.ts';
+import { insertKey } from './keys.ts';
+import { createWorkspace } from './workspaces.ts';
 
 export type FirstOrganization = {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly keyId: string;
-  /** The key in clear when it was made here: to be shown once. */
-  readonly reported: string | undefined;
+  /** The text of a key that was created here; the caller shows it once. */
+  readonly createdKey: string | undefined;
 };
 
 export type FirstOrganizationOptions = {
   readonly name: string;
-  /** A service key that was made before, and is known to whoever will use it. */
+  /** A service key that was created elsewhere; undefined: one is created. */
   readonly key?: string | undefined;
 };
 
-const KIND: KeyKind = 'service';
-const ROLE: OrganizationRole = 'ORGANIZATION_ADMIN';
-
-/** Any number; that of nothing else that takes an advisory lock. */
+/** An arbitrary number that no other advisory lock of the platform uses. */
 const LOCK = 7_261_001;
 
-/** Refuses when there is an organization, also when another process makes it at the same time. */
+/** Throws `conflict` when an organization exists, also one that another process is creating at the same time. */
 export async function createFirstOrganization(
   trx: Transaction,
   { name, key }: FirstOrganizationOptions,
 ): Promise<FirstOrganization> {
-  const given = key === undefined ? mintKey(KIND) : parseKey(key);
-  if (given === undefined || ('kind' in given && given.kind !== KIND))
-    throw new DomainError(
-      'unusable',
-      'The first key should be a service key as the platform makes them: sp_sk_…',
-    );
+  const minted = key === undefined ? mintKey('service') : undefined;
+  const parsed = key === undefined ? minted : parseServiceKey(key);
+  if (parsed === undefined)
+    throw new DomainError('unusable', 'The first API key must be a service key of the platform: sp_sk_…');
   await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx);
-  const there = await trx.selectFrom('organizations').select('id').limit(1).executeTakeFirst();
-  if (there !== undefined) throw new DomainError('conflict', 'There is an organization already');
-  const organization = await trx
+  const existing = await trx.selectFrom('organizations').select('id').limit(1).executeTakeFirst();
+  if (existing !== undefined) throw new DomainError('conflict', 'An organization already exists');
+  const config = JSON.stringify({ can_use_audit_logs: true });
+  const { id: organizationId } = await trx
     .insertInto('organizations')
-    .values({
-      display_name: name,
-      plan: 'enterprise',
-      config: JSON.stringify({ can_use_audit_logs: true }),
-    })
+    .values({ display_name: name, plan: 'enterprise', config })
     .returning('id')
     .executeTakeFirstOrThrow();
-  const workspace = await trx
-    .insertInto('workspaces')
-    .values({ organization_id: organization.id, display_name: 'Default', tenant_handle: null })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  const made = await trx
-    .insertInto('api_keys')
-    .values({
-      kind: KIND,
-      organization_id: organization.id,
-      workspace_id: null,
-      user_id: null,
-      role: ROLE,
-      short_key: given.shortKey,
-      hash: given.hash,
-      description: 'First key',
-      expires_at: null,
-      last_used_at: null,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return {
-    organizationId: organization.id,
-    workspaceId: workspace.id,
-    keyId: made.id,
-    reported: 'text' in given ? given.text : undefined,
-  };
+  const workspace = await createWorkspace(trx, organizationId, 'Default');
+  const scope = { organizationId, kind: 'service', workspaceId: null } as const;
+  const wanted = { user_id: null, role: 'ORGANIZATION_ADMIN', description: 'First key', expires_at: null };
+  const { id: keyId } = await insertKey(trx, scope, wanted, parsed);
+  return { organizationId, workspaceId: workspace.id, keyId, createdKey: minted?.text };
+}
+
+function parseServiceKey(text: string): ReturnType<typeof parseKey> {
+  const parsed = parseKey(text);
+  return parsed?.kind === 'service' ? parsed : undefined;
 }

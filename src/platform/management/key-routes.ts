@@ -1,135 +1,205 @@
-// Service keys: those of a workspace at `/api/v1/api-key`, those of the organization at `/api/v1/orgs/current/service-keys`.
+// API keys, in four collections with the same routes: the service keys of a workspace and of the organization, and the
+// personal access tokens of the caller and of every member.
+import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
-import { type Route, defineRoute } from '../api/route.ts';
-import { permissionsOf } from '../identity/permission.ts';
-import { requireWithin, standingIn } from '../identity/standing.ts';
-import { callerOf } from './caller-of.ts';
-import { UNTRACKED_READ, organizationRole, page, workspaceRole } from './fields.ts';
-import { holdOrganization, holdWorkspace } from './holding.ts';
 import {
-  createdKeyDocument,
-  keyDocument,
-  newServiceKey,
-  toDate,
-  toDocument,
-  shownOnce,
-} from './key-document.ts';
-import { type KeyScope, createKey, deleteKey, listKeys } from './keys.ts';
-import { requireManagerKey } from './manager-left.ts';
+  type Access,
+  type Call,
+  type Route,
+  type Tracking,
+  UNTRACKED_READ,
+  defineRoute,
+} from '../api/route.ts';
+import type { Operation } from '../audit/operations.ts';
+import { requireNoEscalation } from '../identity/authorization.ts';
+import { permissionsOf } from '../identity/permission.ts';
+import { displayName, expiry, organizationRole, page, time, workspaceRole } from './fields.ts';
+import { type KeyScope, type NewKey, createKey, deleteKey, listKeys } from './keys.ts';
+import { requireManagerKey } from './last-manager.ts';
+import { lockMember, lockOrganization, lockWorkspace } from './row-locks.ts';
 
-const params = z.strictObject({ api_key_id: z.uuid() });
-const tag = 'API keys';
-const list = z.array(keyDocument);
+const key = z
+  .strictObject({
+    id: z.uuid(),
+    short_key: z.string(),
+    description: z.string(),
+    role: z.string().nullable(),
+    workspace_id: z.uuid().nullable(),
+    user_id: z.uuid().nullable(),
+    created_at: time,
+    expires_at: time.nullable(),
+    last_used_at: time.nullable(),
+  })
+  .meta({ id: 'ApiKey' });
+const createdKey = key.extend({ key: z.string() }).meta({ id: 'CreatedApiKey' });
 
-type InWorkspace = { readonly organizationId: string; readonly workspaceId: string };
+const newToken = z.strictObject({
+  description: displayName.default('API key'),
+  expires_at: expiry.nullable().default(null),
+});
+type NewToken = z.output<typeof newToken>;
 
-function ofWorkspace({ organizationId, workspaceId }: InWorkspace): KeyScope {
-  return { organizationId, kind: 'service', workspaceId };
+/** One of the four collections; `B` is the body that creates a key in it. */
+type Collection<B extends NewToken> = {
+  readonly path: string;
+  readonly tag: string;
+  readonly idName: 'api_key_id' | 'token_id';
+  /** In summaries: one key of the collection, and all of them. */
+  readonly nouns: readonly [one: string, all: string];
+  readonly access: Extract<Access, { readonly permission: unknown }>;
+  readonly listing: Tracking;
+  readonly creation: Operation;
+  readonly creationFailures: Route['failures'];
+  readonly deletion: Operation;
+  readonly body: z.ZodType<B>;
+  scopeOf(call: Call): KeyScope;
+  /** Whose the new key is and what it may do; throws DomainError when the caller must not create it. */
+  authorize(call: Call<unknown, unknown, B>): Promise<Pick<NewKey, 'user_id' | 'role'>>;
+};
+
+function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonly Route[] {
+  const { path, tag, idName, access, body, scopeOf } = collection;
+  const [one, all] = collection.nouns;
+  return [
+    defineRoute({
+      method: 'GET',
+      path,
+      tag,
+      summary: `List ${all}`,
+      access,
+      tracking: collection.listing,
+      query: page,
+      success: { status: 200, body: z.array(key) },
+      failures: [],
+      handle: async (call) => ({ body: await listKeys(call.db, scopeOf(call), call.query) }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path,
+      tag,
+      summary: `Create ${one}; only this response contains the key`,
+      access,
+      tracking: { operation: collection.creation },
+      body,
+      success: { status: 201, body: createdKey },
+      failures: collection.creationFailures,
+      async handle(call) {
+        const { description, expires_at } = call.body;
+        const owner = await collection.authorize(call);
+        const expiry = expires_at === null ? null : new Date(expires_at);
+        const wanted = { ...owner, description, expires_at: expiry };
+        const { text, ...created } = await createKey(call.db, scopeOf(call), wanted);
+        return {
+          body: { ...created, key: text },
+          resources: owner.user_id === null ? [created.id] : [created.id, owner.user_id],
+          fields: { 'Cache-Control': 'no-store' },
+        };
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: `${path}/{${idName}}`,
+      tag,
+      summary: `Delete ${one}; it is rejected from then on`,
+      access,
+      tracking: { operation: collection.deletion },
+      params: z.strictObject({ [idName]: z.uuid() }),
+      success: { status: 204 },
+      failures: access.to === 'workspace' ? [404] : [404, 409],
+      async handle(call) {
+        const { db, organizationId, permissions, params } = call;
+        // The last key that manages the organization can only be deleted by a caller who manages it.
+        const isManager = access.to === 'organization' && permissions.has('organization:manage');
+        if (isManager) await lockOrganization(db, organizationId);
+        await deleteKey(db, scopeOf(call), params[idName] ?? '');
+        if (isManager) await requireManagerKey(db, organizationId);
+        return {};
+      },
+    }),
+  ];
 }
 
-function ofOrganization({ organizationId }: { readonly organizationId: string }): KeyScope {
-  return { organizationId, kind: 'service', workspaceId: null };
+const ofWorkspace = createKeyRoutes({
+  path: '/api/v1/api-key',
+  tag: 'API keys',
+  idName: 'api_key_id',
+  nouns: ['a service key of the workspace', 'the service keys of the workspace'],
+  access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
+  listing: UNTRACKED_READ,
+  creation: 'create_api_key',
+  creationFailures: [404],
+  deletion: 'delete_api_key',
+  body: newToken.extend({ role: workspaceRole.default('WORKSPACE_USER') }),
+  scopeOf: ({ organizationId, workspaceId }) => ({ organizationId, kind: 'service', workspaceId }),
+  async authorize({ db, organizationId, workspaceId, permissions, body: { role } }) {
+    requireNoEscalation(permissions, permissionsOf('workspace', role));
+    await lockWorkspace(db, organizationId, workspaceId);
+    return { user_id: null, role };
+  },
+});
+
+const ofOrganization = createKeyRoutes({
+  path: '/api/v1/orgs/current/service-keys',
+  tag: 'API keys',
+  idName: 'api_key_id',
+  nouns: ['a service key of the organization', 'the service keys of the organization'],
+  access: { to: 'organization', permission: 'organization:manage' },
+  listing: { operation: 'list_org_service_keys' },
+  creation: 'create_service_key',
+  creationFailures: [],
+  deletion: 'delete_service_key',
+  body: newToken.extend({ role: organizationRole }),
+  scopeOf: ({ organizationId }) => ({ organizationId, kind: 'service', workspaceId: null }),
+  async authorize({ permissions, body: { role } }) {
+    requireNoEscalation(permissions, permissionsOf('organization', role));
+    return { user_id: null, role };
+  },
+});
+
+const ofCaller = createKeyRoutes({
+  path: '/api/v1/api-key/current',
+  tag: 'Personal access tokens',
+  idName: 'token_id',
+  nouns: ['a personal access token of your own', 'your personal access tokens'],
+  access: { to: 'organization', permission: 'organization:read' },
+  listing: UNTRACKED_READ,
+  creation: 'create_personal_access_token',
+  creationFailures: [404],
+  deletion: 'delete_personal_access_token',
+  body: newToken,
+  scopeOf: (call) => ({ ...personalTokens(call), userId: userOf(call) }),
+  async authorize(call) {
+    await lockMember(call.db, call.organizationId, userOf(call));
+    return { user_id: userOf(call), role: null };
+  },
+});
+
+const ofMembers = createKeyRoutes({
+  path: '/api/v1/orgs/current/personal-access-tokens',
+  tag: 'Personal access tokens',
+  idName: 'token_id',
+  nouns: ['a personal access token of a member', 'the personal access tokens of all members'],
+  access: { to: 'organization', permission: 'organization:manage' },
+  listing: { operation: 'list_org_personal_access_tokens' },
+  creation: 'create_personal_access_token',
+  creationFailures: [404],
+  deletion: 'delete_personal_access_token',
+  body: newToken.extend({ user_id: z.uuid() }),
+  scopeOf: personalTokens,
+  async authorize({ db, organizationId, permissions, body: { user_id } }) {
+    const { role } = await lockMember(db, organizationId, user_id);
+    requireNoEscalation(permissions, permissionsOf('organization', role));
+    return { user_id, role: null };
+  },
+});
+
+function personalTokens({ organizationId }: Call): KeyScope {
+  return { organizationId, kind: 'personal', workspaceId: null };
 }
 
-export const serviceKeyRoutes: readonly Route[] = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/v1/api-key',
-    tag,
-    summary: 'List the service keys of the workspace',
-    access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
-    tracking: UNTRACKED_READ,
-    query: page,
-    success: { status: 200, body: list },
-    failures: [],
-    async handle(call) {
-      const found = await listKeys(call.db, ofWorkspace(call), call.query);
-      return { body: found.map(toDocument) };
-    },
-  }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/v1/api-key',
-    tag,
-    summary: 'Make a service key of the workspace; this answer alone holds it',
-    access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
-    tracking: { operation: 'create_api_key' },
-    body: newServiceKey(workspaceRole.default('WORKSPACE_USER')),
-    success: { status: 201, body: createdKeyDocument },
-    failures: [404],
-    async handle(call) {
-      const { role, description, expires_at } = call.body;
-      const { db, organizationId, workspaceId } = call;
-      const { permissions } = await standingIn(db, callerOf(call), workspaceId, 'WORKSPACES_MANAGE');
-      requireWithin(permissions, permissionsOf('workspace', role));
-      await holdWorkspace(db, organizationId, workspaceId);
-      const wanted = { userId: null, role, description, expiresAt: toDate(expires_at) };
-      return shownOnce(await createKey(db, ofWorkspace(call), wanted));
-    },
-  }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/v1/api-key/{api_key_id}',
-    tag,
-    summary: 'Delete a service key of the workspace: it is refused from then on',
-    access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
-    tracking: { operation: 'delete_api_key' },
-    params,
-    success: { status: 204 },
-    failures: [404],
-    async handle(call) {
-      await deleteKey(call.db, ofWorkspace(call), call.params.api_key_id);
-      return {};
-    },
-  }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/v1/orgs/current/service-keys',
-    tag,
-    summary: 'List the service keys of the organization',
-    access: { to: 'organization', permission: 'organization:manage' },
-    tracking: { operation: 'list_org_service_keys' },
-    query: page,
-    success: { status: 200, body: list },
-    failures: [],
-    async handle(call) {
-      const found = await listKeys(call.db, ofOrganization(call), call.query);
-      return { body: found.map(toDocument) };
-    },
-  }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/v1/orgs/current/service-keys',
-    tag,
-    summary: 'Make a service key of the organization; this answer alone holds it',
-    access: { to: 'organization', permission: 'organization:manage' },
-    tracking: { operation: 'create_service_key' },
-    body: newServiceKey(organizationRole),
-    success: { status: 201, body: createdKeyDocument },
-    failures: [],
-    async handle(call) {
-      const { role, description, expires_at } = call.body;
-      requireWithin(callerOf(call).permissions, permissionsOf('organization', role));
-      const wanted = { userId: null, role, description, expiresAt: toDate(expires_at) };
-      return shownOnce(await createKey(call.db, ofOrganization(call), wanted));
-    },
-  }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/v1/orgs/current/service-keys/{api_key_id}',
-    tag,
-    summary: 'Delete a service key of the organization: it is refused from then on',
-    access: { to: 'organization', permission: 'organization:manage' },
-    tracking: { operation: 'delete_service_key' },
-    params,
-    success: { status: 204 },
-    failures: [404, 409],
-    async handle(call) {
-      const { db, organizationId } = call;
-      await holdOrganization(db, organizationId);
-      await deleteKey(db, ofOrganization(call), call.params.api_key_id);
-      await requireManagerKey(db, organizationId);
-      return {};
-    },
-  }),
-];
+function userOf({ caller }: Call): string {
+  if (caller?.userId !== undefined) return caller.userId;
+  throw new DomainError('forbidden', 'Service keys belong to no user: send a personal access token instead');
+}
+
+export const keyRoutes: readonly Route[] = [...ofWorkspace, ...ofOrganization, ...ofCaller, ...ofMembers];

@@ -1,44 +1,39 @@
-// Keys, by whom or what they speak for. In clear a key is there once, when it is made. It must not know HTTP.
+// API keys in the database. The text of a key exists once, when the key is created.
 import { DomainError } from '../../base/domain-error.ts';
-import { type KeyKind, mintKey } from '../identity/api-key.ts';
+import type { Page } from '../api/paging.ts';
+import { type KeyKind, type MintedKey, mintKey } from '../identity/api-key.ts';
 import type { Database } from '../store/database.ts';
 import type { Selectable } from '../store/sql.ts';
 import type { ApiKeyRow } from '../store/tables.ts';
-import type { Page } from './fields.ts';
 
 export type Key = Omit<Selectable<ApiKeyRow>, 'hash' | 'kind' | 'organization_id'>;
 export type CreatedKey = Key & { readonly text: string };
 
-/** Which keys are meant: nobody sees or deletes one outside it. */
+/** The keys that a request is about: no other key is listed or deleted. */
 export type KeyScope = {
   readonly organizationId: string;
   readonly kind: KeyKind;
-  /** Null: those of the organization itself. */
+  /** Null: the keys of the organization itself. */
   readonly workspaceId: string | null;
-  /** Of a personal token; undefined: whosoever. */
+  /** The owner of personal tokens; undefined: those of all members. */
   readonly userId?: string | undefined;
 };
 
-export type NewKey = {
-  readonly userId: string | null;
-  readonly role: string | null;
-  readonly description: string;
-  readonly expiresAt: Date | null;
-};
+export type NewKey = Pick<Key, 'user_id' | 'role' | 'description' | 'expires_at'>;
 
 const COLUMNS = [
   'id',
-  'workspace_id',
-  'user_id',
-  'role',
   'short_key',
   'description',
+  'role',
+  'workspace_id',
+  'user_id',
   'created_at',
   'expires_at',
   'last_used_at',
 ] as const;
 
-/** Oldest first; those that have expired stay listed until they are deleted. */
+/** Oldest first. Expired keys stay in the list until they are deleted. */
 export async function listKeys(
   db: Database,
   scope: KeyScope,
@@ -47,7 +42,7 @@ export async function listKeys(
   return db
     .selectFrom('api_keys')
     .select(COLUMNS)
-    .where((eb) => eb.and(rowsOf(scope)))
+    .where((eb) => eb.and(toColumns(scope)))
     .orderBy('created_at')
     .orderBy('id')
     .limit(limit)
@@ -55,41 +50,35 @@ export async function listKeys(
     .execute();
 }
 
-export async function createKey(
+export async function createKey(trx: Database, scope: KeyScope, wanted: NewKey): Promise<CreatedKey> {
+  const { text, ...stored } = mintKey(scope.kind);
+  return { ...(await insertKey(trx, scope, wanted, stored)), text };
+}
+
+/** Stores a key that exists already. */
+export async function insertKey(
   trx: Database,
-  { organizationId, kind, workspaceId }: KeyScope,
-  { userId, role, description, expiresAt }: NewKey,
-): Promise<CreatedKey> {
-  const { text, hash, shortKey } = mintKey(kind);
-  const made = await trx
+  scope: KeyScope,
+  wanted: NewKey,
+  { hash, shortKey }: Pick<MintedKey, 'hash' | 'shortKey'>,
+): Promise<Key> {
+  return trx
     .insertInto('api_keys')
-    .values({
-      kind,
-      organization_id: organizationId,
-      workspace_id: workspaceId,
-      user_id: userId,
-      role,
-      short_key: shortKey,
-      hash,
-      description,
-      expires_at: expiresAt,
-      last_used_at: null,
-    })
+    .values({ ...toColumns(scope), ...wanted, hash, short_key: shortKey, last_used_at: null })
     .returning(COLUMNS)
     .executeTakeFirstOrThrow();
-  return { ...made, text };
 }
 
 export async function deleteKey(trx: Database, scope: KeyScope, id: string): Promise<void> {
   const { numDeletedRows } = await trx
     .deleteFrom('api_keys')
     .where('id', '=', id)
-    .where((eb) => eb.and(rowsOf(scope)))
+    .where((eb) => eb.and(toColumns(scope)))
     .executeTakeFirst();
   if (numDeletedRows === 0n) throw new DomainError('not_found', 'API key not found');
 }
 
-function rowsOf({ organizationId, kind, workspaceId, userId }: KeyScope) {
+function toColumns({ organizationId, kind, workspaceId, userId }: KeyScope) {
   return {
     organization_id: organizationId,
     kind,

@@ -1,14 +1,14 @@
-// An organization that nobody can manage any more could not be mended by its own API: changes that would leave one are
-// refused. Asked at the end of a change, while the organization is held.
+// An organization without an administrator or a key that manages it could not be repaired via its API: changes that
+// would leave one are rejected. Checked at the end of a change, while the organization is locked.
 import { DomainError } from '../../base/domain-error.ts';
-import { type OrganizationRole, organizationRoles } from '../identity/permission.ts';
+import { type OrganizationRole, organizationRoles, permissionsOf } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 
 const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
-const MANAGERS: readonly string[] = Object.entries(organizationRoles)
-  .filter(([, permissions]) => permissions.includes('organization:manage'))
-  .map(([role]) => role);
+const MANAGERS = Object.keys(organizationRoles).filter((role) =>
+  permissionsOf('organization', role).has('organization:manage'),
+);
 
 export async function requireAdministrator(trx: Database, organizationId: string): Promise<void> {
   const found = await trx
@@ -21,11 +21,11 @@ export async function requireAdministrator(trx: Database, organizationId: string
   if (found === undefined)
     throw new DomainError(
       'conflict',
-      'The last administrator of an organization cannot be removed or demoted',
+      'The last administrator of an organization cannot be removed or demoted: add another one first',
     );
 }
 
-/** A key in force, of the organization itself or of a member who manages it. */
+/** An unexpired key of the organization itself, or of a member who manages it. */
 export async function requireManagerKey(trx: Database, organizationId: string): Promise<void> {
   const found = await trx
     .selectFrom('api_keys as k')
@@ -40,5 +40,8 @@ export async function requireManagerKey(trx: Database, organizationId: string): 
     .limit(1)
     .executeTakeFirst();
   if (found === undefined)
-    throw new DomainError('conflict', 'No key would be left that can manage the organization');
+    throw new DomainError(
+      'conflict',
+      'No API key would be left that can manage the organization: create another one first',
+    );
 }

@@ -1,20 +1,19 @@
-// `/api/v1/orgs/current/members`: who belongs to the organization, and as what.
+// `/api/v1/orgs/current/members`: the members of the organization and their roles.
 import { z } from '../../base/schema.ts';
-import { type Outcome, type Route, defineRoute } from '../api/route.ts';
-import { callerOf } from './caller-of.ts';
-import { UNTRACKED_READ, displayName, email, organizationRole, page, time } from './fields.ts';
+import { type Outcome, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { displayName, email, organizationRole, page, time } from './fields.ts';
 import { type Member, addMember, changeMember, listMembers, removeMember } from './members.ts';
 
-const member = z
-  .strictObject({
-    id: z.uuid(),
-    user_id: z.uuid(),
-    email: z.string(),
-    full_name: z.string().nullable(),
-    role: organizationRole,
-    created_at: time,
-  })
-  .meta({ id: 'OrganizationMember' });
+/** The fields of a member of an organization or of a workspace, besides the role. */
+export const memberFields = z.strictObject({
+  id: z.uuid(),
+  user_id: z.uuid(),
+  email: z.string(),
+  full_name: z.string().nullable(),
+  created_at: time,
+});
+
+const member = memberFields.extend({ role: organizationRole }).meta({ id: 'OrganizationMember' });
 
 const fullName = displayName.nullable();
 
@@ -35,63 +34,50 @@ export const memberRoutes: readonly Route[] = [
     query: page,
     success: { status: 200, body: z.array(member) },
     failures: [],
-    async handle({ db, organizationId, query }) {
-      const found = await listMembers(db, organizationId, query);
-      return { body: found.map(toBody) };
-    },
+    handle: async ({ db, organizationId, query }) => ({ body: await listMembers(db, organizationId, query) }),
   }),
   defineRoute({
     ...all,
     method: 'POST',
-    summary: 'Add a user to the organization, at once',
+    summary: 'Add a user to the organization, without an invitation',
     access: { to: 'organization', permission: 'organization:manage' },
     tracking: { operation: 'invite_user_to_org' },
     body: z.strictObject({ email, role: organizationRole, full_name: fullName.optional() }),
     success: { status: 201, body: member },
     failures: [409],
-    async handle(call) {
-      const { email: address, role, full_name = null } = call.body;
-      const wanted = { email: address, role, fullName: full_name };
-      return changed(await addMember(call.db, call.organizationId, wanted, callerOf(call).permissions));
+    async handle({ db, organizationId, body: { full_name = null, ...body }, permissions }) {
+      return memberOutcome(await addMember(db, organizationId, { ...body, full_name }, permissions));
     },
   }),
   defineRoute({
     ...one,
     method: 'PATCH',
-    summary: 'Change the role or the name of a member; the last administrator stays one',
+    summary: 'Change the role or the name of a member; the last administrator cannot be demoted',
     access: { to: 'organization', permission: 'organization:manage' },
     tracking: { operation: 'update_org_member' },
     body: z.strictObject({ role: organizationRole.optional(), full_name: fullName.optional() }),
     success: { status: 200, body: member },
     failures: [404, 409],
-    async handle(call) {
-      const { role, full_name } = call.body;
-      const { permissions } = callerOf(call);
-      const { member_id } = call.params;
-      const change = { role, fullName: full_name };
-      return changed(await changeMember(call.db, call.organizationId, member_id, change, permissions));
+    async handle({ db, organizationId, params, body, permissions }) {
+      return memberOutcome(await changeMember(db, organizationId, params.member_id, body, permissions));
     },
   }),
   defineRoute({
     ...one,
     method: 'DELETE',
     summary:
-      'Remove a member, with his personal tokens and his places in workspaces; the last administrator stays',
+      'Remove a member with their personal tokens and workspace memberships; the last administrator cannot be removed',
     access: { to: 'organization', permission: 'organization:manage' },
     tracking: { operation: 'delete_org_member' },
     success: { status: 204 },
     failures: [404, 409],
-    async handle(call) {
-      await removeMember(call.db, call.organizationId, call.params.member_id, callerOf(call).permissions);
+    async handle({ db, organizationId, params, permissions }) {
+      await removeMember(db, organizationId, params.member_id, permissions);
       return {};
     },
   }),
 ];
 
-function changed(made: Member): Outcome {
-  return { body: toBody(made), resources: [made.id, made.user_id] };
-}
-
-function toBody({ created_at, ...rest }: Member): unknown {
-  return { ...rest, created_at: created_at.toISOString() };
+export function memberOutcome(member: Member): Outcome {
+  return { body: member, resources: [member.id, member.user_id] };
 }

@@ -1,12 +1,11 @@
-// Who belongs to an organization. It must not know HTTP, nor who asks.
+// The members of an organization.
 import { DomainError } from '../../base/domain-error.ts';
-import type { OrganizationRole, Permission } from '../identity/permission.ts';
-import { permissionsOf } from '../identity/permission.ts';
-import { requireWithin } from '../identity/standing.ts';
+import type { Page } from '../api/paging.ts';
+import { requireNoEscalation } from '../identity/authorization.ts';
+import { type OrganizationRole, type Permission, permissionsOf } from '../identity/permission.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
-import type { Page } from './fields.ts';
-import { holdOrganization } from './holding.ts';
-import { requireAdministrator, requireManagerKey } from './manager-left.ts';
+import { requireAdministrator, requireManagerKey } from './last-manager.ts';
+import { lockOrganization } from './row-locks.ts';
 
 export type Member = {
   readonly id: string;
@@ -17,20 +16,16 @@ export type Member = {
   readonly created_at: Date;
 };
 
-export type NewMember = {
-  readonly email: string;
-  readonly role: OrganizationRole;
-  readonly fullName: string | null;
-};
+export type NewMember = Pick<Member, 'email' | 'full_name'> & { readonly role: OrganizationRole };
 
-/** What is undefined stays as it is. */
+/** Undefined fields are not changed. */
 export type MemberChange = {
-  readonly role: OrganizationRole | undefined;
-  readonly fullName: string | null | undefined;
+  readonly role?: OrganizationRole | undefined;
+  readonly full_name?: string | null | undefined;
 };
 
-/** What whoever changes something may himself. */
-export type Held = ReadonlySet<Permission>;
+/** The permissions of the caller, which limit the roles that they can assign or take away. */
+export type Permissions = ReadonlySet<Permission>;
 
 const COLUMNS = ['m.id', 'm.user_id', 'u.email', 'm.full_name', 'm.role', 'm.created_at'] as const;
 const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
@@ -49,14 +44,14 @@ export async function listMembers(
     .execute();
 }
 
-/** The user may be known from another organization; the answer is the same. */
+/** The user may already be a member of another organization: the result does not show it. */
 export async function addMember(
   trx: Database,
   organizationId: string,
-  { email, role, fullName }: NewMember,
-  held: Held,
+  { email, role, full_name }: NewMember,
+  own: Permissions,
 ): Promise<Member> {
-  requireWithin(held, permissionsOf('organization', role));
+  requireNoEscalation(own, permissionsOf('organization', role));
   const user = await trx
     .insertInto('users')
     .values({ email })
@@ -64,15 +59,15 @@ export async function addMember(
     .returning('id')
     .executeTakeFirstOrThrow();
   try {
-    const made = await trx
+    const added = await trx
       .insertInto('organization_members')
-      .values({ organization_id: organizationId, user_id: user.id, full_name: fullName, role })
+      .values({ organization_id: organizationId, user_id: user.id, full_name, role })
       .returning(['id', 'created_at'])
       .executeTakeFirstOrThrow();
-    return { ...made, user_id: user.id, email, full_name: fullName, role };
+    return { ...added, user_id: user.id, email, full_name, role };
   } catch (error) {
     if (!isDuplicate(error, 'organization_members_user')) throw error;
-    throw new DomainError('conflict', 'This user is a member of the organization already');
+    throw new DomainError('conflict', 'This user is already a member of the organization');
   }
 }
 
@@ -80,47 +75,47 @@ export async function changeMember(
   trx: Database,
   organizationId: string,
   id: string,
-  { role, fullName }: MemberChange,
-  held: Held,
+  { role, full_name }: MemberChange,
+  own: Permissions,
 ): Promise<Member> {
-  const before = await holdMembership(trx, organizationId, id, held);
-  if (role !== undefined) requireWithin(held, permissionsOf('organization', role));
+  const before = await lockMembership(trx, organizationId, id, own);
+  if (role !== undefined) requireNoEscalation(own, permissionsOf('organization', role));
   const after = {
     role: role ?? before.role,
-    full_name: fullName === undefined ? before.full_name : fullName,
+    full_name: full_name === undefined ? before.full_name : full_name,
   };
   await trx.updateTable('organization_members').set(after).where('id', '=', id).execute();
-  if (before.role !== after.role) await requireRest(trx, organizationId, before.role);
+  if (before.role !== after.role) await requireManagers(trx, organizationId, before.role);
   return { ...before, ...after };
 }
 
-/** With his personal tokens and his places in workspaces. */
+/** Also removes the member's personal tokens and workspace memberships. */
 export async function removeMember(
   trx: Database,
   organizationId: string,
   id: string,
-  held: Held,
+  own: Permissions,
 ): Promise<void> {
-  const { role } = await holdMembership(trx, organizationId, id, held);
+  const { role } = await lockMembership(trx, organizationId, id, own);
   await trx.deleteFrom('organization_members').where('id', '=', id).execute();
-  await requireRest(trx, organizationId, role);
+  await requireManagers(trx, organizationId, role);
 }
 
-/** The organization is held first: of two administrators who remove each other one comes too late. */
-async function holdMembership(
+/** The organization is locked first: of two administrators who remove each other, the second is rejected. */
+async function lockMembership(
   trx: Database,
   organizationId: string,
   id: string,
-  held: Held,
+  own: Permissions,
 ): Promise<Member> {
-  await holdOrganization(trx, organizationId);
+  await lockOrganization(trx, organizationId);
   const found = await selectMembers(trx, organizationId).where('m.id', '=', id).executeTakeFirst();
   if (found === undefined) throw new DomainError('not_found', 'Member not found');
-  requireWithin(held, permissionsOf('organization', found.role));
+  requireNoEscalation(own, permissionsOf('organization', found.role));
   return found;
 }
 
-async function requireRest(trx: Database, organizationId: string, formerRole: string): Promise<void> {
+async function requireManagers(trx: Database, organizationId: string, formerRole: string): Promise<void> {
   if (formerRole === ADMIN) await requireAdministrator(trx, organizationId);
   if (permissionsOf('organization', formerRole).has('organization:manage'))
     await requireManagerKey(trx, organizationId);

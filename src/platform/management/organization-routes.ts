@@ -1,8 +1,8 @@
-// `/api/v1/orgs/current`: the organization of the key.
+// `/api/v1/orgs/current`: the organization of the API key.
 import { z } from '../../base/schema.ts';
-import { type Route, defineRoute } from '../api/route.ts';
-import { UNTRACKED_READ, displayName, time } from './fields.ts';
-import { type OrganizationView, readOrganization, renameOrganization } from './organizations.ts';
+import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { sql } from '../store/sql.ts';
+import { displayName, time } from './fields.ts';
 
 const organization = z
   .strictObject({
@@ -15,6 +15,8 @@ const organization = z
   })
   .meta({ id: 'Organization' });
 
+const COLUMNS = ['id', 'display_name', 'is_personal', 'plan', 'created_at', 'updated_at'] as const;
+
 const shared = { path: '/api/v1/orgs/current', tag: 'Organization' } as const;
 
 export const organizationRoutes: readonly Route[] = [
@@ -26,7 +28,10 @@ export const organizationRoutes: readonly Route[] = [
     tracking: UNTRACKED_READ,
     success: { status: 200, body: organization },
     failures: [],
-    handle: async ({ db, organizationId }) => ({ body: toBody(await readOrganization(db, organizationId)) }),
+    async handle({ db, organizationId }) {
+      const found = db.selectFrom('organizations').select(COLUMNS).where('id', '=', organizationId);
+      return { body: await found.executeTakeFirstOrThrow() };
+    },
   }),
   defineRoute({
     ...shared,
@@ -37,13 +42,13 @@ export const organizationRoutes: readonly Route[] = [
     body: z.strictObject({ display_name: displayName }),
     success: { status: 200, body: organization },
     failures: [],
-    async handle({ db, organizationId, body }) {
-      const changed = await renameOrganization(db, organizationId, body.display_name);
-      return { body: toBody(changed), resources: [organizationId] };
+    async handle({ db, organizationId, body: { display_name } }) {
+      const renamed = db
+        .updateTable('organizations')
+        .set({ display_name, updated_at: sql<Date>`now()` })
+        .where('id', '=', organizationId)
+        .returning(COLUMNS);
+      return { body: await renamed.executeTakeFirstOrThrow(), resources: [organizationId] };
     },
   }),
 ];
-
-function toBody({ created_at, updated_at, ...rest }: OrganizationView): unknown {
-  return { ...rest, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() };
-}

@@ -1,11 +1,10 @@
-// The routes of management: the organization, its workspaces, who may do what there, by which keys, and what was done.
+// The routes of management: the organization, its workspaces, their members, API keys and the audit log.
 import type { Route } from '../api/route.ts';
 import type { EntitlementDefaults } from '../identity/entitlement.ts';
 import { createAuditLogRoutes } from './audit-log-routes.ts';
+import { keyRoutes } from './key-routes.ts';
 import { memberRoutes } from './member-routes.ts';
 import { organizationRoutes } from './organization-routes.ts';
-import { personalTokenRoutes } from './personal-token-routes.ts';
-import { serviceKeyRoutes } from './service-key-routes.ts';
 import { workspaceMemberRoutes } from './workspace-member-routes.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
@@ -15,8 +14,7 @@ export function createManagementRoutes(defaults: EntitlementDefaults): readonly 
     ...workspaceRoutes,
     ...memberRoutes,
     ...workspaceMemberRoutes,
-    ...serviceKeyRoutes,
-    ...personalTokenRoutes,
+    ...keyRoutes,
     ...createAuditLogRoutes(defaults),
   ];
 }

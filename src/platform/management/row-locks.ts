@@ -1,10 +1,10 @@
-// Rows that are held until the commit, so that what is judged by them is still so when it is written.
+// Row locks until the commit, so that what a change was checked against is still true when it is written.
 import { DomainError } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 
-/** One change at a time of what an organization must always have: an administrator, a workspace, a key. */
-export async function holdOrganization(trx: Database, organizationId: string): Promise<void> {
-  // Not `for update`, for which every insert that refers to the organization would wait.
+/** Serializes changes to what an organization must always have: an administrator, a workspace, a key. */
+export async function lockOrganization(trx: Database, organizationId: string): Promise<void> {
+  // Not `for update`: every insert that refers to the organization would wait for it.
   await trx
     .selectFrom('organizations')
     .select('id')
@@ -13,8 +13,8 @@ export async function holdOrganization(trx: Database, organizationId: string): P
     .executeTakeFirst();
 }
 
-/** The workspace may have gone since the request was let in. */
-export async function holdWorkspace(
+/** Throws `not_found` when the workspace was deleted after the request was authorized. */
+export async function lockWorkspace(
   trx: Database,
   organizationId: string,
   workspaceId: string,
@@ -29,8 +29,8 @@ export async function holdWorkspace(
   if (found === undefined) throw new DomainError('not_found', 'Workspace not found');
 }
 
-/** A member of the organization, by his user; what he may there. */
-export async function holdMember(
+/** The membership of a user in the organization, with the role there. */
+export async function lockMember(
   trx: Database,
   organizationId: string,
   userId: string,

@@ -1,10 +1,8 @@
-// `/api/v1/workspaces/current/members`: who works in the workspace of the request, and as what.
+// `/api/v1/workspaces/current/members`: the members of the workspace of the request and their roles.
 import { z } from '../../base/schema.ts';
-import { type Call, type Outcome, type Route, defineRoute } from '../api/route.ts';
-import { standingIn } from '../identity/standing.ts';
-import { callerOf } from './caller-of.ts';
-import { UNTRACKED_READ, page, time, workspaceRole } from './fields.ts';
-import type { Held, Member } from './members.ts';
+import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { page, workspaceRole } from './fields.ts';
+import { memberFields, memberOutcome } from './member-routes.ts';
 import {
   addWorkspaceMember,
   changeWorkspaceMember,
@@ -12,16 +10,7 @@ import {
   removeWorkspaceMember,
 } from './workspace-members.ts';
 
-const member = z
-  .strictObject({
-    id: z.uuid(),
-    user_id: z.uuid(),
-    email: z.string(),
-    full_name: z.string().nullable(),
-    role: workspaceRole,
-    created_at: time,
-  })
-  .meta({ id: 'WorkspaceMember' });
+const member = memberFields.extend({ role: workspaceRole }).meta({ id: 'WorkspaceMember' });
 
 const all = { path: '/api/v1/workspaces/current/members', tag: 'Members' } as const;
 const one = {
@@ -40,10 +29,7 @@ export const workspaceMemberRoutes: readonly Route[] = [
     query: page,
     success: { status: 200, body: z.array(member) },
     failures: [],
-    async handle(call) {
-      const found = await listWorkspaceMembers(call.db, call, call.query);
-      return { body: found.map(toBody) };
-    },
+    handle: async (call) => ({ body: await listWorkspaceMembers(call.db, call, call.query) }),
   }),
   defineRoute({
     ...all,
@@ -55,8 +41,7 @@ export const workspaceMemberRoutes: readonly Route[] = [
     success: { status: 201, body: member },
     failures: [404, 409],
     async handle(call) {
-      const wanted = { userId: call.body.user_id, role: call.body.role };
-      return changed(await addWorkspaceMember(call.db, call, wanted, await heldBy(call)));
+      return memberOutcome(await addWorkspaceMember(call.db, call, call.body, call.permissions));
     },
   }),
   defineRoute({
@@ -69,37 +54,21 @@ export const workspaceMemberRoutes: readonly Route[] = [
     success: { status: 200, body: member },
     failures: [404],
     async handle(call) {
-      const { member_id } = call.params;
-      return changed(
-        await changeWorkspaceMember(call.db, call, member_id, call.body.role, await heldBy(call)),
-      );
+      const { db, params, body, permissions } = call;
+      return memberOutcome(await changeWorkspaceMember(db, call, params.member_id, body.role, permissions));
     },
   }),
   defineRoute({
     ...one,
     method: 'DELETE',
-    summary: 'Remove a member from the workspace; he stays in the organization',
+    summary: 'Remove a member from the workspace (organization membership is kept)',
     access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
     tracking: { operation: 'delete_workspace_member' },
     success: { status: 204 },
     failures: [404],
     async handle(call) {
-      await removeWorkspaceMember(call.db, call, call.params.member_id, await heldBy(call));
+      await removeWorkspaceMember(call.db, call, call.params.member_id, call.permissions);
       return {};
     },
   }),
 ];
-
-/** What the caller may in the workspace, in this transaction. */
-async function heldBy(call: Call): Promise<Held> {
-  const standing = await standingIn(call.db, callerOf(call), call.workspaceId, 'WORKSPACES_MANAGE');
-  return standing.permissions;
-}
-
-function changed(made: Member): Outcome {
-  return { body: toBody(made), resources: [made.id, made.user_id] };
-}
-
-function toBody({ created_at, ...rest }: Member): unknown {
-  return { ...rest, created_at: created_at.toISOString() };
-}

@@ -1,23 +1,23 @@
-// Who of the members of an organization works in a workspace, and as what. It must not know HTTP, nor who asks.
+// The members of a workspace, each of them a member of its organization.
 import { DomainError } from '../../base/domain-error.ts';
+import type { Page } from '../api/paging.ts';
+import { requireNoEscalation } from '../identity/authorization.ts';
 import { type WorkspaceRole, permissionsOf } from '../identity/permission.ts';
-import { requireWithin } from '../identity/standing.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
-import type { Page } from './fields.ts';
-import { holdMember, holdWorkspace } from './holding.ts';
-import type { Held, Member } from './members.ts';
+import type { Member, Permissions } from './members.ts';
+import { lockMember, lockWorkspace } from './row-locks.ts';
 
-export type Place = { readonly organizationId: string; readonly workspaceId: string };
+export type WorkspaceScope = { readonly organizationId: string; readonly workspaceId: string };
 
 const COLUMNS = ['w.id', 'w.user_id', 'u.email', 'm.full_name', 'w.role', 'w.created_at'] as const;
 
-/** Oldest first. Administrators of the organization are everywhere without being listed. */
+/** Oldest first. Administrators of the organization have access without being listed. */
 export async function listWorkspaceMembers(
   db: Database,
-  place: Place,
+  scope: WorkspaceScope,
   { limit, offset }: Page,
 ): Promise<readonly Member[]> {
-  return selectMembers(db, place)
+  return selectMembers(db, scope)
     .orderBy('w.created_at')
     .orderBy('w.id')
     .limit(limit)
@@ -27,36 +27,36 @@ export async function listWorkspaceMembers(
 
 export async function addWorkspaceMember(
   trx: Database,
-  place: Place,
-  { userId, role }: { readonly userId: string; readonly role: WorkspaceRole },
-  held: Held,
+  scope: WorkspaceScope,
+  { user_id, role }: { readonly user_id: string; readonly role: WorkspaceRole },
+  own: Permissions,
 ): Promise<Member> {
-  const { organizationId, workspaceId } = place;
-  requireWithin(held, permissionsOf('workspace', role));
-  await holdWorkspace(trx, organizationId, workspaceId);
-  await holdMember(trx, organizationId, userId);
+  const { organizationId, workspaceId } = scope;
+  requireNoEscalation(own, permissionsOf('workspace', role));
+  await lockWorkspace(trx, organizationId, workspaceId);
+  await lockMember(trx, organizationId, user_id);
   try {
-    const made = await trx
+    const added = await trx
       .insertInto('workspace_members')
-      .values({ organization_id: organizationId, workspace_id: workspaceId, user_id: userId, role })
+      .values({ organization_id: organizationId, workspace_id: workspaceId, user_id, role })
       .returning('id')
       .executeTakeFirstOrThrow();
-    return await selectMembers(trx, place).where('w.id', '=', made.id).executeTakeFirstOrThrow();
+    return await selectMembers(trx, scope).where('w.id', '=', added.id).executeTakeFirstOrThrow();
   } catch (error) {
     if (!isDuplicate(error, 'workspace_members_user')) throw error;
-    throw new DomainError('conflict', 'This user is a member of the workspace already');
+    throw new DomainError('conflict', 'This user is already a member of the workspace');
   }
 }
 
 export async function changeWorkspaceMember(
   trx: Database,
-  place: Place,
+  scope: WorkspaceScope,
   id: string,
   role: WorkspaceRole,
-  held: Held,
+  own: Permissions,
 ): Promise<Member> {
-  const before = await readMember(trx, place, id, held);
-  requireWithin(held, permissionsOf('workspace', role));
+  const before = await readMember(trx, scope, id, own);
+  requireNoEscalation(own, permissionsOf('workspace', role));
   const changed = await trx
     .updateTable('workspace_members')
     .set({ role })
@@ -67,18 +67,23 @@ export async function changeWorkspaceMember(
 
 export async function removeWorkspaceMember(
   trx: Database,
-  place: Place,
+  scope: WorkspaceScope,
   id: string,
-  held: Held,
+  own: Permissions,
 ): Promise<void> {
-  await readMember(trx, place, id, held);
+  await readMember(trx, scope, id, own);
   const removed = await trx.deleteFrom('workspace_members').where('id', '=', id).executeTakeFirst();
   if (removed.numDeletedRows === 0n) notFound();
 }
 
-async function readMember(trx: Database, place: Place, id: string, held: Held): Promise<Member> {
-  const found = (await selectMembers(trx, place).where('w.id', '=', id).executeTakeFirst()) ?? notFound();
-  requireWithin(held, permissionsOf('workspace', found.role));
+async function readMember(
+  trx: Database,
+  scope: WorkspaceScope,
+  id: string,
+  own: Permissions,
+): Promise<Member> {
+  const found = (await selectMembers(trx, scope).where('w.id', '=', id).executeTakeFirst()) ?? notFound();
+  requireNoEscalation(own, permissionsOf('workspace', found.role));
   return found;
 }
 
@@ -86,7 +91,7 @@ function notFound(): never {
   throw new DomainError('not_found', 'Member not found');
 }
 
-function selectMembers(db: Database, { organizationId, workspaceId }: Place) {
+function selectMembers(db: Database, { organizationId, workspaceId }: WorkspaceScope) {
   return db
     .selectFrom('workspace_members as w')
     .innerJoin('users as u', 'u.id', 'w.user_id')

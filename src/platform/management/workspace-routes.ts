@@ -1,9 +1,8 @@
-// `/api/v1/workspaces`: the workspaces of the organization. A workspace that the caller does not see is not there.
+// `/api/v1/workspaces`: the workspaces of the organization. Those that the caller cannot see are reported as not found.
 import { z } from '../../base/schema.ts';
-import { type Call, type Outcome, type Route, defineRoute } from '../api/route.ts';
-import { findStanding, requirePermission } from '../identity/standing.ts';
-import { callerOf } from './caller-of.ts';
-import { UNTRACKED_READ, displayName, page, time } from './fields.ts';
+import { type Outcome, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { findWorkspaceGrant, requirePermission } from '../identity/authorization.ts';
+import { displayName, page, time } from './fields.ts';
 import {
   type Workspace,
   createWorkspace,
@@ -36,18 +35,16 @@ export const workspaceRoutes: readonly Route[] = [
   defineRoute({
     ...all,
     method: 'GET',
-    summary: 'List the workspaces that the key sees, oldest first',
+    summary: 'List the workspaces that the API key has access to, oldest first',
     access: { to: 'organization', permission: 'organization:read' },
     tracking: UNTRACKED_READ,
     query: page,
     success: { status: 200, body: z.array(workspace) },
     failures: [],
-    async handle(call) {
-      const { permissions, userId } = callerOf(call);
-      if (!permissions.has('workspaces:read') && userId === undefined) return { body: [] };
-      const memberId = permissions.has('workspaces:read') ? undefined : userId;
-      const found = await listWorkspaces(call.db, call.organizationId, memberId, call.query);
-      return { body: found.map(toBody) };
+    async handle({ db, organizationId, caller: { userId }, permissions, query }) {
+      const seesAll = permissions.has('workspaces:read');
+      if (!seesAll && userId === undefined) return { body: [] };
+      return { body: await listWorkspaces(db, organizationId, seesAll ? undefined : userId, query) };
     },
   }),
   defineRoute({
@@ -60,7 +57,7 @@ export const workspaceRoutes: readonly Route[] = [
     success: { status: 201, body: workspace },
     failures: [409],
     handle: async ({ db, organizationId, body }) =>
-      changed(await createWorkspace(db, organizationId, body.display_name)),
+      toOutcome(await createWorkspace(db, organizationId, body.display_name)),
   }),
   defineRoute({
     ...one,
@@ -71,18 +68,17 @@ export const workspaceRoutes: readonly Route[] = [
     body: named,
     success: { status: 200, body: workspace },
     failures: [404, 409],
-    async handle(call) {
-      const { workspace_id } = call.params;
-      await requireManagement(call, workspace_id);
-      return changed(
-        await renameWorkspace(call.db, call.organizationId, workspace_id, call.body.display_name),
-      );
+    async handle({ db, organizationId, caller, params: { workspace_id }, body }) {
+      // The path names the workspace here, not a header.
+      const grant = (await findWorkspaceGrant(db, caller, workspace_id)) ?? notFound();
+      requirePermission(grant.permissions, 'WORKSPACES_MANAGE');
+      return toOutcome(await renameWorkspace(db, organizationId, workspace_id, body.display_name));
     },
   }),
   defineRoute({
     ...one,
     method: 'DELETE',
-    summary: 'Delete a workspace with its keys and all that is in it; the last one stays',
+    summary: 'Delete a workspace with its keys and everything in it; the last one cannot be deleted',
     access: { to: 'organization', permission: 'organization:manage' },
     tracking: { operation: 'delete_workspace' },
     success: { status: 204 },
@@ -94,16 +90,6 @@ export const workspaceRoutes: readonly Route[] = [
   }),
 ];
 
-/** The path names the workspace here, not a header. */
-async function requireManagement(call: Call, workspaceId: string): Promise<void> {
-  const standing = (await findStanding(call.db, callerOf(call), workspaceId)) ?? notFound();
-  requirePermission(standing.permissions, 'WORKSPACES_MANAGE');
-}
-
-function changed(made: Workspace): Outcome {
-  return { body: toBody(made), resources: [made.id] };
-}
-
-function toBody({ created_at, updated_at, ...rest }: Workspace): unknown {
-  return { ...rest, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() };
+function toOutcome(body: Workspace): Outcome {
+  return { body, resources: [body.id] };
 }

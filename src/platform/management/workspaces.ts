@@ -1,10 +1,10 @@
-// The workspaces of an organization. It must not know HTTP, nor who asks.
+// The workspaces of an organization.
 import { DomainError } from '../../base/domain-error.ts';
+import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { type Selectable, sql } from '../store/sql.ts';
 import type { WorkspaceRow } from '../store/tables.ts';
-import type { Page } from './fields.ts';
-import { holdOrganization } from './holding.ts';
+import { lockOrganization } from './row-locks.ts';
 
 export type Workspace = Selectable<WorkspaceRow>;
 
@@ -17,7 +17,7 @@ const COLUMNS = [
   'updated_at',
 ] as const;
 
-/** All of them, or with `memberId` those that this user is a member of; oldest first. */
+/** Oldest first; with `memberId`, only those that this user is a member of. */
 export async function listWorkspaces(
   db: Database,
   organizationId: string,
@@ -81,16 +81,16 @@ export async function renameWorkspace(
   }
 }
 
-/** With its keys and all that is in it; an organization keeps one. */
+/** Deletes its keys and everything in it too. An organization must keep one workspace. */
 export async function deleteWorkspace(trx: Database, organizationId: string, id: string): Promise<void> {
-  await holdOrganization(trx, organizationId);
-  const gone = await trx
+  await lockOrganization(trx, organizationId);
+  const deleted = await trx
     .deleteFrom('workspaces')
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .returning('id')
     .executeTakeFirst();
-  if (gone === undefined) notFound();
+  if (deleted === undefined) notFound();
   const another = await trx
     .selectFrom('workspaces')
     .select('id')
@@ -98,7 +98,10 @@ export async function deleteWorkspace(trx: Database, organizationId: string, id:
     .limit(1)
     .executeTakeFirst();
   if (another === undefined)
-    throw new DomainError('conflict', 'The last workspace of an organization cannot be deleted');
+    throw new DomainError(
+      'conflict',
+      'The last workspace of an organization cannot be deleted: create another one first',
+    );
 }
 
 export function notFound(): never {
@@ -107,6 +110,6 @@ export function notFound(): never {
 
 function nameTaken(error: unknown): unknown {
   return isDuplicate(error, 'workspaces_name')
-    ? new DomainError('conflict', 'There is a workspace of this name already')
+    ? new DomainError('conflict', 'A workspace with this name already exists')
     : error;
 }

@@ -1,70 +1,84 @@
-// Records of sandboxes, as routes: a sidecar sends batches by the token of its sandbox, a person of the workspace reads
-// them. Who is allowed is judged before.
-import { InvalidInput } from '../../base/domain-error.ts';
+// Records of sandboxes: a sidecar sends them in batches with the token of its sandbox; callers of the workspace list them.
+import { DomainError, InvalidInput } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
-import { type Route, defineRoute } from '../api/route.ts';
-import { createBatchPlaces } from './batch-places.ts';
-import { pointInTime } from './point-in-time.ts';
-import { keptRecord, recordBatch } from './record-schema.ts';
-import { type Position, formatCursor, keepRecords, parseCursor, readRecords } from './records.ts';
+import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { recordBatch, storableTime, storedRecord } from './record-schema.ts';
+import { type Position, formatCursor, listRecords, parseCursor, storeRecords } from './records.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
 
-/** Of this process. The second lets a batch in that is sent again while the first try of it is still under way. */
-const places = createBatchPlaces({ inAll: 8, ofOne: 2 });
+/** A batch takes milliseconds to tens of milliseconds. */
+const RETRY_MS = 1_000;
+const TOO_MANY = 'Too many batches of records at the same time: send this batch again';
 
-const takeRecords: Route = defineRoute({
+/**
+ * Limits the batches that are stored at a time: in total, because each uses a database connection, and per sandbox, so
+ * that one sandbox cannot crowd out the others. Throws DomainError above the limits.
+ */
+export function createBatchLimit(limits: { readonly total: number; readonly perSandbox: number }) {
+  const running: string[] = [];
+  return async <T>(sandbox: string, work: () => Promise<T>): Promise<T> => {
+    const own = running.filter((other) => other === sandbox).length;
+    if (running.length >= limits.total || own >= limits.perSandbox)
+      throw new DomainError('too_many', TOO_MANY, RETRY_MS);
+    running.push(sandbox);
+    try {
+      return await work();
+    } finally {
+      running.splice(running.indexOf(sandbox), 1);
+    }
+  };
+}
+
+/** For this process. Two per sandbox: a batch may be sent again while its first attempt is still in progress. */
+const withBatchLimit = createBatchLimit({ total: 8, perSandbox: 2 });
+
+const sendRecords = defineRoute({
   method: 'POST',
   path: '/v1/sandbox-records',
   tag: 'Sandbox records',
-  summary: 'Take in records of the sandbox whose token comes; those that came before are passed over',
+  summary: 'Store records of the sandbox of the token; records that are already stored are ignored',
   access: { to: 'sandbox' },
-  tracking: { untracked: 'records are themselves the account of what happened' },
+  tracking: { untracked: 'the records themselves say what happened' },
   body: recordBatch,
   success: {
     status: 200,
-    body: z.strictObject({ received: z.int(), added: z.int().describe('Those that were not there yet') }),
+    body: z.strictObject({ received: z.int(), added: z.int().describe('Records that were new') }),
   },
   failures: [413],
   async handle({ db, workspaceId, sandbox, body }) {
-    const place = { workspaceId, sandbox };
-    const added = await places.run(`${workspaceId}/${sandbox}`, () => keepRecords(db, place, body));
+    const scope = { workspaceId, sandbox };
+    const added = await withBatchLimit(`${workspaceId}/${sandbox}`, () => storeRecords(db, scope, body));
     return { body: { received: body.records.length, added } };
   },
 });
 
-const listRecords: Route = defineRoute({
+const readRecords = defineRoute({
   method: 'GET',
   path: '/v1/sandboxes/{sandbox}/records',
   tag: 'Sandbox records',
-  summary: 'Read the records of a sandbox, newest first',
+  summary: 'List the records of a sandbox, newest first',
   access: { to: 'workspace', permission: 'sandboxes:read' },
-  tracking: { untracked: 'a read that is not among the tracked operations' },
+  tracking: UNTRACKED_READ,
   params: z.strictObject({ sandbox: sandboxName }),
   query: z.strictObject({
     limit: z.int().min(1).max(1_000).default(100),
-    cursor: z.string().max(256).optional().describe('The next_cursor of the page before'),
-    start_time: pointInTime.optional().describe('Included'),
-    end_time: pointInTime.optional().describe('Excluded'),
+    cursor: z.string().max(256).optional().describe('The next_cursor of the previous page'),
+    start_time: storableTime.optional().describe('Inclusive'),
+    end_time: storableTime.optional().describe('Exclusive'),
   }),
   success: {
     status: 200,
-    body: z.strictObject({
-      records: z.array(keptRecord),
-      next_cursor: z.string().nullable(),
-    }),
+    body: z.strictObject({ records: z.array(storedRecord), next_cursor: z.string().nullable() }),
   },
   failures: [],
-  async handle({ db, workspaceId, params: { sandbox }, query }) {
-    const { records, next } = await readRecords(
-      db,
-      { workspaceId, sandbox },
-      {
-        limit: query.limit,
-        startTime: toDate(query.start_time),
-        endTime: toDate(query.end_time),
-        after: query.cursor === undefined ? undefined : readCursor(query.cursor),
-      },
-    );
+  async handle({ db, workspaceId, params: { sandbox }, query: { limit, cursor, start_time, end_time } }) {
+    const window = {
+      limit,
+      startTime: toDate(start_time),
+      endTime: toDate(end_time),
+      after: cursor === undefined ? undefined : readCursor(cursor),
+    };
+    const { records, next } = await listRecords(db, { workspaceId, sandbox }, window);
     return { body: { records, next_cursor: next === undefined ? null : formatCursor(next) } };
   },
 });
@@ -80,4 +94,4 @@ function readCursor(text: string): Position {
   throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
 }
 
-export const sandboxRecordRoutes: readonly Route[] = [...tokenRoutes, takeRecords, listRecords];
+export const sandboxRecordRoutes: readonly Route[] = [...tokenRoutes, sendRecords, readRecords];

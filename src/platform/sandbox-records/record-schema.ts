@@ -1,49 +1,34 @@
-// What a sidecar may say of an exchange: the fields that it writes, each bounded, and no other, since a value could hide
-// in one. Of injected headers there are names alone; a path has no query. It must not know who sends.
+// The records that a sidecar may send: exactly the fields that it writes, each bounded. Other fields are rejected, because
+// a secret could hide in one. Injected headers are sent as names without values, paths without a query.
 import { z } from '../../base/schema.ts';
-import { pointInTime } from './point-in-time.ts';
-
-export type RecordBatch = { readonly source: string; readonly records: readonly ReportedRecord[] };
-
-export type ReportedRecord = {
-  readonly number: number;
-  readonly time: string;
-  /** What else there is of it, as it was checked. */
-  readonly [field: string]: unknown;
-};
 
 const MAX_RECORDS = 1_000;
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** A word of ours, an error code, an address: printable ASCII. */
-const word = (max: number): z.ZodString =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .regex(/^[\x20-\x7e]*$/, 'Input should be printable ASCII');
-const token = (max: number): z.ZodString =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/, 'Input should be a token (RFC 9110 §5.6.2)');
-/** As an author wrote it. */
-const line = (max: number): z.ZodString =>
-  z
-    .string()
-    .max(max)
-    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'Input should hold no control character');
-const path = z
-  .string()
-  .max(513)
-  .regex(/^[\x21-\x3e\x40-\x7e]*…?$/, 'Input should be a path without a query');
+/** A time that PostgreSQL can store, which has no year 0, and that RFC 3339 can write, which has no five-digit years. */
+export const storableTime = z.iso
+  .datetime({ offset: true, error: 'Input should be a time as in RFC 3339' })
+  .refine((text) => {
+    const ms = Date.parse(text);
+    return ms >= 0 && ms <= LAST_MS;
+  }, 'Input should be a time from 1970 to 9999');
+
+const text = (max: number, pattern: RegExp, message: string) => z.string().max(max).regex(pattern, message);
+/** An identifier of Sallyport, an error code, an address. */
+const word = (max: number) => text(max, /^[\x20-\x7e]*$/, 'Input should be printable ASCII').min(1);
+const token = (max: number) =>
+  text(max, /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/, 'Input should be a token (RFC 9110 §5.6.2)').min(1);
+/** Free text by the author of a rule. */
+const line = (max: number) =>
+  text(max, /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'Input should hold no control character');
+const path = text(513, /^[\x21-\x3e\x40-\x7e]*…?$/, 'Input should be a path without a query');
 const count = z.int().min(0);
 
-/** The members are in the order in which a sidecar writes them. */
+/** The fields are in the order in which a sidecar writes them. */
 const exchangeRecord = z.strictObject({
-  number: count.describe('Counts the records of a source; what is missing in between was lost'),
-  time: pointInTime,
-  sandbox: word(63).describe('As the sidecar calls it'),
+  number: count.describe('Consecutive number of the record in its source; a gap means lost records'),
+  time: storableTime,
+  sandbox: word(63).describe('The name of the sandbox in the sidecar'),
   revision: count,
   client: word(64).optional(),
   method: token(32).optional(),
@@ -67,10 +52,14 @@ const exchangeRecord = z.strictObject({
   duration_ms: z.number().min(0),
 });
 
-/** As it is told again. */
-export const keptRecord: z.ZodType = exchangeRecord.extend({ source: z.uuid() });
+/** A record in a response: with the source of its batch. */
+export const storedRecord = exchangeRecord.extend({ source: z.uuid() });
 
-export const recordBatch: z.ZodType<RecordBatch> = z.strictObject({
-  source: z.uuid().describe('The process of the sidecar; with the number it tells a record that came before'),
+export const recordBatch = z.strictObject({
+  source: z
+    .uuid()
+    .describe('Identifies the process of the sidecar; source and number together identify a record'),
   records: z.array(exchangeRecord).min(1).max(MAX_RECORDS),
 });
+
+export type RecordBatch = z.output<typeof recordBatch>;

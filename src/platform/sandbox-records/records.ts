@@ -1,22 +1,18 @@
-// The records of sandboxes in the database: taken in once each, read back newest first, forgotten in time. It must not
-// know who may.
+// The records of sandboxes in the database: each stored once, listed newest first, deleted after the retention period.
 import { Buffer } from 'node:buffer';
 import { z } from '../../base/schema.ts';
 import type { Database, Store } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
-import { pointInTime } from './point-in-time.ts';
-import type { ReportedRecord } from './record-schema.ts';
+import { type RecordBatch, storableTime } from './record-schema.ts';
 
-/** Whose records: a sandbox of a workspace. */
-export type Place = { readonly workspaceId: string; readonly sandbox: string };
-
-export type KeptRecord = Readonly<Record<string, unknown>>;
+/** A sandbox, by its workspace and its name there. */
+export type SandboxScope = { readonly workspaceId: string; readonly sandbox: string };
 
 export type RecordWindow = {
   readonly limit: number;
-  /** Included. */
+  /** Inclusive. */
   readonly startTime: Date | undefined;
-  /** Excluded. */
+  /** Exclusive. */
   readonly endTime: Date | undefined;
   readonly after: Position | undefined;
 };
@@ -24,20 +20,20 @@ export type RecordWindow = {
 /** The last record of a page. */
 export type Position = { readonly time: string; readonly source: string; readonly number: number };
 
-/** Answers how many were not there yet. Durable when it resolves: one statement is its own transaction. */
-export async function keepRecords(
+/** Returns how many records were new. Durable when it resolves: one statement is its own transaction. */
+export async function storeRecords(
   db: Database,
-  { workspaceId, sandbox }: Place,
-  batch: { readonly source: string; readonly records: readonly ReportedRecord[] },
+  { workspaceId, sandbox }: SandboxScope,
+  { source, records }: RecordBatch,
 ): Promise<number> {
-  // In UTC: PostgreSQL refuses offsets that RFC 3339 allows.
-  const rows = batch.records.map(({ number, time, ...record }) => ({
+  // In UTC: PostgreSQL rejects some offsets that RFC 3339 allows.
+  const rows = records.map(({ number, time, ...record }) => ({
     ...{ number, record },
     time: new Date(time).toISOString(),
   }));
   const { numAffectedRows = 0n } = await sql`
     insert into sandbox_records (workspace_id, sandbox, source, number, time, record)
-    select ${workspaceId}::uuid, ${sandbox}, ${batch.source}::uuid, sent.number, sent.time, sent.record
+    select ${workspaceId}::uuid, ${sandbox}, ${source}::uuid, sent.number, sent.time, sent.record
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
       as sent (number bigint, time timestamptz, record jsonb)
     order by sent.number
@@ -45,12 +41,12 @@ export async function keepRecords(
   return Number(numAffectedRows);
 }
 
-/** Newest first; of one time in the order of sources and numbers, backwards. */
-export async function readRecords(
+/** Newest first; records of the same time in descending order of source and number. */
+export async function listRecords(
   db: Database,
-  { workspaceId, sandbox }: Place,
+  { workspaceId, sandbox }: SandboxScope,
   { limit, startTime, endTime, after }: RecordWindow,
-): Promise<{ readonly records: readonly KeptRecord[]; readonly next: Position | undefined }> {
+): Promise<{ readonly records: readonly Position[]; readonly next: Position | undefined }> {
   let query = db
     .selectFrom('sandbox_records')
     .select(['source', 'number', 'time', 'record'])
@@ -68,45 +64,43 @@ export async function readRecords(
     .orderBy('number', 'desc')
     .limit(limit + 1)
     .execute();
-  const found = rows.slice(0, limit).map(({ source, number, time, record }) => ({
+  const records = rows.slice(0, limit).map(({ source, number, time, record }) => ({
     source,
     number: Number(number),
     time: time.toISOString(),
     ...record,
   }));
-  return { records: found, next: rows.length > limit ? found.at(-1) : undefined };
+  return { records, next: rows.length > limit ? records.at(-1) : undefined };
 }
 
-/** A piece at a time: a long transaction would hold up what cleans the tables. */
-const PIECE = 10_000;
+/** Rows of one delete statement: a long transaction would delay the vacuum of the table. */
+const BATCH = 10_000;
 
-/** Forgets what came before `olderThan`; answers how many. */
+/** Deletes the records received before `olderThan`; returns how many. */
 export async function expireRecords({ db }: Pick<Store, 'db'>, olderThan: Date): Promise<number> {
   for (let expired = 0; ; ) {
     const { numAffectedRows = 0n } = await sql`
       delete from sandbox_records where ctid = any (array(
-        select ctid from sandbox_records where received_at < ${olderThan} limit ${PIECE}))`.execute(db);
+        select ctid from sandbox_records where received_at < ${olderThan} limit ${BATCH}))`.execute(db);
     expired += Number(numAffectedRows);
-    if (numAffectedRows < PIECE) return expired;
+    if (numAffectedRows < BATCH) return expired;
   }
 }
 
-/** How long records are kept. */
-export const RECORDS_KEPT_MS: number = 30 * 24 * 60 * 60 * 1000;
+export const RECORD_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 
-const position = z.tuple([pointInTime, z.uuid(), z.int().min(0)]);
+const position = z.tuple([storableTime, z.uuid(), z.int().min(0)]);
 
-/** A place in the list as a text that means nothing to its holder. */
+/** Opaque to clients. */
 export function formatCursor({ time, source, number }: Position): string {
   return Buffer.from(JSON.stringify([time, source, number])).toString('base64url');
 }
 
-/** Undefined: it was not made here. */
-export function parseCursor(text: string): Position | undefined {
+/** Undefined for a text that formatCursor did not make. */
+export function parseCursor(cursor: string): Position | undefined {
   try {
-    const [time, source, number] = position.parse(
-      JSON.parse(Buffer.from(text, 'base64url').toString('utf8')),
-    );
+    const json: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    const [time, source, number] = position.parse(json);
     return { time, source, number };
   } catch {
     return undefined;

@@ -4,7 +4,7 @@ import { createLog } from '../../../src/base/log.ts';
 import { createApi } from '../../../src/platform/api/answering.ts';
 import { listenerRoutes } from '../../../src/platform/control-plane/listener-routes.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
-import { createFirstOrganization } from '../../../src/platform/identity/bootstrap.ts';
+import { createFirstOrganization } from '../../../src/platform/management/first-organization.ts';
 import { authenticateSandbox } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
 import { type Cut, openDatabaseCutter } from '../../support/database-cutter.ts';
@@ -24,7 +24,9 @@ it.each(rows)(
     await using cutter = await openDatabaseCutter(scratch.path, String(database.connection.host));
     const connection = { ...database.connection, host: scratch.path };
     const store = openDatabase({ connection, maxConnections: 4, onError: () => undefined });
-    const { reported: key = '' } = await store.write((trx) => createFirstOrganization(trx, { name: 'One' }));
+    const { createdKey: key = '' } = await store.write((trx) =>
+      createFirstOrganization(trx, { name: 'One' }),
+    );
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const api = createApi(listenerRoutes, {
       store,

@@ -108,7 +108,10 @@ describe('every route', () => {
   }
 
   it('asks for a permission that some role has, and some has not', () => {
-    const all = [...Object.values(organizationRoles), ...Object.values(workspaceRoles)];
+    const all: readonly (readonly Permission[])[] = [
+      ...Object.values(organizationRoles),
+      ...Object.values(workspaceRoles),
+    ];
     for (const { route, title } of scene.operations) {
       if (!('permission' in route.access)) continue;
       const { permission } = route.access;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import {
   type Authenticator,
+  type Caller,
   type Credentials,
   createAuthenticator,
 } from '../../../src/platform/identity/authentication.ts';
-import type { Caller } from '../../../src/platform/identity/caller.ts';
 import { organizationRoles } from '../../../src/platform/identity/permission.ts';
 import type { Database } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Authenticator, createAuthenticator } from '../../../src/platform/identity/authentication.ts';
-import type { Caller } from '../../../src/platform/identity/caller.ts';
-import { type WorkspaceRole, workspaceRoles } from '../../../src/platform/identity/permission.ts';
 import {
+  type Authenticator,
+  type Caller,
+  createAuthenticator,
+} from '../../../src/platform/identity/authentication.ts';
+import {
+  authorizeInOrganization,
+  authorizeInWorkspace,
   parseWorkspaceHeader,
-  requireOrganization,
-  requireWithin,
-  standingIn,
-} from '../../../src/platform/identity/standing.ts';
+  requireNoEscalation,
+} from '../../../src/platform/identity/authorization.ts';
+import { type WorkspaceRole, workspaceRoles } from '../../../src/platform/identity/permission.ts';
 import type { Database } from '../../../src/platform/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { placeKey, placeMember, placeOrganization, placeWorkspace, placeWorkspaceMember } from './tenants.ts';
@@ -37,23 +40,23 @@ async function callerOf(of: Parameters<typeof placeKey>[2]): Promise<Caller> {
   return authenticator.authenticate(database.store.db, credentials);
 }
 
-function stand(caller: Caller, header?: string): Promise<unknown> {
-  return standingIn(database.store.db, caller, header, 'workspaces:read').then(
+function authorize(caller: Caller, header?: string): Promise<unknown> {
+  return authorizeInWorkspace(database.store.db, caller, header, 'workspaces:read').then(
     ({ workspaceId, permissions }) => ({ workspaceId, permissions }),
     ({ kind, message }: { kind: unknown; message: unknown }) => ({ kind, message }),
   );
 }
 
-describe('in an organization', () => {
-  it('a caller stands in his own, whatever the case of its id, and in no other', async () => {
+describe('access to an organization', () => {
+  it('is given for the own organization of a caller, in any case of its id, and for no other', async () => {
     const caller = await callerOf({ role: 'ORGANIZATION_USER' });
     const other = await placeOrganization(db);
-    requireOrganization(caller, undefined, 'organization:read');
-    requireOrganization(caller, organizationId, 'organization:read');
-    requireOrganization(caller, organizationId.toUpperCase(), undefined);
+    authorizeInOrganization(caller, undefined, 'organization:read');
+    authorizeInOrganization(caller, organizationId, 'organization:read');
+    authorizeInOrganization(caller, organizationId.toUpperCase());
     const messages = [other, randomUUID(), 'nonsense', '', organizationId.slice(1)].map((header) => {
       try {
-        return requireOrganization(caller, header, 'organization:read');
+        return authorizeInOrganization(caller, header, 'organization:read');
       } catch (error) {
         const { kind, message } = error as { kind: unknown; message: unknown };
         return `${String(kind)}: ${String(message)}`;
@@ -63,28 +66,28 @@ describe('in an organization', () => {
     expect(messages[0]).toMatch(/^forbidden: /);
   });
 
-  it('a caller is refused what his role has not', async () => {
+  it('is denied when the role lacks the permission', async () => {
     const caller = await callerOf({ role: 'ORGANIZATION_USER' });
-    expect(() => requireOrganization(caller, undefined, 'organization:manage')).toThrow(
-      'This needs the permission organization:manage',
+    expect(() => authorizeInOrganization(caller, undefined, 'organization:manage')).toThrow(
+      'This request requires the permission organization:manage',
     );
   });
 });
 
-describe('in a workspace', () => {
-  it('a key of it stands there with its role, named or not', async () => {
+describe('access to a workspace', () => {
+  it('is given to a key of the workspace with the permissions of its role, with the header or without', async () => {
     const workspaceId = await placeWorkspace(db, organizationId);
     await placeWorkspace(db, organizationId);
     const roles = Object.keys(workspaceRoles) as WorkspaceRole[];
     for (const role of roles) {
       const caller = await callerOf({ workspaceId, role });
-      const standing = { workspaceId, permissions: new Set(workspaceRoles[role]) };
-      expect(await stand(caller)).toEqual(standing);
-      expect(await stand(caller, workspaceId)).toEqual(standing);
+      const grant = { workspaceId, permissions: new Set(workspaceRoles[role]) };
+      expect(await authorize(caller)).toEqual(grant);
+      expect(await authorize(caller, workspaceId)).toEqual(grant);
     }
   });
 
-  it('one that is unknown, foreign or not his is refused by the same words', async () => {
+  it('is denied with the same message for a workspace that is unknown, foreign or not visible', async () => {
     const own = await placeWorkspace(db, organizationId);
     const sibling = await placeWorkspace(db, organizationId);
     const foreign = await placeWorkspace(db, await placeOrganization(db));
@@ -94,50 +97,50 @@ describe('in a workspace', () => {
     const member = await callerOf({ userId });
     const admin = await callerOf({ role: 'ORGANIZATION_ADMIN' });
     const refusals = [
-      await stand(bound, sibling),
-      await stand(bound, foreign),
-      await stand(bound, randomUUID()),
-      await stand(member, sibling),
-      await stand(member, foreign),
-      await stand(member, randomUUID()),
-      await stand(admin, foreign),
-      await stand(admin, randomUUID()),
+      await authorize(bound, sibling),
+      await authorize(bound, foreign),
+      await authorize(bound, randomUUID()),
+      await authorize(member, sibling),
+      await authorize(member, foreign),
+      await authorize(member, randomUUID()),
+      await authorize(admin, foreign),
+      await authorize(admin, randomUUID()),
     ];
     expect(refusals[0]).toMatchObject({ kind: 'forbidden' });
     expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
   });
 
-  it('without a name it is the only one that he sees, and must be named when there are more', async () => {
+  it('without the header is given to the only visible workspace, and rejected when there are more', async () => {
     const first = await placeWorkspace(db, organizationId);
     const userId = await placeMember(db, organizationId, 'ORGANIZATION_USER');
     const member = await callerOf({ userId });
     const admin = await callerOf({ role: 'ORGANIZATION_OPERATOR' });
-    expect(await stand(member)).toMatchObject({ kind: 'forbidden' });
-    expect(await stand(admin)).toMatchObject({ workspaceId: first });
+    expect(await authorize(member)).toMatchObject({ kind: 'forbidden' });
+    expect(await authorize(admin)).toMatchObject({ workspaceId: first });
 
     const second = await placeWorkspace(db, organizationId);
     await placeWorkspaceMember(db, { organizationId, workspaceId: second, userId }, 'WORKSPACE_VIEWER');
-    expect(await stand(member)).toEqual({
+    expect(await authorize(member)).toEqual({
       workspaceId: second,
       permissions: new Set(workspaceRoles.WORKSPACE_VIEWER),
     });
-    expect(await stand(admin)).toMatchObject({
+    expect(await authorize(admin)).toMatchObject({
       kind: 'unusable',
       message: /requires workspace specification/,
     });
-    expect(await stand(admin, second)).toMatchObject({ workspaceId: second });
+    expect(await authorize(admin, second)).toMatchObject({ workspaceId: second });
   });
 
-  it('a viewer may not what its role has not', async () => {
+  it('is denied to a viewer for a permission that the role lacks', async () => {
     const workspaceId = await placeWorkspace(db, organizationId);
     const caller = await callerOf({ workspaceId, role: 'WORKSPACE_VIEWER' });
-    await expect(standingIn(db, caller, undefined, 'WORKSPACES_MANAGE')).rejects.toMatchObject({
+    await expect(authorizeInWorkspace(db, caller, undefined, 'WORKSPACES_MANAGE')).rejects.toMatchObject({
       kind: 'forbidden',
-      message: 'This needs the permission WORKSPACES_MANAGE',
+      message: 'This request requires the permission WORKSPACES_MANAGE',
     });
   });
 
-  it('a member who left the organization has no place left, nor when he comes back', async () => {
+  it('ends when a member leaves the organization, and does not come back when they are added again', async () => {
     const workspaceId = await placeWorkspace(db, organizationId);
     const userId = await placeMember(db, organizationId, 'ORGANIZATION_USER');
     await placeWorkspaceMember(db, { organizationId, workspaceId, userId }, 'WORKSPACE_ADMIN');
@@ -145,7 +148,7 @@ describe('in a workspace', () => {
     await db.deleteFrom('organization_members').where('user_id', '=', userId).execute();
     const row = { organization_id: organizationId, user_id: userId, role: 'ORGANIZATION_USER' };
     await db.insertInto('organization_members').values(row).execute();
-    expect(await stand(before, workspaceId)).toMatchObject({ kind: 'forbidden' });
+    expect(await authorize(before, workspaceId)).toMatchObject({ kind: 'forbidden' });
   });
 });
 
@@ -162,13 +165,13 @@ describe('X-Tenant-Id', () => {
   });
 });
 
-describe('what is given away', () => {
-  it('is never more than what is held', () => {
-    const held = new Set(['workspaces:read', 'sandboxes:read'] as const);
-    expect(() => requireWithin(held, new Set())).not.toThrow();
-    expect(() => requireWithin(held, held)).not.toThrow();
-    expect(() => requireWithin(held, new Set(['workspaces:read', 'sandboxes:manage']))).toThrow(
-      'This role may do more',
+describe('an assigned role', () => {
+  it('never has more permissions than the caller', () => {
+    const own = new Set(['workspaces:read', 'sandboxes:read'] as const);
+    expect(() => requireNoEscalation(own, new Set())).not.toThrow();
+    expect(() => requireNoEscalation(own, own)).not.toThrow();
+    expect(() => requireNoEscalation(own, new Set(['workspaces:read', 'sandboxes:manage']))).toThrow(
+      'This role has more permissions',
     );
   });
 });

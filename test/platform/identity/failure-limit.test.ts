@@ -7,9 +7,9 @@ import {
 
 let nowMs = 0;
 
-function limitOf(given: { perPeer?: number; inAll?: number; maxPeers?: number } = {}): FailureLimit {
+function limitOf(given: { perPeer?: number; total?: number; maxPeers?: number } = {}): FailureLimit {
   nowMs = 1000;
-  const bounds = { perPeer: 3, inAll: 100, maxPeers: 1000, ...given };
+  const bounds = { perPeer: 3, total: 100, maxPeers: 1000, ...given };
   return createFailureLimit({ now: () => nowMs, windowMs: 60_000, ...bounds });
 }
 
@@ -41,7 +41,7 @@ describe('failures', () => {
   });
 
   it('of all addresses together have a bound too', () => {
-    const limit = limitOf({ inAll: 5 });
+    const limit = limitOf({ total: 5 });
     const waits = Array.from({ length: 6 }, (_, at) => limit.count(`192.0.2.${at}`));
     expect(waits).toEqual([0, 0, 0, 0, 0, 60_000]);
     nowMs += 60_000;
@@ -49,7 +49,7 @@ describe('failures', () => {
   });
 
   it('are counted in a table that does not grow: the bound in all still holds', () => {
-    const limit = limitOf({ maxPeers: 2, inAll: 50 });
+    const limit = limitOf({ maxPeers: 2, total: 50 });
     const waits = Array.from({ length: 60 }, (_, at) => limit.count(`192.0.2.${at % 6}`));
     expect(waits.slice(0, 50).every((wait) => wait === 0)).toBe(true);
     expect(waits.slice(50).every((wait) => wait > 0)).toBe(true);

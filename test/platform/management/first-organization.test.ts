@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
-import { createFirstOrganization, type FirstOrganization } from '../../../src/platform/identity/bootstrap.ts';
-import { standingIn } from '../../../src/platform/identity/standing.ts';
+import { authorizeInWorkspace } from '../../../src/platform/identity/authorization.ts';
+import {
+  createFirstOrganization,
+  type FirstOrganization,
+} from '../../../src/platform/management/first-organization.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 
 let database: TestDatabase;
@@ -19,11 +22,11 @@ function create(key?: string): Promise<FirstOrganization> {
 }
 
 describe('the first organization', () => {
-  it('is made with a workspace and a key that may do everything', async () => {
+  it('is created with a workspace and a key that has all permissions', async () => {
     const made = await create();
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const { db } = database.store;
-    const credentials = { apiKey: made.reported, bearer: undefined, peer: '192.0.2.1' };
+    const credentials = { apiKey: made.createdKey, bearer: undefined, peer: '192.0.2.1' };
     const caller = await authenticator.authenticate(db, credentials);
     expect(caller.keyId).toBe(made.keyId);
     expect(caller.organization).toEqual({
@@ -33,15 +36,15 @@ describe('the first organization', () => {
       config: { can_use_audit_logs: true },
     });
     expect(caller.permissions.has('organization:manage')).toBe(true);
-    const standing = await standingIn(db, caller, undefined, 'WORKSPACES_MANAGE');
-    expect(standing.workspaceId).toBe(made.workspaceId);
+    const grant = await authorizeInWorkspace(db, caller, undefined, 'WORKSPACES_MANAGE');
+    expect(grant.workspaceId).toBe(made.workspaceId);
     await authenticator.settle();
   });
 
-  it('takes a key that was made before, and does not tell it again', async () => {
+  it('accepts a key that was created before, and does not return it again', async () => {
     const { text } = mintKey('service');
     const made = await create(text);
-    expect(made.reported).toBeUndefined();
+    expect(made.createdKey).toBeUndefined();
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
     const caller = await authenticator.authenticate(database.store.db, credentials);
@@ -51,22 +54,22 @@ describe('the first organization', () => {
 
   it.each([
     ['a guessable text', 'letmein'],
-    ['a key of a person', mintKey('personal').text],
+    ['a personal token', mintKey('personal').text],
     ['a key with a typo', `${mintKey('service').text.slice(0, -1)}_`],
-    ['nothing', ''],
-  ])('does not take %s for a key, nor repeats it, and makes nothing', async (_, text) => {
+    ['an empty text', ''],
+  ])('rejects %s as its key without repeating it, and creates nothing', async (_, text) => {
     const error = await create(text).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ kind: 'unusable' });
     if (text !== '') expect(String(error)).not.toContain(text);
     expect(await database.owner.db.selectFrom('organizations').select('id').execute()).toEqual([]);
   });
 
-  it('is refused when there is one', async () => {
+  it('is rejected when an organization exists', async () => {
     await create();
     await expect(create()).rejects.toMatchObject({ kind: 'conflict' });
   });
 
-  it('is made once when many processes make it at the same time', async () => {
+  it('is created once when many processes try at the same time', async () => {
     const tries = await Promise.allSettled(Array.from({ length: 8 }, () => create()));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await database.owner.db.selectFrom('organizations').select('id').execute()).toHaveLength(1);

@@ -1,5 +1,5 @@
-// Who may call what: the table of roles and routes, written down a second time, so that a change of either is seen. And
-// that nobody comes to more than he has.
+// The roles that may call each route, written down a second time, so that a change of either table is noticed. And that no
+// caller can get more permissions than they have.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -78,7 +78,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'PATCH /api/v1/orgs/current': managers,
   'GET /api/v1/workspaces': insideOrganization,
   'POST /api/v1/workspaces': managers,
-  // Of a workspace that is not there. Who may rename which one, is in workspaces.test.ts.
+  // With the id of a workspace that does not exist. workspaces.test.ts tests who can rename which workspace.
   'PATCH /api/v1/workspaces/{workspace_id}': insideOrganization,
   'DELETE /api/v1/workspaces/{workspace_id}': managers,
   'GET /api/v1/orgs/current/members': insideOrganization,
@@ -96,7 +96,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'POST /api/v1/orgs/current/service-keys': managers,
   'DELETE /api/v1/orgs/current/service-keys/{api_key_id}': managers,
   'GET /api/v1/api-key/current': members,
-  // What it would make is judged before who would have it, so that a service key gets as far as that.
+  // The body is checked before the kind of the key, so that a service key passes access control here.
   'POST /api/v1/api-key/current': insideOrganization,
   'DELETE /api/v1/api-key/current/{token_id}': members,
   'GET /api/v1/orgs/current/personal-access-tokens': managers,
@@ -106,7 +106,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe('the table of roles', () => {
-  it('has a row for each route', () => {
+  it('has a row for every route', () => {
     const routes = createManagementRoutes({ can_use_audit_logs: false });
     expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(
       Object.keys(table).toSorted(),
@@ -115,18 +115,18 @@ describe('the table of roles', () => {
 
   it.each(Object.entries(table))('%s', async (route, allowed) => {
     const [method = '', path = ''] = route.split(' ');
-    // A body that nobody could send: whoever is let in is told so.
+    // An invalid body: callers who pass access control get a 422.
     const body = method === 'POST' || method === 'PATCH' ? { body: { nonsense: true } } : {};
-    const letIn: string[] = [];
+    const admitted: string[] = [];
     for (const [role, key] of keys) {
       const { status } = await api.ask(method, path.replace(/\{\w+\}/, randomUUID()), { key, ...body });
       expect([200, 403, 404, 422]).toContain(status);
-      if (status !== 403) letIn.push(role);
+      if (status !== 403) admitted.push(role);
     }
-    expect(letIn.toSorted()).toEqual(allowed.toSorted());
+    expect(admitted.toSorted()).toEqual(allowed.toSorted());
   });
 
-  it.each(Object.keys(table))('%s is for nobody without a key', async (route) => {
+  it.each(Object.keys(table))('%s requires an API key', async (route) => {
     const [method = '', path = ''] = route.split(' ');
     const asked = path.replace(/\{\w+\}/, randomUUID());
     for (const key of [undefined, 'wrong'])
@@ -134,53 +134,52 @@ describe('the table of roles', () => {
   });
 });
 
-describe('a role that gives another', () => {
+describe('assigning a role', () => {
   const pairs = organizationNames.flatMap((from) => organizationNames.map((to) => [from, to] as const));
 
-  it.each(pairs)('%s to %s: only where it may as much itself', async (from, to) => {
-    const { store, owner } = api.database;
-    const held = permissionsOf('organization', from);
-    const isWithin = organizationRoles[to].every((permission) =>
-      organizationRoles[from].includes(permission),
-    );
-    const outcomes = await Promise.all(
-      [
-        store.write(async (trx) => {
-          const wanted = { email: `${randomUUID()}@example.test`, role: to, fullName: null };
-          await addMember(trx, organization, wanted, held);
-        }),
-        placeMember(owner.db, organization, 'ORGANIZATION_VIEWER').then(async (userId) => {
-          const id = await memberIdOf(userId);
-          await store.write((trx) =>
-            changeMember(trx, organization, id, { role: to, fullName: undefined }, held),
-          );
-        }),
-        placeMember(owner.db, organization, to).then(async (userId) => {
-          const id = await memberIdOf(userId);
-          await store.write((trx) => removeMember(trx, organization, id, held));
-        }),
-      ].map((work) => work.then(() => 'done').catch((error: { kind: string }) => error.kind)),
-    );
-    expect(outcomes).toEqual(Array.from({ length: 3 }, () => (isWithin ? 'done' : 'forbidden')));
-  });
+  it.each(pairs)(
+    '%s assigns, changes or removes %s: only when it has all of its permissions',
+    async (from, to) => {
+      const { store, owner } = api.database;
+      const own = permissionsOf('organization', from);
+      const isWithin = permissionsOf('organization', to).isSubsetOf(own);
+      const outcomes = await Promise.all(
+        [
+          store.write(async (trx) => {
+            const wanted = { email: `${randomUUID()}@example.test`, role: to, full_name: null };
+            await addMember(trx, organization, wanted, own);
+          }),
+          placeMember(owner.db, organization, 'ORGANIZATION_VIEWER').then(async (userId) => {
+            const id = await memberIdOf(userId);
+            await store.write((trx) => changeMember(trx, organization, id, { role: to }, own));
+          }),
+          placeMember(owner.db, organization, to).then(async (userId) => {
+            const id = await memberIdOf(userId);
+            await store.write((trx) => removeMember(trx, organization, id, own));
+          }),
+        ].map((work) => work.then(() => 'done').catch((error: { kind: string }) => error.kind)),
+      );
+      expect(outcomes).toEqual(Array.from({ length: 3 }, () => (isWithin ? 'done' : 'forbidden')));
+    },
+  );
 
-  it('in a workspace: only where it may as much itself', async () => {
+  it('in a workspace: only a role with no more permissions', async () => {
     const { store, owner } = api.database;
-    const place = { organizationId: organization, workspaceId: workspace };
+    const scope = { organizationId: organization, workspaceId: workspace };
     for (const from of workspaceNames)
       for (const to of workspaceNames) {
-        const userId = await placeMember(owner.db, organization, 'ORGANIZATION_USER');
-        const isWithin = workspaceRoles[to].every((permission) => workspaceRoles[from].includes(permission));
-        const held = permissionsOf('workspace', from);
+        const user_id = await placeMember(owner.db, organization, 'ORGANIZATION_USER');
+        const own = permissionsOf('workspace', from);
+        const isWithin = permissionsOf('workspace', to).isSubsetOf(own);
         const outcome = await store
-          .write((trx) => addWorkspaceMember(trx, place, { userId, role: to }, held))
+          .write((trx) => addWorkspaceMember(trx, scope, { user_id, role: to }, own))
           .then(() => 'done')
           .catch((error: { kind: string }) => error.kind);
         expect([from, to, outcome]).toEqual([from, to, isWithin ? 'done' : 'forbidden']);
       }
   });
 
-  it('comes to no more by any key that it can make', async () => {
+  it('no key that a caller creates has more access than the caller', async () => {
     for (const [role, key] of keys) {
       const made = await everyKeyOf(key);
       for (const other of made) {
@@ -192,9 +191,9 @@ describe('a role that gives another', () => {
 });
 
 describe('two administrators', () => {
-  it('who demote or remove each other at the same time: one is too late', async () => {
+  it('who demote or remove each other at the same time: the second one is rejected', async () => {
     const { store, owner } = api.database;
-    const held = permissionsOf('organization', 'ORGANIZATION_ADMIN');
+    const own = permissionsOf('organization', 'ORGANIZATION_ADMIN');
     for (let round = 0; round < 10; round += 1) {
       const id = await api.addOrganization();
       await api.addServiceKey(id, 'ORGANIZATION_ADMIN');
@@ -202,13 +201,13 @@ describe('two administrators', () => {
         await placeMember(owner.db, id, 'ORGANIZATION_ADMIN'),
         await placeMember(owner.db, id, 'ORGANIZATION_ADMIN'),
       ];
-      const change = { role: 'ORGANIZATION_USER', fullName: undefined } as const;
+      const change = { role: 'ORGANIZATION_USER' } as const;
       const [one = '', two = ''] = await Promise.all(users.map(memberIdOf));
       const outcomes = await Promise.allSettled([
-        store.write((trx) => changeMember(trx, id, one, change, held)),
+        store.write((trx) => changeMember(trx, id, one, change, own)),
         store.write(async (trx) => {
-          if (round % 2 === 0) await changeMember(trx, id, two, change, held);
-          else await removeMember(trx, id, two, held);
+          if (round % 2 === 0) await changeMember(trx, id, two, change, own);
+          else await removeMember(trx, id, two, own);
         }),
       ]);
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
@@ -223,7 +222,7 @@ async function memberIdOf(userId: string): Promise<string> {
   return (await row.executeTakeFirstOrThrow()).id;
 }
 
-/** One of each kind and role that `key` is allowed to make. */
+/** One key of each kind and role that `key` may create. */
 async function everyKeyOf(key: string): Promise<readonly string[]> {
   const { body: all } = await api.ask('GET', '/api/v1/orgs/current/members', { key });
   const users: readonly { readonly user_id: string }[] = Array.isArray(all) ? all.slice(0, 12) : [];
@@ -242,7 +241,7 @@ async function everyKeyOf(key: string): Promise<readonly string[]> {
   return made;
 }
 
-/** The routes that let `key` in. */
+/** The routes that `key` has access to. */
 async function reachOf(key: string): Promise<readonly string[]> {
   const probes = [
     'PATCH /api/v1/orgs/current',

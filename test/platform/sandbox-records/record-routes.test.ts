@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createBatchPlaces } from '../../../src/platform/sandbox-records/batch-places.ts';
+import { createBatchLimit } from '../../../src/platform/sandbox-records/record-routes.ts';
 import { expireRecords } from '../../../src/platform/sandbox-records/records.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { type RecordScene, batchOf, createRecordScene, firstMs, recordOf } from './record-scene.ts';
@@ -15,7 +15,7 @@ const numbersIn = (body: { readonly records: readonly { readonly number: number 
   body.records.map(({ number }) => number);
 
 describe('a batch of records', () => {
-  it('is kept once, however often it comes, and says how many were new', async () => {
+  it('is stored once, however often it is sent, and the response says how many records were new', async () => {
     const token = await scene.token('once');
     const batch = batchOf(1_000);
     const responses = [await scene.send(token, batch), await scene.send(token, batch)];
@@ -35,7 +35,7 @@ describe('a batch of records', () => {
     expect(body.records[0]).toEqual({ source: batch.source, ...recordOf({ number: 1_099 }) });
   });
 
-  it('is kept once when it comes twice at a time', async () => {
+  it('is stored once when it is sent twice at the same time', async () => {
     const token = await scene.token('twice');
     const batch = batchOf(500);
     const responses = await Promise.all([scene.send(token, batch), scene.send(token, batch)]);
@@ -56,11 +56,11 @@ describe('a batch of records', () => {
     ['a cause over several lines', { cause: 'a\nb' }],
     ['a text that is too long', { method: 'A'.repeat(33) }],
     ['an outcome of its own', { outcome: 'other' }],
-    ['a time before there were any', { time: '0000-01-01T00:00:00Z' }],
+    ['a time before 1970', { time: '0000-01-01T00:00:00Z' }],
     ['a number below zero', { bytes_up: -1 }],
-    ['a text that the database cannot keep', { rule: 'a\u0000b' }],
+    ['a text that the database cannot store', { rule: 'a\u0000b' }],
   ];
-  it.each(unfit)('with %s is refused whole, and none of it is kept', async (_, fields) => {
+  it.each(unfit)('with %s is rejected, and none of its records is stored', async (_, fields) => {
     const token = await scene.token('strict');
     const records = [recordOf({ number: 1 }), recordOf({ number: 2, ...fields })];
     const response = await scene.send(token, { source: randomUUID(), records });
@@ -74,20 +74,20 @@ describe('a batch of records', () => {
     expect((await scene.send(token, batchOf(0))).status).toBe(422);
   });
 
-  it('finds a place, or is told when to come back, and its place is free after a failure', async () => {
-    const places = createBatchPlaces({ inAll: 3, ofOne: 2 });
+  it('is limited per sandbox and in total, with a retry time, and a failed batch frees its slot', async () => {
+    const run = createBatchLimit({ total: 3, perSandbox: 2 });
     const { promise, resolve } = Promise.withResolvers<void>();
-    const first = [places.run('a', () => promise), places.run('a', () => promise)];
-    await expect(places.run('a', async () => 1)).rejects.toMatchObject({ kind: 'too_many', retryMs: 1_000 });
-    const other = places.run('b', () => promise);
-    await expect(places.run('c', async () => 1)).rejects.toMatchObject({ kind: 'too_many' });
+    const first = [run('a', () => promise), run('a', () => promise)];
+    await expect(run('a', async () => 1)).rejects.toMatchObject({ kind: 'too_many', retryMs: 1_000 });
+    const other = run('b', () => promise);
+    await expect(run('c', async () => 1)).rejects.toMatchObject({ kind: 'too_many' });
     resolve();
     await Promise.all([...first, other]);
-    await expect(places.run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await Promise.all([1, 2].map((i) => places.run('a', async () => i)))).toEqual([1, 2]);
+    await expect(run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await Promise.all([1, 2].map((i) => run('a', async () => i)))).toEqual([1, 2]);
   });
 
-  it('is answered 429 while two of its sandbox are under way', async () => {
+  it('is rejected with 429 while two batches of its sandbox are in progress', async () => {
     const token = await scene.token('busy');
     const responses = await Promise.all(Array.from({ length: 6 }, () => scene.send(token, batchOf(1_000))));
     const byStatus = Object.groupBy(responses, ({ status }) => status);
@@ -99,9 +99,9 @@ describe('a batch of records', () => {
 });
 
 describe('the records of a sandbox', () => {
-  it('are read newest first, page by page, each once, while more come in', async () => {
+  it('are listed newest first, page by page, each once, while more are stored', async () => {
     const token = await scene.token('pages');
-    // Many of one time: the order among them is theirs alone.
+    // Many with the same time: source and number decide their order.
     const time = new Date(firstMs).toISOString();
     const records = Array.from({ length: 25 }, (_, number) => recordOf({ number, time }));
     await scene.send(token, { source: randomUUID(), records });
@@ -145,9 +145,9 @@ describe('the records of a sandbox', () => {
     '?limit=0',
     '?limit=1001',
     '?start_time=0000-01-01T00:00:00Z',
-  ])('refuse %s', async (query) => expect((await scene.list('pages', query)).status).toBe(422));
+  ])('are not listed with %s', async (query) => expect((await scene.list('pages', query)).status).toBe(422));
 
-  it('are seen in no other workspace', async () => {
+  it('are not visible in another workspace', async () => {
     const { api, organizationId } = scene;
     await scene.send(await scene.token('private'), batchOf(3));
     const key = await api.addServiceKey(
@@ -161,7 +161,7 @@ describe('the records of a sandbox', () => {
     expect(foreign.body).toEqual({ records: [], next_cursor: null });
   });
 
-  it('goes on from any time that is one, also with an offset that the database does not know', async () => {
+  it('continue from any valid time in a cursor, also with an offset that PostgreSQL does not support', async () => {
     const { status } = await scene.send(await scene.token('offset'), batchOf(2));
     expect(status).toBe(200);
     for (const time of ['9000-01-01T00:00:00+23:59', `9000-01-01T00:00:00.${'0'.repeat(90)}Z`]) {
@@ -172,7 +172,7 @@ describe('the records of a sandbox', () => {
     }
   });
 
-  it('are forgotten by the time at which they came, not by what their sidecar calls it', async () => {
+  it('expire by the time at which they were received, not by the time of the sidecar', async () => {
     const { database } = scene.api;
     const token = await scene.token('old');
     await scene.send(token, batchOf(20));
