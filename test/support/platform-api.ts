@@ -1,5 +1,5 @@
-// The whole API of the platform in this process, on a database of its own: requests go in and answers come out without a
-// socket. Organizations, workspaces and keys are made straight in the tables, so that a test of a route needs no other.
+// The whole API of the platform in this process, on a database of its own, without a socket. Organizations, workspaces and
+// keys are inserted directly into the tables, so that the test of a route depends on no other route.
 import { randomUUID } from 'node:crypto';
 import { createLog } from '../../src/base/log.ts';
 import { type Api, createApi } from '../../src/platform/api/answering.ts';
@@ -22,7 +22,7 @@ export type Ask = {
   readonly organization?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged instead of `body`. */
   readonly raw?: string | Uint8Array | ReadableStream;
   readonly headers?: Readonly<Record<string, string>>;
   readonly peer?: string;
@@ -40,7 +40,7 @@ export type Asked = {
 export type PlatformApi = AsyncDisposable & {
   readonly database: TestDatabase;
   readonly routes: readonly Route[];
-  /** For a listener in front of it. */
+  /** For a server in front of it. */
   readonly api: Api;
   readonly authenticator: Authenticator;
   /** Lines of the log so far. */
@@ -73,7 +73,7 @@ export type PlatformApiOptions = {
   readonly maxBodyBytes?: number;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Routes of the test's own besides the platform's. */
+  /** Routes of the test, in addition to those of the platform. */
   readonly routes?: readonly Route[];
 };
 

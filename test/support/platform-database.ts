@@ -1,4 +1,4 @@
-// A database for one test file or one test, made from a template that has the whole schema, on the server of the run.
+// A database for one test file or one test, created from a template with the whole schema, on the server of the test run.
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -8,7 +8,7 @@ import { connectOnce, openDatabase, type Store } from '../../src/platform/store/
 import type { DeskResponse, ServerKind, TestServer } from './postgres-setup.ts';
 
 export type TestDatabase = AsyncDisposable & {
-  /** As the role that the platform has at run time. */
+  /** With the database role that the platform has at run time. */
   readonly store: Store;
   /** As the owner of the tables: what an administrator of the database can do. */
   readonly owner: Store;
@@ -26,7 +26,7 @@ export type TestDatabaseOptions = {
 };
 
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const server = await askForServer(options.server ?? 'embedded');
+  const server = await requestServer(options.server ?? 'embedded');
   const database = `test_${randomBytes(8).toString('hex')}`;
   const template = options.isMigrated === false ? 'template1' : server.template;
   await connectOnce(server.ownerConnection, (client) =>
@@ -53,11 +53,11 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
 }
 
 function open(connection: PoolConfig): Store {
-  // Broken on purpose in some tests, and when the database is dropped.
+  // Connections break on purpose in some tests, and when the database is dropped.
   return openDatabase({ connection, maxConnections: 8, onError: () => undefined });
 }
 
-async function askForServer(kind: ServerKind): Promise<TestServer> {
+async function requestServer(kind: ServerKind): Promise<TestServer> {
   const socket = connect(inject('postgresDesk'));
   socket.write(`${kind}\n`);
   const response: DeskResponse = JSON.parse(await text(socket));

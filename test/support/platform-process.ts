@@ -1,11 +1,11 @@
-// `sallyport platform` as a real process, on a database that the caller names or in a data directory of its own. Whoever
-// starts one may kill it before it is ready.
+// `sallyport platform` as a real process, on a given database or in a data directory of its own. A test may kill it before
+// it is ready.
 import type { ClientConfig } from 'pg';
 import { type Finished, type LogRecord, launcher, runToEnd, SpawnedProcess } from './spawned-process.ts';
 
 export type PlatformOptions = {
   readonly dataDirectory: string;
-  /** A PostgreSQL that lives by itself: as the runtime role, and as the owner of the tables. */
+  /** An external PostgreSQL: as the runtime role, and as the owner of the tables. */
   readonly database?: { readonly url: string; readonly ownerUrl: string };
   readonly env?: Readonly<Record<string, string>>;
   /** Modules to load before it. */
@@ -14,7 +14,7 @@ export type PlatformOptions = {
 
 export type PlatformProcess = AsyncDisposable & {
   readonly process: SpawnedProcess;
-  /** Resolves when it takes requests; rejects when it ends before. */
+  /** Resolves when it accepts requests; rejects when it ends before that. */
   readonly ready: Promise<{ readonly port: number; readonly record: LogRecord; readonly ms: number }>;
 };
 
@@ -27,7 +27,7 @@ export function startPlatform(options: PlatformOptions): PlatformProcess {
   const ready = child
     .record(({ msg }) => msg === 'ready')
     .then((record) => ({ port: portOf(record), record, ms: performance.now() - startedMs }));
-  // Whoever kills it at once waits for nothing.
+  // A test that kills it at once does not wait for `ready`.
   ready.catch(() => undefined);
   return { process: child, ready, [Symbol.asyncDispose]: () => child[Symbol.asyncDispose]() };
 }
@@ -41,12 +41,12 @@ export async function initPlatform(options: PlatformOptions, key: string): Promi
   if (code !== 0) throw new Error(`sallyport platform init ended with ${code}\n${stdout}\n${stderr}`);
 }
 
-/** A command that works on the platform's database, to its end. */
+/** Runs a command on the platform's database until it ends. */
 export function runSallyport(args: readonly string[], options: PlatformOptions): Promise<Finished> {
   return runToEnd(process.execPath, [launcher, ...args], { env: environmentOf(options) });
 }
 
-/** What it says of an intact log; throws where that is not all. */
+/** The output for an intact log; throws for any other result. */
 export async function verifyAuditLog(options: PlatformOptions): Promise<string> {
   const { code, stdout, stderr } = await runSallyport(['audit', 'verify'], options);
   if (code !== 0 || stderr !== '')

@@ -1,4 +1,4 @@
-// `/v2/listeners`, as clients of the control plane send and read it.
+// `/v2/listeners`, as control-plane clients use it.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/platform/store/database.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(async () => api[Symbol.asyncDispose]());
 
-/** Resolves when somebody waits for a lock of another transaction. */
+/** Resolves when a statement waits for the lock of another transaction. */
 async function blocked(db: Database): Promise<void> {
   const waiting = sql`
     select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -85,7 +85,7 @@ describe('a listener', () => {
     ]);
   });
 
-  it('is named in its events as its id is written, however the path wrote it', async () => {
+  it('has its id in lower case in its events, whatever the case in the path', async () => {
     const { id } = (await create()).body;
     const shouted = `${path}/${id.toUpperCase()}`;
     expect((await api.ask('DELETE', shouted, { key })).status).toBe(204);
@@ -97,7 +97,7 @@ describe('a listener', () => {
     ]);
   });
 
-  it('of a compute id that the workspace has is a conflict, which leaves an event of its own', async () => {
+  it('with a compute id that the workspace already has is a conflict, which leaves an event', async () => {
     const asked = document();
     await create(asked);
     const again = await create(asked);
@@ -120,7 +120,7 @@ describe('a listener', () => {
     ]);
   });
 
-  it('of a compute id that another workspace has is none', async () => {
+  it('with a compute id of another workspace is no conflict', async () => {
     const asked = document();
     await create(asked);
     const other = await api.addServiceKey(
@@ -131,7 +131,7 @@ describe('a listener', () => {
     expect((await api.ask('POST', path, { key: other, body: asked })).status).toBe(201);
   });
 
-  it('of a workspace that is deleted at that moment is refused like one of an unknown workspace', async () => {
+  it('of a workspace that is deleted at the same time is rejected like one of an unknown workspace', async () => {
     const { owner } = api.database;
     const brief = await api.addWorkspace(organization);
     const own = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', brief);
@@ -172,7 +172,7 @@ describe('a listener', () => {
 });
 
 describe('the list', () => {
-  it('comes in pages that join, oldest first', async () => {
+  it('has consecutive pages, oldest first', async () => {
     const other = await api.addWorkspace(organization);
     const own = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', other);
     const ids: string[] = [];
@@ -196,28 +196,28 @@ describe('the list', () => {
     ['limit=ten', 'int_type'],
     ['offset=-1', 'greater_than_equal'],
     ['size=1', 'extra_forbidden'],
-  ])('of %s is refused by its place', async (query, type) => {
+  ])('with %s is rejected with the location of the error', async (query, type) => {
     const { status, body } = await api.ask('GET', `${path}?${query}`, { key });
     const loc = ['query', query.split('=')[0]];
     expect([status, body]).toMatchObject([422, { detail: [{ loc, type }] }]);
   });
 });
 
-describe('a document that does not fit', () => {
+describe('an invalid document', () => {
   const rows: readonly (readonly [string, unknown, readonly (string | number)[], string])[] = [
     ['none', undefined, ['body'], 'missing'],
-    ['no object', [], ['body'], 'dict_type'],
+    ['not an object', [], ['body'], 'dict_type'],
     ['without a type', { ...document(), compute_type: undefined }, ['body', 'compute_type'], 'missing'],
     ['of another type', { ...document(), compute_type: 'vm' }, ['body', 'compute_type'], 'enum'],
     ['with an empty id', { ...document(), compute_id: '' }, ['body', 'compute_id'], 'string_too_short'],
     [
-      'with a line in the id',
+      'with a line break in the id',
       { ...document(), compute_id: 'a\nb' },
       ['body', 'compute_id'],
       'string_pattern_mismatch',
     ],
     [
-      'with an id that reads backwards',
+      'with a bidirectional mark in the id',
       { ...document(), compute_id: 'a\u202eb' },
       ['body', 'compute_id'],
       'string_pattern_mismatch',
@@ -230,25 +230,25 @@ describe('a document that does not fit', () => {
       'dict_type',
     ],
     [
-      'with a setting that is not known',
+      'with an unknown setting',
       { ...document(), compute_config: { namespaces: [] } },
       ['body', 'compute_config', 'namespaces'],
       'extra_forbidden',
     ],
     [
-      'with a namespace that is none',
+      'with an invalid namespace',
       { ...document(), compute_config: { k8s_namespaces: ['ok', 'Not_OK'] } },
       ['body', 'compute_config', 'k8s_namespaces', 1],
       'string_pattern_mismatch',
     ],
     ['with an id of its own', { ...document(), id: randomUUID() }, ['body', 'id'], 'extra_forbidden'],
   ];
-  it.each(rows)('%s is a 422 that says where', async (_, body, loc, type) => {
+  it.each(rows)('%s is a 422 with the location of the error', async (_, body, loc, type) => {
     const response = await api.ask('POST', path, { key, body });
     expect([response.status, response.body]).toMatchObject([422, { detail: [{ loc, type }] }]);
   });
 
-  it.each(['not-a-uuid', '%00', '..%2f..', "' or 1=1 --"])('%j in place of an id is a 422', async (id) => {
+  it.each(['not-a-uuid', '%00', '..%2f..', "' or 1=1 --"])('%j instead of an id is a 422', async (id) => {
     const response = await api.ask('GET', `${path}/${encodeURI(id)}`, { key });
     expect([response.status, response.body]).toMatchObject([
       422,
@@ -256,7 +256,7 @@ describe('a document that does not fit', () => {
     ]);
   });
 
-  it.each(['compute_type', 'compute_id'])('may not change %s', async (name) => {
+  it.each(['compute_type', 'compute_id'])('cannot change %s', async (name) => {
     const { id } = (await create()).body;
     const response = await api.ask('PATCH', `${path}/${id}`, { key, body: { [name]: 'k8s' } });
     expect([response.status, response.body]).toMatchObject([422, { detail: [{ loc: ['body', name] }] }]);
@@ -294,7 +294,7 @@ describe('an organization that is not entitled', () => {
 });
 
 describe('a role', () => {
-  it('that only reads may read, and nothing else', async () => {
+  it('with read permissions only can read, and nothing else', async () => {
     const viewer = await api.addServiceKey(organization, 'WORKSPACE_VIEWER', workspace);
     const { id } = (await create()).body;
     expect((await api.ask('GET', `${path}/${id}`, { key: viewer })).status).toBe(200);

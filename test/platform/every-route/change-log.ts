@@ -1,11 +1,11 @@
-// Every row of every table that is added, changed or removed for good is counted while the tests run, by triggers of the
-// tests' own, and so is what an organization's audit log gets. Tables are asked for, so that a new one cannot be forgotten.
+// Records every committed insert, update and delete in every table, and every audit event, with triggers that the tests
+// install. The tables are listed from the database, so that a new one cannot be forgotten.
 import { sql } from 'kysely';
 import type { Database } from '../../../src/platform/store/database.ts';
 
 export type LoggedEvent = { readonly operation: string; readonly record: string };
 export type ChangeLog = {
-  /** What happened since it was last asked. The audit log does not count as a change, nor does the last use of a key. */
+  /** The changes since the last call. Audit rows and the last-use time of a key do not count as changes. */
   take(): Promise<{ readonly changes: readonly string[]; readonly events: readonly LoggedEvent[] }>;
 };
 

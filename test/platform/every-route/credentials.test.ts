@@ -1,12 +1,12 @@
-// Who is nobody is told nothing, by every route: no key, one that is wrong in whatever way, one of the other kind; and
-// headers that name what is another's, or nothing at all.
+// Every route with wrong credentials: no key, a key that is wrong in any way, a key of the other kind; and with headers
+// that name a foreign or an unknown workspace or organization.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { mintSandboxToken } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
-import { createExample, type EveryRoute, mightiest, openEveryRoute, send } from './scene.ts';
+import { createExample, type EveryRoute, adminOf, openEveryRoute, send } from './scene.ts';
 
 let scene: EveryRoute;
 let sandboxToken: string;
@@ -18,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-const behindKeys = ({ route }: Operation): boolean => route.access.to !== 'anyone';
+const requiresKey = ({ route }: Operation): boolean => route.access.to !== 'anyone';
 
-/** Failures are counted by address, and that is not what is asked here. */
+/** Failed attempts are limited per address, which is not what is tested here. */
 let peers = 0;
-function fromElsewhere(): { readonly peer: string } {
+function fromNewAddress(): { readonly peer: string } {
   peers += 1;
   return { peer: `192.0.2.${peers % 250}` };
 }
@@ -52,7 +52,7 @@ async function expiredSandboxToken(): Promise<string> {
   return text;
 }
 
-/** What no route takes; which key is right depends on the route. */
+/** Credentials that the route must reject; which key is valid depends on the route. */
 async function wrongKeys({ route }: Operation): Promise<readonly Ask[]> {
   const { a1, b1 } = scene;
   const right = route.access.to === 'sandbox' ? sandboxToken : a1.admin.key;
@@ -72,16 +72,16 @@ async function wrongKeys({ route }: Operation): Promise<readonly Ask[]> {
   ];
 }
 
-function reported({ status, headers, text }: Asked): string {
+function visibleIn({ status, headers, text }: Asked): string {
   const fields = [...headers].filter(([name]) => name !== 'x-request-id');
   return JSON.stringify({ status, fields, text });
 }
 
 describe('every route', () => {
-  it('refuses who has no key, and leaves nothing', async () => {
+  it('rejects a request without a key, and changes nothing', async () => {
     const { api, a1, digest } = scene;
     const found: unknown[] = [];
-    for (const operation of scene.operations.filter(behindKeys)) {
+    for (const operation of scene.operations.filter(requiresKey)) {
       const example = await createExample(api, operation, a1);
       const before = [await digest.take(), await countEvents()];
       for (const as of [{}, { tenant: a1.workspaceId }, { organization: a1.organizationId }]) {
@@ -94,16 +94,16 @@ describe('every route', () => {
     expect(found).toEqual([]);
   });
 
-  it('refuses every wrong key by the same words, and leaves nothing', async () => {
+  it('rejects every wrong key with the same message, and changes nothing', async () => {
     const { api, a1, digest } = scene;
     const found: unknown[] = [];
-    for (const operation of scene.operations.filter(behindKeys)) {
+    for (const operation of scene.operations.filter(requiresKey)) {
       const example = await createExample(api, operation, a1);
       const asks = await wrongKeys(operation);
       const before = [await digest.take(), await countEvents()];
       const responses = new Map<string, Ask>();
       for (const as of asks)
-        responses.set(reported(await send(api, example, { ...as, ...fromElsewhere() })), as);
+        responses.set(visibleIn(await send(api, example, { ...as, ...fromNewAddress() })), as);
       if (responses.size !== 1 || !/"status":401/.test([...responses.keys()].join()))
         found.push([operation.title, ...responses]);
       expect([await digest.take(), await countEvents()]).toEqual(before);
@@ -111,10 +111,10 @@ describe('every route', () => {
     expect(found).toEqual([]);
   });
 
-  it('refuses what is no bearer credential', async () => {
+  it('rejects malformed bearer credentials', async () => {
     const { api, a1 } = scene;
     const found: unknown[] = [];
-    for (const operation of scene.operations.filter(behindKeys)) {
+    for (const operation of scene.operations.filter(requiresKey)) {
       const example = await createExample(api, operation, a1);
       for (const authorization of [
         'Basic YTpi',
@@ -123,7 +123,7 @@ describe('every route', () => {
         a1.admin.key,
         `Bearer ${a1.admin.key},`,
       ]) {
-        const response = await send(api, example, { headers: { authorization }, ...fromElsewhere() });
+        const response = await send(api, example, { headers: { authorization }, ...fromNewAddress() });
         if (response.status !== 401) found.push([operation.title, authorization, response.status]);
       }
     }
@@ -132,19 +132,19 @@ describe('every route', () => {
 });
 
 describe('a header that names a workspace', () => {
-  const workspaceOnes = (): readonly Operation[] =>
+  const inWorkspaces = (): readonly Operation[] =>
     scene.operations.filter(({ route }) => route.access.to === 'workspace');
 
-  it('of another organization, or of nobody, is refused by the same words', async () => {
+  it('of another organization, or an unknown one, is rejected with the same message', async () => {
     const { api, a1, a2, b1 } = scene;
     const found: unknown[] = [];
-    for (const operation of workspaceOnes()) {
+    for (const operation of inWorkspaces()) {
       const example = await createExample(api, operation, a1);
       for (const key of [a1.admin.key, a1.organizationKey, a1.workspaceKey, a1.memberKey]) {
         const foreign = key === a1.workspaceKey || key === a1.memberKey ? [a2, b1] : [b1];
         const responses = await Promise.all(
           [...foreign.map(({ workspaceId }) => workspaceId), b1.organizationId, randomUUID()].map(
-            async (tenant) => reported(await send(api, example, { key, tenant })),
+            async (tenant) => visibleIn(await send(api, example, { key, tenant })),
           ),
         );
         if (new Set(responses).size !== 1 || !responses[0]?.includes('"status":403'))
@@ -154,11 +154,11 @@ describe('a header that names a workspace', () => {
     expect(found).toEqual([]);
   });
 
-  it('by no id, or twice, is an issue of that header', async () => {
+  it('with a malformed id, or twice, is reported as an issue of that header', async () => {
     const { api, a1 } = scene;
     const found: unknown[] = [];
     const twice = `${a1.workspaceId}, ${a1.workspaceId}`;
-    for (const operation of workspaceOnes()) {
+    for (const operation of inWorkspaces()) {
       const example = await createExample(api, operation, a1);
       for (const tenant of [
         'x',
@@ -178,10 +178,10 @@ describe('a header that names a workspace', () => {
     expect(found).toEqual([]);
   });
 
-  it('may write it in capitals', async () => {
+  it('is accepted in upper case', async () => {
     const { api, a1 } = scene;
     const found: unknown[] = [];
-    for (const operation of workspaceOnes()) {
+    for (const operation of inWorkspaces()) {
       const tenant = a1.workspaceId.toUpperCase();
       const { status } = await send(api, await createExample(api, operation, a1), {
         key: a1.admin.key,
@@ -192,10 +192,10 @@ describe('a header that names a workspace', () => {
     expect(found).toEqual([]);
   });
 
-  it('is needed where the key stands for more than one', async () => {
+  it('is required when the key has access to more than one', async () => {
     const { api, a1 } = scene;
     const found: unknown[] = [];
-    for (const operation of workspaceOnes())
+    for (const operation of inWorkspaces())
       for (const key of [a1.admin.key, a1.organizationKey]) {
         const { status, text } = await send(api, await createExample(api, operation, a1), { key });
         if (status !== 400 || !operation.responses.has(400)) found.push([operation.title, status, text]);
@@ -205,7 +205,7 @@ describe('a header that names a workspace', () => {
 });
 
 describe('a header that names an organization', () => {
-  it('other than that of the key is refused by the same words, whatever it names', async () => {
+  it('other than that of the key is rejected with the same message, whatever it names', async () => {
     const { api, a1, b1 } = scene;
     const found: unknown[] = [];
     const own = a1.organizationId;
@@ -216,11 +216,11 @@ describe('a header that names an organization', () => {
       const example = await createExample(api, operation, a1);
       const responses: string[] = [];
       for (const organization of [b1.organizationId, randomUUID(), 'x', '', `${own}, ${own}`, a1.workspaceId])
-        responses.push(reported(await send(api, example, { ...mightiest(operation, a1), organization })));
+        responses.push(visibleIn(await send(api, example, { ...adminOf(operation, a1), organization })));
       if (new Set(responses).size !== 1 || !responses[0]?.includes('"status":403'))
         found.push([operation.title, responses]);
       const right = await send(api, example, {
-        ...mightiest(operation, a1),
+        ...adminOf(operation, a1),
         organization: own.toUpperCase(),
       });
       if (right.status !== operation.route.success.status) found.push([operation.title, right.status]);

@@ -1,10 +1,10 @@
-// What stands in the database, table by table, as short texts to compare: the tables are asked for, so that a new one
-// cannot be forgotten. The audit log has tests of its own, and a last use is written when it suits.
+// The content of the database as one hash per table. The tables are listed from the database, so that a new one cannot be
+// forgotten. The audit log has tests of its own; last-use times are written asynchronously and left out.
 import type { Database } from '../../../src/platform/store/database.ts';
 import { type RawBuilder, sql } from 'kysely';
 
 export type Digest = {
-  /** Of every row; or of the rows of workspaces other than `but`. */
+  /** Of every row; with `but`, without the rows of that workspace. */
   take(but?: string): Promise<Readonly<Record<string, string>>>;
 };
 
@@ -20,7 +20,7 @@ export async function createDigest(db: Database): Promise<Digest> {
     where t.table_schema = 'public' and t.table_type = 'BASE TABLE'
       and t.table_name not like 'audit\\_%' and t.table_name <> 'schema_migrations'
     order by 1`.execute(db);
-  if (tables.length < 5) throw new Error('there should be more tables');
+  if (tables.length < 5) throw new Error('expected at least five tables');
   return {
     async take(but) {
       const parts = tables.map((table) => digestOf(table, but));

@@ -1,5 +1,4 @@
-// The OpenAPI document as the tests read it: every operation with the schemas of its parts and of its answers, and the
-// route behind it.
+// The OpenAPI document as the tests read it: every operation with the schemas of its parts and responses, and its route.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Route } from '../../../src/platform/api/route.ts';
 import { type JsonSchema, lookUp, resolveSchema } from './json-schema.ts';
@@ -13,7 +12,7 @@ export type Parameter = {
 };
 
 export type DocumentedResponse = {
-  /** Media types; none where there is no body. */
+  /** Media types; empty when there is no body. */
   readonly types: readonly string[];
   /** Of a JSON body. */
   readonly isValid: ValidateFunction | undefined;
@@ -34,7 +33,7 @@ export type Operation = {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Throws where the document and the routes do not name the same. */
+/** Throws when the document and the routes differ. */
 export function readOperations(document: unknown, routes: readonly Route[]): readonly Operation[] {
   const ajv = new Ajv2020({ strict: false, strictNumbers: true, validateFormats: false, allErrors: false });
   ajv.addSchema(document as object, 'document');
@@ -44,7 +43,7 @@ export function readOperations(document: unknown, routes: readonly Route[]): rea
     for (const [method, operation] of Object.entries(item as Json)) {
       const title = `${method.toUpperCase()} ${path}`;
       const route = rest.get(title);
-      if (route === undefined) throw new Error(`${title} is in the document and is no route`);
+      if (route === undefined) throw new Error(`${title} is in the document, but is not a route`);
       rest.delete(title);
       const pointer = ['paths', path, method];
       operations.push({
@@ -53,7 +52,7 @@ export function readOperations(document: unknown, routes: readonly Route[]): rea
         responses: readResponses(document, pointer, operation as Json, ajv),
       });
     }
-  if (rest.size > 0) throw new Error(`${[...rest.keys()].join(', ')} should be in the document`);
+  if (rest.size > 0) throw new Error(`${[...rest.keys()].join(', ')} missing in the document`);
   return operations;
 }
 

@@ -1,32 +1,32 @@
-// For every name in a path, and for every id in a body or a query, a real one of its kind in a given place. A name that
-// these tables do not know fails the tests: whoever adds a route says here what its ids are.
+// Creates a real value for every parameter of a path, and for every id in a body or a query, in a given tenant. A name that
+// is not in these tables fails the tests: a new route must add its ids here.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import type { JsonSchema } from './json-schema.ts';
-import type { Place } from './tenants.ts';
+import type { Tenant } from './tenants.ts';
 
 export type PathValues = Readonly<Record<string, string>>;
-export type Scene = { readonly api: PlatformApi; readonly place: Place };
+export type Scene = { readonly api: PlatformApi; readonly tenant: Tenant };
 
 type Fixture = {
-  /** A path begins with this; the first that fits is taken. */
+  /** The prefix of the path; the first match is used. */
   readonly under: string;
-  /** `isFree`: the sender makes it up, and there is nothing that it could be an id of. */
+  /** `isFree`: clients choose the value, it is not the id of a stored resource. */
   readonly isFree?: true;
   make(scene: Scene, before: PathValues): Promise<string>;
 };
 
 const tables: Readonly<Record<string, readonly Fixture[]>> = {
-  workspace_id: [{ under: '/', make: async ({ api, place }) => api.addWorkspace(place.organizationId) }],
+  workspace_id: [{ under: '/', make: async ({ api, tenant }) => api.addWorkspace(tenant.organizationId) }],
   listener_id: [{ under: '/v2/listeners/', make: addListener }],
   sandbox: [{ under: '/', isFree: true, make: async () => `sandbox-${randomBytes(6).toString('hex')}` }],
   token_id: [
     { under: '/v1/sandboxes/', make: addSandboxToken },
     {
       under: '/api/v1/api-key/current/',
-      make: async (scene) => addKey(scene, { user_id: scene.place.admin.userId }),
+      make: async (scene) => addKey(scene, { user_id: scene.tenant.admin.userId }),
     },
     {
       under: '/api/v1/orgs/current/personal-access-tokens/',
@@ -37,7 +37,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     {
       under: '/api/v1/api-key/',
       make: async (scene) =>
-        addKey(scene, { workspace_id: scene.place.workspaceId, role: 'WORKSPACE_VIEWER' }),
+        addKey(scene, { workspace_id: scene.tenant.workspaceId, role: 'WORKSPACE_VIEWER' }),
     },
     {
       under: '/api/v1/orgs/current/service-keys/',
@@ -50,21 +50,21 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   ],
 };
 
-/** By `METHOD path name`, or by name alone. */
+/** By name. */
 const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   user_id: { make: async (scene) => (await addMember(scene)).userId },
-  workspace_id: { make: async ({ place }) => place.workspaceId },
+  workspace_id: { make: async ({ tenant }) => tenant.workspaceId },
   source: { isFree: true, make: async () => randomUUID() },
 };
 
-/** The weakest, so that nobody is refused for giving away more than he has. */
+/** The role with the fewest permissions, so that no caller is rejected for escalation. */
 const fixed: Readonly<Record<string, (schema: JsonSchema) => unknown>> = {
   role: ({ enum: roles = [] }) => roles.at(-1),
-  // A workspace has it once.
+  // Unique in a workspace.
   compute_id: () => randomUUID(),
 };
 
-/** A value for each name in the path, real ones of the place. */
+/** A real value in the tenant for each parameter of the path. */
 export async function fillPath({ path }: Operation, scene: Scene): Promise<PathValues> {
   let values: PathValues = {};
   for (const name of namesIn(path))
@@ -75,26 +75,24 @@ export async function fillPath({ path }: Operation, scene: Scene): Promise<PathV
 export function fixtureOf(path: string, name: string): Fixture {
   const found = tables[name]?.find(({ under }) => path.startsWith(under));
   if (found !== undefined) return found;
-  throw new Error(
-    `{${name}} of ${path} has no fixture: add to test/platform/every-route/fixtures.ts how one is made`,
-  );
+  throw new Error(`{${name}} of ${path} has no fixture: add it to test/platform/every-route/fixtures.ts`);
 }
 
 export function bodyFixtureOf(name: string): Omit<Fixture, 'under'> {
   const found = inBodies[name];
   if (found !== undefined) return found;
   throw new Error(
-    `the id ${name} of a body or query has no fixture: add to test/platform/every-route/fixtures.ts how one is made`,
+    `the id ${name} of a body or query has no fixture: add it to test/platform/every-route/fixtures.ts`,
   );
 }
 
-/** Names of members of the body, and of the query, that hold an id. */
+/** The fields of a body or a query that are ids. */
 export function idsOf(schema: JsonSchema | undefined): readonly string[] {
   const members = Object.entries(schema?.properties ?? {});
   return members.filter(([, { format }]) => format === 'uuid').map(([name]) => name);
 }
 
-/** `value` with real ids, and with roles that everybody may give. */
+/** `value` with real ids, and with roles that every caller can assign. */
 export async function withFixtures(schema: JsonSchema, value: unknown, scene: Scene): Promise<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const filled: Record<string, unknown> = { ...value };
@@ -112,9 +110,9 @@ export function toPath(path: string, values: PathValues): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
 }
 
-async function addListener({ api, place }: Scene): Promise<string> {
+async function addListener({ api, tenant }: Scene): Promise<string> {
   const row = {
-    workspace_id: place.workspaceId,
+    workspace_id: tenant.workspaceId,
     compute_type: 'k8s' as const,
     compute_id: randomUUID(),
     compute_config: JSON.stringify({ k8s_namespaces: ['default'] }),
@@ -123,9 +121,9 @@ async function addListener({ api, place }: Scene): Promise<string> {
   return idOf(await api.database.owner.db.insertInto('listeners').values(row).returning('id').execute());
 }
 
-async function addSandboxToken({ api, place }: Scene, { sandbox = '' }: PathValues): Promise<string> {
+async function addSandboxToken({ api, tenant }: Scene, { sandbox = '' }: PathValues): Promise<string> {
   const row = {
-    workspace_id: place.workspaceId,
+    workspace_id: tenant.workspaceId,
     sandbox,
     short_token: 'sp_sb_…',
     hash: randomBytes(32),
@@ -136,11 +134,11 @@ async function addSandboxToken({ api, place }: Scene, { sandbox = '' }: PathValu
 
 async function addMember({
   api,
-  place,
+  tenant,
 }: Scene): Promise<{ readonly memberId: string; readonly userId: string }> {
   const userId = await api.addUser();
   const row = {
-    organization_id: place.organizationId,
+    organization_id: tenant.organizationId,
     user_id: userId,
     role: 'ORGANIZATION_VIEWER',
     full_name: null,
@@ -154,7 +152,7 @@ async function addMember({
 }
 
 async function addWorkspaceMember(scene: Scene): Promise<string> {
-  const { organizationId: organization_id, workspaceId: workspace_id } = scene.place;
+  const { organizationId: organization_id, workspaceId: workspace_id } = scene.tenant;
   const { userId: user_id } = await addMember(scene);
   const row = { organization_id, workspace_id, user_id, role: 'WORKSPACE_VIEWER' };
   return idOf(
@@ -163,14 +161,14 @@ async function addWorkspaceMember(scene: Scene): Promise<string> {
 }
 
 async function addKey(
-  { api, place }: Scene,
+  { api, tenant }: Scene,
   of: { readonly workspace_id?: string; readonly user_id?: string; readonly role?: string },
 ): Promise<string> {
   const kind: 'service' | 'personal' = of.user_id === undefined ? 'service' : 'personal';
   const { hash, shortKey } = mintKey(kind);
   const row = {
     ...{ workspace_id: null, user_id: null, role: null, expires_at: null, last_used_at: null },
-    ...{ kind, hash, short_key: shortKey, description: 'a fixture', organization_id: place.organizationId },
+    ...{ kind, hash, short_key: shortKey, description: 'a fixture', organization_id: tenant.organizationId },
     ...of,
   } as const;
   return idOf(await api.database.owner.db.insertInto('api_keys').values(row).returning('id').execute());

@@ -1,12 +1,12 @@
-// What is another's is as if it were not there: for every id in a path, a body or a query of the document, whoever it is
-// of, and for everything that is listed.
+// Foreign resources look like resources that do not exist: for every id in a path, a body or a query of the document, and
+// for every list.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idsOf, namesIn } from './fixtures.ts';
 import { leakyRoutes } from './leaky-routes.ts';
-import { createExample, type EveryRoute, mightiest, openEveryRoute, send } from './scene.ts';
-import { findReported, idIn, mightiestIn, visible } from './strangers.ts';
-import type { Place } from './tenants.ts';
+import { createExample, type EveryRoute, adminOf, openEveryRoute, send } from './scene.ts';
+import { findLeaks, idIn, adminIn, visible } from './foreign-callers.ts';
+import type { Tenant } from './tenants.ts';
 
 let scene: EveryRoute;
 beforeAll(async () => {
@@ -15,11 +15,11 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]());
 
 describe('an id in a path', () => {
-  it('is served to whom it belongs, by every route', async () => {
+  it('is accepted by every route from a caller of the own tenant', async () => {
     const { api, a1, operations } = scene;
     const found: unknown[] = [];
     for (const operation of operations.filter(({ route }) => route.access.to !== 'sandbox')) {
-      const response = await send(api, await createExample(api, operation, a1), mightiest(operation, a1));
+      const response = await send(api, await createExample(api, operation, a1), adminOf(operation, a1));
       if (response.status !== operation.route.success.status)
         found.push([operation.title, response.status, response.text]);
     }
@@ -27,13 +27,13 @@ describe('an id in a path', () => {
     expect(operations.length).toBeGreaterThan(20);
   });
 
-  it('of another is answered as one that does not exist, by every route, and nothing changes', async () => {
+  it('of a foreign resource gets the response of an unknown id from every route, and nothing changes', async () => {
     const found: string[] = [];
-    for (const operation of scene.operations) found.push(...(await findReported(scene, operation)));
+    for (const operation of scene.operations) found.push(...(await findLeaks(scene, operation)));
     expect(found).toEqual([]);
   });
 
-  it('that its sender makes up reaches nothing of another workspace', async () => {
+  it('that clients choose gives access to nothing in another workspace', async () => {
     const { api, a1, a2, operations, digest } = scene;
     const found: unknown[] = [];
     const free = operations.filter(
@@ -41,14 +41,14 @@ describe('an id in a path', () => {
     );
     for (const operation of free) {
       const example = await createExample(api, operation, a1);
-      const isMade = await send(api, example, mightiestIn(a1));
+      const isMade = await send(api, example, adminIn(a1));
       const before = await digest.take(a2.workspaceId);
       const response = await send(api, example, { key: a2.workspaceKey });
       if (response.status !== operation.route.success.status) found.push([operation.title, response.status]);
       for (const id of idsWithin(isMade.body))
         if (response.text.includes(id)) found.push(`${operation.title} shows ${id}`);
       if (!alike(before, await digest.take(a2.workspaceId)))
-        found.push(`${operation.title} changed another's`);
+        found.push(`${operation.title} changed another workspace`);
     }
     expect(found).toEqual([]);
     expect(free.length).toBeGreaterThan(0);
@@ -56,7 +56,7 @@ describe('an id in a path', () => {
 });
 
 describe('an id in a body or a query', () => {
-  it('of another organization is answered as one that does not exist, and nothing changes', async () => {
+  it('of another organization gets the response of an unknown id, and nothing changes', async () => {
     const { api, a1, b1, operations, digest } = scene;
     const found: unknown[] = [];
     let seen = 0;
@@ -76,7 +76,7 @@ describe('an id in a body or a query', () => {
         const before = await digest.take();
         const ask = async (id: string): Promise<{ readonly status: number }> => {
           const changed = { ...example, [part]: { ...(example[part] as object), [name]: id } };
-          return visible(await send(api, changed, mightiest(operation, a1)), id);
+          return visible(await send(api, changed, adminOf(operation, a1)), id);
         };
         const [foreign, random] = [await ask(foreignId), await ask(randomUUID())];
         if (JSON.stringify(foreign) !== JSON.stringify(random))
@@ -90,12 +90,12 @@ describe('an id in a body or a query', () => {
   });
 });
 
-describe('an answer', () => {
-  it('holds no id and no key of another organization or workspace, by every route without an id', async () => {
+describe('a response', () => {
+  it('of every route without an id contains no id and no key of another organization or workspace', async () => {
     const { api, a1, a2, b1, operations } = scene;
     for (const operation of operations.filter(({ route }) => route.access.to !== 'sandbox'))
-      for (const place of [a1, a2, b1])
-        await send(api, await createExample(api, operation, place), mightiest(operation, place));
+      for (const tenant of [a1, a2, b1])
+        await send(api, await createExample(api, operation, tenant), adminOf(operation, tenant));
     const [ofA, ofA2, ofB] = [
       await idsOfOrganization(a1),
       await idsOfWorkspace(a2),
@@ -106,7 +106,7 @@ describe('an answer', () => {
     for (const operation of operations.filter(({ path }) => idIn({ path }) === undefined)) {
       const example = await createExample(api, operation, a1);
       const asks = [
-        { as: mightiest(operation, a1), others: ofB },
+        { as: adminOf(operation, a1), others: ofB },
         { as: { key: a1.organizationKey, tenant: a1.workspaceId }, others: ofB },
         { as: { key: a1.workspaceKey }, others: [...ofB, ...ofA2] },
       ];
@@ -116,17 +116,17 @@ describe('an answer', () => {
       }
     }
     expect(found).toEqual([]);
-    // The same question, with another answer.
+    // The check works: a response of the other organization contains its ids.
     const { text } = await api.ask('GET', '/api/v1/workspaces', { key: b1.admin.key });
     expect(ofB.some((id) => text.includes(id))).toBe(true);
   });
 });
 
-describe("a route that tells of what is another's is seen", () => {
+describe('the tests find a route with a leak', () => {
   it.each(leakyRoutes)('$summary', async (route) => {
     await using leaky = await openEveryRoute({ routes: [route] });
     const operation = leaky.operations.find((one) => one.route === route);
-    expect(operation === undefined ? [] : await findReported(leaky, operation)).not.toEqual([]);
+    expect(operation === undefined ? [] : await findLeaks(leaky, operation)).not.toEqual([]);
   });
 });
 
@@ -140,7 +140,7 @@ function idsWithin(value: unknown): readonly string[] {
   return [...(JSON.stringify(value) ?? '').matchAll(UUID)].map(([id]) => id);
 }
 
-async function idsOfOrganization({ organizationId }: Place): Promise<readonly string[]> {
+async function idsOfOrganization({ organizationId }: Tenant): Promise<readonly string[]> {
   const { db } = scene.api.database.owner;
   const workspaces = await db
     .selectFrom('workspaces')
@@ -158,7 +158,7 @@ async function idsOfOrganization({ organizationId }: Place): Promise<readonly st
   return [...new Set(idsWithin(rows))];
 }
 
-async function idsOfWorkspace({ workspaceId }: Place): Promise<readonly string[]> {
+async function idsOfWorkspace({ workspaceId }: Tenant): Promise<readonly string[]> {
   const { db } = scene.api.database.owner;
   const found: string[] = [workspaceId];
   for (const table of ['listeners', 'sandbox_tokens', 'api_keys', 'workspace_members'] as const) {

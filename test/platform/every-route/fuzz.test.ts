@@ -1,12 +1,12 @@
-// Every route of the document with all that its schemas tell to be valid, at the limit or wrong, and much that no schema
-// tells of: no fault, no status and no body but documented ones, nothing written by what is refused, one event each.
+// Fuzzes every route with input that its schemas call valid, at the limit or invalid, and with input that no schema covers.
+// Checks: no internal error, only documented statuses and bodies, no change by a rejected request, one event per request.
 // PROPERTY_SEED replays a run, EVERY_ROUTE_RUNS makes it longer.
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { propertySeed } from '../../properties/property-seed.ts';
 import type { Operation } from './document.ts';
-import { invalidRoutes } from './faulty-routes.ts';
+import { defectiveRoutes } from './defective-routes.ts';
 import { toPath } from './fixtures.ts';
 import { bodyProbe } from './probes.ts';
 import { createProber, MAX_BODY_BYTES, type Prober } from './prober.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]());
 
 describe('every route', () => {
-  it('takes what is valid and refuses what is not, one wrong thing at a time', async () => {
+  it('accepts valid requests and rejects invalid ones, with one error at a time', async () => {
     const found: string[] = [];
     let sent = 0;
     for (const operation of scene.operations) {
@@ -38,7 +38,7 @@ describe('every route', () => {
     expect(sent).toBeGreaterThan(1000);
   }, 600_000);
 
-  it('does so for values at random', async () => {
+  it('does so for random values', async () => {
     for (const operation of scene.operations) {
       const { body } = operation;
       if (body === undefined) continue;
@@ -47,7 +47,7 @@ describe('every route', () => {
         fc.asyncProperty(changed, async ([value, which, isWhole]) => {
           const example = await prober.createExample(operation, seed);
           const variants = variantsOf(body.schema, value);
-          const variant = isWhole ? { what: 'as it is', at: '', value } : variants[which % variants.length];
+          const variant = isWhole ? { what: 'unchanged', at: '', value } : variants[which % variants.length];
           const reported = await prober.probe(
             bodyProbe(example, variant?.value, `${variant?.at} ${variant?.what}`),
             example.values,
@@ -59,13 +59,13 @@ describe('every route', () => {
     }
   }, 600_000);
 
-  it('takes no cursor that was changed on its way for a fault of its own', async () => {
+  it('rejects a modified cursor without an internal error', async () => {
     const { api, operations } = scene;
     await writePages();
     const found: string[] = [];
     for (const operation of operations.filter(hasCursor)) {
       const example = await prober.createExample(operation, seed);
-      const as = prober.asRightOne(operation);
+      const as = prober.authorize(operation);
       const path = toPath(operation.path, { ...example.values, sandbox: 'here' });
       const page = await api.ask('GET', `${path}?limit=1`, as);
       const cursor: unknown = page.body.cursor ?? page.body.next_cursor;
@@ -80,25 +80,25 @@ describe('every route', () => {
   });
 });
 
-describe('a faulty route is seen', () => {
-  let invalid: EveryRoute;
-  let ofInvalid: Prober;
+describe('the fuzz tests find a defective route', () => {
+  let defective: EveryRoute;
+  let defectiveProber: Prober;
   beforeAll(async () => {
-    const routes = invalidRoutes.map(({ route }) => route);
-    invalid = await openEveryRoute({ maxBodyBytes: MAX_BODY_BYTES, routes });
-    ofInvalid = await createProber(invalid);
+    const routes = defectiveRoutes.map(({ route }) => route);
+    defective = await openEveryRoute({ maxBodyBytes: MAX_BODY_BYTES, routes });
+    defectiveProber = await createProber(defective);
   });
-  afterAll(() => invalid[Symbol.asyncDispose]());
+  afterAll(() => defective[Symbol.asyncDispose]());
 
-  it.each(invalidRoutes)('$route.summary', async ({ route, complaint }) => {
-    const operation = invalid.operations.find((one) => one.route === route);
+  it.each(defectiveRoutes)('$route.summary', async ({ route, complaint }) => {
+    const operation = defective.operations.find((one) => one.route === route);
     expect(operation).toBeDefined();
-    const swept = operation && (await ofInvalid.sweep(operation, seed));
+    const swept = operation && (await defectiveProber.sweep(operation, seed));
     expect(swept?.found.join('\n')).toContain(complaint);
   });
 });
 
-/** Something to turn pages of. */
+/** Creates entries for lists with cursors. */
 async function writePages(): Promise<void> {
   const { api, a1 } = scene;
   const body = { display_name: 'another name' };
@@ -106,13 +106,13 @@ async function writePages(): Promise<void> {
     await api.ask('PATCH', '/api/v1/orgs/current', { key: a1.admin.key, body });
   const record = { time: new Date().toISOString(), sandbox: 'here', revision: 1, outcome: 'forwarded' };
   const records = [1, 2].map((number) => ({ ...record, number, bytes_up: 0, bytes_down: 0, duration_ms: 1 }));
-  const sending = prober.asRightOne(operationOf('POST /v1/sandbox-records'));
+  const sending = prober.authorize(operationOf('POST /v1/sandbox-records'));
   await api.ask('POST', '/v1/sandbox-records', { ...sending, body: { source: randomUUID(), records } });
 }
 
 function operationOf(title: string): Operation {
   const found = scene.operations.find((one) => one.title === title);
-  if (found === undefined) throw new Error(`${title} is no route`);
+  if (found === undefined) throw new Error(`no route ${title}`);
   return found;
 }
 
@@ -120,7 +120,7 @@ function hasCursor({ parameters }: Operation): boolean {
   return parameters.some(({ name }) => name === 'cursor');
 }
 
-/** With another value in the place of one that it holds. */
+/** The cursor with one of its values replaced. */
 function changedCursors(cursor: string): readonly string[] {
   const held = JSON.parse(Buffer.from(cursor, 'base64url').toString());
   const others = [

@@ -1,5 +1,5 @@
-// The part of JSON Schema (draft 2020-12) that the document of the platform is written in. A keyword that is not named
-// here is refused, so that no test passes over what it does not understand.
+// The subset of JSON Schema (draft 2020-12) that the OpenAPI document uses. Any other keyword is an error, so that no test
+// ignores what it does not understand.
 
 export type JsonSchema = {
   readonly $ref?: string;
@@ -25,7 +25,7 @@ export type JsonSchema = {
   readonly oneOf?: readonly JsonSchema[];
 };
 
-/** Those that say nothing of what is valid. */
+/** Keywords that do not affect validity. */
 const ANNOTATIONS = ['$schema', 'default', 'description', 'examples', 'title', 'deprecated', 'id'];
 const KNOWN: ReadonlySet<string> = new Set([
   ...ANNOTATIONS,
@@ -36,9 +36,9 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 export type Components = Readonly<Record<string, unknown>>;
 
-/** The schema with what its references stand for in their place. Throws for a keyword that is not known here. */
+/** The schema with its references resolved. Throws for an unknown keyword. */
 export function resolveSchema(schema: unknown, document: unknown, at = '#'): JsonSchema {
-  if (typeof schema !== 'object' || schema === null) throw new Error(`${at} should be a schema`);
+  if (typeof schema !== 'object' || schema === null) throw new Error(`${at} must be a schema`);
   const { $ref: reference, ...rest } = schema as Record<string, unknown>;
   if (typeof reference === 'string') {
     const { id: _, ...target } = resolveSchema(lookUp(document, reference), document, reference) as Record<
@@ -51,7 +51,7 @@ export function resolveSchema(schema: unknown, document: unknown, at = '#'): Jso
   for (const [keyword, value] of Object.entries(rest)) {
     if (!KNOWN.has(keyword))
       throw new Error(
-        `${at} has the keyword ${keyword}: teach it to json-schema, schema-values and schema-variants`,
+        `${at} has the unknown keyword ${keyword}: add it to json-schema, schema-values and schema-variants`,
       );
     resolved[keyword] = inner(keyword, value, (one, name) =>
       resolveSchema(one, document, `${at}/${keyword}${name}`),
@@ -66,11 +66,11 @@ export function lookUp(document: unknown, reference: string): unknown {
     const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
     found = (found as Record<string, unknown> | undefined)?.[name];
   }
-  if (found === undefined) throw new Error(`${reference} leads nowhere`);
+  if (found === undefined) throw new Error(`${reference} cannot be resolved`);
   return found;
 }
 
-/** Type names; of a schema without one all of them. */
+/** The types of a schema; all of them when it names none. */
 export function typesOf({ type, enum: values, const: only }: JsonSchema): readonly string[] {
   if (typeof type === 'string') return [type];
   if (type !== undefined) return type;

@@ -1,4 +1,4 @@
-// Routes with the defects that the tests of every route are there to find. They are in no platform.
+// Routes that reveal foreign resources, which the tests of every route must find. They exist only in the tests.
 import { DomainError } from '../../../src/base/domain-error.ts';
 import { z } from '../../../src/base/schema.ts';
 import { type Call, defineRoute, type Route } from '../../../src/platform/api/route.ts';
@@ -15,7 +15,7 @@ const shared = {
 
 type Read = Call<{ readonly listener_id: string }, undefined, undefined>;
 
-/** Whose listener it is; of nobody else's business. */
+/** The workspace of the listener. */
 async function ownerOf({ db, params }: Read): Promise<string | undefined> {
   const row = await db
     .selectFrom('listeners')
@@ -25,38 +25,38 @@ async function ownerOf({ db, params }: Read): Promise<string | undefined> {
   return row?.workspace_id;
 }
 
-function missing(id: string): DomainError {
+function notFound(id: string): DomainError {
   return new DomainError('not_found', `Listener ID ${id} not found.`);
 }
 
 export const leakyRoutes: readonly Route[] = [
   defineRoute({
     ...shared,
-    path: '/v2/listeners/{listener_id}/of-anybody',
-    summary: 'one that serves it',
+    path: '/v2/listeners/{listener_id}/serves-all',
+    summary: 'a route that serves a foreign listener',
     async handle(call) {
-      if ((await ownerOf(call)) === undefined) throw missing(call.params.listener_id);
+      if ((await ownerOf(call)) === undefined) throw notFound(call.params.listener_id);
       return { body: { id: call.params.listener_id } };
     },
   }),
   defineRoute({
     ...shared,
-    path: '/v2/listeners/{listener_id}/by-other-words',
-    summary: 'one that refuses it by other words',
+    path: '/v2/listeners/{listener_id}/another-message',
+    summary: 'a route that rejects it with another message',
     async handle(call) {
       const owner = await ownerOf(call);
-      if (owner === undefined) throw missing(call.params.listener_id);
+      if (owner === undefined) throw notFound(call.params.listener_id);
       if (owner !== call.workspaceId) throw new DomainError('not_found', 'This listener is not yours.');
       return { body: { id: call.params.listener_id } };
     },
   }),
   defineRoute({
     ...shared,
-    path: '/v2/listeners/{listener_id}/by-another-status',
-    summary: 'one that refuses it by another status',
+    path: '/v2/listeners/{listener_id}/another-status',
+    summary: 'a route that rejects it with another status',
     async handle(call) {
       const owner = await ownerOf(call);
-      if (owner === undefined) throw missing(call.params.listener_id);
+      if (owner === undefined) throw notFound(call.params.listener_id);
       if (owner !== call.workspaceId)
         throw new DomainError('forbidden', `Listener ID ${call.params.listener_id} not found.`);
       return { body: { id: call.params.listener_id } };
@@ -64,14 +64,14 @@ export const leakyRoutes: readonly Route[] = [
   }),
 ];
 
-/** Says the same of all, and takes longer for what is there. */
+/** The same response for all listeners, but slower for existing ones. */
 export const slowRoute: Route = defineRoute({
   ...shared,
-  path: '/v2/listeners/{listener_id}/with-another-query',
-  summary: 'one that asks the database once more',
+  path: '/v2/listeners/{listener_id}/extra-query',
+  summary: 'a route that sends one more query',
   access: { to: 'anyone' },
   async handle(call) {
     if ((await ownerOf(call)) !== undefined) await ownerOf(call);
-    throw missing(call.params.listener_id);
+    throw notFound(call.params.listener_id);
   },
 });

@@ -1,16 +1,16 @@
-// Requests of one operation that are valid, at the limit, or wrong in one place: made from a valid one, part by part.
-// Whether the document calls one valid is told with it.
+// Variants of a valid request of one operation: valid, at a limit, or wrong in one place, part by part. Each says whether
+// the document allows it.
 import type { Ask } from '../../support/platform-api.ts';
 import type { Parameter } from './document.ts';
 import { namesIn, type PathValues, toPath } from './fixtures.ts';
-import type { Probe } from './judgement.ts';
+import type { Probe } from './response-checks.ts';
 import { typesOf } from './json-schema.ts';
 import { type Example, toQuery } from './scene.ts';
 import { validValues } from './schema-values.ts';
 import { canary, variantsOf } from './schema-variants.ts';
 import * as fc from 'fast-check';
 
-/** A probe and the request of it; what it names in its path may be used up by the one before. */
+/** A probe and its request; the path takes its values late, because the probe before may have used them up. */
 export type Sent = Probe & { path(values: PathValues): string; readonly ask: Ask };
 
 export function* probesOf(example: Example, maxBodyBytes: number): Generator<Sent> {
@@ -30,7 +30,7 @@ function plain({ operation, query, body }: Example): Plain {
   };
 }
 
-/** As they stand in the request line. */
+/** As written in the request line. */
 const PATH_TEXTS: readonly string[] = [
   ...[
     '%',
@@ -245,7 +245,7 @@ function* queryProbes(example: Example): Generator<Sent> {
     };
 }
 
-/** Undefined where a text may be read as the number, and the document does not say that it is. */
+/** Undefined when the text may be read as a number, which the document does not say. */
 function isValidText({ schema, isValid }: Parameter, text: string): boolean | undefined {
   const types = typesOf(schema);
   if (types.includes('array')) return isValid([text]);
@@ -261,7 +261,7 @@ function* bodyProbes(example: Example): Generator<Sent> {
   if (operation.body === undefined) return;
   for (const { what, at, value } of variantsOf(operation.body.schema, body))
     yield bodyProbe(example, value, `${at} ${what}`);
-  // For the limits of what is nested, and of what is many.
+  // For the limits of depth and length.
   yield bodyProbe(example, undefined, 'no body');
 }
 
@@ -276,7 +276,7 @@ export function bodyProbe(example: Example, value: unknown, what: string): Sent 
   return { what: `${what} (${text.slice(0, 120)})`, operation, isValid, path, ask: { raw: text } };
 }
 
-/** Blanks around a text may be taken off it: its length is then another one than the document counts. */
+/** White space around a text may be trimmed: its length is then not the one that the document counts. */
 function isTrimmed(text: string): boolean {
   return !/"\s|(?<!\\)(?:\\\\)*\\[tnrf]"|\s"|"(?:\\[tnrf]|\\u00[01])/.test(text.replaceAll(/[:,] ?"/g, ',"'));
 }
@@ -298,33 +298,39 @@ function* rawProbes(example: Example, maxBytes: number): Generator<Sent> {
   const texts: readonly (readonly [string, string])[] = [
     ['no JSON', `{"${canary}"`],
     ['two documents', `${valid}${valid}`],
-    ['a comma too many', `${valid.slice(0, -1)},}`],
+    ['a trailing comma', `${valid.slice(0, -1)},}`],
     ['NaN', '{"a":NaN}'],
-    ['a name twice', `{"a":1,"a":2}`],
-    ['a name twice by an escape', `{"a":1,"\\u0061":2}`],
-    ['U+0000 as it is', `{"a":"\0"}`],
+    ['a repeated name', `{"a":1,"a":2}`],
+    ['a repeated name with an escape', `{"a":1,"\\u0061":2}`],
+    ['an unescaped U+0000', `{"a":"\0"}`],
     ['single quotes', "{'a':1}"],
     ['a comment', `/* ${canary} */ ${valid}`],
     ['lists in lists', '['.repeat(DEEP) + ']'.repeat(DEEP)],
     ['objects in objects', '{"a":'.repeat(DEEP) + '1' + '}'.repeat(DEEP)],
-    ['lists that do not end', '['.repeat(DEEP)],
+    ['unclosed lists', '['.repeat(DEEP)],
     ['a number of ten thousand digits', '9'.repeat(DEEP)],
     ['a text in quotes', JSON.stringify(canary)],
     ['null', 'null'],
     ['a list', '[]'],
   ];
   for (const [what, raw] of texts) yield probe(what, { raw }, false);
-  yield probe('blanks alone', { raw: ' \n' }, isWanted ? false : undefined);
+  yield probe('only white space', { raw: ' \n' }, isWanted ? false : undefined);
   yield probe('a byte order mark', { raw: `\ufeff${valid}` });
   yield probe('no UTF-8', { raw: new Uint8Array([0x22, 0xff, 0xfe, 0x22]) }, false);
   yield probe('UTF-16', { raw: new Uint8Array(Buffer.from(valid, 'utf16le')) }, false);
   const longest = ' '.repeat(maxBytes - Buffer.byteLength(valid)) + valid;
-  yield probe('as long as may be', { raw: longest }, isWanted ? true : undefined);
-  yield probe('a byte too long', { raw: ` ${longest}` }, false);
-  yield probe('a byte too long, streamed', { raw: streamOf(` ${longest}`) }, false);
-  yield probe('as long as may be, streamed', { raw: streamOf(longest) }, isWanted ? true : undefined);
-  yield probe('announced too long', { raw: valid, headers: { 'content-length': String(maxBytes + 1) } });
-  yield probe('announced by no number', { raw: valid, headers: { 'content-length': 'x' } });
+  yield probe('of the maximum length', { raw: longest }, isWanted ? true : undefined);
+  yield probe('one byte too long', { raw: ` ${longest}` }, false);
+  yield probe('one byte too long, streamed', { raw: streamOf(` ${longest}`) }, false);
+  yield probe('of the maximum length, streamed', { raw: streamOf(longest) }, isWanted ? true : undefined);
+  yield probe('with a Content-Length above the limit', {
+    raw: valid,
+    headers: { 'content-length': String(maxBytes + 1) },
+  });
+  yield probe('with a Content-Length that is not a number', {
+    raw: valid,
+    headers: { 'content-length': 'x' },
+  });
   for (const type of [
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -337,7 +343,7 @@ function* rawProbes(example: Example, maxBytes: number): Generator<Sent> {
     yield probe(`the type ${type}`, { raw: valid, headers: { 'content-type': type } }, false);
   for (const type of ['application/json; charset=utf-16', 'APPLICATION/JSON', 'application/merge-patch+json'])
     yield probe(`the type ${type}`, { raw: valid, headers: { 'content-type': type } });
-  if (!isWanted) yield probe('a body where none is wanted', { raw: '{}' }, false);
+  if (!isWanted) yield probe('an unexpected body', { raw: '{}' }, false);
 }
 
 function streamOf(text: string): ReadableStream {

@@ -1,5 +1,5 @@
-// Every route for every role: a route serves exactly those whose role has its permission. What the permissions are is
-// read from the routes; for those whose roles are promised by name there is a table beside them.
+// Every route with every role: a route serves exactly the roles with its permission. The permissions are read from the
+// routes; a table names the roles of the most important routes explicitly.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   organizationRoles,
@@ -13,15 +13,15 @@ import type { Operation } from './document.ts';
 import { createExample, type EveryRoute, openEveryRoute, send } from './scene.ts';
 
 let scene: EveryRoute;
-let askers: readonly Asker[];
+let callers: readonly RoleCaller[];
 beforeAll(async () => {
   scene = await openEveryRoute();
-  askers = await createAskers();
+  callers = await createCallers();
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** Somebody with one role, asking in the workspace A1. */
-type Asker = {
+/** A caller with one role, in the workspace A1. */
+type RoleCaller = {
   readonly who: string;
   readonly organizationRole: OrganizationRole | undefined;
   readonly workspaceRole: WorkspaceRole | undefined;
@@ -32,10 +32,10 @@ type Asker = {
 const inOrganizations = Object.keys(organizationRoles) as readonly OrganizationRole[];
 const inWorkspaces = Object.keys(workspaceRoles) as readonly WorkspaceRole[];
 
-async function createAskers(): Promise<readonly Asker[]> {
+async function createCallers(): Promise<readonly RoleCaller[]> {
   const { api, a1 } = scene;
   const { organizationId, workspaceId: tenant } = a1;
-  const made: Asker[] = [];
+  const made: RoleCaller[] = [];
   for (const role of inOrganizations) {
     const one = { organizationRole: role, workspaceRole: undefined };
     const member = await api.addMemberKey(organizationId, role);
@@ -57,8 +57,8 @@ async function createAskers(): Promise<readonly Asker[]> {
 
 const RENAMING = 'PATCH /api/v1/workspaces/{workspace_id}';
 
-function mayBe(
-  { organizationRole, workspaceRole, isUser }: Asker,
+function isAllowed(
+  { organizationRole, workspaceRole, isUser }: RoleCaller,
   { route, path, title }: Operation,
 ): boolean {
   const { access } = route;
@@ -66,9 +66,9 @@ function mayBe(
   if (access.to === 'sandbox') return false;
   const inOrganization: readonly Permission[] = organizationRole ? organizationRoles[organizationRole] : [];
   const inWorkspace: readonly Permission[] = workspaceRole ? workspaceRoles[workspaceRole] : [];
-  // A service key speaks for no user.
+  // A service key belongs to no user.
   if (path.startsWith('/api/v1/api-key/current') && !isUser) return false;
-  // The path names the workspace there, and not a header.
+  // There the path names the workspace, not a header.
   if (title === RENAMING)
     return inOrganization.includes('organization:read') && inOrganization.includes('WORKSPACES_MANAGE');
   if (inOrganization.includes(access.permission)) return true;
@@ -76,38 +76,42 @@ function mayBe(
 }
 
 describe('every route', () => {
-  it('serves exactly those whose role has its permission, and nobody else changes anything', async () => {
+  it('serves exactly the roles with its permission, and other callers change nothing', async () => {
     const { api, a1, operations, digest } = scene;
     const found: unknown[] = [];
     for (const operation of operations.filter(({ route }) => route.access.to !== 'sandbox')) {
       const example = await createExample(api, operation, a1);
       const before = await digest.take();
-      for (const { who, as } of askers.filter((asker) => !mayBe(asker, operation))) {
+      for (const { who, as } of callers.filter((caller) => !isAllowed(caller, operation))) {
         const { status, text } = await send(api, example, as);
-        // A workspace that is not seen is not there.
+        // A workspace that the caller cannot see is not found.
         const isUnseen = operation.title === RENAMING && status === 404;
         if (status !== 403 && !isUnseen) found.push([operation.title, who, status, text]);
       }
       expect(await digest.take()).toEqual(before);
-      for (const asker of askers.filter((one) => mayBe(one, operation))) {
-        const { status, text } = await send(api, await ofTheirs(operation, asker), asker.as);
-        if (status !== operation.route.success.status) found.push([operation.title, asker.who, status, text]);
+      for (const caller of callers.filter((one) => isAllowed(one, operation))) {
+        const { status, text } = await send(api, await createExampleFor(operation, caller), caller.as);
+        if (status !== operation.route.success.status)
+          found.push([operation.title, caller.who, status, text]);
       }
     }
     expect(found).toEqual([]);
   });
 
-  /** A token of a user's own is that user's. */
-  async function ofTheirs(operation: Operation, asker: Asker): ReturnType<typeof createExample> {
+  /** A personal token in the path belongs to the caller. */
+  async function createExampleFor(
+    operation: Operation,
+    caller: RoleCaller,
+  ): ReturnType<typeof createExample> {
     const { api, a1 } = scene;
-    if (!operation.path.startsWith('/api/v1/api-key/current') || !asker.isUser)
+    if (!operation.path.startsWith('/api/v1/api-key/current') || !caller.isUser)
       return createExample(api, operation, a1);
-    const { body } = await api.ask('POST', '/api/v1/api-key/current', { ...asker.as, body: {} });
+    const { body } = await api.ask('POST', '/api/v1/api-key/current', { ...caller.as, body: {} });
     const admin = { ...a1.admin, userId: String(body.user_id) };
     return createExample(api, operation, { ...a1, admin });
   }
 
-  it('asks for a permission that some role has, and some has not', () => {
+  it('requires a permission that some roles have and others lack', () => {
     const all: readonly (readonly Permission[])[] = [
       ...Object.values(organizationRoles),
       ...Object.values(workspaceRoles),
@@ -115,16 +119,16 @@ describe('every route', () => {
     for (const { route, title } of scene.operations) {
       if (!('permission' in route.access)) continue;
       const { permission } = route.access;
-      const having = all.filter((held) => held.includes(permission)).length;
-      expect([title, having > 0 && having < all.length]).toEqual([title, true]);
+      const count = all.filter((permissions) => permissions.includes(permission)).length;
+      expect([title, count > 0 && count < all.length]).toEqual([title, true]);
     }
   });
 });
 
-describe('as it is promised by name', () => {
+describe('by an explicit list of roles', () => {
   const managers = ['ORGANIZATION_ADMIN', 'ORGANIZATION_OPERATOR'];
-  const workers = [...managers, 'WORKSPACE_ADMIN', 'WORKSPACE_USER'];
-  const readers = [...workers, 'WORKSPACE_VIEWER'];
+  const writers = [...managers, 'WORKSPACE_ADMIN', 'WORKSPACE_USER'];
+  const readers = [...writers, 'WORKSPACE_VIEWER'];
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['GET /api/v1/audit-logs', managers],
     ['POST /api/v1/workspaces', managers],
@@ -137,21 +141,21 @@ describe('as it is promised by name', () => {
     ['POST /api/v1/workspaces/current/members', [...managers, 'WORKSPACE_ADMIN']],
     ['POST /api/v1/api-key', [...managers, 'WORKSPACE_ADMIN']],
     ['GET /v2/listeners', readers],
-    ['POST /v2/listeners', workers],
+    ['POST /v2/listeners', writers],
     ['GET /v2/listeners/{listener_id}', readers],
-    ['PATCH /v2/listeners/{listener_id}', workers],
-    ['PUT /v2/listeners/{listener_id}', workers],
-    ['DELETE /v2/listeners/{listener_id}', workers],
-    ['POST /v1/sandboxes/{sandbox}/tokens', workers],
+    ['PATCH /v2/listeners/{listener_id}', writers],
+    ['PUT /v2/listeners/{listener_id}', writers],
+    ['DELETE /v2/listeners/{listener_id}', writers],
+    ['POST /v1/sandboxes/{sandbox}/tokens', writers],
     ['GET /v1/sandboxes/{sandbox}/records', readers],
   ];
-  it.each(rows)('%s serves %j, and nobody else', async (title, roles) => {
+  it.each(rows)('%s serves %j only', async (title, roles) => {
     const { api, a1, operations } = scene;
     const operation = operations.find((one) => one.title === title);
     expect(operation).toBeDefined();
     if (operation === undefined) return;
     const served = new Set<string>();
-    for (const { as, organizationRole, workspaceRole } of askers) {
+    for (const { as, organizationRole, workspaceRole } of callers) {
       const { status } = await send(api, await createExample(api, operation, a1), as);
       const role = workspaceRole ?? organizationRole ?? '';
       if (status < 300) served.add(role);

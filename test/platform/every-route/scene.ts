@@ -1,5 +1,5 @@
-// Every operation of the document beside a running API with two organizations: A with the workspaces A1 and A2, B with
-// B1. A request of an operation is made here as its schemas want it.
+// Every operation of the document and a running API with two organizations: A with the workspaces A1 and A2, B with B1.
+// Creates requests of an operation from its schemas.
 import * as fc from 'fast-check';
 import type { Route } from '../../../src/platform/api/route.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
@@ -7,28 +7,28 @@ import { createDigest, type Digest } from './database-digest.ts';
 import { type Operation, readOperations } from './document.ts';
 import { fillPath, type PathValues, toPath, withFixtures } from './fixtures.ts';
 import { validValues } from './schema-values.ts';
-import { createPlace, type Place } from './tenants.ts';
+import { createTenant, type Tenant } from './tenants.ts';
 
 export type EveryRoute = AsyncDisposable & {
   readonly api: PlatformApi;
   readonly operations: readonly Operation[];
   readonly digest: Digest;
-  readonly a1: Place;
-  readonly a2: Place;
-  readonly b1: Place;
+  readonly a1: Tenant;
+  readonly a2: Tenant;
+  readonly b1: Tenant;
 };
 
 export async function openEveryRoute(
   options: { readonly routes?: readonly Route[]; readonly maxBodyBytes?: number } = {},
 ): Promise<EveryRoute> {
   const api = await createPlatformApi(options);
-  const a1 = await createPlace(api);
-  const a2 = await createPlace(api, a1.organizationId);
+  const a1 = await createTenant(api);
+  const a2 = await createTenant(api, a1.organizationId);
   return {
     api,
     operations: readOperations((await api.ask('GET', '/openapi.json')).body, api.routes),
     digest: await createDigest(api.database.owner.db),
-    ...{ a1, a2, b1: await createPlace(api) },
+    ...{ a1, a2, b1: await createTenant(api) },
     [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
   };
 }
@@ -38,18 +38,18 @@ export type Example = {
   readonly operation: Operation;
   readonly values: PathValues;
   readonly query: Readonly<Record<string, unknown>>;
-  /** Undefined where there is none. */
+  /** Undefined when there is none. */
   readonly body: unknown;
 };
 
-/** A request that the document calls valid, for real things of the place. */
+/** A request that the document allows, for real resources of the tenant. */
 export async function createExample(
   api: PlatformApi,
   operation: Operation,
-  place: Place,
+  tenant: Tenant,
   seed: number = Math.trunc(Math.random() * 2 ** 31),
 ): Promise<Example> {
-  const scene = { api, place };
+  const scene = { api, tenant };
   const body = operation.body === undefined ? undefined : fullest(validValues(operation.body.schema), seed);
   return {
     operation,
@@ -59,7 +59,7 @@ export async function createExample(
   };
 }
 
-/** Of some at random the one with the most members, so that none of them is passed over. */
+/** The one with the most fields of some random values, so that no field is left out. */
 function fullest(arbitrary: fc.Arbitrary<unknown>, seed: number): unknown {
   const found = fc.sample(arbitrary, { seed, numRuns: 10 });
   return found.toSorted((a, b) => membersOf(b) - membersOf(a))[0];
@@ -84,8 +84,8 @@ export function toQuery(query: Readonly<Record<string, unknown>>): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
 }
 
-/** Whoever may do everything where the operation takes place; a user, since some routes are for users. */
-export function mightiest({ route }: Operation, place: Place): Ask {
-  const { key } = place.admin;
-  return route.access.to === 'workspace' ? { key, tenant: place.workspaceId } : { key };
+/** An administrator of the tenant; a user, because some routes are for users only. */
+export function adminOf({ route }: Operation, tenant: Tenant): Ask {
+  const { key } = tenant.admin;
+  return route.access.to === 'workspace' ? { key, tenant: tenant.workspaceId } : { key };
 }

@@ -1,8 +1,8 @@
-// Values that a schema calls valid, at random: a JSON Schema in, an arbitrary out.
+// Random values that are valid by a schema: a JSON Schema in, an arbitrary of fast-check out.
 import * as fc from 'fast-check';
 import { type JsonSchema, typesOf } from './json-schema.ts';
 
-/** Longer random texts and lists add time, not cases: their ends are among the variants. */
+/** Longer random texts and lists add time, not cases: their limits are among the variants. */
 const MAX_TEXT = 40;
 const MAX_LIST = 4;
 
@@ -32,7 +32,7 @@ function ofType(type: string, schema: JsonSchema): fc.Arbitrary<unknown> {
     case 'object':
       return objects(schema);
     default:
-      throw new Error(`${type} is a type that is not known here`);
+      throw new Error(`unknown type ${type}`);
   }
 }
 
@@ -45,30 +45,30 @@ const DAY_MS = 86_400_000;
 const FORMATS: Readonly<Record<string, () => fc.Arbitrary<string>>> = {
   uuid: () => fc.uuid({ version: 4 }),
   email: () => fc.stringMatching(/^[a-z][a-z0-9+_-]{0,20}@[a-z][a-z0-9-]{0,20}\.(?:test|example)$/),
-  // What the handlers compare with their clock lies ahead of it here.
+  // In the future: handlers compare some of these times with their clock.
   'date-time': () =>
     fc.integer({ min: 1, max: 300 }).map((days) => new Date(Date.now() + days * DAY_MS).toISOString()),
 };
 
 function texts(schema: JsonSchema): fc.Arbitrary<string> {
   const { format, pattern, minLength = 0, maxLength = Infinity } = schema;
-  // Blanks around a text are taken off it by some fields, which no schema says either.
+  // Some fields trim white space, which no schema says.
   const fits = (text: string): boolean =>
     text.length >= minLength && text.length <= maxLength && text === text.trim() && isKeepable(text);
   if (format !== undefined) {
     const known = FORMATS[format];
-    if (known === undefined) throw new Error(`${format} is a format that is not known here`);
+    if (known === undefined) throw new Error(`unknown format ${format}`);
     return known().filter(fits);
   }
   const expression = toRegExp(pattern ?? '');
-  // Classes of Unicode exclude little: what is made without them fits mostly.
+  // The Unicode classes of the patterns exclude little: most random texts match.
   if (pattern !== undefined && !pattern.includes('\\p{'))
     return fc.stringMatching(expression, { size: 'small' }).filter(fits);
   const maximum = Math.max(minLength, Math.min(maxLength, MAX_TEXT));
   return fc
     .oneof(
       { weight: 3, arbitrary: fc.string({ minLength, maxLength: maximum }) },
-      // A character outside the BMP counts as two for us and as one for the schema.
+      // A character outside the BMP counts as two in JavaScript and as one in JSON Schema.
       { weight: 1, arbitrary: fc.string({ minLength, maxLength: maximum, unit: bmp }) },
     )
     .filter((text) => fits(text) && expression.test(text));
@@ -119,7 +119,7 @@ function objects({
     .map(([first, second]) => ({ ...second, ...(first as object) }));
 }
 
-/** PostgreSQL keeps neither U+0000 nor half of a surrogate pair, which no schema here says. */
+/** PostgreSQL can store neither U+0000 nor an unpaired surrogate, which no schema says. */
 function isKeepable(value: unknown): boolean {
   const text = JSON.stringify(value);
   return !/\\u0000|\\ud[89a-f]/i.test(text);

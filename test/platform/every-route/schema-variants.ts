@@ -1,20 +1,20 @@
-// A valid value with one place of it changed: its bounds from both sides, other types, what is missing or too much, and
-// texts that readers stumble over. Whether a variant is valid is for the schema to say.
+// Variants of a valid value that differ in one place: both sides of its bounds, other types, missing and extra fields, and
+// texts that often break parsers. The schema decides whether a variant is valid.
 import * as fc from 'fast-check';
 import { type JsonSchema, typesOf } from './json-schema.ts';
 import { toRegExp, validValues } from './schema-values.ts';
 
 export type Variant = {
   readonly what: string;
-  /** Where, as a dotted path. */
+  /** The location of the change, as a dotted path. */
   readonly at: string;
   readonly value: unknown;
 };
 
-/** Stands in every text that may be wrong: no refusal may repeat it. It is longer than names are, which are repeated. */
+/** Part of every text that may be wrong: no rejection may repeat it. Longer than a name, because names are repeated. */
 export const canary = 'zaunkoenig-4f1d0c77-zaunkoenig-0815';
 
-/** A number as it is written, which no value of JavaScript keeps. */
+/** A JSON number that no JavaScript value can represent as written. */
 export function asWritten(text: string): unknown {
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text);
 }
@@ -43,12 +43,12 @@ function* walkObject(
 ): Generator<Variant> {
   const { properties = {} } = branchOf(schema, 'object') ?? schema;
   for (const [name, own] of Object.entries(properties)) {
-    const place = at === '' ? name : `${at}.${name}`;
+    const path = at === '' ? name : `${at}.${name}`;
     if (Object.hasOwn(value, name)) {
       const { [name]: _, ...rest } = value;
-      yield { what: 'left out', at: place, value: rebuild(rest) };
+      yield { what: 'left out', at: path, value: rebuild(rest) };
     }
-    yield* walk(own, value[name], place, (one) => rebuild({ ...value, [name]: one }));
+    yield* walk(own, value[name], path, (one) => rebuild({ ...value, [name]: one }));
   }
   for (const name of [
     `more_${canary}`,
@@ -61,16 +61,16 @@ function* walkObject(
     '\u202e',
   ])
     yield {
-      what: `has a key ${JSON.stringify(name).slice(0, 14)}`,
+      what: `has a field ${JSON.stringify(name).slice(0, 14)}`,
       at,
       value: rebuild({ ...value, [name]: canary }),
     };
-  // As an own member, which only JSON makes.
+  // As an own property, which only JSON.parse creates.
   const proto = Object.defineProperty({ ...value }, '__proto__', {
     value: { admin: true },
     enumerable: true,
   });
-  yield { what: 'has a key __proto__', at, value: rebuild(proto) };
+  yield { what: 'has a field __proto__', at, value: rebuild(proto) };
 }
 
 function branchOf({ anyOf, oneOf }: JsonSchema, type: string): JsonSchema | undefined {
@@ -99,35 +99,35 @@ const OTHER_TYPES: readonly (readonly [string, unknown])[] = [
   ['a list of lists', [[canary]]],
   ['an empty object', {}],
   ['an object', { [canary]: canary }],
-  ['a number that is infinite', asWritten('1e400')],
+  ['a number out of range', asWritten('1e400')],
 ];
 
 function* ofEnum(values: readonly unknown[]): Generator<readonly [string, unknown]> {
   yield ['the first of the values', values[0]];
   yield ['the last of the values', values.at(-1)];
   yield [
-    'one of the values, shouted',
+    'one of the values in upper case',
     String(values[0]).toUpperCase() === values[0]
       ? String(values[0]).toLowerCase()
       : String(values[0]).toUpperCase(),
   ];
-  yield ['one of the values and a blank', `${String(values[0])} `];
+  yield ['one of the values and a space', `${String(values[0])} `];
 }
 
 const ODD: readonly (readonly [string, string])[] = [
   ['U+0000', `${canary}\0`],
-  ['half a surrogate pair', `${canary}\ud800`],
-  ['the other half', `\udfff${canary}`],
+  ['a high surrogate alone', `${canary}\ud800`],
+  ['a low surrogate alone', `\udfff${canary}`],
   ['bidi controls', `\u202e${canary}\u2066`],
   ['line separators', `${canary}\u2028\u2029`],
   ['control characters', `${canary}\r\n\t\u001b[0m\u007f`],
   ['digits of another script', '١٢٣'],
   ['a combining character alone', '\u0301'],
-  ['what SQL would like', `${canary}'; drop table listeners; --`],
-  ['what a template would like', `\${${canary}}{{7*7}}%s%n`],
+  ['an SQL injection', `${canary}'; drop table listeners; --`],
+  ['a template injection', `\${${canary}}{{7*7}}%s%n`],
   ['a prototype name', '__proto__'],
   ['NaN', 'NaN'],
-  ['blanks around', ` ${canary} `],
+  ['surrounded by spaces', ` ${canary} `],
 ];
 const MAX_BUILT = 70_000;
 
@@ -138,10 +138,10 @@ function* ofString(schema: JsonSchema): Generator<readonly [string, unknown]> {
   if (format === 'date-time') yield* TIMES;
   if (format === 'email') yield* EMAILS;
   for (const [what, length] of [
-    ['a character too few', (minLength ?? 0) - 1],
-    ['the shortest', minLength ?? 0],
-    ['the longest', maxLength ?? -1],
-    ['a character too many', maxLength === undefined ? -1 : maxLength + 1],
+    ['one character too short', (minLength ?? 0) - 1],
+    ['of the minimum length', minLength ?? 0],
+    ['of the maximum length', maxLength ?? -1],
+    ['one character too long', maxLength === undefined ? -1 : maxLength + 1],
     ['far too long', MAX_BUILT],
   ] as const) {
     const text = ofLength(length, schema);
@@ -151,12 +151,12 @@ function* ofString(schema: JsonSchema): Generator<readonly [string, unknown]> {
 
 const UUIDS: readonly (readonly [string, string])[] = [
   ['the nil id', '00000000-0000-0000-0000-000000000000'],
-  ['the id of ones', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
-  ['an id in capitals', '0F0E0D0C-0B0A-4908-8706-050403020100'],
+  ['the max id', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+  ['an id in upper case', '0F0E0D0C-0B0A-4908-8706-050403020100'],
   ['an id in braces', '{0f0e0d0c-0b0a-4908-8706-050403020100}'],
   ['an id without hyphens', '0f0e0d0c0b0a49088706050403020100'],
-  ['an id of no version', '0f0e0d0c-0b0a-0908-0706-050403020100'],
-  ['an id and more', `0f0e0d0c-0b0a-4908-8706-050403020100${canary}`],
+  ['an id without a version', '0f0e0d0c-0b0a-0908-0706-050403020100'],
+  ['an id with a suffix', `0f0e0d0c-0b0a-4908-8706-050403020100${canary}`],
 ];
 const TIMES: readonly (readonly [string, string])[] = [
   ['the year 0', '0000-01-01T00:00:00Z'],
@@ -167,16 +167,16 @@ const TIMES: readonly (readonly [string, string])[] = [
   ['the past', '1970-01-01T00:00:00Z'],
   ['February the 30th', '2027-02-30T00:00:00Z'],
   ['a leap second', '2016-12-31T23:59:60Z'],
-  ['a day alone', '2027-01-01'],
+  ['a date alone', '2027-01-01'],
   ['no zone', '2027-01-01T00:00:00'],
   ['no seconds', '2027-01-01T00:00Z'],
-  ['a hundred digits of a second', `2027-01-01T00:00:00.${'1'.repeat(100)}Z`],
-  ['more years than there are', '+275760-09-13T00:00:00Z'],
+  ['a hundred fractional digits', `2027-01-01T00:00:00.${'1'.repeat(100)}Z`],
+  ['a year of six digits', '+275760-09-13T00:00:00Z'],
 ];
 const EMAILS: readonly (readonly [string, string])[] = [
   ['two at signs', `a@b@${canary}.test`],
   ['capitals', 'Someone@Example.TEST'],
-  ['a header of a mail', `a@${canary}.test\r\nBcc: b@c.test`],
+  ['a mail header injection', `a@${canary}.test\r\nBcc: b@c.test`],
   ['a long name', `${'a'.repeat(400)}@example.test`],
 ];
 
@@ -191,13 +191,13 @@ function ofLength(length: number, { pattern, format }: JsonSchema): string | und
 function* ofNumber({ minimum, maximum }: JsonSchema): Generator<readonly [string, unknown]> {
   if (minimum !== undefined)
     yield* [
-      ['the least', minimum],
-      ['less than the least', minimum - 1],
+      ['the minimum', minimum],
+      ['below the minimum', minimum - 1],
     ] as const;
   if (maximum !== undefined)
     yield* [
-      ['the most', maximum],
-      ['more than the most', maximum + 1],
+      ['the maximum', maximum],
+      ['above the maximum', maximum + 1],
     ] as const;
   for (const text of [
     '-0',
@@ -213,17 +213,17 @@ function* ofNumber({ minimum, maximum }: JsonSchema): Generator<readonly [string
   for (const text of ['NaN', 'Infinity', '1', '0x10', '1_000', '١']) yield [`the text ${text}`, text];
 }
 
-/** Longer lists are met by the limit of a body. */
+/** Longer lists exceed the limit of the body. */
 const MAX_ITEMS = 2000;
 
 function* ofList({ items, minItems, maxItems }: JsonSchema): Generator<readonly [string, unknown]> {
-  yield ['a list with a hole', [null]];
+  yield ['a list with null', [null]];
   if (items === undefined || items === false) return;
   for (const [what, count] of [
-    ['an item too few', (minItems ?? 0) - 1],
-    ['the fewest items', minItems ?? 0],
-    ['the most items', maxItems ?? -1],
-    ['an item too many', maxItems === undefined ? -1 : maxItems + 1],
+    ['one item too few', (minItems ?? 0) - 1],
+    ['the minimum of items', minItems ?? 0],
+    ['the maximum of items', maxItems ?? -1],
+    ['one item too many', maxItems === undefined ? -1 : maxItems + 1],
   ] as const)
     if (count >= 0 && count <= MAX_ITEMS)
       yield [what, fc.sample(validValues(items), { numRuns: count, seed: 1 }).slice(0, count)];

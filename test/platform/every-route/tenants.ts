@@ -1,21 +1,21 @@
-// Organizations with workspaces and somebody who may do everything in each, made straight in the tables.
+// Organizations with workspaces and callers with all permissions, inserted directly into the tables.
 import type { PlatformApi } from '../../support/platform-api.ts';
 
-/** A workspace, its organization, and those who may do everything there. */
-export type Place = {
+/** A workspace, its organization, and callers with all permissions there. */
+export type Tenant = {
   readonly organizationId: string;
   readonly workspaceId: string;
   /** An administrator of the organization who is a user. */
   readonly admin: { readonly userId: string; readonly key: string };
-  /** The same as a service key. */
+  /** A service key with the same permissions. */
   readonly organizationKey: string;
   /** Bound to the workspace, and an administrator there. */
   readonly workspaceKey: string;
-  /** Of a user who is nobody in the organization, and an administrator of the workspace. */
+  /** Of a user without administrative permissions in the organization who is an administrator of the workspace. */
   readonly memberKey: string;
 };
 
-export async function createPlace(api: PlatformApi, inOrganization?: string): Promise<Place> {
+export async function createTenant(api: PlatformApi, inOrganization?: string): Promise<Tenant> {
   const organizationId = inOrganization ?? (await api.addOrganization());
   const workspaceId = await api.addWorkspace(organizationId);
   const key = await api.addMemberKey(organizationId, 'ORGANIZATION_ADMIN');

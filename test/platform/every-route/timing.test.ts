@@ -1,37 +1,37 @@
-// How long an answer takes does not tell whether a thing of another is there: for every route with an id the medians of
-// answers to an id of another and to one of nobody lie within a tenth.
+// Response times do not reveal whether a foreign resource exists: for every route with an id, the median times for a foreign
+// and for an unknown id differ by at most a tenth.
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Operation } from './document.ts';
 import { slowRoute } from './leaky-routes.ts';
 import { createExample, type EveryRoute, openEveryRoute, send } from './scene.ts';
-import { idIn, outsidersTo, withId } from './strangers.ts';
+import { idIn, foreignCallersTo, withId } from './foreign-callers.ts';
 
-/** Of each kind. More of them tell smaller differences, and take their time: a thousand are for a change of the pipeline. */
-const RESPONSES = Number(process.env['EVERY_ROUTE_ANSWERS'] ?? 300);
+/** Of each kind. More of them show smaller differences, but take longer: use a thousand after a change of the pipeline. */
+const RESPONSES = Number(process.env['EVERY_ROUTE_RESPONSES'] ?? 300);
 const WITHIN = 0.1;
-/** Noise does not come three times; a difference does. */
+/** Noise does not occur three times in a row; a real difference does. */
 const ROUNDS = 3;
 
 type Medians = { readonly foreign: number; readonly random: number };
 
 async function measure(scene: EveryRoute, operation: Operation, id: string): Promise<Medians> {
   const { api, a1 } = scene;
-  const [asker] = outsidersTo(operation, scene);
+  const [caller] = foreignCallersTo(operation, scene);
   const own = await createExample(api, operation, a1);
   const took: { readonly foreign: number[]; readonly random: number[] } = { foreign: [], random: [] };
   const kinds = shuffled(Array.from({ length: RESPONSES }, () => ['foreign', 'random'] as const).flat());
   for (const kind of kinds) {
     const example = kind === 'foreign' ? own : withId(own, id, randomUUID());
     const began = performance.now();
-    const { status } = await send(api, example, asker?.as ?? {});
+    const { status } = await send(api, example, caller?.as ?? {});
     took[kind].push(performance.now() - began);
-    if (status !== 404) throw new Error(`${operation.title} answered ${status}`);
+    if (status !== 404) throw new Error(`${operation.title} returned ${status}`);
   }
   return { foreign: median(took.foreign), random: median(took.random) };
 }
 
-/** The rounds that it took to see no difference; undefined where there is one in all of them. */
+/** The rounds until one showed no difference; undefined when all of them showed one. */
 async function compare(scene: EveryRoute, operation: Operation): Promise<readonly Medians[] | undefined> {
   const id = idIn(operation);
   if (id === undefined) return [];
@@ -44,8 +44,8 @@ async function compare(scene: EveryRoute, operation: Operation): Promise<readonl
   return undefined;
 }
 
-describe('the time of an answer', () => {
-  it('is the same for an id of another and for one of nobody, by every route', async () => {
+describe('the response time', () => {
+  it('of every route is the same for a foreign and for an unknown id', async () => {
     await using scene = await openEveryRoute();
     const found: unknown[] = [];
     let compared = 0;
@@ -57,7 +57,7 @@ describe('the time of an answer', () => {
     expect(compared).toBeGreaterThan(10);
   }, 900_000);
 
-  it('that is longer by one query is seen', async () => {
+  it('that is longer by one query is detected', async () => {
     await using scene = await openEveryRoute({ routes: [slowRoute] });
     const operation = scene.operations.find(({ route }) => route === slowRoute);
     expect(operation).toBeDefined();

@@ -1,5 +1,5 @@
-// Every route over a socket, byte by byte: methods, framings, lengths and fields that no client of ours would send. What
-// is refused is refused in words, and changes nothing.
+// Every route over a socket: methods, framing, lengths and header fields that no ordinary client sends. A rejected request
+// gets a readable error and changes nothing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
 import { noProxies } from '../../../src/platform/api/client-address.ts';
@@ -9,11 +9,11 @@ import { WireClient, type WireResponse } from '../../support/wire-client.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
 import type { Operation } from './document.ts';
 import { fillPath, toPath } from './fixtures.ts';
-import { createExample, type EveryRoute, mightiest, openEveryRoute } from './scene.ts';
+import { createExample, type EveryRoute, adminOf, openEveryRoute } from './scene.ts';
 import { canary } from './schema-variants.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** For a request that stays away to be given up. */
+/** The time limit for a request that does not arrive. */
 const REQUEST_MS = 1000;
 
 let scene: EveryRoute;
@@ -46,7 +46,7 @@ type Parts = { readonly path: string; readonly fields: readonly string[]; readon
 
 async function partsOf(operation: Operation): Promise<Parts> {
   const { values, body } = await createExample(scene.api, operation, scene.a1);
-  const { key, tenant } = mightiest(operation, scene.a1);
+  const { key, tenant } = adminOf(operation, scene.a1);
   const isOfSandbox = operation.route.access.to === 'sandbox';
   return {
     path: toPath(operation.path, values),
@@ -68,13 +68,13 @@ function framed(body: string): readonly string[] {
   return [JSON_TYPE, `Content-Length: ${Buffer.byteLength(body)}`];
 }
 
-/** A request as it should be. */
+/** A correct request. */
 function whole({ method }: Operation, { path, fields, body }: Parts): string {
   if (body === undefined) return head(method, path, fields);
   return head(method, path, [...fields, ...framed(body)]) + utf8(body);
 }
 
-/** One character a byte, as the client sends it. */
+/** One character per byte, as the client sends it. */
 function utf8(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
@@ -88,7 +88,7 @@ async function ask(text: string): Promise<WireResponse> {
 type Row = {
   readonly what: string;
   readonly statuses: readonly number[];
-  /** For methods that may have a body: others are refused, and their connection cut, before it is looked at. */
+  /** Only for methods with a body: others are rejected, and the connection closed, before the body is read. */
   readonly isWithBody?: true;
   text(operation: Operation, parts: Parts): string;
 };
@@ -96,21 +96,21 @@ type Row = {
 const LIMIT = MAX_BODY_BYTES + 1;
 const rows: readonly Row[] = [
   {
-    what: 'a method of others',
+    what: 'a method of another protocol',
     statuses: [405],
     text: (_, { path, fields }) => head('PROPFIND', path, fields),
   },
-  { what: 'a method of nobody', statuses: [400], text: (_, { path, fields }) => head('FROB', path, fields) },
+  { what: 'an unknown method', statuses: [400], text: (_, { path, fields }) => head('FROB', path, fields) },
   { what: 'OPTIONS', statuses: [405], text: (_, { path, fields }) => head('OPTIONS', path, fields) },
   {
-    what: 'a key twice',
-    // All of them come from one address.
+    what: 'a repeated key',
+    // 429: all requests come from one address.
     statuses: [400, 401, 429],
     text: ({ method }, { path, fields }) => head(method, path, [...fields, fields[0] ?? '']),
   },
   {
-    what: 'two bearers',
-    // All of them come from one address.
+    what: 'two bearer tokens',
+    // 429: all requests come from one address.
     statuses: [400, 401, 429],
     text: ({ method }, { path, fields }) => {
       const bearer = `Authorization: Bearer ${fields[0]?.slice('X-Api-Key: '.length)}`;
@@ -118,7 +118,7 @@ const rows: readonly Row[] = [
     },
   },
   {
-    what: 'an organization twice',
+    what: 'a repeated organization',
     statuses: [400, 401, 403, 422],
     text: ({ method }, { path, fields }) => {
       const named = `X-Organization-Id: ${scene.a1.organizationId}`;
@@ -126,32 +126,32 @@ const rows: readonly Row[] = [
     },
   },
   {
-    what: 'a body that is announced too long',
+    what: 'a Content-Length above the limit',
     statuses: [400, 413],
     text: ({ method }, { path, fields }) =>
       head(method, path, [...fields, JSON_TYPE, `Content-Length: ${LIMIT}`]) + 'x',
   },
   {
-    what: 'a body that is streamed too long',
+    what: 'a chunked body above the limit',
     statuses: [400, 413],
     text: ({ method }, { path, fields }) =>
       `${head(method, path, [...fields, JSON_TYPE, 'Transfer-Encoding: chunked'])}${LIMIT.toString(16)}\r\n${' '.repeat(LIMIT)}\r\n0\r\n\r\n`,
   },
   {
-    what: 'a chunk of no length',
+    what: 'an invalid chunk length',
     isWithBody: true,
     statuses: [400],
     text: ({ method }, { path, fields }) =>
       `${head(method, path, [...fields, JSON_TYPE, 'Transfer-Encoding: chunked'])}zz\r\n{}\r\n0\r\n\r\n`,
   },
   {
-    what: 'two lengths',
+    what: 'two Content-Length fields',
     statuses: [400],
     text: ({ method }, { path, fields }) =>
       head(method, path, [...fields, 'Content-Length: 1', 'Content-Length: 2']) + '{}',
   },
   {
-    what: 'a path with a byte that is none of ASCII',
+    what: 'a path with a non-ASCII byte',
     statuses: [400, 404, 422],
     text: ({ method }, { path, fields }) => head(method, `${path}\u00ff`, fields),
   },
@@ -161,24 +161,24 @@ const rows: readonly Row[] = [
     text: ({ method }, { path, fields }) => head(method, `${path}\0`, fields),
   },
   {
-    what: 'a query with a byte that is none of ASCII',
+    what: 'a query with a non-ASCII byte',
     statuses: [400, 422],
     text: ({ method }, { path, fields }) => head(method, `${path}?limit=\u00ff`, fields),
   },
   {
-    what: 'a field with a line in it',
+    what: 'a field with a line break',
     statuses: [400],
     text: ({ method }, { path, fields }) => head(method, path, [...fields, `X-A: ${canary}\n B`]),
   },
   {
-    what: 'a head without its end',
+    what: 'a head without an end',
     statuses: [431],
     text: ({ method }, { path, fields }) => head(method, path, [...fields, `X-A: ${'a'.repeat(20_000)}`]),
   },
 ];
 
 describe('every route over a socket', () => {
-  it('answers what it is there for', async () => {
+  it('serves a correct request', async () => {
     const found: unknown[] = [];
     for (const operation of scene.operations) {
       const { head: response, text } = await ask(whole(operation, await partsOf(operation)));
@@ -188,25 +188,28 @@ describe('every route over a socket', () => {
     expect(found).toEqual([]);
   });
 
-  it.each(rows)('refuses $what, in words, and nothing changes', async ({ text, statuses, isWithBody }) => {
-    const found: unknown[] = [];
-    for (const operation of scene.operations.filter(({ route }) => route.access.to !== 'anyone')) {
-      if (isWithBody === true && operation.method === 'GET') continue;
-      const parts = await partsOf(operation);
-      await log.take();
-      const { head: response, text: body } = await ask(text(operation, parts));
-      const { changes, events } = await log.take();
-      const reported = [operation.title, response.status, body, changes, events.length];
-      if (!statuses.includes(response.status) || changes.length > 0 || events.length > 1)
-        found.push(reported);
-      else if (!isRefusal(body) || body.includes(canary)) found.push(reported);
-      if (!response.headers.some(([name]) => name.toLowerCase() === 'x-request-id'))
-        found.push([reported, 'no id']);
-    }
-    expect(found).toEqual([]);
-  });
+  it.each(rows)(
+    'rejects $what with a readable error, and nothing changes',
+    async ({ text, statuses, isWithBody }) => {
+      const found: unknown[] = [];
+      for (const operation of scene.operations.filter(({ route }) => route.access.to !== 'anyone')) {
+        if (isWithBody === true && operation.method === 'GET') continue;
+        const parts = await partsOf(operation);
+        await log.take();
+        const { head: response, text: body } = await ask(text(operation, parts));
+        const { changes, events } = await log.take();
+        const reported = [operation.title, response.status, body, changes, events.length];
+        if (!statuses.includes(response.status) || changes.length > 0 || events.length > 1)
+          found.push(reported);
+        else if (!isRefusal(body) || body.includes(canary)) found.push(reported);
+        if (!response.headers.some(([name]) => name.toLowerCase() === 'x-request-id'))
+          found.push([reported, 'no id']);
+      }
+      expect(found).toEqual([]);
+    },
+  );
 
-  it('answers HEAD as GET, but for the body', async () => {
+  it('serves HEAD like GET, without the body', async () => {
     const found: unknown[] = [];
     for (const operation of scene.operations.filter(({ method }) => method === 'GET')) {
       const parts = await partsOf(operation);
@@ -214,7 +217,7 @@ describe('every route over a socket', () => {
       await client.send(head('HEAD', parts.path, parts.fields));
       const response = await client.readHead();
       await client.send(whole(operation, await partsOf(operation)));
-      // Were there a body, this head would not begin behind it.
+      // If the response to HEAD had a body, this head could not be read.
       const next = await client.readHead();
       if (response.status !== 200 || next.status !== 200)
         found.push([operation.title, response.text, next.text]);
@@ -222,7 +225,7 @@ describe('every route over a socket', () => {
     expect(found).toEqual([]);
   });
 
-  it('takes a request that comes byte by byte', async () => {
+  it('accepts a request sent byte by byte', async () => {
     const operation = find('POST /v2/listeners');
     await using client = await WireClient.connect(port);
     for (const byte of whole(operation, await partsOf(operation))) await client.send(byte);
@@ -230,7 +233,7 @@ describe('every route over a socket', () => {
   });
 
   it.each(['POST /v2/listeners', 'DELETE /v2/listeners/{listener_id}', 'POST /v1/sandbox-records'])(
-    '%s gives up a body that stays away, and nothing changes',
+    '%s times out when the body does not arrive, and nothing changes',
     async (title) => {
       const operation = find(title);
       const parts = await partsOf(operation);
@@ -241,7 +244,7 @@ describe('every route over a socket', () => {
     },
   );
 
-  it('changes nothing for a client that leaves before its body is there', async () => {
+  it('changes nothing for a client that disconnects before the end of its body', async () => {
     const operation = find('POST /v2/listeners');
     const parts = await partsOf(operation);
     await log.take();
@@ -253,7 +256,7 @@ describe('every route over a socket', () => {
     expect([response.status, (await log.take()).changes]).toEqual([200, []]);
   });
 
-  it('has one request of a connection answered at a time, and serves the next one all the same', async () => {
+  it('handles pipelined requests one at a time, and serves the next connection', async () => {
     const operation = find('POST /v2/listeners');
     const one = whole(operation, await partsOf(operation));
     const two = whole(operation, await partsOf(operation));
@@ -268,12 +271,15 @@ describe('every route over a socket', () => {
     expect((await ask(whole(operation, await partsOf(operation)))).head.status).toBe(201);
   });
 
-  it('answers requests one behind another on one connection, each its own', async () => {
+  it('serves consecutive requests on one connection, each with its own response', async () => {
     const operation = find('GET /v2/listeners/{listener_id}');
     const { fields } = await partsOf(operation);
     await using client = await WireClient.connect(port);
     for (let at = 0; at < 20; at += 1) {
-      const values = await fillPath(operation, { api: scene.api, place: at % 2 === 0 ? scene.a1 : scene.b1 });
+      const values = await fillPath(operation, {
+        api: scene.api,
+        tenant: at % 2 === 0 ? scene.a1 : scene.b1,
+      });
       await client.send(head('GET', toPath(operation.path, values), fields));
       const { head: response, text } = await client.readResponse();
       expect([response.status, text.includes(values['listener_id'] ?? '')]).toEqual([
@@ -286,7 +292,7 @@ describe('every route over a socket', () => {
 
 function find(title: string): Operation {
   const found = scene.operations.find((one) => one.title === title);
-  if (found === undefined) throw new Error(`${title} is no route`);
+  if (found === undefined) throw new Error(`no route ${title}`);
   return found;
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { hashKey, mintKey, parseKey } from '../../../src/platform/identity/api-key.ts';
 
 describe('a key', () => {
-  it('tells its kind by its prefix, and holds 43 random digits and six of a checksum', () => {
+  it('has a prefix for its kind, 43 random digits and a checksum of six', () => {
     expect(mintKey('service').text).toMatch(/^sp_sk_[0-9A-Za-z]{49}$/);
     expect(mintKey('personal').text).toMatch(/^sp_pt_[0-9A-Za-z]{49}$/);
     expect(parseKey(mintKey('service').text)?.kind).toBe('service');
@@ -14,19 +14,19 @@ describe('a key', () => {
     expect(new Set(Array.from({ length: 1000 }, () => mintKey('service').text)).size).toBe(1000);
   });
 
-  it('is read back with the hash and the short form that it was minted with', () => {
+  it('is parsed to the hash and the short form that it was minted with', () => {
     const { text, hash, shortKey } = mintKey('service');
     expect(parseKey(text)).toEqual({ kind: 'service', hash, shortKey });
     expect(hashKey(text)).toEqual(hash);
     expect(hash).toHaveLength(32);
   });
 
-  it('is shown by its beginning and its end', () => {
+  it('is shortened to its first and last characters', () => {
     const { text, shortKey } = mintKey('personal');
     expect(shortKey).toBe(`${text.slice(0, 10)}...${text.slice(-4)}`);
   });
 
-  it('with one character changed, left out or doubled is none', () => {
+  it('with one character changed, left out or doubled is invalid', () => {
     const { text } = mintKey('service');
     const place = nat(text.length - 1);
     const digit = constantFrom(...'0Aa9zZ_ -é');
@@ -41,11 +41,11 @@ describe('a key', () => {
     );
   });
 
-  it('of the other kind is another key', () => {
+  it('with the prefix of the other kind is invalid', () => {
     expect(parseKey(mintKey('service').text.replace('sp_sk_', 'sp_pt_'))).toBeUndefined();
   });
 
-  it('is no arbitrary text, however long', () => {
+  it('is never an arbitrary text, however long', () => {
     assert(property(string({ maxLength: 200 }), (text) => parseKey(text) === undefined));
     expect(parseKey(`sp_sk_${'a'.repeat(1_000_000)}`)).toBeUndefined();
   });

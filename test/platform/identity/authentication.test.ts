@@ -10,7 +10,13 @@ import { organizationRoles } from '../../../src/platform/identity/permission.ts'
 import type { Database } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
-import { type PlacedKey, placeKey, placeMember, placeOrganization, placeWorkspace } from './tenants.ts';
+import {
+  type InsertedKey,
+  insertKey,
+  insertMember,
+  insertOrganization,
+  insertWorkspace,
+} from './test-rows.ts';
 
 const START_MS = Date.parse('2026-11-22T00:00:00Z');
 let database: TestDatabase;
@@ -23,7 +29,7 @@ let errors: unknown[];
 beforeAll(async () => {
   database = await createTestDatabase();
   db = database.store.db;
-  organization = await placeOrganization(database.owner.db);
+  organization = await insertOrganization(database.owner.db);
 });
 afterAll(async () => database[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -41,8 +47,8 @@ function authenticate(given: Partial<Credentials>): Promise<Caller> {
   });
 }
 
-function place(of: Parameters<typeof placeKey>[2] = { role: 'ORGANIZATION_USER' }): Promise<PlacedKey> {
-  return placeKey(database.owner.db, organization, of);
+function addKey(of: Parameters<typeof insertKey>[2] = { role: 'ORGANIZATION_USER' }): Promise<InsertedKey> {
+  return insertKey(database.owner.db, organization, of);
 }
 
 async function refusalOf(given: Partial<Credentials>): Promise<unknown> {
@@ -55,14 +61,14 @@ async function refusalOf(given: Partial<Credentials>): Promise<unknown> {
 }
 
 describe('a key', () => {
-  it('is taken as X-Api-Key, as a bearer, and as both when they are the same', async () => {
-    const { id, text } = await place();
+  it('is accepted as X-Api-Key, as a bearer token, and as both when they are equal', async () => {
+    const { id, text } = await addKey();
     for (const given of [{ apiKey: text }, { bearer: text }, { apiKey: text, bearer: text }])
       expect((await authenticate(given)).keyId).toBe(id);
   });
 
-  it('of the organization has what its role has there', async () => {
-    const { id, text } = await place({ role: 'ORGANIZATION_ADMIN' });
+  it('of the organization has the permissions of its role', async () => {
+    const { id, text } = await addKey({ role: 'ORGANIZATION_ADMIN' });
     expect(await authenticate({ apiKey: text })).toEqual({
       keyId: id,
       kind: 'service',
@@ -73,19 +79,19 @@ describe('a key', () => {
     });
   });
 
-  it('of a workspace has nothing in the organization, also under a name of a role there', async () => {
-    const workspaceId = await placeWorkspace(database.owner.db, organization);
+  it('of a workspace has no permissions in the organization, even with the name of an organization role', async () => {
+    const workspaceId = await insertWorkspace(database.owner.db, organization);
     for (const role of ['WORKSPACE_ADMIN', 'ORGANIZATION_ADMIN']) {
-      const { text } = await place({ workspaceId, role });
+      const { text } = await addKey({ workspaceId, role });
       const caller = await authenticate({ apiKey: text });
       expect([caller.boundTo, caller.permissions.size]).toEqual([workspaceId, 0]);
     }
   });
 
-  it('of a person has what he has now, and is refused when he has left', async () => {
+  it('of a member has their current permissions, and is rejected after they left', async () => {
     const { owner } = database;
-    const userId = await placeMember(owner.db, organization, 'ORGANIZATION_VIEWER');
-    const { text } = await place({ userId });
+    const userId = await insertMember(owner.db, organization, 'ORGANIZATION_VIEWER');
+    const { text } = await addKey({ userId });
     const caller = await authenticate({ apiKey: text });
     expect([caller.kind, caller.userId]).toEqual(['personal', userId]);
     expect(caller.permissions).toEqual(new Set(['organization:read']));
@@ -98,15 +104,15 @@ describe('a key', () => {
     expect(await refusalOf({ apiKey: text })).toMatchObject({ kind: 'unauthenticated' });
   });
 
-  it('with a role that nobody knows has nothing', async () => {
+  it('with an unknown role has no permissions', async () => {
     for (const role of ['ORGANIZATION_EMPEROR', 'toString', '__proto__']) {
-      const { text } = await place({ role });
+      const { text } = await addKey({ role });
       expect((await authenticate({ apiKey: text })).permissions.size).toBe(0);
     }
   });
 
-  it('is refused from the moment of its expiry', async () => {
-    const { text } = await place({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS + 1000) });
+  it('is rejected from the moment of its expiry', async () => {
+    const { text } = await addKey({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS + 1000) });
     nowMs = START_MS + 999;
     expect((await authenticate({ apiKey: text })).kind).toBe('service');
     nowMs = START_MS + 1000;
@@ -114,13 +120,13 @@ describe('a key', () => {
   });
 });
 
-describe('a refusal', () => {
-  it('has the same words for a key that is malformed, unknown, expired, revoked or one of two', async () => {
-    const expired = await place({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS) });
-    const revoked = await place();
+describe('a rejection', () => {
+  it('has the same message for a key that is malformed, unknown, expired, revoked or one of two different keys', async () => {
+    const expired = await addKey({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS) });
+    const revoked = await addKey();
     await database.owner.db.deleteFrom('api_keys').where('id', '=', revoked.id).execute();
-    const right = await place();
-    const other = await place();
+    const right = await addKey();
+    const other = await addKey();
     const refusals = [
       await refusalOf({ apiKey: 'nonsense' }),
       await refusalOf({ apiKey: '' }),
@@ -136,7 +142,7 @@ describe('a refusal', () => {
     expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
   });
 
-  it('says how to send a key where none came', async () => {
+  it('explains how to send a key when none was sent', async () => {
     const refusal = await refusalOf({});
     expect(refusal).toMatchObject({ kind: 'unauthenticated', message: /X-Api-Key/ });
   });
@@ -155,7 +161,7 @@ describe('wrong keys', () => {
     return kinds;
   }
 
-  it('from one address are soon too many, until the minute is over', async () => {
+  it('from one address are limited until the minute has ended', async () => {
     const kinds = await failTimes(31, '198.51.100.1');
     expect([...new Set(kinds.slice(0, 30)), kinds[30]]).toEqual(['unauthenticated', 'too_many']);
     nowMs += 15_000;
@@ -165,26 +171,26 @@ describe('wrong keys', () => {
     expect(await failTimes(1, '198.51.100.1')).toEqual(['unauthenticated']);
   });
 
-  it('do not lock out the right one that comes from the same address', async () => {
-    const { id, text } = await place();
+  it('do not lock out a valid key from the same address', async () => {
+    const { id, text } = await addKey();
     await failTimes(40, '198.51.100.1');
     expect((await authenticate({ apiKey: text, peer: '198.51.100.1' })).keyId).toBe(id);
   });
 
-  it('from very many addresses are too many in all', async () => {
+  it('from very many addresses are limited in total', async () => {
     const kinds = new Set<unknown>();
     for (let at = 0; at < 3001; at += 1)
       for (const kind of await failTimes(1, `10.0.${at >> 8}.${at & 255}`)) kinds.add(kind);
     expect([...kinds]).toEqual(['unauthenticated', 'too_many']);
   });
 
-  it('are counted where none came neither', async () => {
+  it('are not counted for requests without a key', async () => {
     for (let at = 0; at < 40; at += 1) await refusalOf({ peer: '198.51.100.7' });
     expect(await failTimes(1, '198.51.100.7')).toEqual(['unauthenticated']);
   });
 });
 
-describe('the last use', () => {
+describe('the last-use time', () => {
   async function lastUse(id: string): Promise<Date | null> {
     await authenticator.settle();
     const row = db.selectFrom('api_keys').select('last_used_at').where('id', '=', id);
@@ -192,12 +198,12 @@ describe('the last use', () => {
   }
 
   it('is written at the first use, and then at most once a minute', async () => {
-    const { id, text } = await place();
+    const { id, text } = await addKey();
     expect(await lastUse(id)).toBeNull();
     await authenticate({ apiKey: text });
     expect(await lastUse(id)).toEqual(new Date(START_MS));
     nowMs = START_MS + 59_999;
-    // A write would fail here: none is tried.
+    // A write would fail here, so none is attempted.
     const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
     await authenticator.authenticate(failingUpdates(db), credentials);
     expect([await lastUse(id), errors]).toEqual([new Date(START_MS), []]);
@@ -206,17 +212,17 @@ describe('the last use', () => {
     expect(await lastUse(id)).toEqual(new Date(nowMs));
   });
 
-  it('is not in the way of a request: one that cannot be written is told to the operator', async () => {
-    const { id, text } = await place();
+  it('does not delay a request, and a failed write is reported to the operator', async () => {
+    const { id, text } = await addKey();
     const holder = await database.owner.db.startTransaction().execute();
     await holder.selectFrom('api_keys').select('id').where('id', '=', id).forUpdate().execute();
-    // The row is held by somebody else, so that the write waits while the requests go on.
+    // Another transaction locks the row: the write waits, the requests do not.
     for (let at = 0; at < 10; at += 1) expect((await authenticate({ apiKey: text })).keyId).toBe(id);
     await holder.rollback().execute();
     expect(await lastUse(id)).toEqual(new Date(START_MS));
     expect(errors).toEqual([]);
 
-    const other = await place();
+    const other = await addKey();
     const broken = failingUpdates(db);
     await authenticator.authenticate(broken, { apiKey: other.text, bearer: undefined, peer: '' });
     expect(await lastUse(other.id)).toBeNull();
@@ -224,7 +230,7 @@ describe('the last use', () => {
   });
 });
 
-/** A database that reads and does not write. */
+/** A database that can be read but not updated. */
 function failingUpdates(real: Database): Database {
   return new Proxy(real, {
     get(target, name) {
@@ -239,7 +245,7 @@ function failingUpdates(real: Database): Database {
 }
 
 describe('the lookup', () => {
-  it('goes by the index of hashes, so that its time tells nothing of other keys', async () => {
+  it('uses the index of hashes, so that its time reveals nothing about other keys', async () => {
     const { owner } = database;
     const plan = await owner.db.transaction().execute(async (trx) => {
       await sql`set local enable_seqscan = off`.execute(trx);

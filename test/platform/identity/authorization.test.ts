@@ -14,7 +14,13 @@ import {
 import { type WorkspaceRole, workspaceRoles } from '../../../src/platform/identity/permission.ts';
 import type { Database } from '../../../src/platform/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
-import { placeKey, placeMember, placeOrganization, placeWorkspace, placeWorkspaceMember } from './tenants.ts';
+import {
+  insertKey,
+  insertMember,
+  insertOrganization,
+  insertWorkspace,
+  insertWorkspaceMember,
+} from './test-rows.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -31,11 +37,11 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
-  organizationId = await placeOrganization(db);
+  organizationId = await insertOrganization(db);
 });
 
-async function callerOf(of: Parameters<typeof placeKey>[2]): Promise<Caller> {
-  const { text } = await placeKey(db, organizationId, of);
+async function callerOf(of: Parameters<typeof insertKey>[2]): Promise<Caller> {
+  const { text } = await insertKey(db, organizationId, of);
   const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
   return authenticator.authenticate(database.store.db, credentials);
 }
@@ -50,7 +56,7 @@ function authorize(caller: Caller, header?: string): Promise<unknown> {
 describe('access to an organization', () => {
   it('is given for the own organization of a caller, in any case of its id, and for no other', async () => {
     const caller = await callerOf({ role: 'ORGANIZATION_USER' });
-    const other = await placeOrganization(db);
+    const other = await insertOrganization(db);
     authorizeInOrganization(caller, undefined, 'organization:read');
     authorizeInOrganization(caller, organizationId, 'organization:read');
     authorizeInOrganization(caller, organizationId.toUpperCase());
@@ -76,8 +82,8 @@ describe('access to an organization', () => {
 
 describe('access to a workspace', () => {
   it('is given to a key of the workspace with the permissions of its role, with the header or without', async () => {
-    const workspaceId = await placeWorkspace(db, organizationId);
-    await placeWorkspace(db, organizationId);
+    const workspaceId = await insertWorkspace(db, organizationId);
+    await insertWorkspace(db, organizationId);
     const roles = Object.keys(workspaceRoles) as WorkspaceRole[];
     for (const role of roles) {
       const caller = await callerOf({ workspaceId, role });
@@ -88,11 +94,11 @@ describe('access to a workspace', () => {
   });
 
   it('is denied with the same message for a workspace that is unknown, foreign or not visible', async () => {
-    const own = await placeWorkspace(db, organizationId);
-    const sibling = await placeWorkspace(db, organizationId);
-    const foreign = await placeWorkspace(db, await placeOrganization(db));
-    const userId = await placeMember(db, organizationId, 'ORGANIZATION_USER');
-    await placeWorkspaceMember(db, { organizationId, workspaceId: own, userId }, 'WORKSPACE_ADMIN');
+    const own = await insertWorkspace(db, organizationId);
+    const sibling = await insertWorkspace(db, organizationId);
+    const foreign = await insertWorkspace(db, await insertOrganization(db));
+    const userId = await insertMember(db, organizationId, 'ORGANIZATION_USER');
+    await insertWorkspaceMember(db, { organizationId, workspaceId: own, userId }, 'WORKSPACE_ADMIN');
     const bound = await callerOf({ workspaceId: own, role: 'WORKSPACE_ADMIN' });
     const member = await callerOf({ userId });
     const admin = await callerOf({ role: 'ORGANIZATION_ADMIN' });
@@ -111,15 +117,15 @@ describe('access to a workspace', () => {
   });
 
   it('without the header is given to the only visible workspace, and rejected when there are more', async () => {
-    const first = await placeWorkspace(db, organizationId);
-    const userId = await placeMember(db, organizationId, 'ORGANIZATION_USER');
+    const first = await insertWorkspace(db, organizationId);
+    const userId = await insertMember(db, organizationId, 'ORGANIZATION_USER');
     const member = await callerOf({ userId });
     const admin = await callerOf({ role: 'ORGANIZATION_OPERATOR' });
     expect(await authorize(member)).toMatchObject({ kind: 'forbidden' });
     expect(await authorize(admin)).toMatchObject({ workspaceId: first });
 
-    const second = await placeWorkspace(db, organizationId);
-    await placeWorkspaceMember(db, { organizationId, workspaceId: second, userId }, 'WORKSPACE_VIEWER');
+    const second = await insertWorkspace(db, organizationId);
+    await insertWorkspaceMember(db, { organizationId, workspaceId: second, userId }, 'WORKSPACE_VIEWER');
     expect(await authorize(member)).toEqual({
       workspaceId: second,
       permissions: new Set(workspaceRoles.WORKSPACE_VIEWER),
@@ -132,7 +138,7 @@ describe('access to a workspace', () => {
   });
 
   it('is denied to a viewer for a permission that the role lacks', async () => {
-    const workspaceId = await placeWorkspace(db, organizationId);
+    const workspaceId = await insertWorkspace(db, organizationId);
     const caller = await callerOf({ workspaceId, role: 'WORKSPACE_VIEWER' });
     await expect(authorizeInWorkspace(db, caller, undefined, 'WORKSPACES_MANAGE')).rejects.toMatchObject({
       kind: 'forbidden',
@@ -141,9 +147,9 @@ describe('access to a workspace', () => {
   });
 
   it('ends when a member leaves the organization, and does not come back when they are added again', async () => {
-    const workspaceId = await placeWorkspace(db, organizationId);
-    const userId = await placeMember(db, organizationId, 'ORGANIZATION_USER');
-    await placeWorkspaceMember(db, { organizationId, workspaceId, userId }, 'WORKSPACE_ADMIN');
+    const workspaceId = await insertWorkspace(db, organizationId);
+    const userId = await insertMember(db, organizationId, 'ORGANIZATION_USER');
+    await insertWorkspaceMember(db, { organizationId, workspaceId, userId }, 'WORKSPACE_ADMIN');
     const before = await callerOf({ userId });
     await db.deleteFrom('organization_members').where('user_id', '=', userId).execute();
     const row = { organization_id: organizationId, user_id: userId, role: 'ORGANIZATION_USER' };

@@ -18,7 +18,7 @@ function countTimes(limit: FailureLimit, peer: string, times: number): readonly 
 }
 
 describe('failures', () => {
-  it('of one address may be so many in a window, and then say how long it lasts', () => {
+  it('of one address are limited in a window, and above the limit the remaining time is returned', () => {
     const limit = limitOf();
     expect(countTimes(limit, '192.0.2.1', 3)).toEqual([0, 0, 0]);
     nowMs += 20_000;
@@ -33,14 +33,14 @@ describe('failures', () => {
     expect(limit.count('192.0.2.2')).toBe(0);
   });
 
-  it('of one IPv6 network count together, whatever address they use', () => {
+  it('of one IPv6 network are counted together, whatever the address', () => {
     const limit = limitOf();
     const waits = Array.from({ length: 4 }, (_, at) => limit.count(`2001:db8:1:2::${at}`));
     expect(waits).toEqual([0, 0, 0, 60_000]);
     expect(limit.count('2001:db8:1:3::1')).toBe(0);
   });
 
-  it('of all addresses together have a bound too', () => {
+  it('of all addresses together are limited too', () => {
     const limit = limitOf({ total: 5 });
     const waits = Array.from({ length: 6 }, (_, at) => limit.count(`192.0.2.${at}`));
     expect(waits).toEqual([0, 0, 0, 0, 0, 60_000]);
@@ -48,7 +48,7 @@ describe('failures', () => {
     expect(limit.count('192.0.2.9')).toBe(0);
   });
 
-  it('are counted in a table that does not grow: the bound in all still holds', () => {
+  it('are counted in a table of bounded size, and the total limit still applies', () => {
     const limit = limitOf({ maxPeers: 2, total: 50 });
     const waits = Array.from({ length: 60 }, (_, at) => limit.count(`192.0.2.${at % 6}`));
     expect(waits.slice(0, 50).every((wait) => wait === 0)).toBe(true);

@@ -1,4 +1,4 @@
-// Refused keys and headers as a client sees them.
+// Rejected keys and headers as a client sees them.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
@@ -23,7 +23,7 @@ function read(options: Ask): Promise<Asked> {
 }
 
 describe('a wrong key', () => {
-  it('is a 401 that asks for a bearer, with the same text whatever is wrong', async () => {
+  it('is a 401 with WWW-Authenticate: Bearer, and the same message whatever is wrong', async () => {
     const { id, text } = { id: randomUUID(), text: mintKey('personal').text };
     const responses = [
       await read({ key: text }),
@@ -37,7 +37,7 @@ describe('a wrong key', () => {
     expect(new Set(responses.map((response) => response.text)).size).toBe(1);
   });
 
-  it('that comes too often is a 429 that says when to come back, and the right one passes', async () => {
+  it('sent too often is a 429 with Retry-After, and a valid key is still accepted', async () => {
     const peer = '2001:db8::7';
     for (let at = 0; at < 30; at += 1) expect((await read({ key: 'wrong', peer })).status).toBe(401);
     const refused = await read({ key: 'wrong', peer: '2001:db8::8' });
@@ -47,7 +47,7 @@ describe('a wrong key', () => {
     expect((await read({ key: 'wrong', peer })).status).toBe(401);
   });
 
-  it('leaves no event: there is no organization in whose log it could stand', async () => {
+  it('leaves no audit event: it belongs to no organization', async () => {
     await api.ask('PATCH', '/api/v1/orgs/current', {
       key: 'wrong',
       organization,
@@ -57,7 +57,7 @@ describe('a wrong key', () => {
     expect(await db.selectFrom('audit_events').select('id').execute()).toEqual([]);
   });
 
-  it('is counted with wrong tokens of sandboxes; that none came is no guess', async () => {
+  it('is counted together with wrong sandbox tokens; a request without a token is not counted', async () => {
     const peer = '198.51.100.9';
     const send = (ask: Ask): Promise<Asked> =>
       api.ask('POST', '/v1/sandbox-records', { peer, body: {}, ...ask });
@@ -72,8 +72,8 @@ describe('a wrong key', () => {
   });
 });
 
-describe('a header that names a place', () => {
-  it('is a 403 with the same text, wherever the place may be', async () => {
+describe('a header that names an organization or a workspace', () => {
+  it('is a 403 with the same message, whatever it names', async () => {
     const elsewhere = await api.addOrganization();
     const foreign = await api.addWorkspace(elsewhere);
     const tenants = [await read({ key, tenant: foreign }), await read({ key, tenant: randomUUID() })];
@@ -88,7 +88,7 @@ describe('a header that names a place', () => {
     expect(new Set(organizations.map(({ text }) => text)).size).toBe(1);
   });
 
-  it('is a 422 where a workspace id is none', async () => {
+  it('is a 422 when a workspace id is malformed', async () => {
     const refused = await read({ key, tenant: 'nonsense' });
     expect([refused.status, refused.body.detail]).toEqual([
       422,
@@ -96,7 +96,7 @@ describe('a header that names a place', () => {
     ]);
   });
 
-  it('is needed where there is more than one workspace', async () => {
+  it('is required when the key has access to more than one workspace', async () => {
     expect((await read({ key })).status).toBe(200);
     await api.addWorkspace(organization);
     const refused = await read({ key });

@@ -1,5 +1,5 @@
-// Rights that are taken away while a request is on its way: its body is held back until they are gone. What the request
-// would have written is not written then, and its refusal stands in the log.
+// Permissions that are revoked while a request is in progress: its body is delayed until they are revoked. The request then
+// writes nothing, and its rejection is in the audit log.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
@@ -24,7 +24,7 @@ async function made(path: string, body?: unknown): Promise<Asked['body']> {
   return asked.body;
 }
 
-/** Asks with a body, all of which but its first byte is sent when `meanwhile` is over. */
+/** Sends a request whose body continues after its first byte only when `meanwhile` has ended. */
 async function askSlowly(
   method: string,
   path: string,
@@ -72,19 +72,19 @@ async function lastEvent(): Promise<unknown> {
 
 const ofOrganization = '/api/v1/orgs/current/service-keys';
 
-describe('a request whose body comes late', () => {
-  it('makes no key when its own was deleted', async () => {
+describe('a request with a delayed body', () => {
+  it('creates no key when its own key was deleted', async () => {
     const { id, key } = await made(ofOrganization, { role: 'ORGANIZATION_ADMIN' });
-    const body = { role: 'ORGANIZATION_ADMIN', description: 'a way back' };
+    const body = { role: 'ORGANIZATION_ADMIN', description: 'a backdoor' };
     const late = await askSlowly('POST', ofOrganization, { key, body }, () =>
       remove(`${ofOrganization}/${id}`),
     );
     expect(late.status).toBe(401);
     const listed = await api.ask('GET', ofOrganization, { key: admin });
-    expect(listed.text).not.toContain('a way back');
+    expect(listed.text).not.toContain('a backdoor');
   });
 
-  it('makes no key when its own has expired', async () => {
+  it('creates no key when its own key has expired', async () => {
     const expires_at = new Date(Date.now() + 60_000).toISOString();
     const { key } = await made('/api/v1/api-key', { role: 'WORKSPACE_ADMIN', expires_at });
     const late = await askSlowly('POST', '/api/v1/api-key', { key, body: {} }, async () => {
@@ -94,7 +94,7 @@ describe('a request whose body comes late', () => {
     expect(await lastEvent()).toEqual(['create_api_key', false, 401]);
   });
 
-  it('promotes nobody who was demoted', async () => {
+  it('cannot promote its caller after a demotion', async () => {
     const role = 'ORGANIZATION_ADMIN';
     await made('/api/v1/orgs/current/members', { email: 'first@example.test', role });
     const { id, user_id } = await made('/api/v1/orgs/current/members', { email: 'late@example.test', role });
@@ -106,12 +106,12 @@ describe('a request whose body comes late', () => {
     });
     expect([late.status, late.body]).toEqual([
       403,
-      { detail: 'This needs the permission organization:manage' },
+      { detail: 'This request requires the permission organization:manage' },
     ]);
     expect(await lastEvent()).toEqual(['update_org_member', false, 403]);
   });
 
-  it('makes nothing in a workspace whose member was removed', async () => {
+  it('creates nothing in a workspace after its caller was removed from it', async () => {
     const member = { email: 'gone@example.test', role: 'ORGANIZATION_USER' };
     const { user_id } = await made('/api/v1/orgs/current/members', member);
     const inside = '/api/v1/workspaces/current/members';
@@ -124,7 +124,7 @@ describe('a request whose body comes late', () => {
     expect(await lastEvent()).toEqual(['create_listener', false, 403]);
   });
 
-  it('leaves no record when the token of its sandbox was deleted', async () => {
+  it('stores no record when its sandbox token was deleted', async () => {
     const { id, token } = await made('/v1/sandboxes/box/tokens');
     const counts = { bytes_up: 0, bytes_down: 0, duration_ms: 1, revision: 1, number: 1 };
     const record = { ...counts, time: '2026-11-22T00:00:00Z', sandbox: 'box', outcome: 'forwarded' };

@@ -1,4 +1,4 @@
-// `/api/v1/audit-logs`: who may read it, and what is asked of it.
+// `/api/v1/audit-logs`: access to it, and its query.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
@@ -27,7 +27,7 @@ async function rename(times: number): Promise<void> {
 }
 
 describe('the audit log', () => {
-  it('shows what was done, newest first, ten at a time', async () => {
+  it('lists events, newest first, ten per page', async () => {
     const made = await api.ask('POST', '/api/v1/workspaces', { key: admin, body: { display_name: 'R&D' } });
     await rename(11);
     const first = await read();
@@ -43,7 +43,7 @@ describe('the audit log', () => {
     expect(new Set(items.map(({ metadata }) => metadata.uid)).size).toBe(12);
   });
 
-  it('shows a refusal too, and not that it was read', async () => {
+  it('contains rejected requests, but not reads of the log', async () => {
     const viewer = await api.addServiceKey(organization, 'ORGANIZATION_VIEWER');
     const body = { display_name: 'Mine' };
     await api.ask('PATCH', '/api/v1/orgs/current', { key: viewer, body });
@@ -53,7 +53,7 @@ describe('the audit log', () => {
     expect(items[0]).toMatchObject({ status: 'Failure', http_response: { code: 403 } });
   });
 
-  it('is narrowed by operations, workspace and time', async () => {
+  it('is filtered by operations, workspace and time', async () => {
     const workspace = await api.addWorkspace(organization);
     const token = { user_id: randomUUID(), role: 'WORKSPACE_USER' };
     await api.ask('POST', '/api/v1/workspaces/current/members', {
@@ -81,7 +81,7 @@ describe('the audit log', () => {
     expect(await found(`?end_time=${new Date(Date.now() - 60_000).toISOString()}`)).toEqual([]);
     const since = new Date(Date.now() - 60_000).toISOString();
     expect(await found(`?start_time=${since}&end_time=${ahead}`)).toEqual(all);
-    // Without a zone it is UTC, whatever zone the platform is in; an offset is taken as it is.
+    // A time without a zone is UTC, whatever the time zone of the platform is; an offset is respected.
     expect(await found(`?start_time=${since.slice(0, -1)}&end_time=${ahead.slice(0, 19)}`)).toEqual(all);
     expect(await found(`?start_time=${since.slice(0, 19)}%2B00:00`)).toEqual(all);
     expect(await found(`?start_time=${since.slice(0, 19)}-01:00`)).toEqual([]);
@@ -97,13 +97,13 @@ describe('the audit log', () => {
     ['workspace_id', 'workspace_id=7'],
     ['cursor', 'cursor=nonsense'],
     ['operation', 'operation=create_workspace'],
-  ])('is not asked with a %s like this: %s', async (name, query) => {
+  ])('rejects the %s in ?%s', async (name, query) => {
     const refused = await read(`?${query}`);
     expect(refused.status).toBe(422);
     expect(refused.body.detail[0].loc.slice(0, 2)).toEqual(['query', name]);
   });
 
-  it('of another organization is not read, by its id nor by its cursor', async () => {
+  it('of another organization cannot be read with its id or with its cursor', async () => {
     await rename(3);
     const { cursor } = (await read('?limit=1')).body;
     const other = await api.addOrganization();
@@ -130,7 +130,7 @@ describe('the audit log', () => {
 });
 
 describe('the default for all organizations', () => {
-  it('opens the log of those that say nothing, and of no personal one', async () => {
+  it('applies to organizations without a flag of their own, except personal ones', async () => {
     await using open = await createPlatformApi({ canUseAuditLogs: true });
     const statusOf = async (given: Parameters<PlatformApi['addOrganization']>[0]): Promise<number> => {
       const key = await open.addServiceKey(await open.addOrganization(given), 'ORGANIZATION_ADMIN');

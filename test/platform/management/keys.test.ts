@@ -48,7 +48,7 @@ describe.each([
     ['list_org_service_keys'],
   ],
 ])('a service key %s', (_, path, given, creation, deletion, listing) => {
-  it('is made, used, listed without its text, and deleted, after which it is refused', async () => {
+  it('is created, used, listed without its text, deleted, and then rejected', async () => {
     const body = { ...given, description: 'CI' };
     const made = await api.ask('POST', path, { key: admin, body });
     expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store']);
@@ -80,7 +80,7 @@ describe.each([
     ]);
   });
 
-  it('is kept as a hash, and stands in no log', async () => {
+  it('is stored as a hash, and is in no log', async () => {
     const { key } = (await api.ask('POST', path, { key: admin, body: given })).body;
     const { db } = api.database.owner;
     const rows = await db.selectFrom('api_keys').selectAll().where('hash', '=', hashKey(key)).execute();
@@ -90,7 +90,7 @@ describe.each([
     expect(JSON.stringify([rows, events, api.logged])).not.toContain(secret);
   });
 
-  it('of another place is not there', async () => {
+  it('of another collection is not found', async () => {
     const { id } = (await api.ask('POST', path, { key: admin, body: given })).body;
     const elsewhere = await api.addOrganization();
     await api.addWorkspace(elsewhere);
@@ -108,7 +108,7 @@ describe.each([
     expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
   });
 
-  it('ends when it was said to end', async () => {
+  it('expires at its expires_at', async () => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     const made = await api.ask('POST', path, { key: admin, body: { ...given, expires_at } });
     expect(made.body.expires_at).toBe(expires_at);
@@ -122,12 +122,12 @@ describe.each([
 
   it.each([
     ['in the past', '2020-01-01T00:00:00Z'],
-    ['a lifetime ahead', '2099-01-01T00:00:00Z'],
+    ['more than five years ahead', '2099-01-01T00:00:00Z'],
     ['without a zone', '2027-01-01T00:00:00'],
-    ['a day', '2027-01-01'],
+    ['a date without a time', '2027-01-01'],
     ['a number', 1_800_000_000],
     ['empty', ''],
-  ])('has no end that is %s', async (__, expires_at) => {
+  ])('rejects an expires_at that is %s', async (__, expires_at) => {
     const refused = await api.ask('POST', path, { key: admin, body: { ...given, expires_at } });
     expect(refused.status).toBe(422);
     expect(refused.body.detail.map(({ loc }: { loc: unknown }) => loc)).toEqual([['body', 'expires_at']]);
@@ -135,7 +135,7 @@ describe.each([
 });
 
 describe('a service key', () => {
-  it('has a role of the place that it is for', async () => {
+  it('has a role for the organization or for the workspace that it is created in', async () => {
     const wrong = [
       [ofWorkspace, 'ORGANIZATION_ADMIN'],
       [ofOrganization, 'WORKSPACE_ADMIN'],
@@ -148,12 +148,12 @@ describe('a service key', () => {
     expect([made.status, made.body.role]).toEqual([201, 'WORKSPACE_USER']);
   });
 
-  it('that is the last to manage the organization cannot be deleted, by itself or at the same time', async () => {
+  it('that is the last one to manage the organization cannot be deleted, by itself or concurrently', async () => {
     const [{ id }] = (await api.ask('GET', ofOrganization, { key: admin })).body;
     const refused = await api.ask('DELETE', `${ofOrganization}/${id}`, { key: admin });
     expect([refused.status, refused.body.detail]).toEqual([
       409,
-      'No key would be left that can manage the organization',
+      'No API key would be left that can manage the organization: create another one first',
     ]);
     const body = { role: 'ORGANIZATION_OPERATOR' };
     const second = (await api.ask('POST', ofOrganization, { key: admin, body })).body;
@@ -168,7 +168,7 @@ describe('a service key', () => {
 });
 
 describe('a personal access token', () => {
-  it('is made for a member by who manages the organization, and then by himself', async () => {
+  it('is created for a member by a manager of the organization, and then by the member', async () => {
     const first = await tokenOf('ORGANIZATION_USER');
     expect(first).toMatchObject({ user_id: expect.any(String), role: null, workspace_id: null });
     const { key } = first;
@@ -187,7 +187,7 @@ describe('a personal access token', () => {
     ]);
   });
 
-  it('is seen and deleted by its owner and by who manages the organization, and by nobody else', async () => {
+  it('is visible to and deleted by its owner and the managers of the organization only', async () => {
     const [mine, other] = [await tokenOf('ORGANIZATION_USER'), await tokenOf('ORGANIZATION_USER')];
     const listed = await api.ask('GET', own, { key: other.key });
     expect(listed.body.map(({ id }: { id: string }) => id)).toEqual([other.id]);
@@ -201,7 +201,7 @@ describe('a personal access token', () => {
     expect((await api.ask('GET', own, { key: mine.key })).status).toBe(401);
   });
 
-  it('is nothing that a service key has', async () => {
+  it('does not exist for a service key', async () => {
     for (const [method, path] of [
       ['GET', own],
       ['POST', own],
@@ -210,12 +210,12 @@ describe('a personal access token', () => {
       const refused = await api.ask(method, path, { key: admin, ...(method === 'POST' ? { body: {} } : {}) });
       expect([refused.status, refused.body.detail]).toEqual([
         403,
-        'A service key speaks for no user, who alone has personal access tokens',
+        'Service keys belong to no user: send a personal access token instead',
       ]);
     }
   });
 
-  it('is not made for who is no member', async () => {
+  it('is not created for a user who is not a member', async () => {
     const outsider = await api.addUser();
     for (const user_id of [outsider, randomUUID()]) {
       const refused = await api.ask('POST', ofMembers, { key: admin, body: { user_id } });
@@ -226,7 +226,7 @@ describe('a personal access token', () => {
     }
   });
 
-  it('does not outlive a membership that ends while it is made', async () => {
+  it('does not outlive a membership that ends while the token is created', async () => {
     const members = '/api/v1/orgs/current/members';
     for (let round = 0; round < 10; round += 1) {
       const { key, user_id } = await tokenOf('ORGANIZATION_USER');

@@ -24,7 +24,7 @@ function add(role: string, email: string = `${randomUUID()}@example.test`, key =
   return api.ask('POST', path, { key, body: { email, role } });
 }
 
-/** A new member, his id and a token of his. */
+/** Adds a member; returns their id and a personal token of theirs. */
 async function addWithToken(role: string): Promise<{ id: string; userId: string; key: string }> {
   const { id, user_id: userId } = (await add(role)).body;
   const made = await api.ask('POST', tokens, { key: admin, body: { user_id: userId } });
@@ -68,10 +68,10 @@ describe('a member of the organization', () => {
     expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
   });
 
-  it('looks the same whether another organization knows the user or not', async () => {
+  it('looks the same whether the user is a member of another organization or not', async () => {
     const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
     const email = `${randomUUID()}@example.test`;
-    const body = { email, role: 'ORGANIZATION_ADMIN', full_name: 'As they call him' };
+    const body = { email, role: 'ORGANIZATION_ADMIN', full_name: 'Their name there' };
     await api.ask('POST', path, { key: foreign, body });
     const made = await add('ORGANIZATION_USER', email);
     expect([made.status, made.body.full_name]).toEqual([201, null]);
@@ -81,16 +81,16 @@ describe('a member of the organization', () => {
   });
 
   it.each([
-    ['no address', 'ada'],
+    ['not an address', 'ada'],
     ['too long', `${'a'.repeat(250)}@example.test`],
-    ['with a line end', 'ada@example.test\n'],
+    ['with a line break', 'ada@example.test\n'],
     ['a list', 'ada@example.test,eve@example.test'],
-  ])('has no email that is %s', async (_, email) => {
+  ])('rejects an email that is %s', async (_, email) => {
     const refused = await add('ORGANIZATION_USER', email);
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'email']]);
   });
 
-  it('of another organization is not there', async () => {
+  it('of another organization is not found', async () => {
     const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
     const { id, user_id } = (await add('ORGANIZATION_USER')).body;
     for (const unknown of [id, randomUUID(), user_id]) {
@@ -103,7 +103,7 @@ describe('a member of the organization', () => {
     expect((await api.ask('GET', path, { key: admin })).body).toMatchObject([{ role: 'ORGANIZATION_USER' }]);
   });
 
-  it('takes his tokens and his places in workspaces with him', async () => {
+  it('is removed with their tokens and workspace memberships', async () => {
     const workspace = await api.addWorkspace(organization);
     const { id, userId, key } = await addWithToken('ORGANIZATION_USER');
     const body = { user_id: userId, role: 'WORKSPACE_USER' };
@@ -118,14 +118,14 @@ describe('a member of the organization', () => {
 });
 
 describe('the last administrator', () => {
-  it('cannot be removed or demoted, by himself or another', async () => {
+  it('cannot be removed or demoted, by themselves or by another caller', async () => {
     const last = await addWithToken('ORGANIZATION_ADMIN');
     for (const key of [last.key, admin]) {
       const options = { key, body: { role: 'ORGANIZATION_OPERATOR' } };
       const demoted = await api.ask('PATCH', `${path}/${last.id}`, options);
       expect([demoted.status, demoted.body.detail]).toEqual([
         409,
-        'The last administrator of an organization cannot be removed or demoted',
+        'The last administrator of an organization cannot be removed or demoted: add another one first',
       ]);
       expect((await api.ask('DELETE', `${path}/${last.id}`, { key })).status).toBe(409);
     }
@@ -134,7 +134,7 @@ describe('the last administrator', () => {
     expect((await api.ask('DELETE', `${path}/${other.id}`, { key: admin })).status).toBe(409);
   });
 
-  it.each(['PATCH', 'DELETE'])('stays when two %s each other at the same time', async (method) => {
+  it.each(['PATCH', 'DELETE'])('remains when two %s each other at the same time', async (method) => {
     const body = method === 'PATCH' ? { body: { role: 'ORGANIZATION_USER' } } : {};
     for (let round = 0; round < 10; round += 1) {
       organization = await api.addOrganization();
@@ -145,7 +145,7 @@ describe('the last administrator', () => {
         api.ask(method, `${path}/${two.id}`, { key: one.key, ...body }),
       ]);
       const success = method === 'PATCH' ? 200 : 204;
-      // The second may find that its key has died, or is worth less, before it is judged.
+      // The key of the second may already be deleted or have fewer permissions when it is checked.
       const [first, second] = responses.map(({ status }) => status).toSorted((a, b) => a - b);
       expect(first).toBe(success);
       expect([401, 403, 409]).toContain(second);
@@ -155,12 +155,12 @@ describe('the last administrator', () => {
     }
   });
 
-  it('is not needed where there never was one', async () => {
+  it('is not required in an organization that never had one', async () => {
     const { id } = (await add('ORGANIZATION_USER')).body;
     expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
   });
 
-  it('stays one who has a key: nobody else could manage the organization', async () => {
+  it('must keep a key: otherwise nobody could manage the organization', async () => {
     const one = await addWithToken('ORGANIZATION_ADMIN');
     await add('ORGANIZATION_ADMIN');
     const keys = '/api/v1/orgs/current/service-keys';
@@ -169,7 +169,7 @@ describe('the last administrator', () => {
     const left = await api.ask('DELETE', `${path}/${one.id}`, { key: one.key });
     expect([left.status, left.body.detail]).toEqual([
       409,
-      'No key would be left that can manage the organization',
+      'No API key would be left that can manage the organization: create another one first',
     ]);
   });
 });
@@ -211,7 +211,7 @@ describe('a member of a workspace', () => {
     expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
   });
 
-  it('is a member of the organization: others are not there', async () => {
+  it('must be a member of the organization: other users are not found', async () => {
     const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
     const outsider = await add('ORGANIZATION_USER', undefined, foreign);
     for (const user_id of [outsider.body.user_id, randomUUID()]) {
@@ -224,7 +224,7 @@ describe('a member of a workspace', () => {
     }
   });
 
-  it('of another workspace is not there, also for who sees both', async () => {
+  it('of another workspace is not found, even by a caller with access to both', async () => {
     const { user_id } = (await add('ORGANIZATION_USER')).body;
     const body = { user_id, role: 'WORKSPACE_USER' };
     const { id } = (await api.ask('POST', places, { key: admin, tenant, body })).body;
@@ -238,7 +238,7 @@ describe('a member of a workspace', () => {
     }
   });
 
-  it('is never left behind by a member who is removed while he is added', async () => {
+  it('never remains when the user is removed from the organization at the same time', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { id, user_id } = (await add('ORGANIZATION_USER')).body;
       const body = { user_id, role: 'WORKSPACE_USER' };

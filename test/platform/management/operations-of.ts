@@ -1,7 +1,7 @@
-// What the audit log of an organization says, in its order.
+// The events in the audit log of an organization, in order.
 import type { PlatformApi } from '../../support/platform-api.ts';
 
-/** Operation, success, ids of what was affected. */
+/** Operation, success, ids of the affected resources. */
 export type Logged = readonly [string, boolean, readonly string[]];
 
 export async function operationsOf(api: PlatformApi, organizationId: string): Promise<readonly Logged[]> {

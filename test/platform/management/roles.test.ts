@@ -13,7 +13,7 @@ import { addMember, changeMember, removeMember } from '../../../src/platform/man
 import { createManagementRoutes } from '../../../src/platform/management/routes.ts';
 import { addWorkspaceMember } from '../../../src/platform/management/workspace-members.ts';
 import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
-import { placeMember } from '../identity/tenants.ts';
+import { insertMember } from '../identity/test-rows.ts';
 
 const organizationNames = Object.keys(organizationRoles) as OrganizationRole[];
 const workspaceNames = Object.keys(workspaceRoles) as WorkspaceRole[];
@@ -149,11 +149,11 @@ describe('assigning a role', () => {
             const wanted = { email: `${randomUUID()}@example.test`, role: to, full_name: null };
             await addMember(trx, organization, wanted, own);
           }),
-          placeMember(owner.db, organization, 'ORGANIZATION_VIEWER').then(async (userId) => {
+          insertMember(owner.db, organization, 'ORGANIZATION_VIEWER').then(async (userId) => {
             const id = await memberIdOf(userId);
             await store.write((trx) => changeMember(trx, organization, id, { role: to }, own));
           }),
-          placeMember(owner.db, organization, to).then(async (userId) => {
+          insertMember(owner.db, organization, to).then(async (userId) => {
             const id = await memberIdOf(userId);
             await store.write((trx) => removeMember(trx, organization, id, own));
           }),
@@ -168,7 +168,7 @@ describe('assigning a role', () => {
     const scope = { organizationId: organization, workspaceId: workspace };
     for (const from of workspaceNames)
       for (const to of workspaceNames) {
-        const user_id = await placeMember(owner.db, organization, 'ORGANIZATION_USER');
+        const user_id = await insertMember(owner.db, organization, 'ORGANIZATION_USER');
         const own = permissionsOf('workspace', from);
         const isWithin = permissionsOf('workspace', to).isSubsetOf(own);
         const outcome = await store
@@ -198,8 +198,8 @@ describe('two administrators', () => {
       const id = await api.addOrganization();
       await api.addServiceKey(id, 'ORGANIZATION_ADMIN');
       const users = [
-        await placeMember(owner.db, id, 'ORGANIZATION_ADMIN'),
-        await placeMember(owner.db, id, 'ORGANIZATION_ADMIN'),
+        await insertMember(owner.db, id, 'ORGANIZATION_ADMIN'),
+        await insertMember(owner.db, id, 'ORGANIZATION_ADMIN'),
       ];
       const change = { role: 'ORGANIZATION_USER' } as const;
       const [one = '', two = ''] = await Promise.all(users.map(memberIdOf));

@@ -21,8 +21,8 @@ beforeEach(async () => {
 
 const path = '/api/v1/workspaces';
 
-/** Whether a statement in this database waits for a row that another one holds. */
-async function isAnybodyWaiting({ database }: PlatformApi): Promise<boolean> {
+/** Whether a statement in this database waits for a row lock. */
+async function isWaitingForLock({ database }: PlatformApi): Promise<boolean> {
   const waiting = sql`
     select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   return (await waiting.execute(database.owner.db)).rows.length > 0;
@@ -30,7 +30,7 @@ async function isAnybodyWaiting({ database }: PlatformApi): Promise<boolean> {
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 
 describe('the organization', () => {
-  it('is read by every role in it, and renamed by those who manage it', async () => {
+  it('is readable with every role in it, and renamed with the roles that manage it', async () => {
     const key = await api.addMemberKey(organization, 'ORGANIZATION_VIEWER');
     const read = await api.ask('GET', '/api/v1/orgs/current', { key });
     expect([read.status, read.body]).toEqual([
@@ -58,19 +58,19 @@ describe('the organization', () => {
     ['empty', ''],
     ['blank', ' \u2003 '],
     ['too long', 'x'.repeat(129)],
-    ['two lines', 'a\nb'],
+    ['on two lines', 'a\nb'],
     ['with a NUL', 'a\u0000b'],
-    ['with an escape', 'a\u001b[31mb'],
-    ['turned around', 'a\u202eb'],
+    ['with an escape sequence', 'a\u001b[31mb'],
+    ['with a bidirectional mark', 'a\u202eb'],
     ['a number', 7],
     ['null', null],
-  ])('has no name that is %s', async (_, display_name) => {
+  ])('rejects a name that is %s', async (_, display_name) => {
     const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body: { display_name } });
     expect(refused.status).toBe(422);
     expect(refused.body.detail[0].loc).toEqual(['body', 'display_name']);
   });
 
-  it('is not held up by the pattern of a name over a text that is far too long', async () => {
+  it('checks the length of a name before its pattern, which would take long on a megabyte', async () => {
     const display_name = 'a.'.repeat(250_000);
     const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body: { display_name } });
     expect(refused.body.detail).toEqual([
@@ -82,7 +82,7 @@ describe('the organization', () => {
     ]);
   });
 
-  it('takes no other key', async () => {
+  it('rejects other fields', async () => {
     const body = { display_name: 'Acme', plan: 'enterprise', is_personal: false };
     const refused = await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body });
     expect(refused.body.detail.map((issue: { loc: unknown }) => issue.loc)).toEqual([
@@ -121,18 +121,18 @@ describe('a workspace', () => {
     ]);
   });
 
-  it('has a name that no other has in its organization', async () => {
+  it('has a unique name in its organization', async () => {
     const body = { display_name: 'Research' };
     expect((await api.ask('POST', path, { key: admin, body })).status).toBe(201);
     const again = await api.ask('POST', path, { key: admin, body });
-    expect([again.status, again.body.detail]).toEqual([409, 'There is a workspace of this name already']);
+    expect([again.status, again.body.detail]).toEqual([409, 'A workspace with this name already exists']);
     const other = await api.addWorkspace(organization);
     expect((await api.ask('PATCH', `${path}/${other}`, { key: admin, body })).status).toBe(409);
     const foreign = await api.addServiceKey(await api.addOrganization(), 'ORGANIZATION_ADMIN');
     expect((await api.ask('POST', path, { key: foreign, body })).status).toBe(201);
   });
 
-  it('of another organization is not there', async () => {
+  it('of another organization is not found', async () => {
     const foreign = await api.addWorkspace(await api.addOrganization());
     const body = { display_name: 'Mine' };
     for (const id of [foreign, randomUUID()]) {
@@ -143,7 +143,7 @@ describe('a workspace', () => {
     }
   });
 
-  it('is seen by its members alone, and renamed by its administrators', async () => {
+  it('is visible to its members only, and renamed by its administrators', async () => {
     const [own, other] = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
     const member = async (role: 'WORKSPACE_ADMIN' | 'WORKSPACE_USER'): Promise<string> =>
       api.addMemberKey(organization, 'ORGANIZATION_USER', { id: own, role });
@@ -167,13 +167,13 @@ describe('a workspace', () => {
     const refused = await api.ask('DELETE', `${path}/${id}`, { key: admin });
     expect([refused.status, refused.body.detail]).toEqual([
       409,
-      'The last workspace of an organization cannot be deleted',
+      'The last workspace of an organization cannot be deleted: create another one first',
     ]);
     expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
     expect(await operationsOf(api, organization)).toEqual([['delete_workspace', false, [id]]]);
   });
 
-  it('that would be the last one cannot be deleted while the other one is', async () => {
+  it('cannot be deleted when the only other one is being deleted', async () => {
     const { store } = api.database;
     const ids = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
     const [first = '', second = ''] = ids;
@@ -184,16 +184,16 @@ describe('a workspace', () => {
         .write((other) => deleteWorkspace(other, organization, second))
         .then(() => 'deleted')
         .catch((error: { kind: string }) => error.kind);
-      // Until it waits for us, or has not waited.
-      const race = { isOver: false };
-      void later.then(() => (race.isOver = true));
-      while (!race.isOver && !(await isAnybodyWaiting(api))) continue;
+      // Until it waits for the lock of this transaction, or has ended without waiting.
+      const deletion = { hasEnded: false };
+      void later.then(() => (deletion.hasEnded = true));
+      while (!deletion.hasEnded && !(await isWaitingForLock(api))) continue;
     });
     expect(await later).toBe('conflict');
     expect((await api.ask('GET', path, { key: admin })).body).toHaveLength(1);
   });
 
-  it('takes its keys with it', async () => {
+  it('is deleted with its keys', async () => {
     const [id] = [await api.addWorkspace(organization), await api.addWorkspace(organization)];
     const key = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', id);
     expect((await api.ask('GET', '/api/v1/api-key', { key })).status).toBe(200);
@@ -201,7 +201,7 @@ describe('a workspace', () => {
     expect((await api.ask('GET', '/api/v1/api-key', { key })).status).toBe(401);
   });
 
-  it('is listed by pages', async () => {
+  it('is listed page by page', async () => {
     for (let at = 0; at < 5; at += 1) await api.addWorkspace(organization);
     const ids = async (query: string): Promise<readonly string[]> => {
       const listed = await api.ask('GET', `${path}?${query}`, { key: admin });

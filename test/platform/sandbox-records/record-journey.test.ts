@@ -1,4 +1,4 @@
-// From an agent's request through a real sidecar over a real socket into the database, and back by the API.
+// From the request of an agent through a real sidecar over a real socket into the database, and back via the API.
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -14,10 +14,10 @@ const hosts = 'origin-canary-5f3c9a';
 let scene: RecordScene;
 let scratch: Scratch;
 let server: Server;
-/** Every body that came from a sidecar. */
+/** Every body that a sidecar sent. */
 const sent: string[] = [];
-/** What becomes of the nth batch; undefined: it is kept and answered. */
-let mishap: (index: number) => 'answer is lost' | 'busy' | undefined = () => undefined;
+/** What happens to the nth batch; undefined: it is stored and gets its response. */
+let mishap: (index: number) => 'response is lost' | 'busy' | undefined = () => undefined;
 
 beforeAll(async () => {
   scene = await createRecordScene();
@@ -29,7 +29,7 @@ beforeAll(async () => {
     if (mishapOfBatch === 'busy') return void response.writeHead(503).end();
     const bearer = String(request.headers.authorization).replace('Bearer ', '');
     const reply = await scene.api.ask(request.method ?? '', request.url ?? '', { bearer, raw });
-    if (mishapOfBatch === 'answer is lost') return void response.socket?.destroy();
+    if (mishapOfBatch === 'response is lost') return void response.socket?.destroy();
     response.writeHead(reply.status, { 'Content-Type': 'application/json' }).end(reply.text);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -41,7 +41,7 @@ afterAll(async () => {
   await scene[Symbol.asyncDispose]();
 });
 
-/** A data path whose sidecar sends its records for `sandbox`. */
+/** A sidecar that sends its records for `sandbox`. */
 async function pathOf(sandbox: string, options: DataPathOptions = {}): Promise<DataPath> {
   const tokenFile = await scratch.write(`${sandbox}.token`, await scene.token(sandbox));
   const { port } = server.address() as AddressInfo;
@@ -67,7 +67,7 @@ async function keptOf(sandbox: string): Promise<readonly Reported[]> {
   return (await scene.list(sandbox, '?limit=1000')).body.records;
 }
 
-/** A record of the platform as the log has it, and the other way round. */
+/** A record of the platform in the form of the log, and vice versa. */
 function comparable({
   level: _level,
   msg: _msg,
@@ -89,8 +89,8 @@ async function finish(path: DataPath, sandbox: string): Promise<readonly Reporte
   return kept;
 }
 
-describe('records on their way to the platform', () => {
-  it('arrive, whatever way an exchange ends, as the log has them, once each', async () => {
+describe('records that a sidecar sends to the platform', () => {
+  it('arrive exactly once, equal to those in the log, however an exchange ends', async () => {
     const respond: DataPathOptions['respond'] = async ({ request, send, end }) => {
       if (request.target.startsWith('/cut')) return end();
       if (request.target.startsWith('/upgrade'))
@@ -143,8 +143,8 @@ describe('records on their way to the platform', () => {
     expect(findLeaks('what was sent', Buffer.from(sent.join('\n')), canaries)).toEqual([]);
   });
 
-  it('arrive once each when answers are lost, when the platform is busy, and when the sidecar ends meanwhile', async () => {
-    mishap = (index) => (index % 3 === 0 ? 'answer is lost' : index % 3 === 1 ? 'busy' : undefined);
+  it('arrive exactly once when responses are lost, when the platform is busy, and when the sidecar stops', async () => {
+    mishap = (index) => (index % 3 === 0 ? 'response is lost' : index % 3 === 1 ? 'busy' : undefined);
     sent.length = 0;
     await using path = await pathOf('mishaps', {
       respond: ({ readBody, send }) => readBody().then(() => send(responded)),
@@ -157,7 +157,7 @@ describe('records on their way to the platform', () => {
     expect(kept.map(({ number }) => number)).toEqual(Array.from({ length: 40 }, (_, i) => 39 - i));
   });
 
-  it('arrive without a log, when log.records is false', async () => {
+  it('arrive when log.records is false and there is no log', async () => {
     await using path = await pathOf('unlogged', {
       config: { log: { records: false } },
       respond: ({ send }) => send(responded),

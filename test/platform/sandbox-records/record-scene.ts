@@ -1,4 +1,4 @@
-// The platform with one workspace and tokens of sandboxes in it, and records as sidecars write them.
+// The platform with one workspace and sandbox tokens in it, and records as sidecars write them.
 import { randomUUID } from 'node:crypto';
 import { type Asked, type PlatformApi, createPlatformApi } from '../../support/platform-api.ts';
 
@@ -8,7 +8,7 @@ export type RecordScene = AsyncDisposable & {
   readonly workspaceId: string;
   /** Of an administrator of the workspace. */
   readonly key: string;
-  /** Makes a token of a sandbox. */
+  /** Creates a token of a sandbox. */
   token(sandbox: string): Promise<string>;
   send(token: string, body: unknown): Promise<Asked>;
   list(sandbox: string, query?: string): Promise<Asked>;
@@ -26,7 +26,7 @@ export async function createRecordScene(): Promise<RecordScene> {
     key,
     async token(sandbox) {
       const made = await api.ask('POST', `/v1/sandboxes/${sandbox}/tokens`, { key, body: {} });
-      if (made.status !== 201) throw new Error(`a token was answered ${made.status} ${made.text}`);
+      if (made.status !== 201) throw new Error(`creating a token failed: ${made.status} ${made.text}`);
       return String(made.body.token);
     },
     send: (bearer, body) => api.ask('POST', '/v1/sandbox-records', { bearer, body }),
@@ -46,7 +46,7 @@ export function batchOf(
   return { source, records: Array.from({ length: count }, (_, i) => recordOf({ number: from + i })) };
 }
 
-/** A minute of 2026, a record each millisecond. */
+/** The time of the first record; the next ones follow one per millisecond. */
 export const firstMs: number = Date.UTC(2026, 0, 1);
 
 export function recordOf(

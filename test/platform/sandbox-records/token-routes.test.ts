@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]());
 
 describe('a token of a sandbox', () => {
-  it('is told once, kept as a hash, listed by its ends, and deleted at once', async () => {
+  it('is shown once, stored as a hash, listed in short form, and rejected as soon as it is deleted', async () => {
     const { api, key } = scene;
     const made = await api.ask('POST', '/v1/sandboxes/box/tokens', { key, body: {} });
     expect(made.status).toBe(201);
@@ -29,7 +29,7 @@ describe('a token of a sandbox', () => {
     expect(api.logged.join('')).not.toContain(token);
   });
 
-  it('leaves events of who made and deleted it, without itself', async () => {
+  it('leaves events of its creation and deletion that do not contain it', async () => {
     const { api, key, workspaceId } = scene;
     const made = await api.ask('POST', '/v1/sandboxes/audited/tokens', { key });
     await api.ask('DELETE', `/v1/sandboxes/audited/tokens/${made.body.id}`, { key });
@@ -68,7 +68,7 @@ describe('a token of a sandbox', () => {
     expect((await scene.send(made.body.token, batchOf(1))).status).toBe(401);
   });
 
-  it('comes as X-Api-Key or as Bearer, and says the same of whatever is wrong with it', async () => {
+  it('is accepted as X-Api-Key or as Bearer, and every wrong token gets the same message', async () => {
     const { api } = scene;
     const token = await scene.token('box');
     const body = batchOf(1);
@@ -83,7 +83,7 @@ describe('a token of a sandbox', () => {
     expect((await api.ask('GET', '/v1/sandboxes/box/records', { key: token })).status).toBe(401);
   });
 
-  it('is made and deleted by those alone who manage sandboxes, and seen in no other workspace', async () => {
+  it('is created and deleted with sandboxes:manage only, and not visible in another workspace', async () => {
     const { api, organizationId } = scene;
     const made = await api.ask('POST', '/v1/sandboxes/box/tokens', { key: scene.key });
     const path = `/v1/sandboxes/box/tokens/${made.body.id}`;
@@ -106,7 +106,7 @@ describe('a token of a sandbox', () => {
     expect((await api.ask('DELETE', path, { key: scene.key })).status).toBe(204);
   });
 
-  it('is one of fifty at most, also when many are made at once', async () => {
+  it('is one of at most fifty, also when many are created at the same time', async () => {
     const { api, key } = scene;
     const all = Array.from({ length: 80 }, () => api.ask('POST', '/v1/sandboxes/crowded/tokens', { key }));
     const statuses = (await Promise.all(all)).map(({ status }) => status);

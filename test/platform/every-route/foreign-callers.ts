@@ -1,17 +1,20 @@
-// Those who ask for things of A1 and have no part in it, and what they are told of them: nothing that they would not be
-// told of a thing that does not exist.
+// Callers without access to A1, and what the responses reveal to them about its resources: nothing that they would not
+// learn about a resource that does not exist.
 import { randomUUID } from 'node:crypto';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { fixtureOf, namesIn } from './fixtures.ts';
-import { createExample, type EveryRoute, type Example, mightiest, send } from './scene.ts';
-import type { Place } from './tenants.ts';
+import { createExample, type EveryRoute, type Example, adminOf, send } from './scene.ts';
+import type { Tenant } from './tenants.ts';
 
-export type Asker = { readonly who: string; readonly as: Ask; readonly statuses: readonly number[] };
+export type ForeignCaller = { readonly who: string; readonly as: Ask; readonly statuses: readonly number[] };
 
-export function outsidersTo({ path, route }: Operation, { a1, a2, b1 }: EveryRoute): readonly Asker[] {
+export function foreignCallersTo(
+  { path, route }: Operation,
+  { a1, a2, b1 }: EveryRoute,
+): readonly ForeignCaller[] {
   if (route.access.to === 'organization') {
-    // A service key has no tokens of its own, whatever their ids.
+    // A service key has no personal tokens, whatever the id.
     const isUsersOwn = path.startsWith('/api/v1/api-key/current');
     return [
       { who: 'a member of another organization', as: { key: b1.admin.key }, statuses: [404] },
@@ -23,7 +26,7 @@ export function outsidersTo({ path, route }: Operation, { a1, a2, b1 }: EveryRou
       { who: 'a member of another workspace', as: { key: a2.memberKey }, statuses: [403, 404] },
       { who: 'a key of another workspace', as: { key: a2.workspaceKey }, statuses: [403, 404] },
       {
-        who: 'a member of another organization who names this one as his',
+        who: 'a member of another organization with the X-Organization-Id of this one',
         as: { key: b1.admin.key, organization: a1.organizationId },
         statuses: [403],
       },
@@ -32,7 +35,7 @@ export function outsidersTo({ path, route }: Operation, { a1, a2, b1 }: EveryRou
   return [
     { who: 'a key of another workspace', as: { key: a2.workspaceKey }, statuses: [404] },
     { who: 'a member of another workspace', as: { key: a2.memberKey }, statuses: [404] },
-    { who: 'an administrator, in another workspace', as: mightiestIn(a2), statuses: [404] },
+    { who: 'an administrator, in another workspace', as: adminIn(a2), statuses: [404] },
     {
       who: 'a key of the organization, in another workspace',
       as: { key: a1.organizationKey, tenant: a2.workspaceId },
@@ -40,23 +43,23 @@ export function outsidersTo({ path, route }: Operation, { a1, a2, b1 }: EveryRou
     },
     { who: 'a key of a workspace of another organization', as: { key: b1.workspaceKey }, statuses: [404] },
     ...[a2.workspaceKey, a2.memberKey, b1.workspaceKey, b1.organizationKey, b1.admin.key].map((key) => ({
-      who: 'one from elsewhere who names the workspace',
+      who: 'a foreign key with the X-Tenant-Id of the workspace',
       as: { key, tenant: a1.workspaceId },
       statuses: [403],
     })),
     {
-      who: 'one from elsewhere who names the organization as his',
+      who: 'a foreign key with the X-Organization-Id of the organization',
       as: { key: b1.organizationKey, organization: a1.organizationId },
       statuses: [403],
     },
   ];
 }
 
-export function mightiestIn(place: Place): Ask {
-  return { key: place.admin.key, tenant: place.workspaceId };
+export function adminIn(tenant: Tenant): Ask {
+  return { key: tenant.admin.key, tenant: tenant.workspaceId };
 }
 
-/** The name of the id that an operation is about; undefined where there is none, or one that its sender makes up. */
+/** The name of the id that an operation is about; undefined when there is none or clients choose it. */
 export function idIn({ path }: Pick<Operation, 'path'>): string | undefined {
   return namesIn(path).findLast((name) => fixtureOf(path, name).isFree !== true);
 }
@@ -65,36 +68,36 @@ export function withId(example: Example, id: string, value: string): Example {
   return { ...example, values: { ...example.values, [id]: value } };
 }
 
-/** What a client can tell of an answer: all but the id that he has sent himself, and the number of the answer. */
+/** What a client can compare in responses: everything except the id that was sent and the request id. */
 export function visible({ status, headers, text }: Asked, sent: string): { readonly status: number } {
   const fields = [...headers].filter(([name]) => name !== 'x-request-id');
   return { status, ...{ fields, text: text.replaceAll(sent, 'ID') } };
 }
 
-/** What strangers are told of a thing of A1, and what becomes of it; nothing is as it should be. */
-export async function findReported(scene: EveryRoute, operation: Operation): Promise<readonly string[]> {
+/** What foreign callers can learn about or change in a resource of A1; empty when the route is correct. */
+export async function findLeaks(scene: EveryRoute, operation: Operation): Promise<readonly string[]> {
   const id = idIn(operation);
   if (id === undefined) return [];
   const { api, a1, digest } = scene;
   const found: string[] = [];
   const example = await createExample(api, operation, a1);
-  const report = async (one: Example, as: Ask): Promise<{ readonly status: number }> =>
+  const request = async (one: Example, as: Ask): Promise<{ readonly status: number }> =>
     visible(await send(api, one, as), one.values[id] ?? '');
   const before = JSON.stringify(await digest.take());
-  for (const { who, as, statuses } of outsidersTo(operation, scene)) {
-    const foreign = await report(example, as);
-    const random = await report(withId(example, id, randomUUID()), as);
-    const reported = JSON.stringify([foreign, random]);
+  for (const { who, as, statuses } of foreignCallersTo(operation, scene)) {
+    const foreign = await request(example, as);
+    const random = await request(withId(example, id, randomUUID()), as);
+    const responses = JSON.stringify([foreign, random]);
     if (!statuses.includes(foreign.status))
-      found.push(`${operation.title}: ${who} is not refused: ${reported}`);
+      found.push(`${operation.title}: ${who} is not rejected: ${responses}`);
     if (JSON.stringify(foreign) !== JSON.stringify(random))
-      found.push(`${operation.title}: ${who} can tell that it is there: ${reported}`);
+      found.push(`${operation.title}: ${who} can see that it exists: ${responses}`);
   }
   const after = JSON.stringify(await digest.take());
   if (before !== after) found.push(`${operation.title} changed something: ${before} ${after}`);
-  // Whether it is there at all.
-  const own = await send(api, example, mightiest(operation, a1));
+  // The resource exists: its own tenant has access.
+  const own = await send(api, example, adminOf(operation, a1));
   if (own.status !== operation.route.success.status)
-    found.push(`${operation.title} is refused to whom it belongs: ${own.status} ${own.text}`);
+    found.push(`${operation.title} is rejected for its own tenant: ${own.status} ${own.text}`);
   return found;
 }

@@ -1,11 +1,11 @@
-// Routes with the defects that asking every route for all that there is should find. They are in no platform.
+// Routes with defects that the fuzz tests must find. They exist only in the tests.
 import { DomainError } from '../../../src/base/domain-error.ts';
 import { z } from '../../../src/base/schema.ts';
 import { defineRoute, type Route } from '../../../src/platform/api/route.ts';
 
 const shared = {
   method: 'POST',
-  tag: 'Faulty',
+  tag: 'Defective',
   access: { to: 'workspace', permission: 'deployments:create' },
   tracking: { operation: 'create_listener' },
   body: z.strictObject({ count: z.int().min(0).max(9), name: z.string().max(40) }),
@@ -13,15 +13,15 @@ const shared = {
   failures: [],
 } as const;
 
-export type InvalidRoute = { readonly route: Route; readonly complaint: string };
+export type DefectiveRoute = { readonly route: Route; readonly complaint: string };
 
-export const invalidRoutes: readonly InvalidRoute[] = [
+export const defectiveRoutes: readonly DefectiveRoute[] = [
   {
-    complaint: 'a fault of the platform',
+    complaint: 'an internal error',
     route: defineRoute({
       ...shared,
-      path: '/faulty/one-that-breaks-at-its-limit',
-      summary: 'one that breaks at its limit',
+      path: '/defective/fails-at-its-limit',
+      summary: 'a route that fails at the limit of a field',
       async handle({ body }) {
         if (body.count === 9) throw new Error('a bug');
         return { body: { count: body.count } };
@@ -32,8 +32,8 @@ export const invalidRoutes: readonly InvalidRoute[] = [
     complaint: 'a body that the document does not describe',
     route: defineRoute({
       ...shared,
-      path: '/faulty/one-that-tells-more',
-      summary: 'one that tells more than is documented',
+      path: '/defective/undocumented-field',
+      summary: 'a route that returns an undocumented field',
       handle: async ({ body }) => ({ body: { count: body.count, more: 1 } }),
     }),
   },
@@ -41,10 +41,10 @@ export const invalidRoutes: readonly InvalidRoute[] = [
     complaint: 'a status that the document does not name',
     route: defineRoute({
       ...shared,
-      path: '/faulty/one-of-another-status',
-      summary: 'one that answers what is not documented',
+      path: '/defective/undocumented-status',
+      summary: 'a route that returns an undocumented status',
       async handle({ body }) {
-        if (body.count === 0) throw new DomainError('conflict', 'It is there already');
+        if (body.count === 0) throw new DomainError('conflict', 'It already exists');
         return { body: { count: body.count } };
       },
     }),
@@ -53,8 +53,8 @@ export const invalidRoutes: readonly InvalidRoute[] = [
     complaint: 'it changed something',
     route: defineRoute({
       ...shared,
-      path: '/faulty/one-that-writes-and-refuses',
-      summary: 'one that writes and then refuses',
+      path: '/defective/writes-before-rejecting',
+      summary: 'a route that writes and then rejects the request',
       tracking: { untracked: 'a test' },
       async handle({ db, organizationId, body }) {
         if (body.count > 0) return { body: { count: body.count } };
@@ -64,27 +64,27 @@ export const invalidRoutes: readonly InvalidRoute[] = [
           tenant_handle: null,
         };
         await db.insertInto('workspaces').values(row).execute();
-        throw new DomainError('unusable', 'None is too few');
+        throw new DomainError('unusable', 'At least one is required');
       },
     }),
   },
   {
-    complaint: 'it repeats what was sent',
+    complaint: 'it repeats the input',
     route: defineRoute({
       ...shared,
-      path: '/faulty/one-that-repeats',
-      summary: 'one that repeats what was sent',
+      path: '/defective/repeats-input',
+      summary: 'a route that repeats the input',
       async handle({ body }) {
-        throw new DomainError('unusable', `There is no ${body.name}`);
+        throw new DomainError('unusable', `${body.name} not found`);
       },
     }),
   },
   {
-    complaint: 'it should not be refused',
+    complaint: 'a valid request was rejected',
     route: defineRoute({
       ...shared,
-      path: '/faulty/one-that-is-stricter',
-      summary: 'one that is stricter than its document',
+      path: '/defective/stricter-than-documented',
+      summary: 'a route that is stricter than its document',
       body: z.strictObject({
         count: z
           .int()

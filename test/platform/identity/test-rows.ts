@@ -1,23 +1,23 @@
-// Organizations, workspaces, members and keys put straight into the tables, with their ids.
+// Inserts organizations, workspaces, members and keys directly into the tables and returns their ids.
 import { randomUUID } from 'node:crypto';
 import { type KeyKind, mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { OrganizationRole, WorkspaceRole } from '../../../src/platform/identity/permission.ts';
 import type { Database } from '../../../src/platform/store/database.ts';
 
-export type PlacedKey = { readonly id: string; readonly text: string };
+export type InsertedKey = { readonly id: string; readonly text: string };
 
-export async function placeOrganization(db: Database): Promise<string> {
+export async function insertOrganization(db: Database): Promise<string> {
   const row = { display_name: 'Acme', plan: 'enterprise', config: '{}' };
   return (await db.insertInto('organizations').values(row).returning('id').executeTakeFirstOrThrow()).id;
 }
 
-export async function placeWorkspace(db: Database, organizationId: string): Promise<string> {
+export async function insertWorkspace(db: Database, organizationId: string): Promise<string> {
   const row = { organization_id: organizationId, display_name: randomUUID(), tenant_handle: null };
   return (await db.insertInto('workspaces').values(row).returning('id').executeTakeFirstOrThrow()).id;
 }
 
 /** The id of the user. */
-export async function placeMember(
+export async function insertMember(
   db: Database,
   organizationId: string,
   role: OrganizationRole,
@@ -32,17 +32,17 @@ export async function placeMember(
   return user.id;
 }
 
-export async function placeWorkspaceMember(
+export async function insertWorkspaceMember(
   db: Database,
-  place: { readonly organizationId: string; readonly workspaceId: string; readonly userId: string },
+  scope: { readonly organizationId: string; readonly workspaceId: string; readonly userId: string },
   role: WorkspaceRole,
 ): Promise<void> {
-  const { organizationId, workspaceId, userId } = place;
+  const { organizationId, workspaceId, userId } = scope;
   const row = { organization_id: organizationId, workspace_id: workspaceId, user_id: userId, role };
   await db.insertInto('workspace_members').values(row).execute();
 }
 
-export async function placeKey(
+export async function insertKey(
   db: Database,
   organizationId: string,
   of: {
@@ -51,7 +51,7 @@ export async function placeKey(
     readonly role?: string;
     readonly expiresAt?: Date;
   },
-): Promise<PlacedKey> {
+): Promise<InsertedKey> {
   const kind: KeyKind = of.userId === undefined ? 'service' : 'personal';
   const { text, hash, shortKey } = mintKey(kind);
   const { id } = await db
