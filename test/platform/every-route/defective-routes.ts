@@ -29,7 +29,7 @@ export const defectiveRoutes: readonly DefectiveRoute[] = [
     }),
   },
   {
-    complaint: 'a body that the document does not describe',
+    complaint: 'an undocumented body',
     route: defineRoute({
       ...shared,
       path: '/defective/undocumented-field',
@@ -38,7 +38,7 @@ export const defectiveRoutes: readonly DefectiveRoute[] = [
     }),
   },
   {
-    complaint: 'a status that the document does not name',
+    complaint: 'an undocumented status',
     route: defineRoute({
       ...shared,
       path: '/defective/undocumented-status',

@@ -78,7 +78,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'PATCH /api/v1/orgs/current': managers,
   'GET /api/v1/workspaces': insideOrganization,
   'POST /api/v1/workspaces': managers,
-  // With the id of a workspace that does not exist. workspaces.test.ts tests who can rename which workspace.
+  // With the id of a workspace that does not exist. workspace-routes.test.ts tests who can rename which workspace.
   'PATCH /api/v1/workspaces/{workspace_id}': insideOrganization,
   'DELETE /api/v1/workspaces/{workspace_id}': managers,
   'GET /api/v1/orgs/current/members': insideOrganization,

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { parseWith } from '../../../src/base/schema.ts';
+import {
+  displayName,
+  email,
+  expiry,
+  organizationRole,
+  page,
+} from '../../../src/platform/management/fields.ts';
+
+function messagesOf(parsed: ReturnType<typeof parseWith>): readonly string[] {
+  return parsed.ok ? [] : parsed.issues.map(({ msg }) => msg);
+}
+
+describe('a display name', () => {
+  it('is trimmed', () =>
+    expect(parseWith(displayName, ' Acme & Søns ')).toEqual({ ok: true, value: 'Acme & Søns' }));
+
+  it.each(['', '  '])('that is empty has exactly one issue: %j', (text) => {
+    expect(messagesOf(parseWith(displayName, text))).toEqual(['Input should have at least 1 character']);
+  });
+
+  it.each(['a\u0000b', 'a\u202eb', 'a\nb', 'a\u2028b'])(
+    'rejects control characters and direction marks: %j',
+    (text) => {
+      expect(messagesOf(parseWith(displayName, text))).toEqual(['Input should have no control characters']);
+    },
+  );
+});
+
+it('an email address is stored in lower case', () => {
+  expect(parseWith(email, 'Ada@Example.TEST')).toEqual({ ok: true, value: 'ada@example.test' });
+});
+
+it('a role is one of the table of permissions', () => {
+  expect(organizationRole.options.toSorted()).toEqual([
+    'ORGANIZATION_ADMIN',
+    'ORGANIZATION_OPERATOR',
+    'ORGANIZATION_USER',
+    'ORGANIZATION_VIEWER',
+  ]);
+});
+
+describe('an expiry', () => {
+  const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+
+  it.each([1, 5 * 365])('can be %i days ahead', (days) =>
+    expect(parseWith(expiry, inDays(days)).ok).toBe(true),
+  );
+
+  it.each([-1, 5 * 366 + 1])('cannot be %i days ahead', (days) => {
+    expect(messagesOf(parseWith(expiry, inDays(days)))).toHaveLength(1);
+  });
+});
+
+it('a page has 100 entries by default', () => {
+  expect(page.parse({})).toEqual({ limit: 100, offset: 0 });
+});
