@@ -142,7 +142,7 @@ export const listenerRoutes: readonly Route[] = [
   }),
 ];
 
-/** Checked before the listener is looked up, so that the response does not reveal whether it exists. */
+/** Checked before the listener is looked up, so that the response does not show whether it exists. */
 function requireEntitlement({ caller, workspaceId }: Call<unknown, unknown, unknown, Caller>): void {
   if (mayCreateListeners(caller.organization)) return;
   throw new DomainError(

@@ -101,7 +101,7 @@ function wrongKey(): DomainError {
 type KeyRow = NonNullable<Awaited<ReturnType<typeof findKey>>>;
 
 /**
- * Uses the index of hashes: the time of a lookup can reveal at most a part of a hash, and a hash reveals nothing of a
+ * Uses the index of hashes: the time of a lookup can expose at most a part of a hash, and a hash exposes nothing of a
  * key. A personal token exists only while its owner is a member, and has the owner's current role.
  */
 function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string) {

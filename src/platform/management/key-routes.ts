@@ -15,7 +15,7 @@ import { requireNoEscalation } from '../identity/authorization.ts';
 import { permissionsOf } from '../identity/permission.ts';
 import { displayName, expiry, organizationRole, page, time, workspaceRole } from './fields.ts';
 import { type KeyScope, type NewKey, createKey, deleteKey, listKeys } from './keys.ts';
-import { requireManagerKey } from './last-manager.ts';
+import { requireManagerKey } from './last-administrator.ts';
 import { lockMember, lockOrganization, lockWorkspace } from './row-locks.ts';
 
 const key = z

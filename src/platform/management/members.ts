@@ -4,7 +4,7 @@ import type { Page } from '../api/paging.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { type OrganizationRole, type Permission, permissionsOf } from '../identity/permission.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
-import { requireAdministrator, requireManagerKey } from './last-manager.ts';
+import { requireAdministrator, requireManagerKey } from './last-administrator.ts';
 import { lockOrganization } from './row-locks.ts';
 
 export type Member = {
