@@ -1,17 +1,18 @@
-// The documents say nothing that is not there: files, scripts, variables, rooms, packages.
+// The documents name only what exists: files, scripts, variables, folders, packages, and list every setting and error code.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { platformVariables } from '../../src/platform/config.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
-import { refusalCatalogue } from '../../src/proxy/refusal.ts';
 import { operatorVariables } from '../../src/sidecar/secret-environment.ts';
 import { configVariables } from '../../src/sidecar/config.ts';
+import { errorReference } from '../../scripts/error-reference.ts';
 import { projectRoot } from '../support/spawned-process.ts';
 
 const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
-const documents = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md'];
+const pages = readdirSync(join(projectRoot, 'docs')).map((page) => `docs/${page}`);
+const documents = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md', 'AGENTS.md', ...pages];
 /** Read by `platform init` alone. */
 const bootstrap = ['SALLYPORT_BOOTSTRAP_API_KEY'];
 const manifest = JSON.parse(read('package.json'));
@@ -27,8 +28,9 @@ describe.each(documents)('%s', (name) => {
       ...matches(text, /\]\((?!https?:)([^)#]+)\)/g),
       ...matches(text, /`((?:src|test|bin)\/[\w./-]+\.(?:ts|js))`/g),
     ];
-    const later = ['src/proxy/streams.ts'];
-    expect(files.filter((file) => !later.includes(file) && !existsSync(join(projectRoot, file)))).toEqual([]);
+    const exists = (file: string): boolean =>
+      existsSync(join(projectRoot, dirname(name), file)) || existsSync(join(projectRoot, file));
+    expect(files.filter((file) => !exists(file))).toEqual([]);
   });
 
   it('names only scripts that exist', () => {
@@ -49,44 +51,55 @@ describe.each(documents)('%s', (name) => {
 describe('ARCHITECTURE.md', () => {
   const text = read('ARCHITECTURE.md');
 
-  it('stays readable in one sitting', () => expect(text.split('\n').length).toBeLessThan(150));
+  it('has at most 150 lines', () => expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(150));
 
-  it('shows every room', () => {
+  it('has a glossary of at most 40 terms', () => {
+    const [, glossary = ''] = text.split('## Glossary');
+    expect(matches(glossary, /^\| ([\w ]+) \|/gm).length - 1).toBeLessThanOrEqual(40);
+  });
+
+  it('shows every folder', () => {
     const modules = readdirSync(join(projectRoot, 'src'), { withFileTypes: true }).filter((entry) =>
       entry.isDirectory(),
     );
     expect(modules.map((space) => `src/${space.name}/`).filter((space) => !text.includes(space))).toEqual([]);
   });
 
-  it('names every package with its door', () => {
+  it('names every package with its adapter', () => {
     for (const name of Object.keys(manifest.dependencies))
       expect(text).toMatch(new RegExp(`^\\| ${name} \\| \`\\w+/`, 'm'));
   });
 });
 
-describe('SECURITY.md', () => {
+describe('docs/configuration.md', () => {
   const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const bounds = [
     ...Object.entries(defaultLimits).map(([key, value]) => [`limits.${snake(key)}`, value] as const),
     ...Object.entries(defaultTimeouts).map(([key, value]) => [`timeouts.${snake(key)}`, value] as const),
   ];
+  const text = read('docs/configuration.md');
 
-  it('lists every bound with its default, and none that is not there', () => {
-    const listed = [...read('SECURITY.md').matchAll(/^\| `((?:limits|timeouts)\.\w+)` \| (\d+) \|/gm)];
+  it('lists every limit and timeout with its default, and none that does not exist', () => {
+    const listed = [...text.matchAll(/^\| `((?:limits|timeouts)\.\w+)` \| (\d+) \|/gm)];
     expect(listed.map(([, key, value]) => [key, Number(value)])).toEqual(bounds);
+  });
+
+  it('lists every other variable with its key', () => {
+    const others = configVariables().filter(({ key }) => !/^(limits|timeouts)\./.test(key));
+    const rows = others.map((variable) => `| \`${variable.name}\` | \`${variable.key}\` |`);
+    expect(rows.filter((row) => !text.includes(row))).toEqual([]);
   });
 });
 
-describe('README.md', () => {
-  it('names refusals that are in the catalogue', () => {
-    const [, paragraph = ''] = /among them ([^.]+)\./.exec(read('README.md')) ?? [];
-    const codes = new Set(refusalCatalogue().map(({ code }) => code));
-    const named = matches(paragraph, /`(\w+)`/g);
-    expect(named.length).toBeGreaterThan(3);
-    expect(named.filter((code) => !codes.has(code))).toEqual([]);
-  });
+describe('docs/errors.md', () => {
+  it('is current: npm run generate', () => expect(read('docs/errors.md')).toBe(errorReference()));
+});
 
-  it('has an example that is in order', () => {
+describe('README.md', () => {
+  it('has at most 120 lines', () =>
+    expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120));
+
+  it('has a valid example', () => {
     const [example = ''] = matches(read('README.md'), /```json\n([^]*?)```/g);
     expect(parseProxyConfig(JSON.parse(example))).toMatchObject({ ok: true, warnings: [] });
   });
