@@ -7,8 +7,8 @@ export const atomic: readonly Mutation[] = [
     name: 'a request that was dialled for is not judged again',
     versions: bothVersions,
     file: 'src/proxy/gate/acquisition.ts',
-    text: 'else if (this.#scope.context.policy() === this.#policy) this.#owner.onReady(opened, passage);',
-    replacement: 'else if (!this.#isOver) this.#owner.onReady(opened, passage);',
+    text: 'else if (this.#scope.context.policy() === this.#policy) this.#callbacks.onReady(opened, decision);',
+    replacement: 'else if (!this.#hasEnded) this.#callbacks.onReady(opened, decision);',
     breaks: 'what was revoked while the host was dialled leaves all the same',
   },
   {
@@ -16,8 +16,8 @@ export const atomic: readonly Mutation[] = [
     name: 'a request that is judged again keeps its record',
     versions: bothVersions,
     file: 'src/proxy/gate/acquisition.ts',
-    text: 'this.record = beginRecord(this.#scope, this.#policy.revision, this.#plan);\n    this.begin();',
-    replacement: 'this.begin();',
+    text: 'this.record = beginRecord(this.#scope, this.#policy.revision, this.#plan);\n    this.start();',
+    replacement: 'this.start();',
     breaks: 'the record names a revision that the request was not sent under',
   },
   {
@@ -26,7 +26,7 @@ export const atomic: readonly Mutation[] = [
     // Over HTTP/1.1 it finds no connection of the old rules, and is judged again once it has another.
     versions: ['h2'],
     file: 'src/proxy/gate/acquisition.ts',
-    text: 'if (this.#scope.context.policy() !== this.#policy) return this.#judgeAnew();',
+    text: 'if (this.#scope.context.policy() !== this.#policy) return this.#redecide();',
     replacement: '',
     breaks: 'it joins a session that still serves, with what the old callback gave',
   },

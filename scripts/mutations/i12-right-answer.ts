@@ -47,7 +47,7 @@ export const rightResponse: readonly Mutation[] = [
     name: 'a cut answer is followed by the next',
     file: 'src/proxy/h1/exchange.ts',
     text: 'if (this.#verdict) cut(this.#connection.socket);',
-    replacement: 'if (this.#verdict) this.#connection.next(true);',
+    replacement: 'if (this.#verdict) this.#connection.finishExchange(true);',
     breaks: 'the next answer completes the one that was cut',
   },
 ];

@@ -6,7 +6,7 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'answers are not masked',
     file: 'src/proxy/h1/exchange.ts',
-    text: 'this.#record.status = head.status;\n    if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);',
+    text: 'this.#record.status = head.status;\n    if (this.#decision?.mask) maskResponseHead(head, this.#decision.mask);',
     replacement: 'this.#record.status = head.status;',
     breaks: 'a host hands the credential to the sandbox by echoing it in its head',
   },
@@ -14,7 +14,7 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'early hints are not masked',
     file: 'src/proxy/h1/exchange.ts',
-    text: "maskResponseHead(head, this.#passage.mask);\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
+    text: "maskResponseHead(head, this.#decision.mask);\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
     replacement: "{}\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
     breaks: 'a 103 carries what the 200 behind it may not',
   },
@@ -25,7 +25,7 @@ export const noLeak: readonly Mutation[] = [
     file: 'src/proxy/gate/inject.ts',
     text: 'const hostMask = maskOf(policy.secretsFor(authority));',
     replacement:
-      "const hostMask = decision.apply === 'rule' ? maskOf(policy.secretsFor(authority)) : undefined;",
+      "const hostMask = verdict.apply === 'rule' ? maskOf(policy.secretsFor(authority)) : undefined;",
     breaks: 'a host remembers the credential and sends it back on another path',
   },
   {
@@ -123,8 +123,8 @@ export const noLeak: readonly Mutation[] = [
     name: 'bodies are not searched',
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
-    text: 'if (!scrubsBodies && !policy.scrubsBodies(authority)) return passage;',
-    replacement: 'return passage;',
+    text: 'if (!scrubsBodies && !policy.scrubsBodies(authority)) return decision;',
+    replacement: 'return decision;',
     breaks: 'a host that was to be searched hands over the credential in its body',
   },
   {

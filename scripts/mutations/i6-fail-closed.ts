@@ -8,7 +8,7 @@ export const failClosed: readonly Mutation[] = [
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
     text: "if (!outcome.ok) return refuse('callback_failed', outcome.reason);",
-    replacement: 'if (!outcome.ok) return passages.no_match;',
+    replacement: 'if (!outcome.ok) return uninjected.no_match;',
     breaks: 'the request leaves without its credential',
   },
   {
@@ -66,7 +66,7 @@ export const failClosed: readonly Mutation[] = [
     name: 'what is refused passes',
     versions: bothVersions,
     file: 'src/proxy/gate/acquisition.ts',
-    text: 'if (isRefusal(verdict)) return this.#owner.onRefused(verdict);',
+    text: 'if (isRefusal(decision)) return this.#callbacks.onRefused(decision);',
     replacement: '',
     breaks: 'a request leaves that the gate did not let pass',
   },

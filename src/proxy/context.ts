@@ -19,7 +19,7 @@ import type { SpeculativeDialFailure } from './upstream/speculative-dial-failure
 export type OpenConnection = {
   readonly socket: Socket;
   /** The host's connection, once the two are one stream: it may have more to send than the client stayed for. */
-  readonly joinedTo?: Socket | undefined;
+  readonly splicedTo?: Socket | undefined;
   /** Ends it when what runs on it is over, and begins nothing more. */
   drain(): void;
   /** Resolves when the socket is closed and the last record of it is out. */

@@ -48,7 +48,7 @@ export type Limits = {
   /** Connections of clients that speak for one sandbox. */
   readonly maxConnections: number;
   /** Connections of clients, in all, that have not said yet for which sandbox they speak. */
-  readonly maxWaiting: number;
+  readonly maxUnauthenticated: number;
   readonly maxRequestHeadBytes: number;
   readonly maxResponseHeadBytes: number;
   readonly maxFields: number;
@@ -63,7 +63,7 @@ export type Limits = {
 
 export const defaultLimits: Limits = Object.freeze({
   maxConnections: 10_000,
-  maxWaiting: 1_024,
+  maxUnauthenticated: 1_024,
   maxRequestHeadBytes: 16_384,
   maxResponseHeadBytes: 32_768,
   maxFields: 100,
@@ -108,7 +108,7 @@ export const MAX_INTERIM_BYTES = 65_536;
 /** Answers of one lookup that are used; every one of them is checked before any is dialled. */
 export const MAX_ADDRESSES = 16;
 /** How often one request is judged, because the rules change while its host is dialled, before it is given up. */
-export const MAX_JUDGEMENTS = 10;
+export const MAX_DECISIONS = 10;
 /** What a host may send of one HTTP/2 stream before we have passed it on: it waits in our memory. */
 export const MAX_STREAM_WINDOW_BYTES = 262_144;
 /** What the streams of one session may have under way together: 16 of them at full speed. */

@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { OpenConnection } from './context.ts';
-import { holdClient } from './held-client.ts';
+import { pauseClient } from './paused-client.ts';
 
 export type SpliceEnd = {
   readonly bytesUp: number;
@@ -50,7 +50,7 @@ export function splice(options: SpliceOptions): Promise<SpliceEnd> {
         count(chunk.length);
         lastActivityMs = performance.now();
         if (to.write(chunk)) return;
-        if (from === client) holdClient(client);
+        if (from === client) pauseClient(client);
         else from.pause();
       })
       .on('end', () => {
@@ -110,7 +110,7 @@ export function cut(socket: Socket): void {
 }
 
 /** Ends a client connection and the upstream it is spliced to at once, with whatever is still unsent. */
-export function cutConnection({ socket, joinedTo }: OpenConnection): void {
+export function cutConnection({ socket, splicedTo }: OpenConnection): void {
   socket.destroy();
-  if (joinedTo) cut(joinedTo);
+  if (splicedTo) cut(splicedTo);
 }

@@ -80,7 +80,10 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     lookup,
     hostPlaces: createPlaces(maxHosts()),
     idlePlaces: createPlaces(maxIdleHosts()),
-    budget: createConnectionBudget({ maxOpen: maxOpenClients(), maxWaiting: config.limits.maxWaiting }),
+    budget: createConnectionBudget({
+      maxOpen: maxOpenClients(),
+      maxUnauthenticated: config.limits.maxUnauthenticated,
+    }),
     now,
     isDraining: () => isDraining,
   };

@@ -32,9 +32,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/upstream': [...VOCABULARY, ...PROXY_GROUND],
   'proxy/mask': [...VOCABULARY, ...PROXY_GROUND],
   'proxy/context': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream'],
-  'proxy/held-client': [],
+  'proxy/paused-client': [],
   'proxy/joined-pieces': [],
-  'proxy/splice': ['proxy/context', 'proxy/held-client'],
+  'proxy/splice': ['proxy/context', 'proxy/paused-client'],
   'proxy/gate': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream', 'proxy/mask', 'proxy/context'],
   ...versions('proxy/h1', 'proxy/h2'),
   'proxy/tunnel': [...belowTunnel(), 'proxy/h1', 'proxy/h2'],
@@ -62,7 +62,7 @@ function versions(...names: readonly string[]): Readonly<Record<string, readonly
 }
 
 function belowTunnel(): readonly string[] {
-  const shared = ['upstream', 'mask', 'context', 'held-client', 'joined-pieces', 'splice', 'gate'];
+  const shared = ['upstream', 'mask', 'context', 'paused-client', 'joined-pieces', 'splice', 'gate'];
   return [...VOCABULARY, ...PROXY_GROUND, ...shared.map((name) => `proxy/${name}`)];
 }
 

@@ -10,7 +10,7 @@ import { compileProxyConfig } from '../../src/policy/compile.ts';
 import type { Policy } from '../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import type { CallbackResolver } from '../../src/callback/resolver.ts';
-import { judgeRequest } from '../../src/proxy/gate/inject.ts';
+import { decideRequest } from '../../src/proxy/gate/inject.ts';
 import { outgoingRequestHead } from '../../src/proxy/h1/outgoing-head.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
 import { type RequestPlan, planRequest } from '../../src/proxy/gate/request-plan.ts';
@@ -111,7 +111,7 @@ function policyOf(document: unknown): Policy {
 }
 
 function readHead(plan: RequestPlan): Read {
-  const passage = judgeRequest({
+  const passage = decideRequest({
     ...plan.target,
     policy,
     // Whether a credential may leave in clear is not what is tried here.

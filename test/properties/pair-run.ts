@@ -11,7 +11,7 @@ import { compileProxyConfig } from '../../src/policy/compile.ts';
 import type { Policy } from '../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { type EgressRules, parseCleartextDestination } from '../../src/proxy/upstream/address-guard.ts';
-import { judgeRequest } from '../../src/proxy/gate/inject.ts';
+import { decideRequest } from '../../src/proxy/gate/inject.ts';
 import { outgoingRequestHead } from '../../src/proxy/h1/outgoing-head.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
 import { planRequest } from '../../src/proxy/gate/request-plan.ts';
@@ -170,7 +170,7 @@ function realFate(judge: Judge, request: ModelRequest, tunnel: Authority | undef
   if (!head || isHeadError(head)) return { reported: `head ${head?.code}` };
   const plan = planRequest(head, tunnel, request.entry === 'tls' ? 'https' : 'http');
   if (isRefusal(plan)) return { reported: plan.refused };
-  const passage = judgeRequest({ ...judge, ...plan.target, scheme: plan.scheme });
+  const passage = decideRequest({ ...judge, ...plan.target, scheme: plan.scheme });
   if (passage instanceof Promise) return { reported: 'not answered at once' };
   if (isRefusal(passage)) return { reported: passage.refused };
   const sent = outgoingRequestHead(plan, passage.injection).toString('latin1');

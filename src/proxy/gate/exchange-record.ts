@@ -1,6 +1,6 @@
 // What the record of an exchange says of its request, of the gate's answer and of a client that did not see the end.
 import type { ConnectionScope, OpenConnection, ScopedClient } from '../context.ts';
-import type { Passage } from './inject.ts';
+import type { GateDecision } from './inject.ts';
 import { type ExchangeRecord, recordedPath } from '../record.ts';
 import type { RequestPlan } from './request-plan.ts';
 
@@ -35,7 +35,10 @@ export function beginRecord(
   };
 }
 
-export function notePassage(record: ExchangeRecord, { rule, callback, isCached, reason }: Passage): void {
+export function recordDecision(
+  record: ExchangeRecord,
+  { rule, callback, isCached, reason }: GateDecision,
+): void {
   if (rule !== undefined) record.rule = rule;
   if (callback !== undefined) record.callback = callback;
   if (isCached !== undefined) record.callback_cached = isCached;

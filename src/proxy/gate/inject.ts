@@ -1,5 +1,5 @@
-// THE GATE. Policy decides on the bytes that will be sent; the headers of the rule or of the callback become
-// field lines. One of the four files that open a secret. It opens no socket.
+// THE GATE. The policy decides on the bytes that will be sent. The headers of the rule or of the callback become field
+// lines. One of the four files that reveal a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../../callback/resolver.ts';
 import { Secret } from '../../base/secret.ts';
 import { Field, type NameTest, compileNames } from '../../http1/field-name.ts';
@@ -17,22 +17,22 @@ import { refuseUnprepared } from '../mask/scrub.ts';
 export type Injection = {
   /** Names as authored, for the record. */
   readonly names: readonly string[];
-  /** For the names of fields, with `_` read as `-`: what the agent may not send beside ours. */
+  /** Matches the names of fields, with `_` read as `-`, that are removed from the client's request. */
   readonly isReplaced: NameTest;
   readonly lines: Buffer;
   /** The same for HTTP/2: name, value, name, value, …, names in lower case. */
   readonly list: readonly string[];
   /** The names in `list`. */
   readonly listed: readonly string[];
-  /** It authenticates the connection: none but its own request may go over that. */
+  /** The credential authenticates the connection, which must then carry no other request. */
   readonly isBinding: boolean;
 };
 
-/** What happens to one request that may pass. */
-export type Passage = {
+/** What happens to a request that is allowed. */
+export type GateDecision = {
   readonly injection: Injection | undefined;
   readonly mask: Mask | undefined;
-  /** What is masked in the body too; there only if something is. */
+  /** Set only if the response body is masked too. */
   readonly bodyMask?: Mask | undefined;
   readonly rule?: string;
   readonly callback?: string;
@@ -48,35 +48,37 @@ export type GateRequest = {
   readonly scheme: Scheme;
   readonly egress: EgressRules;
   readonly callbacks: CallbackResolver;
-  /** Masks secrets in the body whatever the policy says. */
+  /** Masks secrets in every body, whatever the policy says. */
   readonly scrubsBodies?: boolean;
 };
 
-/** The gate's answer; a promise only where a callback has to be asked. Nothing is sent before it answers. */
-export function judgeRequest(request: GateRequest): Passage | Refusal | Promise<Passage | Refusal> {
+/** Decides on one request before any of it is sent. A promise only if a callback must be called first. */
+export function decideRequest(
+  request: GateRequest,
+): GateDecision | Refusal | Promise<GateDecision | Refusal> {
   const { policy, authority, path } = request;
-  const decision = policy.decide(authority, path);
-  if (decision.kind === 'refuse') return refuse(decision.reason, decision.detail);
-  if (decision.kind === 'tunnel') return passages[decision.reason];
+  const verdict = policy.decide(authority, path);
+  if (verdict.kind === 'refuse') return refuse(verdict.reason, verdict.detail);
+  if (verdict.kind === 'tunnel') return uninjected[verdict.reason];
   const hostMask = maskOf(policy.secretsFor(authority));
-  if (decision.apply === 'none') {
-    if (!hostMask) return passages.no_path_match;
-    return withBodyMask({ ...passages.no_path_match, mask: hostMask }, request);
+  if (verdict.apply === 'none') {
+    if (!hostMask) return uninjected.no_path_match;
+    return withBodyMask({ ...uninjected.no_path_match, mask: hostMask }, request);
   }
   if (request.scheme === 'http' && !mayInjectCleartext(authority, request.egress))
     return refuse('cleartext_refused');
-  if (decision.apply === 'rule') {
-    const { rule } = decision;
-    return withBodyMask(rulePassage(rule, hostMask), request);
+  if (verdict.apply === 'rule') {
+    const { rule } = verdict;
+    return withBodyMask(decideByRule(rule, hostMask), request);
   }
-  const { callback } = decision;
+  const { callback } = verdict;
   const outcome = request.callbacks.resolve(callback, authority);
   return outcome instanceof Promise
-    ? outcome.then((settled) => passageOf(callback, settled, request))
-    : passageOf(callback, outcome, request);
+    ? outcome.then((settled) => decideByCallback(callback, settled, request))
+    : decideByCallback(callback, outcome, request);
 }
 
-/** Marks in `drop` what the agent sent under an injected name, and what only a gateway may say of a request. */
+/** Marks in `drop` the client's fields that have an injected name, and those that only a gateway may set. */
 export function markReplaced(head: RequestHead, injection: Injection, drop: Uint8Array): void {
   const { fields, bytes } = head;
   for (let i = 0; i < fields.count; i += 1) {
@@ -88,8 +90,8 @@ export function markReplaced(head: RequestHead, injection: Injection, drop: Uint
 }
 
 /**
- * Fields by which a request claims another path than its target's (judged is not sent), another client or host than its
- * own, or a proxy for its server (httpoxy): a host that believes them believes them with our credential beside them.
+ * Fields that claim a path other than the target's (the path checked would not be the path served), another client or
+ * host, or a proxy for the server (httpoxy). An upstream that trusts them would do so together with our credential.
  */
 const isGatewayClaim: NameTest = compileNames([
   'x-original-url',
@@ -105,41 +107,45 @@ const isGatewayClaim: NameTest = compileNames([
   'proxy',
 ]);
 
-const passages = {
+const uninjected = {
   no_match: { injection: undefined, mask: undefined, reason: 'no_match' },
   no_proxy: { injection: undefined, mask: undefined, reason: 'no_proxy' },
   no_path_match: { injection: undefined, mask: undefined, reason: 'no_path_match' },
-} as const satisfies Record<string, Passage>;
+} as const satisfies Record<string, GateDecision>;
 
-function passageOf(
+function decideByCallback(
   callback: CompiledCallback,
   outcome: CallbackOutcome,
   request: GateRequest,
-): Passage | Refusal {
+): GateDecision | Refusal {
   if (!outcome.ok) return refuse('callback_failed', outcome.reason);
   const { headers, cached } = outcome;
-  const passage = {
+  const decision = {
     injection: headers.length === 0 ? undefined : injectionOf(headers),
     mask: maskOf(masksOf(headers)),
     callback: callback.name,
     isCached: cached,
   };
-  return withBodyMask(passage, request);
+  return withBodyMask(decision, request);
 }
 
-// Headers arrays are frozen and live as long as their rule or cache entry: rendered once, dropped with them.
+// Arrays of headers are frozen and live as long as their rule or cache entry. What is made of them is cached as long.
 const injections = new WeakMap<readonly InjectedHeader[], Injection>();
-const rulePassages = new WeakMap<CompiledRule, Passage>();
+const ruleDecisions = new WeakMap<CompiledRule, GateDecision>();
 const masks = new WeakMap<readonly Secret[], Mask>();
 const headerMasks = new WeakMap<readonly InjectedHeader[], readonly Secret[]>();
 
-/** The same object for each request: a rule has one mask for as long as its hosts have the same secrets. */
-function rulePassage(rule: CompiledRule, mask: Mask | undefined): Passage {
-  const known = rulePassages.get(rule);
+/** The same object for each request, as long as the hosts of the rule have the same secrets and so the same mask. */
+function decideByRule(rule: CompiledRule, mask: Mask | undefined): GateDecision {
+  const known = ruleDecisions.get(rule);
   if (known && known.mask === mask) return known;
-  const passage: Passage = Object.freeze({ injection: injectionOf(rule.headers), mask, rule: rule.name });
-  rulePassages.set(rule, passage);
-  return passage;
+  const decision: GateDecision = Object.freeze({
+    injection: injectionOf(rule.headers),
+    mask,
+    rule: rule.name,
+  });
+  ruleDecisions.set(rule, decision);
+  return decision;
 }
 
 function injectionOf(headers: readonly InjectedHeader[]): Injection {
@@ -177,15 +183,15 @@ function maskOf(secrets: readonly Secret[]): Mask | undefined {
   return mask;
 }
 
-/** Without values that are long enough there is nothing to search for, and no need to ask for other answers. */
+/** If no value is long enough to search for, the body is not masked and the upstream may send it in any encoding. */
 function withBodyMask(
-  passage: Passage,
+  decision: GateDecision,
   { policy, authority, scrubsBodies = false }: GateRequest,
-): Passage | Refusal {
-  const { mask } = passage;
-  if (!mask || mask.byBeginning.size === 0) return passage;
-  if (!scrubsBodies && !policy.scrubsBodies(authority)) return passage;
-  return refuseUnprepared(mask) ?? { ...passage, bodyMask: mask };
+): GateDecision | Refusal {
+  const { mask } = decision;
+  if (!mask || mask.byBeginning.size === 0) return decision;
+  if (!scrubsBodies && !policy.scrubsBodies(authority)) return decision;
+  return refuseUnprepared(mask) ?? { ...decision, bodyMask: mask };
 }
 
 function valueText(value: Secret | string): string {

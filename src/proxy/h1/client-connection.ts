@@ -36,7 +36,7 @@ export class ClientConnection {
   exchanges = 0;
   /** Something on it has a record that is no exchange's. */
   hasRecord = false;
-  joinedTo: Socket | undefined;
+  splicedTo: Socket | undefined;
   #isAdmitted = false;
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
@@ -112,7 +112,7 @@ export class ClientConnection {
   }
 
   /** Bytes behind the running exchange's body: the next request, sent early. */
-  keepAhead(chunk: Buffer): void {
+  bufferAhead(chunk: Buffer): void {
     if (chunk.length === 0 || this.#hasOverflowed) return;
     if (this.#input.length + chunk.length > MAX_AHEAD_BYTES) {
       // Too far ahead: nothing of it will be answered, and the connection ends after the running exchange.
@@ -133,7 +133,7 @@ export class ClientConnection {
   }
 
   /** The running exchange is over; its connection goes on or ends. */
-  next(keepAlive: boolean): void {
+  finishExchange(keepAlive: boolean): void {
     this.#running = undefined;
     if (!keepAlive || this.mustEnd) return this.end();
     // Held for a host that has answered without taking the last of the body.
@@ -173,9 +173,9 @@ export class ClientConnection {
   }
 
   /** Not gone before `ending` either: what joined its socket to `host` still has a record to write. */
-  staysUntil(ending: Promise<unknown>, host: Socket): void {
+  setSpliced(ending: Promise<unknown>, host: Socket): void {
     this.#ending = ending;
-    this.joinedTo = host;
+    this.splicedTo = host;
   }
 
   /** Answers a refusal outside of any exchange and leaves its record: of the rules in force, unless it says which. */
@@ -191,7 +191,7 @@ export class ClientConnection {
       bytes_down: bytes.length,
     });
     this.socket.write(bytes);
-    this.next(keepAlive);
+    this.finishExchange(keepAlive);
   }
 
   /** Emits a record for something on this connection that is no exchange. */
@@ -215,7 +215,7 @@ export class ClientConnection {
     if (this.#isEnding) return;
     if (this.#running) return this.#passOn(chunk);
     // Waits for our last answer to leave before it reads on: a client that does not read gets no more work done.
-    if (this.socket.writableNeedDrain) return this.keepAhead(chunk);
+    if (this.socket.writableNeedDrain) return this.bufferAhead(chunk);
     this.#input.push(chunk);
     this.#readHead();
   }

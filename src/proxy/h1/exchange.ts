@@ -6,11 +6,11 @@ import type { ConnectionFields } from '../../http1/connection-fields.ts';
 import type { Framing } from '../../http1/framing.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
 import { type ResponseVerdict, checkResponse } from '../gate/response-check.ts';
-import { Approach, type Approaching } from '../gate/acquisition.ts';
+import { UpstreamAcquisition, type AcquisitionCallbacks } from '../gate/acquisition.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
 import { cut } from '../splice.ts';
-import type { Passage } from '../gate/inject.ts';
+import type { GateDecision } from '../gate/inject.ts';
 import { responseHeadLimits } from '../limits.ts';
 import { maskResponseHead } from '../mask/mask.ts';
 import { leavesUnchanged, outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
@@ -24,12 +24,12 @@ import { ResponseReader, type ResponseSink, type Taken, isWhole } from './respon
 import { refuseUnsearchable } from '../mask/scrub.ts';
 import { ScrubbedBody } from './scrubbed-body.ts';
 import type { UpstreamConnection, UpstreamOwner } from '../upstream/connection-pool.ts';
-import { ConnectionLender } from '../gate/upstream-lease.ts';
+import { PooledConnectionSource } from '../gate/connection-source.ts';
 import { joinUpgraded } from './upgrade.ts';
 
 /** Begins with `start`; ends by telling its connection `next`, or with it. */
 export class Exchange
-  implements RunningExchange, UpstreamOwner, ResponseSink, Approaching<UpstreamConnection>
+  implements RunningExchange, UpstreamOwner, ResponseSink, AcquisitionCallbacks<UpstreamConnection>
 {
   readonly #connection: ClientConnection;
   readonly #context: ProxyContext;
@@ -37,7 +37,7 @@ export class Exchange
   readonly #startedMs: number = performance.now();
   readonly #request: RequestOut;
   readonly #response: ResponseOut;
-  readonly #approach: Approach<UpstreamConnection>;
+  readonly #acquisition: UpstreamAcquisition<UpstreamConnection>;
   #upstream: UpstreamConnection | undefined;
   #reader: ResponseReader;
   #scrubbed: ScrubbedBody | undefined;
@@ -53,24 +53,29 @@ export class Exchange
     this.#request = new RequestOut(plan, connection.socket);
     this.#response = new ResponseOut(connection.socket);
     this.#reader = new ResponseReader(plan.head.method, responseHeadLimits(this.#context.limits), this);
-    this.#approach = new Approach(connection.scope, plan, new ConnectionLender(connection, plan), this);
+    this.#acquisition = new UpstreamAcquisition(
+      connection.scope,
+      plan,
+      new PooledConnectionSource(connection, plan),
+      this,
+    );
   }
 
   start(rest: Buffer): void {
     this.#connection.run(this);
     if (rest.length > 0) this.onClientBytes(rest);
-    if (!this.#isOver) this.#approach.begin();
+    if (!this.#isOver) this.#acquisition.start();
   }
 
   get #record(): ExchangeRecord {
-    return this.#approach.record;
+    return this.#acquisition.record;
   }
 
-  get #passage(): Passage | undefined {
-    return this.#approach.passage;
+  get #decision(): GateDecision | undefined {
+    return this.#acquisition.decision;
   }
 
-  onReady(upstream: UpstreamConnection, { injection, bodyMask }: Passage): void {
+  onReady(upstream: UpstreamConnection, { injection, bodyMask }: GateDecision): void {
     this.#upstream = upstream;
     this.#record.upstream_reused = upstream.uses > 0;
     upstream.own(this, this.#connection.id);
@@ -84,7 +89,7 @@ export class Exchange
     const { error } = this.#request;
     // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
     if (error) return this.onRefused(refusalOfError(error));
-    if (taken < chunk.length) this.#connection.keepAhead(chunk.subarray(taken));
+    if (taken < chunk.length) this.#connection.bufferAhead(chunk.subarray(taken));
   }
 
   onClientDrain(): void {
@@ -132,7 +137,7 @@ export class Exchange
     if (head.status === 100) this.#request.openBody();
     // RFC 9110 §15.2: none for HTTP/1.0 clients; a 100 that nobody asked for would confuse some.
     if (this.#plan.head.minor === 0 || (head.status === 100 && !this.#plan.expectsContinue)) return;
-    if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
+    if (this.#decision?.mask) maskResponseHead(head, this.#decision.mask);
     this.#response.add(outgoingResponseHead(head, connection, 'keep'));
   }
 
@@ -147,7 +152,7 @@ export class Exchange
       return 'connection';
     }
     this.#record.status = head.status;
-    if (this.#passage?.mask) maskResponseHead(head, this.#passage.mask);
+    if (this.#decision?.mask) maskResponseHead(head, this.#decision.mask);
     // A whole response of which nothing changes leaves as the bytes that came.
     const passes =
       !this.#scrubbed && isWhole(head, framing) && leavesUnchanged(head, connection, verdict.ending);
@@ -165,7 +170,7 @@ export class Exchange
   }
 
   #beginScrub(head: ResponseHead, framing: Framing): Refusal | undefined {
-    const mask = this.#passage?.bodyMask;
+    const mask = this.#decision?.bodyMask;
     if (!mask || framing.kind === 'none') return undefined;
     this.#scrubbed = new ScrubbedBody(mask, framing, this.#response);
     this.#reader.isBare = true;
@@ -177,11 +182,11 @@ export class Exchange
     this.#upstream = undefined;
     this.#scrubbed?.end();
     // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
-    const isShared = this.#verdict?.isReusable && !this.#passage?.injection?.isBinding;
+    const isShared = this.#verdict?.isReusable && !this.#decision?.injection?.isBinding;
     if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream);
     else upstream?.discard();
-    this.#finish(this.#passage?.injection ? 'injected' : 'forwarded');
-    this.#connection.next(this.#verdict?.ending === 'keep');
+    this.#finish(this.#decision?.injection ? 'injected' : 'forwarded');
+    this.#connection.finishExchange(this.#verdict?.ending === 'keep');
   }
 
   onError(code: string): void {
@@ -204,7 +209,7 @@ export class Exchange
       this.#hasRetried = true;
       this.#releaseUpstream();
       this.#reader = this.#reader.anew();
-      return this.#approach.again();
+      return this.#acquisition.retry();
     }
     // A client retries by itself on a connection that has worked before; on its first request it would not.
     if (this.#connection.exchanges === 1) this.onRefused(refuse('upstream_closed', code));
@@ -219,7 +224,7 @@ export class Exchange
     this.#upstream = undefined;
     const [connection, record, { rest }] = [this.#connection, this.#record, this.#reader];
     const joined = joinUpgraded({ connection, upstream, rest, timeouts: this.#context.timeouts, record });
-    connection.staysUntil(joined, upstream.socket);
+    connection.setSpliced(joined, upstream.socket);
     joined.then(() => this.#finish('upgraded')).catch((error: unknown) => this.onBug(error));
   }
 
@@ -240,7 +245,7 @@ export class Exchange
     this.#record.cause = refusal.cause;
     this.#response.add(bytes);
     this.#finish(refusal.status >= 500 ? 'failed' : 'refused');
-    this.#connection.next(keepAlive);
+    this.#connection.finishExchange(keepAlive);
   }
 
   /** The answer cannot be completed: the client must see the cut, so its connection goes too. */
@@ -268,7 +273,7 @@ export class Exchange
   #finish(outcome: Outcome): void {
     this.#isOver = true;
     this.#response.flush();
-    this.#approach.end();
+    this.#acquisition.end();
     this.#request.stop();
     this.#record.bytes_up += this.#request.bytes;
     this.#record.bytes_down += this.#response.bytes;

@@ -2,7 +2,7 @@
 // slowed to the pace of the host.
 import type { Socket } from 'node:net';
 import type { HeadError } from '../../http1/head-error.ts';
-import { holdClient } from '../held-client.ts';
+import { pauseClient } from '../paused-client.ts';
 import { RequestBody } from './request-body.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 
@@ -44,7 +44,7 @@ export class RequestOut {
     host?.cork();
     const taken = this.#body.push(chunk);
     host?.uncork();
-    if (this.#body.heldBytes > MAX_HELD_BYTES) holdClient(this.#client);
+    if (this.#body.heldBytes > MAX_HELD_BYTES) pauseClient(this.#client);
     return taken;
   }
 
@@ -73,7 +73,7 @@ export class RequestOut {
     host.cork();
     this.#body.openTo((piece) => {
       this.bytes += piece.length;
-      if (!host.write(piece)) holdClient(this.#client);
+      if (!host.write(piece)) pauseClient(this.#client);
     });
     host.uncork();
     if (!host.writableNeedDrain) this.#client.resume();

@@ -5,13 +5,13 @@ import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
 import { addAbortSignal } from 'node:stream';
 import { describeBug } from '../../base/log.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
-import { Approach, type Approaching } from '../gate/acquisition.ts';
+import { UpstreamAcquisition, type AcquisitionCallbacks } from '../gate/acquisition.ts';
 import type { ConnectionScope } from '../context.ts';
 import { bindsConnection } from '../gate/connection-auth.ts';
 import type { FloodGauge } from './flood-gauge.ts';
 import { outgoingRequestList } from './header-block.ts';
 import type { HeaderList } from '../upstream/h2-session.ts';
-import type { Passage } from '../gate/inject.ts';
+import type { GateDecision } from '../gate/inject.ts';
 import { responseHeadLimits } from '../limits.ts';
 import type { Outcome } from '../record.ts';
 import { type Refusal, refuse } from '../refusal.ts';
@@ -48,12 +48,12 @@ export type StreamRequest = {
 };
 
 /** Begins with `start`; ends with the client's stream. */
-export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
+export class StreamExchange implements AcquisitionCallbacks<StreamPlace>, RelayOwner {
   readonly #client: StreamClient;
   readonly #stream: ServerHttp2Stream;
   readonly #plan: RequestPlan;
   readonly #fields: HeaderList;
-  readonly #approach: Approach<StreamPlace>;
+  readonly #acquisition: UpstreamAcquisition<StreamPlace>;
   readonly #body: StreamBody | undefined;
   readonly #relay: StreamRelay;
   readonly #startedMs: number = performance.now();
@@ -77,12 +77,12 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
       { plan, hasBody, limits, clientIdleMs: timeouts.clientIdleMs },
       this,
     );
-    this.#approach = new Approach(client.scope, plan, placeLender(client, plan), this);
+    this.#acquisition = new UpstreamAcquisition(client.scope, plan, placeLender(client, plan), this);
   }
 
   start(): void {
     this.#stream.on('close', () => this.#onClientClose());
-    this.#guard(() => this.#approach.begin());
+    this.#guard(() => this.#acquisition.start());
   }
 
   /** Where not even the reset can leave it is the whole connection that the client does not read. */
@@ -95,9 +95,9 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     setTimeout(giveUp, clientIdleMs).unref();
   }
 
-  onReady(place: StreamPlace, passage: Passage): void {
+  onReady(place: StreamPlace, passage: GateDecision): void {
     const { injection, bodyMask } = passage;
-    const { record } = this.#approach;
+    const { record } = this.#acquisition;
     this.#place = place;
     this.#silence?.stop();
     record.upstream_reused = place.isReused;
@@ -115,7 +115,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
 
   onHead(head: ResponseHead): void {
     if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
-    this.#approach.record.status = head.status;
+    this.#acquisition.record.status = head.status;
     this.#body?.keepNothing();
   }
 
@@ -148,7 +148,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     if (this.#relay.hasResponded) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
       this.#repeats += 1;
-      return this.#approach.again();
+      return this.#acquisition.retry();
     }
     if (isLost && !isUnread) this.onRefused(refuse('upstream_closed', 'session_lost'));
     else this.#passReset(upstream.rstCode);
@@ -188,7 +188,7 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     // The host has changed its mind since this connection was made: on another one it will be asked again.
     if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
       return this.#fail('alpn_changed', StreamCode.refusedStream);
-    const { record } = this.#approach;
+    const { record } = this.#acquisition;
     this.#relay.hasResponded = true;
     record.status = refusal.status;
     record.reason = refusal.refused;
@@ -209,8 +209,8 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
   /** The answer cannot be completed: the client sees a reset. */
   #fail(reason: string, code: number, cause?: string): void {
     if (this.#isOver) return;
-    this.#approach.record.reason = reason;
-    this.#approach.record.cause = cause;
+    this.#acquisition.record.reason = reason;
+    this.#acquisition.record.cause = cause;
     this.#finish('failed');
     // Nothing but its end has not left, because of a client that reads nothing: a reset would meet the trailers.
     const { writableEnded, writableLength } = this.#stream;
@@ -223,10 +223,10 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     // What the client resets behind the end of the answer is the rest of its own body.
     if (this.#relay.isWhole && this.#stream.writableFinished) {
       if (this.#body?.isWhole) this.#leaveToEnd();
-      return this.#finish(this.#approach.passage?.injection ? 'injected' : 'forwarded');
+      return this.#finish(this.#acquisition.decision?.injection ? 'injected' : 'forwarded');
     }
-    this.#approach.record.reason = this.#client.goneReason;
-    this.#approach.record.cause = streamCodeName(this.#stream.rstCode);
+    this.#acquisition.record.reason = this.#client.goneReason;
+    this.#acquisition.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
   }
 
@@ -247,11 +247,11 @@ export class StreamExchange implements Approaching<StreamPlace>, RelayOwner {
     this.#isOver = true;
     this.#silence?.stop();
     this.#relay.stop();
-    this.#approach.end();
+    this.#acquisition.end();
     this.#body?.stop();
     if (this.#upstream) cancel(this.#upstream);
     else this.#place?.discard();
-    const { record } = this.#approach;
+    const { record } = this.#acquisition;
     // Here, since each judgement begins a record.
     record.protocol = 'h2';
     record.bytes_up += this.#body?.bytes ?? 0;

@@ -1,16 +1,16 @@
 // Which session of the host one stream may use.
-import type { Lender } from '../gate/acquisition.ts';
+import type { ConnectionSource } from '../gate/acquisition.ts';
 import type { ConnectionScope } from '../context.ts';
 import { bindsConnection } from '../gate/connection-auth.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
-import { dialTarget, poolKey, purposeOf } from '../gate/upstream-lease.ts';
+import { dialTarget, poolKey, purposeOf } from '../gate/connection-source.ts';
 import type { StreamPlace } from '../upstream/h2-session.ts';
 
 /** Places on the host's sessions for the requests of one client connection. */
 export function placeLender(
   { id: clientId, scope }: { readonly id: number; readonly scope: ConnectionScope },
   plan: RequestPlan,
-): Lender<StreamPlace> {
+): ConnectionSource<StreamPlace> {
   const { sessions } = scope.context;
   const purpose = purposeOf(plan, ['h2']);
   const isPrivate = bindsConnection(plan.head);

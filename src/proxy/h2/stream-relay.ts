@@ -18,7 +18,7 @@ import {
 } from './header-block.ts';
 import type { HeaderList } from '../upstream/h2-session.ts';
 import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from '../limits.ts';
-import type { Passage } from '../gate/inject.ts';
+import type { GateDecision } from '../gate/inject.ts';
 import type { Mask } from '../mask/mask.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
@@ -85,7 +85,7 @@ export class StreamRelay {
   follow(
     upstream: ClientHttp2Stream,
     session: UpstreamSession,
-    masks: Pick<Passage, 'mask' | 'bodyMask'>,
+    masks: Pick<GateDecision, 'mask' | 'bodyMask'>,
   ): void {
     const end = new StreamEnd(upstream);
     this.#session = session;

@@ -65,7 +65,7 @@ class Tunnel {
   constructor(connection: ClientConnection, target: TunnelTarget, rest: Buffer) {
     this.#connection = connection;
     this.#target = target;
-    connection.keepAhead(rest);
+    connection.bufferAhead(rest);
   }
 
   open(): void {
@@ -124,7 +124,7 @@ class Tunnel {
         bytesDown,
       });
     });
-    this.#connection.staysUntil(ending, opened);
+    this.#connection.setSpliced(ending, opened);
   }
 
   /** The rules may have changed while the host was dialled; what stands is judged by those in force. */
@@ -173,7 +173,7 @@ class Tunnel {
   }
 
   onClientBytes(chunk: Buffer): void {
-    this.#connection.keepAhead(chunk);
+    this.#connection.bufferAhead(chunk);
     if (this.#connection.hasOverflowed) this.#refuseTooMuch();
   }
 

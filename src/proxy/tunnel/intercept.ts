@@ -10,7 +10,7 @@ import type { ConnectionScope } from '../context.ts';
 import { ClientConnection } from '../h1/client-connection.ts';
 import type { ClientSession } from '../h2/client-session.ts';
 import { startExchange } from '../h1/exchange-start.ts';
-import { setTransport } from '../held-client.ts';
+import { setTransport } from '../paused-client.ts';
 import { negotiate } from './negotiation.ts';
 import type { ExchangeRecord } from '../record.ts';
 import { sniff } from './sniff.ts';

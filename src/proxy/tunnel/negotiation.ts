@@ -9,7 +9,7 @@ import type { ProxyContext } from '../context.ts';
 import { chosenProtocol } from '../upstream/dial.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import { SpeculativeDialFailure } from '../upstream/speculative-dial-failure.ts';
-import { type Purpose, dialTarget, poolKey } from '../gate/upstream-lease.ts';
+import { type Purpose, dialTarget, poolKey } from '../gate/connection-source.ts';
 
 export type Negotiated = {
   readonly protocol: Protocol;

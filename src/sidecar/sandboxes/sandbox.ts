@@ -17,7 +17,7 @@ import type { LookupSlots } from '../../proxy/upstream/lookup-slots.ts';
 import { type Lookup, createResolver } from '../../proxy/upstream/resolver.ts';
 import { createUpstream } from '../../proxy/upstream/connection-pool.ts';
 import { createUpstreamSessions } from '../../proxy/upstream/h2-sessions.ts';
-import { poolPrefix } from '../../proxy/gate/upstream-lease.ts';
+import { poolPrefix } from '../../proxy/gate/connection-source.ts';
 import type { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import { createLeafCache } from '../../tls/leaf-cache.ts';
 import type { TrustSet } from '../../tls/trust.ts';

@@ -9,10 +9,10 @@ import type { Policy } from '../../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import { type Dialler, type DialTarget, createDialler } from '../../../src/proxy/upstream/dial.ts';
 import { createPlaces } from '../../../src/proxy/upstream/connection-quota.ts';
-import { judgeRequest } from '../../../src/proxy/gate/inject.ts';
+import { decideRequest } from '../../../src/proxy/gate/inject.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from '../../../src/proxy/refusal.ts';
 import { type Resolver, createResolver } from '../../../src/proxy/upstream/resolver.ts';
-import { dialTarget } from '../../../src/proxy/gate/upstream-lease.ts';
+import { dialTarget } from '../../../src/proxy/gate/connection-source.ts';
 import { type Config, parseConfig } from '../../../src/sidecar/config.ts';
 import { OwnListeners, callbackGuard, egressRules } from '../../../src/sidecar/egress.ts';
 import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
@@ -121,7 +121,7 @@ function createSandbox(
     }),
     close: () => callbacks.close(),
     async judge(authority, scheme) {
-      const verdict = await judgeRequest({ policy, authority, path: '/v1', scheme, egress, callbacks });
+      const verdict = await decideRequest({ policy, authority, path: '/v1', scheme, egress, callbacks });
       return isRefusal(verdict) ? verdict : undefined;
     },
   };

@@ -8,7 +8,7 @@ import type { EgressRules } from '../../../src/proxy/upstream/address-guard.ts';
 import {
   type GateRequest,
   type Injection,
-  judgeRequest,
+  decideRequest,
   markReplaced,
 } from '../../../src/proxy/gate/inject.ts';
 import { authorityOf, requestHead } from '../request-head.ts';
@@ -66,7 +66,7 @@ function requestFor(
 }
 
 async function injectionOf(request: GateRequest): Promise<Injection> {
-  const passage = await judgeRequest(request);
+  const passage = await decideRequest(request);
   if (!('injection' in passage) || passage.injection === undefined) throw new Error('nothing is injected');
   return passage.injection;
 }
@@ -97,7 +97,7 @@ describe('the gate', () => {
   });
 
   it('names the rule, and masks its secrets', () => {
-    const passage = judgeRequest(requestFor('api.test:443', '/v1/x'));
+    const passage = decideRequest(requestFor('api.test:443', '/v1/x'));
     expect(passage).toMatchObject({ rule: 'ours' });
     expect(passage).not.toHaveProperty('reason');
     expect(passage).toHaveProperty('mask', expect.anything());
@@ -106,7 +106,7 @@ describe('the gate', () => {
   it('renders the lines of a rule once', async () => {
     const request = requestFor('api.test:443', '/v1/x');
     expect(await injectionOf(request)).toBe(await injectionOf(request));
-    const [first, second] = [judgeRequest(request), judgeRequest(request)];
+    const [first, second] = [decideRequest(request), decideRequest(request)];
     expect(Object.entries(first).find(([key]) => key === 'mask')?.[1]).toBe(
       Object.entries(second).find(([key]) => key === 'mask')?.[1],
     );
@@ -116,17 +116,17 @@ describe('the gate', () => {
     ['other.test:443', '/', { injection: undefined, mask: undefined, reason: 'no_match' }],
     ['free.test:443', '/', { injection: undefined, mask: undefined, reason: 'no_proxy' }],
   ])('lets %s pass as it is', (text, path, expected) => {
-    expect(judgeRequest(requestFor(text, path))).toEqual(expected);
+    expect(decideRequest(requestFor(text, path))).toEqual(expected);
   });
 
   it('injects nothing where no path of the host matches, and masks its secrets all the same', () => {
-    const passage = judgeRequest(requestFor('api.test:443', '/v2/x'));
+    const passage = decideRequest(requestFor('api.test:443', '/v2/x'));
     expect(passage).toMatchObject({ injection: undefined, reason: 'no_path_match' });
     expect(passage).toHaveProperty('mask', expect.anything());
   });
 
   it('has nothing to mask for `*` on a host of callbacks', () => {
-    expect(judgeRequest(requestFor('cb.test:443', '*'))).toEqual({
+    expect(decideRequest(requestFor('cb.test:443', '*'))).toEqual({
       injection: undefined,
       mask: undefined,
       reason: 'no_path_match',
@@ -134,7 +134,7 @@ describe('the gate', () => {
   });
 
   it('refuses a path that can be read in two ways', () => {
-    expect(judgeRequest(requestFor('api.test:443', '/v1/..%2fx'))).toMatchObject({
+    expect(decideRequest(requestFor('api.test:443', '/v1/..%2fx'))).toMatchObject({
       refused: 'ambiguous_path',
       cause: expect.stringContaining('dot segment'),
     });
@@ -145,14 +145,14 @@ describe('the gate', () => {
     ['callback', 'cb.test:80', '/'],
   ])('sends no header of a %s in clear', (_, text, path) => {
     const request = requestFor(text, path, { scheme: 'http' });
-    expect(judgeRequest(request)).toMatchObject({ refused: 'cleartext_refused' });
+    expect(decideRequest(request)).toMatchObject({ refused: 'cleartext_refused' });
     expect(request.asked).toEqual([]);
   });
 
   it('sends one in clear where that is listed, and nothing is refused in clear that gets none', () => {
-    const passage = judgeRequest(requestFor('localhost:80', '/v1/x', { scheme: 'http' }));
+    const passage = decideRequest(requestFor('localhost:80', '/v1/x', { scheme: 'http' }));
     expect(passage).toMatchObject({ rule: 'ours' });
-    const none = judgeRequest(requestFor('api.test:80', '/v2/x', { scheme: 'http' }));
+    const none = decideRequest(requestFor('api.test:80', '/v2/x', { scheme: 'http' }));
     expect(none).toMatchObject({ reason: 'no_path_match' });
   });
 });
@@ -161,7 +161,7 @@ describe('a callback', () => {
   it('is asked with its entry and the authority, and gives the headers', async () => {
     const outcome = Promise.resolve(responded({ Authorization: TOKEN }, false));
     const request = requestFor('cb.test:443', '/', { outcome });
-    const passage = await judgeRequest(request);
+    const passage = await decideRequest(request);
     expect(request.asked).toEqual(['asked cb.test:443']);
     expect(passage).toMatchObject({
       callback: 'asked',
@@ -174,7 +174,7 @@ describe('a callback', () => {
   it('that is remembered answers at once, and with the same lines and mask', () => {
     const outcome = responded({ Authorization: TOKEN }, true);
     const request = requestFor('cb.test:443', '/', { outcome });
-    const [first, second] = [judgeRequest(request), judgeRequest(request)];
+    const [first, second] = [decideRequest(request), decideRequest(request)];
     expect(first).toMatchObject({ callback: 'asked', isCached: true });
     for (const key of ['injection', 'mask'])
       expect(Object.getOwnPropertyDescriptor(first, key)?.value).toBe(
@@ -183,14 +183,14 @@ describe('a callback', () => {
   });
 
   it('that gives no header lets the request pass as it is', () => {
-    const passage = judgeRequest(requestFor('cb.test:443', '/', { outcome: responded({}, false) }));
+    const passage = decideRequest(requestFor('cb.test:443', '/', { outcome: responded({}, false) }));
     expect(passage).toMatchObject({ injection: undefined, mask: undefined, callback: 'asked' });
   });
 
   it.each([false, true])('that fails refuses the request (later: %s)', async (isLater) => {
     const failed: CallbackOutcome = { ok: false, reason: 'status 500' };
     const request = requestFor('cb.test:443', '/', { outcome: isLater ? Promise.resolve(failed) : failed });
-    expect(await judgeRequest(request)).toMatchObject({ refused: 'callback_failed', cause: 'status 500' });
+    expect(await decideRequest(request)).toMatchObject({ refused: 'callback_failed', cause: 'status 500' });
   });
 });
 
@@ -241,7 +241,7 @@ describe('a body is searched for what is masked in the head', () => {
     ['cb.test:443', '/'],
   ];
   const masksOf = (request: GateRequest): readonly unknown[] => {
-    const passage = judgeRequest(request);
+    const passage = decideRequest(request);
     return ['mask', 'bodyMask'].map((key) => Object.getOwnPropertyDescriptor(passage, key)?.value);
   };
 
@@ -270,9 +270,9 @@ describe('a body is searched for what is masked in the head', () => {
     });
     const entry = { headers: Array.from({ length: 10 }, (_, i) => opaque(i)) };
     for (const path of ['/v1/x', '/v2/x']) {
-      const verdict = judgeRequest(requestFor('api.test:443', path, { scrubsBodies: true, entry }));
+      const verdict = decideRequest(requestFor('api.test:443', path, { scrubsBodies: true, entry }));
       expect(verdict).toMatchObject({ refused: 'scrub_impossible', cause: 'too_many_values' });
-      expect(judgeRequest(requestFor('api.test:443', path, { entry }))).not.toHaveProperty('refused');
+      expect(decideRequest(requestFor('api.test:443', path, { entry }))).not.toHaveProperty('refused');
     }
   });
 

@@ -3,7 +3,7 @@
 import type { Authority } from '../../policy/authority/authority.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { Protocol } from '../upstream/alpn.ts';
-import type { Lender } from './acquisition.ts';
+import type { ConnectionSource } from './acquisition.ts';
 import type { Scheme, ScopedClient } from '../context.ts';
 import { bindsConnection } from './connection-auth.ts';
 import type { DialTarget } from '../upstream/dial.ts';
@@ -20,7 +20,7 @@ export type Purpose = {
 };
 
 /** HTTP/1.1 connections for the requests of one client. */
-export class ConnectionLender implements Lender<UpstreamConnection> {
+export class PooledConnectionSource implements ConnectionSource<UpstreamConnection> {
   readonly #client: ScopedClient;
   readonly #plan: RequestPlan;
 

@@ -6,7 +6,7 @@ import { connect as connectTls, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ConnectionScope } from '../../src/proxy/context.ts';
 import { ClientConnection } from '../../src/proxy/h1/client-connection.ts';
-import { holdClient, setTransport } from '../../src/proxy/held-client.ts';
+import { pauseClient, setTransport } from '../../src/proxy/paused-client.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
@@ -29,8 +29,8 @@ it('a held client is read again when its exchange is over', async () => {
   const connection = new ClientConnection(accepted, scope, (running) => {
     if (running.exchanges === 2) return second.resolve();
     // What an exchange does whose host is slow, and then answers at once.
-    holdClient(running.socket);
-    running.next(true);
+    pauseClient(running.socket);
+    running.finishExchange(true);
     client.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
   });
   client.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -79,7 +79,7 @@ it.each(ways)('%s whose host has ended first may go on to send, however long it 
   client.resume();
   held.end('the host is done');
   await ended;
-  holdClient(held);
+  pauseClient(held);
   vi.advanceTimersByTime(5_000);
   client.end('the client is not');
   expect(await refresh(held)).toBe('the client is not');

@@ -13,7 +13,7 @@ const transports = new WeakMap<Socket, Socket>();
 let timer: NodeJS.Timeout | undefined;
 
 /** Stops reading until somebody resumes the socket; it is destroyed within about a second of its peer's reset. */
-export function holdClient(socket: Socket): void {
+export function pauseClient(socket: Socket): void {
   socket.pause();
   held.add(socket);
   timer ??= setInterval(probe, PROBE_MS).unref();
