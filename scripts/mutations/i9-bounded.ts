@@ -14,7 +14,7 @@ export const bounded: readonly Mutation[] = [
     invariant: 'I9',
     name: 'strangers stay',
     file: 'src/proxy/accept/connection-budget.ts',
-    text: 'return waiting.size + leaving.size > limits.maxUnauthenticated || open.size > limits.maxOpen;',
+    text: 'return waiting.size + leaving.size > limits.maxWaiting || open.size > limits.maxOpen;',
     replacement: 'return open.size > limits.maxOpen;',
     breaks: 'connections that say nothing take the descriptors of all',
   },

@@ -48,7 +48,7 @@ export type Limits = {
   /** Connections of clients that speak for one sandbox. */
   readonly maxConnections: number;
   /** Connections of clients, in all, that have not said yet for which sandbox they speak. */
-  readonly maxUnauthenticated: number;
+  readonly maxWaiting: number;
   readonly maxRequestHeadBytes: number;
   readonly maxResponseHeadBytes: number;
   readonly maxFields: number;
@@ -63,7 +63,7 @@ export type Limits = {
 
 export const defaultLimits: Limits = Object.freeze({
   maxConnections: 10_000,
-  maxUnauthenticated: 1_024,
+  maxWaiting: 1_024,
   maxRequestHeadBytes: 16_384,
   maxResponseHeadBytes: 32_768,
   maxFields: 100,

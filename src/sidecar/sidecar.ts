@@ -82,7 +82,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     idlePlaces: createPlaces(maxIdleHosts()),
     budget: createConnectionBudget({
       maxOpen: maxOpenClients(),
-      maxUnauthenticated: config.limits.maxUnauthenticated,
+      maxWaiting: config.limits.maxWaiting,
     }),
     now,
     isDraining: () => isDraining,

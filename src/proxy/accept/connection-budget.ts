@@ -19,10 +19,10 @@ export type ConnectionBudget = {
   readonly open: number;
 };
 
-/** `maxOpen` connections in all, of which `maxUnauthenticated` have not named their sandbox; and one that is told so. */
+/** `maxOpen` connections in all, of which `maxWaiting` have not named their sandbox; and one that is told so. */
 export function createConnectionBudget(limits: {
   readonly maxOpen: number;
-  readonly maxUnauthenticated: number;
+  readonly maxWaiting: number;
 }): ConnectionBudget {
   const open = new Set<Waiting>();
   // Both in the order of arrival.
@@ -36,7 +36,7 @@ export function createConnectionBudget(limits: {
   }
 
   function isOver(): boolean {
-    return waiting.size + leaving.size > limits.maxUnauthenticated || open.size > limits.maxOpen;
+    return waiting.size + leaving.size > limits.maxWaiting || open.size > limits.maxOpen;
   }
 
   /** Who was told lately holds its place until it is needed: else each newcomer would find one leaver, and stay. */

@@ -13,7 +13,7 @@ type Crowd = {
   one(index: number): Waiting;
 };
 
-function crowd(limits: { readonly maxOpen: number; readonly maxUnauthenticated: number }): Crowd {
+function crowd(limits: { readonly maxOpen: number; readonly maxWaiting: number }): Crowd {
   const refresh: string[] = [];
   const all = new Map<number, Waiting>();
   const one = (index: number): Waiting => {
@@ -29,7 +29,7 @@ function crowd(limits: { readonly maxOpen: number; readonly maxUnauthenticated: 
 
 describe('connections that have named no sandbox', () => {
   it('give way to a newcomer past their number, the oldest first', () => {
-    const { budget, refresh, one } = crowd({ maxOpen: 100, maxUnauthenticated: 2 });
+    const { budget, refresh, one } = crowd({ maxOpen: 100, maxWaiting: 2 });
     for (const i of [0, 1, 2]) budget.add(one(i));
     expect(refresh).toEqual(['0 is turned away']);
     budget.gone(one(0));
@@ -40,7 +40,7 @@ describe('connections that have named no sandbox', () => {
   });
 
   it('give way where the process is full; where everybody is known, the newcomer does', () => {
-    const { budget, refresh, one } = crowd({ maxOpen: 2, maxUnauthenticated: 100 });
+    const { budget, refresh, one } = crowd({ maxOpen: 2, maxWaiting: 100 });
     for (const i of [0, 1]) {
       budget.add(one(i));
       budget.known(one(i));
@@ -50,8 +50,8 @@ describe('connections that have named no sandbox', () => {
   });
 
   it.each([
-    ['waiting', { maxOpen: 1_000, maxUnauthenticated: 10 }],
-    ['open', { maxOpen: 10, maxUnauthenticated: 1_000 }],
+    ['waiting', { maxOpen: 1_000, maxWaiting: 10 }],
+    ['open', { maxOpen: 10, maxWaiting: 1_000 }],
   ])('keep to the limit of those %s however fast they come, though they linger', (_, limits) => {
     const { budget, refresh, one } = crowd(limits);
     for (let i = 0; i < 100; i += 1) {
@@ -63,7 +63,7 @@ describe('connections that have named no sandbox', () => {
   });
 
   it('do not become more than the process holds by naming one', () => {
-    const { budget, refresh, one } = crowd({ maxOpen: 10, maxUnauthenticated: 1_000 });
+    const { budget, refresh, one } = crowd({ maxOpen: 10, maxWaiting: 1_000 });
     for (let i = 0; i < 100; i += 1) {
       budget.add(one(i));
       if (!refresh.includes(`${i} is turned away`)) budget.known(one(i));
@@ -72,7 +72,7 @@ describe('connections that have named no sandbox', () => {
   });
 
   it('are cut first where they were turned away for another reason', () => {
-    const { budget, refresh, one } = crowd({ maxOpen: 100, maxUnauthenticated: 2 });
+    const { budget, refresh, one } = crowd({ maxOpen: 100, maxWaiting: 2 });
     budget.addLeaving(one(0));
     for (const i of [1, 2]) budget.add(one(i));
     expect(refresh).toEqual(['0 is cut']);
