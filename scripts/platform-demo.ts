@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { connectOnce } from '../src/platform/store/database.ts';
-import { openPostgres } from '../src/platform/store/postgres-server.ts';
+import { openPostgres } from '../src/platform/store/embedded/postgres-server.ts';
 
 const root = join(import.meta.dirname, '..');
 const sallyport = join(root, 'bin', 'sallyport.js');

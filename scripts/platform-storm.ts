@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { percentilesOf } from '../bench/support/percentiles.ts';
 import { connectOnce } from '../src/platform/store/database.ts';
-import { openPostgres } from '../src/platform/store/postgres-server.ts';
+import { openPostgres } from '../src/platform/store/embedded/postgres-server.ts';
 import { runEmbeddedStorm } from '../test/platform/storm/embedded-storm.ts';
 import { responsesPerSecond, runStorm, type StormResult } from '../test/platform/storm/storm.ts';
 import { responsesIn, type Ledger } from '../test/platform/storm/storm-ledger.ts';

@@ -7,7 +7,7 @@ import { formatFinding } from './audit/finding.ts';
 import { publicKeyFile, readVerificationKey } from './audit/signing-key.ts';
 import { type VerificationCounts, verifyLog } from './audit/verify.ts';
 import type { PlatformConfig } from './config.ts';
-import { openDatabasePlace } from './database-place.ts';
+import { openDatabasePlace } from './operator-database.ts';
 import { openDatabase } from './store/database.ts';
 
 export type InstallationVerification = {

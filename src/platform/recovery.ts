@@ -3,7 +3,7 @@
 import { InputError } from '../base/input-error.ts';
 import { appendEvent } from './audit/journal.ts';
 import type { PlatformConfig } from './config.ts';
-import { openDatabasePlace } from './database-place.ts';
+import { openDatabasePlace } from './operator-database.ts';
 import { createKey } from './management/keys.ts';
 import { type Database, openDatabase } from './store/database.ts';
 

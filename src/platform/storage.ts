@@ -8,7 +8,7 @@ import { type Connections, parseConnections } from './store/connection.ts';
 import { type Store, openDatabase } from './store/database.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
 import { migrate } from './store/migrate.ts';
-import { openPostgres } from './store/postgres-server.ts';
+import { openPostgres } from './store/embedded/postgres-server.ts';
 
 export type Storage = {
   readonly store: Store;

@@ -2,7 +2,7 @@
 // acknowledged; to be killed by a test. Argument: the data directory.
 import { createFdSink, createLog } from '../../src/base/log.ts';
 import { connectOnce } from '../../src/platform/store/database.ts';
-import { openPostgres } from '../../src/platform/store/postgres-server.ts';
+import { openPostgres } from '../../src/platform/store/embedded/postgres-server.ts';
 
 const log = createLog('info', createFdSink(1));
 const server = await openPostgres({

@@ -1,7 +1,7 @@
 // The PostgreSQL that Debian packages: another major version than the one of the npm package, as a server of one's own is.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PostgresPrograms } from '../../src/platform/store/postgres-programs.ts';
+import type { PostgresPrograms } from '../../src/platform/store/embedded/programs.ts';
 
 const DIRECTORY = '/usr/lib/postgresql/15/bin';
 

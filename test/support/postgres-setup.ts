@@ -9,7 +9,7 @@ import type { PoolConfig } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { connectOnce } from '../../src/platform/store/database.ts';
 import { migrate } from '../../src/platform/store/migrate.ts';
-import { openPostgres, type PostgresServer } from '../../src/platform/store/postgres-server.ts';
+import { openPostgres, type PostgresServer } from '../../src/platform/store/embedded/postgres-server.ts';
 import { debianPrograms } from './debian-postgres.ts';
 
 declare module 'vitest' {

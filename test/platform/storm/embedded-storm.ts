@@ -2,7 +2,7 @@
 // must be there afterwards, and no server may be left behind or run beside another.
 import { join } from 'node:path';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
-import { openPostgres } from '../../../src/platform/store/postgres-server.ts';
+import { openPostgres } from '../../../src/platform/store/embedded/postgres-server.ts';
 import { createRandom } from '../../http1/mutation.ts';
 import { initPlatform } from '../../support/platform-process.ts';
 import { openEmbeddedMonitor } from './embedded-monitor.ts';

@@ -1,21 +1,21 @@
 // PostgreSQL as part of this installation: a server of our own on a unix socket in the data directory, which lives as
 // long as we do. It must not know what is stored.
 import { setTimeout } from 'node:timers/promises';
-import type { Log } from '../../base/log.ts';
-import { connectOnce, type Connection } from './database.ts';
+import type { Log } from '../../../base/log.ts';
+import { connectOnce, type Connection } from '../database.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
-import { makeCluster, readClusterVersion, refuseOtherVersion } from './postgres-cluster.ts';
+import { makeCluster, readClusterVersion, refuseOtherVersion } from './cluster.ts';
 import {
   type DataDirectory,
   explainError,
   openDirectory,
   type Passwords,
   readPasswords,
-} from './postgres-directory.ts';
-import { endLeftover } from './postgres-leftover.ts';
-import { type PostgresProcess, startProcess } from './postgres-process.ts';
-import { openPrograms, type PostgresPrograms } from './postgres-programs.ts';
-import { OWNER, RUNTIME } from './roles.ts';
+} from './data-directory.ts';
+import { endLeftover } from './leftover-server.ts';
+import { type PostgresProcess, startProcess } from './server-process.ts';
+import { openPrograms, type PostgresPrograms } from './programs.ts';
+import { OWNER, RUNTIME } from '../roles.ts';
 
 export type PostgresServer = {
   /** As the role that may do what the platform does at run time. */

@@ -2,10 +2,13 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { connectOnce } from '../../../src/platform/store/database.ts';
-import { openPostgres, type PostgresServer } from '../../../src/platform/store/postgres-server.ts';
-import { createScratch, type Scratch } from '../../support/scratch.ts';
-import { projectRoot, SpawnedProcess } from '../../support/spawned-process.ts';
+import { connectOnce } from '../../../../src/platform/store/database.ts';
+import {
+  openPostgres,
+  type PostgresServer,
+} from '../../../../src/platform/store/embedded/postgres-server.ts';
+import { createScratch, type Scratch } from '../../../support/scratch.ts';
+import { projectRoot, SpawnedProcess } from '../../../support/spawned-process.ts';
 
 const log = { info: () => undefined, warn: () => undefined };
 

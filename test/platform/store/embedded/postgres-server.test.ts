@@ -2,10 +2,13 @@ import { spawn } from 'node:child_process';
 import { chmod, chown, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { connectOnce } from '../../../src/platform/store/database.ts';
-import { openPostgres, type PostgresServer } from '../../../src/platform/store/postgres-server.ts';
-import { createScratch, type Scratch } from '../../support/scratch.ts';
-import { projectRoot, runToEnd } from '../../support/spawned-process.ts';
+import { connectOnce } from '../../../../src/platform/store/database.ts';
+import {
+  openPostgres,
+  type PostgresServer,
+} from '../../../../src/platform/store/embedded/postgres-server.ts';
+import { createScratch, type Scratch } from '../../../support/scratch.ts';
+import { projectRoot, runToEnd } from '../../../support/spawned-process.ts';
 
 const log = { info: () => undefined, warn: () => undefined };
 const isRoot = process.getuid?.() === 0;
@@ -176,7 +179,7 @@ describe('a directory that cannot be used is told so', () => {
   ])('when its disk is %s', async (_, option, message) => {
     await mkdir(directory);
     const program = `
-      import { openPostgres } from '${projectRoot}/src/platform/store/postgres-server.ts';
+      import { openPostgres } from '${projectRoot}/src/platform/store/embedded/postgres-server.ts';
       const log = { info() {}, warn() {} };
       await openPostgres({ directory: '${directory}/db', log });
     `;

@@ -3,8 +3,8 @@
 import { cp, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { z } from '../../base/schema.ts';
-import { type Account, runProgram } from './postgres-account.ts';
+import { z } from '../../../base/schema.ts';
+import { type Account, runProgram } from './account.ts';
 
 export type PostgresPrograms = {
   readonly initdb: string;

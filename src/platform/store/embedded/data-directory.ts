@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parseJsonDocument } from '../../base/json-document.ts';
-import { parseWith, z } from '../../base/schema.ts';
-import { codeOf } from './database-error.ts';
+import { parseJsonDocument } from '../../../base/json-document.ts';
+import { parseWith, z } from '../../../base/schema.ts';
+import { codeOf } from '../database-error.ts';
 import { LOCK_FILE } from './directory-lock.ts';
-import { type Account, chooseAccount, runProgram } from './postgres-account.ts';
+import { type Account, chooseAccount, runProgram } from './account.ts';
 
 export type DataDirectory = {
   /** Ours: the account may pass through it and write nothing, or it could lead what root writes elsewhere by a link. */

@@ -2,10 +2,10 @@
 // the one process that holds the directory's lock, so whoever runs here runs for nobody.
 import { readFile, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connectOnce, type Connection } from './database.ts';
-import { isNotReady } from './database-error.ts';
-import { runProgram } from './postgres-account.ts';
-import type { DataDirectory } from './postgres-directory.ts';
+import { connectOnce, type Connection } from '../database.ts';
+import { isNotReady } from '../database-error.ts';
+import { runProgram } from './account.ts';
+import type { DataDirectory } from './data-directory.ts';
 
 const END_TIMEOUT_MS = 60_000;
 const RETRY_MS = 20;

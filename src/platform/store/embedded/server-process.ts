@@ -1,7 +1,7 @@
 // The server as a child that ends with us, however we end. It must not know what the server keeps.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type Account, programEnvironment } from './postgres-account.ts';
-import type { PostgresPrograms } from './postgres-programs.ts';
+import { type Account, programEnvironment } from './account.ts';
+import type { PostgresPrograms } from './programs.ts';
 
 export type PostgresProcess = {
   /** Resolves when it takes connections; rejects with its last word when it ends before. */

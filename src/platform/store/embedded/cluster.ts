@@ -1,10 +1,10 @@
 // The cluster: made once by initdb, and opened only by the major version that made it. It starts no server.
 import { chown, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from './database-error.ts';
-import { type Account, runProgram } from './postgres-account.ts';
-import { type DataDirectory, explainError } from './postgres-directory.ts';
-import type { PostgresPrograms } from './postgres-programs.ts';
+import { codeOf } from '../database-error.ts';
+import { type Account, runProgram } from './account.ts';
+import { type DataDirectory, explainError } from './data-directory.ts';
+import type { PostgresPrograms } from './programs.ts';
 
 export type ClusterOptions = {
   /** The user that owns all. */

@@ -4,7 +4,7 @@ import { InputError } from '../base/input-error.ts';
 import type { PlatformConfig } from './config.ts';
 import { openPlace } from './storage.ts';
 import type { Connection } from './store/database.ts';
-import { inspectPostgres } from './store/postgres-visit.ts';
+import { inspectPostgres } from './store/embedded/running-server.ts';
 
 export type DatabasePlace = AsyncDisposable & { readonly connection: Connection };
 
