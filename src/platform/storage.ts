@@ -1,95 +1,87 @@
-// Where the platform keeps its state, open and with the schema of this version: a server of one's own by DATABASE_URL, or
-// one in the data directory that lives as long as we do.
+// The database of the platform, open and with the schema of this version: a server named by DATABASE_URL, or an embedded
+// server in the data directory that lives as long as this process.
 import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { type Connections, parseConnections } from './store/connection.ts';
 import { type Store, openDatabase } from './store/database.ts';
+import { openPostgres } from './store/embedded/postgres-server.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
 import { migrate } from './store/migrate.ts';
-import { openPostgres } from './store/embedded/postgres-server.ts';
 
 export type Storage = {
   readonly store: Store;
-  /** `embedded`, or the name of the variable. */
   readonly kind: 'embedded' | 'DATABASE_URL';
-  /** Resolves when a server of our own is gone, asked for or not. */
+  /** Resolves when the embedded server has ended, by `close` or by itself. */
   readonly ended: Promise<void>;
-  /** Opened when it is asked for: not every program has jobs. */
+  /** Opened on request: not every program has jobs. */
   openJobs(): Promise<Jobs>;
   close(): Promise<void>;
 };
 
-export type Place = Connections & {
-  readonly kind: Storage['kind'];
-  readonly ended: Promise<void>;
-  close(): Promise<void>;
-};
+type DatabaseServer = Connections & Pick<Storage, 'kind' | 'ended' | 'close'>;
 
-/** Throws an Error that says what to mend when it cannot. */
+/** Throws an Error that says what the operator must change. */
 export async function openStorage(
   config: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
   log: Log,
 ): Promise<Storage> {
-  const place = await openPlace(config, log);
+  const server = await openDatabaseServer(config, log);
+  const { connection, ownerConnection, kind, ended } = server;
   try {
-    await migrate(place.ownerConnection, { runtimeUser: place.connection.user });
+    await migrate(ownerConnection, { runtimeUser: connection.user });
   } catch (error) {
-    await place.close();
+    await server.close();
     throw error;
   }
   let isClosing = false;
   const options = {
-    connection: place.connection,
+    connection,
     onError(error: Error) {
-      // A pool is closed a moment before its connections are, which a server that ends may notice.
+      // While we close, the server may end before the last connections of the pool do.
       if (!isClosing) log.warn(describeBug(error), 'a database connection broke');
     },
   };
-  const { maxConnections } = config.database;
-  const store = openDatabase({ ...options, maxConnections });
+  const store = openDatabase({ ...options, maxConnections: config.database.maxConnections });
   return {
     store,
-    kind: place.kind,
-    ended: place.ended,
+    kind,
+    ended,
     openJobs: () => openJobs({ ...options, maxConnections: JOB_CONNECTIONS, log }),
     async close() {
       isClosing = true;
       await store.close();
-      await place.close();
+      await server.close();
     },
   };
 }
 
-/** Beside the pool of requests, so that neither waits for the other. */
+/** In a pool apart from that of the requests, so that neither waits for the other. */
 const JOB_CONNECTIONS = 4;
+/** For migrations, and for an administrator. */
+const SPARE_CONNECTIONS = 8;
 
-/** The database as it stands: nothing of its schema is brought up to date. */
-export async function openPlace(
+/** The server with whatever schema it has. */
+export async function openDatabaseServer(
   { database, dataDirectory }: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
   log: Pick<Log, 'info' | 'warn'>,
-): Promise<Place> {
+): Promise<DatabaseServer> {
   const { url, ownerUrl, maxConnections } = database;
   if (url === undefined) {
-    const space = maxConnections + JOB_CONNECTIONS + SPARE_CONNECTIONS;
-    // A directory of its own: the server may have another user's id, who must not reach what signs the audit log.
+    // A subdirectory: the server may run as another user, who must not reach the key that signs the audit log.
     const server = await openPostgres({
       directory: join(dataDirectory, 'database'),
       log,
-      maxConnections: space,
+      maxConnections: maxConnections + JOB_CONNECTIONS + SPARE_CONNECTIONS,
     });
     return { ...server, kind: 'embedded' };
   }
-  const parsed = parseConnections({
-    url: { name: 'DATABASE_URL', value: url },
-    ownerUrl:
-      ownerUrl === undefined ? undefined : { name: 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL', value: ownerUrl },
-  });
+  const parsed = parseConnections(
+    { name: 'DATABASE_URL', value: url },
+    ownerUrl === undefined ? undefined : { name: 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL', value: ownerUrl },
+  );
   if (!parsed.ok)
     throw new InputError(parsed.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '));
   return { ...parsed.value, kind: 'DATABASE_URL', ended: new Promise(() => {}), close: async () => {} };
 }
-
-/** For migrations, and for an administrator who looks. */
-const SPARE_CONNECTIONS = 8;

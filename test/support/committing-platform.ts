@@ -1,5 +1,5 @@
-// A process that has a database server of its own and commits rows as fast as it can, telling each one that the server
-// acknowledged; to be killed by a test. Argument: the data directory.
+// A process with an embedded database server that commits rows as fast as it can and logs each acknowledged one, until a
+// test kills it. Argument: the data directory.
 import { createFdSink, createLog } from '../../src/base/log.ts';
 import { connectOnce } from '../../src/platform/store/database.ts';
 import { openPostgres } from '../../src/platform/store/embedded/postgres-server.ts';

@@ -1,9 +1,9 @@
-// Stands between a platform and its database, on a unix socket, and cuts the connection at a commit: behind it, so that
-// only its answer is lost, or before it.
+// A relay between a platform and its database, on a unix socket, that cuts the connection at a commit: after it, so that
+// only the response is lost, or before it.
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-export type Cut = 'behind the commit' | 'before the commit';
+export type Cut = 'after the commit' | 'before the commit';
 
 export type DatabaseCutter = AsyncDisposable & {
   /** At the next commit. */
@@ -12,7 +12,7 @@ export type DatabaseCutter = AsyncDisposable & {
 
 const SOCKET = '.s.PGSQL.5432';
 
-/** `directory` holds its socket afterwards, `server` the socket of the database. */
+/** Creates its socket in `directory`; `server` is the directory with the socket of the database. */
 export async function openDatabaseCutter(directory: string, server: string): Promise<DatabaseCutter> {
   const open = new Set<Socket>();
   let next: Cut | undefined;
@@ -36,9 +36,9 @@ export async function openDatabaseCutter(directory: string, server: string): Pro
       }
       database.write(sent);
     });
-    database.on('data', (said) => {
+    database.on('data', (received) => {
       if (isCut) end();
-      else client.write(said);
+      else client.write(received);
     });
   };
   const listener = createServer(relay);

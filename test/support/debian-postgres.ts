@@ -1,4 +1,4 @@
-// The PostgreSQL that Debian packages: another major version than the one of the npm package, as a server of one's own is.
+// The PostgreSQL that Debian packages: a different major version than the npm package, as an external server may be.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PostgresPrograms } from '../../src/platform/store/embedded/programs.ts';
@@ -14,7 +14,7 @@ export async function hasDebianPostgres(): Promise<boolean> {
 
 export async function debianPrograms(): Promise<PostgresPrograms> {
   if (!(await hasDebianPostgres()))
-    throw new Error(`apt-get install postgresql-15: ${DIRECTORY} is not there`);
+    throw new Error(`${DIRECTORY} does not exist: apt-get install postgresql-15`);
   return {
     initdb: join(DIRECTORY, 'initdb'),
     postgres: join(DIRECTORY, 'postgres'),

@@ -10,7 +10,7 @@ import type { DeskResponse, ServerKind, TestServer } from './postgres-setup.ts';
 export type TestDatabase = AsyncDisposable & {
   /** With the database role that the platform has at run time. */
   readonly store: Store;
-  /** As the owner of the tables: what an administrator of the database can do. */
+  /** As the owner of the tables, with the privileges of a database administrator. */
   readonly owner: Store;
   readonly connection: PoolConfig;
   readonly ownerConnection: PoolConfig;

@@ -1,5 +1,5 @@
-// One PostgreSQL server of each kind for all test files of a run, started when a test first asks for it and gone at the
-// run's end, also when that is a SIGKILL. Runs in the process of vitest itself; tests ask through `platform-database`.
+// One PostgreSQL server of each kind for all test files of a run, started on first use and stopped at the end of the run,
+// even when that is a SIGKILL. Runs in the process of vitest itself; tests use it through `platform-database`.
 import { spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ import { debianPrograms } from './debian-postgres.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A unix socket: a kind of server in, the line of a `TestServer` out. */
+    /** A unix socket that reads a kind of server and writes a `TestServer` as one line of JSON. */
     readonly postgresDesk: string;
   }
 }
@@ -34,7 +34,7 @@ const silent = { info: () => undefined, warn: () => undefined };
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'sallyport-pg-'));
   const servers = new Map<ServerKind, Promise<{ server: PostgresServer; response: TestServer }>>();
-  removeAtOurDeath(directory);
+  removeAfterDeath(directory);
   const serve = async (socket: Socket): Promise<void> => {
     for await (const data of socket.setEncoding('utf8')) {
       const kind: ServerKind = String(data).trim() === 'debian' ? 'debian' : 'embedded';
@@ -66,7 +66,7 @@ async function startServer(
   parent: string,
   kind: ServerKind,
 ): Promise<{ server: PostgresServer; response: TestServer }> {
-  // The server runs as somebody else where we are root.
+  // Under root the server runs as another user.
   await chmod(parent, 0o711);
   const directory = join(parent, kind);
   const programs = kind === 'debian' ? { programs: await debianPrograms() } : {};
@@ -83,8 +83,8 @@ async function startServer(
   return { server, response: { connection, ownerConnection, template: TEMPLATE } };
 }
 
-/** The server ends by itself; its files would stay. */
-function removeAtOurDeath(directory: string): void {
+/** After a SIGKILL of this process the servers stop by themselves, and this shell removes their files. */
+function removeAfterDeath(directory: string): void {
   const script = `
     read -r _
     tries=0

@@ -1,11 +1,11 @@
-// Rows that each step of the schema makes room for: what a database of an earlier version holds when it is migrated.
+// Sample rows for each migration: the contents of a database of an earlier version when it is migrated.
 import type { Client } from '../../src/platform/store/database.ts';
 
 const ORGANIZATION = '11111111-1111-4111-8111-111111111111';
 const WORKSPACE = '22222222-2222-4222-8222-222222222222';
 const USER = '33333333-3333-4333-8333-333333333333';
 
-/** By the step's id, in the shape that the step has made: as little as steps, these are never edited. */
+/** By the id of the migration, in the schema of that version. Like migrations, they are never edited. */
 const STATEMENTS: Readonly<Record<number, string>> = {
   1: `
     insert into organizations (id, display_name, plan) values ('${ORGANIZATION}', 'Acme', 'enterprise');
@@ -25,22 +25,22 @@ const STATEMENTS: Readonly<Record<number, string>> = {
   `,
 };
 
-export type Filled = { readonly table: string; readonly count: number };
+export type RowCount = { readonly table: string; readonly count: number };
 
-/** Answers how many rows each table has now. Throws when a step has no rows here. */
-export async function insertSampleRows(client: Client, steps: number): Promise<readonly Filled[]> {
+/** Returns the number of rows in each table. Throws when a migration has no sample rows. */
+export async function insertSampleRows(client: Client, steps: number): Promise<readonly RowCount[]> {
   for (let id = 1; id <= steps; id += 1) {
     const statement = STATEMENTS[id];
-    if (statement === undefined) throw new Error(`step ${id} of the schema has no sample rows`);
+    if (statement === undefined) throw new Error(`migration ${id} has no sample rows`);
     await client.query(statement);
   }
   const { rows: tables } = await client.query<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations'`,
   );
-  const filled: Filled[] = [];
+  const counts: RowCount[] = [];
   for (const { name } of tables) {
     const { rowCount } = await client.query(`select from ${name}`);
-    filled.push({ table: name, count: rowCount ?? 0 });
+    counts.push({ table: name, count: rowCount ?? 0 });
   }
-  return filled;
+  return counts;
 }

@@ -1,4 +1,4 @@
-// A process that takes one job and never ends it, to be killed by a test. Argument: the connection as JSON, and a queue.
+// A process that takes one job and never finishes it, until a test kills it. Arguments: the connection as JSON, and a queue.
 import { createFdSink, createLog } from '../../src/base/log.ts';
 import { openJobs } from '../../src/platform/store/jobs.ts';
 

@@ -1,85 +1,67 @@
-// DATABASE_URL: a PostgreSQL server of one's own. A fault is told by the name of the variable and never by its value,
-// which holds a password.
+// Parses DATABASE_URL, the address of an external PostgreSQL server. Issues name the variable and never its value,
+// which contains a password.
 import { readFileSync } from 'node:fs';
 import { type Parsed, toLocKey } from '../../base/schema.ts';
 import type { Connection } from './database.ts';
 import { RUNTIME } from './roles.ts';
 
 export type Connections = {
-  /** Of the platform at run time. */
+  /** For the platform at run time. */
   readonly connection: Connection;
-  /** Of migrations. */
+  /** For migrations. */
   readonly ownerConnection: Connection;
 };
 
 /** A URL and the variable that it comes from. */
 export type NamedUrl = { readonly name: string; readonly value: string };
 
-/** Without `ownerUrl` one user is both, and at run time gives up what the owner may. */
-export function parseConnections(input: {
-  readonly url: NamedUrl;
-  readonly ownerUrl?: NamedUrl | undefined;
-}): Parsed<Connections> {
-  const own = parseDatabaseUrl(input.url);
-  const owner = input.ownerUrl === undefined ? own : parseDatabaseUrl(input.ownerUrl);
-  if (own.ok && owner.ok)
-    return { ok: true, value: { connection: asRuntime(own.value), ownerConnection: owner.value } };
-  const issues = own.ok ? [] : [...own.issues];
-  if (!owner.ok && owner !== own) issues.push(...owner.issues);
+/** Without `ownerUrl` one user is both, and drops the privileges of the owner at run time. */
+export function parseConnections(url: NamedUrl, ownerUrl: NamedUrl = url): Parsed<Connections> {
+  const runtime = parseDatabaseUrl(url);
+  const owner = ownerUrl === url ? runtime : parseDatabaseUrl(ownerUrl);
+  if (runtime.ok && owner.ok)
+    return { ok: true, value: { connection: asRuntime(runtime.value), ownerConnection: owner.value } };
+  const issues = [...new Set([runtime, owner])].flatMap((one) => (one.ok ? [] : one.issues));
   return { ok: false, issues };
 }
 
-// Set on connecting, so that a RESET ROLE ends there too: a bug cannot do what the role may not.
+// Set while connecting, so that RESET ROLE returns to it too: a bug cannot exceed the privileges of the role.
 function asRuntime(connection: Connection): Connection {
   return connection.user === RUNTIME ? connection : { ...connection, options: `-c role=${RUNTIME}` };
 }
 
-const EXAMPLE = 'postgresql://user:password@host:5432/database?sslmode=verify-full';
-const PARAMETERS: readonly string[] = [
-  'host',
-  'port',
-  'user',
-  'password',
-  'dbname',
-  'sslmode',
-  'sslrootcert',
-  'application_name',
-];
-
 export function parseDatabaseUrl({ name, value }: NamedUrl): Parsed<Connection> {
-  const fail = (msg: string): Parsed<Connection> => ({
-    ok: false,
-    issues: [{ loc: [name], msg, type: 'value_error' }],
-  });
-  const url = /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? new URL(value) : undefined;
-  const parts = url && partsOf(url);
-  if (parts === undefined) return fail(`Input should be like ${EXAMPLE}, special characters percent-encoded`);
-  const unknown = [...parts.keys()].find((key) => !PARAMETERS.includes(key));
-  if (unknown !== undefined)
-    return fail(`Parameter ${toLocKey(unknown)} is not known: ${PARAMETERS.join(', ')}`);
-  const host = parts.get('host') ?? '';
-  const port = Number(parts.get('port') ?? '5432');
-  const missing = ['host', 'user', 'dbname'].find((key) => !parts.get(key));
-  if (missing !== undefined) return fail(`Input should name a ${missing}`);
-  if (!(port >= 1 && port <= 65_535)) return fail('Input should name a port from 1 to 65535');
-  const ssl = sslOf(host, parts.get('sslmode'), parts.get('sslrootcert'));
-  if (typeof ssl === 'string') return fail(ssl);
-  return {
-    ok: true,
-    value: {
-      host,
-      port,
-      user: parts.get('user') ?? '',
-      password: parts.get('password') ?? '',
-      database: parts.get('dbname') ?? '',
-      ssl,
-      ...(parts.has('application_name') ? { application_name: parts.get('application_name') } : {}),
-    },
-  };
+  const connection = toConnection(value);
+  if (typeof connection !== 'string') return { ok: true, value: connection };
+  return { ok: false, issues: [{ loc: [name], msg: connection, type: 'value_error' }] };
 }
 
-/** The URL's parts as libpq names them, parameters over the rest; undefined where an escape is none. */
-function partsOf(url: URL): ReadonlyMap<string, string> | undefined {
+const EXAMPLE = 'postgresql://user:password@host:5432/database?sslmode=verify-full';
+const PARAMETERS: readonly string[] = [
+  ...['host', 'port', 'user', 'password', 'dbname', 'sslmode', 'sslrootcert', 'application_name'],
+];
+
+/** A string says what is wrong with the URL. */
+function toConnection(value: string): Connection | string {
+  const url = /^postgres(ql)?:\/\//.test(value) ? URL.parse(value) : null;
+  const parts = url === null ? undefined : partsOf(url);
+  if (parts === undefined) return `must have the form ${EXAMPLE}, with special characters percent-encoded`;
+  const unknown = Object.keys(parts).find((key) => !PARAMETERS.includes(key));
+  if (unknown !== undefined)
+    return `has the unknown parameter ${toLocKey(unknown)}; the known ones are ${PARAMETERS.join(', ')}`;
+  const missing = ['host', 'user', 'dbname'].find((key) => !parts[key]);
+  if (missing !== undefined) return `must contain a ${missing}`;
+  const { host = '', port = '5432', user = '', password = '', dbname: database = '' } = parts;
+  if (!(Number(port) >= 1 && Number(port) <= 65_535)) return 'must contain a port from 1 to 65535';
+  const { sslmode, sslrootcert, application_name } = parts;
+  const ssl = sslOf(host, sslmode, sslrootcert);
+  if (typeof ssl === 'string') return ssl;
+  const application = application_name === undefined ? {} : { application_name };
+  return { host, port: Number(port), user, password, database, ssl, ...application };
+}
+
+/** The parts under libpq's names, with query parameters over the rest; undefined for an invalid percent-encoding. */
+function partsOf(url: URL): Readonly<Record<string, string>> | undefined {
   try {
     const written = [
       ['host', decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')],
@@ -88,39 +70,39 @@ function partsOf(url: URL): ReadonlyMap<string, string> | undefined {
       ['password', decodeURIComponent(url.password)],
       ['dbname', decodeURIComponent(url.pathname.slice(1))],
     ] as const;
-    return new Map([...written.filter(([, part]) => part !== ''), ...url.searchParams]);
+    return Object.fromEntries([...written.filter(([, part]) => part !== ''), ...url.searchParams]);
   } catch {
     return undefined;
   }
 }
 
 /**
- * What the mode means to libpq: `require` encrypts without asking who the server is, unless a root is named. To a server
- * on another machine a mode must be named: libpq's own default would send passwords and keys in clear where it cannot encrypt.
+ * The meaning that libpq gives to the mode: `require` encrypts without authenticating the server, unless a root
+ * certificate is named. A server on another machine requires a mode: with libpq's own default, passwords and keys would
+ * be sent in plaintext to a server that does not offer encryption.
  */
 function sslOf(
   host: string,
   mode: string | undefined,
   rootFile: string | undefined,
 ): Connection['ssl'] | string {
-  const isNear = host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
+  const isLocal = host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
   const root = rootFile === undefined ? {} : readRoot(rootFile);
   if (typeof root === 'string') return root;
+  const anyName = { ...root, checkServerIdentity: () => undefined };
   switch (mode) {
     case undefined:
-      return isNear ? false : 'Input should say sslmode=verify-full, verify-ca, require or disable';
+      return isLocal ? false : 'must set sslmode to verify-full, verify-ca, require or disable';
     case 'disable':
       return false;
     case 'require':
-      return rootFile === undefined
-        ? { rejectUnauthorized: false }
-        : { ...root, checkServerIdentity: () => undefined };
+      return rootFile === undefined ? { rejectUnauthorized: false } : anyName;
     case 'verify-ca':
-      return { ...root, checkServerIdentity: () => undefined };
+      return anyName;
     case 'verify-full':
       return root;
     default:
-      return 'Parameter sslmode should be verify-full, verify-ca, require or disable';
+      return 'must set sslmode to one of verify-full, verify-ca, require, disable';
   }
 }
 
@@ -128,6 +110,6 @@ function readRoot(file: string): { readonly ca: string } | string {
   try {
     return { ca: readFileSync(file, 'utf8') };
   } catch {
-    return 'Parameter sslrootcert should name a readable file';
+    return 'must name a readable file as sslrootcert';
   }
 }

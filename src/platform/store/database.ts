@@ -1,4 +1,4 @@
-// The door to pg: one pool of connections, and transactions on it. It must not know what is stored.
+// The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { codeOf, isTimeout, toDomainError } from './database-error.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts';
 
 export { isDuplicate, isOrphan } from './database-error.ts';
 
-/** A host or, as `host`, a directory of unix sockets; `options` is what is sent on connecting. */
+/** `host` may be a directory of unix sockets; `options` is sent when the connection is opened. */
 export type Connection = PoolConfig;
 export type { Client };
 
@@ -14,13 +14,13 @@ export type Database = Kysely<Tables>;
 export type Transaction = KyselyTransaction<Tables>;
 
 export type Store = {
-  /** What it does ends with a DomainError `unavailable` when the database cannot be reached, or gives up on it. */
+  /** Its queries reject with a DomainError `unavailable` when the database cannot be reached or exceeds a limit. */
   readonly db: Database;
-  /** Runs `work` in one transaction; again, from its beginning, when the database gave way to another one. */
+  /** Runs `work` in one transaction, and runs it again after a deadlock or a serialization failure. */
   write<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
-  /** How the connections of its pool stand, and how many wait for one. */
+  /** The connections of the pool, and the number of callers that wait for one. */
   connections(): { readonly size: number; readonly idle: number; readonly waiting: number };
-  /** Waits for what is under way. */
+  /** Waits for running queries. */
   close(): Promise<void>;
 };
 
@@ -31,25 +31,25 @@ export type DatabaseOptions = {
   onError(error: Error): void;
 };
 
-/** How often work is tried that the database undid in favour of another transaction. */
-const MAX_TRIES = 5;
+/** How often a transaction is attempted that the database rolls back in favour of another one. */
+const MAX_ATTEMPTS = 5;
 /** serialization_failure, deadlock_detected */
-const GAVE_WAY: ReadonlySet<unknown> = new Set(['40001', '40P01']);
+const ROLLED_BACK: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 
-/** A client that waits this long has mostly gone. */
+/** By then most clients have disconnected. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-// What no request needs: a statement that runs longer was forgotten, and a transaction that idles holds the locks of one
-// whose process hangs. The chain of an organization waits behind such a lock.
-const BOUNDS: PoolConfig = {
+// No request comes near these limits: a statement that runs longer was abandoned, and an idle transaction holds the
+// locks of a process that hangs. The audit chain of an organization waits behind such a lock.
+const LIMITS: PoolConfig = {
   statement_timeout: 30_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
-  // A server that hangs, or a network that lost it, keeps none of its own bounds: later than they, nobody waits for it.
+  // For a server that hangs or that the network has lost: it enforces none of its limits. Longer than those limits.
   query_timeout: 35_000,
 };
 
-/** Opens no connection until the first query. */
+/** Opens no connection before the first query. */
 export function openDatabase(options: DatabaseOptions): Store {
   const pool = openPool(options);
   const db: Database = new Kysely({ dialect: new PostgresDialect({ pool: guardPool(pool) }) });
@@ -57,11 +57,11 @@ export function openDatabase(options: DatabaseOptions): Store {
     db,
     connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async write(work) {
-      for (let tries = 1; ; tries += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         try {
           return await db.transaction().execute(work);
         } catch (error) {
-          if (tries >= MAX_TRIES || !GAVE_WAY.has(codeOf(error))) throw error;
+          if (attempt >= MAX_ATTEMPTS || !ROLLED_BACK.has(codeOf(error))) throw error;
         }
       }
     },
@@ -69,34 +69,34 @@ export function openDatabase(options: DatabaseOptions): Store {
   };
 }
 
-/** The pool itself, for those who bring SQL of their own. */
+/** The pool itself, for callers with SQL of their own. */
 export function openPool({ connection, maxConnections, onError }: DatabaseOptions): Pool {
   const pool = new Pool({
     application_name: 'sallyport',
-    ...BOUNDS,
+    ...LIMITS,
     ...withSearchPath(connection),
     max: maxConnections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
-    // After a failover, connections to what is now a replica are not kept for ever.
+    // After a failover, connections to the server that is now a replica must not live for ever.
     maxLifetimeSeconds: 3600,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   });
   pool.on('error', onError);
-  // The pool listens to idle ones alone: one that breaks between two statements of a transaction would end the process.
-  // Its next statement fails.
+  // The pool handles errors of idle connections only: one that breaks between two statements of a transaction would end
+  // the process. With this listener its next statement rejects instead.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** One connection without those bounds, for as long as `work` takes. */
+/** Opens one connection without those limits for the duration of `work`. */
 export async function connectOnce<T>(
   connection: Connection,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = new Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...withSearchPath(connection) });
-  // Told to whoever waits for a query too.
+  // A running query rejects with the same error.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -106,12 +106,12 @@ export async function connectOnce<T>(
   }
 }
 
-// Never empty: an empty one makes pg read PGOPTIONS.
+// Never empty: with an empty string pg would read PGOPTIONS.
 function withSearchPath(connection: Connection): Connection {
   return { ...connection, options: `${connection.options ?? ''} -c search_path=public`.trim() };
 }
 
-/** The pool as kysely uses it, with the database's faults as those who ask are told them. */
+/** The pool as kysely uses it, with errors that the domain understands. */
 function guardPool(pool: Pool): PostgresPool {
   const guarded = new WeakMap<PoolClient, GuardedClient>();
   return {
@@ -131,12 +131,12 @@ type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
 function guardClient(client: PoolClient): GuardedClient {
   const query = (text: string, values: unknown[]): Promise<unknown> =>
     client.query(text, values).catch((error: unknown) => {
-      // Whatever is asked next would wait behind it: the connection ends here.
+      // Further queries would wait behind the one that timed out, so the connection is closed.
       if (isTimeout(error)) void client.end();
       return rethrow(error);
     });
   return {
-    // Its other form is for cursors, which would need another package.
+    // kysely's other overload is for cursors, which would need another package.
     query: query as GuardedClient['query'],
     release: (isBroken) => client.release(isBroken),
   };

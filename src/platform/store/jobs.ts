@@ -1,55 +1,62 @@
-// The door to pg-boss, loaded with the first job: work that outlives the request, or comes by the clock. What a queue
-// does is not known here.
+// The only file that uses pg-boss, which is loaded with the first job: work that outlives a request, or runs on a
+// schedule.
 import type { ConstructorOptions, Db, PgBoss as Boss } from 'pg-boss';
-import type { Log } from '../../base/log.ts';
-import { describeBug } from '../../base/log.ts';
+import { describeBug, type Log } from '../../base/log.ts';
 import { type Client, type DatabaseOptions, openPool, type Transaction } from './database.ts';
 import { RUNTIME } from './roles.ts';
 
 export type JobContext = {
-  /** Of the job; the same when it runs again. */
+  /** Of the job; the same when it is retried. */
   readonly id: string;
-  /** Aborted when the job was cancelled, runs elsewhere, or we stop. */
+  /** Aborted when the job was cancelled, when another process runs it, or when this process stops. */
   readonly signal: AbortSignal;
 };
 
-/** Runs at least once: again, elsewhere, when its process died. Throwing means again, `retries` times. */
+/** Runs at least once: again in another process when its process died, and up to `retries` times when it throws. */
 export type JobHandler = (data: unknown, context: JobContext) => Promise<void>;
 
 export type QueueOptions = {
-  /** How often it is tried again that failed. */
+  /** Maximum retries. */
   readonly retries?: number;
-  /** Also before a job runs again whose process died. */
+  /** Delay before each retry, also after the death of a process. */
   readonly retryDelaySeconds?: number;
-  /** A job that runs for longer is given to another. */
+  /** After this the job is considered lost and retried. */
   readonly timeoutSeconds?: number;
-  /** How many at once in this process. */
+  /** Jobs that run at once in this process. */
   readonly concurrency?: number;
 };
 
 export type Jobs = {
-  /** Takes jobs from the queue, which is made if it is not there. */
+  /** Takes jobs from the queue, which is created when it does not exist. */
   work(queue: string, handler: JobHandler, options?: QueueOptions): Promise<void>;
-  /** The job is there when the transaction commits and not before. The queue must have been named to `work` once. */
+  /** The job exists once the transaction commits. `work` must have created the queue. */
   send(trx: Transaction, queue: string, data: object): Promise<void>;
-  /** One job each time, whatever the number of processes. Five fields, UTC. */
+  /** One job for each time, whatever the number of processes. A cron expression of five fields, in UTC. */
   schedule(queue: string, cron: string): Promise<void>;
-  /** Ends when what runs has ended, or after `timeoutMs`. */
+  /** Resolves when running jobs have ended, or after `timeoutMs`. */
   close(timeoutMs?: number): Promise<void>;
 };
 
-/** A job of a killed process runs again after this, two passes over the queues, and a poll. */
+/** The job of a killed process runs again after this time, two supervision passes and one poll. */
 const HEARTBEAT_SECONDS = 10;
 const PASS_SECONDS = 1;
 const POLL_SECONDS = 1;
 
 const SCHEMA = 'pgboss';
 
-/** As the role of run time: the schema is there by `migrate`. */
+const SETTINGS: ConstructorOptions = {
+  schema: SCHEMA,
+  // The runtime role does not own the indexes.
+  reindex: false,
+  monitorVacuum: false,
+};
+
+/** As the runtime role: `migrate` has created the schema. */
 export async function openJobs(
   options: DatabaseOptions & { readonly log: Pick<Log, 'warn' | 'error'> },
 ): Promise<Jobs> {
   const { fromKysely, PgBoss } = await import('pg-boss');
+  const { log } = options;
   const pool = openPool(options);
   const boss = new PgBoss({
     ...SETTINGS,
@@ -58,13 +65,13 @@ export async function openJobs(
     superviseIntervalSeconds: PASS_SECONDS,
     monitorIntervalSeconds: PASS_SECONDS,
   });
-  // Never its message: it may quote what a job carries.
-  boss.on('error', (error) => options.log.error(describeBug(error), 'jobs failed'));
-  boss.on('warning', ({ message }) => options.log.warn({ warning: message }, 'jobs'));
+  // The message of the error is left out: it may quote the data of a job.
+  boss.on('error', (error) => log.error(describeBug(error), 'the job queue failed'));
+  boss.on('warning', ({ message }) => log.warn({ warning: message }, 'job queue'));
   await boss.start();
   return {
-    work: (queue, handler, queueOptions) =>
-      startWork(boss, queue, reportedOf(handler, queue, options.log), queueOptions ?? {}),
+    work: (queue, handler, queueOptions = {}) =>
+      startWork(boss, queue, withLogging(handler, queue, log), queueOptions),
     async send(trx, queue, data) {
       await boss.send(queue, data, { db: fromKysely(trx) });
     },
@@ -76,8 +83,8 @@ export async function openJobs(
   };
 }
 
-/** A job that fails is tried again in silence, and given up so. */
-function reportedOf(handler: JobHandler, queue: string, log: Pick<Log, 'error'>): JobHandler {
+/** pg-boss itself retries a failed job, and finally drops it, without a log line. */
+function withLogging(handler: JobHandler, queue: string, log: Pick<Log, 'error'>): JobHandler {
   return async (data, context) => {
     try {
       await handler(data, context);
@@ -87,13 +94,6 @@ function reportedOf(handler: JobHandler, queue: string, log: Pick<Log, 'error'>)
     }
   };
 }
-
-const SETTINGS: ConstructorOptions = {
-  schema: SCHEMA,
-  // Who runs it does not own the indexes.
-  reindex: false,
-  monitorVacuum: false,
-};
 
 async function startWork(
   boss: Boss,
@@ -110,7 +110,7 @@ async function startWork(
     deleteAfterSeconds: 86_400,
   };
   await boss.createQueue(queue, settings);
-  // One of an earlier version keeps its settings otherwise.
+  // createQueue leaves the settings of an existing queue as they are.
   await boss.updateQueue(queue, settings);
   await boss.work(
     queue,
@@ -121,7 +121,7 @@ async function startWork(
   );
 }
 
-/** Part of `migrate`: makes the schema or brings it up to date, by its owner. */
+/** Part of `migrate`: the owner creates the schema of pg-boss or updates it. */
 export async function installJobs(client: Client): Promise<void> {
   const { PgBoss } = await import('pg-boss');
   const db: Db = { executeSql: (text, values) => client.query(text, values) };

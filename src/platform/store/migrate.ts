@@ -1,4 +1,4 @@
-// Brings a database to the schema of this version, forward only. It must not know what the steps do.
+// Migrates a database to the schema of this version, forward only.
 import { createHash } from 'node:crypto';
 import { type Client, connectOnce, type Connection } from './database.ts';
 import { codeOf } from './database-error.ts';
@@ -7,10 +7,10 @@ import type { Migration } from './migration.ts';
 import { migrations } from './migrations.ts';
 import { RUNTIME } from './roles.ts';
 
-/** Any number that nobody else takes on this database. */
+/** Of the advisory lock: any number that nothing else uses on this database. */
 const LOCK = 5_271_009_001;
 
-const APPLIED_STEPS = `
+const HISTORY = `
   create table if not exists schema_migrations (
     id integer primary key,
     name text not null,
@@ -20,21 +20,21 @@ const APPLIED_STEPS = `
 `;
 
 export type MigrateOptions = {
-  /** Who the platform is at run time, where that is not the owner: a role that may work as `sallyport_app`. */
+  /** The user of the platform at run time, if that is not the owner: it is granted `sallyport_app`. */
   readonly runtimeUser?: string | undefined;
   readonly steps?: readonly Migration[];
 };
 
-/** By the owner of the tables, before anything else is done with the database. Several processes may at once. */
+/** Run by the owner of the tables before anything else uses the database. Several processes may run it at once. */
 export async function migrate(
   ownerConnection: Connection,
   { runtimeUser, steps = migrations }: MigrateOptions = {},
 ): Promise<void> {
   await connectOnce(ownerConnection, async (client) => {
-    // Whoever waits for it finds all done. It ends with the connection.
+    // Released with the connection. A process that had to wait finds every migration applied.
     await client.query(`select pg_advisory_lock(${LOCK})`);
     await createRuntimeRole(client, runtimeUser);
-    await client.query(APPLIED_STEPS);
+    await client.query(HISTORY);
     const applied = await readApplied(client);
     refuseOtherHistory(applied, steps);
     for (const step of steps.slice(applied.length)) await apply(client, step);
@@ -54,42 +54,39 @@ async function readApplied(client: Client): Promise<readonly AppliedStep[]> {
 function refuseOtherHistory(applied: readonly AppliedStep[], steps: readonly Migration[]): void {
   if (applied.length > steps.length)
     throw new Error(
-      `The database is newer than this version: it has ${applied.length} steps of the schema, and this version knows ${steps.length}`,
+      `The database is newer than this version: it has ${applied.length} migrations, and this version has ${steps.length}`,
     );
   for (const [index, { id, name, hash }] of applied.entries()) {
     const step = steps[index];
     if (step?.id === id && hashOf(step) === hash) continue;
     throw new Error(
-      `Step ${id} of the schema (${name}) is not the one that this version knows: another program's?`,
+      `Migration ${id} (${name}) of the database is not the one of this version. Is this the database of another program?`,
     );
   }
 }
 
-async function apply(client: Client, step: Migration): Promise<void> {
+async function apply(client: Client, { id, name, sql }: Migration): Promise<void> {
   await client.query('begin');
   try {
-    await client.query(step.sql);
-    await client.query('insert into schema_migrations (id, name, hash) values ($1, $2, $3)', [
-      step.id,
-      step.name,
-      hashOf(step),
-    ]);
+    await client.query(sql);
+    const row = [id, name, hashOf({ sql })];
+    await client.query('insert into schema_migrations (id, name, hash) values ($1, $2, $3)', row);
     await client.query('commit');
   } catch (cause) {
-    // When the connection is lost there is nothing to undo.
+    // It fails when the connection is lost, and then there is nothing to roll back.
     await client.query('rollback').catch(() => undefined);
-    throw new Error(`Step ${step.id} of the schema (${step.name}) failed`, { cause });
+    throw new Error(`Migration ${id} (${name}) failed`, { cause });
   }
 }
 
-function hashOf({ sql }: Migration): string {
+function hashOf({ sql }: Pick<Migration, 'sql'>): string {
   return createHash('sha256').update(sql).digest('hex');
 }
 
-/** insufficient_privilege */
-const MAY_NOT = '42501';
+const INSUFFICIENT_PRIVILEGE = '42501';
 
-// Roles belong to the server, so another database of ours may have made it. The owner becomes a member, to work as it.
+// Roles belong to the server, so another Sallyport database may have created it. The owner becomes a member, so that it
+// can work as this role.
 async function createRuntimeRole(client: Client, runtimeUser: string | undefined): Promise<void> {
   try {
     await client.query(`
@@ -109,9 +106,9 @@ async function createRuntimeRole(client: Client, runtimeUser: string | undefined
     if (runtimeUser !== undefined && runtimeUser !== RUNTIME)
       await client.query(`grant ${RUNTIME} to ${client.escapeIdentifier(runtimeUser)}`);
   } catch (cause) {
-    if (codeOf(cause) !== MAY_NOT) throw cause;
+    if (codeOf(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
     throw new Error(
-      `The owner of the database may not make the role ${RUNTIME}. Let an administrator say: create role ${RUNTIME}; grant ${RUNTIME} to the owner`,
+      `The owner of the database may not create the role ${RUNTIME}. An administrator must run: create role ${RUNTIME}; grant ${RUNTIME} to <owner>`,
       { cause },
     );
   }

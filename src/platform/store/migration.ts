@@ -1,9 +1,9 @@
-// One step of the schema, forward only: once released it is never edited.
+// One migration of the schema. A released migration is never edited: every database stores the hash of its SQL.
 
 export type Migration = {
   /** 1, 2, 3, … without gaps. */
   readonly id: number;
   readonly name: string;
-  /** Statements, run in one transaction by the owner. They grant `sallyport_app` what the platform does at run time. */
+  /** Run by the owner in one transaction. Must grant `sallyport_app` what the platform needs at run time. */
   readonly sql: string;
 };

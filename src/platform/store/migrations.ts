@@ -1,4 +1,4 @@
-// Every step of the schema, in its order.
+// All migrations, in the order in which they run.
 import type { Migration } from './migration.ts';
 import { identity } from './migrations/0001-identity.ts';
 import { audit } from './migrations/0002-audit.ts';

@@ -1,7 +1,7 @@
-// The two roles of the database: who owns the tables, and who works on them.
+// The two roles of the database.
 
-/** Of a server of our own; of another one, whoever DATABASE_URL or its owner's variable names. */
+/** Owns the tables of an embedded server. On an external server, the variables with the URLs name the owner. */
 export const OWNER = 'sallyport';
 
-/** What the platform is at run time: it may do what the migrations grant it and nothing else. */
+/** The role of the platform at run time: it has the privileges that the migrations grant, and no others. */
 export const RUNTIME = 'sallyport_app';

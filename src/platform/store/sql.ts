@@ -1,11 +1,11 @@
-// The door to kysely: SQL that is built and never pasted together. It knows no table.
+// The only file that uses kysely, which builds SQL instead of concatenating it.
 import type { ColumnType } from 'kysely';
 
 export { Kysely, PostgresDialect, sql } from 'kysely';
 export type { Generated, Selectable, Transaction as KyselyTransaction, PostgresPool } from 'kysely';
 
-/** A column that is set by the database, or once by us; never changed. */
+/** A column that is set on insert, by the database or by us, and never updated. */
 export type Fixed<T> = ColumnType<T, T | undefined, never>;
 
-/** A column of JSON, written as text. */
+/** A JSON column, written as text. */
 export type Json<T> = ColumnType<T, string, string>;

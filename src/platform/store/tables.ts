@@ -1,4 +1,4 @@
-// The rows of every table, as the migrations beside this file make them. It must not know what a row is for.
+// The row types of every table that the migrations create.
 import type { Fixed, Generated, Json } from './sql.ts';
 
 export type Tables = {
@@ -47,7 +47,7 @@ export type OrganizationMemberRow = {
   readonly id: Fixed<string>;
   readonly organization_id: string;
   readonly user_id: string;
-  /** Kept here, so that no organization learns what another one calls a user. */
+  /** Per organization, so that no organization learns the name that another one uses. */
   full_name: string | null;
   role: string;
   readonly created_at: Fixed<Date>;
@@ -62,16 +62,16 @@ export type WorkspaceMemberRow = {
   readonly created_at: Fixed<Date>;
 };
 
-/** `service` keys speak for a workspace, or with `workspace_id` null for the organization; `personal` ones for a user. */
+/** A `service` key acts for a workspace, or with `workspace_id` null for the organization; a `personal` one for a user. */
 export type ApiKeyRow = {
   readonly id: Fixed<string>;
   readonly kind: 'service' | 'personal';
   readonly organization_id: string;
   readonly workspace_id: string | null;
   readonly user_id: string | null;
-  /** Of a service key; a personal one has what its user has. */
+  /** Of a service key. A personal key has the roles of its user. */
   readonly role: string | null;
-  /** The beginning and the end, which may be shown. */
+  /** The first and last characters, which may be shown. */
   readonly short_key: string;
   readonly hash: Buffer;
   readonly description: string;
@@ -80,7 +80,7 @@ export type ApiKeyRow = {
   last_used_at: Date | null;
 };
 
-/** One link of an organization's chain. Rows are added by `audit_append` alone and never changed. */
+/** One link of an organization's chain. Only `audit_append` adds rows; they are never changed. */
 export type AuditEventRow = {
   readonly organization_id: string;
   readonly seq: string;
@@ -88,13 +88,13 @@ export type AuditEventRow = {
   readonly time: Date;
   readonly operation: string;
   readonly workspace_id: string | null;
-  /** The native record: JSON text, hashed as it stands. */
+  /** The native record: JSON text, hashed byte for byte. */
   readonly record: string;
   readonly previous_hash: Buffer;
   readonly hash: Buffer;
 };
 
-/** The end of an organization's chain, and where it begins since older events were removed. */
+/** The head of an organization's chain, and its floor: the last event that expiry has removed. */
 export type AuditHeadRow = {
   readonly organization_id: string;
   readonly seq: string;
@@ -104,7 +104,7 @@ export type AuditHeadRow = {
   readonly floor_hash: Buffer;
 };
 
-/** How far the checkpoints outside the database have come that one key has signed. */
+/** The last event that a checkpoint outside the database covers, by the key that signed it. */
 export type AuditCheckpointRow = {
   readonly organization_id: string;
   /** The fingerprint of the key. */
@@ -123,7 +123,7 @@ export type ListenerRow = {
   updated_at: Generated<Date>;
 };
 
-/** What lets a sidecar send the records of one sandbox. */
+/** Authorizes a sidecar to send the records of one sandbox. */
 export type SandboxTokenRow = {
   readonly id: Fixed<string>;
   readonly workspace_id: string;
@@ -134,16 +134,16 @@ export type SandboxTokenRow = {
   readonly expires_at: Date | null;
 };
 
-/** `source` and `number` tell a batch that is sent again from a new one. */
+/** `source` and `number` identify a record, so that a batch that is sent again adds nothing. */
 export type SandboxRecordRow = {
   readonly workspace_id: string;
   readonly sandbox: string;
-  /** The process of the sidecar that made the record. */
+  /** The sidecar process that wrote the record. */
   readonly source: string;
   readonly number: string;
-  /** By the clock of the sidecar. */
+  /** From the clock of the sidecar. */
   readonly time: Date;
-  /** By ours: records are kept for so long from here. */
+  /** From the clock of the database. Retention counts from here. */
   readonly received_at: Fixed<Date>;
   readonly record: Json<Readonly<Record<string, unknown>>>;
 };

@@ -12,7 +12,7 @@ import { createTestDatabase } from '../../support/platform-database.ts';
 import { createScratch } from '../../support/scratch.ts';
 
 const rows: readonly (readonly [Cut, { readonly listeners: number; readonly isSuccess: boolean }])[] = [
-  ['behind the commit', { listeners: 1, isSuccess: true }],
+  ['after the commit', { listeners: 1, isSuccess: true }],
   ['before the commit', { listeners: 0, isSuccess: false }],
 ];
 

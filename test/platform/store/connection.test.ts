@@ -19,7 +19,7 @@ describe('DATABASE_URL', () => {
     });
   });
 
-  it('names a directory of sockets by its parameters', () => {
+  it('may name a socket directory in its parameters', () => {
     expect(connected('postgres:///platform?host=/run/postgresql&user=me')).toMatchObject({
       host: '/run/postgresql',
       port: 5432,
@@ -33,27 +33,35 @@ describe('DATABASE_URL', () => {
     ['require', { rejectUnauthorized: false }],
     ['verify-ca', { checkServerIdentity: expect.any(Function) }],
     ['verify-full', {}],
-  ])('means by sslmode=%s what libpq means', (mode, ssl) => {
+  ])('gives sslmode=%s the meaning that it has in libpq', (mode, ssl) => {
     expect(connected(`postgresql://u:p@db.example/d?sslmode=${mode}`)).toMatchObject({ ssl });
   });
 
-  it('needs no TLS to this machine', () => {
+  it('does not require TLS on this machine', () => {
     expect(connected('postgresql://u:p@127.0.0.1/d')).toMatchObject({ ssl: false });
     expect(connected('postgresql://u:p@[::1]/d')).toMatchObject({ ssl: false, host: '::1' });
   });
 
   it.each([
-    ['a word', 'hunter2', /should be like/],
-    ['another scheme', 'mysql://u:hunter2@h/d', /should be like/],
-    ['an escape that is none', 'postgresql://u:hunter2%zz@h/d?sslmode=disable', /should be like/],
-    ['no user', 'postgresql://h/hunter2?sslmode=disable', /name a user/],
-    ['no database', 'postgresql://u:hunter2@h?sslmode=disable', /name a dbname/],
-    ['no word on TLS to another machine', 'postgresql://u:hunter2@db.example/d', /sslmode/],
-    ['a mode that cannot be kept', 'postgresql://u:hunter2@h/d?sslmode=prefer', /sslmode should be/],
-    ['a parameter that is not known', 'postgresql://u:hunter2@h/d?options=-c%20role', /options is not known/],
+    ['a single word', 'hunter2', /must have the form/],
+    ['another scheme', 'mysql://u:hunter2@h/d', /must have the form/],
+    ['an invalid percent-encoding', 'postgresql://u:hunter2%zz@h/d?sslmode=disable', /must have the form/],
+    ['no user', 'postgresql://h/hunter2?sslmode=disable', /contain a user/],
+    ['no database', 'postgresql://u:hunter2@h?sslmode=disable', /contain a dbname/],
+    ['no sslmode for another machine', 'postgresql://u:hunter2@db.example/d', /sslmode/],
+    [
+      'an sslmode that falls back to plaintext',
+      'postgresql://u:hunter2@h/d?sslmode=prefer',
+      /must set sslmode to one of/,
+    ],
+    ['an unknown parameter', 'postgresql://u:hunter2@h/d?options=-c%20role', /unknown parameter options/],
     ['a port out of range', 'postgresql://u:hunter2@localhost/d?port=70000', /port from 1 to 65535/],
-    ['a root that is not there', 'postgresql://u:hunter2@h/d?sslmode=verify-ca&sslrootcert=/no', /readable/],
-  ])('is refused without being quoted: %s', (_, value, message) => {
+    [
+      'a root certificate that does not exist',
+      'postgresql://u:hunter2@h/d?sslmode=verify-ca&sslrootcert=/no',
+      /readable/,
+    ],
+  ])('is rejected without being quoted: %s', (_, value, message) => {
     const parsed = parse(value);
     expect(parsed).toMatchObject({
       ok: false,
@@ -63,12 +71,12 @@ describe('DATABASE_URL', () => {
   });
 });
 
-describe('who works on it', () => {
+describe('the role of the platform', () => {
   const url = { name: 'DATABASE_URL', value: 'postgresql://app:one@localhost/d' };
   const ownerUrl = { name: 'OWNER_URL', value: 'postgresql://owner:two@localhost/d' };
 
-  it('is the runtime role, also where one user is all', () => {
-    const parsed = parseConnections({ url });
+  it('is the runtime role, even when there is only one user', () => {
+    const parsed = parseConnections(url);
     expect(parsed).toMatchObject({
       ok: true,
       value: {
@@ -79,14 +87,14 @@ describe('who works on it', () => {
     expect(parsed.ok && parsed.value.ownerConnection.options).toBeUndefined();
   });
 
-  it('is another than the owner, where that has a URL', () => {
-    expect(parseConnections({ url, ownerUrl })).toMatchObject({
+  it('differs from the owner when the owner has a URL of its own', () => {
+    expect(parseConnections(url, ownerUrl)).toMatchObject({
       value: { connection: { user: 'app' }, ownerConnection: { user: 'owner' } },
     });
   });
 
-  it('is told of the faults of both, each by its variable', () => {
-    const parsed = parseConnections({ url: { ...url, value: 'x' }, ownerUrl: { ...ownerUrl, value: 'y' } });
+  it('reports the issues of both URLs, each under its variable', () => {
+    const parsed = parseConnections({ ...url, value: 'x' }, { ...ownerUrl, value: 'y' });
     expect(!parsed.ok && parsed.issues.map(({ loc }) => loc)).toEqual([['DATABASE_URL'], ['OWNER_URL']]);
   });
 });

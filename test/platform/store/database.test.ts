@@ -16,19 +16,19 @@ async function addUser({ db }: Pick<Store, 'db'>, email: string): Promise<void> 
 }
 
 describe('a store', () => {
-  it('keeps what was committed and nothing of what was undone', async () => {
+  it('stores what was committed and nothing of what was rolled back', async () => {
     const { store } = database;
-    await store.write((trx) => addUser({ db: trx }, 'kept@example.test'));
-    const undone = store.write(async (trx) => {
-      await addUser({ db: trx }, 'undone@example.test');
-      throw new Error('undone');
+    await store.write((trx) => addUser({ db: trx }, 'stored@example.test'));
+    const rolledBack = store.write(async (trx) => {
+      await addUser({ db: trx }, 'rolled-back@example.test');
+      throw new Error('rolled back');
     });
-    await expect(undone).rejects.toThrow('undone');
+    await expect(rolledBack).rejects.toThrow('rolled back');
     const emails = await store.db.selectFrom('users').select('email').execute();
-    expect(emails).toEqual([{ email: 'kept@example.test' }]);
+    expect(emails).toEqual([{ email: 'stored@example.test' }]);
   });
 
-  it('runs a transaction again that gave way to another', async () => {
+  it('retries a transaction that was rolled back after a deadlock', async () => {
     const { store } = database;
     for (const email of ['a@example.test', 'b@example.test']) await addUser(store, email);
     const lock = (trx: Pick<Store, 'db'>['db'], email: string): Promise<unknown> =>
@@ -55,14 +55,14 @@ describe('a store', () => {
     expect(runs).toBe(3);
   });
 
-  it('tells a row that is there already by its constraint', async () => {
+  it('recognizes a duplicate row by its constraint', async () => {
     await addUser(database.store, 'a@example.test');
     const error: unknown = await addUser(database.store, 'a@example.test').catch((thrown: unknown) => thrown);
     expect(isDuplicate(error, 'users_email')).toBe(true);
     expect(isDuplicate(error, 'workspaces_name')).toBe(false);
   });
 
-  it('waits for what is under way when it is closed', async () => {
+  it('waits for running transactions when it is closed', async () => {
     const store = openDatabase({
       connection: database.connection,
       maxConnections: 2,
@@ -87,8 +87,8 @@ describe('a store', () => {
   });
 });
 
-describe('what is said when the database is away', () => {
-  it('is `unavailable` where nobody listens', async () => {
+describe('the error when the database is unavailable', () => {
+  it('is `unavailable` when no server listens', async () => {
     const connection = { ...database.connection, host: '/nonexistent' };
     const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
     await expect(store.db.selectFrom('users').selectAll().execute()).rejects.toMatchObject(unavailable);
@@ -109,7 +109,7 @@ describe('what is said when the database is away', () => {
     expect(await store.db.selectFrom('users').selectAll().execute()).toEqual([]);
   });
 
-  it('is told of idle connections that break, and they are replaced', async () => {
+  it('is reported for idle connections, which are replaced', async () => {
     const errors: Error[] = [];
     const broken = Promise.withResolvers<void>();
     const store = openDatabase({
@@ -130,7 +130,7 @@ describe('what is said when the database is away', () => {
     await store.close();
   });
 
-  it('is `unavailable` for a statement that takes too long, or waits too long for a lock', async () => {
+  it('is `unavailable` for a statement that takes too long or waits too long for a lock', async () => {
     const connection = { ...database.connection, statement_timeout: 200, lock_timeout: 100 };
     const store = openDatabase({ connection, maxConnections: 2, onError: () => undefined });
     await expect(sql`select pg_sleep(30)`.execute(store.db)).rejects.toMatchObject(unavailable);
@@ -141,7 +141,7 @@ describe('what is said when the database is away', () => {
     await store.close();
   });
 
-  it('is `unavailable` when the server says nothing any more, and what is asked next does not wait behind that', async () => {
+  it('is `unavailable` when the server stops responding, and the next query does not wait behind that one', async () => {
     const connection = { ...database.connection, statement_timeout: 60_000, query_timeout: 300 };
     const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
     const hung = store.write((trx) => sql`select pg_sleep(60)`.execute(trx));
@@ -151,7 +151,7 @@ describe('what is said when the database is away', () => {
     await store.close();
   });
 
-  it('bounds statements, locks and idle transactions, on a search path that is ours', async () => {
+  it('comes in time: statements, locks and idle transactions are limited, on a fixed search path', async () => {
     const { rows } = await sql<{ name: string; setting: string }>`
       select name, setting from pg_settings where name in
         ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'search_path') order by name

@@ -34,23 +34,23 @@ async function startJobs({ connection }: TestDatabase, reported: unknown[] = [])
 describe.each([
   ['the embedded server', 'embedded', true],
   ['PostgreSQL 15', 'debian', hasDebian],
-] as const)('jobs on %s', (_, server, isHere) => {
-  describe.runIf(isHere)('a job', () => {
-    it('runs when the transaction commits that sent it, and never when it is undone', async () => {
+] as const)('jobs on %s', (_, server, isInstalled) => {
+  describe.runIf(isInstalled)('a job', () => {
+    it('runs once the transaction that sent it commits, and never when that is rolled back', async () => {
       const database = await openDatabase(server);
       const jobs = await startJobs(database);
       const { promise, resolve } = Promise.withResolvers<unknown>();
       await jobs.work('greet', async (data) => resolve(data));
-      const undone = database.store.write(async (trx) => {
+      const rolledBack = database.store.write(async (trx) => {
         await jobs.send(trx, 'greet', { to: 'nobody' });
-        throw new Error('undone');
+        throw new Error('rolled back');
       });
-      await expect(undone).rejects.toThrow('undone');
+      await expect(rolledBack).rejects.toThrow('rolled back');
       await database.store.write((trx) => jobs.send(trx, 'greet', { to: 'Ada' }));
       expect(await promise).toEqual({ to: 'Ada' });
     });
 
-    it('runs again within 15 s when its process was killed', async () => {
+    it('runs again within 15 s after its process was killed', async () => {
       const database = await openDatabase(server);
       await using stuck = new SpawnedProcess(process.execPath, [
         join(projectRoot, 'test/support/stuck-worker.ts'),
@@ -71,20 +71,20 @@ describe.each([
       expect(tookMs).toBeLessThan(15_000);
     });
 
-    it('is tried again when it failed, and the log has each time', async () => {
+    it('is retried after a failure, and every failure is logged', async () => {
       const database = await openDatabase(server);
       const reported: unknown[] = [];
       const jobs = await startJobs(database, reported);
       const { promise, resolve } = Promise.withResolvers<void>();
-      let tries = 0;
+      let attempts = 0;
       await jobs.work('flaky', async () => {
-        tries += 1;
-        if (tries < 3) throw Object.assign(new Error('hush'), { code: 'E_YET' });
+        attempts += 1;
+        if (attempts < 3) throw Object.assign(new Error('hush'), { code: 'E_YET' });
         resolve();
       });
       await database.store.write((trx) => jobs.send(trx, 'flaky', {}));
       await promise;
-      expect(tries).toBe(3);
+      expect(attempts).toBe(3);
       const line = [
         expect.objectContaining({ queue: 'flaky', error: 'Error', code: 'E_YET' }),
         'a job failed',
@@ -93,7 +93,7 @@ describe.each([
       expect(JSON.stringify(reported)).not.toContain('hush');
     });
 
-    it('may end before the process does', async () => {
+    it('may finish before the process ends', async () => {
       const database = await openDatabase(server);
       const jobs = await startJobs(database);
       const taken = Promise.withResolvers<void>();
@@ -113,7 +113,7 @@ describe.each([
     });
   });
 
-  it.runIf(isHere)('that come by the clock are kept once, whoever asks for them', async () => {
+  it.runIf(isInstalled)('are scheduled once, even when several processes schedule them', async () => {
     const database = await openDatabase(server);
     for (const jobs of [await startJobs(database), await startJobs(database)]) {
       await jobs.work('nightly', async () => undefined);

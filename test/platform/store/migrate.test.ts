@@ -8,15 +8,15 @@ import { createTestDatabase, type TestDatabase } from '../../support/platform-da
 import { insertSampleRows } from '../../support/sample-rows.ts';
 
 const hasDebian = await hasDebianPostgres();
-if (!hasDebian) console.warn('PostgreSQL 15 of Debian is not here: apt-get install postgresql-15');
+if (!hasDebian) console.warn('PostgreSQL 15 of Debian is not installed: apt-get install postgresql-15');
 
 describe.each([
   ['the embedded server', 'embedded', true],
   ['PostgreSQL 15', 'debian', hasDebian],
-] as const)('on %s', (_, server, isHere) => {
+] as const)('on %s', (_, server, isInstalled) => {
   const empty = (): Promise<TestDatabase> => createTestDatabase({ server, isMigrated: false });
 
-  describe.runIf(isHere)('the schema', () => {
+  describe.runIf(isInstalled)('the schema', () => {
     let reference: unknown;
     beforeAll(async () => {
       await using database = await empty();
@@ -24,7 +24,7 @@ describe.each([
       reference = await describeSchema(database.ownerConnection);
     });
 
-    it('is made from nothing, and left alone the second time', async () => {
+    it('is created from nothing, and a second run changes nothing', async () => {
       await using database = await empty();
       await migrate(database.ownerConnection);
       const before = await appliedSteps(database.ownerConnection);
@@ -34,7 +34,7 @@ describe.each([
     });
 
     it.each(migrations.slice(0, -1).map(({ id, name }) => [id, name]))(
-      'is the same from version %i (%s) with rows in it, which stay',
+      'is the same when migrated from version %i (%s), and its rows stay',
       async (id) => {
         await using database = await empty();
         const steps = migrations.slice(0, id);
@@ -52,7 +52,7 @@ describe.each([
       },
     );
 
-    it('is whole after the process was cut off in the middle of a step', async () => {
+    it('is complete after a crash in the middle of a migration', async () => {
       await using database = await empty();
       const cut: Migration = {
         id: 2,
@@ -66,7 +66,7 @@ describe.each([
       expect(await describeSchema(database.ownerConnection)).toEqual(reference);
     });
 
-    it('is made once by five processes that start together', async () => {
+    it('is created once by five processes that start together', async () => {
       await using database = await empty();
       await Promise.all(Array.from({ length: 5 }, () => migrate(database.ownerConnection)));
       expect((await appliedSteps(database.ownerConnection)).map(({ id }) => id)).toEqual(
@@ -74,24 +74,26 @@ describe.each([
       );
     });
 
-    it('is refused when it is newer', async () => {
+    it('is rejected when it is newer', async () => {
       await using database = await empty();
       const next: Migration = { id: migrations.length + 1, name: 'next', sql: 'select' };
       await migrate(database.ownerConnection, { steps: [...migrations, next] });
       await expect(migrate(database.ownerConnection)).rejects.toThrow(/newer than this version/);
     });
 
-    it('is refused when a step was another one', async () => {
+    it('is rejected when one of its migrations differs', async () => {
       await using database = await empty();
       const [first, ...rest] = migrations;
       if (first === undefined) throw new Error('no steps');
       const edited = { ...first, sql: `${first.sql} -- edited` };
       await migrate(database.ownerConnection, { steps: [edited] });
-      await expect(migrate(database.ownerConnection, { steps: [first, ...rest] })).rejects.toThrow(/Step 1 /);
+      await expect(migrate(database.ownerConnection, { steps: [first, ...rest] })).rejects.toThrow(
+        /Migration 1 /,
+      );
     });
   });
 
-  describe.runIf(isHere)('the runtime role', () => {
+  describe.runIf(isInstalled)('the runtime role', () => {
     let database: TestDatabase;
     beforeAll(async () => {
       database = await createTestDatabase({ server });
@@ -115,7 +117,7 @@ describe.each([
       );
     });
 
-    it('is what an owner becomes that connects as it, RESET ROLE or not', async () => {
+    it('cannot be left with RESET ROLE by an owner that connects as it', async () => {
       const connection = { ...database.ownerConnection, options: '-c role=sallyport_app' };
       await expect(
         connectOnce(connection, (client) => client.query('reset role; drop table organizations')),
@@ -123,8 +125,8 @@ describe.each([
     });
   });
 
-  describe.runIf(isHere)('an owner without the rights of an administrator', () => {
-    it('owns a database of its own, and another user works on it at run time', async () => {
+  describe.runIf(isInstalled)('an owner without administrator rights', () => {
+    it('can migrate its own database for another user at run time', async () => {
       await using database = await empty();
       const suffix = database.ownerConnection.database ?? '';
       const [owner, worker] = [`owner_${suffix}`, `worker_${suffix}`];

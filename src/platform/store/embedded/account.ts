@@ -1,14 +1,14 @@
-// As whom the programs of PostgreSQL run: they refuse root. It knows no data directory but by its owner.
+// The operating system account that runs the PostgreSQL programs. They refuse to run as root.
 import { execFile } from 'node:child_process';
 import { lstat } from 'node:fs/promises';
 
-/** Undefined: whoever we are. */
+/** Undefined: the account of this process. */
 export type Account = { readonly uid: number; readonly gid: number } | undefined;
 
-/** Present on every system, and initdb asks for an account that has a name. */
+/** The user `nobody`. It exists on every system, and initdb requires an account that has a name. */
 const NOBODY = 65_534;
 
-/** For root, the owner of the first of `paths` that is there and another's than root's; else nobody. */
+/** For root: the owner of the first of `paths` that exists and is not owned by root, otherwise `nobody`. */
 export async function chooseAccount(paths: readonly string[]): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
   for (const path of paths) {
@@ -18,14 +18,19 @@ export async function chooseAccount(paths: readonly string[]): Promise<Account> 
   return { uid: NOBODY, gid: NOBODY };
 }
 
-export type Outcome = { readonly code: number | undefined; readonly stdout: string; readonly stderr: string };
+export type ProgramResult = {
+  /** The exit code; undefined when the program could not be started. */
+  readonly code: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+};
 
-/** Runs one of the programs to its end; `code` is undefined for one that could not be started. */
+/** Runs a program and waits for its end. */
 export function runProgram(
   program: string,
   args: readonly string[],
   { account, libraries }: { readonly account: Account; readonly libraries?: string | undefined },
-): Promise<Outcome> {
+): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const options = { ...account, env: programEnvironment(libraries), cwd: '/' };
     execFile(program, args, options, (error, stdout, stderr) => {
@@ -35,7 +40,7 @@ export function runProgram(
   });
 }
 
-/** Nothing of ours: it may hold secrets, and PG… variables would steer the programs. */
+/** Nothing is inherited: our environment may hold secrets, and `PG…` variables would configure the programs. */
 export function programEnvironment(libraries: string | undefined): Record<string, string> {
   return {
     PATH: '/usr/bin:/bin',

@@ -1,4 +1,4 @@
-// The cluster: made once by initdb, and opened only by the major version that made it. It starts no server.
+// The database cluster: created once by initdb, and opened only by the major version of PostgreSQL that created it.
 import { chown, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../database-error.ts';
@@ -7,29 +7,31 @@ import { type DataDirectory, explainError } from './data-directory.ts';
 import type { PostgresPrograms } from './programs.ts';
 
 export type ClusterOptions = {
-  /** The user that owns all. */
+  /** The superuser. */
   readonly user: string;
   readonly password: string;
   readonly isDurable: boolean;
 };
 
-/** The major version that made the cluster; undefined where there is none. */
-export async function readClusterVersion({
-  cluster,
-}: Pick<DataDirectory, 'cluster'>): Promise<number | undefined> {
+/** The major version that created the cluster; undefined when there is no cluster. */
+export async function readClusterVersion(cluster: string): Promise<number | undefined> {
   const text = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-export function refuseOtherVersion({ path }: DataDirectory, made: number, programs: PostgresPrograms): void {
-  if (made === programs.major) return;
+export function refuseOtherVersion(
+  { path }: DataDirectory,
+  created: number,
+  { major }: PostgresPrograms,
+): void {
+  if (created === major) return;
   throw new Error(
-    `The database in ${path} was made by PostgreSQL ${made} and this is ${programs.major}: dump it with the version before, or set DATABASE_URL to a server of version ${made}`,
+    `The database in ${path} was created by PostgreSQL ${created}, and this is PostgreSQL ${major}: dump it with the previous version, or set DATABASE_URL to a server of version ${created}`,
   );
 }
 
-/** Beside its place first: a cluster that is half made, because we died meanwhile, is never used. */
-export async function makeCluster(
+/** Built next to its final path and then renamed, so that a cluster is never used when we died while creating it. */
+export async function createCluster(
   directory: DataDirectory,
   programs: PostgresPrograms,
   options: ClusterOptions,
@@ -37,7 +39,7 @@ export async function makeCluster(
   const unfinished = `${directory.cluster}.new`;
   const passwordFile = join(directory.path, 'initdb-password');
   try {
-    await makeEmpty(unfinished, directory.account);
+    await createEmptyDirectory(unfinished, directory.account);
     await rm(passwordFile, { force: true });
     await writeFile(passwordFile, options.password, { mode: 0o600, flag: 'wx' });
     if (directory.account) await chown(passwordFile, directory.account.uid, directory.account.gid);
@@ -47,7 +49,6 @@ export async function makeCluster(
       `--username=${options.user}`,
       ...(options.isDurable ? [] : ['--no-sync']),
     ]);
-    await rm(passwordFile);
     await rename(unfinished, directory.cluster);
   } catch (error) {
     throw explainError(directory.path, error);
@@ -56,8 +57,8 @@ export async function makeCluster(
   }
 }
 
-/** A directory of the account's own. What was in it goes by the account's hand: it could lead root's elsewhere. */
-async function makeEmpty(path: string, account: Account): Promise<void> {
+/** The account itself deletes what was there: its files could contain links that lead root elsewhere. */
+async function createEmptyDirectory(path: string, account: Account): Promise<void> {
   await runProgram('/bin/rm', ['-rf', path], { account });
   await rmdir(path).catch((error: unknown) => {
     if (codeOf(error) !== 'ENOENT') throw error;
@@ -68,23 +69,20 @@ async function makeEmpty(path: string, account: Account): Promise<void> {
 
 async function runInitdb(
   { path, account }: DataDirectory,
-  programs: PostgresPrograms,
+  { initdb, major, libraries }: PostgresPrograms,
   args: readonly string[],
 ): Promise<void> {
-  const { code, stderr } = await runProgram(
-    programs.initdb,
-    [
-      ...args,
-      '--auth=scram-sha-256',
-      '--encoding=UTF8',
-      '--locale=C',
-      // Upper and lower case of all letters, and the same on every system.
-      ...(programs.major >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : []),
-      '--no-instructions',
-    ],
-    { account, libraries: programs.libraries },
-  );
+  const options = [
+    ...args,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    // Case conversion for all letters, with the same result on every system.
+    ...(major >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : []),
+    '--no-instructions',
+  ];
+  const { code, stderr } = await runProgram(initdb, options, { account, libraries });
   if (code === 0) return;
   const [, reason = 'initdb failed'] = /(?:error|FATAL): +(.+)/.exec(stderr) ?? [];
-  throw new Error(`The database could not be made in ${path}: ${reason}`);
+  throw new Error(`The database could not be created in ${path}: ${reason}`);
 }

@@ -1,76 +1,74 @@
-// What a platform left behind that died: a server that still runs, or a postmaster.pid that names nobody. It is called by
-// the one process that holds the directory's lock, so whoever runs here runs for nobody.
+// Cleans up after a platform that crashed: a server that still runs, or a postmaster.pid of a process that is gone.
+// The caller holds the lock of the directory, so no other platform uses a server that is found here.
 import { readFile, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { connectOnce, type Connection } from '../database.ts';
 import { isNotReady } from '../database-error.ts';
 import { runProgram } from './account.ts';
 import type { DataDirectory } from './data-directory.ts';
 
-const END_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 60_000;
 const RETRY_MS = 20;
-/** Above every process id that there can be. */
-const NOBODY_PID = '2147483647';
+/** Above every process id that can exist. */
+const UNUSED_PID = '2147483647';
 
-/** Afterwards no server runs on the directory, or this has thrown. */
-export async function endLeftover(directory: DataDirectory, login: Connection): Promise<void> {
-  const deadlineMs = performance.now() + END_TIMEOUT_MS;
+/** Once it resolves, no server runs on the directory. */
+export async function stopLeftoverServer(directory: DataDirectory, login: Connection): Promise<void> {
+  const { path, cluster } = directory;
+  const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
   for (;;) {
-    const pid = await readServerPid(directory);
+    const pid = await readServerPid(cluster);
     if (pid === undefined) return;
-    const isOurs = await isServerOf(directory, pid);
-    const isResponding = await responses(directory, login);
+    const isOurs = await isServerOf(cluster, pid);
+    const isResponding = await acceptsOwner(directory, login);
     if (isResponding && !isOurs)
-      throw new Error(
-        `A database server runs on ${directory.path} that this process cannot see. Stop it first`,
-      );
-    if (!isResponding && !isOurs) return disown(directory);
-    // Shutting down by itself already, mostly: then once more does no harm.
+      throw new Error(`A database server runs on ${path} that this process cannot see. Stop it first`);
+    if (!isResponding && !isOurs) return replacePid(directory);
+    // A server that is already shutting down ignores the signal.
     if (isResponding) process.kill(pid, 'SIGINT');
     if (performance.now() > deadlineMs)
-      throw new Error(`The database server ${pid} of ${directory.path} does not end. Stop it first`);
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      throw new Error(`The database server ${pid} of ${path} does not stop. Stop it first`);
+    await setTimeout(RETRY_MS);
   }
 }
 
-async function readServerPid({ cluster }: DataDirectory): Promise<number | undefined> {
+async function readServerPid(cluster: string): Promise<number | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
   const pid = Number.parseInt(text, 10);
   return pid > 0 ? pid : 0;
 }
 
-/** Process ids are used again, also by ourselves after a restart of the container; a server works in its cluster. */
-async function isServerOf({ cluster }: DataDirectory, pid: number): Promise<boolean> {
+/** A process id alone proves nothing, since ids are reused. The working directory of a server is its cluster. */
+async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   if (process.platform === 'linux')
     return (await readlink(`/proc/${pid}/cwd`).catch(() => undefined)) === (await realpath(cluster));
-  const { execFile } = await import('node:child_process');
-  return new Promise((resolve) => {
-    execFile('/bin/ps', ['-p', String(pid), '-o', 'args='], (_, stdout) => resolve(stdout.includes(cluster)));
-  });
+  const options = { account: undefined };
+  const { stdout } = await runProgram('/bin/ps', ['-p', String(pid), '-o', 'args='], options);
+  return stdout.includes(cluster);
 }
 
-/** Whether a server lets the owner in: one that does is there, whatever the process ids say. */
-async function responses(directory: DataDirectory, login: Connection): Promise<boolean> {
+/** Whether a server lets the owner in. If so, it runs, whatever the process ids say. */
+async function acceptsOwner({ path, cluster }: DataDirectory, login: Connection): Promise<boolean> {
   try {
     return await connectOnce(login, async (client) => {
       const { rows } = await client.query('show data_directory');
-      return (await realpath(directory.cluster)) === rows[0]?.data_directory;
+      return (await realpath(cluster)) === rows[0]?.data_directory;
     });
-  } catch (error) {
-    if (isNotReady(error)) return false;
-    throw new Error(`A database server on ${directory.path} does not let us in. Stop it first`, {
-      cause: error,
-    });
+  } catch (cause) {
+    if (isNotReady(cause)) return false;
+    throw new Error(`A database server on ${path} rejects our connection. Stop it first`, { cause });
   }
 }
 
-// The server refuses to start while the process that the file names is alive, whoever that is. The rest of the file stays:
-// by it the server sees children of a dead one that still write, and refuses then too. The account writes it, in whose
-// directory it lies.
-async function disown({ path, cluster, account }: DataDirectory): Promise<void> {
+// A server refuses to start while the process that the file names is alive, even if that is another program. The rest of
+// the file stays: the server uses it to detect children of a dead server that still write, and then refuses too. The
+// account writes the file, since the directory is its own.
+async function replacePid({ path, cluster, account }: DataDirectory): Promise<void> {
   const script = 'rest=$(tail -n +2 "$1") && printf "%s\\n%s\\n" "$2" "$rest" > "$1"';
   const file = join(cluster, 'postmaster.pid');
-  const { code } = await runProgram('/bin/sh', ['-c', script, 'sh', file, NOBODY_PID], { account });
-  if (code !== 0) throw new Error(`${file} cannot be written, which a server left in ${path}. Remove it`);
+  const { code } = await runProgram('/bin/sh', ['-c', script, 'sh', file, UNUSED_PID], { account });
+  if (code !== 0)
+    throw new Error(`${file} cannot be written: a crashed server left it in ${path}. Remove it`);
 }

@@ -1,10 +1,12 @@
-// PostgreSQL as part of this installation: a server of our own on a unix socket in the data directory, which lives as
-// long as we do. It must not know what is stored.
+// PostgreSQL as part of this installation: a server on a unix socket in the data directory that lives as long as this
+// process.
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../../base/log.ts';
 import { connectOnce, type Connection } from '../database.ts';
-import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
-import { makeCluster, readClusterVersion, refuseOtherVersion } from './cluster.ts';
+import { isNotReady } from '../database-error.ts';
+import { OWNER, RUNTIME } from '../roles.ts';
+import { createCluster, readClusterVersion, refuseOtherVersion } from './cluster.ts';
 import {
   type DataDirectory,
   explainError,
@@ -12,17 +14,17 @@ import {
   type Passwords,
   readPasswords,
 } from './data-directory.ts';
-import { endLeftover } from './leftover-server.ts';
-import { type PostgresProcess, startProcess } from './server-process.ts';
+import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
+import { stopLeftoverServer } from './leftover-server.ts';
 import { openPrograms, type PostgresPrograms } from './programs.ts';
-import { OWNER, RUNTIME } from '../roles.ts';
+import { type PostgresProcess, startProcess } from './server-process.ts';
 
 export type PostgresServer = {
-  /** As the role that may do what the platform does at run time. */
+  /** As the role that the platform has at run time. */
   readonly connection: Connection;
   /** As the owner of the tables, for migrations. */
   readonly ownerConnection: Connection;
-  /** Resolves when the server is gone, asked for or not. */
+  /** Resolves when the server has ended, by `close` or by itself. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 };
@@ -30,16 +32,16 @@ export type PostgresServer = {
 export type PostgresOptions = {
   readonly directory: string;
   readonly log: Pick<Log, 'info' | 'warn'>;
-  /** Other programs than those of the package. */
+  /** In place of the programs of the package. */
   readonly programs?: PostgresPrograms;
-  /** False where nothing is worth keeping: no write waits for the disk. */
+  /** False for tests: no write waits for the disk. */
   readonly isDurable?: boolean;
   readonly maxConnections?: number;
 };
 
 const DATABASE = 'sallyport';
 
-/** Starts the server that belongs to the directory, which is made where it is not there; one process at a time may. */
+/** Starts the server of the directory, which is created when it does not exist. Throws when another process uses it. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const directory = await openDirectory(options.directory);
   let lock: DirectoryLock | undefined;
@@ -47,8 +49,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSe
     lock = await lockDirectory(directory.path);
     const { server, passwords } = await startCluster(directory, options);
     return {
-      connection: connectionTo(directory, RUNTIME, passwords.runtime),
-      ownerConnection: connectionTo(directory, OWNER, passwords.owner),
+      connection: connectionTo(directory.cluster, RUNTIME, passwords.runtime),
+      ownerConnection: connectionTo(directory.cluster, OWNER, passwords.owner),
       ended: server.ended,
       async close() {
         await server.stop();
@@ -61,24 +63,44 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSe
   }
 }
 
-type Started = { readonly server: PostgresProcess; readonly passwords: Passwords };
+/**
+ * A connection to the server that another process runs on the directory; `absent` when there is no database, `stopped`
+ * when no server runs on it.
+ */
+export async function findRunningServer(path: string): Promise<Connection | 'absent' | 'stopped'> {
+  const cluster = join(path, 'cluster');
+  if ((await readClusterVersion(cluster)) === undefined) return 'absent';
+  const { runtime } = await readPasswords(path, true);
+  const connection = connectionTo(cluster, RUNTIME, runtime);
+  try {
+    await connectOnce(connection, (client) => client.query('select'));
+    return connection;
+  } catch (error) {
+    if (isNotReady(error)) return 'stopped';
+    throw error;
+  }
+}
 
-async function startCluster(directory: DataDirectory, options: PostgresOptions): Promise<Started> {
+async function startCluster(
+  directory: DataDirectory,
+  options: PostgresOptions,
+): Promise<{ readonly server: PostgresProcess; readonly passwords: Passwords }> {
+  const { path, cluster, account } = directory;
   const isDurable = options.isDurable ?? true;
-  const programs = options.programs ?? (await openPrograms(directory.path, directory.account));
-  const version = await readClusterVersion(directory);
-  const passwords = await readPasswords(directory, version !== undefined);
-  const login = connectionTo(directory, OWNER, passwords.owner, 'postgres');
+  const programs = options.programs ?? (await openPrograms(path, account));
+  const version = await readClusterVersion(cluster);
+  const passwords = await readPasswords(path, version !== undefined);
+  const login = connectionTo(cluster, OWNER, passwords.owner, 'postgres');
   if (version === undefined)
-    await makeCluster(directory, programs, { user: OWNER, password: passwords.owner, isDurable });
+    await createCluster(directory, programs, { user: OWNER, password: passwords.owner, isDurable });
   else {
     refuseOtherVersion(directory, version, programs);
-    await endLeftover(directory, login);
+    await stopLeftoverServer(directory, login);
   }
-  const server = await startServer(directory, {
+  const server = await startServer(path, {
     programs,
-    account: directory.account,
-    args: serverArguments(directory, { isDurable, maxConnections: options.maxConnections ?? 100 }),
+    account,
+    args: serverArguments(cluster, isDurable, options.maxConnections ?? 100),
     onLine: (line) => options.log.info({ line }, 'database server'),
   });
   try {
@@ -90,14 +112,14 @@ async function startCluster(directory: DataDirectory, options: PostgresOptions):
   return { server, passwords };
 }
 
-/** How long a server may take that has to repeat what a crash left unwritten. */
+/** A server that recovers from a crash may need this long to start. */
 const START_TIMEOUT_MS = 120_000;
-/** How long children of a killed server may take to see that they are orphans. */
+/** Children of a killed server may need this long to notice that it is gone. */
 const ORPHANS_TIMEOUT_MS = 15_000;
 const RETRY_MS = 200;
 
 async function startServer(
-  { path }: DataDirectory,
+  path: string,
   options: Parameters<typeof startProcess>[0],
 ): Promise<PostgresProcess> {
   const startedMs = performance.now();
@@ -109,8 +131,9 @@ async function startServer(
     } catch (error) {
       await server.stop();
       const reason = error instanceof Error ? error.message : '';
-      const mayEnd = reason.includes('shared memory') && performance.now() - startedMs < ORPHANS_TIMEOUT_MS;
-      if (!mayEnd) throw new Error(`The database in ${path} does not start: ${reason}`, { cause: error });
+      const hasOrphans = reason.includes('shared memory');
+      if (!hasOrphans || performance.now() - startedMs >= ORPHANS_TIMEOUT_MS)
+        throw new Error(`The database in ${path} does not start: ${reason}`, { cause: error });
     }
     await setTimeout(RETRY_MS);
   }
@@ -118,20 +141,19 @@ async function startServer(
 
 async function readyInTime({ ready }: PostgresProcess): Promise<void> {
   const limit = new AbortController();
-  const tooLong = setTimeout(START_TIMEOUT_MS, undefined, { signal: limit.signal }).then(() => {
+  const timeout = setTimeout(START_TIMEOUT_MS, undefined, { signal: limit.signal }).then(() => {
     throw new Error(`it was not ready after ${START_TIMEOUT_MS / 1000} seconds`);
   });
   try {
-    await Promise.race([ready, tooLong]);
+    await Promise.race([ready, timeout]);
   } finally {
-    tooLong.catch(() => undefined);
+    timeout.catch(() => undefined);
     limit.abort();
   }
 }
 
-/** How the server of that directory is reached, by whoever has its password. */
-export function connectionTo(
-  { cluster }: Pick<DataDirectory, 'cluster'>,
+function connectionTo(
+  cluster: string,
   user: string,
   password: string,
   database: string = DATABASE,
@@ -139,17 +161,14 @@ export function connectionTo(
   return { host: cluster, port: 5432, user, password, database };
 }
 
-function serverArguments(
-  { cluster }: DataDirectory,
-  { isDurable, maxConnections }: { readonly isDurable: boolean; readonly maxConnections: number },
-): readonly string[] {
+function serverArguments(cluster: string, isDurable: boolean, maxConnections: number): readonly string[] {
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: '',
     unix_socket_directories: cluster,
     unix_socket_permissions: '0700',
     max_connections: String(maxConnections),
     shared_buffers: '64MB',
-    // What a statement said or wrote is not for the log.
+    // Statements and their values stay out of the log.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',

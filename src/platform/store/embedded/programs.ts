@@ -1,5 +1,5 @@
-// The programs of PostgreSQL from the optional package for this system, ready to be run by an account that may not be
-// able to read where they are installed. It starts no server and writes to the data directory alone.
+// The PostgreSQL programs from the optional package for this system, ready to be run by an account that may not be able
+// to read the directory in which they are installed.
 import { cp, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -9,28 +9,26 @@ import { type Account, runProgram } from './account.ts';
 export type PostgresPrograms = {
   readonly initdb: string;
   readonly postgres: string;
-  /** Where the loader finds its libraries: those of the package, and the links that a package cannot carry. */
+  /** The library path: the libraries of the package, and the links that a package cannot contain. */
   readonly libraries: string | undefined;
   /** Of the server: 18 for 18.4. */
   readonly major: number;
 };
 
-const INSTEAD = 'Set DATABASE_URL to use a PostgreSQL server of your own';
+const ALTERNATIVE = 'set DATABASE_URL to use a PostgreSQL server of your own';
 
-/** `directory` is the data directory; what is made in it, is made anew when the package has moved. */
+/** Links and copies are made in the data directory, and made again when the package has moved. */
 export async function openPrograms(directory: string, account: Account): Promise<PostgresPrograms> {
   const native = findPackage();
   const libraries = join(directory, 'libraries');
-  await linkLibraries(native, join(native, 'lib'), libraries);
-  const installed = await tryPrograms(native, `${libraries}:${join(native, 'lib')}`, account);
-  if (installed !== undefined) return installed;
   const copy = join(directory, 'programs');
-  await copyPrograms(native, copy);
-  await linkLibraries(native, join(copy, 'lib'), libraries);
-  const copied = await tryPrograms(copy, `${libraries}:${join(copy, 'lib')}`, account);
-  if (copied === undefined)
-    throw new Error(`The PostgreSQL programs of the package cannot be run on this system. ${INSTEAD}`);
-  return copied;
+  for (const root of [native, copy]) {
+    if (root === copy) await copyPrograms(native, copy);
+    await linkLibraries(native, join(root, 'lib'), libraries);
+    const programs = await tryPrograms(root, `${libraries}:${join(root, 'lib')}`, account);
+    if (programs !== undefined) return programs;
+  }
+  throw new Error(`The PostgreSQL programs of the package do not run on this system: ${ALTERNATIVE}`);
 }
 
 function findPackage(): string {
@@ -38,7 +36,9 @@ function findPackage(): string {
   try {
     return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
   } catch (cause) {
-    throw new Error(`The optional package ${name} is not installed. Install it, or: ${INSTEAD}`, { cause });
+    throw new Error(`The optional package ${name} is not installed: install it, or ${ALTERNATIVE}`, {
+      cause,
+    });
   }
 }
 
@@ -56,7 +56,8 @@ async function tryPrograms(
 
 const linkList = z.array(z.object({ source: z.string(), target: z.string() }));
 
-// The package names its libraries once; the other names are links, which its install script would make, where scripts run.
+// The package contains each library under one name. The other names are links, which its install script would create if
+// install scripts were allowed.
 async function linkLibraries(native: string, lib: string, libraries: string): Promise<void> {
   const links = linkList.parse(JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8')));
   await mkdir(libraries, { recursive: true, mode: 0o755 });
@@ -73,9 +74,7 @@ async function copyPrograms(native: string, copy: string): Promise<void> {
   const unfinished = `${copy}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o755 });
-  for (const program of ['postgres', 'initdb'])
-    await cp(join(native, 'bin', program), join(unfinished, 'bin', program));
-  for (const part of ['lib', 'share'])
+  for (const part of ['bin/postgres', 'bin/initdb', 'lib', 'share'])
     await cp(join(native, part), join(unfinished, part), { recursive: true });
   await rm(copy, { recursive: true, force: true });
   await rename(unfinished, copy);

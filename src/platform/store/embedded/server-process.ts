@@ -1,20 +1,21 @@
-// The server as a child that ends with us, however we end. It must not know what the server keeps.
+// The PostgreSQL server as a child process that ends with this process, however this process ends.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type Account, programEnvironment } from './account.ts';
 import type { PostgresPrograms } from './programs.ts';
 
 export type PostgresProcess = {
-  /** Resolves when it takes connections; rejects with its last word when it ends before. */
+  /** Resolves when the server accepts connections; rejects with its last error when it ends first. */
   readonly ready: Promise<void>;
-  /** Resolves when the server is gone. */
+  /** Resolves when the server has ended. */
   readonly ended: Promise<void>;
-  /** Ends it in order: transactions are undone, what was committed is written. */
+  /** Shuts down in order: open transactions are rolled back, committed ones are written. */
   stop(): Promise<void>;
 };
 
-// The watcher reads a pipe whose other end only we hold: at our death, even by SIGKILL, the system closes that and the
-// server is told to shut down at once (SIGINT). A session of its own keeps the terminal's Ctrl-C from the server, which
-// would end it before our last transactions; a supervisor that signals every process must not end the watcher.
+// The watcher reads from a pipe whose other end only this process holds. When this process dies, even by SIGKILL, the
+// system closes the pipe, and the watcher shuts the server down (SIGINT). The server has a session of its own, so that
+// the terminal's Ctrl-C does not stop it before our last transactions. The watcher ignores the signals of a supervisor
+// that signals every process.
 const WATCHER = `
   trap '' HUP INT TERM
   "$@" 3<&- &
@@ -43,29 +44,29 @@ export function startProcess(options: {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
   });
   const ready = Promise.withResolvers<void>();
-  // Nobody may be waiting any more when it ends.
+  // It may reject after the last caller has stopped waiting.
   ready.promise.catch(() => undefined);
-  let lastWord = 'it ended without a word';
+  let lastError = 'it ended without an error message';
   readLines(child, (line) => {
     if (line.includes('ready to accept connections')) ready.resolve();
-    if (/^(FATAL|PANIC): /.test(line)) lastWord = line;
+    if (/^(FATAL|PANIC): /.test(line)) lastError = line;
     options.onLine(line);
   });
-  const lifeline = child.stdio[3];
-  lifeline?.on('error', () => undefined);
+  const pipe = child.stdio[3];
+  pipe?.on('error', () => undefined);
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  // `close`: when its last word has been read.
   child.on('error', (error) => ready.reject(error));
+  // `close` rather than `exit`: by then all of its output has been read.
   child.on('close', () => {
-    lifeline?.destroy();
-    ready.reject(new Error(lastWord));
+    pipe?.destroy();
+    ready.reject(new Error(lastError));
     resolve();
   });
   return {
     ready: ready.promise,
     ended,
     async stop() {
-      lifeline?.destroy();
+      pipe?.destroy();
       await ended;
     },
   };

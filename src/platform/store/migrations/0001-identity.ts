@@ -1,5 +1,5 @@
-// Organizations, workspaces, who belongs to them, and the keys by which they ask. What hangs on a membership (tokens,
-// places in workspaces) is tied to it by its keys: whoever leaves an organization leaves nothing behind in it.
+// Organizations, workspaces, their members and API keys. Foreign keys tie personal tokens and workspace memberships to
+// the membership of the organization: when a user leaves the organization, they are deleted with it.
 import type { Migration } from '../migration.ts';
 
 export const identity: Migration = {

@@ -1,5 +1,5 @@
-// The audit log: a chain of events for each organization. Nobody adds to it but by `audit_append`, and nobody takes from
-// it but by `audit_expire`; both run as the owner, on a search path that no caller can bend.
+// The audit log: a chain of events for each organization. Events are added by `audit_append` and removed by
+// `audit_expire` only. Both run as the owner, with a fixed search path that a caller cannot change.
 import type { Migration } from '../migration.ts';
 
 const tables = `
@@ -32,8 +32,8 @@ const tables = `
   );
 `;
 
-// Every part carries its length, so that no two events are written alike. Names in these bodies were resolved for good
-// when the functions were made.
+// Every part carries its length, so that no two events have the same encoding. PostgreSQL resolved the names in these
+// function bodies when it created the functions, so a later search path does not affect them.
 const hashing = `
   create function public.audit_part(part bytea) returns bytea
     language sql immutable
@@ -53,7 +53,7 @@ const hashing = `
       || public.audit_part(event.previous_hash));
 `;
 
-// A head is made for whoever asks first, so that its lock also holds off the first event of all.
+// The first caller creates the head, so that its lock also orders the very first event of an organization.
 const locking = `
   create function public.audit_lock(organization uuid) returns public.audit_heads
     language plpgsql set search_path = pg_catalog, pg_temp
@@ -73,8 +73,8 @@ const locking = `
   $$;
 `;
 
-// The time is taken while the head is locked: events then come in the order of their numbers, and whoever has held the
-// head after a moment has seen every event before it.
+// The time is read while the head is locked, so the times of events increase with their numbers, and a transaction that
+// locks the head after some moment sees every event from before that moment.
 const appending = `
   create function public.audit_append(organization uuid, operation text, workspace uuid, record text) returns uuid
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -101,9 +101,9 @@ const appending = `
   $$;
 `;
 
-// Answers the end of a window that is complete: what is being written is waited for, and what comes later is held to later
-// times, even if the clock is set back. The last event is inside, also where it is of this very millisecond. A writer
-// takes no hour from its event to its commit, so that older windows need not wait.
+// Returns the end of a window that is complete: it waits for running writers, and later events get later times even if
+// the clock is set back. The last event is included, even when it happened in this millisecond. No writer takes an hour
+// from its event to its commit, so older windows need not wait.
 const settling = `
   create function public.audit_settle(organization uuid, until timestamptz) returns timestamptz
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -127,8 +127,8 @@ const settling = `
   $$;
 `;
 
-// Bounded by the most it may remove, since writers wait for it. In hours, for the length of 400 days is a matter of the
-// time zone, which a caller sets.
+// Removes at most `most` events, since writers wait for it. In hours, because the length of 400 days depends on the time
+// zone of the session, which a caller can set.
 const expiring = `
   create function public.audit_expire(organization uuid, before timestamptz, most integer) returns integer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -154,7 +154,7 @@ const expiring = `
   $$;
 `;
 
-// How far the checkpoints of each key have come: never back, and never beyond what there is.
+// Stores the last event that the checkpoints of each key cover. It never goes back, and never beyond the head.
 const checkpointing = `
   create function public.audit_checkpointed(organization uuid, signer text, reached bigint) returns void
     language sql security definer set search_path = pg_catalog, pg_temp
@@ -196,7 +196,7 @@ const guarding = `
     for each statement execute function public.audit_refuse();
 `;
 
-// Roles belong to the whole server, where another database's migration may make this one at the same moment.
+// Roles belong to the whole server, so the migration of another database may create this one at the same time.
 const granting = `
   do $$ begin
     if not exists (select from pg_roles where rolname = 'sallyport_app') then

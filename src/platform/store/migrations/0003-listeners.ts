@@ -1,4 +1,4 @@
-// Compute that deployments run on, registered by workspace.
+// Listeners: the compute that deployments of a workspace run on.
 import type { Migration } from '../migration.ts';
 
 export const listeners: Migration = {

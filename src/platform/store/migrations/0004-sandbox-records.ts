@@ -1,4 +1,4 @@
-// What sidecars report of their exchanges, by sandbox, and the tokens that let them.
+// The records of exchanges that sidecars send, by sandbox, and the tokens that authorize a sidecar to send them.
 import type { Migration } from '../migration.ts';
 
 export const sandboxRecords: Migration = {

@@ -34,7 +34,7 @@ function startPlatform(): SpawnedProcess {
 const isReady = (record: Readonly<Record<string, unknown>>): boolean => record['msg'] === 'ready';
 
 describe.runIf(process.platform === 'linux')('a platform that is killed', () => {
-  it('20 times in a row loses no row that was acknowledged, and leaves no server', {
+  it('20 times in a row loses no acknowledged row and leaves no server behind', {
     timeout: 300_000,
   }, async () => {
     let acknowledged = 0;
@@ -46,7 +46,7 @@ describe.runIf(process.platform === 'linux')('a platform that is killed', () => 
       platform.kill('SIGKILL');
       await platform.exited;
       acknowledged = Math.max(acknowledged, ...platform.records.map(({ number }) => Number(number ?? 0)));
-      // Every other time the next one comes while the server is still ending.
+      // Every other time the next platform starts while the server is still shutting down.
       if (round % 2 === 0)
         await vi.waitFor(() => expect(serversOf(directory)).toEqual([]), { timeout: 20_000 });
     }
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('a platform that is killed', () => 
     expect(rows[0].count).toBe(rows[0].max);
   });
 
-  it('with all that watched its server leaves one that the next ends first', async () => {
+  it('together with the watchers of its server leaves a server that the next start stops first', async () => {
     await using platform = startPlatform();
     await platform.record(isReady);
     const [orphan] = serversOf(directory);
@@ -71,7 +71,7 @@ describe.runIf(process.platform === 'linux')('a platform that is killed', () => 
     expect(serversOf(directory)).not.toContain(orphan);
   });
 
-  it('with its server and a query at work comes back', async () => {
+  it('together with its server during a query recovers', async () => {
     await using platform = startPlatform();
     await platform.record(isReady);
     for (const pid of serversOf(directory)) process.kill(pid, 'SIGKILL');
@@ -84,7 +84,7 @@ describe.runIf(process.platform === 'linux')('a platform that is killed', () => 
     expect(rowCount).toBe(1);
   });
 
-  it('keeps a second one out, which is told by whom', async () => {
+  it('rejects a second platform with an error that names the first', async () => {
     await using platform = startPlatform();
     await platform.record(isReady);
     await expect(open()).rejects.toThrow(new RegExp(`^Process ${platform.pid} uses .*DATABASE_URL`));
@@ -97,7 +97,7 @@ async function open(): Promise<PostgresServer & AsyncDisposable> {
   return { ...server, [Symbol.asyncDispose]: () => server.close() };
 }
 
-/** The postmasters at work in the directory: their children have other command lines. */
+/** The running postmasters of the directory: their children have other command lines. */
 function serversOf(path: string): readonly number[] {
   return processes().filter(
     (pid) => workingDirectory(pid) === join(path, 'cluster') && argumentsOf(pid).includes('-D'),

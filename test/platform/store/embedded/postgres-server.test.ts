@@ -29,21 +29,21 @@ async function open(path = directory): Promise<PostgresServer & AsyncDisposable>
 
 async function count({ ownerConnection }: PostgresServer): Promise<number> {
   return connectOnce(ownerConnection, async (client) => {
-    await client.query('create table if not exists visits (at timestamptz default now())');
-    await client.query('insert into visits default values');
-    return (await client.query('select from visits')).rowCount ?? 0;
+    await client.query('create table if not exists starts (at timestamptz default now())');
+    await client.query('insert into starts default values');
+    return (await client.query('select from starts')).rowCount ?? 0;
   });
 }
 
-describe('a server of our own', () => {
-  it('is made where nothing is, and keeps what it was told', async () => {
-    for (const walk of [1, 2]) {
+describe('an embedded server', () => {
+  it('is created on the first start, and its data survives a restart', async () => {
+    for (const starts of [1, 2]) {
       await using server = await open();
-      expect(await count(server)).toBe(walk);
+      expect(await count(server)).toBe(starts);
     }
   });
 
-  it('can be reached by its socket alone, by those who have a password, in a directory that is closed', async () => {
+  it('accepts connections only on its socket, with a password, in a directory that others cannot enter', async () => {
     await using server = await open();
     const settings = await connectOnce(server.ownerConnection, async (client) => {
       const { rows } = await client.query(
@@ -59,30 +59,30 @@ describe('a server of our own', () => {
     expect((await stat(join(directory, 'cluster'))).mode & 0o077).toBe(0);
   });
 
-  it.runIf(isRoot)('does not run as root, and its files are of whom it runs as', async () => {
+  it.runIf(isRoot)('does not run as root, and its account owns its files', async () => {
     await using _server = await open();
     expect((await lstat(join(directory, 'cluster'))).uid).not.toBe(0);
     expect((await lstat(join(directory, 'passwords.json'))).uid).toBe(0);
   });
 
-  it.runIf(isRoot)('writes nothing as root where its account could lay a link', async () => {
+  it.runIf(isRoot)('writes nothing as root where its account could create a link', async () => {
     await (await open()).close();
     const { uid, gid } = await lstat(join(directory, 'cluster'));
     expect((await lstat(directory)).uid).toBe(0);
-    const lay =
+    const createLinks =
       'for name in platform.pid passwords.json.new; do rm -f "$0/$name"; ln -s "$1" "$0/$name"; done';
-    const kept = await scratch.write('kept', '4711\nmine\n');
+    const target = await scratch.write('target', '4711\nmine\n');
     const asAccount = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
-    await runToEnd('setpriv', [...asAccount, 'sh', '-c', lay, directory, kept]);
-    // In its own directory it may do what it likes.
-    await symlink(kept, join(directory, 'cluster', 'postmaster.pid'));
+    await runToEnd('setpriv', [...asAccount, 'sh', '-c', createLinks, directory, target]);
+    // In its own directory the account may do anything.
+    await symlink(target, join(directory, 'cluster', 'postmaster.pid'));
     await expect(open()).rejects.toThrow(/postmaster\.pid cannot be written/);
-    expect(await readFile(kept, 'utf8')).toBe('4711\nmine\n');
+    expect(await readFile(target, 'utf8')).toBe('4711\nmine\n');
   });
 
-  it('starts within a second when it is warm', async () => {
+  it('starts within a second once it exists', async () => {
     await (await open()).close();
-    // The best of three: other tests have the processor too.
+    // The best of three: other tests use the processor too.
     const tookMs: number[] = [];
     for (let start = 0; start < 3; start += 1) {
       const startedMs = performance.now();
@@ -94,7 +94,7 @@ describe('a server of our own', () => {
     expect(Math.min(...tookMs)).toBeLessThan(1000);
   });
 
-  it('tells when it is gone without having been asked', async () => {
+  it('reports when it ended by itself', async () => {
     await using server = await open();
     const pid = Number.parseInt(await readFile(join(directory, 'cluster', 'postmaster.pid'), 'utf8'), 10);
     process.kill(pid, 'SIGQUIT');
@@ -102,24 +102,28 @@ describe('a server of our own', () => {
   });
 });
 
-describe('what a crash may have left', () => {
-  it('is a postmaster.pid that names a process of somebody else', async () => {
+describe('a start after a crash', () => {
+  it('replaces a postmaster.pid that names an unrelated process', async () => {
     const pidFile = join(directory, 'cluster', 'postmaster.pid');
     const server = await open();
     await count(server);
-    const left = await readFile(pidFile, 'utf8');
+    const content = await readFile(pidFile, 'utf8');
     await server.close();
-    // Of the server's own user: of those it cannot know that they are none of its own.
+    // Of the same user as the server, which then cannot know that the process is not its own.
     const { uid, gid } = await stat(pidFile.replace('postmaster.pid', 'PG_VERSION'));
-    const outsider = spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'], uid, gid });
-    await writeFile(pidFile, left.replace(/^\d+/, String(outsider.pid)));
+    const unrelated = spawn('/bin/sh', ['-c', 'read -r _'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      uid,
+      gid,
+    });
+    await writeFile(pidFile, content.replace(/^\d+/, String(unrelated.pid)));
     await chown(pidFile, uid, gid);
     await using again = await open();
     expect(await count(again)).toBe(2);
-    outsider.stdin.end();
+    unrelated.stdin.end();
   });
 
-  it('is a cluster that is half made', async () => {
+  it('replaces a cluster that is half created', async () => {
     await (await open()).close();
     const { uid, gid } = await stat(join(directory, 'cluster'));
     await rm(join(directory, 'cluster'), { recursive: true });
@@ -135,11 +139,11 @@ describe('what a crash may have left', () => {
   });
 });
 
-describe('a directory that cannot be used is told so', () => {
-  it('when another major version made it', async () => {
+describe('the error names the reason why a directory cannot be used', () => {
+  it('when another major version created it', async () => {
     await (await open()).close();
     await writeFile(join(directory, 'cluster', 'PG_VERSION'), '16\n');
-    await expect(open()).rejects.toThrow(/made by PostgreSQL 16 and this is 18/);
+    await expect(open()).rejects.toThrow(/created by PostgreSQL 16, and this is PostgreSQL 18/);
   });
 
   it('when its passwords are lost', async () => {
@@ -148,10 +152,10 @@ describe('a directory that cannot be used is told so', () => {
     await expect(open()).rejects.toThrow(/passwords\.json is missing or damaged/);
   });
 
-  it('when it holds other things', async () => {
+  it('when it contains other files', async () => {
     await mkdir(directory);
     await writeFile(join(directory, 'letters.txt'), 'mine');
-    await expect(open()).rejects.toThrow(/holds other things/);
+    await expect(open()).rejects.toThrow(/contains other files/);
     expect((await stat(directory)).mode & 0o777).toBe(0o755);
   });
 
@@ -164,11 +168,13 @@ describe('a directory that cannot be used is told so', () => {
     await expect(open(join(scratch.path, 'file', 'data'))).rejects.toThrow(/a part of its path is a file/);
   });
 
-  it('when it cannot be made', async () => {
-    await expect(open('/proc/sallyport/data')).rejects.toThrow(/it cannot be made there|may not be written/);
+  it('when it cannot be created', async () => {
+    await expect(open('/proc/sallyport/data')).rejects.toThrow(
+      /it cannot be created there|permission denied/,
+    );
   });
 
-  it.runIf(isRoot)('when root alone may enter a directory above it', async () => {
+  it.runIf(isRoot)('when only root may enter a directory above it', async () => {
     await chmod(scratch.path, 0o700);
     await expect(open()).rejects.toThrow(/may not enter a directory above/);
   });
