@@ -1,12 +1,14 @@
-// `sallyport audit verify`: every fault of the audit log on a line of its own, then what was read.
+// `sallyport audit verify`: prints one line for each finding in the audit log, then a summary.
 import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
+import { z } from '../base/schema.ts';
 import type { PlatformConfig } from '../platform/config.ts';
+import type { VerificationCounts } from '../platform/audit/verify.ts';
 import { readPlatformConfig } from './platform.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 
 const USAGE =
-  'usage: sallyport audit verify [--organization ID] [--config FILE] [--data-dir DIR] [--checkpoints PLACE] [--public-key FILE]...\n';
+  'usage: sallyport audit verify [--organization ID] [--config FILE] [--data-dir DIR] [--checkpoints LOCATION] [--public-key FILE]...\n';
 
 const flags = {
   organization: { type: 'string' },
@@ -16,9 +18,7 @@ const flags = {
   'public-key': { type: 'string', multiple: true },
 } as const;
 
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-
-/** Exit code 0 for an intact log, 1 for one that was tampered with, 2 for arguments, 3 where it cannot be told. */
+/** Exit code 0: intact; 1: tampered with; 2: usage error; 3: it could not be determined. */
 export async function run(args: string[]): Promise<number> {
   refuseRuntimeSwitches(process.env);
   const { values, positionals } = parseArgs({ args, options: flags, allowPositionals: true });
@@ -27,8 +27,8 @@ export async function run(args: string[]): Promise<number> {
     return 2;
   }
   const { organization, checkpoints, 'public-key': publicKeyFiles = [], ...given } = values;
-  if (organization !== undefined && !UUID.test(organization))
-    throw new InputError('--organization: not an id');
+  if (organization !== undefined && !z.guid().safeParse(organization).success)
+    throw new InputError('--organization must be the id of an organization');
   const config = await readPlatformConfig(given, {
     ...process.env,
     ...(checkpoints === undefined ? {} : { SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS: checkpoints }),
@@ -50,20 +50,8 @@ async function verify(
       publicKeyFiles,
       report: (line) => process.stdout.write(`${line}\n`),
     });
-    const { events, organizations, checkpoints, unreadable, unknownKeys, findings } = counts;
-    if (unreadable > 0)
-      process.stderr.write(
-        `${count(unreadable, 'line')} among the checkpoints cannot be read: cut off by a crash, or destroyed\n`,
-      );
-    if (unknownKeys > 0)
-      process.stderr.write(
-        `${count(unknownKeys, 'other key')} signed checkpoints that were not looked at: verify again with its --public-key and their --checkpoints\n`,
-      );
-    const verdict = findings === 0 ? 'intact' : `tampered with, ${count(findings, 'error')}`;
-    process.stdout.write(
-      `${count(events, 'event')} of ${count(organizations, 'organization')}, ${count(checkpoints, 'checkpoint')}: ${verdict}\n`,
-    );
-    return findings === 0 ? 0 : 1;
+    printSummary(counts);
+    return counts.findings === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof Error) || error.name === 'InputError') throw error;
     process.stderr.write(`sallyport: the audit log cannot be verified: ${error.message}\n`);
@@ -71,6 +59,22 @@ async function verify(
   }
 }
 
-function count(number: number, one: string): string {
-  return `${number} ${one}${number === 1 ? '' : 's'}`;
+function printSummary(counts: VerificationCounts): void {
+  const { events, organizations, checkpoints, unreadable, unknownKeys, findings } = counts;
+  if (unreadable > 0)
+    process.stderr.write(
+      `${count(unreadable, 'line')} among the checkpoints cannot be read: cut off by a crash, or damaged\n`,
+    );
+  if (unknownKeys > 0)
+    process.stderr.write(
+      `${count(unknownKeys, 'other key')} signed checkpoints that were not checked: verify again with its --public-key and its --checkpoints\n`,
+    );
+  const verdict = findings === 0 ? 'intact' : `tampered with, ${count(findings, 'finding')}`;
+  process.stdout.write(
+    `${count(events, 'event')} of ${count(organizations, 'organization')}, ${count(checkpoints, 'checkpoint')}: ${verdict}\n`,
+  );
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -38,7 +38,7 @@ function verify(...args: readonly string[]): Promise<Finished> {
 }
 
 describe('sallyport audit verify', () => {
-  it('ends with 0 for an intact log', async () => {
+  it('exits with 0 for an intact log', async () => {
     const { code, stdout } = await verify('--organization', organizationId);
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -46,7 +46,7 @@ describe('sallyport audit verify', () => {
     });
   });
 
-  it('ends with 1 for one that was tampered with, and names the event', async () => {
+  it('exits with 1 for a log that was tampered with, and names the event', async () => {
     const [{ id } = { id: '' }] = await database.owner.write(async (trx) => {
       await sql`set local session_replication_role = replica`.execute(trx);
       const edit = sql<{ id: string }>`update audit_events set operation = 'login'
@@ -56,10 +56,10 @@ describe('sallyport audit verify', () => {
     const { code, stdout } = await verify('--organization', organizationId.toUpperCase());
     expect(code).toBe(1);
     expect(stdout).toContain(`edited: organization ${organizationId}, event 2 (${id}): `);
-    expect(stdout).toContain('3 events of 1 organization, 0 checkpoints: tampered with, 1 fault\n');
+    expect(stdout).toContain('3 events of 1 organization, 0 checkpoints: tampered with, 1 finding\n');
   });
 
-  it('reads checkpoints by the public key alone', async () => {
+  it('needs only the public key to check checkpoints', async () => {
     const keyFile = join(scratch.path, 'elsewhere.key');
     const file = join(scratch.path, 'elsewhere.jsonl');
     const key = await openSigningKey(keyFile);
@@ -80,7 +80,7 @@ describe('sallyport audit verify', () => {
     [['verify', '--unknown']],
     [['verify', '--public-key', '/nowhere/key.pub']],
     [['verify', '--config', '/nowhere/config.json']],
-  ])('ends with 2 for arguments %j', async (args) => {
+  ])('exits with 2 for the arguments %j', async (args) => {
     const { code, stderr } = await runSallyport(['audit', ...args], {
       dataDirectory: scratch.path,
       database: { url: database.url, ownerUrl: database.ownerUrl },
@@ -88,7 +88,7 @@ describe('sallyport audit verify', () => {
     expect({ code, isReported: stderr !== '' }).toEqual({ code: 2, isReported: true });
   });
 
-  it('ends with 2 where there is no database, and makes none', async () => {
+  it('exits with 2 when there is no database, and creates none', async () => {
     const { code, stderr } = await runSallyport(['audit', 'verify'], {
       dataDirectory: join(scratch.path, 'nothing'),
     });
@@ -96,7 +96,7 @@ describe('sallyport audit verify', () => {
     expect(stderr).toContain('There is no database in');
   });
 
-  it('ends with 3 where it cannot be told, and tells no password', async () => {
+  it('exits with 3 when it cannot be determined, and prints no password', async () => {
     const url = 'postgresql://u:hunter2@127.0.0.1:1/nowhere';
     const { code, stderr } = await runSallyport(['audit', 'verify'], {
       dataDirectory: scratch.path,
@@ -107,7 +107,7 @@ describe('sallyport audit verify', () => {
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('looks at the database of the data directory, with a platform beside it or without', async () => {
+  it('reads the database of the data directory, whether a platform runs on it or not', async () => {
     await using own = await createScratch();
     await chmod(own.path, 0o711);
     const options = { dataDirectory: join(own.path, 'data') };
@@ -116,15 +116,15 @@ describe('sallyport audit verify', () => {
     const platform = startPlatform(options);
     try {
       await platform.ready;
-      const beside = await runSallyport(['audit', 'verify'], options);
-      expect({ code: beside.code, stderr: beside.stderr }).toEqual({ code: 0, stderr: '' });
-      expect(beside.stdout).toMatch(/^3 events of 1 organization, [01] checkpoints?: intact\n$/);
+      const during = await runSallyport(['audit', 'verify'], options);
+      expect({ code: during.code, stderr: during.stderr }).toEqual({ code: 0, stderr: '' });
+      expect(during.stdout).toMatch(/^3 events of 1 organization, [01] checkpoints?: intact\n$/);
     } finally {
       platform.process.kill('SIGTERM');
       await platform.process.exited;
     }
-    const alone = await runSallyport(['audit', 'verify'], options);
-    expect(alone).toMatchObject({
+    const after = await runSallyport(['audit', 'verify'], options);
+    expect(after).toMatchObject({
       code: 0,
       stdout: '3 events of 1 organization, 1 checkpoint: intact\n',
     });

@@ -1,8 +1,6 @@
-// What kind of activity an operation is, in the words of OCSF: told by its verb, and by a short table where the verb does
-// not tell. Pure.
+// The OCSF activity of an operation: derived from the verb in its name, with a short table of exceptions. Pure.
 
-export type ActivityId = 1 | 2 | 3 | 4 | 99;
-export type Activity = { readonly id: ActivityId; readonly name: string };
+export type Activity = { readonly id: 1 | 2 | 3 | 4 | 99; readonly name: string };
 
 const create: Activity = { id: 1, name: 'Create' };
 const read: Activity = { id: 2, name: 'Read' };
@@ -23,16 +21,16 @@ const byVerb: ReadonlyMap<string, Activity> = new Map([
   ...verbs(other, 'evaluate execute invalidate login mcp send test trigger validate'),
 ]);
 
-/** A word about the number, not about what is done. */
+/** A prefix for the number of resources, in front of the verb. */
 const AMOUNT = /^(?:batch|bulk)_/;
 
 const exceptions: ReadonlyMap<string, Activity> = new Map([
-  // What they make is a text for the caller; nothing is there afterwards that was not there before.
+  // They generate a text for the caller and store nothing.
   ['generate_runs_query', read],
   ['generate_shared_dataset_query', read],
 ]);
 
-/** An operation of a later release, whose verb is not known here, is something else. */
+/** `Other` for an operation of a later release whose verb is not known here. */
 export function activityOf(operation: string): Activity {
   const [verb = ''] = operation.replace(AMOUNT, '').split('_');
   return exceptions.get(operation) ?? byVerb.get(verb) ?? other;

@@ -1,5 +1,5 @@
-// Tracked operations on an organization itself: who is in it, by which keys, in which workspaces, at what cost. Data alone,
-// under the public names.
+// Tracked operations on an organization itself: its members, keys, workspaces and billing. Data only, with the public
+// names.
 
 export const administrationOperations = {
   credentials: [

@@ -1,13 +1,13 @@
-// Follows the chain of one organization from its floor to its head and says of every event what is wrong with it. Events
-// are handed in one by one in the order of their numbers; of sound ones nothing is kept. Pure.
+// Follows the chain of one organization from its floor to its head and reports what is wrong with each event. Events
+// arrive one by one in the order of their numbers; intact ones are not stored. Pure.
 import { hashOf, type Link } from './chain.ts';
 import type { Finding, FindingKind } from './finding.ts';
 
 export type ChainEnds = {
   readonly organizationId: string;
-  /** The last event that retention has removed, or where the chain began. */
+  /** The last event that retention has removed; at first the genesis. */
   readonly floor: { readonly seq: bigint; readonly hash: Buffer };
-  /** Undefined where the head is gone. */
+  /** Undefined when the head is missing. */
   readonly head: { readonly seq: bigint; readonly hash: Buffer } | undefined;
 };
 
@@ -16,7 +16,7 @@ export type ChainWalk = {
   finish(): void;
 };
 
-/** So many events whose hash is wrong are kept, to see whether they have only changed places. */
+/** Events with a wrong hash that are stored until the end, to find out which of them have only changed places. */
 const MAX_SUSPECTS = 200;
 
 type Report = (finding: Finding) => void;
@@ -25,80 +25,75 @@ type Gap = { readonly from: bigint; readonly to: bigint };
 export function createChainWalk({ organizationId, floor, head }: ChainEnds, report: Report): ChainWalk {
   const suspects: Link[] = [];
   const gaps: Gap[] = [];
-  let last = { seq: floor.seq, hash: floor.hash, isWhole: true };
+  let last = { seq: floor.seq, hash: floor.hash, isIntact: true };
 
-  const addFinding = (kind: FindingKind, link: Link, sentence: string): void =>
-    report({ kind, organizationId, seq: link.seq, id: link.id, sentence });
+  const reportLink = (kind: FindingKind, { seq, id }: Link, sentence: string): void =>
+    report({ kind, organizationId, seq, id, sentence });
+  const reportEdited = (link: Link): void =>
+    reportLink('edited', link, 'its content does not match its hash');
 
   return {
     accept(link) {
-      if (link.seq <= floor.seq)
-        return addFinding('inserted', link, 'it stands below where the chain begins');
+      if (link.seq <= floor.seq) return reportLink('inserted', link, 'it is before the start of the chain');
       if (head !== undefined && link.seq > head.seq)
-        return addFinding('inserted', link, 'it stands behind the head of the chain');
-      const isWhole = hashOf(link)?.equals(link.hash) ?? false;
+        return reportLink('inserted', link, 'it is after the head of the chain');
+      const isIntact = hashOf(link)?.equals(link.hash) ?? false;
       const hasGap = link.seq > last.seq + 1n;
       if (hasGap) gaps.push({ from: last.seq + 1n, to: link.seq - 1n });
-      if (!isWhole) suspect(link);
-      // Behind an event that is named already nothing is learnt from the link to it.
-      else if (!hasGap && last.isWhole && !link.previousHash.equals(last.hash))
-        addFinding(
-          'unlinked',
-          link,
-          'it does not follow from the event before it: one of the two was replaced',
-        );
-      last = { seq: link.seq, hash: link.hash, isWhole };
+      if (!isIntact) {
+        if (suspects.length < MAX_SUSPECTS) suspects.push(link);
+        else reportEdited(link);
+      }
+      // After an event that is reported anyway, a broken link proves nothing new.
+      else if (!hasGap && last.isIntact && !link.previousHash.equals(last.hash)) {
+        const sentence = 'it does not follow from the event before it: one of the two was replaced';
+        reportLink('unlinked', link, sentence);
+      }
+      last = { seq: link.seq, hash: link.hash, isIntact };
     },
     finish() {
-      const moved = new Set(sortOut(suspects, gaps, report));
-      for (const gap of gaps) reportGap(gap, moved);
-      finishAtHead();
+      const moved = reportSuspects();
+      for (const { from, to } of gaps) {
+        if (range(from, to).every((seq) => moved.has(seq))) continue;
+        const sentence = 'missing, although the chain has events before and after';
+        report({ kind: 'deleted', organizationId, seq: from, lastSeq: to, sentence });
+      }
+      reportHead();
     },
   };
 
-  function suspect(link: Link): void {
-    if (suspects.length < MAX_SUSPECTS) suspects.push(link);
-    else addFinding('edited', link, EDITED);
+  /** An event whose hash is right for another number was moved. Returns the original numbers of those. */
+  function reportSuspects(): ReadonlySet<bigint> {
+    const missing = gaps.flatMap(({ from, to }) => range(from, to)).slice(0, MAX_SUSPECTS);
+    const candidates = [...suspects.map(({ seq }) => seq), ...missing];
+    const moved = new Set<bigint>();
+    for (const link of suspects) {
+      const original = candidates.find((seq) => hashOf({ ...link, seq })?.equals(link.hash));
+      if (original === undefined) reportEdited(link);
+      else {
+        moved.add(original);
+        reportLink('reordered', link, `it was event ${original}`);
+      }
+    }
+    return moved;
   }
 
-  function reportGap({ from, to }: Gap, moved: ReadonlySet<bigint>): void {
-    const isAllMoved = to - from < BigInt(MAX_SUSPECTS) && range(from, to).every((seq) => moved.has(seq));
-    if (isAllMoved) return;
-    const sentence = 'gone, though the chain has events before and after';
-    report({ kind: 'deleted', organizationId, seq: from, lastSeq: to, sentence });
-  }
-
-  function finishAtHead(): void {
-    const at = { organizationId, seq: last.seq };
+  function reportHead(): void {
+    const edited = (sentence: string): void =>
+      report({ kind: 'head_edited', organizationId, seq: last.seq, sentence });
     if (head === undefined) {
-      if (last.seq > floor.seq)
-        report({ kind: 'head_edited', ...at, sentence: 'the head of the chain is gone' });
-    } else if (last.seq > head.seq) {
-      report({ kind: 'head_edited', ...at, sentence: 'the head of the chain stands before its beginning' });
-    } else if (last.seq < head.seq) {
-      const missing = { organizationId, seq: last.seq + 1n, lastSeq: head.seq };
-      report({ kind: 'truncated', ...missing, sentence: 'gone from the end of the chain' });
-    } else if (last.isWhole && !head.hash.equals(last.hash))
-      report({ kind: 'head_edited', ...at, sentence: 'the head of the chain holds another hash than it' });
+      if (last.seq > floor.seq) edited('the head of the chain is missing');
+    } else if (last.seq > head.seq) edited('the head of the chain is before its start');
+    else if (last.seq < head.seq) {
+      const sentence = 'missing from the end of the chain';
+      report({ kind: 'truncated', organizationId, seq: last.seq + 1n, lastSeq: head.seq, sentence });
+    } else if (last.isIntact && !head.hash.equals(last.hash))
+      edited('the head of the chain holds a different hash than this event');
   }
 }
 
-const EDITED = 'its content is not what its hash was made of';
-
-/** Tells edited events from those that stand in each other's place; answers the numbers that were found elsewhere. */
-function sortOut(suspects: readonly Link[], gaps: readonly Gap[], report: Report): readonly bigint[] {
-  const missing = gaps.flatMap(({ from, to }) => range(from, to)).slice(0, MAX_SUSPECTS);
-  const places = [...suspects.map(({ seq }) => seq), ...missing];
-  return suspects.flatMap((link) => {
-    const place = places.find((seq) => hashOf({ ...link, seq })?.equals(link.hash));
-    const { organizationId, seq, id } = link;
-    if (place === undefined) report({ kind: 'edited', organizationId, seq, id, sentence: EDITED });
-    else report({ kind: 'reordered', organizationId, seq, id, sentence: `it was event ${place}` });
-    return place === undefined ? [] : [place];
-  });
-}
-
+/** At most one number more than there can be suspects: a longer gap cannot consist of moved events. */
 function range(from: bigint, to: bigint): readonly bigint[] {
-  const length = to - from < BigInt(MAX_SUSPECTS) ? Number(to - from) + 1 : MAX_SUSPECTS;
+  const length = Math.min(Number(to - from) + 1, MAX_SUSPECTS + 1);
   return Array.from({ length }, (_, at) => from + BigInt(at));
 }

@@ -1,12 +1,13 @@
-// What makes the events of an organization a chain: the hash of each takes in the one before it. Computed here a second
-// time, by other code than the database's, which wrote it. Pure.
+// The hash chain of an organization's events: the hash of each event covers the hash of the one before it. Computed here
+// by other code than that of the database, which wrote the hashes. Pure.
 import { createHash } from 'node:crypto';
 
-/** An event as it stands in the database, with its time in whole milliseconds, or whatever stands there instead. */
+/** An event as the database holds it, which may have been tampered with. */
 export type Link = {
   readonly organizationId: string;
   readonly seq: bigint;
   readonly id: string;
+  /** A whole number of milliseconds since 1970, unless it was tampered with. */
   readonly timeMs: string;
   readonly operation: string;
   readonly workspaceId: string | null;
@@ -15,27 +16,27 @@ export type Link = {
   readonly hash: Buffer;
 };
 
+/** The previous hash of the first event. */
 export const genesis: Buffer = Buffer.alloc(32);
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** Undefined where a time is no time: nothing that was ever hashed had such a one. */
+/** Undefined when the time or the number is invalid: no such event was ever hashed. */
 export function hashOf(link: Link): Buffer | undefined {
-  const timeMs = /^-?\d{1,18}$/.test(link.timeMs) ? BigInt(link.timeMs) : undefined;
-  if (timeMs === undefined || link.seq > MAX_INT64) return undefined;
+  if (!/^-?\d{1,18}$/.test(link.timeMs) || link.seq > MAX_INT64) return undefined;
   const hash = createHash('sha256');
   const parts = [
     Buffer.from('sallyport audit 1'),
     uuidBytes(link.organizationId),
     int64Bytes(link.seq),
     uuidBytes(link.id),
-    int64Bytes(timeMs),
+    int64Bytes(BigInt(link.timeMs)),
     Buffer.from(link.operation),
     link.workspaceId === null ? Buffer.alloc(0) : uuidBytes(link.workspaceId),
     Buffer.from(link.record),
     link.previousHash,
   ];
-  // Every part carries its length, so that no two events are written alike.
+  // Every part carries its length, so that no two events have the same encoding.
   for (const part of parts) hash.update(int32Bytes(part.length)).update(part);
   return hash.digest();
 }

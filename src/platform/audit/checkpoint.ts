@@ -1,94 +1,78 @@
-// A checkpoint: the word of a key outside the database about where an organization's chain stood. Whoever can write the
-// whole database can make a whole new chain; what he cannot make is this signature. Pure, but for the key it is given.
+// A checkpoint: a signed statement, stored outside the database, of the state of an organization's chain. An attacker who
+// can write the whole database can forge a whole chain, but not this signature. Pure.
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { z } from '../../base/schema.ts';
+import { readJson } from './json-text.ts';
 
-export type Checkpoint = {
-  readonly organizationId: string;
-  readonly seq: bigint;
-  /** Of that event, in hexadecimal. */
-  readonly hash: string;
-  /** Of that event. */
-  readonly timeMs: number;
-  /** The checkpoint before this one by the same key, 0 for the first: a line that is taken out is missed. */
-  readonly after: bigint;
-  /** Of the first event after that one: what is removed from the beginning ends between two checkpoints, mostly. */
-  readonly sinceMs: number;
-};
+const number = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,17})$/)
+  .transform(BigInt);
 
-/** `signer` is the fingerprint of the key. */
-export type SignedCheckpoint = Checkpoint & { readonly signer: string };
-
-export type CheckpointReading =
-  | { readonly kind: 'checkpoint'; readonly checkpoint: SignedCheckpoint }
-  /** It reads like a checkpoint, and its key never wrote it. */
-  | { readonly kind: 'forged'; readonly checkpoint: Checkpoint }
-  | { readonly kind: 'unknown_key'; readonly checkpoint: Checkpoint }
-  /** The rest of a write that was cut off, or anything else. */
-  | { readonly kind: 'unreadable' };
-
-const number = z.string().regex(/^(?:0|[1-9]\d{0,17})$/);
+/** The fields of a line, in the order in which they are written. */
 const line = z.strictObject({
+  /** The id of the organization. */
   organization: z.guid(),
+  /** The last event that the checkpoint covers. */
   seq: number,
+  /** The hash of that event, in hexadecimal. */
   hash: z.string().regex(/^[0-9a-f]{64}$/),
+  /** The time of that event, in milliseconds. */
   time: z.int(),
+  /** `seq` of the previous checkpoint by the same key, 0 for the first: a deleted line is noticed. */
   after: number,
+  /** The time of the first event after `after`: expiry mostly ends between two checkpoints. */
   since: z.int(),
+  /** The fingerprint of the public key of the signer. */
   key: z.string(),
   signature: z.base64url(),
 });
 
-/** One line, with its end. */
+export type SignedCheckpoint = Omit<z.output<typeof line>, 'signature'>;
+export type Checkpoint = Omit<SignedCheckpoint, 'key'>;
+
+export type CheckpointReading =
+  | { readonly kind: 'checkpoint'; readonly checkpoint: SignedCheckpoint }
+  /** It has the form of a checkpoint, but its key did not sign it. */
+  | { readonly kind: 'forged'; readonly checkpoint: Checkpoint }
+  | { readonly kind: 'unknown_key'; readonly checkpoint: Checkpoint }
+  /** Not a checkpoint, for example the rest of a write that was cut off. */
+  | { readonly kind: 'unreadable' };
+
+/** One line, with its line break. */
 export function signCheckpoint(checkpoint: Checkpoint, key: KeyObject): string {
-  const { organizationId, seq, hash, timeMs, after, sinceMs } = checkpoint;
-  const signed: z.output<typeof line> = {
-    organization: organizationId,
+  const { organization, seq, hash, time, after, since } = checkpoint;
+  const signed: z.input<typeof line> = {
+    organization,
     seq: String(seq),
     hash,
-    time: timeMs,
+    time,
     after: String(after),
-    since: sinceMs,
+    since,
     key: fingerprintOf(createPublicKey(key)),
     signature: sign(null, bytesOf(checkpoint), key).toString('base64url'),
   };
   return `${JSON.stringify(signed)}\n`;
 }
 
-/** Needs no private key. */
+/** `keys` are public keys. */
 export function readCheckpoint(text: string, keys: readonly KeyObject[]): CheckpointReading {
-  const held = readLine(text);
-  if (held === undefined) return { kind: 'unreadable' };
-  const checkpoint: SignedCheckpoint = {
-    signer: held.key,
-    organizationId: held.organization,
-    seq: BigInt(held.seq),
-    hash: held.hash,
-    timeMs: held.time,
-    after: BigInt(held.after),
-    sinceMs: held.since,
-  };
-  const key = keys.find((known) => fingerprintOf(known) === held.key);
+  const { data } = line.safeParse(readJson(text));
+  if (data === undefined) return { kind: 'unreadable' };
+  const { signature, ...checkpoint } = data;
+  const key = keys.find((known) => fingerprintOf(known) === checkpoint.key);
   if (key === undefined) return { kind: 'unknown_key', checkpoint };
-  const isSigned = verify(null, bytesOf(checkpoint), key, Buffer.from(held.signature, 'base64url'));
+  const isSigned = verify(null, bytesOf(checkpoint), key, Buffer.from(signature, 'base64url'));
   return { kind: isSigned ? 'checkpoint' : 'forged', checkpoint };
 }
 
-/** Tells keys apart without telling anything about them. */
+/** Identifies a public key without revealing anything about the private one. */
 export function fingerprintOf(key: KeyObject): string {
   const bytes = key.export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 }
 
-function readLine(text: string): z.output<typeof line> | undefined {
-  try {
-    return line.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-function bytesOf({ organizationId, seq, hash, timeMs, after, sinceMs }: Checkpoint): Buffer {
-  const place = [organizationId, String(seq), hash, timeMs, String(after), sinceMs];
-  return Buffer.from(JSON.stringify(['sallyport checkpoint 1', ...place]));
+function bytesOf({ organization, seq, hash, time, after, since }: Checkpoint): Buffer {
+  const fields = [organization, String(seq), hash, time, String(after), since];
+  return Buffer.from(JSON.stringify(['sallyport checkpoint 1', ...fields]));
 }

@@ -1,41 +1,33 @@
-// Has the heads of all chains that have moved signed and written outside the database. Any process may do it at any time:
-// two with one key that meet write the same twice, and those with keys of their own each keep a row of checkpoints.
+// Signs the heads of all chains that have grown and writes them outside the database. Any process may do this at any
+// time: two processes with the same key may write the same checkpoint twice, and each key has a series of its own.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Store } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
-import { fingerprintOf, signCheckpoint } from './checkpoint.ts';
+import { type Checkpoint, fingerprintOf, signCheckpoint } from './checkpoint.ts';
 import type { CheckpointSink } from './checkpoint-sink.ts';
 
 const PAGE = 500;
+/** Before every organization in the order of ids. */
 const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000';
 
-type Head = {
-  readonly organization_id: string;
-  readonly seq: string;
-  readonly hash: Buffer;
-  readonly time: Date;
-  readonly after: string;
-  readonly since: Date;
-};
-
-/** Answers how many were written. A sink that fails leaves them to the next time. */
+/** Returns the number of checkpoints that were written. After a failure the next call writes the rest. */
 export async function writeCheckpoints(store: Store, sink: CheckpointSink, key: KeyObject): Promise<number> {
   const signer = fingerprintOf(createPublicKey(key));
   let written = 0;
   for (let at = NO_ORGANIZATION; ; ) {
-    const heads = await readMoved(store, signer, at);
-    const last = heads.at(-1);
+    const checkpoints = await readGrown(store, signer, at);
+    const last = checkpoints.at(-1);
     if (last === undefined) return written;
-    await sink.append(heads.map((head) => signCheckpoint(toCheckpoint(head), key)));
-    await remember(store, signer, heads);
-    written += heads.length;
-    at = last.organization_id;
+    await sink.append(checkpoints.map((checkpoint) => signCheckpoint(checkpoint, key)));
+    await storeReached(store, signer, checkpoints);
+    written += checkpoints.length;
+    at = last.organization;
   }
 }
 
-/** Only what agrees with its last event: for anything else nobody should vouch. */
-async function readMoved({ db }: Store, signer: string, after: string): Promise<readonly Head[]> {
-  return db
+/** Only heads that agree with their last event: a signature must not vouch for any other. */
+async function readGrown({ db }: Store, signer: string, after: string): Promise<readonly Checkpoint[]> {
+  const rows = await db
     .selectFrom('audit_heads as head')
     .innerJoin('audit_events as event', (join) =>
       join
@@ -60,36 +52,30 @@ async function readMoved({ db }: Store, signer: string, after: string): Promise<
           .as('unsigned'),
       (join) => join.onTrue(),
     )
-    .select(['head.organization_id', 'head.seq', 'head.hash', 'event.time', 'unsigned.since'])
+    .select(['head.organization_id as organization', 'head.seq', 'head.hash', 'event.time', 'unsigned.since'])
     .select(sql<string>`coalesce(checkpoint.seq, 0)`.as('after'))
     .where('head.organization_id', '>', after)
     .where(sql<boolean>`head.seq > coalesce(checkpoint.seq, 0)`)
     .orderBy('head.organization_id')
     .limit(PAGE)
     .execute();
+  return rows.map((row) => ({
+    organization: row.organization,
+    seq: BigInt(row.seq),
+    hash: row.hash.toString('hex'),
+    time: row.time.getTime(),
+    after: BigInt(row.after),
+    since: row.since.getTime(),
+  }));
 }
 
-function toCheckpoint({
-  organization_id,
-  seq,
-  hash,
-  time,
-  after,
-  since,
-}: Head): Parameters<typeof signCheckpoint>[0] {
-  return {
-    organizationId: organization_id,
-    seq: BigInt(seq),
-    hash: hash.toString('hex'),
-    timeMs: time.getTime(),
-    after: BigInt(after),
-    sinceMs: since.getTime(),
-  };
-}
-
-async function remember({ db }: Store, signer: string, heads: readonly Head[]): Promise<void> {
-  const ids = heads.map(({ organization_id }) => organization_id);
-  const seqs = heads.map(({ seq }) => seq);
+async function storeReached(
+  { db }: Store,
+  signer: string,
+  checkpoints: readonly Checkpoint[],
+): Promise<void> {
+  const ids = checkpoints.map(({ organization }) => organization);
+  const seqs = checkpoints.map(({ seq }) => String(seq));
   await sql`select public.audit_checkpointed(moved.id, ${signer}, moved.seq)
     from unnest(${ids}::uuid[], ${seqs}::bigint[]) as moved (id, seq)`.execute(db);
 }

@@ -1,17 +1,10 @@
-// Where a list of events goes on: the window that its first page settled, and the last event given out. Opaque to those
-// who carry it. It is no key: whatever it holds, events are looked up in the caller's organization alone. Pure.
+// The cursor of a list of events: the window that the first page settled, and the last event that was returned. Opaque to
+// clients. It grants nothing: whatever it contains, events are read from the caller's organization only. Pure.
 import { createHash } from 'node:crypto';
 import { z } from '../../base/schema.ts';
+import { readJson } from './json-text.ts';
 
-/** Times in milliseconds; the window is [startMs, endMs). */
-export type Cursor = {
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly timeMs: number;
-  readonly seq: string;
-};
-
-/** What a list asks for: a cursor serves no other list. */
+/** The filters of a list. A cursor is valid only for the list that created it. */
 export type Scope = {
   readonly organizationId: string;
   readonly workspaceId?: string | undefined;
@@ -22,13 +15,14 @@ export type Scope = {
 
 const MAX_LENGTH = 512;
 
-/** What RFC 3339 can write, anywhere on earth: more is neither of a list of ours, nor a time to the database. */
+/** What RFC 3339 can express in any time zone: the API accepts nothing else, and not much more fits the database. */
 const moment = z
   .int()
   .min(Date.parse('0000-01-01T00:00:00+23:59'))
   .max(Date.parse('9999-12-31T23:59:59.999-23:59'));
 
 const content = z.strictObject({
+  /** The fingerprint of the scope. */
   scope: z.string(),
   start: moment,
   end: moment,
@@ -36,34 +30,21 @@ const content = z.strictObject({
   seq: z.string().regex(/^[1-9]\d{0,17}$/),
 });
 
-export function formatCursor({ startMs, endMs, timeMs, seq }: Cursor, scope: Scope): string {
-  const held: z.output<typeof content> = {
-    scope: fingerprintOf(scope),
-    start: startMs,
-    end: endMs,
-    time: timeMs,
-    seq,
-  };
-  return Buffer.from(JSON.stringify(held)).toString('base64url');
+/** The window [start, end) and the last event, by time and number. Times are in milliseconds. */
+export type Cursor = Omit<z.infer<typeof content>, 'scope'>;
+
+export function formatCursor({ start, end, time, seq }: Cursor, scope: Scope): string {
+  const json = JSON.stringify({ scope: fingerprintOf(scope), start, end, time, seq });
+  return Buffer.from(json).toString('base64url');
 }
 
-/** Undefined for what formatCursor has not made for this very list. */
-export function parseCursor(cursor: string, scope: Scope): Cursor | undefined {
-  if (cursor.length > MAX_LENGTH) return undefined;
-  const held = content.safeParse(readJson(cursor)).data;
-  if (held === undefined || held.scope !== fingerprintOf(scope)) return undefined;
-  const { start, end, time, seq } = held;
-  const read = { startMs: start, endMs: end, timeMs: time, seq };
-  const isMade = start <= time && time < end && formatCursor(read, scope) === cursor;
-  return isMade ? read : undefined;
-}
-
-function readJson(cursor: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
+/** Undefined for a text that formatCursor did not create for this scope. */
+export function parseCursor(text: string, scope: Scope): Cursor | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
+  const json = readJson(Buffer.from(text, 'base64url').toString('utf8'));
+  const cursor = content.safeParse(json).data;
+  if (cursor === undefined || !(cursor.start <= cursor.time && cursor.time < cursor.end)) return undefined;
+  return formatCursor(cursor, scope) === text ? cursor : undefined;
 }
 
 function fingerprintOf({ organizationId, workspaceId, operations, startTime, endTime }: Scope): string {

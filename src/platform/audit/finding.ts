@@ -1,4 +1,4 @@
-// What verification can find, each in one sentence. Pure.
+// The findings of a verification, each in one sentence. Pure.
 
 export type FindingKind =
   | 'edited'
@@ -17,18 +17,18 @@ export type FindingKind =
 export type Finding = {
   readonly kind: FindingKind;
   readonly organizationId: string;
-  /** The first event that it is about. */
+  /** The first event that it concerns. */
   readonly seq: bigint;
-  /** The last one, where there are several. */
+  /** The last one, when there are several. */
   readonly lastSeq?: bigint;
-  /** Of the event, where it is there to be read. */
+  /** Of the event, when it can be read. */
   readonly id?: string;
   readonly sentence: string;
 };
 
-/** One line, without its end. */
+/** One line, without its line break. */
 export function formatFinding({ kind, organizationId, seq, lastSeq, id, sentence }: Finding): string {
   const events = lastSeq === undefined || lastSeq === seq ? `event ${seq}` : `events ${seq} to ${lastSeq}`;
-  const named = id === undefined ? events : `${events} (${id})`;
-  return `${kind}: organization ${organizationId}, ${named}: ${sentence}`;
+  const subject = id === undefined ? events : `${events} (${id})`;
+  return `${kind}: organization ${organizationId}, ${subject}: ${sentence}`;
 }

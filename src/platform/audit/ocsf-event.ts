@@ -1,86 +1,17 @@
-// An event as others read it: OCSF 1.7.0, class API Activity, with the native record inside. Pure; it must not know where
-// events are kept.
+// Converts a stored event to the form in which the API returns it: OCSF 1.7.0, class API Activity, with the native record
+// inside. Pure.
 import { isIP } from 'node:net';
 import type { AuditEventRow } from '../store/tables.ts';
-import { type ActivityId, activityOf } from './activity.ts';
+import { activityOf } from './activity.ts';
+import { classUid, maxAddress, methods, type OcsfEvent } from './ocsf-schema.ts';
 import { type StoredRecord, parseStoredRecord } from './stored-record.ts';
 
-export const classUid = 6003;
-export const methods = [
-  'CONNECT',
-  'DELETE',
-  'GET',
-  'HEAD',
-  'OPTIONS',
-  'PATCH',
-  'POST',
-  'PUT',
-  'TRACE',
-] as const;
-/** The longest that an address may be in OCSF. */
-export const maxAddress = 40;
-
-/** The platform itself, for what it does unasked. */
+/** The actor of what the platform does by itself. */
 const SYSTEM = 'sallyport';
-/** Stands where a user's name would, for the keys that are nobody's. */
+/** In place of the name of a user, for service keys. */
 const SERVICE_KEY = 'service key';
 
-/** Everything that the log knows. Null stands for what it does not. */
-export type NativeRecord = {
-  readonly id: string;
-  readonly operation_name: string;
-  readonly operation_succeeded: boolean | null;
-  readonly request_time: string;
-  readonly api_key_id: string | null;
-  readonly user_id: string | null;
-  readonly organization_id: string;
-  readonly workspace_id: string | null;
-  readonly enrichments: StoredRecord['enrichments'] | null;
-};
-
-export type OcsfEvent = {
-  readonly class_uid: 6003;
-  readonly class_name: 'API Activity';
-  readonly category_uid: 6;
-  readonly category_name: 'Application Activity';
-  readonly severity_id: 99;
-  readonly type_uid: number;
-  readonly activity_id: ActivityId;
-  readonly activity_name: string;
-  readonly status_id: 0 | 1 | 2;
-  readonly status: 'Unknown' | 'Success' | 'Failure';
-  /** Milliseconds. */
-  readonly time: number;
-  readonly metadata: {
-    readonly version: '1.7.0';
-    readonly uid: string;
-    readonly product: { readonly name: 'Sallyport'; readonly vendor_name: 'Sallyport' };
-  };
-  readonly api: { readonly operation: string };
-  readonly http_request?: {
-    readonly http_method?: (typeof methods)[number];
-    readonly url: { readonly path: string };
-  };
-  readonly http_response?: { readonly code: number };
-  readonly actor: {
-    readonly user?: {
-      readonly uid: string | null;
-      readonly name?: string;
-      readonly credential_uid: string | null;
-    };
-    readonly app_name?: string;
-  };
-  readonly src_endpoint: {
-    readonly ip?: string;
-    readonly port?: number;
-    readonly intermediate_ips?: readonly string[];
-    readonly svc_name?: string;
-  };
-  readonly resources: readonly { readonly uid: string }[];
-  readonly unmapped: { readonly original_audit_log: NativeRecord };
-};
-
-/** An event whose record cannot be read any more has the status Unknown: the verifier says why, the list goes on. */
+/** An event with an unreadable record gets the status Unknown, so that the list stays usable; `audit verify` says why. */
 export function toOcsfEvent(row: AuditEventRow): OcsfEvent {
   const record = parseStoredRecord(row.record);
   const activity = activityOf(row.operation);
@@ -116,7 +47,7 @@ function statusOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'status_id'
     : { status_id: 2, status: 'Failure' };
 }
 
-/** `http_response` is there only with a code, without which it would not validate. */
+/** Without a code there is no `http_response`: it would be invalid. */
 function exchangeOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_request' | 'http_response'> {
   const { request_method, request_path: path, response_status_code: code } = record?.enrichments ?? {};
   const method = methods.find((name) => name === request_method);
@@ -128,7 +59,7 @@ function exchangeOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_req
   };
 }
 
-/** A user without uid, name or account would not validate. */
+/** A user without uid, name or account would be invalid. */
 function actorOf(record: StoredRecord | undefined): OcsfEvent['actor'] {
   const uid = record?.user_id ?? null;
   const credential = record?.api_key_id ?? null;
@@ -149,7 +80,7 @@ function endpointOf(record: StoredRecord | undefined): OcsfEvent['src_endpoint']
   };
 }
 
-function addressesIn(list: string): readonly string[] {
+function addressesIn(list: string): string[] {
   const words = list.split(',').map((word) => word.trim().replace(/%.*$/, ''));
   return words.filter((word) => isIP(word) !== 0 && word.length <= maxAddress);
 }
@@ -158,7 +89,10 @@ function isPort(port: number | null | undefined): port is number {
   return typeof port === 'number' && port >= 0 && port <= 65_535;
 }
 
-function toNativeRecord(row: AuditEventRow, record: StoredRecord | undefined): NativeRecord {
+function toNativeRecord(
+  row: AuditEventRow,
+  record: StoredRecord | undefined,
+): OcsfEvent['unmapped']['original_audit_log'] {
   return {
     id: row.id,
     operation_name: row.operation,

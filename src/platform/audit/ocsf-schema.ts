@@ -1,9 +1,23 @@
-// The schema of the events that we give out, for the API's document and for the tests: what OCSF 1.7.0 demands of the
-// class API Activity, narrowed to what we ever write. Unknown attributes are refused, as OCSF does.
+// The schema of the events that the API returns: what OCSF 1.7.0 requires of the class API Activity, narrowed to the
+// values that we write. Unknown attributes are rejected, as in OCSF. Used by the API document and by tests.
 import { z } from '../../base/schema.ts';
 import { activities } from './activity.ts';
-import { classUid, maxAddress, methods, type OcsfEvent } from './ocsf-event.ts';
 import { enrichments } from './stored-record.ts';
+
+export const classUid = 6003;
+export const methods = [
+  'CONNECT',
+  'DELETE',
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'PATCH',
+  'POST',
+  'PUT',
+  'TRACE',
+] as const;
+/** The maximum length of an address in OCSF. */
+export const maxAddress = 40;
 
 const text = z.string().nullable();
 const address = z.string().max(maxAddress);
@@ -27,6 +41,7 @@ const endpoint = z
   })
   .refine(({ ip, svc_name }) => ip !== undefined || svc_name !== undefined);
 
+/** Everything that the log knows about an event; null for what it does not know. */
 const nativeRecord = z.strictObject({
   id: z.guid(),
   operation_name: z.string(),
@@ -39,7 +54,8 @@ const nativeRecord = z.strictObject({
   enrichments: enrichments.nullable(),
 });
 
-const event = z.strictObject({
+/** `time` is in milliseconds since 1970. */
+export const ocsfEventSchema = z.strictObject({
   class_uid: z.literal(classUid),
   class_name: z.literal('API Activity'),
   category_uid: z.literal(6),
@@ -67,4 +83,4 @@ const event = z.strictObject({
   unmapped: z.strictObject({ original_audit_log: nativeRecord }),
 });
 
-export const ocsfEventSchema: z.ZodType<OcsfEvent> = event as unknown as z.ZodType<OcsfEvent>;
+export type OcsfEvent = z.infer<typeof ocsfEventSchema>;

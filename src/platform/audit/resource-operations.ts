@@ -1,5 +1,5 @@
-// Tracked operations on what an organization works with: traces, datasets, prompts, deployments, exports and the like.
-// Data alone, under the public names.
+// Tracked operations on the resources of an organization, for example traces, datasets, prompts, deployments and exports.
+// Data only, with the public names.
 
 export const resourceOperations = {
   tracingProjects: ['update_tracer_session', 'delete_tracer_session', 'delete_tracer_sessions'],

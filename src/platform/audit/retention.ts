@@ -1,14 +1,14 @@
-// Removes what is older than the log keeps, oldest first and in slices, since writers of an organization wait for each.
-// The database refuses anything younger, whatever it is asked.
+// Removes events that are older than the retention time, oldest first and in slices, since the writers of an organization
+// wait for each slice. The database itself refuses to remove any younger event.
 import type { Store } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 
-const KEPT_MS = 400 * 24 * 60 * 60 * 1000;
+const RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 const SLICE = 5000;
 
-/** Answers how many events were removed. */
+/** Returns the number of removed events. */
 export async function expireEvents({ db }: Store, now: Date): Promise<number> {
-  const before = new Date(now.getTime() - KEPT_MS);
+  const before = new Date(now.getTime() - RETENTION_MS);
   const heads = await db
     .selectFrom('audit_heads')
     .select('organization_id')

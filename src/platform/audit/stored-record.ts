@@ -1,24 +1,10 @@
-// What is kept of an event as JSON text; the rest of it has columns. Pure.
+// The part of an event that is stored as JSON text; the rest of it has columns. Pure.
 import { z } from '../../base/schema.ts';
-
-export type StoredRecord = {
-  readonly operation_succeeded: boolean;
-  readonly api_key_id: string | null;
-  readonly user_id: string | null;
-  readonly enrichments: {
-    readonly request_method: string | null;
-    readonly request_path: string | null;
-    readonly client_host: string | null;
-    readonly client_port: number | null;
-    readonly x_forwarded_for: string | null;
-    readonly response_status_code: number | null;
-    readonly resource_ids: readonly string[];
-  };
-};
+import { readJson } from './json-text.ts';
 
 const text = z.string().nullable();
 
-export const enrichments: z.ZodType<StoredRecord['enrichments']> = z.strictObject({
+export const enrichments = z.strictObject({
   request_method: text,
   request_path: text,
   client_host: text,
@@ -28,20 +14,16 @@ export const enrichments: z.ZodType<StoredRecord['enrichments']> = z.strictObjec
   resource_ids: z.array(z.string()),
 });
 
-const schema: z.ZodType<StoredRecord> = z.strictObject({
+const schema = z.strictObject({
   operation_succeeded: z.boolean(),
   api_key_id: text,
   user_id: text,
   enrichments,
 });
 
-/** Undefined for a text that is no record: somebody has written past the journal. */
+export type StoredRecord = z.infer<typeof schema>;
+
+/** Undefined for a text that is not a record: it was not written by the journal. */
 export function parseStoredRecord(json: string): StoredRecord | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    return undefined;
-  }
-  return schema.safeParse(value).data;
+  return schema.safeParse(readJson(json)).data;
 }

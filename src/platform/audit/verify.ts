@@ -1,5 +1,5 @@
-// Reads every chain from its floor to its head and compares it with the checkpoints outside. Events come by pages from
-// one snapshot, so that what is written meanwhile does not look like tampering; nothing is held of those that are sound.
+// Reads every chain from its floor to its head and compares it with the checkpoints outside the database. Events come
+// from one snapshot, so that concurrent writes do not look like tampering. Intact events are not stored.
 import type { KeyObject } from 'node:crypto';
 import type { Store, Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
@@ -8,6 +8,7 @@ import { type ChainEnds, createChainWalk } from './chain-walk.ts';
 import { type Checkpoint, fingerprintOf } from './checkpoint.ts';
 import {
   type CheckpointBook,
+  type ReachedSeq,
   checkEnds,
   readCheckpoints,
   reportMissing,
@@ -19,10 +20,10 @@ export type Verification = {
   readonly store: Store;
   /** The lines of a sink. */
   readonly checkpoints: AsyncIterable<string>;
-  /** Public keys, any of which may have signed. */
+  /** The public keys that may have signed them. */
   readonly keys: readonly KeyObject[];
   readonly nowMs: number;
-  /** All of them when undefined. */
+  /** Undefined: all organizations. */
   readonly organizationId: string | undefined;
   report(finding: Finding): void;
 };
@@ -32,7 +33,7 @@ export type VerificationCounts = {
   readonly events: number;
   readonly checkpoints: number;
   readonly unreadable: number;
-  /** Keys that have signed checkpoints and were not given: what those say is not known. */
+  /** Keys that signed checkpoints according to the database and were not given: their checkpoints are not checked. */
   readonly unknownKeys: number;
   readonly findings: number;
 };
@@ -47,7 +48,7 @@ export async function verifyLog(verification: Verification): Promise<Verificatio
     findings += 1;
     verification.report(finding);
   };
-  // In this order: what the database says of the checkpoints is then never newer than they are, nor they than the events.
+  // In this order: the database's list of checkpoints is never newer than the checkpoints, nor they than the events.
   const { reached, unknownKeys } = await readReached(store, new Set(keys.map(fingerprintOf)));
   const book = await readCheckpoints(verification.checkpoints, keys, report);
   const { events, organizations } = await store.db
@@ -59,22 +60,19 @@ export async function verifyLog(verification: Verification): Promise<Verificatio
   return { organizations, events, checkpoints, unreadable, unknownKeys, findings };
 }
 
-/** How far the checkpoints of each signer have come, by organization. */
-type Reached = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+/** By organization. */
+type Reached = ReadonlyMap<string, readonly ReachedSeq[]>;
 
 async function readReached(
   { db }: Store,
   known: ReadonlySet<string>,
 ): Promise<{ readonly reached: Reached; readonly unknownKeys: number }> {
   const rows = await db.selectFrom('audit_checkpoints').selectAll().execute();
-  const byOrganization = Map.groupBy(
-    rows.filter(({ signer }) => known.has(signer)),
-    ({ organization_id }) => organization_id,
-  );
-  const reached = new Map<string, ReadonlyMap<string, bigint>>();
-  for (const [id, own] of byOrganization)
-    reached.set(id, new Map(own.map(({ signer, seq }) => [signer, BigInt(seq)])));
-  return { reached, unknownKeys: new Set(rows.map(({ signer }) => signer)).difference(known).size };
+  const own = rows.filter(({ signer }) => known.has(signer));
+  return {
+    reached: Map.groupBy(own, ({ organization_id }) => organization_id),
+    unknownKeys: new Set(rows.map(({ signer }) => signer)).difference(known).size,
+  };
 }
 
 async function verifyChains(
@@ -88,7 +86,7 @@ async function verifyChains(
   let events = 0;
   for (const id of chosen) {
     const checkpoints = book.of(id);
-    reportMissing(id, checkpoints, reached.get(id) ?? new Map(), report);
+    reportMissing(id, checkpoints, reached.get(id) ?? [], report);
     const ends = await readEnds(trx, id);
     const walked = await walk(trx, ends, checkpoints, report);
     checkEnds({ ...ends, events: walked }, checkpoints, nowMs, report);
@@ -97,7 +95,7 @@ async function verifyChains(
   return { events, organizations: chosen.length };
 }
 
-/** Answers how many events there are. */
+/** Returns the number of events. */
 async function walk(
   trx: Transaction,
   ends: ChainEnds,
@@ -105,22 +103,22 @@ async function walk(
   report: Verification['report'],
 ): Promise<number> {
   const { organizationId } = ends;
-  // Several of one event, where somebody had a rewritten one signed again.
-  const seen = Map.groupBy(checkpoints, ({ seq }) => seq);
+  // One event can have several checkpoints, for example when a rewritten event was signed again.
+  const bySeq = Map.groupBy(checkpoints, ({ seq }) => seq);
   const chain = createChainWalk(ends, report);
   let events = 0;
   for await (const link of readLinks(trx, organizationId)) {
     events += 1;
     chain.accept(link);
     const hash = link.hash.toString('hex');
-    if (seen.get(link.seq)?.some((checkpoint) => checkpoint.hash !== hash) === true)
+    if (bySeq.get(link.seq)?.some((checkpoint) => checkpoint.hash !== hash) === true)
       report(rewritten(organizationId, link.seq, link.id));
   }
   chain.finish();
   return events;
 }
 
-/** Of the heads, and of events whose head is gone. */
+/** From the heads, and from events whose head is missing. */
 async function readOrganizations(trx: Transaction): Promise<readonly string[]> {
   const heads = await trx.selectFrom('audit_heads').select('organization_id').execute();
   const found = heads.map(({ organization_id }) => organization_id);
@@ -148,46 +146,24 @@ async function readEnds(trx: Transaction, organizationId: string): Promise<Chain
   };
 }
 
-type LinkRow = {
-  readonly seq: string;
-  readonly id: string;
-  readonly time_ms: string;
-  readonly operation: string;
-  readonly workspace_id: string | null;
-  readonly record: string;
-  readonly previous_hash: Buffer;
-  readonly hash: Buffer;
-};
+type LinkRow = Omit<Link, 'organizationId' | 'seq'> & { readonly seq: string };
 
-// A cursor gives each row once, also where somebody has taken away what keeps numbers unique; a row whose number is
-// nothing comes last, as one from before all. Nothing else can be nothing in what was hashed.
+// A cursor returns each row once, even when the unique constraint on the numbers was dropped. Columns are replaced when an
+// attacker set them to null: an event without a number comes last, with the smallest number that there is. No other value
+// can be null in an event that was hashed.
 async function* readLinks(trx: Transaction, organizationId: string): AsyncIterable<Link> {
   await sql`declare audit_links no scroll cursor for
     select coalesce(seq, -9223372036854775808)::text as seq,
       coalesce(id, '00000000-0000-0000-0000-000000000000') as id,
-      case when isfinite(time) then trunc(extract(epoch from time) * 1000)::text else 'none' end as time_ms,
-      coalesce(operation, '') as operation, workspace_id, coalesce(record, '') as record,
-      coalesce(previous_hash, '') as previous_hash, coalesce(hash, '') as hash
+      case when isfinite(time) then trunc(extract(epoch from time) * 1000)::text else 'none' end as "timeMs",
+      coalesce(operation, '') as operation, workspace_id as "workspaceId", coalesce(record, '') as record,
+      coalesce(previous_hash, '') as "previousHash", coalesce(hash, '') as hash
     from audit_events event where organization_id = ${organizationId} order by event.seq`.execute(trx);
   const page = sql<LinkRow>`fetch ${sql.lit(PAGE)} from audit_links`;
   for (;;) {
     const { rows } = await page.execute(trx);
-    for (const row of rows) yield toLink(organizationId, row);
+    for (const row of rows) yield { ...row, organizationId, seq: BigInt(row.seq) };
     if (rows.length < PAGE) break;
   }
   await sql`close audit_links`.execute(trx);
-}
-
-function toLink(organizationId: string, row: LinkRow): Link {
-  return {
-    organizationId,
-    seq: BigInt(row.seq),
-    id: row.id,
-    timeMs: row.time_ms,
-    operation: row.operation,
-    workspaceId: row.workspace_id,
-    record: row.record,
-    previousHash: row.previous_hash,
-    hash: row.hash,
-  };
 }

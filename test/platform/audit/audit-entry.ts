@@ -1,4 +1,4 @@
-// Entries of the audit log for tests.
+// An entry of the audit log for tests.
 import type { AuditEntry } from '../../../src/platform/audit/journal.ts';
 
 export function entryOf(organizationId: string, change: Partial<AuditEntry> = {}): AuditEntry {

@@ -22,7 +22,7 @@ describe('a file of checkpoints', () => {
   });
   afterEach(() => scratch[Symbol.asyncDispose]());
 
-  it('is empty where it is not there, and made for nobody else to read', async () => {
+  it('is empty when it does not exist, and is created readable only by its owner', async () => {
     const sink = openCheckpointSink(file);
     expect(await linesOf(sink)).toEqual([]);
     await sink.append(['{"a":1}\n']);
@@ -30,7 +30,7 @@ describe('a file of checkpoints', () => {
     expect(await linesOf(openCheckpointSink(file))).toEqual(['{"a":1}']);
   });
 
-  it('is added to, by several at once, without loss', async () => {
+  it('loses nothing when several sinks append at once', async () => {
     const sinks = Array.from({ length: 6 }, () => openCheckpointSink(file));
     const batches = sinks.flatMap((sink, by) =>
       Array.from({ length: 20 }, (_, n) => ({ sink, lines: [`${by}-${n}-a\n`, `${by}-${n}-b\n`] })),
@@ -40,7 +40,7 @@ describe('a file of checkpoints', () => {
     expect((await linesOf(openCheckpointSink(file))).toSorted()).toEqual(expected.toSorted());
   });
 
-  it('goes on in a new line where a write was cut off', async () => {
+  it('continues on a new line after a write that was cut off', async () => {
     const sink = openCheckpointSink(file);
     await sink.append(['one\n']);
     await appendFile(file, 'tw');
@@ -49,12 +49,12 @@ describe('a file of checkpoints', () => {
     expect(await readFile(file, 'utf8')).toBe('one\ntw\nthree\n');
   });
 
-  it('that cannot be read is not an empty one', async () => {
+  it('that cannot be read is an error, not an empty file', async () => {
     await expect(linesOf(openCheckpointSink(scratch.path))).rejects.toThrow('EISDIR');
   });
 });
 
-/** Enough of S3 to see what a client asks of it. */
+/** Enough of S3 to record the requests of a client. */
 async function openFakeS3(): Promise<{ server: Server; endpoint: string; seen: IncomingMessage[] }> {
   const objects = new Map<string, string>();
   const seen: IncomingMessage[] = [];
@@ -70,7 +70,7 @@ async function openFakeS3(): Promise<{ server: Server; endpoint: string; seen: I
       return void response.end();
     }
     if (url.searchParams.get('list-type') === '2') {
-      // One a page, so that the pages must be joined.
+      // One object a page, so that the client must join the pages.
       const prefix = `${key.replace(/\/?$/, '/')}${url.searchParams.get('prefix') ?? ''}`;
       const keys = [...objects.keys()].filter((name) => name.startsWith(prefix)).toSorted();
       const at = Number(url.searchParams.get('continuation-token') ?? 0);
@@ -105,14 +105,14 @@ describe('a bucket of checkpoints', () => {
     fake.server.close();
   });
 
-  it('gets an object for each batch, never one twice, and gives back all of them', async () => {
-    const place = `s3://logs/audit/here?endpoint=${encodeURIComponent(fake.endpoint)}&region=eu-central-1`;
-    const sink = openCheckpointSink(place);
+  it('stores each batch as a new object and returns all of them', async () => {
+    const location = `s3://logs/audit/here?endpoint=${encodeURIComponent(fake.endpoint)}&region=eu-central-1`;
+    const sink = openCheckpointSink(location);
     expect(await linesOf(sink)).toEqual([]);
     await sink.append(['one\n', 'two\n']);
     await sink.append(['three\n']);
-    await openCheckpointSink(place.replace('audit/here', 'audit/her')).append(['of another prefix\n']);
-    expect((await linesOf(openCheckpointSink(place))).toSorted()).toEqual(['one', 'three', 'two']);
+    await openCheckpointSink(location.replace('audit/here', 'audit/her')).append(['of another prefix\n']);
+    expect((await linesOf(openCheckpointSink(location))).toSorted()).toEqual(['one', 'three', 'two']);
     const puts = fake.seen.filter(({ method }) => method === 'PUT');
     expect(puts.map(({ headers }) => headers['if-none-match'])).toEqual(['*', '*', '*']);
     expect(puts[0]?.url).toMatch(/^\/logs\/audit\/here\/[^/]+\.jsonl(\?|$)/);
@@ -121,14 +121,14 @@ describe('a bucket of checkpoints', () => {
     expect(Object.keys(puts[0]?.headers ?? {}).filter((name) => name.includes('checksum'))).toEqual([]);
   });
 
-  it('takes the endpoint from where other clients do', async () => {
+  it('uses the endpoint of the usual AWS variable', async () => {
     vi.stubEnv('AWS_ENDPOINT_URL', fake.endpoint);
     const sink = openCheckpointSink('s3://logs');
     await sink.append(['one\n']);
     expect(await linesOf(sink)).toEqual(['one']);
   });
 
-  it('that refuses is an error', async () => {
+  it('that rejects requests is an error', async () => {
     fake.server.removeAllListeners('request');
     fake.server.on('request', (_, response) => response.writeHead(403).end());
     const sink = openCheckpointSink(`s3://logs/a?endpoint=${encodeURIComponent(fake.endpoint)}`);
@@ -137,9 +137,12 @@ describe('a bucket of checkpoints', () => {
   });
 
   it.each([
-    ['never answers', () => undefined],
-    ['never ends', (response: ServerResponse) => void response.writeHead(200).write('<?xml version="1.0"?>')],
-  ])('that %s is an error too', async (_, reply) => {
+    ['never responds', () => undefined],
+    [
+      'never ends its response',
+      (response: ServerResponse) => void response.writeHead(200).write('<?xml version="1.0"?>'),
+    ],
+  ])('that %s is an error', async (_, reply) => {
     fake.server.removeAllListeners('request');
     fake.server.on('request', (_request, response) => reply(response));
     const bucket = openBucket(`s3://logs/a?endpoint=${encodeURIComponent(fake.endpoint)}`, 300);
@@ -148,7 +151,10 @@ describe('a bucket of checkpoints', () => {
     await expect(bucket.read('one')).rejects.toThrow(/abort/i);
   });
 
-  it.each(['s3://', 's3:///prefix', 's3://key:secret@bucket/prefix'])('is not %s', (place) => {
-    expect(() => openCheckpointSink(place)).toThrow(InputError);
-  });
+  it.each(['s3://', 's3:///prefix', 's3://key:secret@bucket/prefix'])(
+    'rejects the location %s',
+    (location) => {
+      expect(() => openCheckpointSink(location)).toThrow(InputError);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-// What somebody does to the log who has the whole database in his hands and knows how it is verified.
+// Attacks on the log by somebody who controls the whole database and knows how it is verified.
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ let organizationId: string;
 let file: string;
 let sink: CheckpointSink;
 
-// Of its own for each test: here the tables themselves are changed.
+// One for each test: the tables themselves are changed.
 beforeEach(async () => {
   database = await createTestDatabase();
   organizationId = randomUUID();
@@ -58,7 +58,7 @@ async function errors(nowMs = Date.now()): Promise<readonly string[]> {
   );
 }
 
-/** `:org` stands for the organization of the test. */
+/** `:org` is replaced by the organization of the test. */
 async function forge(...statements: readonly string[]): Promise<void> {
   await database.owner.write(async (trx) => {
     await sql`set local session_replication_role = replica`.execute(trx);
@@ -67,7 +67,7 @@ async function forge(...statements: readonly string[]): Promise<void> {
   });
 }
 
-/** All of the chain from `seq` on made anew, with right hashes. */
+/** Rewrites the whole chain from `seq` on, with correct hashes. */
 const rewriteFrom = (seq: number): string => `do $$ declare e public.audit_events; last bytea; begin
   for e in select * from audit_events where seq >= ${seq} order by seq loop
     if e.seq = ${seq} then e.operation := 'forged'; else e.previous_hash := last; end if;
@@ -77,8 +77,8 @@ const rewriteFrom = (seq: number): string => `do $$ declare e public.audit_event
   update audit_heads set hash = last;
 end $$`;
 
-describe('the verifier names', () => {
-  it('what was rewritten before it was signed a second time', async () => {
+describe('the verifier reports', () => {
+  it('an event that was rewritten before it was signed a second time', async () => {
     await append(3);
     await checkpoint();
     await append(3);
@@ -92,7 +92,7 @@ describe('the verifier names', () => {
     expect(await errors()).toEqual(['rewritten 6']);
   });
 
-  it('young events that were removed from the beginning between two checkpoints', async () => {
+  it('recent events that were removed from the start between two checkpoints', async () => {
     await append(2);
     await checkpoint();
     await append(8);
@@ -110,7 +110,7 @@ describe('the verifier names', () => {
     expect(await errors(Date.now() + 401 * DAY_MS)).toEqual([]);
   });
 
-  it('a second event of a number, wherever it stands', async () => {
+  it('a second event with the same number, wherever it is', async () => {
     await append(1100);
     await forge(
       'alter table audit_events drop constraint audit_events_pkey',
@@ -141,7 +141,7 @@ describe('the verifier names', () => {
   });
 
   it.each(['seq', 'id', 'time', 'operation', 'record', 'previous_hash', 'hash'])(
-    'an event whose %s is nothing',
+    'an event whose %s is null',
     async (column) => {
       await append(3);
       await forge(
@@ -155,7 +155,7 @@ describe('the verifier names', () => {
     },
   );
 
-  it('events of an organization that cannot be', async () => {
+  it('events of an organization with the nil id', async () => {
     await forge(
       `insert into audit_events values ('00000000-0000-0000-0000-000000000000', 1, gen_random_uuid(), now(), 'forged', null, '{}', '', '')`,
     );
@@ -188,7 +188,7 @@ describe('two machines with files and keys of their own', () => {
     return { kinds, unknownKeys };
   }
 
-  it('are each verified by their own, and told that there are others', async () => {
+  it('are each verified by their own key, with a note that there are other keys', async () => {
     const other = openCheckpointSink(`${file}.other`);
     for (let turn = 0; turn < 6; turn += 1) {
       await append(1);
@@ -196,7 +196,7 @@ describe('two machines with files and keys of their own', () => {
     }
     expect(await verdict(sink, [key])).toEqual({ kinds: [], unknownKeys: 1 });
     expect(await verdict(other, [otherKey])).toEqual({ kinds: [], unknownKeys: 1 });
-    // The place of one beside the keys of both: what the other wrote is not there.
+    // The file of one machine with the keys of both: the checkpoints of the other machine are missing.
     expect(await verdict(sink, [key, otherKey])).toEqual({ kinds: ['checkpoint_missing 6'], unknownKeys: 0 });
     await writeFile(file, (await readFile(file, 'utf8')).split('\n').slice(1).join('\n'));
     expect(await verdict(sink, [key])).toEqual({ kinds: ['checkpoint_missing 1'], unknownKeys: 1 });
@@ -214,7 +214,7 @@ describe('two machines with files and keys of their own', () => {
     expect(kinds).toEqual(expect.arrayContaining(['rewritten 4', 'rewritten 6']));
   });
 
-  it('do not hide that the key beside the log is a new one', async () => {
+  it('do not hide that the key next to the log is a new one', async () => {
     await append(2);
     await checkpoint();
     expect(await verdict(openCheckpointSink(`${file}.none`), [otherKey])).toEqual({

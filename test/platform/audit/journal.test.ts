@@ -26,19 +26,19 @@ async function readRecords(organizationId: string): Promise<readonly string[]> {
 }
 
 describe('an event', () => {
-  it('is there when its transaction is, and not when it is not', async () => {
+  it('exists if and only if its transaction was committed', async () => {
     const organizationId = randomUUID();
-    const refused = database.store.write(async (trx) => {
+    const failed = database.store.write(async (trx) => {
       await appendEvent(trx, entryOf(organizationId));
       throw new Error('no');
     });
-    await expect(refused).rejects.toThrow('no');
+    await expect(failed).rejects.toThrow('no');
     expect(await readRecords(organizationId)).toEqual([]);
     await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
     expect(await readRecords(organizationId)).toHaveLength(1);
   });
 
-  it('that cannot be written undoes what it tells of', async () => {
+  it('that cannot be written rolls back the change that it records', async () => {
     const organizationId = randomUUID();
     const email = `${randomUUID()}@example.com`;
     const work = async (id: string): Promise<void> =>
@@ -54,7 +54,7 @@ describe('an event', () => {
     expect(await countUsers()).toBe(1);
   });
 
-  it('tells what was asked and by whom, without query, and bounds what a caller makes long', async () => {
+  it('records the request and the caller, without the query string, and bounds texts of any length', async () => {
     const organizationId = randomUUID();
     const path = `/v2/listeners/${'x'.repeat(5000)}?secret=1`;
     const entry = entryOf(organizationId, {
@@ -93,7 +93,7 @@ describe('an event', () => {
     expect(second.enrichments).toMatchObject({ request_path: '/a', x_forwarded_for: '1.2.3.4, \ufffd' });
   });
 
-  it('keeps what the nearest proxy says of its client, whatever the client says before', async () => {
+  it('records the client that the nearest proxy names, whatever the client sent before', async () => {
     const organizationId = randomUUID();
     const forwardedFor = `${'203.0.113.210, '.repeat(50)}198.51.100.7, 192.0.2.1`;
     const { request } = entryOf(organizationId);
@@ -111,7 +111,7 @@ describe('an event', () => {
     }
   });
 
-  it('has the time when it was written, not when its transaction began', async () => {
+  it('has the time at which it was written, not the start of its transaction', async () => {
     const organizationId = randomUUID();
     const reached = await database.store.write(async (trx) => {
       const clock = sql<{ at: Date; isLater: boolean }>`select clock_timestamp() as at,
@@ -127,7 +127,7 @@ describe('an event', () => {
     expect(items[0]?.time).toBeGreaterThanOrEqual(reached);
   });
 
-  it('has a time of its own, never before the one before it', async () => {
+  it('is never earlier than the event before it', async () => {
     const organizationId = randomUUID();
     const before = Date.now();
     await Promise.all(
@@ -171,8 +171,8 @@ describe('the tables of the log', () => {
       'create or replace function audit_refuse() returns trigger language sql return null',
     ],
     ['disable a trigger', 'alter table audit_events disable trigger all'],
-    ['pass the triggers', 'set session_replication_role = replica'],
-    ['hash by itself', "select audit_part('x')"],
+    ['bypass the triggers', 'set session_replication_role = replica'],
+    ['compute a hash', "select audit_part('x')"],
   ];
 
   async function fails(store: Store, statement: string): Promise<void> {
@@ -181,18 +181,18 @@ describe('the tables of the log', () => {
     );
   }
 
-  it.each([...writes, ...inserts])('do not let the platform %s', async (_, statement) => {
+  it.each([...writes, ...inserts])('do not allow the platform to %s', async (_, statement) => {
     await fails(database.store, statement);
   });
 
-  it.each(writes)('do not even let their owner %s', async (name, statement) => {
-    // A row trigger needs a row.
+  it.each(writes)('do not even allow their owner to %s', async (name, statement) => {
+    // A row trigger fires only when there is a row.
     if (name.includes('checkpoints'))
       await sql`select audit_checkpointed(${organizationId}, 'a', 1)`.execute(database.store.db);
     await fails(database.owner, statement);
   });
 
-  it('remember no checkpoint of what is not there', async () => {
+  it('store no checkpoint for an event that does not exist', async () => {
     const before = await database.owner.db.selectFrom('audit_checkpoints').selectAll().execute();
     for (const reached of ['0', '-1', '99', '9223372036854775807'])
       await sql`select audit_checkpointed(${organizationId}, 'a', ${reached}::bigint)`.execute(
@@ -202,14 +202,14 @@ describe('the tables of the log', () => {
     expect(await database.owner.db.selectFrom('audit_checkpoints').selectAll().execute()).toEqual(before);
   });
 
-  it('do not let their owner delete what is young, even below the floor', async () => {
+  it('do not allow their owner to delete a recent event, even below the floor', async () => {
     await sql`update audit_heads set floor_seq = seq where organization_id = ${organizationId}`.execute(
       database.owner.db,
     );
     await fails(database.owner, `delete from audit_events where organization_id = '${organizationId}'`);
   });
 
-  it('are not bent by a search path of the caller', async () => {
+  it('are not affected by the search path of the caller', async () => {
     await sql`create schema evil`.execute(database.owner.db);
     await sql`grant usage on schema evil to sallyport_app`.execute(database.owner.db);
     await sql`create function evil.clock_timestamp() returns timestamptz language sql

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { type OcsfEvent, toOcsfEvent } from '../../../src/platform/audit/ocsf-event.ts';
-import { ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
+import { toOcsfEvent } from '../../../src/platform/audit/ocsf-event.ts';
+import { type OcsfEvent, ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
 import { operations } from '../../../src/platform/audit/operations.ts';
 import type { StoredRecord } from '../../../src/platform/audit/stored-record.ts';
 import type { AuditEventRow } from '../../../src/platform/store/tables.ts';
@@ -42,8 +42,8 @@ function rowOf(operation: string, record: string, workspaceId: string | null = n
   };
 }
 
-const nobody: Change = { api_key_id: null, user_id: null };
-const nowhere: Change = {
+const noActor: Change = { api_key_id: null, user_id: null };
+const noRequest: Change = {
   request_method: null,
   request_path: null,
   client_host: null,
@@ -56,15 +56,15 @@ const records: Readonly<Record<string, string>> = {
   'of a user': recordOf({}),
   'of a service key': recordOf({ user_id: null }),
   'of a session': recordOf({ api_key_id: null }),
-  'of the system': recordOf({ ...nobody, ...nowhere }),
+  'of the system': recordOf({ ...noActor, ...noRequest }),
   'that failed': recordOf({ operation_succeeded: false, response_status_code: 404 }),
-  'without an answer': recordOf({ operation_succeeded: false, response_status_code: null }),
+  'without a response': recordOf({ operation_succeeded: false, response_status_code: null }),
   'from a unix socket': recordOf({ client_host: null, client_port: null }),
   'from a scoped address': recordOf({ client_host: `fe80::1%${'e'.repeat(60)}`, x_forwarded_for: null }),
-  'from no address': recordOf({ client_host: 'localhost', client_port: 70_000 }),
-  'by an odd method': recordOf({ request_method: 'PROPFIND' }),
-  'whose record was destroyed': '{"operation_succeeded":',
-  'whose record is of another shape': '{"operation_succeeded":"yes"}',
+  'from an invalid address': recordOf({ client_host: 'localhost', client_port: 70_000 }),
+  'with an unknown method': recordOf({ request_method: 'PROPFIND' }),
+  'whose record is damaged': '{"operation_succeeded":',
+  'whose record has another shape': '{"operation_succeeded":"yes"}',
 };
 
 const schemaPath = process.env['SALLYPORT_OCSF_SCHEMA'];
@@ -84,7 +84,7 @@ function officialErrors(validate: ValidateFunction): readonly unknown[] {
 
 describe('an event', () => {
   it.skipIf(schemaPath === undefined)(
-    'validates against the JSON Schema of OCSF (at SALLYPORT_OCSF_SCHEMA; skipped where that is not set)',
+    'validates against the JSON Schema of OCSF (at SALLYPORT_OCSF_SCHEMA; skipped without it)',
     () => {
       const schema = JSON.parse(readFileSync(schemaPath ?? '', 'utf8'));
       const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
@@ -110,7 +110,7 @@ describe('an event', () => {
   it.each([
     [records['of a user'], 1, 'Success'],
     [records['that failed'], 2, 'Failure'],
-    [records['whose record was destroyed'], 0, 'Unknown'],
+    [records['whose record is damaged'], 0, 'Unknown'],
   ])('has a status that fits its id', (record, id, caption) => {
     expect(toOcsfEvent(rowOf('login', record ?? ''))).toMatchObject({ status_id: id, status: caption });
   });
@@ -148,20 +148,20 @@ describe('an event', () => {
   });
 });
 
-describe('our schema refuses', () => {
+describe('our schema rejects', () => {
   const event = toOcsfEvent(rowOf('login', recordOf({})));
   const rows: readonly (readonly [string, Partial<Record<keyof OcsfEvent | 'extra', unknown>>])[] = [
     ['an unknown attribute', { extra: 1 }],
     ['an unknown attribute inside', { api: { operation: 'login', extra: 1 } }],
     ['another class', { class_uid: 6001 }],
-    ['a type that is none', { type_uid: 600_305 }],
-    ['a product without version of the schema', { metadata: { uid: RESOURCE, product: {} } }],
-    ['an answer without a code', { http_response: {} }],
-    ['nobody', { actor: {} }],
-    ['a user who is nobody', { actor: { user: { uid: null, credential_uid: KEY } } }],
-    ['nowhere', { src_endpoint: {} }],
+    ['an unknown type', { type_uid: 600_305 }],
+    ['metadata without a version', { metadata: { uid: RESOURCE, product: {} } }],
+    ['a response without a code', { http_response: {} }],
+    ['an empty actor', { actor: {} }],
+    ['a user without id and name', { actor: { user: { uid: null, credential_uid: KEY } } }],
+    ['an empty source', { src_endpoint: {} }],
     ['resources as bare strings', { resources: [RESOURCE] }],
-    ['a time that is no whole number', { time: 1.5 }],
+    ['a fractional time', { time: 1.5 }],
   ];
   it.each(rows)('%s', (_, change) => {
     expect(ocsfEventSchema.safeParse({ ...event, ...change }).success).toBe(false);

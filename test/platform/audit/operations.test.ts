@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { activityOf } from '../../../src/platform/audit/activity.ts';
 import { operations, operationsByCategory } from '../../../src/platform/audit/operations.ts';
 
-/** What an operation does to what it names, as somebody reading its name would say. */
+/** The activity that a reader would derive from the name of an operation. */
 const KINDS: Readonly<Record<number, RegExp>> = {
   1: /^(create|add|invite|clone|mint|register|submit)_|^generate_(dataset|insights_job_config)$/,
   2: /^(batch_)?(read|get|list|query|stream|download|export)_|^generate_(runs|shared_dataset)_query$/,
@@ -12,7 +12,7 @@ const KINDS: Readonly<Record<number, RegExp>> = {
 };
 
 describe('the tracked operations', () => {
-  it('are 279 public ones and five of our own, each once', () => {
+  it('are 279 public ones and five of our own, without duplicates', () => {
     const { listeners, sandboxTokens } = operationsByCategory;
     expect(new Set(operations).size).toBe(operations.length);
     expect(operations.length - listeners.length - sandboxTokens.length).toBe(279);
@@ -23,12 +23,12 @@ describe('the tracked operations', () => {
     expect(operations.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([]);
   });
 
-  it.each(operations)('%s is one kind of activity', (name) => {
+  it.each(operations)('%s has exactly one activity', (name) => {
     const kinds = Object.entries(KINDS).filter(([, pattern]) => pattern.test(name));
     expect(kinds.map(([id]) => Number(id))).toEqual([activityOf(name).id]);
   });
 
-  it('of a later release are something else', () => {
+  it('of a later release have the activity Other', () => {
     expect(activityOf('teleport_dataset')).toEqual({ id: 99, name: 'Other' });
   });
 });

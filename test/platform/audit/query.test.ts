@@ -47,7 +47,7 @@ async function now(): Promise<Date> {
 }
 
 describe('a list of events', () => {
-  it('has the newest first and joins its pages without a gap', async () => {
+  it('has the newest first and no gap between its pages', async () => {
     const organizationId = randomUUID();
     for (let n = 0; n < 25; n += 1) await append(organizationId);
     const expected = await idsInOrder(organizationId);
@@ -55,7 +55,7 @@ describe('a list of events', () => {
     for (const limit of [1, 7, 25, 100]) expect(await readAll({ organizationId, limit })).toEqual(expected);
   });
 
-  it('goes on where it was although newer events came', async () => {
+  it('continues at the same event after newer ones were added', async () => {
     const organizationId = randomUUID();
     for (let n = 0; n < 4; n += 1) await append(organizationId);
     const expected = await idsInOrder(organizationId);
@@ -71,7 +71,7 @@ describe('a list of events', () => {
     expect(second.cursor).toBeNull();
   });
 
-  it('holds nothing of another organization', async () => {
+  it('contains nothing of another organization', async () => {
     const [mine, theirs] = [randomUUID(), randomUUID()];
     await append(mine);
     await append(theirs);
@@ -79,7 +79,7 @@ describe('a list of events', () => {
     expect(items.map((item) => item.unmapped.original_audit_log.organization_id)).toEqual([mine]);
   });
 
-  it('holds what was written before it was asked for', async () => {
+  it('contains every event that was written before the request', async () => {
     const organizationId = randomUUID();
     for (let n = 1; n <= 50; n += 1) {
       await append(organizationId);
@@ -87,7 +87,7 @@ describe('a list of events', () => {
     }
   });
 
-  it('can be narrowed to operations and to a workspace', async () => {
+  it('can be filtered by operations and by workspace', async () => {
     const organizationId = randomUUID();
     const workspaceId = randomUUID();
     const made: readonly Operation[] = ['create_listener', 'update_listener', 'delete_listener'];
@@ -109,7 +109,7 @@ describe('a list of events', () => {
     expect(await list({ workspaceId, operations: ['update_listener'] })).toEqual(['update_listener']);
   });
 
-  it('begins at its start and ends before its end', async () => {
+  it('includes its start and excludes its end', async () => {
     const organizationId = randomUUID();
     await append(organizationId);
     const { items } = await listEvents(database.store.db, { organizationId, limit: 1 });
@@ -124,7 +124,7 @@ describe('a list of events', () => {
     expect(await count(at + 1, at)).toBe(0);
   });
 
-  it('is not upset by times that nobody lives in', async () => {
+  it('accepts times far outside the stored range', async () => {
     const organizationId = randomUUID();
     await append(organizationId);
     const edges = [new Date(-8.64e15), new Date(8.64e15), new Date(0)];
@@ -137,15 +137,15 @@ describe('a list of events', () => {
 });
 
 describe('a cursor', () => {
-  it('is refused where it is broken or of another list', async () => {
+  it('is rejected when it is broken or from another list', async () => {
     const organizationId = randomUUID();
     for (let n = 0; n < 3; n += 1) await append(organizationId);
     const query: EventQuery = { organizationId, limit: 1 };
     const { cursor } = await listEvents(database.store.db, query);
     if (cursor === null) throw new Error('one page only');
-    const held = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const content = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     const forged = (change: object): string =>
-      Buffer.from(JSON.stringify({ ...held, ...change })).toString('base64url');
+      Buffer.from(JSON.stringify({ ...content, ...change })).toString('base64url');
     const rows: readonly EventQuery[] = [
       ...['', 'x', '!!', 'e30', `${cursor}A`, `${cursor}=`, cursor.slice(1), 'A'.repeat(100_000)].map(
         (broken) => ({ ...query, cursor: broken }),
@@ -160,9 +160,9 @@ describe('a cursor', () => {
       { ...query, cursor, endTime: new Date() },
     ];
     for (const row of rows) {
-      const refused = await listEvents(database.store.db, row).catch((error: unknown) => error);
-      expect(refused).toBeInstanceOf(InvalidInput);
-      expect((refused as InvalidInput).issues).toMatchObject([{ loc: ['query', 'cursor'] }]);
+      const rejected = await listEvents(database.store.db, row).catch((error: unknown) => error);
+      expect(rejected).toBeInstanceOf(InvalidInput);
+      expect((rejected as InvalidInput).issues).toMatchObject([{ loc: ['query', 'cursor'] }]);
     }
     expect((await listEvents(database.store.db, { ...query, cursor, limit: 100 })).items).toHaveLength(2);
   });
@@ -181,7 +181,7 @@ describe('adjacent windows', () => {
         await mayCommit.promise;
       });
       await appended.promise;
-      // Behind the event, where it is of this very millisecond.
+      // After the event, even when it was written in this millisecond.
       const endTime = new Date((await now()).getTime() + 1);
       const startTime = new Date(0);
       let isRead = false;
@@ -196,7 +196,7 @@ describe('adjacent windows', () => {
     }
   });
 
-  it('are not crossed by a clock that is set back', async () => {
+  it('return an event once even when the clock is set back', async () => {
     const organizationId = randomUUID();
     await append(organizationId);
     const later = new Date(Date.now() + 3_600_000);
@@ -210,7 +210,7 @@ describe('adjacent windows', () => {
     expect(await readAll({ organizationId, limit: 10, startTime: first, endTime: second })).toHaveLength(1);
   });
 
-  it('give each event once while several write', { timeout: 120_000 }, async () => {
+  it('return each event once under concurrent writes', { timeout: 120_000 }, async () => {
     await assert(
       asyncProperty(
         array(integer({ min: 1, max: 12 }), { minLength: 2, maxLength: 6 }),
@@ -227,7 +227,7 @@ describe('adjacent windows', () => {
           let startTime = new Date(0);
           for (let isLast = false; !isLast; ) {
             isLast = writing === 0;
-            // Seldom in step with the milliseconds of events, often in the same one.
+            // Often in the same millisecond as an event.
             const endTime = new Date((await now()).getTime() + (isLast ? 60_000 : 0));
             read.push(...(await readAll({ organizationId, limit, startTime, endTime })));
             startTime = endTime;

@@ -17,7 +17,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-/** Events of so many days ago, one of each, with the hashes that they would have had. */
+/** Appends one event for each age in days, with the hash that it would have had. */
 async function appendAged(organizationId: string, days: readonly number[]): Promise<void> {
   for (const age of days) {
     await database.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
@@ -59,7 +59,7 @@ async function countErrors(organizationId: string): Promise<number> {
 }
 
 describe('retention', () => {
-  it('removes what is older than 400 days, and the rest stays a chain', async () => {
+  it('removes events older than 400 days and leaves a valid chain', async () => {
     const organizationId = randomUUID();
     await appendAged(organizationId, [500, 401, 399, 1]);
     expect(await countErrors(organizationId)).toBe(0);
@@ -71,7 +71,7 @@ describe('retention', () => {
     expect(await countErrors(organizationId)).toBe(0);
   });
 
-  it('may remove all, and the chain goes on', async () => {
+  it('may remove every event, and the chain continues', async () => {
     const organizationId = randomUUID();
     await appendAged(organizationId, [500, 450]);
     expect(await expireEvents(database.store, new Date())).toBe(2);
@@ -89,10 +89,10 @@ describe('retention', () => {
     expect(await seqsOf(organizationId)).toEqual(['2']);
   });
 
-  it('removes nothing younger, whatever a caller calls his time zone', async () => {
+  it('removes nothing younger, whatever the time zone of the session', async () => {
     const organizationId = randomUUID();
     await appendAged(organizationId, [399]);
-    // A summer time that was 400 days ago, is not now, and takes two weeks.
+    // A daylight saving time that applied 400 days ago, does not apply now, and shifts the clock by two weeks.
     const dayOf = (age: number): number => 1 + (Math.floor((Date.now() - age * DAY_MS) / DAY_MS) % 365);
     const ages = Array.from({ length: 12 }, (_, n) => n * 30);
     const zones = ages.map((age) => `AAA-167BBB+167,J${dayOf(age)},J${dayOf(age - 60)}`);
@@ -104,7 +104,7 @@ describe('retention', () => {
     expect(await seqsOf(organizationId)).toEqual(['1']);
   });
 
-  it('goes by slices', async () => {
+  it('works in slices', async () => {
     const organizationId = randomUUID();
     await appendAged(organizationId, [500, 499, 498, 497, 496]);
     const slice = sql<{ removed: number }>`select audit_expire(${organizationId}, now(), 2) as removed`;

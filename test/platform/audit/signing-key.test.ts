@@ -12,11 +12,11 @@ import {
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
 const checkpoint = {
-  organizationId: '11111111-1111-4111-8111-111111111111',
+  organization: '11111111-1111-4111-8111-111111111111',
   seq: 7n,
   hash: 'ab'.repeat(32),
-  timeMs: 1_795_000_000_000,
-  sinceMs: 1_794_999_999_000,
+  time: 1_795_000_000_000,
+  since: 1_794_999_999_000,
   after: 3n,
 };
 
@@ -28,47 +28,46 @@ beforeEach(async () => {
 });
 afterEach(() => scratch[Symbol.asyncDispose]());
 
-function print(key: KeyObject): string {
+function fingerprint(key: KeyObject): string {
   return fingerprintOf(key.type === 'private' ? createPublicKey(key) : key);
 }
 
 describe('the signing key', () => {
-  it('is made once, for nobody else to read', async () => {
-    const made = await openSigningKey(file);
+  it('is created once, readable only by its owner', async () => {
+    const created = await openSigningKey(file);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect(print(await openSigningKey(file))).toBe(print(made));
+    expect(fingerprint(await openSigningKey(file))).toBe(fingerprint(created));
     expect((await readdir(scratch.path)).toSorted()).toEqual(['audit-signing.key', 'audit-signing.key.pub']);
   });
 
-  it('is one, though several processes open it at once', async () => {
+  it('is the same for several processes that open it at once', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => openSigningKey(file)));
-    expect(new Set(keys.map(print)).size).toBe(1);
-    expect(print(await readVerificationKey(publicKeyFile(file)))).toBe(print(keys[0]!));
+    expect(new Set(keys.map(fingerprint)).size).toBe(1);
+    expect(fingerprint(await readVerificationKey(publicKeyFile(file)))).toBe(fingerprint(keys[0]!));
     expect(await readdir(scratch.path)).toHaveLength(2);
   });
 
-  it('verifies by its public half alone', async () => {
+  it('can be verified with its public half only', async () => {
     const key = await openSigningKey(file);
     const half = await readVerificationKey(publicKeyFile(file));
     expect(half.type).toBe('public');
     expect(await readFile(publicKeyFile(file), 'utf8')).toContain('PUBLIC KEY');
     const line = signCheckpoint(checkpoint, key).trim();
-    const signer = fingerprintOf(half);
     expect(readCheckpoint(line, [half])).toEqual({
       kind: 'checkpoint',
-      checkpoint: { ...checkpoint, signer },
+      checkpoint: { ...checkpoint, key: fingerprintOf(half) },
     });
-    expect(print(await readVerificationKey(file))).toBe(print(half));
+    expect(fingerprint(await readVerificationKey(file))).toBe(fingerprint(half));
   });
 
-  it('is refused where others can read it or gave it, or where it is something else', async () => {
+  it('is rejected when other users can read it or own it, or when it is not an Ed25519 key', async () => {
     await openSigningKey(file);
     await chmod(file, 0o640);
     await expect(openSigningKey(file)).rejects.toThrow(InputError);
     await chmod(file, 0o600);
     if (process.getuid?.() === 0) {
       await chown(file, 65_534, 65_534);
-      await expect(openSigningKey(file)).rejects.toThrow(/another user's/);
+      await expect(openSigningKey(file)).rejects.toThrow(/another user/);
     }
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const other = await scratch.write('ec', String(privateKey.export({ type: 'pkcs8', format: 'pem' })));

@@ -78,7 +78,7 @@ async function errors(change: Change = {}): Promise<readonly string[]> {
   );
 }
 
-/** With the power of the superuser, past every trigger. */
+/** As the superuser, bypassing every trigger. */
 async function tamper(work: (trx: Transaction) => Promise<unknown>): Promise<void> {
   await database.owner.write(async (trx) => {
     await sql`set local session_replication_role = replica`.execute(trx);
@@ -106,7 +106,7 @@ async function readLinks(trx: Transaction): Promise<Link[]> {
   }));
 }
 
-/** What somebody would do who knows how the chain is made. */
+/** What an attacker does who knows how the chain is computed. */
 async function rewriteFrom(trx: Transaction, seq: bigint): Promise<void> {
   let previousHash: Buffer = genesis;
   for (const link of await readLinks(trx)) {
@@ -123,7 +123,7 @@ async function rewriteFrom(trx: Transaction, seq: bigint): Promise<void> {
   );
 }
 
-/** Runs statements in which `:mine` stands for the organization of the test. */
+/** Runs statements in which `:mine` selects the organization of the test. */
 async function run(trx: Transaction, ...statements: readonly string[]): Promise<void> {
   await sql`select set_config('test.organization', ${organizationId}, true)`.execute(trx);
   for (const statement of statements)
@@ -133,7 +133,7 @@ async function run(trx: Transaction, ...statements: readonly string[]): Promise<
 }
 
 describe('an untouched log', () => {
-  it('is intact, without and with checkpoints, before and after more events', async () => {
+  it('is intact, with and without checkpoints, before and after more events', async () => {
     await append(3);
     expect(await verify()).toMatchObject({ events: 3, checkpoints: 0, findings: 0 });
     await checkpoint();
@@ -146,7 +146,7 @@ describe('an untouched log', () => {
     expect(await verify()).toMatchObject({ events: 5, findings: 0, unreadable: 0 });
   });
 
-  it('is intact while others write to it', async () => {
+  it('is intact under concurrent writes', async () => {
     const writing = append(200);
     for (let n = 0; n < 5; n += 1) {
       expect(await errors()).toEqual([]);
@@ -156,7 +156,7 @@ describe('an untouched log', () => {
     expect(await verify()).toMatchObject({ events: 200, findings: 0 });
   });
 
-  it.skipIf(!hasDebian)('is intact on an older PostgreSQL too (skipped without that of Debian)', async () => {
+  it.skipIf(!hasDebian)('is intact on an older PostgreSQL (skipped without the one of Debian)', async () => {
     await using older = await createTestDatabase({ server: 'debian' });
     for (let n = 0; n < 3; n += 1)
       await older.store.write((trx) => appendEvent(trx, entryOf(organizationId)));
@@ -165,14 +165,14 @@ describe('an untouched log', () => {
     expect(result).toMatchObject({ events: 3, checkpoints: 1, findings: 0 });
   });
 
-  it('is read by pages', async () => {
+  it('is read in pages', async () => {
     await sql`select audit_append(${organizationId}, 'login', null, n::text) from generate_series(1, 1250) n`.execute(
       database.store.db,
     );
     expect(await verify()).toMatchObject({ events: 1250, findings: 0 });
   });
 
-  it('is intact where two processes wrote the same checkpoint, and a write was cut off', async () => {
+  it('is intact when two processes wrote the same checkpoint and a write was cut off', async () => {
     await append(3);
     await checkpoint();
     const line = await readFile(file, 'utf8');
@@ -183,22 +183,22 @@ describe('an untouched log', () => {
   });
 });
 
-describe('a log that was tampered with by the superuser', () => {
+describe('in a log that the superuser tampered with, the verifier reports', () => {
   const other = randomUUID();
   const columns: readonly (readonly [string, string])[] = [
     ['the time', "time = time - interval '1 millisecond'"],
-    ['the time, to none at all', "time = 'infinity'"],
+    ['the time, to infinity', "time = 'infinity'"],
     ['the operation', "operation = 'login'"],
     ['the workspace', `workspace_id = '${other}'`],
-    ['the workspace, to none', 'workspace_id = null'],
+    ['the workspace, to null', 'workspace_id = null'],
     ['the id', 'id = gen_random_uuid()'],
     ['the record', "record = replace(record, '201', '404')"],
-    ['the record, to none', "record = ''"],
+    ['the record, to nothing', "record = ''"],
     ['the previous hash', "previous_hash = sha256('x')"],
     ['the hash', "hash = sha256('x')"],
-    ['the hash, to none', "hash = ''"],
+    ['the hash, to nothing', "hash = ''"],
   ];
-  it.each(columns)('has its edited event named: %s', async (_, change) => {
+  it.each(columns)('an edited event: %s', async (_, change) => {
     await append(5);
     await checkpoint();
     for (const seq of [1, 3, 5]) {
@@ -209,7 +209,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(found.filter((error) => !/^(edited|rewritten 5)/.test(error))).toEqual([]);
   });
 
-  it('has the id of an edited event told, in a line', async () => {
+  it('the id of an edited event, in one line', async () => {
     await append(2);
     await tamper((trx) => run(trx, "update audit_events set operation = 'login' where :mine and seq = 2"));
     const { found } = await verify();
@@ -220,11 +220,11 @@ describe('a log that was tampered with by the superuser', () => {
       .where('seq', '=', '2')
       .execute();
     expect(found.map(formatFinding)).toEqual([
-      `edited: organization ${organizationId}, event 2 (${event?.id}): its content is not what its hash was made of`,
+      `edited: organization ${organizationId}, event 2 (${event?.id}): its content does not match its hash`,
     ]);
   });
 
-  it('has an event named that was edited with its hash', async () => {
+  it('an event that was edited together with its hash', async () => {
     await append(4);
     await tamper(async (trx) => {
       const link = (await readLinks(trx))[1];
@@ -237,19 +237,19 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['unlinked 3']);
   });
 
-  it('has its deleted events named', async () => {
+  it('deleted events', async () => {
     await append(9);
     await tamper((trx) => run(trx, 'delete from audit_events where :mine and seq in (1, 4, 5, 8)'));
     expect(await errors()).toEqual(['deleted 1..1', 'deleted 4..5', 'deleted 8..8']);
   });
 
-  it('has its truncated tail named', async () => {
+  it('a truncated tail', async () => {
     await append(6);
     await tamper((trx) => run(trx, 'delete from audit_events where :mine and seq > 4'));
     expect(await errors()).toEqual(['truncated 5..6']);
   });
 
-  it('has its truncated tail named by a checkpoint, where the head was rewritten', async () => {
+  it('a truncated tail with a rewritten head, thanks to a checkpoint', async () => {
     await append(6);
     await checkpoint();
     await tamper((trx) =>
@@ -264,7 +264,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['rewritten 6']);
   });
 
-  it('has two events named that changed places', async () => {
+  it('two events that changed places', async () => {
     await append(6);
     for (const [a, b] of [
       [2, 3],
@@ -281,7 +281,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['reordered 1', 'reordered 2', 'reordered 3', 'reordered 6']);
   });
 
-  it('has an event named that was moved to the end', async () => {
+  it('an event that was moved to the end', async () => {
     await append(4);
     await tamper((trx) =>
       run(
@@ -293,7 +293,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['reordered 5']);
   });
 
-  it('has an event named that was put in', async () => {
+  it('an inserted event', async () => {
     await append(4);
     const copy = (seq: number): string => `insert into audit_events
       select organization_id, ${seq}, gen_random_uuid(), time, 'login', workspace_id, record, previous_hash, hash
@@ -311,7 +311,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['inserted 0', 'edited 3', 'reordered 4', 'inserted 5', 'inserted 7']);
   });
 
-  it('has a rewritten suffix with right hashes named by checkpoints alone', async () => {
+  it('a rewritten suffix with correct hashes, thanks to checkpoints only', async () => {
     await append(3);
     await checkpoint();
     await append(3);
@@ -323,7 +323,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['checkpoint_missing 6']);
   });
 
-  it('has its edited or lost head named', async () => {
+  it('an edited or missing head', async () => {
     await append(3);
     await tamper((trx) => run(trx, "update audit_heads set hash = sha256('x') where :mine"));
     expect(await errors()).toEqual(['head_edited 3']);
@@ -331,7 +331,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['head_edited 3']);
   });
 
-  it('is named when all of an organization is gone', async () => {
+  it('an organization that was removed completely', async () => {
     await append(3);
     await checkpoint();
     await tamper((trx) =>
@@ -345,7 +345,7 @@ describe('a log that was tampered with by the superuser', () => {
     expect(await errors()).toEqual(['removed 1..3']);
   });
 
-  it('is named among all organizations', async () => {
+  it('the right one of several organizations', async () => {
     await append(2);
     await tamper((trx) => run(trx, "update audit_events set operation = 'login' where :mine and seq = 1"));
     const tampered = organizationId;
@@ -366,7 +366,7 @@ describe('a log that was tampered with by the superuser', () => {
 });
 
 describe('the checkpoints', () => {
-  it('are missed, each one that is taken out', async () => {
+  it('are reported as missing, whichever one is removed', async () => {
     for (let n = 0; n < 4; n += 1) {
       await append(1);
       await checkpoint();
@@ -388,22 +388,22 @@ describe('the checkpoints', () => {
     ['after', '"after":"0"', '"after":"1"'],
     ['since', /"since":\d/, '"since":2'],
     ['signature', /"signature":"..../, '"signature":"AAAA'],
-  ])('are found forged where their %s was edited', async (_, from, to) => {
+  ])('are reported as forged when their %s was edited', async (_, from, to) => {
     await append(2);
     await checkpoint();
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll(new RegExp(from, 'g'), to));
     expect((await errors()).map((error) => error.split(' ')[0])).toContain('checkpoint_forged');
   });
 
-  it('vouch for nothing where another key signed', async () => {
+  it('prove nothing when another key signed them', async () => {
     await append(2);
     await checkpoint();
-    const outsider = createPublicKey(generateKeyPairSync('ed25519').privateKey);
-    expect(await errors({ keys: [outsider] })).toEqual(['checkpoint_forged 2']);
-    expect(await errors({ keys: [outsider, createPublicKey(key)] })).toEqual([]);
+    const unrelated = createPublicKey(generateKeyPairSync('ed25519').privateKey);
+    expect(await errors({ keys: [unrelated] })).toEqual(['checkpoint_forged 2']);
+    expect(await errors({ keys: [unrelated, createPublicKey(key)] })).toEqual([]);
   });
 
-  it('are not written of a head that its event belies', async () => {
+  it('are not written for a head that contradicts its event', async () => {
     await append(2);
     await tamper((trx) => run(trx, "update audit_heads set hash = sha256('x') where :mine"));
     await checkpoint();
@@ -412,7 +412,7 @@ describe('the checkpoints', () => {
 });
 
 describe('events that retention removed', () => {
-  it('are not missed where they were old, and are where they were not', async () => {
+  it('are reported only when they were too recent', async () => {
     await append(3);
     await checkpoint();
     await append(2);
