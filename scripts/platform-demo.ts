@@ -1,5 +1,5 @@
-// `npm run platform:demo`: the platform from nothing, and what its audit log is worth. Every step is a command that
-// anybody could type; what each answered is printed and checked, and the demo fails if it is not what was promised.
+// `npm run platform:demo`: starts a platform from nothing and shows what its audit log detects. Every step is a command
+// that a user could type. Its output is printed and checked, and the demo fails when it is not as expected.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ type Event = {
   readonly resources?: readonly { readonly uid: string }[];
 };
 
-/** Runs to its end; what it reads comes by standard input, so that no key stands among the arguments. */
+/** Waits for the end. `input` goes to standard input, so that no key appears among the arguments. */
 async function runToEnd(command: string, args: readonly string[], input = ''): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const child = execFile(command, [...args], { cwd: root }, (error, out, err) => {
@@ -35,7 +35,7 @@ function say(text: string): void {
 }
 
 function expect(isTrue: boolean, what: string): void {
-  if (!isTrue) throw new Error(`this was not as promised: ${what}`);
+  if (!isTrue) throw new Error(`not as expected: ${what}`);
 }
 
 /** The platform, once it is ready. */
@@ -58,7 +58,7 @@ async function stop(child: ChildProcess): Promise<void> {
   expect((await promise) === 0, 'the platform ends with code 0');
 }
 
-/** One request by curl: its status and its document. */
+/** Sends one request with curl. Returns its status and its document. */
 async function curl(key: string, method: string, url: string, body?: unknown): Promise<[number, unknown]> {
   const sent = body === undefined ? [] : ['--json', JSON.stringify(body)];
   const shown = sent.map((part) => (part.startsWith('{') ? `'${part}'` : part)).join(' ');
@@ -74,17 +74,17 @@ async function curl(key: string, method: string, url: string, body?: unknown): P
 }
 
 async function useListener(key: string, url: string): Promise<string> {
-  const asked = {
+  const wanted = {
     compute_type: 'k8s',
     compute_id: 'demo-cluster',
     compute_config: { k8s_namespaces: ['agents'] },
   };
-  const [created, listener] = await curl(key, 'POST', `${url}/v2/listeners`, asked);
+  const [created, listener] = await curl(key, 'POST', `${url}/v2/listeners`, wanted);
   expect(created === 201, 'a listener is created');
   const { id } = listener as { readonly id: string };
   expect((await curl(key, 'GET', `${url}/v2/listeners/${id}`))[0] === 200, 'it is read');
   expect((await curl(key, 'DELETE', `${url}/v2/listeners/${id}`))[0] === 204, 'it is deleted');
-  expect((await curl(key, 'GET', `${url}/v2/listeners/${id}`))[0] === 404, 'it is gone');
+  expect((await curl(key, 'GET', `${url}/v2/listeners/${id}`))[0] === 404, 'it no longer exists');
   return id;
 }
 
@@ -98,8 +98,8 @@ async function showEvents(key: string, url: string, id: string): Promise<void> {
     say(
       `  ${new Date(time).toISOString()}  ${api.operation}  ${outcome}  ${resources.map(({ uid }) => uid).join(' ')}`,
     );
-  const reported = items.filter(({ resources = [] }) => resources.some(({ uid }) => uid === id));
-  expect(reported.length === 2, 'creating and deleting it left one event each');
+  const own = items.filter(({ resources = [] }) => resources.some(({ uid }) => uid === id));
+  expect(own.length === 2, 'creating and deleting it left one event each');
 }
 
 async function verify(data: string, expected: number): Promise<Ended> {
@@ -111,7 +111,7 @@ async function verify(data: string, expected: number): Promise<Ended> {
   return ended;
 }
 
-/** As an administrator of the database could, past every trigger. Answers the id of the event. */
+/** As an administrator of the database could, bypassing every trigger. Returns the id of the event. */
 async function tamper(data: string): Promise<string> {
   const silent = { info: () => {}, warn: () => {} };
   const server = await openPostgres({ directory: join(data, 'database'), log: silent });
@@ -131,10 +131,10 @@ async function tamper(data: string): Promise<string> {
 
 async function show(data: string): Promise<void> {
   say('$ KEY=$(sallyport platform init)');
-  const made = await runToEnd(process.execPath, [sallyport, 'platform', 'init', '--data-dir', data]);
-  expect(made.code === 0, `the first key is made: ${made.err}`);
-  say(made.err.trimEnd());
-  const key = made.out.trim();
+  const created = await runToEnd(process.execPath, [sallyport, 'platform', 'init', '--data-dir', data]);
+  expect(created.code === 0, `the first key is created: ${created.err}`);
+  say(created.err.trimEnd());
+  const key = created.out.trim();
   say(`${key.slice(0, 10)}... (shown in full once, when you do this)`);
   say('\n$ sallyport platform');
   const { child, url } = await startPlatform(data);
@@ -148,12 +148,12 @@ async function show(data: string): Promise<void> {
   await verify(data, 0);
   const edited = await tamper(data);
   const { out, err } = await verify(data, 1);
-  expect(`${out}${err}`.includes(edited), 'the verifier names the event that was edited');
-  say('\nEverything was as promised.');
+  expect(`${out}${err}`.includes(edited), 'the verifier names the edited event');
+  say('\nEverything was as expected.');
 }
 
 const scratch = await mkdtemp(join(tmpdir(), 'sallyport-platform-'));
-// The database runs as another user than root does.
+// Under root the database runs as another user.
 await chmod(scratch, 0o755);
 try {
   await show(join(scratch, 'data'));

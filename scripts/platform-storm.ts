@@ -1,6 +1,6 @@
-// `npm run platform:storm [-- --kills 50 --own-kills 20 --clients 8 --answers 220 --jobs 6 --seed 1 --server debian]`: two platform processes on one
-// database under load, one of them killed (SIGKILL) at random moments; then one with a database of its own. Prints what
-// was seen; exits with 1 if a write was lost, doubled or parted from its event, or if a job did not run again in time.
+// `npm run platform:storm [-- --kills 50 --own-kills 20 --clients 8 --responses 220 --jobs 6 --seed 1 --server debian]`: two platform
+// processes on one database under load, one of them killed (SIGKILL) at random moments; then one with an embedded database.
+// Exits with 1 if a write was lost, duplicated or separated from its event, or if a job did not run again in time.
 import { chmod } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ const SHOWN_ERRORS = 20;
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '50' },
-    // Of the process that has a database of its own.
+    // Of the process with an embedded database.
     'own-kills': { type: 'string', default: '20' },
     clients: { type: 'string', default: '8' },
-    // Between one kill and the next, on average.
+    // Between two kills, on average.
     responses: { type: 'string', default: '220' },
     jobs: { type: 'string', default: '6' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -38,11 +38,11 @@ const calm = [Math.round(responses / 5), Math.round((responses * 9) / 5)] as con
 const jobs = numberOf('jobs', 0, 100);
 const seed = numberOf('seed', 0, 2 ** 31);
 if (values.server !== 'embedded' && values.server !== 'debian')
-  throw new Error('--server should be embedded or debian');
+  throw new Error('--server must be embedded or debian');
 
 console.log(`seed ${seed}, ${cpus().length} x ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`);
-const held = [await stormOnServer(values.server), await stormEmbedded()];
-process.exitCode = held.every(Boolean) ? 0 : 1;
+const results = [await stormOnServer(values.server), await stormEmbedded()];
+process.exitCode = results.every(Boolean) ? 0 : 1;
 
 function numberOf(
   name: 'kills' | 'own-kills' | 'responses' | 'clients' | 'jobs' | 'seed',
@@ -51,14 +51,14 @@ function numberOf(
 ): number {
   const value = Number(values[name]);
   if (!(Number.isSafeInteger(value) && value >= min && value <= max))
-    throw new Error(`--${name} should be from ${min} to ${max}`);
+    throw new Error(`--${name} must be from ${min} to ${max}`);
   return value;
 }
 
 /** A server that outlives both processes. */
 async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
   await using scratch = await createScratch();
-  // The server runs as somebody else where we are root.
+  // Under root the server runs as another user.
   await chmod(scratch.path, 0o711);
   const server = await openPostgres({
     directory: join(scratch.path, 'server'),
@@ -69,7 +69,7 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
     const { connection, ownerConnection: owner } = server;
     const version = await connectOnce(owner, (client) => client.query('show server_version'));
     console.log(
-      `two processes on PostgreSQL ${version.rows[0].server_version}, every write on disk when answered`,
+      `two processes on PostgreSQL ${version.rows[0].server_version}, every write on disk before its response`,
     );
     const database = { url: toDatabaseUrl(connection), ownerUrl: toDatabaseUrl(owner) };
     const result = await runStorm({
@@ -84,18 +84,18 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
       onKill: printProgress,
     });
     print(result);
-    console.log(`  jobs begun again after a kill: ${report(result.rerunsMs)}`);
+    console.log(`  jobs started again after a kill: ${report(result.rerunsMs)}`);
     return result.errors.length === 0;
   } finally {
     await server.close();
   }
 }
 
-/** Its server ends with it, and starts with it again. */
+/** The server ends with the process, and starts again with it. */
 async function stormEmbedded(): Promise<boolean> {
   await using scratch = await createScratch();
   await chmod(scratch.path, 0o711);
-  console.log('one process with a PostgreSQL of its own');
+  console.log('one process with an embedded PostgreSQL');
   const result = await runEmbeddedStorm({
     directory: join(scratch.path, 'platform'),
     kills: ownKills,
@@ -110,18 +110,18 @@ async function stormEmbedded(): Promise<boolean> {
 
 function printProgress(nth: number, ledger: Ledger): void {
   if (nth % 10 === 0)
-    console.log(`  ${nth} killed, ${responsesIn(ledger)} answers, ${ledger.lost.responses} lost`);
+    console.log(`  ${nth} killed, ${responsesIn(ledger)} responses, ${ledger.lost.responses} lost`);
 }
 
 function print(result: Omit<StormResult, 'rerunsMs'>): void {
   const { ledger, startsMs, gonesMs, events, verified, busyMs, errors } = result;
   console.log(
-    `  ${responsesIn(ledger)} answers in ${(busyMs / 1000).toFixed(0)} s, ${responsesPerSecond(result).toFixed(0)} a second; ` +
+    `  ${responsesIn(ledger)} responses in ${(busyMs / 1000).toFixed(0)} s, ${responsesPerSecond(result).toFixed(0)} a second; ` +
       `${ledger.lost.responses} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
   );
   for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${report(samples)}`);
   console.log(`  start until ready: ${report(startsMs)}`);
-  console.log(`  gone from the database after a kill: ${report(gonesMs)}`);
+  console.log(`  connections closed after a kill: ${report(gonesMs)}`);
   console.log(`  audit verify: ${verified}`);
   for (const error of errors.slice(0, SHOWN_ERRORS)) console.log(`BROKEN: ${error}`);
   if (errors.length > SHOWN_ERRORS) console.log(`BROKEN: ${errors.length - SHOWN_ERRORS} more`);

@@ -1,25 +1,25 @@
-// What the domain refuses, as an error with a kind. One file of the API maps kinds to statuses; whoever throws one must
-// not know HTTP. `message` is shown to the caller, so it never holds what was sent.
+// Errors that the domain throws on purpose, each with a kind. One file of the API maps kinds to HTTP statuses. The
+// message is shown to the caller, so it never contains what the caller sent.
 import type { Issue } from './schema.ts';
 
 export type DomainErrorKind =
-  /** Nobody known is asking. */
+  /** The caller is not known. */
   | 'unauthenticated'
-  /** Somebody known may not. */
+  /** The caller is known and lacks the permission. */
   | 'forbidden'
   | 'not_found'
-  /** It is there already, or in a state that does not allow this. */
+  /** It exists already, or is in a state that does not allow this. */
   | 'conflict'
-  /** The request is well formed and cannot be done. */
+  /** The request is well formed and cannot be carried out. */
   | 'unusable'
   | 'too_many'
-  /** Something that this needs is not there now: try again. */
+  /** Something that this needs is temporarily missing: try again. */
   | 'unavailable';
 
 export class DomainError extends Error {
   override readonly name: string = 'DomainError';
   readonly kind: DomainErrorKind;
-  /** When to come back, for `too_many` and `unavailable`. */
+  /** Time to wait before the next attempt, for `too_many` and `unavailable`. */
   readonly retryMs: number | undefined;
 
   constructor(kind: DomainErrorKind, message: string, retryMs?: number) {
@@ -29,7 +29,7 @@ export class DomainError extends Error {
   }
 }
 
-/** What was sent does not fit: every issue at once, each with its place in the request. */
+/** The input is invalid: every issue at once, each with its location in the request. */
 export class InvalidInput extends Error {
   override readonly name: string = 'InvalidInput';
   readonly issues: readonly Issue[];

@@ -1,5 +1,5 @@
-// `sallyport platform [serve]`, `init` and `recover`: settings in, one running platform out, or a key of it.
-// SIGTERM and SIGINT drain; a second one ends at once.
+// `sallyport platform [serve]`, `init` and `recover`: runs a platform until it is stopped, or prints a key for it.
+// SIGTERM and SIGINT drain; a second signal ends the process at once.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -32,18 +32,18 @@ const flags = {
   listen: { type: 'string' },
   'metrics-listen': { type: 'string' },
   'data-dir': { type: 'string' },
-  /** Of `init`. */
+  /** For `init`. */
   name: { type: 'string' },
-  /** Of `recover`. */
+  /** For `recover`. */
   organization: { type: 'string' },
 } as const;
 type Flags = Partial<Record<keyof typeof flags, string>>;
 
-/** Exit code 0 after a clean drain, 2 for settings that should be mended. */
+/** Exit code 0 after a clean drain, 1 when the database server ended, 2 for invalid settings. */
 export async function run(args: string[]): Promise<number> {
   refuseRuntimeSwitches(process.env);
   handOverSecretVariables(undefined, exposedVariables(process.env));
-  // Before anything that can fail: what is not claimed stays behind as a file.
+  // Before anything that can fail: secrets that are not claimed stay behind in a file.
   const { operators } = claimSecrets(process.env);
   const { values, positionals } = parseArgs({ args, options: flags, allowPositionals: true });
   const [command = 'serve', ...more] = positionals;
@@ -56,25 +56,28 @@ export async function run(args: string[]): Promise<number> {
   if (!config) return 2;
   const cores = preventCoreDumps();
   const known = [...platformVariables().map(({ name }) => name), 'SALLYPORT_BOOTSTRAP_API_KEY'];
-  const warnings = [...cores.warnings, ...unknownVariableWarnings(process.env, known), ...exposure(config)];
+  const warnings = [
+    ...cores.warnings,
+    ...unknownVariableWarnings(process.env, known),
+    ...exposureWarnings(config),
+  ];
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
   if (command === 'recover') return recover(config, values.organization);
   return serve(config, warnings);
 }
 
-/** The config by file, variables and flags. Undefined: it was refused, and every issue is on standard error. */
+/** The config from file, variables and flags. Undefined: it is invalid, and every issue was written to standard error. */
 export async function readPlatformConfig(
   { config: file, ...given }: Flags,
   env: NodeJS.ProcessEnv,
 ): Promise<PlatformConfig | undefined> {
-  const parsed = parsePlatformConfig(file === undefined ? {} : await readDocument(file), {
-    ...env,
-    ...(given.listen === undefined ? {} : { SALLYPORT_PLATFORM_LISTEN: given.listen }),
-    ...(given['metrics-listen'] === undefined
-      ? {}
-      : { SALLYPORT_PLATFORM_METRICS_LISTEN: given['metrics-listen'] }),
-    ...(given['data-dir'] === undefined ? {} : { SALLYPORT_PLATFORM_DATA_DIR: given['data-dir'] }),
-  });
+  const document = file === undefined ? {} : await readDocument(file);
+  const overrides = Object.entries({
+    SALLYPORT_PLATFORM_LISTEN: given.listen,
+    SALLYPORT_PLATFORM_METRICS_LISTEN: given['metrics-listen'],
+    SALLYPORT_PLATFORM_DATA_DIR: given['data-dir'],
+  }).filter(([, value]) => value !== undefined);
+  const parsed = parsePlatformConfig(document, { ...env, ...Object.fromEntries(overrides) });
   if (parsed.ok) return parsed.value;
   process.stderr.write(formatIssues(file ?? 'configuration', parsed.issues));
   return undefined;
@@ -84,19 +87,19 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   const sink = createFdSink(1);
   const log = createLog(config.logLevel, sink);
   for (const warning of warnings) log.warn(warning);
-  // Once for requests, and as long again for all else.
-  const asked = awaitSignal(2 * config.limits.drainMs, () =>
-    log.error('something hangs and is left as it is: the end does not wait for it'),
+  // Requests may take one drain time, and everything else together another.
+  const stopped = waitForSignal(2 * config.limits.drainMs, () =>
+    log.error('shutdown timed out; exiting with work still running'),
   );
   const storage = import('../platform/storage.ts').then(({ openStorage }) => openStorage(config, log));
-  // Whoever waits for it is told.
+  // A failure is handled where the promise is awaited.
   storage.catch(() => undefined);
   try {
     const { openPlatform } = await import('../platform/platform.ts');
     const platform = await openPlatform(config, { log, version: await readVersion(), storage });
     const { url: api, metricsUrl: metrics, storage: database } = platform;
     log.info({ api, ...(metrics === undefined ? {} : { metrics }), database, pid: process.pid }, 'ready');
-    const reason = await Promise.race([asked, platform.ended.then(() => 'database' as const)]);
+    const reason = await Promise.race([stopped, platform.ended.then(() => 'database' as const)]);
     if (reason === 'database') log.error('the database server ended by itself');
     else log.info('draining');
     await platform.close();
@@ -107,21 +110,22 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
 }
 
 /**
- * The first signal; the second one does not wait for what the first has begun. Nor does anything after `maxMs`: a start
- * may hang as well as an end, at a database that says nothing, and what it leaves then is what a crash leaves.
+ * Resolves with the first signal. A second signal ends the process at once, as does `timeoutMs` after the first one: a
+ * start can hang as well as a shutdown, for example when the database does not respond. The process then leaves what a
+ * crash leaves.
  */
-function awaitSignal(maxMs: number, onHanging: () => void): Promise<NodeJS.Signals> {
+function waitForSignal(timeoutMs: number, onTimeout: () => void): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
-  let isAsked = false;
+  let isStopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
-    const end = (): never => process.exit(signal === 'SIGINT' ? 130 : 143);
-    if (isAsked) end();
-    isAsked = true;
-    const atLast = (): void => {
-      onHanging();
-      end();
+    const exit = (): never => process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (isStopping) exit();
+    isStopping = true;
+    const expire = (): void => {
+      onTimeout();
+      exit();
     };
-    setTimeout(atLast, maxMs).unref();
+    setTimeout(expire, timeoutMs).unref();
     resolve(signal);
   };
   process.on('SIGTERM', onSignal);
@@ -129,7 +133,7 @@ function awaitSignal(maxMs: number, onHanging: () => void): Promise<NodeJS.Signa
   return promise;
 }
 
-/** The key goes to standard output, alone, so that a script can keep it; all else goes to standard error. */
+/** Only the key goes to standard output, so that a script can store it; everything else goes to standard error. */
 async function init(
   config: PlatformConfig,
   given: { readonly name: string | undefined; readonly key: string | undefined },
@@ -137,30 +141,34 @@ async function init(
   const sink: Pick<LogSink, 'write'> = { write: (line) => void process.stderr.write(line) };
   const log = createLog(config.logLevel === 'info' ? 'warn' : config.logLevel, sink);
   const { initialize } = await import('../platform/initialization.ts');
-  const made = await initialize(config, { log, name: given.name ?? 'Default', key: given.key || undefined });
-  if (made === 'there') {
-    process.stderr.write('There is an organization already, and the key opens it: nothing was changed.\n');
+  const created = await initialize(config, {
+    log,
+    name: given.name ?? 'Default',
+    key: given.key || undefined,
+  });
+  if (created === 'there') {
+    process.stderr.write('There is an organization already, and the key is valid: nothing was changed.\n');
     return 0;
   }
-  process.stderr.write(`organization ${made.organizationId}\nworkspace    ${made.workspaceId}\n`);
-  if (made.createdKey !== undefined) {
-    process.stderr.write('The key is told here, once:\n');
-    process.stdout.write(`${made.createdKey}\n`);
+  process.stderr.write(`organization ${created.organizationId}\nworkspace    ${created.workspaceId}\n`);
+  if (created.createdKey !== undefined) {
+    process.stderr.write('API key (shown only once):\n');
+    process.stdout.write(`${created.createdKey}\n`);
   }
   return 0;
 }
 
 async function recover(config: PlatformConfig, organization: string | undefined): Promise<number> {
   if (organization !== undefined && !z.uuid().safeParse(organization).success)
-    throw new InputError('--organization should be the id of an organization');
+    throw new InputError('--organization must be the id of an organization');
   const { recoverKey } = await import('../platform/recovery.ts');
   const { organizationId, text } = await recoverKey(config, organization);
-  process.stderr.write(`organization ${organizationId}\nA key that manages it is told here, once:\n`);
+  process.stderr.write(`organization ${organizationId}\nAPI key of an administrator (shown only once):\n`);
   process.stdout.write(`${text}\n`);
   return 0;
 }
 
-/** A URL without a password is no secret, and replacing the process for it would cost a second start. */
+/** A URL without a password is not a secret, and hiding it would cost a restart of the process. */
 function exposedVariables(env: NodeJS.ProcessEnv): readonly string[] {
   return platformSecretVariables.filter((name) => {
     const value = env[name] ?? '';
@@ -170,17 +178,17 @@ function exposedVariables(env: NodeJS.ProcessEnv): readonly string[] {
   });
 }
 
-function exposure({ listen, metricsListen }: PlatformConfig): readonly string[] {
-  const open = [listen, metricsListen].filter((one) => one !== undefined && isExposedListen(one));
-  return open.map(
-    (one) =>
-      `others reach ${one?.host}:${one?.port}, and keys pass there in clear: put TLS in front, or listen on loopback`,
-  );
+function exposureWarnings({ listen, metricsListen }: PlatformConfig): readonly string[] {
+  const listeners = [listen, metricsListen].filter((one) => one !== undefined);
+  return listeners
+    .filter(isExposedListen)
+    .map(
+      ({ host, port }) =>
+        `${host}:${port} is reachable from other machines and receives API keys in plaintext: put TLS in front of it, or listen on loopback`,
+    );
 }
 
 async function readVersion(): Promise<string> {
-  const document: unknown = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'));
-  if (typeof document === 'object' && document !== null && 'version' in document)
-    return String(document.version);
-  throw new InputError('package.json has no version: install the package again');
+  const file = await readFile(join(packageRoot, 'package.json'), 'utf8');
+  return z.object({ version: z.string() }).parse(JSON.parse(file)).version;
 }

@@ -1,5 +1,4 @@
-// What the platform does by the clock: what is too old is removed, once among all processes on a database; where the
-// audit chains stand is signed and written outside the database, by each process.
+// Background tasks: nightly expiry, once per database, and signed audit checkpoints, in every process.
 import type { KeyObject } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,7 +14,7 @@ import type { Store } from './store/database.ts';
 import type { Jobs } from './store/jobs.ts';
 
 export type BackgroundTasks = {
-  /** Lets jobs end, then writes the last checkpoints. */
+  /** Waits for running jobs, then writes the last checkpoints. */
   close(): Promise<void>;
 };
 
@@ -23,17 +22,13 @@ export async function startBackgroundTasks(
   { audit }: Pick<PlatformConfig, 'audit'>,
   { storage, log }: { readonly storage: Storage; readonly log: Log },
 ): Promise<BackgroundTasks> {
+  const { store } = storage;
   await mkdir(dirname(audit.keyFile), { recursive: true, mode: 0o700 });
   const key = await openSigningKey(audit.keyFile);
   const jobs = await storage.openJobs();
-  await startExpiry(jobs, storage.store, log);
-  const checkpoints = startCheckpoints({
-    store: storage.store,
-    sink: openCheckpointSink(audit.checkpoints),
-    key,
-    everyMs: audit.checkpointIntervalMs,
-    log,
-  });
+  await startExpiry(jobs, store, log);
+  const sink = openCheckpointSink(audit.checkpoints);
+  const checkpoints = startCheckpoints({ store, sink, key, log }, audit.checkpointIntervalMs);
   return {
     async close() {
       await jobs.close();
@@ -42,33 +37,28 @@ export async function startBackgroundTasks(
   };
 }
 
-/** At night in UTC; which of the processes does it is pg-boss's affair. */
+/** At night in UTC. pg-boss chooses the process that runs a job. */
 async function startExpiry(jobs: Jobs, store: Store, log: Log): Promise<void> {
   await jobs.work('expire-audit-events', async () => {
     log.info({ removed: await expireEvents(store, new Date()) }, 'audit events expired');
   });
   await jobs.work('expire-sandbox-records', async () => {
     const olderThan = new Date(Date.now() - RECORD_RETENTION_MS);
-    log.info({ removed: await expireRecords(store, olderThan) }, 'records of sandboxes expired');
+    log.info({ removed: await expireRecords(store, olderThan) }, 'sandbox records expired');
   });
   await jobs.schedule('expire-audit-events', '17 3 * * *');
   await jobs.schedule('expire-sandbox-records', '47 3 * * *');
 }
 
-/** The next one is begun when the last has ended, so that a slow place holds up nobody else. */
-function startCheckpoints({
-  store,
-  sink,
-  key,
-  everyMs,
-  log,
-}: {
+type CheckpointParts = {
   readonly store: Store;
   readonly sink: CheckpointSink;
   readonly key: KeyObject;
-  readonly everyMs: number;
   readonly log: Log;
-}): BackgroundTasks {
+};
+
+/** The interval runs from the end of one write to the start of the next, so that a slow sink is never written twice at once. */
+function startCheckpoints({ store, sink, key, log }: CheckpointParts, intervalMs: number): BackgroundTasks {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let isClosing = false;
@@ -76,17 +66,17 @@ function startCheckpoints({
     try {
       await writeCheckpoints(store, sink, key);
     } catch (error) {
-      log.error(describeBug(error), 'checkpoints were not written; they will be with the next');
+      log.error(describeBug(error), 'checkpoints were not written; the next attempt includes them');
     }
   };
-  const plan = (): void => {
+  const schedule = (): void => {
     if (isClosing) return;
     timer = setTimeout(() => {
-      running = write().then(plan);
-    }, everyMs);
+      running = write().then(schedule);
+    }, intervalMs);
     timer.unref();
   };
-  plan();
+  schedule();
   return {
     async close() {
       isClosing = true;

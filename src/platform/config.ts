@@ -1,5 +1,5 @@
-// What the operator of the platform sets: a JSON file, then variables and flags over it; read once, frozen. Parsing opens
-// no file; the caller brings the document.
+// The settings of the platform: a JSON file, with environment variables and flags over it; read once, then frozen.
+// Parsing opens no file: the caller brings the document.
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
@@ -19,20 +19,20 @@ import { type ServerLimits, defaultLimits } from './api/limits.ts';
 
 export type PlatformConfig = {
   readonly listen: ListenAddress;
-  /** Undefined: metrics are told nowhere. */
+  /** Undefined: no metrics listener. */
   readonly metricsListen: ListenAddress | undefined;
   readonly dataDirectory: string;
   readonly database: {
-    /** Undefined: a server of our own in the data directory. It holds a password. */
+    /** Contains a password. Undefined: an embedded server in the data directory. */
     readonly url: string | undefined;
-    /** For migrations, where another role owns the tables. */
+    /** For migrations, when another role owns the tables. */
     readonly ownerUrl: string | undefined;
     readonly maxConnections: number;
   };
-  /** What an organization has that says nothing of it. */
+  /** For organizations that do not set a feature themselves. */
   readonly defaultFeatures: { readonly can_use_audit_logs: boolean };
   readonly audit: {
-    /** A file, or `s3://bucket/prefix`. */
+    /** The path of a file, or `s3://bucket/prefix`. */
     readonly checkpoints: string;
     readonly keyFile: string;
     readonly checkpointIntervalMs: number;
@@ -42,7 +42,7 @@ export type PlatformConfig = {
   readonly logLevel: LogLevel;
 };
 
-/** Reads the document of the config file (`{}` if there is none) with the variables of `env` over it. */
+/** Reads the document of the config file (`{}` without a file) with the variables of `env` over it. */
 export function parsePlatformConfig(document: unknown, env: NodeJS.ProcessEnv): Parsed<PlatformConfig> {
   const base = parseWith(z.record(z.string(), z.unknown()), document);
   if (!base.ok) return base;
@@ -52,35 +52,38 @@ export function parsePlatformConfig(document: unknown, env: NodeJS.ProcessEnv): 
   return { ok: true, value: Object.freeze(toConfig(parsed.value, env)) };
 }
 
-/** Every variable and the key of the file that it sets. */
+/** Every variable and the key of the config file that it sets. */
 export function platformVariables(): readonly { readonly name: string; readonly key: string }[] {
   return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
 }
 
-/** Whether others than this machine reach it. */
+/** Whether other machines can reach the address. */
 export function isExposedListen({ host }: Pick<ListenAddress, 'host'>): boolean {
   return !(host === 'localhost' || host === '::1' || host.startsWith('127.'));
 }
 
-const listenAddress = z.string().superRefine((text, context) => {
+const listenAddress = z.string().transform((text, context) => {
   const parsed = parseListenAddress(text);
-  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+  if (typeof parsed !== 'string') return parsed;
+  context.addIssue({ code: 'custom', message: parsed });
+  return z.NEVER;
 });
 const postgresUrl = z.string().refine((text) => /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text), {
-  message: 'should be postgresql://user:password@host:port/database, with special characters percent-encoded',
+  message: 'must be postgresql://user:password@host:port/database, with special characters percent-encoded',
 });
 const proxy = z.string().refine((text) => parseTrustedProxies([text]) !== undefined, {
-  message: 'should be an address or a range, for example 10.0.0.0/8',
+  message: 'must be an address or a range, for example 10.0.0.0/8',
 });
 const checkpoints = z
   .string()
   .refine((text) => /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:).+)$/s.test(text), {
-    message: 'should be the path of a file or s3://bucket/prefix',
+    message: 'must be the path of a file or s3://bucket/prefix',
   });
 const file = z.string().min(1);
+const limit = z.int().min(1).max(1_000_000_000);
 
 const schema = z.strictObject({
-  listen: listenAddress.default('127.0.0.1:8080'),
+  listen: listenAddress.prefault('127.0.0.1:8080'),
   metrics_listen: listenAddress.optional(),
   data_dir: file.optional(),
   database: z
@@ -101,10 +104,7 @@ const schema = z.strictObject({
   limits: z
     .strictObject(
       Object.fromEntries(
-        Object.keys(defaultLimits).map((key) => [
-          toSnakeCase(key),
-          z.int().min(1).max(1_000_000_000).optional(),
-        ]),
+        Object.entries(defaultLimits).map(([key, value]) => [toSnakeCase(key), limit.default(value)]),
       ),
     )
     .prefault({}),
@@ -114,43 +114,33 @@ const schema = z.strictObject({
     .prefault({}),
 });
 
+const asLowerCaseBoolean = (text: string): unknown => asBoolean(text.toLowerCase());
+
+const named: readonly (readonly [name: string, key: string, read: Variable['read']])[] = [
+  ['SALLYPORT_PLATFORM_LISTEN', 'listen', asText],
+  ['SALLYPORT_PLATFORM_METRICS_LISTEN', 'metrics_listen', asText],
+  ['SALLYPORT_PLATFORM_DATA_DIR', 'data_dir', asText],
+  ['DATABASE_URL', 'database.url', asText],
+  ['SALLYPORT_PLATFORM_DATABASE_OWNER_URL', 'database.owner_url', asText],
+  ['SALLYPORT_PLATFORM_DATABASE_MAX_CONNECTIONS', 'database.max_connections', Number],
+  ['DEFAULT_ORG_FEATURE_CAN_USE_AUDIT_LOGS', 'default_org_features.can_use_audit_logs', asLowerCaseBoolean],
+  ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS', 'audit.checkpoints', asText],
+  ['SALLYPORT_PLATFORM_AUDIT_KEY_FILE', 'audit.key_file', asText],
+  ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS', 'audit.checkpoint_interval_ms', Number],
+  ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
+  ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
+];
 const variables: readonly Variable[] = [
-  { name: 'SALLYPORT_PLATFORM_LISTEN', path: ['listen'], read: asText },
-  { name: 'SALLYPORT_PLATFORM_METRICS_LISTEN', path: ['metrics_listen'], read: asText },
-  { name: 'SALLYPORT_PLATFORM_DATA_DIR', path: ['data_dir'], read: asText },
-  { name: 'DATABASE_URL', path: ['database', 'url'], read: asText },
-  { name: 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL', path: ['database', 'owner_url'], read: asText },
-  {
-    name: 'SALLYPORT_PLATFORM_DATABASE_MAX_CONNECTIONS',
-    path: ['database', 'max_connections'],
-    read: Number,
-  },
-  {
-    name: 'DEFAULT_ORG_FEATURE_CAN_USE_AUDIT_LOGS',
-    path: ['default_org_features', 'can_use_audit_logs'],
-    read: (text) => asBoolean(text.toLowerCase()),
-  },
-  { name: 'SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS', path: ['audit', 'checkpoints'], read: asText },
-  { name: 'SALLYPORT_PLATFORM_AUDIT_KEY_FILE', path: ['audit', 'key_file'], read: asText },
-  {
-    name: 'SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS',
-    path: ['audit', 'checkpoint_interval_ms'],
-    read: Number,
-  },
-  { name: 'SALLYPORT_PLATFORM_TRUSTED_PROXIES', path: ['trusted_proxies'], read: asList },
-  { name: 'SALLYPORT_PLATFORM_LOG_LEVEL', path: ['log', 'level'], read: asText },
+  ...named.map(([name, key, read]) => ({ name, path: key.split('.'), read })),
   ...numericVariables('SALLYPORT_PLATFORM_', 'limits', defaultLimits),
 ];
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv): PlatformConfig {
-  const { database, audit, limits } = document;
+  const { database, audit } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
-  // Every text below was checked by the schema; an entry that does not parse is one it refused.
   return {
-    listen: parseListenAddress(document.listen) as ListenAddress,
-    metricsListen: document.metrics_listen
-      ? (parseListenAddress(document.metrics_listen) as ListenAddress)
-      : undefined,
+    listen: document.listen,
+    metricsListen: document.metrics_listen,
     dataDirectory,
     database: { url: database.url, ownerUrl: database.owner_url, maxConnections: database.max_connections },
     defaultFeatures: document.default_org_features,
@@ -159,23 +149,21 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv): Pla
       keyFile: audit.key_file ?? join(dataDirectory, 'audit-signing.key'),
       checkpointIntervalMs: audit.checkpoint_interval_ms,
     },
-    limits: toLimits(limits),
+    limits: toLimits(document.limits),
+    // The schema has checked every entry.
     trustedProxies: parseTrustedProxies(document.trusted_proxies) ?? noProxies,
     logLevel: document.log.level,
   };
 }
 
-function toLimits(given: Readonly<Record<string, number | undefined>>): ServerLimits {
-  const entries = Object.entries(defaultLimits).map(([key, value]) => [
-    key,
-    given[toSnakeCase(key)] ?? value,
-  ]);
-  // The keys are those of the defaults, and every value is a number.
+function toLimits(given: Readonly<Record<string, number>>): ServerLimits {
+  const entries = Object.keys(defaultLimits).map((key) => [key, given[toSnakeCase(key)]]);
+  // Its keys are those of the defaults, and the schema fills in every value.
   return Object.freeze(Object.fromEntries(entries)) as ServerLimits;
 }
 
-/** Root's is the machine's: the database runs as another user, who may not enter root's home. */
+/** For root outside its home: the embedded database runs as another user, who may not enter it. */
 function stateHome(env: NodeJS.ProcessEnv): string {
-  const own = process.getuid?.() === 0 ? '/var/lib' : join(homedir(), '.local', 'state');
-  return env['XDG_STATE_HOME'] ?? own;
+  const home = process.getuid?.() === 0 ? '/var/lib' : join(homedir(), '.local', 'state');
+  return env['XDG_STATE_HOME'] ?? home;
 }

@@ -1,9 +1,8 @@
-// The first organization of an installation, its workspace and its key, with their events in the audit log.
+// Creates the first organization of an installation, its workspace and its key, and records them in the audit log.
 import { DomainError } from '../base/domain-error.ts';
 import { InputError } from '../base/input-error.ts';
 import type { Log } from '../base/log.ts';
-import { appendEvent } from './audit/journal.ts';
-import type { Operation } from './audit/operations.ts';
+import { type AuditEntry, appendEvent } from './audit/journal.ts';
 import type { PlatformConfig } from './config.ts';
 import { parseKey } from './identity/api-key.ts';
 import { type FirstOrganization, createFirstOrganization } from './management/first-organization.ts';
@@ -13,11 +12,11 @@ import type { Store } from './store/database.ts';
 export type InitializationOptions = {
   readonly log: Log;
   readonly name: string;
-  /** A key that was made before; without one it is made here and told once. */
+  /** An existing key to use. Without it, a key is created and returned once. */
   readonly key: string | undefined;
 };
 
-/** `there`: it was done before, with this very key, so that a start script may do it each time. */
+/** `there`: an earlier run did it with this very key, so a start script may run it every time. */
 export async function initialize(
   config: PlatformConfig,
   { log, name, key }: InitializationOptions,
@@ -25,38 +24,28 @@ export async function initialize(
   const storage = await openStorage(config, log);
   try {
     return await storage.store.write(async (trx) => {
-      const made = await createFirstOrganization(trx, { name, key });
-      const { organizationId, workspaceId, keyId } = made;
-      const events: readonly (readonly [Operation, string | undefined, string])[] = [
-        ['create_organization', undefined, organizationId],
-        ['create_workspace', workspaceId, workspaceId],
-        ['create_service_key', undefined, keyId],
+      const created = await createFirstOrganization(trx, { name, key });
+      const { organizationId, workspaceId, keyId } = created;
+      const events: readonly Pick<AuditEntry, 'operation' | 'workspaceId' | 'resources'>[] = [
+        { operation: 'create_organization', resources: [organizationId] },
+        { operation: 'create_workspace', workspaceId, resources: [workspaceId] },
+        { operation: 'create_service_key', resources: [keyId] },
       ];
-      for (const [operation, workspace, resource] of events)
-        await appendEvent(trx, {
-          organizationId,
-          workspaceId: workspace,
-          operation,
-          isSuccess: true,
-          userId: undefined,
-          keyId: undefined,
-          request: undefined,
-          status: undefined,
-          resources: [resource],
-        });
-      return made;
+      for (const event of events) await appendEvent(trx, { ...event, organizationId, isSuccess: true });
+      return created;
     });
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    if (error.kind === 'conflict' && (await isKnown(storage.store, key))) return 'there';
-    const hint = error.kind === 'conflict' ? ': ask for more keys by its API' : '';
+    const isConflict = error.kind === 'conflict';
+    if (isConflict && (await isStored(storage.store, key))) return 'there';
+    const hint = isConflict ? ': create more keys with the API' : '';
     throw new InputError(`${error.message}${hint}`, { cause: error });
   } finally {
     await storage.close();
   }
 }
 
-async function isKnown({ db }: Store, key: string | undefined): Promise<boolean> {
+async function isStored({ db }: Store, key: string | undefined): Promise<boolean> {
   const hash = key === undefined ? undefined : parseKey(key)?.hash;
   if (hash === undefined) return false;
   const found = db.selectFrom('api_keys').select('id').where('hash', '=', hash);

@@ -1,39 +1,35 @@
-// The composition root: config becomes one running platform. The only place that knows every part and where each comes
-// from, and in which order they end.
-import type { ListenAddress } from '../base/listen-address.ts';
+// The composition root: turns a config into one running platform, and closes its parts in the right order.
 import { describeBug, type Log } from '../base/log.ts';
 import { createApi } from './api/answering.ts';
 import { withDocuments } from './api/openapi/documents.ts';
-import type { MetricsServer } from './api/metrics-server.ts';
-import type { Metrics, Readings } from './api/metrics.ts';
+import type { Metrics } from './api/metrics.ts';
 import { openServer } from './api/server.ts';
+import { startBackgroundTasks } from './background-tasks.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAuthenticator } from './identity/authentication.ts';
-import { type BackgroundTasks, startBackgroundTasks } from './background-tasks.ts';
-import { createReadings } from './database-gauges.ts';
 import { createResourceRoutes } from './routes.ts';
 import { authenticateSandbox } from './sandbox-records/sandbox-token.ts';
 import type { Storage } from './storage.ts';
 
 export type Platform = {
   readonly url: string;
-  /** Undefined: metrics are told nowhere. */
+  /** Undefined when metrics are not configured. */
   readonly metricsUrl: string | undefined;
   readonly storage: Storage['kind'];
-  /** Resolves when the database ended by itself: there is nothing more to do then. */
+  /** Resolves when the database server ended by itself: the platform can do nothing more. */
   readonly ended: Promise<void>;
-  /** Lets running requests end, then jobs, then the database. */
+  /** Waits for running requests, then for jobs, then closes the database. */
   close(): Promise<void>;
 };
 
 export type PlatformParts = {
   readonly log: Log;
   readonly version: string;
-  /** On its way: the database starts while the rest of the platform is loaded. */
+  /** A promise, so that the database starts while the rest of the platform is loaded. */
   readonly storage: Promise<Storage>;
 };
 
-/** Throws an Error that says what to mend when it cannot. */
+/** Throws an Error that says what the operator must change. */
 export async function openPlatform(
   config: PlatformConfig,
   { log, version, storage: opening }: PlatformParts,
@@ -44,7 +40,7 @@ export async function openPlatform(
   const { store } = storage;
   const authenticator = createAuthenticator({
     now: () => Date.now(),
-    onError: (error) => log.warn(describeBug(error), 'a last use of a key was not written'),
+    onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
   });
   opened.defer(() => authenticator.settle());
   const routes = withDocuments({
@@ -69,12 +65,13 @@ export async function openPlatform(
       onResponded: (responded) => metrics?.onResponded(responded),
     }),
   ]);
-  opened.adopt(backgroundTasks, (one: BackgroundTasks) => one.close());
+  opened.adopt(backgroundTasks, (one) => one.close());
   opened.adopt(server, (one) => one.close());
   let metricsUrl: string | undefined;
   if (config.metricsListen !== undefined) {
-    const readings = createReadings(store, () => server.running, log);
-    const exposed = await openMetrics(config.metricsListen, readings, log);
+    const { openMetrics } = await import('./platform-metrics.ts');
+    const source = { store, running: () => server.running, log };
+    const exposed = await openMetrics(config.metricsListen, source);
     opened.adopt(exposed.server, (one) => one.close());
     metrics = exposed.metrics;
     metricsUrl = exposed.server.url;
@@ -90,18 +87,4 @@ export async function openPlatform(
       await parts.disposeAsync();
     },
   };
-}
-
-/** Loaded when it is asked for: many installations never do. */
-async function openMetrics(
-  listen: ListenAddress,
-  readings: Readings,
-  log: Log,
-): Promise<{ readonly metrics: Metrics; readonly server: MetricsServer }> {
-  const [{ createMetrics }, { openMetricsServer }] = await Promise.all([
-    import('./api/metrics.ts'),
-    import('./api/metrics-server.ts'),
-  ]);
-  const metrics = createMetrics(readings);
-  return { metrics, server: await openMetricsServer(metrics, listen, log) };
 }

@@ -1,5 +1,5 @@
-// `sallyport platform` as a real process on a real PostgreSQL: from its start to its drain, beside a second one, and
-// with settings that should be mended.
+// `sallyport platform` as a real process on a real PostgreSQL: its start and its drain, two processes on one database,
+// and invalid settings.
 import { randomUUID } from 'node:crypto';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { mintKey } from '../../src/platform/identity/api-key.ts';
 async function scratchDirectory(): Promise<Scratch> {
   const scratch = await createScratch();
   onTestFinished(() => scratch[Symbol.asyncDispose]());
-  // A database that may not run as root has to get there.
+  // A database that may not run as root must be able to enter it.
   await chmod(scratch.path, 0o755);
   return scratch;
 }
@@ -46,13 +46,13 @@ function environmentOf({ dataDirectory, database }: PlatformOptions): Record<str
   };
 }
 
-// Each starts several processes, and each of those a database or its schema.
+// Each test starts several processes, and each of those a database or a migration.
 const SLOW = { timeout: 180_000 };
 const key = mintKey('service').text;
 const createListener = `POST /v2/listeners HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n`;
 
-describe('a platform on a server of its own', SLOW, () => {
-  it('starts from nothing, makes its first key once, serves, and is alone on its directory', async () => {
+describe('a platform with an embedded server', SLOW, () => {
+  it('starts from nothing, creates its first key once, serves, and locks its directory', async () => {
     const dataDirectory = join((await scratchDirectory()).path, 'data');
     const env = environmentOf({ dataDirectory });
     const init = await runToEnd(process.execPath, [launcher, 'platform', 'init', '--name', 'Acme'], { env });
@@ -68,7 +68,7 @@ describe('a platform on a server of its own', SLOW, () => {
     expect(second.code).not.toBe(0);
     expect(second.stderr).toMatch(/DATABASE_URL|another/i);
 
-    // Whoever has lost every key gets one beside the platform that runs, which the audit log tells.
+    // A lost key can be recovered while the platform runs, and the audit log records it.
     const recovered = await runToEnd(process.execPath, [launcher, 'platform', 'recover'], { env });
     expect([recovered.code, recovered.stdout]).toEqual([
       0,
@@ -88,16 +88,16 @@ describe('a platform on a server of its own', SLOW, () => {
 describe('a recovery', SLOW, () => {
   it.each([
     ['without a database', [], /There is no database in/],
-    ['of what is no id', ['--organization', 'acme'], /--organization should be the id/],
-  ])('%s is refused, and tells what to mend', async (_, args, sentence) => {
+    ['with an invalid id', ['--organization', 'acme'], /--organization must be the id/],
+  ])('%s is rejected, and the message says what to do', async (_, args, sentence) => {
     const dataDirectory = join((await scratchDirectory()).path, 'data');
     const env = environmentOf({ dataDirectory });
-    const refused = await runToEnd(process.execPath, [launcher, 'platform', 'recover', ...args], { env });
-    expect([refused.code, refused.stdout]).toEqual([2, '']);
-    expect(refused.stderr).toMatch(sentence);
+    const rejected = await runToEnd(process.execPath, [launcher, 'platform', 'recover', ...args], { env });
+    expect([rejected.code, rejected.stdout]).toEqual([2, '']);
+    expect(rejected.stderr).toMatch(sentence);
   });
 
-  it('names the organization where there are several, and makes nothing for one that is not there', async () => {
+  it('requires the organization when there are several, and creates nothing for an unknown one', async () => {
     const options = await onDatabase();
     const { database } = options;
     const env = environmentOf(options);
@@ -127,7 +127,7 @@ describe('a recovery', SLOW, () => {
 });
 
 describe('a platform on DATABASE_URL', SLOW, () => {
-  it('serves its documents, and tells paths and methods that it does not know', async () => {
+  it('serves its documents, and rejects unknown paths and methods', async () => {
     const { url } = await start(await onDatabase());
     const ask = async (path: string, method = 'GET'): Promise<readonly [number, unknown]> => {
       const response = await fetch(`${url}${path}`, { method });
@@ -147,7 +147,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
   });
 
-  it('tells its secrets nowhere: not in its environment, not in its log', async () => {
+  it('shows its secrets neither in its environment nor in its log', async () => {
     const options = await onDatabase();
     await initPlatform(options, key);
     const { process: child, url } = await start({ ...options, env: { SALLYPORT_BOOTSTRAP_API_KEY: key } });
@@ -161,23 +161,23 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     }
   });
 
-  it('takes a key that was made before, as often as it is given, and prints none', async () => {
+  it('accepts an existing key on every start, and prints none', async () => {
     const options = await onDatabase();
     const env = { ...environmentOf(options), SALLYPORT_BOOTSTRAP_API_KEY: key };
-    for (const said of ['organization', 'nothing was changed']) {
+    for (const message of ['organization', 'nothing was changed']) {
       const { code, stdout, stderr } = await runToEnd(process.execPath, [launcher, 'platform', 'init'], {
         env,
       });
       expect([code, stdout]).toEqual([0, '']);
-      expect(stderr).toContain(said);
+      expect(stderr).toContain(message);
       expect(stderr).not.toContain(key);
     }
     const bad = { ...env, SALLYPORT_BOOTSTRAP_API_KEY: 'hush' };
-    const refused = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env: bad });
-    expect([refused.code, refused.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
+    const rejected = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env: bad });
+    expect([rejected.code, rejected.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
   });
 
-  it('shares the database with a second one', async () => {
+  it('shares its database with a second platform', async () => {
     const options = await onDatabase();
     await initPlatform(options, key);
     const [one, other] = await Promise.all([start(options), start(options)]);
@@ -189,7 +189,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     expect((await fetch(`${other.url}/v2/listeners/${id}`, { headers })).status).toBe(200);
   });
 
-  it('lets a request end that runs when it is told to, says 503 meanwhile, and ends with 0', async () => {
+  it('finishes a running request when it is stopped, responds 503 to others, and exits with 0', async () => {
     const options = await onDatabase();
     await initPlatform(options, key);
     const { process: child, port } = await start(options);
@@ -212,10 +212,10 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     expect(await child.exited).toEqual({ code: 0, signal: null });
   });
 
-  it('ends in its time when its start hangs', async () => {
+  it('exits in time when its start hangs', async () => {
     const { database, ...options } = await onDatabase();
     await connectOnce(database.ownerConnection, async (other) => {
-      // As another start has it that brings the schema up to date.
+      // As another process holds it while it migrates the schema.
       await other.query('select pg_advisory_lock(5271009001)');
       const env = { SALLYPORT_PLATFORM_LIMITS_DRAIN_MS: '200' };
       await using platform = startPlatform({ ...options, database, env });
@@ -225,12 +225,12 @@ describe('a platform on DATABASE_URL', SLOW, () => {
       platform.process.kill('SIGTERM');
       expect(await platform.process.exited).toEqual({ code: 143, signal: null });
       expect(platform.process.records.map(({ msg }) => msg)).toContainEqual(
-        expect.stringContaining('something hangs'),
+        expect.stringContaining('shutdown timed out'),
       );
     });
   });
 
-  it('does not wait for a request when it is told to end twice', async () => {
+  it('does not wait for a request after a second signal', async () => {
     const options = await onDatabase();
     await initPlatform(options, key);
     const { process: child, port } = await start(options);
@@ -244,8 +244,8 @@ describe('a platform on DATABASE_URL', SLOW, () => {
   });
 });
 
-describe('settings that should be mended', () => {
-  it('are named, unquoted, and end the start with 2', async () => {
+describe('invalid settings', () => {
+  it('are named without their value, and the exit code is 2', async () => {
     const env = { SALLYPORT_PLATFORM_LISTEN: 'hush', DATABASE_URL: 'hush' };
     const { code, stderr } = await runToEnd(process.execPath, [launcher, 'platform'], { env });
     expect(code).toBe(2);
@@ -254,12 +254,12 @@ describe('settings that should be mended', () => {
     expect(stderr).not.toContain('hush');
   });
 
-  it('are a usage line for a command that there is not', async () => {
+  it('include an unknown command, which prints the usage line', async () => {
     const { code, stderr } = await runToEnd(process.execPath, [launcher, 'platform', 'serf']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('usage: sallyport platform')]);
   });
 
-  it('are told of when a name is misspelt, or others reach the listener in clear', async () => {
+  it('cause a warning for a misspelt name, and for a listener that other machines can reach', async () => {
     const options = await onDatabase();
     const { process: child } = await start({
       ...options,
@@ -268,7 +268,7 @@ describe('settings that should be mended', () => {
     const warnings = child.records.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
     expect(warnings).toEqual([
       expect.stringContaining('did you mean SALLYPORT_PLATFORM_LOG_LEVEL?'),
-      expect.stringContaining('others reach 0.0.0.0:0'),
+      expect.stringContaining('0.0.0.0:0 is reachable from other machines'),
     ]);
   });
 });

@@ -1,4 +1,4 @@
-// What an operator of the platform sets: every key, its variable, its limits, and what is refused with words that help.
+// The settings of the platform: every key, its variable, its limits, and the messages for invalid values.
 import { describe, expect, it } from 'vitest';
 import {
   type PlatformConfig,
@@ -20,7 +20,7 @@ function issues(document: unknown, env: Record<string, string> = {}): readonly s
 }
 
 describe('settings', () => {
-  it('have defaults that need nothing', () => {
+  it('have a default for everything', () => {
     expect(parsed({})).toMatchObject({
       listen: { host: '127.0.0.1', port: 8080 },
       metricsListen: undefined,
@@ -37,7 +37,7 @@ describe('settings', () => {
     expect(Object.isFrozen(parsed({}))).toBe(true);
   });
 
-  it('come from the file, and from a variable over it', () => {
+  it('come from the file, and variables override it', () => {
     const document = {
       listen: '0.0.0.0:1',
       limits: { body_bytes: 10 },
@@ -63,7 +63,7 @@ describe('settings', () => {
     expect(names).toHaveLength(18);
   });
 
-  it('that are wrong are all named, by variable or key, and never quoted', () => {
+  it('that are invalid are all named, by variable or key, and never quoted', () => {
     const found = issues(
       {
         listne: 1,
@@ -92,7 +92,7 @@ describe('settings', () => {
   });
 });
 
-describe('a listener that others reach', () => {
+describe('a listener that other machines can reach', () => {
   it.each([
     ['127.0.0.1', false],
     ['127.8.8.8', false],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judgeStorm, type Snapshot } from './storm/storm-checks.ts';
-import { judgeJobs } from './storm/storm-jobs.ts';
+import { checkStorm, type Snapshot } from './storm/storm-checks.ts';
+import { checkJobs } from './storm/storm-jobs.ts';
 import { createLedger, type Ledger, type ListenerStory } from './storm/storm-ledger.ts';
 
 type Events = Snapshot['events'];
@@ -10,7 +10,7 @@ function listener(computeId: string, given: Partial<ListenerStory> = {}): Listen
     computeId,
     firstVersion: 'first',
     id: `id-${computeId}`,
-    isKnownKept: false,
+    isKnownStored: false,
     versions: [],
     lostVersion: undefined,
     deletion: 'none',
@@ -18,18 +18,18 @@ function listener(computeId: string, given: Partial<ListenerStory> = {}): Listen
   };
 }
 
-function eventsOf(...reported: readonly string[]): Events {
-  return reported.map((text, i) => {
+function eventsOf(...descriptions: readonly string[]): Events {
+  return descriptions.map((text, i) => {
     const [outcome, operation = '', ...resources] = text.split(' ');
     return { seq: 1 + i, operation, isSuccess: outcome === 'success', resources };
   });
 }
 
-/** A storm in which every kind of thing happened once, and its database. */
+/** A storm with one case of everything, and its database. */
 function scene(): { readonly ledger: Ledger; readonly snapshot: Snapshot } {
   const ledger = createLedger();
   ledger.listeners.push(
-    listener('kept', { versions: ['second'] }),
+    listener('stored', { versions: ['second'] }),
     listener('lost', { id: undefined }),
     listener('never', { id: undefined }),
     listener('changed', { lostVersion: 'changed-2' }),
@@ -37,14 +37,14 @@ function scene(): { readonly ledger: Ledger; readonly snapshot: Snapshot } {
   );
   ledger.keys.push({ description: 'key', id: 'id-key', deletion: 'none' });
   ledger.records.push({ source: 'source', sandbox: 's', last: 9, added: 9 });
-  ledger.refusals.push(
+  ledger.rejections.push(
     { operation: 'update_listener', id: 'nothing', hasResponded: true },
     { operation: 'create_listener', id: undefined, hasResponded: false },
   );
-  ledger.unwritten.push('refused');
+  ledger.unwritten.push('rejected');
   const events = eventsOf(
-    'success create_listener id-kept',
-    'success update_listener id-kept',
+    'success create_listener id-stored',
+    'success update_listener id-stored',
     'success create_listener id-lost',
     'success create_listener id-changed',
     'success update_listener id-changed',
@@ -54,7 +54,7 @@ function scene(): { readonly ledger: Ledger; readonly snapshot: Snapshot } {
     'failure update_listener nothing',
   );
   const listeners = [
-    { id: 'id-kept', computeId: 'kept', version: 'second' },
+    { id: 'id-stored', computeId: 'stored', version: 'second' },
     { id: 'id-lost', computeId: 'lost', version: 'first' },
     { id: 'id-changed', computeId: 'changed', version: 'changed-2' },
   ];
@@ -68,10 +68,10 @@ function renumber(snapshot: Snapshot, events: Events): Snapshot {
   return { ...snapshot, events: numbered, headSeq: events.length };
 }
 
-describe('what the clients know, held against the database', () => {
-  it('agrees when every lost answer was either wholly kept or wholly undone', () => {
+describe('the comparison of the clients with the database', () => {
+  it('passes when every write without a response was either stored or rolled back completely', () => {
     const { ledger, snapshot } = scene();
-    expect(judgeStorm(ledger, snapshot)).toEqual([]);
+    expect(checkStorm(ledger, snapshot)).toEqual([]);
   });
 
   const without = (computeId: string) => (snapshot: Snapshot) => ({
@@ -80,53 +80,49 @@ describe('what the clients know, held against the database', () => {
   });
   const withoutEvent = (at: number) => (snapshot: Snapshot) =>
     renumber(snapshot, snapshot.events.toSpliced(at, 1));
-  const withEvent = (reported: string) => (snapshot: Snapshot) =>
-    renumber(snapshot, [...snapshot.events, ...eventsOf(reported)]);
+  const withEvent = (event: string) => (snapshot: Snapshot) =>
+    renumber(snapshot, [...snapshot.events, ...eventsOf(event)]);
   const withListener = (computeId: string) => (snapshot: Snapshot) => ({
     ...snapshot,
     listeners: [...snapshot.listeners, { id: `id-${computeId}`, computeId, version: 'first' }],
   });
   const rows: readonly (readonly [string, (snapshot: Snapshot) => Snapshot, string])[] = [
-    ['a write that was answered and is not there', without('kept'), 'kept was answered, and is not there'],
-    [
-      'an event whose write is not there',
-      without('lost'),
-      '1 events instead of 0 of create_listener id-lost',
-    ],
+    ['an acknowledged write that is missing', without('stored'), 'stored was acknowledged, and is missing'],
+    ['an event whose write is missing', without('lost'), '1 events instead of 0 of create_listener id-lost'],
     ['a write without its event', withoutEvent(2), '0 events instead of 1 of create_listener id-lost'],
-    ['a change that was kept without its event', withoutEvent(4), '0 events instead of 1 of update_listener'],
+    ['a stored change without its event', withoutEvent(4), '0 events instead of 1 of update_listener'],
     [
-      'an event that is there twice',
-      withEvent('success create_listener id-kept'),
-      '2 events instead of 1 of create_listener id-kept',
+      'a duplicate event',
+      withEvent('success create_listener id-stored'),
+      '2 events instead of 1 of create_listener id-stored',
     ],
     [
-      'an event of nothing',
+      'an event without a write',
       withEvent('success delete_listener id-x'),
       '1 events instead of 0 of delete_listener',
     ],
-    ['a deleted one that is there', withListener('deleted'), 'deleted was deleted, and is there'],
-    ['a refused one that is there', withListener('refused'), 'refused was refused, and is there'],
+    ['a deleted listener that is stored', withListener('deleted'), 'deleted was deleted, and is stored'],
+    ['a rejected listener that is stored', withListener('rejected'), 'rejected was rejected, and is stored'],
     [
       'an old version',
       (snapshot) => ({
         ...snapshot,
         listeners: snapshot.listeners.map((row) =>
-          row.computeId === 'kept' ? { ...row, version: 'first' } : row,
+          row.computeId === 'stored' ? { ...row, version: 'first' } : row,
         ),
       }),
-      'kept has the version first instead of second',
+      'stored has the version first instead of second',
     ],
-    ['a key that is not there', (snapshot) => ({ ...snapshot, keys: [] }), 'the key key was answered'],
+    ['a missing key', (snapshot) => ({ ...snapshot, keys: [] }), 'the key key was acknowledged'],
     [
-      'a refusal without its failure',
+      'a rejection without its failure',
       withoutEvent(8),
-      '0 failures for 1 to 1 refusals of update_listener nothing',
+      '0 failures for 1 to 1 rejections of update_listener nothing',
     ],
-    ['a failure that is there twice', withEvent('failure update_listener nothing'), '2 failures for 1 to 1'],
-    ['a failure of a success', withEvent('failure create_api_key '), '1 failures for 0 to 0'],
+    ['a duplicate failure', withEvent('failure update_listener nothing'), '2 failures for 1 to 1'],
+    ['a failure of a successful write', withEvent('failure create_api_key '), '1 failures for 0 to 0'],
     [
-      'a record that is missing',
+      'a missing record',
       (snapshot) => ({ ...snapshot, records: [{ source: 'source', count: 8, last: 9 }] }),
       '8 records up to 9 instead of 9 of source',
     ],
@@ -135,39 +131,39 @@ describe('what the clients know, held against the database', () => {
       (snapshot) => ({ ...snapshot, events: snapshot.events.map((one) => ({ ...one, seq: one.seq * 2 })) }),
       'the chain has a gap before 2',
     ],
-    ['a head behind its chain', (snapshot) => ({ ...snapshot, headSeq: 8 }), 'its head says 8'],
+    ['a head that is behind its chain', (snapshot) => ({ ...snapshot, headSeq: 8 }), 'its head is 8'],
   ];
-  it.each(rows)('tells of %s', (_, spoil, reported) => {
+  it.each(rows)('reports %s', (_, spoil, message) => {
     const { ledger, snapshot } = scene();
-    expect(judgeStorm(ledger, spoil(snapshot)).join('\n')).toContain(reported);
+    expect(checkStorm(ledger, spoil(snapshot)).join('\n')).toContain(message);
   });
 });
 
-describe('what became of the jobs', () => {
-  const begun = (life: string, atMs: number) => ({ job: 'j', life, atMs, what: 'begun' }) as const;
+describe('the check of the jobs', () => {
+  const started = (life: string, atMs: number) => ({ job: 'j', life, atMs, what: 'started' }) as const;
   const done = (life: string, atMs: number) => ({ job: 'j', life, atMs, what: 'done' }) as const;
   const deaths = new Map([['a1', 1_000]]);
 
-  it('is how long each took to begin again', () => {
-    const events = [begun('a1', 0), begun('b1', 12_000), done('b1', 20_000)];
-    expect(judgeJobs(['j'], events, deaths)).toEqual({ errors: [], rerunsMs: [11_000] });
+  it('measures how long each took to start again', () => {
+    const events = [started('a1', 0), started('b1', 12_000), done('b1', 20_000)];
+    expect(checkJobs(['j'], events, deaths)).toEqual({ errors: [], rerunsMs: [11_000] });
   });
 
   it.each([
     [
-      'one that began again too late',
-      [begun('a1', 0), begun('b1', 16_001), done('b1', 17_000)],
-      'begun again',
+      'a job that started again too late',
+      [started('a1', 0), started('b1', 16_001), done('b1', 17_000)],
+      'started again',
     ],
     [
-      'one that runs twice',
-      [begun('b1', 0), begun('a2', 500), done('a2', 600)],
-      'while it was under way in b1',
+      'a job that runs twice at once',
+      [started('b1', 0), started('a2', 500), done('a2', 600)],
+      'while it ran in b1',
     ],
-    ['one that is done twice', [begun('b1', 0), done('b1', 5), done('b1', 6)], 'was done 2 times'],
-    ['one that was never begun', [], 'was never begun'],
-    ['one that was never done', [begun('b1', 0)], 'was done 0 times'],
-  ] as const)('tells of %s', (_, events, reported) => {
-    expect(judgeJobs(['j'], events, deaths).errors.join('\n')).toContain(reported);
+    ['a job that finished twice', [started('b1', 0), done('b1', 5), done('b1', 6)], 'was done 2 times'],
+    ['a job that never started', [], 'was never started'],
+    ['a job that never finished', [started('b1', 0)], 'was done 0 times'],
+  ] as const)('reports %s', (_, events, message) => {
+    expect(checkJobs(['j'], events, deaths).errors.join('\n')).toContain(message);
   });
 });

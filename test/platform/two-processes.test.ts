@@ -7,7 +7,7 @@ import { runStorm } from './storm/storm.ts';
 const KILLS = 5;
 const seed = Number(process.env['STORM_SEED'] ?? Date.now() % 1_000_000);
 
-it(`two processes on one database, one killed ${KILLS} times under load, lose and double nothing (STORM_SEED=${seed})`, {
+it(`two processes on one database, one killed ${KILLS} times under load, lose and duplicate nothing (STORM_SEED=${seed})`, {
   timeout: 240_000,
 }, async () => {
   await using database = await createTestDatabase({ isMigrated: false });

@@ -43,7 +43,7 @@ export type PlatformApi = AsyncDisposable & {
   /** For a server in front of it. */
   readonly api: Api;
   readonly authenticator: Authenticator;
-  /** Lines of the log so far. */
+  /** The lines of the log so far. */
   readonly logged: readonly string[];
   ask(method: string, path: string, options?: Ask): Promise<Asked>;
   addOrganization(given?: {

@@ -1,17 +1,17 @@
-// What the system says of the database server that a platform has for itself (Linux): which processes are one on its
-// directory, and that there are never two.
+// Watches the embedded database server of a platform (Linux): finds its processes by the data directory, and counts how
+// many run at once.
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Monitor } from './storm-place.ts';
+import type { Monitor } from './storm-process.ts';
 
 export type EmbeddedMonitor = Monitor & {
-  /** Servers at one time; more than one is a fault. */
+  /** The maximum number of servers that ran at once; more than one is an error. */
   readonly most: number;
 };
 
 const POLL_MS = 20;
-/** A shutdown writes what the crash of the platform left unwritten. */
+/** After a crash of the platform, the shutdown of the server first writes its data. */
 const MAX_GONE_MS = 20_000;
 const MAX_CONNECTED_MS = 5_000;
 
@@ -21,7 +21,7 @@ export function openEmbeddedMonitor(directory: string): EmbeddedMonitor {
   let most = 0;
   const servers = async (): Promise<readonly number[]> => {
     const found = await serversIn(cluster);
-    // What is there at both moments was there between them too.
+    // A process that is found twice ran in between too.
     const again = found.length > 1 ? await serversIn(cluster) : found;
     most = Math.max(most, found.filter((pid) => again.includes(pid)).length);
     return found;
@@ -31,14 +31,14 @@ export function openEmbeddedMonitor(directory: string): EmbeddedMonitor {
       return most;
     },
     backendsOf: servers,
-    async connected(_, given) {
+    async connected(_, limit) {
       const before = new Set(await servers());
       const untilMs = performance.now() + MAX_CONNECTED_MS;
       const seen = async (): Promise<void> => {
         while (performance.now() < untilMs && (await servers()).every((pid) => before.has(pid)))
           await delay(POLL_MS);
       };
-      await Promise.race([seen(), given]);
+      await Promise.race([seen(), limit]);
       return servers();
     },
     async gone(_, backends, sinceMs) {
@@ -53,7 +53,7 @@ export function openEmbeddedMonitor(directory: string): EmbeddedMonitor {
   };
 }
 
-/** Its children rename themselves, but for a moment after their birth. */
+/** Children of a server rename themselves, but only a moment after they start: they are excluded by their parent. */
 async function serversIn(cluster: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const named = await Promise.all(pids.map((pid) => isNamedServer(pid, cluster)));
@@ -67,7 +67,7 @@ async function isNamedServer(pid: number, cluster: string): Promise<boolean> {
   return basename(program) === 'postgres' && args.includes(cluster);
 }
 
-/** Undefined when it has ended since. */
+/** Undefined when the process has ended. */
 async function parentOf(pid: number): Promise<number | undefined> {
   const [, parent] = /\) \S (\d+)/.exec(await readProc(pid, 'stat')) ?? [];
   return parent === undefined ? undefined : Number(parent);

@@ -1,21 +1,21 @@
-// One platform process with a database server of its own, killed again and again while clients write. What was answered
-// must be there afterwards, and no server may be left behind or run beside another.
+// One platform process with an embedded database server, killed again and again while clients write. Acknowledged writes
+// must be stored, no server may be left behind, and no two may run at once.
 import { join } from 'node:path';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { openPostgres } from '../../../src/platform/store/embedded/postgres-server.ts';
 import { createRandom } from '../../http1/mutation.ts';
 import { initPlatform } from '../../support/platform-process.ts';
 import { openEmbeddedMonitor } from './embedded-monitor.ts';
-import { judgeStorm, type Snapshot } from './storm-checks.ts';
+import { checkStorm, type Snapshot } from './storm-checks.ts';
 import { createLedger } from './storm-ledger.ts';
 import { type LoadOptions, runLoad } from './storm-load.ts';
-import { openStormPlace } from './storm-place.ts';
+import { openStormProcess } from './storm-process.ts';
 import { takeSnapshot } from './storm-snapshot.ts';
 import { verifyStorm } from './storm-verification.ts';
 import type { StormResult } from './storm.ts';
 
 export type EmbeddedStormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'calm' | 'onKill'> & {
-  /** The data directory, which is not there yet. */
+  /** The data directory, which does not exist yet. */
   readonly directory: string;
   readonly seed: number;
 };
@@ -32,23 +32,23 @@ export async function runEmbeddedStorm(
   const { text: key } = mintKey('service');
   await initPlatform(common, key);
   const monitor = openEmbeddedMonitor(directory);
-  await using place = openStormPlace({ ...common, name: 'e', monitor, onRecord: () => undefined });
-  const busyMs = await runLoad({ ...options, places: [place], ledger, random: createRandom(seed), key });
-  await place.end();
+  await using process = openStormProcess({ ...common, name: 'e', monitor, onRecord: () => undefined });
+  const busyMs = await runLoad({ ...options, processes: [process], ledger, random: createRandom(seed), key });
+  await process.end();
   const verified = await verifyStorm(common);
   const snapshot = await readDirectory(directory);
   const left = await monitor.backendsOf('');
   return {
     errors: [
-      ...place.errors,
-      ...judgeStorm(ledger, snapshot),
+      ...process.errors,
+      ...checkStorm(ledger, snapshot),
       ...verified.errors,
       ...(monitor.most > 1 ? [`${monitor.most} servers ran on one directory`] : []),
-      ...(left.length > 0 ? [`the servers ${left.join(', ')} are left`] : []),
+      ...(left.length > 0 ? [`the servers ${left.join(', ')} still run`] : []),
     ],
     ledger,
-    startsMs: place.startsMs,
-    gonesMs: place.gonesMs,
+    startsMs: process.startsMs,
+    gonesMs: process.gonesMs,
     events: snapshot.events.length,
     verified: verified.reported,
     busyMs,

@@ -1,5 +1,5 @@
-// What the clients know, held against what the database holds: a write that was answered is there, an event and its
-// effect are never apart, and nothing is there twice. Values in, faults out.
+// Compares what the clients know with the database: an acknowledged write is stored, every write has its event and every
+// event its write, and nothing is stored twice. Pure: returns the errors.
 import type { Ledger, ListenerStory, Operation } from './storm-ledger.ts';
 
 export type StoredEvent = {
@@ -9,7 +9,7 @@ export type StoredEvent = {
   readonly resources: readonly string[];
 };
 
-/** What lies in the database once every process is gone. */
+/** The contents of the database after every process has ended. */
 export type Snapshot = {
   readonly listeners: readonly {
     readonly id: string;
@@ -19,20 +19,20 @@ export type Snapshot = {
   readonly keys: readonly { readonly id: string; readonly description: string }[];
   /** In the order of the chain. */
   readonly events: readonly StoredEvent[];
-  /** What the head of the chain says. */
+  /** The number in the head of the chain. */
   readonly headSeq: number;
   readonly records: readonly { readonly source: string; readonly count: number; readonly last: number }[];
 };
 
-export function judgeStorm(ledger: Ledger, snapshot: Snapshot): readonly string[] {
+export function checkStorm(ledger: Ledger, snapshot: Snapshot): readonly string[] {
   const expected = new Map<string, number>();
   const errors = [
     ...ledger.errors,
-    ...judgeListeners(ledger, snapshot, expected),
-    ...judgeKeys(ledger, snapshot, expected),
-    ...judgeRecords(ledger, snapshot),
-    ...judgeSequence(snapshot),
-    ...judgeFailures(ledger, snapshot),
+    ...checkListeners(ledger, snapshot, expected),
+    ...checkKeys(ledger, snapshot, expected),
+    ...checkRecords(ledger, snapshot),
+    ...checkSequence(snapshot),
+    ...checkFailures(ledger, snapshot),
   ];
   return [...errors, ...compareEvents(expected, snapshot)];
 }
@@ -43,36 +43,38 @@ function expectEvent(expected: Expected, operation: Operation, id: string, times
   if (times > 0) expected.set(`${operation} ${id}`, times);
 }
 
-function judgeListeners(ledger: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
+function checkListeners(ledger: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
   const rows = new Map(snapshot.listeners.map((row) => [row.computeId, row]));
   const errors = ledger.listeners.flatMap((story) => {
     const row = rows.get(story.computeId);
     const id = story.id ?? row?.id;
     if (id === undefined)
-      return story.isKnownKept ? [`${story.computeId} was there when it was sent again, and is gone`] : [];
-    const isLostKept = story.lostVersion !== undefined && row?.version === story.lostVersion;
+      return story.isKnownStored
+        ? [`${story.computeId} was a duplicate when it was sent again, and is missing`]
+        : [];
+    const isLostStored = story.lostVersion !== undefined && row?.version === story.lostVersion;
     expectEvent(expected, 'create_listener', id);
-    expectEvent(expected, 'update_listener', id, story.versions.length + (isLostKept ? 1 : 0));
+    expectEvent(expected, 'update_listener', id, story.versions.length + (isLostStored ? 1 : 0));
     if (row === undefined) expectEvent(expected, 'delete_listener', id);
-    return judgeListener(story, row);
+    return checkListener(story, row);
   });
   const written = ledger.unwritten.filter((computeId) => rows.has(computeId));
-  return [...errors, ...written.map((computeId) => `${computeId} was refused, and is there`)];
+  return [...errors, ...written.map((computeId) => `${computeId} was rejected, and is stored`)];
 }
 
-function judgeListener(
+function checkListener(
   story: ListenerStory,
   row: Snapshot['listeners'][number] | undefined,
 ): readonly string[] {
   const { computeId, deletion, versions, firstVersion, lostVersion } = story;
-  if (row === undefined) return deletion === 'none' ? [`${computeId} was answered, and is not there`] : [];
-  if (deletion === 'done') return [`${computeId} was deleted, and is there`];
+  if (row === undefined) return deletion === 'none' ? [`${computeId} was acknowledged, and is missing`] : [];
+  if (deletion === 'done') return [`${computeId} was deleted, and is stored`];
   const last = versions.at(-1) ?? firstVersion;
   const isRight = row.version === last || row.version === lostVersion;
   return isRight ? [] : [`${computeId} has the version ${row.version} instead of ${last}`];
 }
 
-function judgeKeys({ keys }: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
+function checkKeys({ keys }: Ledger, snapshot: Snapshot, expected: Expected): readonly string[] {
   const rows = new Map(snapshot.keys.map((row) => [row.description, row]));
   return keys.flatMap(({ description, id: responded, deletion }) => {
     const row = rows.get(description);
@@ -81,14 +83,14 @@ function judgeKeys({ keys }: Ledger, snapshot: Snapshot, expected: Expected): re
     expectEvent(expected, 'create_api_key', id);
     if (row === undefined) expectEvent(expected, 'delete_api_key', id);
     if (row === undefined && deletion === 'none')
-      return [`the key ${description} was answered, and is not there`];
+      return [`the key ${description} was acknowledged, and is missing`];
     return row !== undefined && deletion === 'done'
-      ? [`the key ${description} was deleted, and is there`]
+      ? [`the key ${description} was deleted, and is stored`]
       : [];
   });
 }
 
-/** What is done before the storm. */
+/** Operations before the storm. */
 const BEFORE: readonly string[] = [
   'create_organization',
   'create_workspace',
@@ -96,7 +98,7 @@ const BEFORE: readonly string[] = [
   'create_sandbox_token',
 ];
 
-/** Each event of success has its write, and each write its one event. */
+/** Each successful event has its write, and each write has exactly one event. */
 function compareEvents(expected: Expected, { events }: Snapshot): readonly string[] {
   const found = new Map<string, number>();
   for (const { isSuccess, operation, resources } of events) {
@@ -109,23 +111,23 @@ function compareEvents(expected: Expected, { events }: Snapshot): readonly strin
     .map((name) => `${found.get(name) ?? 0} events instead of ${expected.get(name) ?? 0} of ${name}`);
 }
 
-/** What was refused before the eyes of a client has its event; what was refused behind a lost answer may have one. */
-function judgeFailures({ refusals }: Ledger, { events }: Snapshot): readonly string[] {
+/** A rejection that a client received has its event; one whose response was lost may have one. */
+function checkFailures({ rejections }: Ledger, { events }: Snapshot): readonly string[] {
   const failures = events.filter(({ isSuccess }) => !isSuccess);
   const names = new Set(failures.map(({ operation, resources }) => `${operation} ${resources.join(' ')}`));
-  for (const { operation, id } of refusals) names.add(`${operation} ${id ?? ''}`);
+  for (const { operation, id } of rejections) names.add(`${operation} ${id ?? ''}`);
   return [...names].flatMap((name) => {
     const found = failures.filter(
       ({ operation, resources }) => `${operation} ${resources.join(' ')}` === name,
     );
-    const of = refusals.filter(({ operation, id }) => `${operation} ${id ?? ''}` === name);
+    const of = rejections.filter(({ operation, id }) => `${operation} ${id ?? ''}` === name);
     const responded = of.filter(({ hasResponded }) => hasResponded).length;
     const isRight = found.length >= responded && found.length <= of.length;
-    return isRight ? [] : [`${found.length} failures for ${responded} to ${of.length} refusals of ${name}`];
+    return isRight ? [] : [`${found.length} failures for ${responded} to ${of.length} rejections of ${name}`];
   });
 }
 
-function judgeRecords({ records }: Ledger, snapshot: Snapshot): readonly string[] {
+function checkRecords({ records }: Ledger, snapshot: Snapshot): readonly string[] {
   const rows = new Map(snapshot.records.map((row) => [row.source, row]));
   return records.flatMap(({ source, last }) => {
     const { count, last: stored } = rows.get(source) ?? { count: 0, last: 0 };
@@ -135,9 +137,9 @@ function judgeRecords({ records }: Ledger, snapshot: Snapshot): readonly string[
   });
 }
 
-function judgeSequence({ events, headSeq }: Snapshot): readonly string[] {
+function checkSequence({ events, headSeq }: Snapshot): readonly string[] {
   const gap = events.find(({ seq }, i) => seq !== 1 + i);
   if (gap !== undefined) return [`the chain has a gap before ${gap.seq}`];
   const last = events.length;
-  return last === headSeq ? [] : [`the chain ends at ${last}, and its head says ${headSeq}`];
+  return last === headSeq ? [] : [`the chain ends at ${last}, and its head is ${headSeq}`];
 }

@@ -1,5 +1,5 @@
-// One client of a storm: one write after another over one connection, to whichever process it belongs, and an account
-// of each. What it wrote nobody else writes to.
+// One client of a storm: sends one write after another over one connection and records each in the ledger. No other
+// client writes to its resources.
 import { randomUUID } from 'node:crypto';
 import type { Random } from '../../http1/mutation.ts';
 import {
@@ -17,10 +17,10 @@ import {
   type RecordStory,
 } from './storm-ledger.ts';
 
-/** A process that may be away for a while, and comes back at another port. */
-export type Place = {
-  /** Resolves with its port, as soon as it has one. */
-  whereabouts(): Promise<number>;
+/** A process that may be restarted, and then listens on another port. */
+export type Target = {
+  /** Resolves with its port once it listens. */
+  port(): Promise<number>;
 };
 
 export type StormAccess = {
@@ -32,16 +32,16 @@ export type StormAccess = {
 
 export type StormScope = {
   readonly ledger: Ledger;
-  readonly places: readonly Place[];
+  readonly processes: readonly Target[];
   readonly random: Random;
-  /** Told of every answer, by the place that gave it. */
-  onResponse(place: number): void;
+  /** Called for every response, with the index of the process that sent it. */
+  onResponse(index: number): void;
 };
 
 const LISTENERS = '/v2/listeners';
 const KEYS = '/api/v1/api-key';
 const MAX_BATCH = 40;
-/** Of a hundred. */
+/** Percentage of writes before which a client changes to the next process. */
 const MOVES = 5;
 
 type Client = StormScope & {
@@ -51,31 +51,32 @@ type Client = StormScope & {
   readonly live: ListenerStory[];
   readonly keys: { readonly story: KeyStory; readonly id: string }[];
   readonly records: RecordStory;
-  place: number;
-  made: number;
+  /** The index of its process. */
+  at: number;
+  created: number;
 };
 
-/** Writes until `signal` aborts; resolves when its last answer has come. */
+/** Writes until `signal` aborts; resolves after its last response. */
 export async function runStormClient(
   scope: StormScope,
   options: {
     readonly name: string;
-    readonly place: number;
+    readonly at: number;
     readonly access: StormAccess;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
   using connection = openStormConnection();
-  const { name, place, access, signal } = options;
+  const { name, at, access, signal } = options;
   const records = { source: randomUUID(), sandbox: access.sandbox, last: 0, added: 0 };
   scope.ledger.records.push(records);
-  const client: Client = { ...scope, name, access, connection, live: [], keys: [], records, place, made: 0 };
+  const client: Client = { ...scope, name, access, connection, live: [], keys: [], records, at, created: 0 };
   while (!signal.aborted) await act(client);
 }
 
 function act(client: Client): Promise<void> {
   const { random, live, keys } = client;
-  if (random(100) < MOVES) client.place = (client.place + 1) % client.places.length;
+  if (random(100) < MOVES) client.at = (client.at + 1) % client.processes.length;
   const dice = random(100);
   const listener = live[random(Math.max(1, live.length))];
   if (dice < 30 || listener === undefined) return create(client);
@@ -88,20 +89,20 @@ function act(client: Client): Promise<void> {
   return dice < 97 ? changeNothing(client) : createWrongly(client);
 }
 
-/** Waits for the process of the client; every answer that nobody expects is a fault. */
+/** Waits for the process of the client; every unexpected response is an error. */
 async function send(client: Client, what: string, wanted: readonly number[], ask: Ask): Promise<Reply> {
-  const { ledger, connection, places, onResponse } = client;
-  const port = await places[client.place]?.whereabouts();
+  const { ledger, connection, processes, onResponse } = client;
+  const port = await processes[client.at]?.port();
   const reply = await connection.ask(port ?? 0, ask).catch((error: unknown): Reply => {
     ledger.errors.push(`${what}: ${String(error)}`);
     return { kind: 'lost' };
   });
   if (reply.kind === 'lost') ledger.lost.responses += 1;
   if (reply.kind !== 'responded') return reply;
-  onResponse(client.place);
+  onResponse(client.at);
   noteLatency(ledger, what, reply.ms);
   if (wanted.includes(reply.status)) return reply;
-  ledger.errors.push(`${what} was answered ${reply.status} ${JSON.stringify(reply.body)}`);
+  ledger.errors.push(`${what} got ${reply.status} ${JSON.stringify(reply.body)}`);
   return { kind: 'lost' };
 }
 
@@ -115,8 +116,8 @@ function listenerOf(computeId: string, version: string): unknown {
 }
 
 function nextName(client: Client): string {
-  client.made += 1;
-  return `${client.name}-${client.made}`;
+  client.created += 1;
+  return `${client.name}-${client.created}`;
 }
 
 async function create(client: Client): Promise<void> {
@@ -125,7 +126,7 @@ async function create(client: Client): Promise<void> {
     computeId,
     firstVersion: `${computeId}-first`,
     id: undefined,
-    isKnownKept: false,
+    isKnownStored: false,
     versions: [],
     lostVersion: undefined,
     deletion: 'none',
@@ -148,16 +149,16 @@ function settle({ live }: Client, story: ListenerStory, { body }: Responded): vo
   live.push(story);
 }
 
-/** As a client does that lost the answer. */
+/** As a client does after losing the response. */
 async function createOnceMore(client: Client, story: ListenerStory, ask: Ask): Promise<void> {
   client.ledger.lost.resent += 1;
   const reply = await send(client, 'create_listener', [201, 409], ask);
-  const refusal = { operation: 'create_listener', id: undefined } as const;
-  if (reply.kind === 'lost') client.ledger.refusals.push({ ...refusal, hasResponded: false });
+  const rejection = { operation: 'create_listener', id: undefined } as const;
+  if (reply.kind === 'lost') client.ledger.rejections.push({ ...rejection, hasResponded: false });
   if (reply.kind !== 'responded') return;
   if (reply.status === 201) return settle(client, story, reply);
-  story.isKnownKept = true;
-  client.ledger.refusals.push({ ...refusal, hasResponded: true });
+  story.isKnownStored = true;
+  client.ledger.rejections.push({ ...rejection, hasResponded: true });
 }
 
 async function change(client: Client, story: ListenerStory): Promise<void> {
@@ -179,7 +180,7 @@ async function remove(client: Client, story: ListenerStory): Promise<void> {
   story.deletion = forget(client, story, reply.kind === 'responded' ? 'done' : 'lost');
 }
 
-/** Nothing more is written to it. */
+/** The client writes no more to this listener. */
 function forget<T>({ live }: Client, story: ListenerStory, value: T): T {
   live.splice(live.indexOf(story), 1);
   return value;
@@ -207,7 +208,7 @@ async function deleteKey(client: Client): Promise<void> {
   else chosen.story.deletion = reply.kind === 'responded' ? 'done' : 'lost';
 }
 
-/** The same batch until it is answered: what came before is passed over. */
+/** Sends the same batch until it is acknowledged: the platform ignores records that it has. */
 async function sendRecords(client: Client): Promise<void> {
   const { records, random, access, ledger } = client;
   const count = 1 + random(MAX_BATCH);
@@ -219,7 +220,7 @@ async function sendRecords(client: Client): Promise<void> {
   while (reply.kind !== 'responded' || reply.status === 429) {
     isFirst &&= reply.kind !== 'lost';
     if (reply.kind === 'lost') ledger.lost.resent += 1;
-    client.place = random(client.places.length);
+    client.at = random(client.processes.length);
     reply = await send(client, 'records', [200, 429], ask);
   }
   const { added } = reply.body as { readonly added: number };
@@ -250,40 +251,40 @@ function recordOf(sandbox: string, number: number): unknown {
 async function createAgain(client: Client, { computeId }: ListenerStory): Promise<void> {
   const { key } = client.access;
   const body = listenerOf(computeId, 'again');
-  const reply = await send(client, 'refused', [409], { method: 'POST', path: LISTENERS, key, body });
-  refuse(client, reply, 'create_listener');
+  const reply = await send(client, 'rejected', [409], { method: 'POST', path: LISTENERS, key, body });
+  noteRejection(client, reply, 'create_listener');
 }
 
 async function changeNothing(client: Client): Promise<void> {
   const id = randomUUID();
   const { key } = client.access;
   const path = `${LISTENERS}/${id}`;
-  const reply = await send(client, 'refused', [404], {
+  const reply = await send(client, 'rejected', [404], {
     method: 'PATCH',
     path,
     key,
     body: { version: 'none' },
   });
-  refuse(client, reply, 'update_listener', id);
+  noteRejection(client, reply, 'update_listener', id);
 }
 
 async function createWrongly(client: Client): Promise<void> {
   const computeId = nextName(client);
   const { key } = client.access;
   const body = { compute_type: 'none', compute_id: computeId, compute_config: {} };
-  const reply = await send(client, 'refused', [422], { method: 'POST', path: LISTENERS, key, body });
+  const reply = await send(client, 'rejected', [422], { method: 'POST', path: LISTENERS, key, body });
   client.ledger.unwritten.push(computeId);
-  refuse(client, reply, 'create_listener');
+  noteRejection(client, reply, 'create_listener');
 }
 
-function refuse(
+function noteRejection(
   { ledger }: Client,
   reply: Reply,
   operation: 'create_listener' | 'update_listener',
   id?: string,
 ): void {
   if (reply.kind !== 'unsent')
-    ledger.refusals.push({ operation, id, hasResponded: reply.kind === 'responded' });
+    ledger.rejections.push({ operation, id, hasResponded: reply.kind === 'responded' });
 }
 
 function idIn(body: unknown): string {

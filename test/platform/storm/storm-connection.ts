@@ -1,5 +1,5 @@
-// One keep-alive connection of a client to a platform process that may die at any moment. It tells an answer that was
-// lost, which leaves open what happened, from a request that never left.
+// One keep-alive connection of a client to a platform process that may die at any moment. It distinguishes a lost
+// response, after which the outcome is unknown, from a request that was never sent.
 import { Agent, request } from 'node:http';
 
 export type Responded = {
@@ -18,12 +18,12 @@ export type Ask = {
 };
 
 export type StormConnection = Disposable & {
-  /** Never rejects but for an answer that does not come, or is none. */
+  /** Rejects only when there is no response in time, or an invalid one. */
   ask(port: number, what: Ask): Promise<Reply>;
 };
 
-/** Longer than any answer may take, also on a machine that is starved. */
-const HANGS_MS = 30_000;
+/** Longer than any response may take, even on a busy machine. */
+const TIMEOUT_MS = 30_000;
 
 export function openStormConnection(): StormConnection {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -38,8 +38,8 @@ export function openStormConnection(): StormConnection {
       };
       const startedMs = performance.now();
       return new Promise<Reply>((resolve, reject) => {
-        const sent = request({ host: '127.0.0.1', port, method, path, headers, agent, timeout: HANGS_MS });
-        sent.on('timeout', () => sent.destroy(new Error(`${method} ${path} has no answer`)));
+        const sent = request({ host: '127.0.0.1', port, method, path, headers, agent, timeout: TIMEOUT_MS });
+        sent.on('timeout', () => sent.destroy(new Error(`${method} ${path} got no response`)));
         sent.on('error', (error: NodeJS.ErrnoException) => {
           if (error.code === 'ECONNREFUSED') resolve({ kind: 'unsent' });
           else if (error.code === undefined) reject(error);

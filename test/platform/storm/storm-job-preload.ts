@@ -1,5 +1,5 @@
-// Loaded before a platform process of a storm: takes jobs from a queue of the storm through the door that the platform
-// uses too. Each job is under way until SIGUSR2 says that the storm is over; what becomes of it is told on standard output.
+// Loaded before a platform process of a storm: takes jobs from a queue of the storm with the code of the platform. Each
+// job runs until SIGUSR2 ends the storm, and reports its start and its end on standard output.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseConnections } from '../../../src/platform/store/connection.ts';
@@ -8,37 +8,37 @@ import { type Jobs, openJobs } from '../../../src/platform/store/jobs.ts';
 
 const QUEUE = 'storm';
 const MAX_WAIT_MS = 30_000;
-const over = new AbortController();
-/** Sent by the first life alone. */
+const stormEnd = new AbortController();
+/** Only the first process sends jobs. */
 const count = Number(process.env['STORM_JOBS'] ?? '0');
-const taken = Number(process.env['STORM_JOBS_AT_ONCE'] ?? '1');
+const concurrency = Number(process.env['STORM_JOBS_AT_ONCE'] ?? '1');
 
-process.on('SIGUSR2', () => over.abort());
-// The platform takes its secrets out of its environment by replacing itself, and this file is loaded once more.
+process.on('SIGUSR2', () => stormEnd.abort());
+// The platform replaces itself to remove secrets from its environment, and then loads this file again.
 if (process.env['DATABASE_URL'] === undefined)
   void takeJobs(connectionOf(process.env['STORM_DATABASE_URL'] ?? ''));
 
 function connectionOf(value: string): Connection {
-  const parsed = parseConnections({ url: { name: 'STORM_DATABASE_URL', value } });
+  const parsed = parseConnections({ name: 'STORM_DATABASE_URL', value });
   if (!parsed.ok) throw new Error('STORM_DATABASE_URL is missing');
   return parsed.value.connection;
 }
 
 async function takeJobs(connection: Connection): Promise<void> {
-  const jobs = await openWhenThere(connection);
+  const jobs = await openWhenMigrated(connection);
   await jobs.work(
     QUEUE,
     async (data, { signal }) => {
       const { job } = data as { readonly job: string };
-      report({ msg: 'storm job', job, what: 'begun' });
-      if (!over.signal.aborted)
+      report({ msg: 'storm job', job, what: 'started' });
+      if (!stormEnd.signal.aborted)
         await Promise.race([
-          once(over.signal, 'abort'),
+          once(stormEnd.signal, 'abort'),
           once(signal, 'abort').then(() => signal.throwIfAborted()),
         ]);
       report({ msg: 'storm job', job, what: 'done' });
     },
-    { retries: 10_000, concurrency: taken },
+    { retries: 10_000, concurrency },
   );
   await sendJobs(connection, jobs);
   process.once('SIGTERM', () => void jobs.close());
@@ -54,14 +54,14 @@ async function sendJobs(connection: Connection, jobs: Jobs): Promise<void> {
   report({ msg: 'storm jobs sent' });
 }
 
-/** The platform makes the schema after this file was loaded. */
-async function openWhenThere(connection: Connection): Promise<Jobs> {
+/** The platform creates the schema after this file was loaded. */
+async function openWhenMigrated(connection: Connection): Promise<Jobs> {
   const untilMs = performance.now() + MAX_WAIT_MS;
   const options = {
     connection,
     maxConnections: 4,
     onError: () => undefined,
-    log: { warn: complain, error: complain },
+    log: { warn: logError, error: logError },
   };
   for (;;) {
     try {
@@ -73,8 +73,8 @@ async function openWhenThere(connection: Connection): Promise<Jobs> {
   }
 }
 
-function complain(...said: readonly unknown[]): void {
-  report({ level: 'error', msg: 'storm jobs complain', said: said.map(String) });
+function logError(...details: readonly unknown[]): void {
+  report({ level: 'error', msg: 'storm jobs failed', details: details.map(String) });
 }
 
 function report(record: object): void {

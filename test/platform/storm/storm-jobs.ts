@@ -1,52 +1,53 @@
-// What became of the jobs of a storm: each is under way somewhere until the storm is over, so one whose process was
-// killed has to begin again, and none may be under way twice. Values in, faults and figures out.
+// Checks the jobs of a storm. Each job runs somewhere until the storm ends, so a job whose process was killed must start
+// again, and no job may run twice at once. Pure: returns the errors and the measured times.
+
 export type JobEvent = {
   readonly job: string;
-  /** The process. */
+  /** The name of the process. */
   readonly life: string;
   readonly atMs: number;
-  readonly what: 'begun' | 'done';
+  readonly what: 'started' | 'done';
 };
 
-export type JobAccount = {
+export type JobResult = {
   readonly errors: readonly string[];
-  /** From each death to the next beginning of the job that it interrupted. */
+  /** From each death to the next start of the job that it interrupted. */
   readonly rerunsMs: readonly number[];
 };
 
 export const MAX_RERUN_MS = 15_000;
 
 /** `deaths` by life. */
-export function judgeJobs(
+export function checkJobs(
   jobs: readonly string[],
   events: readonly JobEvent[],
   deaths: ReadonlyMap<string, number>,
-): JobAccount {
+): JobResult {
   const rerunsMs: number[] = [];
   const errors = jobs.flatMap((job) => {
     const own = events.filter((event) => event.job === job).toSorted((a, b) => a.atMs - b.atMs);
     const done = own.filter(({ what }) => what === 'done').length;
-    const begun = own.filter(({ what }) => what === 'begun');
+    const started = own.filter(({ what }) => what === 'started');
     return [
-      ...(begun.length === 0 ? [`job ${job} was never begun`] : []),
+      ...(started.length === 0 ? [`job ${job} was never started`] : []),
       ...(done === 1 ? [] : [`job ${job} was done ${done} times`]),
-      ...begun.flatMap((event, i) => judgeRun(event, begun[i + 1], deaths.get(event.life), rerunsMs)),
+      ...started.flatMap((event, i) => checkRun(event, started[i + 1], deaths.get(event.life), rerunsMs)),
     ];
   });
   return { errors, rerunsMs };
 }
 
-function judgeRun(
+function checkRun(
   { job, life }: JobEvent,
   next: JobEvent | undefined,
   diedMs: number | undefined,
   rerunsMs: number[],
 ): readonly string[] {
-  // The last one is the one that was done.
+  // The last run is the one that finished.
   if (next === undefined) return [];
   if (diedMs === undefined || next.atMs < diedMs)
-    return [`job ${job} was begun by ${next.life} while it was under way in ${life}`];
+    return [`job ${job} was started by ${next.life} while it ran in ${life}`];
   const ms = next.atMs - diedMs;
   rerunsMs.push(ms);
-  return ms <= MAX_RERUN_MS ? [] : [`job ${job} was begun again ${ms} ms after the end of ${life}`];
+  return ms <= MAX_RERUN_MS ? [] : [`job ${job} was started again ${ms} ms after the end of ${life}`];
 }

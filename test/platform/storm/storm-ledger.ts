@@ -1,5 +1,4 @@
-// What the clients of a storm know: what they sent and what was said to it. It must not know what the database holds;
-// that is held against it afterwards.
+// What the clients of a storm know: their requests and the responses. The database is compared with it afterwards.
 
 export type Operation =
   | 'create_listener'
@@ -8,18 +7,18 @@ export type Operation =
   | 'create_api_key'
   | 'delete_api_key';
 
-/** What a client knows of a write: its success was answered, its answer was lost, or it was never sent. */
+/** What a client knows of a write: it was acknowledged, its response was lost, or it was never sent. */
 export type Fate = 'done' | 'lost' | 'none';
 
-/** One client writes to a listener, and no longer once an answer was lost, so that its row says what became of that. */
+/** Only one client writes to a listener, and it stops after a lost response, so that the row shows the outcome of that write. */
 export type ListenerStory = {
   readonly computeId: string;
   readonly firstVersion: string;
-  /** Undefined while its creation was not answered. */
+  /** Undefined until its creation is acknowledged. */
   id: string | undefined;
-  /** Sent again, it was refused as a duplicate: the creation whose answer was lost has been kept. */
-  isKnownKept: boolean;
-  /** Of the changes that were answered, in their order. */
+  /** Sent again, it was rejected as a duplicate: the creation whose response was lost is stored. */
+  isKnownStored: boolean;
+  /** Of the acknowledged changes, in their order. */
   readonly versions: string[];
   lostVersion: string | undefined;
   deletion: Fate;
@@ -27,25 +26,25 @@ export type ListenerStory = {
 
 export type KeyStory = { readonly description: string; id: string | undefined; deletion: Fate };
 
-/** A write that had to be refused. */
-export type Refusal = {
+/** A write that the platform had to reject. */
+export type Rejection = {
   readonly operation: Operation;
-  /** Of nothing; in the path. */
+  /** The id in the path, of a listener that does not exist. */
   readonly id: string | undefined;
   readonly hasResponded: boolean;
 };
 
-/** Records of one source, numbered from 1; a batch is sent until it is answered. */
+/** Records of one source, numbered from 1; a batch is sent until it is acknowledged. */
 export type RecordStory = { readonly source: string; readonly sandbox: string; last: number; added: number };
 
 export type Ledger = {
   readonly listeners: ListenerStory[];
   readonly keys: KeyStory[];
   readonly records: RecordStory[];
-  readonly refusals: Refusal[];
-  /** Compute ids of creations that were answered 4xx. */
+  readonly rejections: Rejection[];
+  /** Compute ids of creations that were rejected with 4xx. */
   readonly unwritten: string[];
-  /** What no client should have seen. */
+  /** What no client may see. */
   readonly errors: string[];
   readonly lost: { responses: number; resent: number };
   readonly latenciesMs: Map<string, number[]>;
@@ -56,7 +55,7 @@ export function createLedger(): Ledger {
     listeners: [],
     keys: [],
     records: [],
-    refusals: [],
+    rejections: [],
     unwritten: [],
     errors: [],
     lost: { responses: 0, resent: 0 },
@@ -70,7 +69,7 @@ export function noteLatency({ latenciesMs }: Ledger, what: string, ms: number): 
   known.push(ms);
 }
 
-/** Of every kind. */
+/** The number of all responses. */
 export function responsesIn({ latenciesMs }: Ledger): number {
   return [...latenciesMs.values()].reduce((sum, each) => sum + each.length, 0);
 }

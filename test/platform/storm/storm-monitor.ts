@@ -1,21 +1,21 @@
-// What the database server says of its connections while a storm goes on: whether those of a killed process are gone,
-// and their locks with them.
+// Watches the connections of the database server during a storm: whether those of a killed process have ended, and
+// released their locks.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, openDatabase } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
-import type { Monitor } from './storm-place.ts';
+import type { Monitor } from './storm-process.ts';
 
 export type StormMonitor = AsyncDisposable &
   Monitor & {
-    /** Resolves when every job of the queue was done; rejects when some are not after all. */
+    /** Resolves when every job of the queue is done; rejects when some are not done in time. */
     jobsDone(queue: string): Promise<void>;
   };
 
 const POLL_MS = 10;
 const MAX_GONE_MS = 5_000;
-/** A start that takes longer is seen elsewhere. */
+/** Another check measures the whole start. */
 const MAX_CONNECTED_MS = 5_000;
-/** Twice what a job may take to run again. */
+/** Twice the time in which a job must run again. */
 const MAX_JOBS_MS = 30_000;
 
 export function openStormMonitor(owner: Connection): StormMonitor {
@@ -33,12 +33,12 @@ export function openStormMonitor(owner: Connection): StormMonitor {
   };
   return {
     backendsOf,
-    async connected(name, given) {
+    async connected(name, limit) {
       const untilMs = performance.now() + MAX_CONNECTED_MS;
       const seen = async (): Promise<void> => {
         while (performance.now() < untilMs && (await backendsOf(name)).length === 0) await delay(POLL_MS);
       };
-      await Promise.race([seen(), given]);
+      await Promise.race([seen(), limit]);
       return backendsOf(name);
     },
     async gone(name, backends, sinceMs) {
@@ -58,7 +58,7 @@ export function openStormMonitor(owner: Connection): StormMonitor {
         );
         if (rows.length === 0) return;
         if (performance.now() > untilMs)
-          throw new Error(`jobs are left: ${rows.map(({ state }) => state).join(', ')}`);
+          throw new Error(`unfinished jobs: ${rows.map(({ state }) => state).join(', ')}`);
         await delay(POLL_MS);
       }
     },

@@ -1,4 +1,4 @@
-// What lies in the database of a storm, read by the owner of its tables when every process is gone.
+// Reads the database of a storm, as the owner of its tables, after every process has ended.
 import { type Client, type Connection, connectOnce } from '../../../src/platform/store/database.ts';
 import type { Snapshot, StoredEvent } from './storm-checks.ts';
 
@@ -15,7 +15,7 @@ export async function takeSnapshot(owner: Connection): Promise<Snapshot> {
   }));
 }
 
-/** Of the one organization of a storm. */
+/** A storm has exactly one organization. */
 async function readHead(client: Client): Promise<number> {
   const [row] = await rowsOf<{ readonly seq: number }>(client, 'select seq::integer from audit_heads');
   if (row === undefined) throw new Error('there is no audit log');

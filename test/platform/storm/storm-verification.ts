@@ -1,5 +1,5 @@
-// The product's own judgement on the audit log of a storm: an intact chain, and checkpoints of it that were written while
-// processes were killed.
+// Runs `sallyport audit verify` on the audit log of a storm: the chain must be intact, and there must be checkpoints that
+// were written while processes were killed.
 import { type PlatformOptions, verifyAuditLog } from '../../support/platform-process.ts';
 
 export type Verification = { readonly errors: readonly string[]; readonly reported: string };

@@ -1,17 +1,17 @@
-// Two platform processes on one database under load, of which one after the other is killed at random moments. What
-// must hold afterwards is judged elsewhere; here it is made to happen.
+// Two platform processes on one database under load, which are killed in turn at random moments. Other files check the
+// result; this one runs the storm.
 import { join } from 'node:path';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { Connection } from '../../../src/platform/store/database.ts';
 import { createRandom } from '../../http1/mutation.ts';
 import { initPlatform, type PlatformOptions } from '../../support/platform-process.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
-import { judgeStorm } from './storm-checks.ts';
-import { type JobEvent, judgeJobs } from './storm-jobs.ts';
+import { checkStorm } from './storm-checks.ts';
+import { type JobEvent, checkJobs } from './storm-jobs.ts';
 import { responsesIn, createLedger, type Ledger } from './storm-ledger.ts';
 import { type LoadOptions, runLoad } from './storm-load.ts';
 import { openStormMonitor } from './storm-monitor.ts';
-import { openStormPlace } from './storm-place.ts';
+import { openStormProcess } from './storm-process.ts';
 import { takeSnapshot } from './storm-snapshot.ts';
 import { verifyStorm } from './storm-verification.ts';
 
@@ -31,9 +31,9 @@ export type StormResult = {
   readonly gonesMs: readonly number[];
   readonly rerunsMs: readonly number[];
   readonly events: number;
-  /** What `sallyport audit verify` said. */
+  /** The output of `sallyport audit verify`. */
   readonly verified: string;
-  /** While clients wrote. */
+  /** How long clients wrote. */
   readonly busyMs: number;
 };
 
@@ -46,42 +46,46 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   await using monitor = openStormMonitor(owner);
   const common = platformOptions(options);
   const { database } = options;
-  const placed = { ...common, database, preloads: [jobPreload], monitor, onRecord: jobs.note };
-  await using one = openStormPlace({ ...placed, name: 'a', firstEnv: { STORM_JOBS: String(options.jobs) } });
-  await using other = openStormPlace({ ...placed, name: 'b' });
-  const places = [one, other];
+  const shared = { ...common, database, preloads: [jobPreload], monitor, onRecord: jobs.note };
+  await using one = openStormProcess({
+    ...shared,
+    name: 'a',
+    firstEnv: { STORM_JOBS: String(options.jobs) },
+  });
+  await using other = openStormProcess({ ...shared, name: 'b' });
+  const processes = [one, other];
   const { text: key } = mintKey('service');
-  // All three find a database without a schema.
+  // `init` and both processes start on a database without a schema.
   await initPlatform(common, key);
   if (options.jobs > 0) await one.logged(({ msg }) => msg === 'storm jobs sent');
-  const busyMs = await runLoad({ ...options, places, ledger, random, key });
-  for (const each of places) each.signal('SIGUSR2');
+  const busyMs = await runLoad({ ...options, processes, ledger, random, key });
+  for (const each of processes) each.signal('SIGUSR2');
   await monitor.jobsDone('storm');
-  for (const each of places) await each.end();
+  for (const each of processes) await each.end();
   const verified = await verifyStorm(common);
   const snapshot = await takeSnapshot(owner);
   const deaths = new Map(
-    places.flatMap((each) => each.deaths.map(({ life, atMs }) => [life, atMs] as const)),
+    processes.flatMap((each) => each.deaths.map(({ life, atMs }) => [life, atMs] as const)),
   );
-  const account = judgeJobs(jobNames(options), jobs.events, deaths);
+  const jobResult = checkJobs(jobNames(options), jobs.events, deaths);
   return {
     errors: [
-      ...places.flatMap(({ errors }) => errors),
-      ...judgeStorm(ledger, snapshot),
-      ...account.errors,
+      ...processes.flatMap(({ errors }) => errors),
+      ...checkStorm(ledger, snapshot),
+      ...jobResult.errors,
       ...verified.errors,
     ],
     ledger,
-    startsMs: places.flatMap((each) => each.startsMs),
-    gonesMs: places.flatMap((each) => each.gonesMs),
-    rerunsMs: account.rerunsMs,
+    startsMs: processes.flatMap((each) => each.startsMs),
+    gonesMs: processes.flatMap((each) => each.gonesMs),
+    rerunsMs: jobResult.rerunsMs,
     events: snapshot.events.length,
     verified: verified.reported,
     busyMs,
   };
 }
 
-/** What both processes share besides the database: the checkpoints of the audit log, and the key that signs them. */
+/** Both processes also share the checkpoints of the audit log and the key that signs them. */
 function platformOptions({ directory, database, jobs }: StormOptions): PlatformOptions {
   return {
     dataDirectory: directory,
@@ -105,7 +109,7 @@ function createJobLog(): { readonly events: JobEvent[]; note(life: string, recor
     events,
     note(life, { msg, job, what, at }) {
       if (msg !== 'storm job') return;
-      events.push({ job: String(job), life, atMs: Number(at), what: what === 'done' ? 'done' : 'begun' });
+      events.push({ job: String(job), life, atMs: Number(at), what: what === 'done' ? 'done' : 'started' });
     },
   };
 }

@@ -1,63 +1,63 @@
-// A platform process that is killed and started again, one life after the other. Each life has a name of its own for the
-// database server, so that what is left of it there can be told.
+// A platform process that is killed and restarted. Each process in the series has its own name on the database server, so
+// that its leftover connections can be found there.
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { type PlatformOptions, type PlatformProcess, startPlatform } from '../../support/platform-process.ts';
-import type { Place } from './storm-client.ts';
+import type { Target } from './storm-client.ts';
 
-/** What is seen of a life from outside of it. */
+/** Observes a process from the outside. `life` is the name of one process in the series. */
 export type Monitor = {
-  /** Processes of the database server that work for it. */
+  /** The processes of the database server that serve it. */
   backendsOf(life: string): Promise<readonly number[]>;
-  /** Those that it has, as soon as it has one or `given` settles. */
-  connected(life: string, given: Promise<unknown>): Promise<readonly number[]>;
-  /** How long since then until nothing of it was left there; undefined when something is after all. */
+  /** The same, once there is one or `limit` settles. */
+  connected(life: string, limit: Promise<unknown>): Promise<readonly number[]>;
+  /** How long after `sinceMs` all of them had ended; undefined when some have not ended in time. */
   gone(life: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
 };
 
 export type Death = { readonly life: string; readonly atMs: number };
 
-export type StormPlace = Place & {
+export type StormProcess = Target & {
   readonly name: string;
-  /** Of each start until it took requests. */
+  /** The duration of each start until the process accepted requests. */
   readonly startsMs: readonly number[];
-  /** Until nothing was left of a killed life in the database. */
+  /** The time after each kill until all of its connections had ended. */
   readonly gonesMs: readonly number[];
   readonly deaths: readonly Death[];
   readonly errors: readonly string[];
-  /** SIGKILL, now and then once more on the way up, and a new life that takes requests. */
+  /** Sends SIGKILL, with `isTwice` again during the restart, and resolves when a new process accepts requests. */
   kill(isTwice: boolean): Promise<void>;
-  /** A line in the log of the life of now. */
+  /** A line in the log of the current process. */
   logged(predicate: (record: LogRecord) => boolean): Promise<LogRecord>;
-  /** A signal to the life of now. */
+  /** Sends a signal to the current process. */
   signal(signal: NodeJS.Signals): void;
-  /** SIGTERM, and the end that it asks for. */
+  /** Sends SIGTERM and waits for the end. */
   end(): Promise<void>;
 };
 
-export type StormPlaceOptions = PlatformOptions & {
+export type StormProcessOptions = PlatformOptions & {
   readonly name: string;
   readonly monitor: Monitor;
-  /** Undefined: it has a server of its own. */
+  /** Undefined: an embedded server. */
   readonly database?: { readonly url: string; readonly ownerUrl: string };
-  /** Of its first life alone. */
+  /** For the first process only. */
   readonly firstEnv?: Readonly<Record<string, string>>;
-  /** Told of every line of the log, with the life that wrote it. */
+  /** Called for every line of the log. */
   onRecord(life: string, record: LogRecord): void;
 };
 
-export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDisposable {
+export function openStormProcess(options: StormProcessOptions): StormProcess & AsyncDisposable {
   const { name, monitor } = options;
   const startsMs: number[] = [];
   const gonesMs: number[] = [];
   const deaths: Death[] = [];
   const errors: string[] = [];
-  const goings: Promise<void>[] = [];
+  const watches: Promise<void>[] = [];
   let lives = 0;
   let life = '';
   let backends: readonly number[] = [];
   let platform = start();
-  let whereabouts = follow(platform);
-  whereabouts.catch(() => undefined);
+  let port = follow(platform);
+  port.catch(() => undefined);
 
   function start(): PlatformProcess {
     lives += 1;
@@ -73,11 +73,11 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
   }
 
   async function follow({ ready }: PlatformProcess): Promise<number> {
-    const { port, ms } = await ready;
+    const { port: listening, ms } = await ready;
     startsMs.push(ms);
     backends = await monitor.backendsOf(life);
     if (backends.length === 0) errors.push(`${life} is ready without a database server`);
-    return port;
+    return listening;
   }
 
   function readLog(): void {
@@ -88,21 +88,21 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     }
   }
 
-  /** Now: nothing is awaited before the signal. */
-  async function strike(): Promise<void> {
+  /** Sends the signal synchronously. */
+  async function killNow(): Promise<void> {
     platform.process.kill('SIGKILL');
     const sinceMs = performance.now();
     deaths.push({ life, atMs: Date.now() });
     const { signal } = await platform.process.exited;
     if (signal !== 'SIGKILL') errors.push(`${life} ended before it was killed\n${platform.process.stderr}`);
-    // The next life need not wait for it.
-    goings.push(seeGone(life, backends, sinceMs));
+    // The next process need not wait for it.
+    watches.push(watchEnd(life, backends, sinceMs));
     readLog();
   }
 
-  async function seeGone(ended: string, backends: readonly number[], sinceMs: number): Promise<void> {
+  async function watchEnd(ended: string, backends: readonly number[], sinceMs: number): Promise<void> {
     const ms = await monitor.gone(ended, backends, sinceMs);
-    if (ms === undefined) errors.push(`connections or locks of ${ended} are left`);
+    if (ms === undefined) errors.push(`connections or locks of ${ended} remain`);
     else gonesMs.push(ms);
   }
 
@@ -112,17 +112,17 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
     gonesMs,
     deaths,
     errors,
-    whereabouts: () => whereabouts,
+    port: () => port,
     async kill(isTwice) {
       const { promise, resolve, reject } = Promise.withResolvers<number>();
       promise.catch(() => undefined);
-      whereabouts = promise;
-      await strike();
+      port = promise;
+      await killNow();
       platform = start();
       if (isTwice) {
         const ready = platform.ready.catch(() => undefined);
         backends = await monitor.connected(life, ready);
-        await strike();
+        await killNow();
         platform = start();
       }
       await follow(platform).then(resolve, reject);
@@ -134,8 +134,8 @@ export function openStormPlace(options: StormPlaceOptions): StormPlace & AsyncDi
       platform.process.kill('SIGTERM');
       const { code, signal } = await platform.process.exited;
       if (code !== 0)
-        errors.push(`${life} ended with ${code ?? signal} at SIGTERM\n${platform.process.stderr}`);
-      await Promise.all([...goings, seeGone(life, backends, performance.now())]);
+        errors.push(`${life} ended with ${code ?? signal} after SIGTERM\n${platform.process.stderr}`);
+      await Promise.all([...watches, watchEnd(life, backends, performance.now())]);
       readLog();
     },
     [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
