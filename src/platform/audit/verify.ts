@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Store, Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import { genesis, type Link } from './chain.ts';
-import { type ChainEnds, createChainWalk } from './chain-walk.ts';
+import { type ChainEnds, ChainWalk } from './chain-walk.ts';
 import { type Checkpoint, fingerprintOf } from './checkpoint.ts';
 import {
   type CheckpointBook,
@@ -105,7 +105,7 @@ async function walk(
   const { organizationId } = ends;
   // One event can have several checkpoints, for example when a rewritten event was signed again.
   const bySeq = Map.groupBy(checkpoints, ({ seq }) => seq);
-  const chain = createChainWalk(ends, report);
+  const chain = new ChainWalk(ends, report);
   let events = 0;
   for await (const link of readLinks(trx, organizationId)) {
     events += 1;
