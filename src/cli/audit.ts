@@ -2,8 +2,8 @@
 import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
 import { z } from '../base/schema.ts';
+import type { VerificationCounts } from '../platform/audit-verification.ts';
 import type { PlatformConfig } from '../platform/config.ts';
-import type { VerificationCounts } from '../platform/audit/verify.ts';
 import { readPlatformConfig } from './platform.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 

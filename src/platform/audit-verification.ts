@@ -10,6 +10,8 @@ import type { PlatformConfig } from './config.ts';
 import { openOperatorStore } from './operator-database.ts';
 import { codeOf } from './store/database-error.ts';
 
+export type { VerificationCounts } from './audit/verify.ts';
+
 export type InstallationVerification = {
   readonly config: Pick<PlatformConfig, 'audit' | 'database' | 'dataDirectory'>;
   readonly organizationId: string | undefined;
