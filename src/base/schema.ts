@@ -1,40 +1,75 @@
-// The door to zod: unknown input in, a typed value or every issue at once out, as `{loc, msg, type}`.
-// The type names are pydantic's, because clients of the API this product speaks already sort on them.
-// A message never repeats what was sent: the input may hold a credential.
+// The adapter of zod: parses unknown input to a typed value or to every issue at once, as `{loc, msg, type}`.
+// The issue types are those of pydantic, because clients of the API that this product implements already match them.
+// A message never repeats the input, which may contain a credential.
 import { z } from 'zod';
 
 export { z } from 'zod';
 
 export type Loc = readonly (string | number)[];
-export type Issue = { readonly loc: Loc; readonly msg: string; readonly type: string };
+
+/** Every `type` of an issue, of this file and of the checks elsewhere: programs may match them. */
+export const issueTypes = [
+  'bool_type',
+  'dict_type',
+  'enum',
+  'extra_forbidden',
+  'greater_than_equal',
+  'int_type',
+  'json_invalid',
+  'less_than_equal',
+  'list_type',
+  'missing',
+  'string_pattern_mismatch',
+  'string_too_long',
+  'string_too_short',
+  'string_type',
+  'string_unicode',
+  'too_long',
+  'too_many_issues',
+  'too_short',
+  'union_tag_invalid',
+  'value_error',
+  // Warnings:
+  'closed',
+  'file_wins',
+  'loopback_closed',
+  'no_proxy_overlap',
+  'open_listener',
+  'partly_denied',
+  'shadowed',
+] as const;
+
+export type IssueType = (typeof issueTypes)[number];
+export type Issue = { readonly loc: Loc; readonly msg: string; readonly type: IssueType };
+
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 /** Checks `input` against `schema`; `loc` is put before every issue's own path. */
 export function parseWith<T>(schema: z.ZodType<T>, input: unknown, loc: Loc = []): Parsed<T> {
-  // `reportInput` keeps the input inside the issue, for toIssues to tell "absent" from "wrong"; it goes no further.
+  // `reportInput` puts the input into the issue, for toIssues to distinguish "absent" from "wrong". It is not passed on.
   const result = schema.safeParse(input, { reportInput: true });
   if (result.success) return { ok: true, value: result.data };
   return { ok: false, issues: result.error.issues.flatMap((issue) => toIssues(issue, loc)) };
 }
 
-/** The JSON Schema (draft 2020-12) of what an author may write, or with `output` of what is made of it. */
+/** The JSON Schema (draft 2020-12) of what an author may write, or with `output` of what it is parsed to. */
 export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): unknown {
   return z.toJSONSchema(schema, { io });
 }
 
-/** At most a hundred issues; where there are more, one behind them says how many. */
+/** At most a hundred issues; where there are more, one after them says how many. */
 export function capIssues(issues: readonly Issue[]): readonly Issue[] {
   const more = issues.length - MAX_ISSUES;
   if (more <= 0) return issues;
-  const msg = `${more} more issues are not shown; mend these first`;
+  const msg = `${more} more issues are not shown; correct these first`;
   return [...issues.slice(0, MAX_ISSUES), { loc: [], msg, type: 'too_many_issues' }];
 }
 
 /**
- * A key or a name of the author's, to be told again. One that is longer than names are is told by its beginning: it may
- * be a credential in the wrong place.
+ * A key or a name that the author wrote, for a message. One that is longer than names usually are is shortened to its
+ * beginning, because it may be a credential in the wrong place.
  */
 export function toLocKey(key: string): string {
   return (key.length > MAX_KEY ? `${key.slice(0, BEGINNING)}…` : key).toWellFormed();
@@ -60,7 +95,7 @@ function toIssues(issue: z.core.$ZodIssue, prefix: Loc): Issue[] {
   return [{ loc, ...describe(issue) }];
 }
 
-type Described = { readonly msg: string; readonly type: string };
+type Described = Omit<Issue, 'loc'>;
 
 function describe(issue: z.core.$ZodIssue): Described {
   switch (issue.code) {
@@ -72,7 +107,7 @@ function describe(issue: z.core.$ZodIssue): Described {
     case 'invalid_value':
       return issue.input === undefined
         ? MISSING
-        : { msg: `Input should be ${issue.values.map(quoted).join(' or ')}`, type: 'enum' };
+        : { msg: `Input must be ${issue.values.map(quoted).join(' or ')}`, type: 'enum' };
     case 'invalid_union':
       return lacksTag(issue) ? MISSING : { msg: issue.message, type: 'union_tag_invalid' };
     case 'invalid_format':
@@ -82,7 +117,7 @@ function describe(issue: z.core.$ZodIssue): Described {
   }
 }
 
-/** A union told apart by a field reports the whole object, also when that field is absent. */
+/** zod reports a discriminated union with the whole object, also when the discriminator is absent. */
 function lacksTag({ input, discriminator }: z.core.$ZodIssueInvalidUnion): boolean {
   if (input === undefined) return true;
   return (
@@ -93,13 +128,13 @@ function lacksTag({ input, discriminator }: z.core.$ZodIssueInvalidUnion): boole
 const MISSING: Described = { msg: 'Field required', type: 'missing' };
 
 const TYPES: ReadonlyMap<string, Described> = new Map([
-  ['string', { msg: 'Input should be a string', type: 'string_type' }],
-  ['int', { msg: 'Input should be a whole number', type: 'int_type' }],
-  ['number', { msg: 'Input should be a number', type: 'int_type' }],
-  ['boolean', { msg: 'Input should be true or false', type: 'bool_type' }],
-  ['array', { msg: 'Input should be a list', type: 'list_type' }],
-  ['object', { msg: 'Input should be an object', type: 'dict_type' }],
-  ['record', { msg: 'Input should be an object', type: 'dict_type' }],
+  ['string', { msg: 'Input must be a string', type: 'string_type' }],
+  ['int', { msg: 'Input must be a whole number', type: 'int_type' }],
+  ['number', { msg: 'Input must be a number', type: 'int_type' }],
+  ['boolean', { msg: 'Input must be true or false', type: 'bool_type' }],
+  ['array', { msg: 'Input must be a list', type: 'list_type' }],
+  ['object', { msg: 'Input must be an object', type: 'dict_type' }],
+  ['record', { msg: 'Input must be an object', type: 'dict_type' }],
 ]);
 
 function describeType(issue: z.core.$ZodIssueInvalidType): Described {
@@ -114,19 +149,19 @@ function describeSize(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig):
   switch (issue.origin) {
     case 'string':
       return {
-        msg: `Input should have ${word} ${plural(limit, 'character')}`,
+        msg: `Input must have ${word} ${plural(limit, 'character')}`,
         type: small ? 'string_too_short' : 'string_too_long',
       };
     case 'array':
     case 'object':
     case 'record':
       return {
-        msg: `Input should have ${word} ${plural(limit, 'entry', 'entries')}`,
+        msg: `Input must have ${word} ${plural(limit, 'entry', 'entries')}`,
         type: small ? 'too_short' : 'too_long',
       };
     default:
       return {
-        msg: `Input should be ${word} ${limit}`,
+        msg: `Input must be ${word} ${limit}`,
         type: small ? 'greater_than_equal' : 'less_than_equal',
       };
   }

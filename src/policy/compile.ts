@@ -1,10 +1,15 @@
-// Authored form + secrets -> Policy. After this, deciding cannot fail: each value is resolved and is a valid field
-// value. It takes what parseProxyConfig has accepted, and it never opens a secret.
+// Authored form + secrets -> Policy. After this, a decision cannot fail: each value is resolved and is a valid field
+// value. Takes what parseProxyConfig has accepted, and never opens a secret.
 import { createHash } from 'node:crypto';
 import { capIssues, type Issue, toLocKey } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { compileDestinations, type DestinationList, parseDestination } from './match/destination-list.ts';
-import { headerLengthError, headerValueError } from './document/header-rules.ts';
+import {
+  headerLengthError,
+  headerValueError,
+  parseSecretTemplate,
+  type Template,
+} from './document/header-rules.ts';
 import { parseHostPattern } from './match/host-pattern.ts';
 import { parsePathPattern } from './match/path-pattern.ts';
 import {
@@ -21,14 +26,13 @@ import {
   type ProxyConfig,
   type RuleEntry,
 } from './document/proxy-config-schema.ts';
-import { parseSecretTemplate, type Template } from './document/secret-template.ts';
 
 export type SecretLookup = (name: string) => Secret | undefined;
 export type Compiled =
   | { readonly ok: true; readonly value: Policy }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** Disabled entries count for nothing: their secrets need not exist. Each issue names the header by its `loc`. */
+/** Disabled entries have no effect: their secrets need not exist. The `loc` of each issue names the header. */
 export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, revision: number): Compiled {
   const issues: Issue[] = [];
   const rules = config.rules.flatMap((rule, i) =>
@@ -53,31 +57,31 @@ export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, r
   return { ok: true, value };
 }
 
-// Many times what any host reads in one head. What is masked in responses is kept in several forms of it.
+// Many times what any host accepts in one head. Each value is stored in the several forms that responses are masked for.
 const MAX_VALUE_BYTES = 262_144;
 
-// A body is searched for all forms at once, and what that takes grows with them; the gate refuses what the rules of a
-// host have together.
+// A body is searched for all forms at once, and the cost grows with them. The gate rejects requests to a host whose rules
+// exceed this together.
 const MAX_SEARCHED_VALUE_BYTES = 32_768;
 
-/** Only here are the secrets filled in, and so the values as long as they will be. */
+/** Checked after the secrets are filled in, when the values have their final length. */
 function excessOf(rules: readonly CompiledRule[]): Issue | undefined {
   const headers = rules.flatMap((rule) => rule.headers);
   const bytes = headers.reduce((sum, { value, masks }) => sum + bytesOf([value, ...masks]), 0);
   if (bytes > MAX_VALUE_BYTES) {
-    const msg = `All header values and their secrets should have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
+    const msg = `All header values and their secrets together must have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
     return { loc: ['rules'], msg, type: 'too_long' };
   }
   for (const { index, headers: own, scrubsBodies } of rules) {
     const searched = scrubsBodies ? bytesOf(own.flatMap(({ masks }) => masks)) : 0;
     if (searched <= MAX_SEARCHED_VALUE_BYTES) continue;
-    const msg = `With \`scrub: body\` the values of a rule and their secrets should have at most ${MAX_SEARCHED_VALUE_BYTES} bytes; they have ${searched}`;
+    const msg = `With \`scrub: body\` the values of a rule and their secrets together must have at most ${MAX_SEARCHED_VALUE_BYTES} bytes; they have ${searched}`;
     return { loc: ['rules', index, 'headers'], msg, type: 'too_long' };
   }
   return undefined;
 }
 
-/** Each value once. */
+/** Counts each value once. */
 function bytesOf(values: readonly (Secret | string)[]): number {
   return [...new Set(values)].reduce((sum, { length }) => sum + length, 0);
 }
@@ -96,7 +100,7 @@ export function emptyPolicy(revision: number): Policy {
   });
 }
 
-/** The workspace secrets that a config is made of: those of enabled rules, each once. */
+/** The workspace secrets that the enabled rules of a config name, each once. */
 export function secretNamesOf(config: ProxyConfig): readonly string[] {
   const headers = config.rules.flatMap((rule) => (rule.enabled ? rule.headers : []));
   const names = headers.flatMap(({ type, value }) =>
@@ -164,7 +168,7 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
     used.set(part.secret, secret);
   }
   const pieces = parts.flatMap((part) => (typeof part === 'string' ? part : (used.get(part.secret) ?? [])));
-  // Before anything is joined: a template may name a long secret thousands of times.
+  // Checked before anything is joined: a template may name a long secret thousands of times.
   const tooLong = headerLengthError(pieces.reduce((sum, { length }) => sum + length, 0));
   if (tooLong !== undefined) return `${NOT_A_VALUE} ${tooLong}`;
   const value = Secret.join(pieces);
@@ -173,7 +177,7 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
   return injected(name, value, parts.length === 1 ? [value] : [...used.values(), value]);
 }
 
-const NOT_A_VALUE = 'With its secret filled in, this is not a header value.';
+const NOT_A_VALUE = 'With its secret filled in, this is not a valid header value.';
 
 function valueError(secret: Secret): string | undefined {
   let error: string | undefined;
@@ -192,7 +196,7 @@ function compileList(texts: readonly string[]): DestinationList {
   return compileDestinations(texts.map((text) => accepted(parseDestination(text))));
 }
 
-/** What parseProxyConfig let through parses again; a sentence here means that it was passed by. */
+/** What parseProxyConfig accepted parses again. A string here means that the config did not come from it. */
 function accepted<T extends object>(parsed: T | string): T {
   if (typeof parsed === 'string') throw new Error(`not a parsed proxy_config: ${parsed}`);
   return parsed;

@@ -105,7 +105,7 @@ export function createPolicy(parts: PolicyParts): Policy {
     revision: parts.revision,
     coverOf: (authority: Authority) => verdictOn(authority).cover,
     decide: (authority: Authority, target: string) => decide(verdictOn(authority), target),
-    deniesAddress: (address: Address, port: number) => parts.deny?.holdsAddress(address, port) ?? false,
+    deniesAddress: (address: Address, port: number) => parts.deny?.hasAddress(address, port) ?? false,
     secretsFor: (authority: Authority) => verdictOn(authority).secrets,
     scrubsBodies: (authority: Authority) => verdictOn(authority).scrubsBodies,
     noProxyEntries: parts.noProxyEntries,

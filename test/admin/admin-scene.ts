@@ -125,7 +125,7 @@ export const SANDBOX: ShownSandbox = {
   created_at: '2026-01-01T00:00:00.000Z',
 };
 
-export const WARNING: Issue = { loc: ['rules', 0], msg: 'A sentence', type: 'warning' };
+export const WARNING: Issue = { loc: ['rules', 0], msg: 'A sentence', type: 'shadowed' };
 
 export function problem<T>(kind: 'not_found' | 'stale' | 'busy'): Change<T> {
   return { ok: false, problem: { kind, message: 'A sentence of the target.' } };

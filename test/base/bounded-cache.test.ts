@@ -57,7 +57,7 @@ it('the least recently used entry leaves when a fourth comes', () => {
   expect([...cache.keys()]).toEqual(['d', 'a', 'c']);
 });
 
-it('bounded in bytes, the least recently used entries make room', () => {
+it('bounded in bytes, the least recently used entries are evicted', () => {
   const cache = new BoundedCache<string>({ max: 10, bytes: { max: 10, of: (value) => value.length } });
   for (const [key, bytes] of Object.entries({ a: 4, b: 4, c: 2 })) cache.set(key, 'x'.repeat(bytes));
   expect([...cache.keys()]).toEqual(['c', 'b', 'a']);
@@ -74,7 +74,7 @@ it('an entry that is larger than all may be is not kept, nor what stood in its p
   expect([...cache.keys()]).toEqual(['b']);
 });
 
-it('whoever leaves is told of once: crowded out, replaced, past its time, deleted or cleared', () => {
+it('each value that leaves is reported once: evicted, replaced, expired, deleted or cleared', () => {
   const clock = { time: 0 };
   const gone: string[] = [];
   const onGone = (value: string): void => void gone.push(value);

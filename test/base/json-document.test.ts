@@ -1,4 +1,4 @@
-// JSON without two meanings: repeated names, depth, and where the fault is.
+// JSON with one meaning only: repeated names, depth, and the position of what is wrong.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJsonDocument } from '../../src/base/json-document.ts';
@@ -27,7 +27,7 @@ describe('a document', () => {
     ['with a comma too many', '{"a":1,}', 'not_json 7'],
   ])('%s', (_name, text, kind) => expect(kindOf(text)).toBe(kind));
 
-  it('that was made from values has no fault, and is those values', () => {
+  it('written from values parses to those values', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(0, 1, '\t'), (value, indent) => {
         const text = JSON.stringify(value, null, indent);

@@ -14,16 +14,16 @@ const schema = z.strictObject({
     .discriminatedUnion(
       'kind',
       [z.strictObject({ kind: z.literal('a'), a: z.string() }), z.strictObject({ kind: z.literal('b') })],
-      { error: 'Input should be a or b' },
+      { error: 'Input must be a or b' },
     )
     .optional(),
   even: z
     .number()
-    .refine((n) => n % 2 === 0, { error: 'Input should be even' })
+    .refine((n) => n % 2 === 0, { error: 'Input must be even' })
     .optional(),
   code: z
     .string()
-    .regex(/^[a-z]$/, { error: 'Input should be one letter' })
+    .regex(/^[a-z]$/, { error: 'Input must be one letter' })
     .optional(),
 });
 
@@ -34,43 +34,43 @@ const rows: readonly [
   type: string,
   msg: string,
 ][] = [
-  ['no object', 5, [], 'dict_type', 'Input should be an object'],
-  ['null', null, [], 'dict_type', 'Input should be an object'],
+  ['no object', 5, [], 'dict_type', 'Input must be an object'],
+  ['null', null, [], 'dict_type', 'Input must be an object'],
   ['nothing', undefined, [], 'missing', 'Field required'],
   ['an unknown key', { x: 1 }, ['x'], 'extra_forbidden', 'Unknown key: remove it, or correct its spelling'],
-  ['a number for a string', { name: 1 }, ['name'], 'string_type', 'Input should be a string'],
-  ['a short string', { name: 'a' }, ['name'], 'string_too_short', 'Input should have at least 2 characters'],
-  ['a long string', { name: 'abcde' }, ['name'], 'string_too_long', 'Input should have at most 4 characters'],
-  ['a string for a number', { count: '1' }, ['count'], 'int_type', 'Input should be a number'],
-  ['a fraction', { count: 1.5 }, ['count'], 'int_type', 'Input should be a whole number'],
-  ['too small a number', { count: 0 }, ['count'], 'greater_than_equal', 'Input should be at least 1'],
-  ['too big a number', { count: 10 }, ['count'], 'less_than_equal', 'Input should be at most 9'],
-  ['a string for a boolean', { on: 'true' }, ['on'], 'bool_type', 'Input should be true or false'],
-  ['another word', { level: 'mid' }, ['level'], 'enum', "Input should be 'low' or 'high'"],
-  ['another literal', { fixed: 'y' }, ['fixed'], 'enum', "Input should be 'x'"],
-  ['an object for a list', { list: {} }, ['list'], 'list_type', 'Input should be a list'],
-  ['an empty list', { list: [] }, ['list'], 'too_short', 'Input should have at least 1 entry'],
-  ['a long list', { list: ['', '', ''] }, ['list'], 'too_long', 'Input should have at most 2 entries'],
-  ['a wrong entry', { list: ['', 1] }, ['list', 1], 'string_type', 'Input should be a string'],
-  ['a list for a map', { map: [] }, ['map'], 'dict_type', 'Input should be an object'],
-  ['a wrong value in a map', { map: { k: 1 } }, ['map', 'k'], 'string_type', 'Input should be a string'],
+  ['a number for a string', { name: 1 }, ['name'], 'string_type', 'Input must be a string'],
+  ['a short string', { name: 'a' }, ['name'], 'string_too_short', 'Input must have at least 2 characters'],
+  ['a long string', { name: 'abcde' }, ['name'], 'string_too_long', 'Input must have at most 4 characters'],
+  ['a string for a number', { count: '1' }, ['count'], 'int_type', 'Input must be a number'],
+  ['a fraction', { count: 1.5 }, ['count'], 'int_type', 'Input must be a whole number'],
+  ['too small a number', { count: 0 }, ['count'], 'greater_than_equal', 'Input must be at least 1'],
+  ['too big a number', { count: 10 }, ['count'], 'less_than_equal', 'Input must be at most 9'],
+  ['a string for a boolean', { on: 'true' }, ['on'], 'bool_type', 'Input must be true or false'],
+  ['another word', { level: 'mid' }, ['level'], 'enum', "Input must be 'low' or 'high'"],
+  ['another literal', { fixed: 'y' }, ['fixed'], 'enum', "Input must be 'x'"],
+  ['an object for a list', { list: {} }, ['list'], 'list_type', 'Input must be a list'],
+  ['an empty list', { list: [] }, ['list'], 'too_short', 'Input must have at least 1 entry'],
+  ['a long list', { list: ['', '', ''] }, ['list'], 'too_long', 'Input must have at most 2 entries'],
+  ['a wrong entry', { list: ['', 1] }, ['list', 1], 'string_type', 'Input must be a string'],
+  ['a list for a map', { map: [] }, ['map'], 'dict_type', 'Input must be an object'],
+  ['a wrong value in a map', { map: { k: 1 } }, ['map', 'k'], 'string_type', 'Input must be a string'],
   ['a union without its tag', { shape: {} }, ['shape', 'kind'], 'missing', 'Field required'],
   [
     'a union with another tag',
     { shape: { kind: 'c' } },
     ['shape', 'kind'],
     'union_tag_invalid',
-    'Input should be a or b',
+    'Input must be a or b',
   ],
   [
     'a union of a wrong field',
     { shape: { kind: 'a', a: 1 } },
     ['shape', 'a'],
     'string_type',
-    'Input should be a string',
+    'Input must be a string',
   ],
-  ['a check of our own', { even: 1 }, ['even'], 'value_error', 'Input should be even'],
-  ['a pattern', { code: '1' }, ['code'], 'string_pattern_mismatch', 'Input should be one letter'],
+  ['a check of our own', { even: 1 }, ['even'], 'value_error', 'Input must be even'],
+  ['a pattern', { code: '1' }, ['code'], 'string_pattern_mismatch', 'Input must be one letter'],
 ];
 
 describe('an issue', () => {

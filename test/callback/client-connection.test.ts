@@ -52,7 +52,7 @@ describe('dials what the address check returned and nothing else', () => {
     ]);
   });
 
-  it('tries the next address when one does not answer', async () => {
+  it('tries the next address when one does not respond', async () => {
     await using origin = await originOf(good);
     const addresses = [
       { address: '127.0.0.2', family: 4 },
@@ -154,7 +154,7 @@ describe('one deadline for the whole call', () => {
   it.each(rows)('%s', async (_, script, vet) => {
     await using origin = await originOf(script);
     const reply = await callOnce(compiledCallback(`http://cb.test:${origin.port}/`), { vet, timeoutMs: 60 });
-    expect(reply).toEqual({ ok: false, reason: 'no complete answer within 60 ms' });
+    expect(reply).toEqual({ ok: false, reason: 'no complete response within 60 ms' });
   });
 
   it('frees the connection of a call that it ended', async () => {

@@ -34,7 +34,7 @@ const accepted: readonly [string, Script][] = [
     'a chunked body',
     `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`,
   ],
-  ['an answer after 103', `HTTP/1.1 103 Early Hints\r\n\r\n${good}`],
+  ['a response after 103', `HTTP/1.1 103 Early Hints\r\n\r\n${good}`],
   ['64 KiB exactly', response(200, [], BODY.padEnd(65_536))],
   ['64 KiB exactly when decoded', coded('gzip', gzipSync(BODY.padEnd(65_536)))],
   [

@@ -40,7 +40,7 @@ async function setUp(
   };
 }
 
-/** An answer that waits for the test to release it. */
+/** A response that waits for the test to release it. */
 function gate() {
   const open = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ function gate() {
 }
 
 describe('cache', () => {
-  it('a hit answers synchronously, with the same frozen headers each time', async () => {
+  it('a hit returns synchronously, with the same frozen headers each time', async () => {
     await using setup = await setUp();
     const first = await setup.ask('api.test:443');
     const callback = compiledCallback(setup.endpoint.url);
@@ -71,7 +71,7 @@ describe('cache', () => {
     expect(setup.endpoint.calls).toHaveLength(1);
   });
 
-  it('the empty answer is an answer, and kept', async () => {
+  it('an empty set of headers is a result, and cached', async () => {
     await using setup = await setUp();
     setup.endpoint.respondWith({ headers: {} });
     expect(await setup.ask('api.test:443')).toEqual({ ok: true, headers: [], cached: false });
@@ -121,7 +121,7 @@ describe('cache', () => {
   });
 
   it.each([
-    ['few large answers', { a: 'v'.repeat(400), b: 'v'.repeat(400) }, 2, 2],
+    ['few large responses', { a: 'v'.repeat(400), b: 'v'.repeat(400) }, 2, 2],
     ['fewer with a credential inside, which is hidden too', { a: `Bearer ${'v'.repeat(1_000)}` }, 1, 1],
     ['more small ones, which cost more than their bytes', { a: 'v' }, 10, 19],
   ])('is bounded in bytes too: %s', async (_, headers, least, most) => {
@@ -149,7 +149,7 @@ describe('single flight', () => {
     expect(outcomes.size).toBe(1);
   });
 
-  it('a failure is told to all who waited, is not kept, and the next one asks again', async () => {
+  it('a failure reaches all who waited and is not cached; the next request calls again', async () => {
     await using setup = await setUp();
     setup.endpoint.respondWith(jsonResponse(response, 500));
     const asked = Array.from({ length: 1_000 }, () => setup.ask('api.test:443'));
@@ -182,7 +182,7 @@ describe('forget', () => {
     expect(setup.endpoint.calls).toHaveLength(2);
   });
 
-  it('what was under way answers those who asked, serves nobody who comes later, and is not kept', async () => {
+  it('a call under way serves those who joined it, nobody who comes later, and is not cached', async () => {
     await using setup = await setUp();
     const held = gate();
     setup.endpoint.respondWith(held.response);

@@ -12,9 +12,9 @@ it.each<[name: string, loc: readonly (string | number)[], line: string]>([
   ['a key with line separators', ['a\u2028b\u2029'], String.raw`a\u2028b\u2029: m`],
   ['a key in another script', ['ключ é 😀'], 'ключ é 😀: m'],
 ])('%s', (_, loc, line) => {
-  expect(formatIssues('f', [{ loc, msg: 'm', type: 't' }])).toBe(`f: ${line}\n`);
+  expect(formatIssues('f', [{ loc, msg: 'm', type: 'value_error' }])).toBe(`f: ${line}\n`);
 });
 
 it('a message is written safely, too', () => {
-  expect(formatIssues('f', [{ loc: [], msg: 'a\x1bb', type: 't' }])).toBe('f: a\\u001bb\n');
+  expect(formatIssues('f', [{ loc: [], msg: 'a\x1bb', type: 'value_error' }])).toBe('f: a\\u001bb\n');
 });

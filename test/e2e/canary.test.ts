@@ -173,7 +173,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
       ['standard output', '"msg":"ready"', '"msg":"reload failed', '"level":"error"'],
       [
         'standard error',
-        'rules[1].name: Input should be a string',
+        'rules[1].name: Input must be a string',
         'does not open',
         'the admin token should be',
       ],

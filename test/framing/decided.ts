@@ -1,5 +1,5 @@
 // What our side decides of a connection's bytes, without a socket: the parser, the plan and the walker in the order in
-// which the data path asks them. What leaves is told in the shape in which node:http tells what it read.
+// which the data path calls them. What is sent is described in the shape in which node:http describes what it read.
 import { METHODS } from 'node:http';
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
 import { isHeadError } from '../../src/http1/head-error.ts';
@@ -31,11 +31,11 @@ export type Read = {
 export type Decided = {
   /** The last one may be incomplete. */
   readonly requests: readonly Read[];
-  /** `refused`: we answer and close. `open`: all is read. `incomplete`: more should come. `closed`: no more is read. */
+  /** `refused`: a refusal, then the end. `open`: all is read. `incomplete`: more must come. `closed`: no more is read. */
   readonly ending: 'open' | 'incomplete' | 'refused' | 'closed';
 };
 
-/** Undefined where the answer decides what the next bytes are, or where node knows no such method. */
+/** Undefined where the response decides what the next bytes are, or where node has no such method. */
 export function decideBytes(bytes: Buffer, entry: Entry, authorityText: string): Decided | undefined {
   const tunnel = entry === 'plain' ? undefined : parseAuthority(authorityText);
   if (typeof tunnel === 'string') throw new Error(tunnel);

@@ -72,7 +72,7 @@ export async function runFraming(options: {
   return { ...tally, seed, perSecond: tally.messages / ((performance.now() - startedMs) / 1000) };
 }
 
-/** A proxy for each ten thousand; a fault tells the seed of its own round. */
+/** A proxy for each ten thousand; a failure prints the seed of its own round. */
 export async function runFramingRounds(options: {
   readonly messages: number;
   readonly seed: number;

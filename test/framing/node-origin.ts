@@ -1,4 +1,4 @@
-// An origin of node:http that keeps what it read of each request, in order, and answers nothing but 200 without a body.
+// An origin of node:http that records what it read of each request, in order, and always responds 200 without a body.
 // It judges nothing: it is the second reader of what the proxy sends.
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';

@@ -1,4 +1,4 @@
-// A client that says all it has to say at once, counts the final answers, leaves when it has them and waits until the
+// A client that sends everything at once, counts the final responses, leaves when it has them and waits until the
 // connection is gone. It reads nothing else.
 import { type Socket, connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -10,7 +10,7 @@ export type Playing = {
   /** `host:port`. */
   readonly authority: string;
   readonly bytes: Buffer;
-  /** Final answers after which it leaves. */
+  /** Final responses after which it leaves. */
   readonly responses: number;
   /** The proxy is the one that ends the connection. */
   readonly waitsForEnd: boolean;
@@ -47,7 +47,7 @@ export async function playBytes(proxy: TestSidecar, playing: Playing): Promise<b
 
 async function inTunnel(raw: Socket, authority: string, ca: string | undefined): Promise<Socket> {
   raw.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-  // The answer to CONNECT is one short write of the proxy; nothing follows it unasked.
+  // The response to CONNECT is one short write of the proxy; nothing follows it unasked.
   await new Promise((resolve) => raw.once('data', resolve));
   if (ca === undefined) return raw;
   const servername = authority.slice(0, authority.indexOf(':'));

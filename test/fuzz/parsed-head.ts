@@ -1,4 +1,4 @@
-// What the fuzz targets of requests' and of answers' heads ask of a parsed head alike.
+// What the fuzz targets of request and response heads both check of a parsed head.
 import assert from 'node:assert/strict';
 import { type HeadError, isHeadError } from '../../src/http1/head-error.ts';
 import type { HeadLimits, RequestHead, ResponseHead } from '../../src/http1/head-parser.ts';
@@ -23,7 +23,7 @@ export function assertPrefixes(data: Buffer, whole: Parsed, parse: (bytes: Buffe
   for (let length = 0; length < data.length; length += 1 + (data.length >> 6)) {
     const parsed = parse(data.subarray(0, length));
     if (parsed === undefined) continue;
-    if (isHeadError(parsed)) assert.equal(parsed, whole, 'a fault of the beginning is forgotten');
+    if (isHeadError(parsed)) assert.equal(parsed, whole, 'an error of the beginning is forgotten');
     else assert(whole !== undefined && !isHeadError(whole) && whole.end === parsed.end, 'a head that moves');
   }
 }

@@ -11,7 +11,7 @@ export type SimpleHead = {
 const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 const LOOKALIKE = /^(?:transfer[-_]encoding|content[-_]length)$/i;
 
-/** The head that the text begins with, up to its blank line; undefined where there is none, or one that is faulty. */
+/** The head that the text begins with, up to its blank line; undefined where there is none, or an invalid one. */
 export function readHead(text: string, startLine: RegExp): SimpleHead | undefined {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return undefined;

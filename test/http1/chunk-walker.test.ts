@@ -128,7 +128,7 @@ describe('the pieces emitted', () => {
     ['trailers are dropped', ['1\r\na\r\n0\r\nX: y\r\n\r\n'], ['1\r\na\r\n', '0\r\n\r\n']],
     ['the end waits for its trailers', ['0\r\nX: y\r\n'], []],
     ['the end waits for its blank line', ['1\r\na\r\n0\r\n', '\r', '\n'], ['1\r\na\r\n', '0\r\n\r\n']],
-    ['nothing of a segment goes out in which a fault stands', ['1\r\na\r\n', '1\r\nb\r\nx'], ['1\r\na\r\n']],
+    ['nothing of a segment with an error is emitted', ['1\r\na\r\n', '1\r\nb\r\nx'], ['1\r\na\r\n']],
   ])('%s', (_name, segments, pieces) => {
     expect(pieceTexts('response', ...segments)).toEqual(pieces);
   });
@@ -144,7 +144,7 @@ describe('a walker that is at its end', () => {
     expect([textOf(emitted), walker.done]).toEqual(['0\r\n\r\n', true]);
   });
 
-  it('consumes nothing more when faulty', () => {
+  it('consumes nothing more after an error', () => {
     const walker = new ChunkWalker('request');
     const emitted: Buffer[] = [];
     walker.walk(Buffer.from('x'), 0, (piece) => emitted.push(piece));

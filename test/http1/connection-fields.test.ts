@@ -44,7 +44,7 @@ describe('the protocol to upgrade to', () => {
     ['is one token', 'Connection: upgrade\r\nUpgrade: h2c, websocket', '1.1', undefined],
     ['is one field', 'Connection: upgrade\r\nUpgrade: websocket\r\nUpgrade: websocket', '1.1', undefined],
     ['is not empty', 'Connection: upgrade\r\nUpgrade:', '1.1', undefined],
-    ['is not heard on HTTP/1.0', 'Connection: upgrade\r\nUpgrade: websocket', '1.0', undefined],
+    ['is ignored on HTTP/1.0', 'Connection: upgrade\r\nUpgrade: websocket', '1.0', undefined],
   ])('%s', (_name, lines, version, upgradeToken) => {
     expect(read(request(lines, version)).upgradeToken).toBe(upgradeToken);
   });

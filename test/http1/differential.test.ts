@@ -32,7 +32,7 @@ describe('mutations, read by us and by node', () => {
   });
 
   it('responses', { timeout: TIMEOUT_MS }, async () => {
-    // Node's client hands its socket over after any answer to CONNECT, an interim or a refusing one too.
+    // Node's client hands its socket over after any response to CONNECT, an interim or a rejecting one too.
     const rows = responseRows.filter(({ method }) => method !== 'CONNECT');
     expect(
       await unexplained(rows, 2, ({ bytes, method }) => readResponse(bytes, method), readByClient),

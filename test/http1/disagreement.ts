@@ -7,7 +7,7 @@ import type { Message, Reading } from './node-oracle.ts';
 export type Disagreement = {
   /** `stricter`: we refuse what node takes. `laxer`: the reverse. `differs`: both take it, as different things. */
   readonly kind: 'stricter' | 'laxer' | 'differs';
-  /** Our fault, node's fault, or what differs. */
+  /** Our error, node's error, or what differs. */
   readonly on: string;
   readonly ours: Message | undefined;
 };
@@ -43,7 +43,7 @@ export const stricterReasons: readonly Reason[] = [
   stricter('http2_preface', /PRI /, 'node takes the method PRI on HTTP/0.9'),
   stricter('status_malformed', /HTTP\/1\.[01](?! [1-5]\d\d[ \r])/, 'node takes any number for a status'),
   stricter('framing_lookalike', /_/, 'node takes Transfer_Encoding and Content_Length for any other field'),
-  stricter('too_many_fields', /(\r\n[^\r]*){100}/, 'node was told to count no fields'),
+  stricter('too_many_fields', /(\r\n[^\r]*){100}/, 'node was set up to count no fields'),
   stricter(
     'content_length_malformed',
     /length:(\s*0\d|.*\t|\s*\d{16})/i,
@@ -89,7 +89,7 @@ export const laxerReasons: readonly Reason[] = [
   },
   {
     on: 'HPE_CLOSED_CONNECTION',
-    why: 'node obeys `close` in trailers and interim answers; the former are dropped, the latter end nothing',
+    why: 'node obeys `close` in trailers and interim responses; the former are dropped, the latter end nothing',
     holds: (wire) => /Connection:.*close|HTTP\/1\.0 1/i.test(wire),
   },
 ];

@@ -23,7 +23,7 @@ const responses: readonly [name: string, status: number, method: string, lines: 
   ['HEAD', 200, 'HEAD', length, { kind: 'none' }],
   ['HEAD and chunked', 200, 'HEAD', chunked, { kind: 'none' }],
   ['HEAD without a claim', 200, 'HEAD', '', { kind: 'none' }],
-  ['an interim answer', 103, 'GET', '', { kind: 'none' }],
+  ['an interim response', 103, 'GET', '', { kind: 'none' }],
   ['switching protocols', 101, 'GET', '', { kind: 'none' }],
   ['no content', 204, 'GET', '', { kind: 'none' }],
   ['not modified', 304, 'GET', length, { kind: 'none' }],

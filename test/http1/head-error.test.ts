@@ -4,12 +4,12 @@ import { headErrors, isHeadError } from '../../src/http1/head-error.ts';
 
 const all = Object.values(headErrors);
 
-describe('the catalogue of faults', () => {
-  it('has one code a fault', () => {
+describe('the catalogue of head errors', () => {
+  it('has one code for each error', () => {
     expect(new Set(all.map(({ code }) => code)).size).toBe(all.length);
   });
 
-  it('names each fault as its code', () => {
+  it('names each error as its code', () => {
     const toCode = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     expect(Object.entries(headErrors).filter(([name, { code }]) => toCode(name) !== code)).toEqual([]);
   });
@@ -18,7 +18,7 @@ describe('the catalogue of faults', () => {
     expect(Object.isFrozen(headErrors) && all.every((error) => Object.isFrozen(error))).toBe(true);
   });
 
-  it('answers 400 unless a status says more', () => {
+  it('has the status 400 unless another says more', () => {
     const others = all.filter(({ status }) => status !== 400).map(({ code, status }) => [code, status]);
     expect(Object.fromEntries(others)).toEqual({
       method_too_long: 501,
@@ -34,7 +34,7 @@ describe('the catalogue of faults', () => {
     });
   });
 
-  it('knows its own faults', () => expect(all.every(isHeadError)).toBe(true));
+  it('recognises its own errors', () => expect(all.every(isHeadError)).toBe(true));
 
   it.each([undefined, null, 'bare_lf', 400, {}, { ...headErrors.bareLf }])(
     'takes %j for none of its own',

@@ -111,7 +111,7 @@ describe('any bytes', () => {
     fc.array(pieces, { maxLength: 40 }).map((parts) => Buffer.from(parts.join(''), 'latin1')),
   );
 
-  it('give a head, a fault or nothing, and never an exception', () => {
+  it('give a head, an error or nothing, and never an exception', () => {
     fc.assert(
       fc.property(bytes, (input) => {
         for (const parse of [parseRequestHead, parseResponseHead]) {
@@ -138,7 +138,7 @@ describe('limits', () => {
     expect(parseRequestHead(wire, 0, limits)).toMatchObject({ code });
   });
 
-  it('are told as soon as they are passed', () => {
+  it('are reported as soon as they are exceeded', () => {
     expect(parseRequestHead(Buffer.from('GET /123'), 0, tight)).toMatchObject({ code: 'target_too_long' });
     expect(parseRequestHead(Buffer.alloc(33, 'M'), 0, limits)).toMatchObject({ code: 'method_too_long' });
     expect(parseResponseHead(Buffer.alloc(wire.length, 'HTTP/1.1 200 '), 0, tight)).toMatchObject({
@@ -151,9 +151,9 @@ function expectFields(head: RequestHead | ResponseHead, built: HeadText): void {
   expect(fieldTexts(head)).toEqual(built.fields.flatMap(({ name, value }) => [name, value]));
 }
 
-describe('of an answer', () => {
+describe('of a response', () => {
   it.each(['2:0', '1/9', '20a', ' 200', '2 0', '+20', '099', '600', '20'])(
-    'the status %s is refused',
+    'the status %s is rejected',
     (status) => {
       const head = parseResponseHead(Buffer.from(`HTTP/1.1 ${status} OK\r\n\r\n`), 0, limits);
       expect(head).toMatchObject({ code: 'status_malformed' });
@@ -164,7 +164,7 @@ describe('of an answer', () => {
     expect(responseOf(`HTTP/1.1 ${status} OK\r\n\r\n`).status).toBe(status);
   });
 
-  it('something else than a space before the status is refused', () => {
+  it('something else than a space before the status is rejected', () => {
     const head = parseResponseHead(Buffer.from('HTTP/1.1\t200 OK\r\n\r\n'), 0, limits);
     expect(head).toMatchObject({ code: 'status_malformed' });
   });
@@ -179,7 +179,7 @@ describe('a head that is as long as may be', () => {
     expect(parseResponseHead(among(wire), 6, tight)).toMatchObject({ status: 200 });
   });
 
-  it('and one that is longer is told as soon as its bytes are there, and not before', () => {
+  it('and a longer one is reported as soon as its bytes are there, and not before', () => {
     const longer = wire.replace('b', 'bb');
     expect(parseResponseHead(among(longer), 6, tight)).toMatchObject({ code: 'head_too_large' });
     expect(parseResponseHead(among(longer.slice(0, wire.length - 1)), 6, tight)).toBeUndefined();

@@ -17,7 +17,7 @@ import { fieldTexts } from './parsed-head.ts';
 
 type Body = { readonly text: string; readonly end: number; readonly error: string | undefined };
 
-/** Requests of one connection up to the first fault, to `incomplete`, or to `closed`: nothing more is read. */
+/** Requests of one connection up to the first error, to `incomplete`, or to `closed`: nothing more is read. */
 export function readRequests(bytes: Buffer): Reading {
   const reading: Reading = { messages: [], error: undefined };
   for (let at = 0; at < bytes.length; ) {
@@ -33,7 +33,7 @@ export function readRequests(bytes: Buffer): Reading {
     const target = bytes.toString('latin1', head.targetStart, head.targetEnd);
     const end = addMessage(reading, head, `${head.method} ${target}`, framing);
     if (end === undefined) return reading;
-    // After CONNECT or an upgrade the answer decides what the next bytes are.
+    // After CONNECT or an upgrade the response decides what the next bytes are.
     const isLast = head.method === 'CONNECT' || connection.upgrade || !isPersistent(head, connection);
     if (isLast) return { ...reading, error: 'closed' };
     at = end;
@@ -41,7 +41,7 @@ export function readRequests(bytes: Buffer): Reading {
   return reading;
 }
 
-/** Interim answers and the final one, as the whole of a connection that closes after these bytes. */
+/** Interim responses and the final one, as the whole of a connection that closes after these bytes. */
 export function readResponse(bytes: Buffer, requestMethod: string): Reading {
   const reading: Reading = { messages: [], error: undefined };
   for (let at = 0; ; ) {

@@ -21,7 +21,7 @@ describe('responses', () => {
 });
 
 describe('a head that arrives byte by byte', () => {
-  // A fault is told with the byte that shows it, or with one more: a CR waits for its LF.
+  // An error is reported with the byte that shows it, or with one more: a CR waits for its LF.
   it.each(requestRows)('request: $name', ({ wire }) => expectSteady(wire, parseRequestHead));
   it.each(responseRows)('response: $name', ({ wire }) => expectSteady(wire, parseResponseHead));
 });

@@ -35,7 +35,7 @@ export function readByServer(inputs: readonly Buffer[]): Promise<Reading[]> {
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     noteError(readings.get(socket), error);
-    // Later, so that the bodies of the requests before the faulty one are delivered.
+    // Later, so that the bodies of the requests before the invalid one are delivered.
     setImmediate(() => socket.destroy());
   });
   return Promise.all(
@@ -49,7 +49,7 @@ export function readByServer(inputs: readonly Buffer[]): Promise<Reading[]> {
   );
 }
 
-/** Lets node's client read each input as the whole answer to a request with this method. */
+/** Lets node's client read each input as the whole response to a request with this method. */
 export function readByClient(inputs: readonly { bytes: Buffer; method: string }[]): Promise<Reading[]> {
   return Promise.all(
     inputs.map(({ bytes, method }) => {

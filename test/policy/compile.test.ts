@@ -1,4 +1,4 @@
-// Authored form and secrets become a policy: values resolved once, faults named by header, nothing opened.
+// Authored form and secrets become a policy: values resolved once, issues named by header, nothing opened.
 import { describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
 import { parseAuthority } from '../../src/policy/authority/authority.ts';
@@ -107,7 +107,7 @@ describe('a header is refused, by its path and without its value:', () => {
     ]);
     expect(JSON.stringify(issues)).not.toContain('c4n4ry');
   });
-  it('a value in place of a name, of which no more than the beginning is told', () => {
+  it('a value in place of a name, of which no more than the beginning is shown', () => {
     const compiled = compile(ruleWith(template('Bearer {ghp_c4n4ry0123456789012345678901234567}')));
     const issues = compiled.ok ? [] : compiled.issues;
     expect(issues.map(({ msg }) => msg)).toEqual([
@@ -134,7 +134,7 @@ it('a value that would be too long is refused before it is made', () => {
   const joins = join.mock.calls.length;
   join.mockRestore();
   expect(compiled.ok || compiled.issues.map(({ msg }) => msg)).toEqual([
-    'With its secret filled in, this is not a header value. A header value should have at most 8192 bytes',
+    'With its secret filled in, this is not a valid header value. A header value must have at most 8192 bytes',
   ]);
   expect(joins).toBe(0);
 });
@@ -214,7 +214,7 @@ describe('a callback', () => {
   });
   it('is called by its place if it has no name', () => expect(callbackOf({}).name).toBe('callbacks[0]'));
 
-  it('has an id that stays while nothing changes that the answer may depend on', () => {
+  it('has an id that stays while nothing changes that the response may depend on', () => {
     const same = callbackOf(shared('opaque', 's')).id;
     expect(callbackOf({ ...shared('opaque', 's'), name: 'renamed', description: 'x' }).id).toBe(same);
     const others = [

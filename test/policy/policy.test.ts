@@ -265,7 +265,7 @@ describe('no_proxy', () => {
   it.each(rows)('%s %s -> %s', (authority, target, expected) => {
     expect(reported(policy.decide(authorityOf(authority), target))).toBe(expected);
   });
-  it('is told to clients as it was written, each entry once', () => {
+  it('is given to clients as it was written, each entry once', () => {
     expect(policy.noProxyEntries).toEqual([
       ...['direct.good.test', '.cb.test', 'cb.test:8443', '10.0.0.0/8', '::1', 'inner.good.test:8443'],
     ]);
@@ -347,7 +347,7 @@ describe('a policy', () => {
     expect(empty).toMatchObject({ revision: 3, noProxyEntries: [], summary: { rules: 0, callbacks: 0 } });
   });
 
-  it('answers the same again, and after it has forgotten', () => {
+  it('decides the same again, and after its cache is emptied', () => {
     const policy = policyOf({
       rules: [rule('wild', ['*.good.test'], ['/v1/*']), rule('exact', ['a.good.test'])],
     });

@@ -54,7 +54,7 @@ export function runPairs(options: { readonly documents: number; readonly seed: n
       compare(world, request, expected, found);
       holdsDestination(world, request, found);
       counts.pairs += 1;
-      // Whether by a rule's exact name or not, and by which door, is compared, not counted.
+      // Whether by a rule's exact name or not, and by which protocol, is compared, not counted.
       const reported = expected.reported.replace(/^.*: /, '');
       outcomes.set(reported, (outcomes.get(reported) ?? 0) + 1);
     }
@@ -71,7 +71,7 @@ export function runPairs(options: { readonly documents: number; readonly seed: n
   };
 }
 
-/** As many documents at a time as memory holds well; a fault tells the seed of its own round. */
+/** As many documents at a time as memory allows; a failure prints the seed of its own round. */
 export function runPairRounds(options: { readonly pairs: number; readonly seed: number }): PairFigures {
   const outcomes = new Map<string, number>();
   const startedMs = performance.now();
@@ -120,7 +120,7 @@ function responseOf(name: string): readonly ModelHeader[] {
   return ['Authorization', 'x_api-key'].map((header) => ({
     name: header,
     type: 'opaque',
-    value: `answer-of-${name}-${header}`,
+    value: `response-of-${name}-${header}`,
   }));
 }
 
@@ -171,7 +171,7 @@ function realFate(judge: Judge, request: ModelRequest, tunnel: Authority | undef
   const plan = planRequest(head, tunnel, request.entry === 'tls' ? 'https' : 'http');
   if (isRefusal(plan)) return { reported: plan.refused };
   const passage = decideRequest({ ...judge, ...plan.target, scheme: plan.scheme });
-  if (passage instanceof Promise) return { reported: 'not answered at once' };
+  if (passage instanceof Promise) return { reported: 'not decided synchronously' };
   if (isRefusal(passage)) return { reported: passage.refused };
   const sent = outgoingRequestHead(plan, passage.injection).toString('latin1');
   const { rule = passage.callback } = passage;

@@ -1,5 +1,5 @@
-// An origin over HTTP/1.1 that answers each request with its own nonce, in the manner that its path asks for: early, late,
-// cut, reset, with bytes behind the answer. It counts what arrives and judges nothing.
+// An origin over HTTP/1.1 that responds to each request with its own nonce, in the manner that its path asks for: early, late,
+// cut, reset, with bytes behind the response. It counts what arrives and checks nothing.
 import { type Exchange, type RecordingOrigin, createOrigin, response } from '../support/recording-origin.ts';
 import type { TestAuthority } from '../support/test-authority.ts';
 
@@ -16,13 +16,13 @@ export const manners = [
 ] as const;
 export type Manner = (typeof manners)[number];
 
-/** What stands behind an answer unasked; nobody may ever read it. */
-export const FORGED = 'forged-answer';
+/** What follows a response unasked; no client may ever receive it. */
+export const FORGED = 'forged-response';
 const forged = String(response(200, [], FORGED));
 const REST = 'x'.repeat(40);
 
 export function responseOf(nonce: string): string {
-  return `answer-of-${nonce}-${REST}`;
+  return `response-of-${nonce}-${REST}`;
 }
 
 export type PipelineOrigin = {

@@ -1,5 +1,5 @@
 // I2 and I12 over generated pipelines through the whole proxy: many clients at once, each request with a nonce of its own,
-// origins that fail in every manner, clients that leave. Whatever happens, an answer belongs to the request at its place,
+// origins that fail in every manner, clients that leave. Whatever happens, a response belongs to the request at its place,
 // and no request arrives twice, but for the one that may be sent again (RFC 9110 §9.2.2).
 import * as fc from 'fast-check';
 import { createTestAuthority } from '../support/test-authority.ts';
@@ -18,14 +18,14 @@ type Asked = { readonly manner: Manner; readonly hasBody: boolean };
 type Client = {
   readonly entry: 'tls' | 'plain';
   readonly isPipelined: boolean;
-  /** After how many answers it resets its connection. */
+  /** After how many responses it resets its connection. */
   readonly leavesAfter: number | null;
   readonly requests: readonly Asked[];
 };
 export type PipelineFigures = {
   readonly seed: number;
   readonly requests: number;
-  /** Whole answers to whoever asked, and requests that were answered with a refusal or not at all. */
+  /** Whole responses that reached their clients, and requests that got a refusal or no response. */
   readonly responded: number;
   readonly refused: number;
   readonly lost: number;
@@ -104,7 +104,7 @@ async function play(stage: Stage, asking: Client): Promise<void> {
     seen.push(response);
   }
   judge(stage, asking, sent, seen);
-  if (wire.transcript.includes(FORGED)) throw new Error('bytes behind an answer were relayed');
+  if (wire.transcript.includes(FORGED)) throw new Error('bytes behind a response were relayed');
   for (const { nonce, manner, hasBody } of sent) {
     const mayRepeat = manner === 'silent' && !hasBody;
     if ((arrivals.get(nonce) ?? 0) > (mayRepeat ? 2 : 1)) throw new Error(`${nonce} arrived more than once`);
@@ -123,18 +123,18 @@ function judge(
     const { nonce = '' } = sent[i] ?? {};
     const own = responseOf(nonce);
     if (status === 200 && !(isWhole ? text === own : own.startsWith(text)))
-      throw new Error(`${nonce} was answered with ${text}`);
+      throw new Error(`${nonce} got ${text}`);
     if (status !== 200 && status < 500) throw new Error(`${nonce} was refused with ${status}: ${text}`);
     if (status === 200 && isWhole) counts.responded += 1;
     else counts.refused += 1;
   }
   counts.lost += sent.length - seen.length;
-  // With calm hosts and no haste nobody is left without an answer.
+  // With calm hosts and patient clients every request gets a response.
   const firstError = sent.findIndex(({ manner }) => !calm.has(manner));
   const calmOnes = firstError === -1 ? sent.length : firstError;
   const whole = seen.filter(({ status, isWhole }) => status === 200 && isWhole).length;
   if (leavesAfter === null && whole < calmOnes)
-    throw new Error(`${whole} of ${calmOnes} calm requests were answered`);
+    throw new Error(`${whole} of ${calmOnes} calm requests got a response`);
 }
 
 const calm: ReadonlySet<Manner> = new Set(['prompt', 'late', 'chunked', 'interim']);
@@ -155,7 +155,7 @@ function wireOf(
   return [...lines, ...(hasBody ? ['Content-Length: 4'] : []), '', hasBody ? 'body' : ''].join('\r\n');
 }
 
-/** The next final answer; undefined where the connection ended before its head. */
+/** The next final response; undefined where the connection ended before its head. */
 async function readFinal(wire: WireClient): Promise<Seen | undefined> {
   let status = 100;
   try {

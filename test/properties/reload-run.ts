@@ -1,6 +1,6 @@
 // I10 over generated schedules: documents are put by the admin API while clients ask. Each document marks all that it
 // injects with its own number, so that a request tells which one it was judged by: one, whole, and one that was in force
-// between its first byte and its answer.
+// between its first byte and its response.
 import * as fc from 'fast-check';
 import { headerValues } from '../support/message-reader.ts';
 import { type RecordingOrigin, createOrigin, jsonResponse } from '../support/recording-origin.ts';
@@ -144,7 +144,7 @@ async function put({ proxy, marker }: Stage, injects: boolean): Promise<void> {
   let { status, text } = await send();
   // On a quick machine there are more writes than may be in a second: nothing was changed, and it is asked again.
   while (status === 429) ({ status, text } = await send());
-  if (status !== 200) throw new Error(`document ${n} was answered ${status}: ${text}`);
+  if (status !== 200) throw new Error(`document ${n} got ${status}: ${text}`);
   marker.responded = n;
 }
 
@@ -169,7 +169,7 @@ async function ask(
     counts.givenUp += 1;
     return;
   }
-  if (head.status !== 200) throw new Error(`answered with ${head.status}: ${text}`);
+  if (head.status !== 200) throw new Error(`the response is ${head.status}: ${text}`);
   const by = judgedBy(JSON.parse(text) as readonly string[], marker, first);
   if (by > first) counts.overtaken += 1;
   if (marker.injects[by] === true) counts.marked += 1;

@@ -40,7 +40,7 @@ export type Fate = {
   readonly rule?: string;
 };
 
-/** What a callback of this name answers; undefined: it fails. */
+/** What a callback of this name returns; undefined: it fails. */
 export type CallbackResponses = (name: string) => readonly ModelHeader[] | undefined;
 export type ModelWorld = {
   readonly config: ModelConfig;

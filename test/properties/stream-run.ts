@@ -1,5 +1,5 @@
-// I2 and I12 over generated HTTP/2 traffic: sessions of many streams whose requests the host answers, cuts, resets, or does
-// not look at, and which their clients cancel. What is asked and how an answer is judged is of the load over HTTP/2.
+// I2 and I12 over generated HTTP/2 traffic: sessions of many streams whose requests the host responds to, cuts, resets, or does
+// not look at, and which their clients cancel. Requests and the checks of responses come from the load over HTTP/2.
 import { constants } from 'node:http2';
 import * as fc from 'fast-check';
 import { ORIGIN_NAME, INJECTED, type Ending, createLoadOrigin, pathOf } from '../e2e/h2-load-origin.ts';
@@ -60,7 +60,7 @@ export async function runStreams(options: {
       const one = requests[i];
       if (!one) throw new Error('an end without a request');
       const count = arrivals.get(pathOf(one)) ?? 0;
-      // Behind the GOAWAY of another request's host a client is told that nothing was done: then nothing was.
+      // After the GOAWAY of another request's host a client learns that nothing was done: then nothing was.
       const isUnread = count === 0 && error?.endsWith(`reset ${constants.NGHTTP2_REFUSED_STREAM}`) === true;
       const reported = isUnread ? 'unread' : verdict;
       verdicts[reported] = (verdicts[reported] ?? 0) + 1;

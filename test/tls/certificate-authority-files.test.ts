@@ -87,7 +87,7 @@ describe('the pair of files', () => {
   });
 });
 
-describe('a key file that others can reach is refused', () => {
+describe('a key file that others can reach is rejected', () => {
   it.each([0o640, 0o620, 0o604, 0o602, 0o660, 0o610, 0o666, 0o440])('with mode %o', async (mode) => {
     await using scratch = await createScratch();
     const files = await storedPair(scratch, createCertificateAuthority());
@@ -107,7 +107,7 @@ describe('a key file that others can reach is refused', () => {
   });
 });
 
-describe('a pair that could not serve is refused', () => {
+describe('a pair that could not serve is rejected', () => {
   const good = createCertificateAuthority();
   const { chainPem, keyPem } = good.issueLeaf(subject, new Date());
   const yearsAgo = (years: number): Date => new Date(Date.now() - years * 365 * DAY_MS);
@@ -215,7 +215,7 @@ describe('a pair that could not serve is refused', () => {
     await writeFile(files.keyFile, key, { mode: 0o600 });
     const refused = await loadOrCreateCertificateAuthority(files).catch(String);
     expect(refused).toContain(`Error: ${join(scratch.path, blames)}: ${says}`);
-    expect(refused).toMatch(/\. [A-Z][^.]*\.$/); // a second sentence: how to mend it
+    expect(refused).toMatch(/\. [A-Z][^.]*\.$/); // a second sentence: how to correct it
     expect(refused).not.toContain(key.split('\n')[1] || 'PRIVATE KEY-----M');
   });
 

@@ -152,7 +152,7 @@ describe('a hello', () => {
   });
 });
 
-describe('what begins like TLS is a fault', () => {
+describe('what begins like TLS is an error', () => {
   const announced = (length: number): Buffer =>
     Buffer.from([1, length >> 16, (length >> 8) & 255, length & 255]);
   const header = (length: number, type = 22, major = 3): Buffer =>
@@ -225,7 +225,7 @@ describe('any bytes', () => {
   );
   const streams = fc.array(pieces, { minLength: 1, maxLength: 4 }).map((parts) => Buffer.concat(parts));
 
-  it('are read the same at once, byte by byte and in any two pieces, and an answer once given stands', () => {
+  it('are read the same at once, byte by byte and in any two pieces, and a final result never changes', () => {
     fc.assert(
       fc.property(streams, fc.nat(), (bytes, anywhere) => {
         const bytewise = createHelloCollector();

@@ -57,7 +57,7 @@ export function alpn(...protocols: readonly string[]): Buffer {
   );
 }
 
-/** An extension that only takes room. */
+/** An extension that only takes space. */
 export function padding(size: number): Buffer {
   return extension(21, Buffer.alloc(size));
 }

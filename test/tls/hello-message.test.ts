@@ -51,7 +51,7 @@ describe('a server name', () => {
     ['of 254 bytes', `a${longest}`],
     ['of 300 bytes', `${'a.'.repeat(148)}test`],
     ['of 65,000 bytes', 'a'.repeat(65_000)],
-  ])('%s is a fault', (_, sent) => {
+  ])('%s is an error', (_, sent) => {
     expect(parseExtensions(serverName(sent))).toBe('server_name_invalid');
   });
 
@@ -84,7 +84,7 @@ describe('a server name', () => {
       'a name that is longer than its list',
       extension(0, vector(2, Buffer.concat([Buffer.from([0, 0, 99]), name]))),
     ],
-  ])('in %s is a fault', (_, sent) => {
+  ])('in %s is an error', (_, sent) => {
     expect(parseExtensions(sent)).toBe('server_name_invalid');
   });
 });
@@ -107,7 +107,7 @@ describe('an ALPN list', () => {
       'with a byte after it',
       extension(16, Buffer.concat([vector(2, Buffer.from([2, 104, 50])), Buffer.alloc(1)])),
     ],
-  ])('%s is a fault', (_, sent) => {
+  ])('%s is an error', (_, sent) => {
     expect(parseExtensions(sent)).toBe('alpn_invalid');
   });
 });
@@ -134,11 +134,11 @@ describe('a message', () => {
     ['without compression methods', { compressions: Buffer.alloc(0) }],
     ['with half an extension', { extensions: padding(9).subarray(0, -1) }],
     ['with an extension type alone', { extensions: Buffer.from([0, 0]) }],
-  ])('%s is a fault', (_, parts) => {
+  ])('%s is an error', (_, parts) => {
     expect(parseHelloMessage(helloBody(parts))).toBe('hello_malformed');
   });
 
-  it('that is cut off anywhere, or goes on after its extensions, is a fault', () => {
+  it('that is cut off anywhere, or goes on after its extensions, is an error', () => {
     const body = helloBody({ extensions: Buffer.concat([serverName('good.test'), alpn('h2')]) });
     const bare = helloBody({ extensions: undefined }).length; // a cut here leaves a hello without extensions
     for (let end = 0; end < body.length; end += 1) {
@@ -152,7 +152,7 @@ describe('a message', () => {
     ['equal server names', [serverName('good.test'), serverName('good.test')]],
     ['ALPN lists', [alpn('h2'), alpn('http/1.1')]],
     ['unknown extensions of one type', [padding(1), serverName('good.test'), padding(2)]],
-  ])('with two %s is a fault', (_, extensions) => {
+  ])('with two %s is an error', (_, extensions) => {
     expect(parseExtensions(...extensions)).toBe('extension_repeated');
   });
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runToEnd } from '../support/spawned-process.ts';
 
-it('TLS 1.1 is refused to clients and to origins, even where Node was told to allow it', async () => {
+it('TLS 1.1 is refused to clients and to origins, even where Node is set up to allow it', async () => {
   const flags = ['--tls-min-v1.0', '--tls-cipher-list=ALL:@SECLEVEL=0'];
   const program = join(import.meta.dirname, 'old-protocol-program.ts');
   const { stdout, stderr } = await runToEnd(process.execPath, [...flags, program]);

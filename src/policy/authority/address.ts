@@ -1,13 +1,13 @@
-// IP addresses as bytes: strict reading, canonical writing (RFC 5952), ranges, and what kind of place one leads to.
-// It must not know names, resolve anything, or accept the spellings of inet_aton (`127.1`, `0x7f.1`, `017.0.0.1`):
-// resolvers do accept them, and a check that reads an address otherwise than the resolver is no check.
+// IP addresses as bytes: strict parsing, canonical formatting (RFC 5952), ranges, and classes of addresses.
+// The spellings of inet_aton (`127.1`, `0x7f.1`, `017.0.0.1`) are rejected: resolvers accept them, and a check that reads
+// an address differently from the resolver does not protect anything. No name is resolved here.
 
 export type Address = { readonly family: 4 | 6; readonly bytes: Uint8Array; readonly text: string };
 
-/** A range of addresses of one family; every bit behind the prefix is zero. */
+/** A range of addresses of one family; every bit after the prefix is zero. */
 export type Cidr = { readonly family: 4 | 6; readonly bytes: Uint8Array; readonly prefix: number };
 
-/** Reads a canonical dotted quad or an IPv6 address (no brackets, no zone); anything else is undefined. */
+/** Parses a canonical dotted quad or an IPv6 address (no brackets, no zone); anything else is undefined. */
 export function parseAddress(text: string): Address | undefined {
   if (text.includes(':')) {
     const groups = parseGroups(text);
@@ -17,7 +17,7 @@ export function parseAddress(text: string): Address | undefined {
   return bytes && { family: 4, bytes, text };
 }
 
-/** Reads `address/prefix`, or a bare address as its full prefix. Set bits behind the prefix are refused: a typing slip. */
+/** Parses `address/prefix`, or a bare address as its full prefix. Set bits after the prefix are rejected: a typing slip. */
 export function parseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf('/');
   const address = parseAddress(slash < 0 ? text : text.slice(0, slash));
@@ -41,7 +41,7 @@ export function cidrContains(cidr: Cidr, address: Address): boolean {
   );
 }
 
-/** `embedded_v4`: an IPv6 form that a translator or tunnel turns into an IPv4 address with no graver class of its own. */
+/** `embedded_v4`: an IPv6 form that a translator or tunnel turns into an IPv4 address, unless that has a more dangerous class. */
 export type AddressClass =
   | 'public'
   | 'loopback'
@@ -61,32 +61,32 @@ export function classifyAddress(address: Address): AddressClass {
   const inner = embeddedV4(address).map(classifyAddress);
   if (inner.length > 0) return classifyInner(inner);
   if (address.family === 4) return 'public';
-  // Of IPv6 only 2000::/3 is global unicast; what is not assigned is not public. Of 2001::/23, for protocols
-  // (RFC 2928), Teredo is read above for what it embeds.
+  // Of IPv6 only 2000::/3 is global unicast; unassigned addresses are not public. In 2001::/23, which is for protocols
+  // (RFC 2928), the Teredo addresses were classified above by the IPv4 addresses that they embed.
   const isPublic = cidrContains(GLOBAL_UNICAST, address) && !cidrContains(PROTOCOLS, address);
   return isPublic ? 'public' : 'reserved';
 }
 
-/** The IPv4 addresses that an IPv6 address may stand for: mapped, translated, compatible, NAT64, 6to4, Teredo. */
+/** The IPv4 addresses that an IPv6 address may represent: mapped, translated, compatible, NAT64, 6to4, Teredo. */
 export function embeddedV4(address: Address): readonly Address[] {
-  const places = EMBEDDINGS.find(([range]) => cidrContains(range, address))?.[1] ?? [];
-  return places.map((place) => {
-    const bytes = Uint8Array.from(place, (at) => byteAt(address.bytes, Math.abs(at)) ^ (at < 0 ? 0xff : 0));
+  const layouts = EMBEDDINGS.find(([range]) => cidrContains(range, address))?.[1] ?? [];
+  return layouts.map((layout) => {
+    const bytes = Uint8Array.from(layout, (at) => byteAt(address.bytes, Math.abs(at)) ^ (at < 0 ? 0xff : 0));
     return { family: 4, bytes, text: bytes.join('.') };
   });
 }
 
-/** Of several readings the gravest counts; zeros alone are mostly padding seen by a reading that does not apply. */
+/** Of several readings the most dangerous counts. 0.0.0.0 alone is mostly padding, read with a layout that does not apply. */
 function classifyInner(inner: readonly AddressClass[]): AddressClass {
-  const grave = NEVER.find((name) => inner.includes(name));
-  return grave ?? (inner.every((name) => name === 'unspecified') ? 'unspecified' : 'embedded_v4');
+  const worst = NEVER.find((name) => inner.includes(name));
+  return worst ?? (inner.every((name) => name === 'unspecified') ? 'unspecified' : 'embedded_v4');
 }
 
 function hasHostBits(cidr: Cidr): boolean {
   return cidr.bytes.some((byte, i) => (byte & (0xff >> Math.min(8, Math.max(0, cidr.prefix - i * 8)))) !== 0);
 }
 
-// Configurations hold tens of thousands of addresses: no closure and no list for each group here.
+// Configurations contain tens of thousands of addresses: no closure and no list for each group here.
 function parseQuad(text: string): Uint8Array | undefined {
   if (!QUAD.test(text)) return undefined;
   const bytes = new Uint8Array(4);
@@ -108,7 +108,7 @@ function parseGroups(text: string): readonly number[] | undefined {
   const head = toGroups(gap < 0 ? text : text.slice(0, gap), gap < 0);
   if (head === undefined || gap < 0) return head?.length === 8 ? head : undefined;
   const tail = toGroups(text.slice(gap + 2), true);
-  // `::` stands for at least one group (RFC 4291 §2.2).
+  // `::` replaces at least one group (RFC 4291 §2.2).
   if (tail === undefined || head.length + tail.length > 7) return undefined;
   while (head.length + tail.length < 8) head.push(0);
   head.push(...tail);
@@ -193,10 +193,10 @@ const range = (text: string): Cidr => {
 const GLOBAL_UNICAST = range('2000::/3');
 const PROTOCOLS = range('2001::/23');
 
-// What no setting allows, the gravest first.
+// What no setting allows, the most dangerous first.
 const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'multicast'];
 
-// First hit wins: the metadata services lie inside wider ranges.
+// First match wins: the metadata services are inside wider ranges.
 const SPECIAL: readonly (readonly [Cidr, AddressClass])[] = (
   [
     ['metadata', '169.254.169.254', 'fd00:ec2::/32', 'fd20:ce::254', '168.63.129.16', '100.100.100.200'],
@@ -211,8 +211,8 @@ const SPECIAL: readonly (readonly [Cidr, AddressClass])[] = (
   ] as const
 ).flatMap(([name, ...ranges]) => ranges.map((text) => [range(text), name] as const));
 
-// Where the four bytes lie; a negative place is an inverted byte (Teredo hides the client so). NAT64's local-use
-// prefix (RFC 8215) may be cut at /48, /56, /64 or /96 (RFC 6052 §2.2), so each reading counts.
+// The offsets of the four bytes; a negative offset means an inverted byte (Teredo obfuscates the client so). NAT64's
+// local-use prefix (RFC 8215) may be split at /48, /56, /64 or /96 (RFC 6052 §2.2), so every layout counts.
 const EMBEDDINGS: readonly (readonly [Cidr, readonly (readonly number[])[]])[] = [
   [range('::ffff:0:0/96'), [[12, 13, 14, 15]]],
   [range('::ffff:0:0:0/96'), [[12, 13, 14, 15]]],

@@ -1,5 +1,5 @@
-// host:port in one canonical spelling. Everything that judges, dials, verifies or remembers a destination
-// uses this value, so that no two of them can read one text in two ways.
+// host:port in one canonical spelling. Everything that checks, dials, verifies or caches a destination uses this value,
+// so that no two of them can read one text in two ways.
 import { parseAddress } from './address.ts';
 
 export type HostKind = 'name' | 'ipv4' | 'ipv6';
@@ -8,7 +8,7 @@ export type Host = { readonly host: string; readonly kind: HostKind };
 /** `host` is canonical and without brackets; `text` is `host:port`, with brackets around IPv6. */
 export type Authority = Host & { readonly port: number; readonly text: string };
 
-export type AuthorityError =
+export type AuthorityErrorCode =
   | 'empty'
   | 'userinfo'
   | 'trailing_junk'
@@ -22,10 +22,10 @@ export type AuthorityError =
   | 'port_invalid';
 
 /**
- * Reads authority-form (RFC 9110 §7.1, RFC 3986 §3.2 without userinfo); a string is the fault.
+ * Parses authority-form (RFC 9110 §7.1, RFC 3986 §3.2 without userinfo); a string is the error code.
  * Without `defaultPort` the port is required, as in CONNECT (RFC 9110 §9.3.6).
  */
-export function parseAuthority(text: string, defaultPort?: number): Authority | AuthorityError {
+export function parseAuthority(text: string, defaultPort?: number): Authority | AuthorityErrorCode {
   const split = splitPort(text);
   if (typeof split === 'string') return split;
   const host = parseHost(split.host);
@@ -35,13 +35,13 @@ export function parseAuthority(text: string, defaultPort?: number): Authority | 
   return { host: host.host, kind: host.kind, port, text: formatAuthority(host.host, host.kind, port) };
 }
 
-/** Reads a host as it stands in an authority: a name, a dotted quad, or IPv6 in brackets. */
-export function parseHost(text: string): Host | AuthorityError {
+/** Parses the host of an authority: a name, a dotted quad, or IPv6 in brackets. */
+export function parseHost(text: string): Host | AuthorityErrorCode {
   if (text.startsWith('[')) return parseBracketed(text);
   const name = text.toLowerCase();
   const host = name.endsWith('.') ? name.slice(0, -1) : name;
-  // WHATWG URL: a name whose last label is a number is an IPv4 address or nothing. `127.1` and `0x7f.1` end here,
-  // and so does `127.0.0.1.`, which a resolver would look up as a name.
+  // WHATWG URL: a name whose last label is a number is an IPv4 address or invalid. This rejects `127.1` and `0x7f.1`,
+  // and `127.0.0.1.`, which a resolver would look up as a name.
   if (ENDS_IN_NUMBER.test(host.slice(host.lastIndexOf('.') + 1)))
     return parseAddress(name) === undefined ? 'ipv4_invalid' : { host: name, kind: 'ipv4' };
   if (host === '') return text === '' ? 'empty' : 'label_invalid';
@@ -49,7 +49,7 @@ export function parseHost(text: string): Host | AuthorityError {
   return host.split('.').every((label) => LABEL.test(label)) ? { host, kind: 'name' } : 'label_invalid';
 }
 
-/** Writes an authority; the port is left out if it is `defaultPort`. */
+/** Formats an authority; the port is omitted if it is `defaultPort`. */
 export function formatAuthority(host: string, kind: HostKind, port: number, defaultPort?: number): string {
   const written = kind === 'ipv6' ? `[${host}]` : host;
   return port === defaultPort ? written : `${written}:${port}`;
@@ -63,11 +63,11 @@ export function parsePort(text: string): number | 'port_invalid' {
 
 // RFC 1035 §2.3.4, in characters, without the root's dot.
 const MAX_NAME_LENGTH = 253;
-// RFC 5890 §2.3.1 LDH labels (an A-label is one), and the underscore that real names hold.
+// RFC 5890 §2.3.1 LDH labels (an A-label is one), and the underscore that real names contain.
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const ENDS_IN_NUMBER = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 
-function splitPort(text: string): { host: string; port: string | undefined } | AuthorityError {
+function splitPort(text: string): { host: string; port: string | undefined } | AuthorityErrorCode {
   if (text === '') return 'empty';
   if (text.length > MAX_NAME_LENGTH + ':65535'.length + 2) return 'too_long';
   if (text.includes('@')) return 'userinfo';
@@ -86,7 +86,7 @@ function isBareV6(text: string): boolean {
   return parseAddress(text) !== undefined || parseAddress(text.slice(0, text.lastIndexOf(':'))) !== undefined;
 }
 
-function parseBracketed(text: string): Host | AuthorityError {
+function parseBracketed(text: string): Host | AuthorityErrorCode {
   const address = text.endsWith(']') ? parseAddress(text.slice(1, -1)) : undefined;
   return address?.family === 6 ? { host: address.text, kind: 'ipv6' } : 'ipv6_invalid';
 }

@@ -1,17 +1,16 @@
 // What the entries of a proxy_config mean for one another: wildcards that are too broad, rules that access_control
-// forbids, and, as warnings, entries that do less than their author may think.
+// forbids, and, as warnings, entries that do less than their author may expect.
 import type { Issue, Loc } from '../../base/schema.ts';
 import { type Destination, indexDestinations, parseDestination } from '../match/destination-list.ts';
 import { type HostPattern, parseHostPattern } from '../match/host-pattern.ts';
 import { matchingEffort } from '../match/path-pattern.ts';
 import { noProxyEntries, type ProxyConfig } from './proxy-config-schema.ts';
 import { isPublicSuffix } from '../authority/public-suffix.ts';
-import { type Span, spanOfPattern } from '../match/span.ts';
-import { createSpanIndex } from '../match/span-index.ts';
+import { createSpanIndex, type Span, spanOfPattern } from '../match/span-index.ts';
 
 export type Conflicts = { readonly issues: readonly Issue[]; readonly warnings: readonly Issue[] };
 
-/** `allowWildcards`: public suffixes (`github.io` or `*.github.io`) that the operator lets a wildcard span. */
+/** `allowWildcards`: public suffixes (`github.io` or `*.github.io`) that the operator allows a wildcard to cover. */
 export function findConflicts(config: ProxyConfig, allowWildcards: readonly string[]): Conflicts {
   const tooMany = excessiveStars(config);
   if (tooMany.length > 0) return { issues: tooMany, warnings: [] };
@@ -24,29 +23,23 @@ export function findConflicts(config: ProxyConfig, allowWildcards: readonly stri
   };
 }
 
-// Stars cost with each request: at these limits the longest path that is made for them costs two milliseconds
-// (bench/policy-decide.ts).
+// Stars cost time with each request: at these limits the longest path that an attacker can craft for them costs two
+// milliseconds (bench/policy-decide.ts).
 const MAX_STARS_INSIDE = 1000;
 const MAX_SEARCHES = 10;
 
 function excessiveStars({ rules }: ProxyConfig): Issue[] {
   const efforts = rules.flatMap((rule) => rule.match_paths.map(matchingEffort));
-  const counts: readonly (readonly [kind: string, count: number, max: number])[] = [
-    [
-      'match_paths with a star before their end, as in /a/*/b,',
-      efforts.filter((effort) => effort !== 'compare').length,
-      MAX_STARS_INSIDE,
-    ],
-    [
-      'match_paths with text between two stars in one segment, as in /a*b*,',
-      efforts.filter((effort) => effort === 'search').length,
-      MAX_SEARCHES,
-    ],
+  const searches = efforts.filter((effort) => effort === 'search').length;
+  const starsInside = searches + efforts.filter((effort) => effort === 'look').length;
+  const excess = (kind: string, count: number, max: number): Issue[] => {
+    const msg = `All match_paths with ${kind}, together must have at most ${max} entries; they have ${count}`;
+    return count > max ? [{ loc: ['rules'], msg, type: 'too_long' }] : [];
+  };
+  return [
+    ...excess('a star before their end, as in /a/*/b', starsInside, MAX_STARS_INSIDE),
+    ...excess('text between two stars in one segment, as in /a*b*', searches, MAX_SEARCHES),
   ];
-  return counts.flatMap(([kind, count, max]) => {
-    const msg = `All ${kind} together should have at most ${max} entries; they have ${count}`;
-    return count > max ? { loc: ['rules'], msg, type: 'too_long' } : [];
-  });
 }
 
 type HostEntry = {
@@ -84,49 +77,46 @@ function broadWildcard({ pattern, loc }: HostEntry, allowWildcards: readonly str
   if (!pattern.isWildcard || !isPublicSuffix(pattern.host)) return [];
   if (allowWildcards.some((allowed) => allowed.toLowerCase().replace(/^\*\./, '') === pattern.host))
     return [];
-  const msg = `Names under ${pattern.host} belong to many owners; write a wildcard below one of them, as in *.example.${pattern.host}, or have the operator list it in allow_wildcards`;
+  const msg = `Names under ${pattern.host} belong to many owners; use a narrower wildcard, as in *.example.${pattern.host}, or have the operator list this one in allow_wildcards`;
   return [{ loc, msg, type: 'value_error' }];
 }
 
 function accessConflicts({ access_control: access }: ProxyConfig, hosts: readonly HostEntry[]): Conflicts {
   if (access === undefined) return { issues: [], warnings: [] };
-  const judged =
+  const found =
     access.allow_list === undefined
-      ? denied(access.deny_list ?? [], hosts)
-      : allowed(access.allow_list, hosts);
+      ? denials(access.deny_list ?? [], hosts)
+      : absences(access.allow_list, hosts);
   return {
-    issues: judged.filter(({ type }) => type === 'value_error'),
-    warnings: judged.filter(({ type }) => type !== 'value_error'),
+    issues: found.filter(({ type }) => type === 'value_error'),
+    warnings: found.filter(({ type }) => type !== 'value_error'),
   };
 }
 
-function denied(denyList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
+function denials(denyList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
   const index = indexDestinations(parseAll(denyList));
-  return hosts.flatMap(({ loc, span, port }) => {
-    const whole = index.holding([span], port)[0]?.entry;
-    if (whole !== undefined)
-      return {
-        loc,
-        msg: `The deny_list denies this host, by ${whole.text}; keep one of the two`,
-        type: 'value_error',
-      };
-    const part = index.meeting(span, port)?.entry;
-    return part === undefined
-      ? []
-      : { loc, msg: `The deny_list denies a part of this, by ${part.text}`, type: 'partly_denied' };
+  return hosts.flatMap(({ loc, span, port }): Issue[] => {
+    const whole = index.containing([span], port)[0]?.entry.text;
+    if (whole !== undefined) {
+      const msg = `The entry ${whole} of the deny_list denies this host; remove one of the two`;
+      return [{ loc, msg, type: 'value_error' }];
+    }
+    const part = index.overlapping(span, port)?.entry.text;
+    const msg = `The entry ${part} of the deny_list denies a part of this`;
+    return part === undefined ? [] : [{ loc, msg, type: 'partly_denied' }];
   });
 }
 
-function allowed(allowList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
+function absences(allowList: readonly string[], hosts: readonly HostEntry[]): Issue[] {
   const index = indexDestinations(parseAll(allowList));
-  return hosts.flatMap(({ loc, pattern, span, port }) => {
-    if (index.holding([span], port).length > 0) return [];
-    const part = index.meeting(span, port)?.entry;
+  return hosts.flatMap(({ loc, pattern, span, port }): Issue[] => {
+    if (index.containing([span], port).length > 0) return [];
+    const part = index.overlapping(span, port)?.entry.text;
     if (part === undefined)
-      return { loc, msg: 'The allow_list does not hold this host; add it there', type: 'value_error' };
-    // A host that is allowed on one port is what its author meant; a wildcard of which one name is allowed may not be.
-    if (!pattern.isWildcard) return [];
-    return { loc, msg: `The allow_list holds only a part of this, by ${part.text}`, type: 'partly_denied' };
+      return [{ loc, msg: 'The allow_list does not contain this host; add it there', type: 'value_error' }];
+    // A host that is allowed on one port is probably intended; a wildcard of which one name is allowed may not be.
+    const msg = `The allow_list allows only a part of this, with the entry ${part}`;
+    return pattern.isWildcard ? [{ loc, msg, type: 'partly_denied' }] : [];
   });
 }
 
@@ -135,27 +125,27 @@ function noProxyOverlaps(config: ProxyConfig, hosts: readonly HostEntry[]): Issu
   const locs = new Map(entries.map(({ text, loc }) => [text, loc]));
   const index = indexDestinations(parseAll(entries.map(({ text }) => text)));
   return hosts.flatMap((host) => {
-    const entry = index.meeting(host.span, host.port)?.entry;
+    const entry = index.overlapping(host.span, host.port)?.entry;
     if (entry === undefined) return [];
     const msg = `no_proxy wins: ${entry.text} is never intercepted, although ${nameOf(host)} matches it`;
     return { loc: locs.get(entry.text) ?? host.loc, msg, type: 'no_proxy_overlap' };
   });
 }
 
-/** Hosts whose every request an entry before them takes: a rule takes them from callbacks, the first from those behind it. */
+/** Hosts that never take effect: a rule wins over every callback, and the first entry of a list over those after it. */
 function shadowed(hosts: readonly HostEntry[]): Issue[] {
   const rules = hosts.filter(({ list }) => list === 'rules');
   const everyRule = createSpanIndex(rules);
-  const takers = {
+  const winners = {
     rules: createSpanIndex(rules.filter(({ readsPath }) => !readsPath)),
     callbacks: createSpanIndex(hosts.filter(({ list }) => list === 'callbacks')),
   };
   return hosts.flatMap((host) => {
     const { span, port, list, index, loc } = host;
-    const fromRules = list === 'callbacks' ? everyRule.holding([span], port)[0] : undefined;
-    const taker = fromRules ?? takers[list].holding([span], port)[0];
-    if (taker === undefined || (taker.list === list && taker.index >= index)) return [];
-    return { loc, msg: `Without effect: ${nameOf(taker)} comes first for this host`, type: 'shadowed' };
+    const fromRules = list === 'callbacks' ? everyRule.containing([span], port)[0] : undefined;
+    const winner = fromRules ?? winners[list].containing([span], port)[0];
+    if (winner === undefined || (winner.list === list && winner.index >= index)) return [];
+    return { loc, msg: `No effect: ${nameOf(winner)} comes first for this host`, type: 'shadowed' };
   });
 }
 

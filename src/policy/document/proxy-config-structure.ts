@@ -1,13 +1,14 @@
-// What would mislead or delay the readers of a document, told before any of them begins: how much there is of it, its
-// nesting, `__proto__` as a key, text that is not Unicode. It knows some keys by name, and nothing else of the schema.
+// Checks that run before any other reader of a document, because what they find would mislead or delay one: the number
+// of values, the nesting, `__proto__` as a key, text that is not Unicode. Knows some keys by name, and nothing else of
+// the schema.
 import { type Issue, toLocKey } from '../../base/schema.ts';
 
-/** Where there is too much of something, that alone is told: the rest is not read. */
+/** Where there is too much of something, that is the only issue: the rest is not read. */
 export function findStructureIssues(document: unknown): readonly Issue[] {
   const walk: Walk = { trail: [], issues: [], values: 0, counts: new Map() };
   descend(document, walk);
   if (walk.values > MAX_VALUES) {
-    const msg = `The document should have at most ${MAX_VALUES} values`;
+    const msg = `The document must have at most ${MAX_VALUES} values`;
     return [{ loc: [], msg, type: 'too_long' }];
   }
   const excesses = [...walk.counts].flatMap(([kind, count]) => excessOf(kind, count));
@@ -15,13 +16,13 @@ export function findStructureIssues(document: unknown): readonly Issue[] {
 }
 
 const MAX_DEPTH = 16;
-// More than the limits below let anything hold.
+// More than the limits below allow any document to hold.
 const MAX_VALUES = 75_000;
-// The longest list that the schema knows, and no object is longer; it would read more to the end before it says so.
+// The longest list of the schema, and no object is longer. The schema would parse all of a longer one before rejecting it.
 const MAX_LIST = 1000;
-// Nobody else is served while ten thousand of each are judged: a quarter of a second.
+// Validating ten thousand of each blocks the event loop, and so every other client, for a quarter of a second.
 const MAX_OF_A_KIND = 10_000;
-// Each is rendered, and made into forms by which a response is masked.
+// Each is rendered, and turned into the forms that are masked in responses.
 const MAX_HEADERS = 1_000;
 
 const KINDS: ReadonlyMap<string, string> = new Map([
@@ -41,21 +42,22 @@ type Walk = {
 };
 
 function descend(input: unknown, walk: Walk): void {
-  const { trail } = walk;
-  if (trail.length > MAX_DEPTH) return report(walk, `Nested deeper than ${MAX_DEPTH} levels`, 'value_error');
+  const { trail, issues } = walk;
+  const report = (msg: string, type: Issue['type']): void => void issues.push({ loc: [...trail], msg, type });
+  if (trail.length > MAX_DEPTH) return report(`Nested deeper than ${MAX_DEPTH} levels`, 'value_error');
   if (typeof input === 'string' && !input.isWellFormed())
-    return report(walk, 'Input should be valid Unicode', 'string_unicode');
+    return report('Input must be valid Unicode', 'string_unicode');
   if (typeof input !== 'object' || input === null) return;
   const entries = Array.isArray(input) ? input.entries() : Object.entries(input);
   const length = Array.isArray(input) ? input.length : Object.keys(input).length;
-  if (length > MAX_LIST) return report(walk, `Input should have at most ${MAX_LIST} entries`, 'too_long');
+  if (length > MAX_LIST) return report(`Input must have at most ${MAX_LIST} entries`, 'too_long');
   walk.values += length;
   count(walk, length);
   for (const [key, value] of entries) {
     if (walk.values > MAX_VALUES) return;
     trail.push(typeof key === 'string' ? toLocKey(key) : key);
     if (typeof key === 'string' && isMisleading(key))
-      report(walk, 'This key is not understood anywhere', 'extra_forbidden');
+      report('This key is not supported anywhere', 'extra_forbidden');
     else descend(value, walk);
     trail.pop();
   }
@@ -66,13 +68,9 @@ function count({ trail, counts }: Walk, length: number): void {
   if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + length);
 }
 
-function report({ issues, trail }: Walk, msg: string, type: string): void {
-  issues.push({ loc: [...trail], msg, type });
-}
-
 function excessOf(kind: string, found: number): Issue[] {
   const max = kind === 'headers' ? MAX_HEADERS : MAX_OF_A_KIND;
-  const msg = `All ${kind} together should have at most ${max} entries; they have ${found}`;
+  const msg = `All ${kind} together must have at most ${max} entries; they have ${found}`;
   return found > max ? [{ loc: ['rules'], msg, type: 'too_long' }] : [];
 }
 

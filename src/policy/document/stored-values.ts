@@ -1,7 +1,7 @@
-// Fills the opaque values that an update leaves out, from the document that it replaces. Who writes the update cannot
-// read those values, so it must not be able to send one elsewhere: a value is kept for the stored destination or a
-// part of it, compared as text, and never for what merely looks narrower; nor where less is masked than was. It opens no
-// secret.
+// Fills in the opaque values that an update omits, from the document that it replaces. The author of the update cannot
+// read those values, so the update must not be able to send one elsewhere: a value is reused only for the stored
+// destination or a subset of it, compared as text (never for what merely looks narrower), and only where responses are
+// masked at least as much as before. No secret is opened here.
 import type { Issue, Loc } from '../../base/schema.ts';
 import type { Secret } from '../../base/secret.ts';
 import { foldHeaderName } from './header-rules.ts';
@@ -15,7 +15,7 @@ import type {
   Scrub,
 } from './proxy-config-schema.ts';
 
-/** `update` is as the schema for updates reads it: an empty Secret stands for a value to keep. */
+/** `update` is as updateSchema parses it: an empty Secret means that the stored value is to be reused. */
 export function keepStoredValues(
   update: ProxyConfig,
   stored: ProxyConfig,
@@ -24,13 +24,13 @@ export function keepStoredValues(
   const findRule = createFinder(() => stored.rules.map(toRuleSource));
   const findCallback = createFinder(() => stored.callbacks.map(toCallbackSource));
   const rules = update.rules.map((rule, i) => {
-    if (!rule.headers.some(isLeftOut)) return rule;
+    if (!rule.headers.some(isOmitted)) return rule;
     const source = toRuleSource(rule);
     const headers = fill(rule.headers, source, findRule(source), ['rules', i, 'headers'], issues);
     return { ...rule, headers };
   });
   const callbacks = update.callbacks.map((callback, i) => {
-    if (!callback.request_headers.some(isLeftOut)) return callback;
+    if (!callback.request_headers.some(isOmitted)) return callback;
     const source = toCallbackSource(callback);
     const loc = ['callbacks', i, 'request_headers'];
     const headers = fill(callback.request_headers, source, findCallback(source), loc, issues);
@@ -54,13 +54,8 @@ function toRuleSource({ name, match_hosts: hosts, match_paths: paths, headers, s
   return { name, hosts: canonicalHosts(hosts), paths: new Set(paths), url: '', headers, scrub };
 }
 
-function toCallbackSource({
-  name,
-  match_hosts: hosts,
-  url,
-  request_headers: headers,
-  scrub,
-}: CallbackEntry): Source {
+function toCallbackSource(callback: CallbackEntry): Source {
+  const { name, match_hosts: hosts, url, request_headers: headers, scrub } = callback;
   return { name, hosts: canonicalHosts(hosts), paths: new Set(), url: new URL(url).href, headers, scrub };
 }
 
@@ -75,7 +70,10 @@ function canonicalHosts(texts: readonly string[]): ReadonlySet<string> {
 
 type Finding = Source | 'none' | 'several';
 
-/** Which stored entry one of the update continues. Where several have its name or hosts, its whole destination tells. */
+/**
+ * Finds the stored entry that an entry of the update continues: the one with its name, or without a name with its hosts.
+ * Where several have that, the one whose whole destination is the same.
+ */
 function createFinder(stored: () => readonly Source[]): (source: Source) => Finding {
   let index: Map<string, Source | 'several'> | undefined;
   return (source) => {
@@ -102,7 +100,7 @@ function exactIdentityOf(source: Source): string {
   return `${identityOf(source)} ${JSON.stringify([[...hosts].toSorted(), [...paths].toSorted(), url])}`;
 }
 
-function isLeftOut(header: HeaderEntry): header is OpaqueEntry {
+function isOmitted(header: HeaderEntry): header is OpaqueEntry {
   return header.type === 'opaque' && header.value.length === 0;
 }
 
@@ -114,25 +112,25 @@ function fill<H extends HeaderEntry>(
   issues: Issue[],
 ): readonly (H | OpaqueEntry)[] {
   return headers.map((header, i) => {
-    if (!isLeftOut(header)) return header;
-    const kept = keptValue(header.name, source, found);
-    if (!('msg' in kept)) return { name: header.name, type: 'opaque', value: kept };
-    issues.push({ loc: [...loc, i, 'value'], ...kept });
+    if (!isOmitted(header)) return header;
+    const reused = reuse(header.name, source, found);
+    if (!('msg' in reused)) return { name: header.name, type: 'opaque', value: reused };
+    issues.push({ loc: [...loc, i, 'value'], ...reused });
     return header;
   });
 }
 
 type ReuseIssue = Pick<Issue, 'msg' | 'type'>;
 
-function keptValue(name: string, source: Source, found: Finding): Secret | ReuseIssue {
+function reuse(name: string, source: Source, found: Finding): Secret | ReuseIssue {
   if (found === 'several') return AMBIGUOUS;
   if (found === 'none') return NOTHING_STORED;
   const folded = foldHeaderName(name);
   const header = found.headers.find((one) => foldHeaderName(one.name) === folded);
   if (header?.type !== 'opaque') return NOTHING_STORED;
   if (!isWithin(source, found)) return ELSEWHERE;
-  // What the host echoes in a body would reach whoever asks for it.
-  return found.scrub === 'body' && source.scrub === 'head' ? UNSEARCHED : header.value;
+  // A host that echoes the value in a body would hand it to the client.
+  return found.scrub === 'body' && source.scrub === 'head' ? UNMASKED : header.value;
 }
 
 function isWithin({ hosts, paths, url }: Source, stored: Source): boolean {
@@ -141,18 +139,18 @@ function isWithin({ hosts, paths, url }: Source, stored: Source): boolean {
 }
 
 const NOTHING_STORED: ReuseIssue = {
-  msg: 'Field required: there is no stored value to keep',
+  msg: 'Field required: there is no stored value to reuse',
   type: 'missing',
 };
 const AMBIGUOUS: ReuseIssue = {
-  msg: 'Field required: several stored entries are like this one, so none of their values is kept; names would tell them apart',
+  msg: 'Field required: several stored entries match this one, so no stored value is reused; give the entries different names',
   type: 'missing',
 };
-const UNSEARCHED: ReuseIssue = {
-  msg: 'Bodies would no longer be searched for the value, so it should be given again; it is kept under `scrub: body` only',
+const UNMASKED: ReuseIssue = {
+  msg: 'The value would no longer be masked in bodies, so it must be given again; a stored value is reused only with `scrub: body`',
   type: 'value_error',
 };
 const ELSEWHERE: ReuseIssue = {
-  msg: 'The destination changed, so the value should be given again; it is kept for stored hosts, paths and url only',
+  msg: 'The destination changed, so the value must be given again; a stored value is reused only for its stored hosts, paths and url',
   type: 'value_error',
 };

@@ -1,17 +1,18 @@
 // `api.example.com`, `*.example.com`, `192.0.2.7`, `[2001:db8::7]`, each with an optional `:port`.
-// The door to picomatch, which compiles the pattern; it only ever meets canonical hosts, because on raw text
-// its `*` also matches a line break, a NUL and `user@`. Whether a wildcard is too broad is asked elsewhere.
+// The adapter of picomatch, which compiles the pattern and decides every wildcard. It is given canonical hosts only,
+// because on raw text its `*` also matches a line break, a NUL and `user@`. proxy-config-conflicts.ts rejects wildcards
+// that are too broad.
 import { domainToASCII } from 'node:url';
 import picomatch from 'picomatch';
 import {
   type Authority,
-  type AuthorityError,
+  type AuthorityErrorCode,
   type Host,
   parseHost,
   parsePort,
 } from '../authority/authority.ts';
 
-/** `text` is canonical; `host` is the host, for a wildcard the part behind `*.`; `port` undefined means every port. */
+/** `text` is canonical; `host` is the host, for a wildcard the part after `*.`; `port` undefined means every port. */
 export type HostPattern = {
   readonly text: string;
   readonly isWildcard: boolean;
@@ -20,7 +21,7 @@ export type HostPattern = {
   readonly port: number | undefined;
 };
 
-/** Reads one pattern; a string is the fault, as a sentence that says how to mend it. */
+/** Parses one pattern; a string says what is wrong and how to correct it. */
 export function parseHostPattern(text: string): HostPattern | string {
   const grammar = grammarError(text);
   if (grammar !== undefined) return grammar;
@@ -28,16 +29,17 @@ export function parseHostPattern(text: string): HostPattern | string {
   const { host: written, port: writtenPort } = splitPort(isWildcard ? text.slice(2) : text);
   const host = parseHost(written);
   if (typeof host === 'string') return hostErrorText(host, written);
-  if (isWildcard && host.kind !== 'name') return 'A wildcard stands before a name; write an address in full';
+  if (isWildcard && host.kind !== 'name')
+    return 'A wildcard must be followed by a name; write an address in full';
   const port = writtenPort === undefined ? undefined : parsePort(writtenPort);
-  if (typeof port === 'string') return 'A port should be a number from 1 to 65535 without leading zeros';
+  if (typeof port === 'string') return 'A port must be a number from 1 to 65535 without leading zeros';
   return { text: formatPattern(host, isWildcard, port), isWildcard, host: host.host, kind: host.kind, port };
 }
 
-/** Makes the pattern's test: does it match this authority, port included? */
+/** Compiles the pattern to a test: does it match this authority, port included? */
 export function compileHostPattern(pattern: HostPattern): (authority: Authority) => boolean {
   const { isWildcard, host, port } = pattern;
-  // Compiled when first asked: ten thousand at once hold everybody up, and most are never asked.
+  // Compiled when first used: ten thousand at once would block the event loop, and most are never used.
   let compiled: RegExp | undefined;
   return (authority) => {
     if (port !== undefined && port !== authority.port) return false;
@@ -46,7 +48,7 @@ export function compileHostPattern(pattern: HostPattern): (authority: Authority)
   };
 }
 
-// One star is the whole grammar, and grammarFault lets nothing else through; the options say it a second time.
+// A star for the first label is the only wildcard that GRAMMAR accepts. The options turn the others off a second time.
 const GLOB_OPTIONS: picomatch.PicomatchOptions = {
   dot: true,
   nobrace: true,
@@ -60,17 +62,17 @@ function grammarError(text: string): string | undefined {
   return GRAMMAR.find(([slip]) => slip.test(text))?.[1];
 }
 
-// The slips of authors, each with its way out; the first that applies is told.
+// The common slips of authors, each with its correction; the first that applies is reported.
 const GRAMMAR: readonly (readonly [RegExp, string])[] = [
-  [/^$/, 'A host should not be empty'],
-  [/:\/\//, 'A host pattern has no scheme; write the host alone, as in api.example.com'],
-  [/[/#\\]/, 'A host pattern has no path; write the path in match_paths'],
-  [/[{}()|!?,+]/, 'Braces, lists and negation are not understood; write one entry for each host'],
-  [/@/, 'A host pattern has no user name; write the host alone, as in api.example.com'],
-  [/^\*+(?::|$)/, 'A pattern for every host is refused; name the hosts, as in *.example.com'],
-  [/^\./, 'A suffix is written with a star, as in *.example.com'],
-  [/^\*(?!\.)|.\*/, 'A wildcard is one whole label at the start, as in *.example.com'],
-  [/^[^[]*:.*:/, 'An IPv6 address should stand in brackets, as in [2001:db8::7]:443'],
+  [/^$/, 'A host must not be empty'],
+  [/:\/\//, 'A host pattern must not have a scheme; write the host alone, as in api.example.com'],
+  [/[/#\\]/, 'A host pattern must not have a path; write the path in match_paths'],
+  [/[{}()|!?,+]/, 'Braces, lists and negation are not supported; write one entry for each host'],
+  [/@/, 'A host pattern must not have a user name; write the host alone, as in api.example.com'],
+  [/^\*+(?::|$)/, 'A pattern for every host is not allowed; name the hosts, as in *.example.com'],
+  [/^\./, 'Write a suffix with a star, as in *.example.com'],
+  [/^\*(?!\.)|.\*/, 'A wildcard must be one whole label at the start, as in *.example.com'],
+  [/^[^[]*:.*:/, 'Write an IPv6 address in brackets, as in [2001:db8::7]:443'],
 ];
 
 function formatPattern({ host, kind }: Host, isWildcard: boolean, port: number | undefined): string {
@@ -85,17 +87,17 @@ function splitPort(text: string): { host: string; port: string | undefined } {
     : { host: text.slice(0, colon), port: text.slice(colon + 1) };
 }
 
-function hostErrorText(error: AuthorityError, written: string): string {
+function hostErrorText(error: AuthorityErrorCode, written: string): string {
   const ascii = /[^\x00-\x7f]/.test(written) && !/[\x00-\x20]/.test(written) ? domainToASCII(written) : '';
-  if (ascii !== '') return `A host is written as it stands on the wire; if ${ascii} is meant, write that`;
+  if (ascii !== '') return `Write the host in its Punycode form: ${ascii}`;
   switch (error) {
     case 'ipv4_invalid':
-      return 'An IPv4 address should be four decimal numbers without leading zeros, as in 192.0.2.7';
+      return 'An IPv4 address must be four decimal numbers without leading zeros, as in 192.0.2.7';
     case 'ipv6_invalid':
-      return 'An IPv6 address should stand in brackets, without a zone, as in [2001:db8::7]';
+      return 'Write an IPv6 address in brackets and without a zone, as in [2001:db8::7]';
     case 'too_long':
-      return 'A host name has at most 253 characters';
+      return 'A host name must have at most 253 characters';
     default:
-      return 'A host is a name of letters, digits, hyphens and underscores in labels of at most 63 characters, or an address';
+      return 'A host must be an address, or a name of letters, digits, hyphens and underscores in labels of at most 63 characters';
   }
 }

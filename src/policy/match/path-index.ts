@@ -1,6 +1,6 @@
-// Finds the first rule whose path patterns match, among a thousand rules of one host, without asking them all:
-// patterns are grouped by the text before their first star, and only groups that begin the path are asked.
-// One index serves every host, so that memory is linear in the configuration; a host brings only the set of its rules.
+// Finds the first rule whose path patterns match, among a thousand rules of one host, without trying them all: patterns
+// are grouped by the text before their first star, and only the groups whose text begins the path are tried.
+// One index serves every host, so that memory is linear in the configuration; a host only adds the set of its rules.
 import { type Glob, globMatches, type PathPattern } from './path-pattern.ts';
 
 /** `patterns` empty: every path. */
@@ -8,7 +8,7 @@ export type PathRule<T> = { readonly patterns: readonly PathPattern[]; readonly 
 
 /**
  * The winner is the first rule, in the order of the index, of which a pattern matches.
- * `isPlain`: no pattern holds an escape, so that a path without one has the same winner twice.
+ * `isPlain`: no pattern contains an escape, so that a path without one has the same winner in both spellings.
  */
 export type PathFinder<T> = {
   readonly isPlain: boolean;
@@ -16,7 +16,7 @@ export type PathFinder<T> = {
   winnerDecoded(path: string): T | undefined;
 };
 
-/** Some of the rules, in a byte for each rule of the index: what one host costs. */
+/** `among` selects the rules of one host, at a cost of one byte for each rule of the index. */
 export type PathIndex<T> = { among(values: Iterable<T>): PathFinder<T> };
 
 /** Indexes the rules once, in both spellings of their patterns. */
@@ -48,7 +48,7 @@ const EVERY_PATH: PathPattern = { text: '', asWritten: EVERYTHING, decoded: EVER
 
 type Slot = { readonly order: number; readonly glob: Glob };
 
-/** Answers the least order of a member that matches, or -1. */
+/** Returns the lowest order of a member that matches, or -1. */
 type Search = (path: string, members: Uint8Array) => number;
 
 function createSearch(slots: readonly Slot[]): Search {

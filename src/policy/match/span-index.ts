@@ -1,120 +1,153 @@
-// Finds the spans that hold another or meet it, among thousands. Since spans are nested or apart, the last that begins
-// before a key is the narrowest that holds it, or lies beside that in one that does: one search, then a walk outwards.
-// It knows ports, because ten thousand entries may be one host; what a span stands for it does not know.
-import type { Span } from './span.ts';
+// Finds the host patterns and address ranges that contain or overlap another one, among ten thousand, ports included.
+//
+// Each is a span of keys, from the first to the last, compared as text. In a name the labels are reversed, so that the
+// hosts below a name directly follow it. Two spans are nested or disjoint, never crossed. So each span has at most one
+// narrowest span around it, its parent, and all spans that contain a key are a chain of parents:
+//
+//   *.test      first `ntest.`    last `ntest.\xff`     no parent
+//   *.b.test    first `ntest.b.`  last `ntest.b.\xff`   parent *.test
+//   a.b.test    first `ntest.b.a` last `ntest.b.a`      parent *.b.test
+//
+// To find what contains `z.b.test`, a binary search finds the last span whose first key is not after `ntest.b.z`
+// (a.b.test). From there the search climbs to the parent until the span contains the key (*.b.test), and then collects
+// every span above it (*.test).
+import { type Address, type Cidr, parseAddress } from '../authority/address.ts';
+import type { HostPattern } from './host-pattern.ts';
+
+export type Span = { readonly first: string; readonly last: string };
 
 /** `port` undefined means every port. */
 export type SpanEntry = { readonly span: Span; readonly port: number | undefined };
 
 export type SpanIndex<T extends SpanEntry> = {
-  /** Entries that hold all of one of the spans at this port, in the order in which they were given; of equal ones the first. */
-  holding(spans: readonly Span[], port: number | undefined): readonly T[];
-  /** An entry that shares something with the span, at a port that both have. */
-  meeting(span: Span, port: number | undefined): T | undefined;
+  /** Entries that contain all of one of the spans at this port, in the order given; of equal entries the first. */
+  containing(spans: readonly Span[], port: number | undefined): readonly T[];
+  /** An entry that has a host in common with the span, at a port that both have. */
+  overlapping(span: Span, port: number | undefined): T | undefined;
 };
 
-/** Sorts the entries once; asking changes nothing, and costs a step for each span around the one asked for. */
+/** Every host of the pattern, whatever its port. */
+export function spanOfPattern({ host, kind, isWildcard }: HostPattern): Span {
+  const address = kind === 'name' ? undefined : parseAddress(host);
+  if (address !== undefined) return spanOfAddress(address);
+  const key = `n${host.split('.').reverse().join('.')}`;
+  // No name contains a character beyond ASCII.
+  return isWildcard ? { first: `${key}.`, last: `${key}.\xff` } : { first: key, last: key };
+}
+
+export function spanOfAddress({ family, bytes }: Address): Span {
+  const key = String.fromCharCode(family, ...bytes);
+  return { first: key, last: key };
+}
+
+export function spanOfRange({ family, bytes, prefix }: Cidr): Span {
+  const last = bytes.map((byte, i) => byte | (0xff >> Math.min(8, Math.max(0, prefix - i * 8))));
+  return { first: String.fromCharCode(family, ...bytes), last: String.fromCharCode(family, ...last) };
+}
+
+/** Sorts the entries once. A lookup costs a binary search and a step for each span around the one that is looked up. */
 export function createSpanIndex<T extends SpanEntry>(entries: readonly T[]): SpanIndex<T> {
   const nodes = nest(entries);
-  const byPort = placesByPort(nodes);
-  const holding = (spans: readonly Span[], port: number | undefined): readonly T[] => {
-    const found = new Set<Place<T>>();
+  const sorted = sortedByPort(nodes);
+  const containing = (spans: readonly Span[], port: number | undefined): readonly T[] => {
+    const found = new Set<Ordered<T>>();
     for (const span of spans)
-      for (let node = innermost(nodes, span); node !== undefined; node = node.parent)
-        for (const place of [node.places.get(undefined), node.places.get(port)])
-          if (place !== undefined) found.add(place);
+      for (let node = narrowestAround(nodes, span); node !== undefined; node = node.parent)
+        for (const ordered of [node.byPort.get(undefined), node.byPort.get(port)])
+          if (ordered !== undefined) found.add(ordered);
     return [...found].sort((a, b) => a.order - b.order).map(({ entry }) => entry);
   };
-  const within = (span: Span, port: number | undefined): T | undefined => {
-    const places = byPort.get(port) ?? [];
-    const place = places[countBefore(places.length, (i) => (places[i]?.span.first ?? '') < span.first)];
-    return place !== undefined && place.span.first <= span.last ? place : undefined;
+  const inside = (span: Span, list: number | typeof ALL | undefined): T | undefined => {
+    const candidates = sorted.get(list) ?? [];
+    const entry = candidates[countWhile(candidates, ({ span: { first } }) => first < span.first)];
+    return entry !== undefined && entry.span.first <= span.last ? entry : undefined;
   };
   return {
-    holding,
-    meeting: (span, port) =>
+    containing,
+    // Spans never cross, so what overlaps a span either contains it or is inside it.
+    overlapping: (span, port) =>
       port === undefined
-        ? (innermost(nodes, span)?.earliest.entry ?? within(span, ANY_PORT))
-        : (holding([span], port)[0] ?? within(span, undefined) ?? within(span, port)),
+        ? (narrowestAround(nodes, span)?.earliest.entry ?? inside(span, ALL))
+        : (containing([span], port)[0] ?? inside(span, undefined) ?? inside(span, port)),
   };
 }
 
-type Place<T> = { readonly entry: T; readonly order: number };
+/** An entry with its index in the order given. */
+type Ordered<T> = { readonly entry: T; readonly order: number };
 
-/** One span with all its entries, by port. */
+/** One span with its entries, of equal ones the first. */
 type Node<T> = {
   readonly span: Span;
   readonly parent: Node<T> | undefined;
-  readonly places: Map<number | undefined, Place<T>>;
-  /** Of this span and those around it. */
-  readonly earliest: Place<T>;
+  readonly byPort: Map<number | undefined, Ordered<T>>;
+  /** The entry given first, of this span and its parents. */
+  readonly earliest: Ordered<T>;
 };
 
+/** One node for each span, sorted by first key, a parent before its children. */
 function nest<T extends SpanEntry>(entries: readonly T[]): readonly Node<T>[] {
-  const places = entries.map((entry, order) => ({ entry, order }));
-  // The wider one first, then the author's order.
-  places.sort(
+  const sorted = entries.map((entry, order) => ({ entry, order }));
+  sorted.sort(
     (a, b) =>
       compare(a.entry.span.first, b.entry.span.first) ||
       compare(b.entry.span.last, a.entry.span.last) ||
       a.order - b.order,
   );
   const nodes: Node<T>[] = [];
-  for (const place of places) {
-    const { span, port } = place.entry;
+  for (const ordered of sorted) {
+    const { span, port } = ordered.entry;
     let node = nodes.at(-1);
     if (node?.span.first !== span.first || node.span.last !== span.last) {
-      const parent = around(node, span);
-      const earliest = parent !== undefined && parent.earliest.order < place.order ? parent.earliest : place;
-      node = { span, parent, places: new Map(), earliest };
+      const parent = climb(node, span);
+      const earliest =
+        parent !== undefined && parent.earliest.order < ordered.order ? parent.earliest : ordered;
+      node = { span, parent, byPort: new Map(), earliest };
       nodes.push(node);
     }
-    if (!node.places.has(port)) node.places.set(port, place);
+    if (!node.byPort.has(port)) node.byPort.set(port, ordered);
   }
   return nodes;
 }
 
-// Ports begin at 1.
-const ANY_PORT = 0;
+/** The list with one entry of each span, whatever its port. */
+const ALL = 'all';
 
-/** Entries in the order of their spans: those of each port, those of every port, and one for each span. */
-function placesByPort<T extends SpanEntry>(
+/** Entries sorted by first key: a list for each port, one for entries of every port (undefined), and ALL. */
+function sortedByPort<T extends SpanEntry>(
   nodes: readonly Node<T>[],
-): ReadonlyMap<number | undefined, readonly T[]> {
-  const byPort = new Map<number | undefined, T[]>();
-  const add = (port: number | undefined, entry: T): void => {
-    const list = byPort.get(port);
-    if (list === undefined) byPort.set(port, [entry]);
-    else list.push(entry);
+): ReadonlyMap<number | typeof ALL | undefined, readonly T[]> {
+  const lists = new Map<number | typeof ALL | undefined, T[]>();
+  const add = (list: number | typeof ALL | undefined, entry: T): void => {
+    const found = lists.get(list);
+    if (found === undefined) lists.set(list, [entry]);
+    else found.push(entry);
   };
-  for (const { places } of nodes) {
-    for (const [port, { entry }] of places) add(port, entry);
-    const [any] = places.values();
-    if (any !== undefined) add(ANY_PORT, any.entry);
+  for (const { byPort } of nodes) {
+    for (const [port, { entry }] of byPort) add(port, entry);
+    const [any] = byPort.values();
+    if (any !== undefined) add(ALL, any.entry);
   }
-  return byPort;
+  return lists;
 }
 
-/** The narrowest node that holds all of the span. */
-function innermost<T>(nodes: readonly Node<T>[], span: Span): Node<T> | undefined {
-  return around(
-    nodes[countBefore(nodes.length, (i) => (nodes[i]?.span.first ?? '') <= span.first) - 1],
-    span,
-  );
+/** The narrowest node that contains all of the span. */
+function narrowestAround<T>(nodes: readonly Node<T>[], span: Span): Node<T> | undefined {
+  return climb(nodes[countWhile(nodes, (node) => node.span.first <= span.first) - 1], span);
 }
 
-function around<T>(from: Node<T> | undefined, { last }: Span): Node<T> | undefined {
+/** From a node that begins no later than the span, up to the first one that contains it. */
+function climb<T>(from: Node<T> | undefined, { last }: Span): Node<T> | undefined {
   let node = from;
   while (node !== undefined && node.span.last < last) node = node.parent;
   return node;
 }
 
-/** How many of `length` places, in order, are before the one looked for. */
-function countBefore(length: number, isBefore: (i: number) => boolean): number {
-  let [low, high] = [0, length];
+/** How many items at the front of a sorted list satisfy the test: a binary search. */
+function countWhile<T>(sorted: readonly T[], test: (item: T) => boolean): number {
+  let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (isBefore(middle)) low = middle + 1;
+    if (test(sorted[middle] as T)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -72,7 +72,7 @@ const shownRows: readonly StartRow[] = [
   variable(
     'L-06 token-in-the-place-of-a-file',
     { SALLYPORT_LOG_LEVEL: '<TOKEN>' },
-    'SALLYPORT_LOG_LEVEL: Input should be',
+    'SALLYPORT_LOG_LEVEL: Input must be',
   ),
 ];
 

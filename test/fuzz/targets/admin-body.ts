@@ -1,4 +1,4 @@
-// Fuzz target: the admin API reads a body alike however it is cut, answers each with a status that it has, and repeats no
+// Fuzz target: the admin API reads a body alike however it is split, responds with a status of its own, and repeats no
 // credential of it. Input: how the bytes are split, which route they are sent to, then the bytes.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
@@ -29,16 +29,17 @@ export async function fuzz(data: Buffer): Promise<void> {
   const route = writes[(data[1] ?? 0) % writes.length];
   if (route === undefined) return;
   const response = await ask(route, [whole]);
-  assert.deepEqual(await ask(route, pieces), response, 'the split shows in the answer');
+  assert.deepEqual(await ask(route, pieces), response, 'the split shows in the response');
   assert(STATUSES.includes(response.status), `status ${response.status}`);
   const json = readJson(whole);
   if (response.status < 300) assert(json !== undefined && whole.length <= MAX_BODY_BYTES);
   if (whole.length > MAX_BODY_BYTES) assert.equal(response.status, 413);
   const reported = JSON.stringify(response);
   const long = stringsOf(json?.value).filter((text) => text.length >= MIN_CREDENTIAL);
-  // Answers show the names of entries and patterns in full, as their authors gave them; values, never.
+  // Responses show the names of entries and patterns in full, as their authors gave them; values, never.
   if (response.status === 422 && /secrets/.test(route.path))
-    for (const text of long) assert(!reported.includes(JSON.stringify(text).slice(1, -1)), 'a value is told');
+    for (const text of long)
+      assert(!reported.includes(JSON.stringify(text).slice(1, -1)), 'a value is shown');
 }
 
 async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): Promise<AdminResponse> {
@@ -64,7 +65,7 @@ async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): P
     allowed: [],
     isOpen: false,
   });
-  assert.deepEqual(errors, [], 'a fault of ours');
+  assert.deepEqual(errors, [], 'an internal error');
   assert(body.isWhole || length > MAX_BODY_BYTES, 'a body that fits is not read to its end');
   return response;
 }

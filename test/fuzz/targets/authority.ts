@@ -11,7 +11,7 @@ export function fuzz(data: Buffer): void {
   if (typeof lenient === 'object') {
     assertCanonical(lenient);
     assertSameAsUrl(text, lenient);
-  } else assert(!isPlain(text), 'a plain name and port is refused');
+  } else assert(!isPlain(text), 'a plain name and port is rejected');
 }
 
 function assertCanonical(authority: Authority): void {

@@ -1,5 +1,5 @@
-// Fuzz target: a callback's answer gives the very headers that JSON.parse sees, each fit to be sent, or a reason that
-// quotes nothing of it. Input: the bytes of the answer.
+// Fuzz target: a callback's response gives the very headers that JSON.parse sees, each fit to be sent, or a reason that
+// quotes nothing of it. Input: the bytes of the response.
 import assert from 'node:assert/strict';
 import { parseReply } from '../../../src/callback/reply.ts';
 import { Secret } from '../../../src/base/secret.ts';

@@ -1,5 +1,5 @@
 // Fuzz target: a chunked body comes out alike however it is cut, canonical, and with the data that a second, simple decoder
-// finds in what came. Input: how the bytes are split (of an answer, if that is odd), then the bytes.
+// finds in what came. Input: how the bytes are split (of a response, if that is odd), then the bytes.
 import assert from 'node:assert/strict';
 import { ChunkWalker } from '../../../src/http1/chunk-walker.ts';
 import { split } from '../split.ts';

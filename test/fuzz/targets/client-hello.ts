@@ -1,4 +1,4 @@
-// Fuzz target: a ClientHello reads alike whole and in any pieces, an answer once given stands, and its server name and
+// Fuzz target: a ClientHello reads alike whole and in any pieces, a final result never changes, and its server name and
 // ALPN list are those that a second, simple reader finds. One that is made of the bytes, and sound, is read as it was made.
 // Input: how the bytes are split, then the bytes.
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ export function fuzz(data: Buffer): void {
   assert.deepEqual(
     readClientHello(Buffer.concat([whole, whole])),
     reading,
-    'what follows changes the answer',
+    'what follows changes the result',
   );
   const found = findHello(whole);
   if (reading.kind !== 'hello') return;
@@ -32,7 +32,7 @@ function readInPieces(pieces: readonly Buffer[]): HelloReading {
   for (const piece of pieces) {
     const before: HelloReading = reading;
     reading = collector.push(piece);
-    if (before.kind !== 'more') assert.deepEqual(reading, before, 'a final answer changes');
+    if (before.kind !== 'more') assert.deepEqual(reading, before, 'a final result changes');
   }
   assert(collector.bytes.equals(Buffer.concat(pieces)), 'bytes are lost');
   return reading;

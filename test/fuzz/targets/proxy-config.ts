@@ -1,5 +1,5 @@
 // Fuzz target: a document is judged without a throw; what is accepted compiles, is written back as it was read, and decides;
-// what is refused is told by places that exist and by words that hold no opaque value. Input: the document.
+// an issue names a location that exists and quotes no opaque value. Input: the document.
 import assert from 'node:assert/strict';
 import { parseJsonDocument } from '../../../src/base/json-document.ts';
 import type { Issue } from '../../../src/base/schema.ts';
@@ -32,11 +32,11 @@ function assertReported(issues: readonly Issue[], document: unknown): void {
     assert(!reported.includes(value), 'an issue tells an opaque value');
   for (const { loc, msg, type } of issues) {
     assert(msg.length > 0 && /^[a-z_]+$/.test(type));
-    assert(exists(document, loc.slice(0, -1)), 'an issue is told of a place that is not there');
+    assert(exists(document, loc.slice(0, -1)), 'an issue names a location that does not exist');
   }
 }
 
-/** Long ones that stand nowhere else: those alone can be told from words of the messages. */
+/** Long ones that occur nowhere else: only those can be distinguished from words of the messages. */
 function opaqueValues(document: unknown): readonly string[] {
   const all = stringsOf(document);
   return objectsOf(document)
@@ -55,7 +55,7 @@ function objectsOf(value: unknown): readonly Readonly<Record<string, unknown>>[]
 function exists(document: unknown, loc: Issue['loc']): boolean {
   let at: unknown = document;
   for (const key of loc) {
-    // Long keys are told by their beginning.
+    // Long keys are shortened to their beginning.
     if (typeof key === 'string' && (key.endsWith('…') || !key.isWellFormed())) return true;
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
     at = (at as Readonly<Record<string | number, unknown>>)[key];

@@ -1,5 +1,5 @@
-// Fuzz target: an answer's head is accepted when a second, simple reader accepts it, with the same parts and the same body;
-// more bytes never change what was decided. Input: the bytes of one answer to a GET.
+// Fuzz target: a response's head is accepted when a second, simple reader accepts it, with the same parts and the same body;
+// more bytes never change what was decided. Input: the bytes of one response to a GET.
 import assert from 'node:assert/strict';
 import { isHeadError } from '../../../src/http1/head-error.ts';
 import { responseFraming } from '../../../src/http1/framing.ts';

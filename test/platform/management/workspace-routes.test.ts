@@ -76,7 +76,7 @@ describe('the organization', () => {
     expect(refused.body.detail).toEqual([
       {
         loc: ['body', 'display_name'],
-        msg: 'Input should have at most 128 characters',
+        msg: 'Input must have at most 128 characters',
         type: 'string_too_long',
       },
     ]);

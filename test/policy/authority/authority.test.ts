@@ -33,7 +33,7 @@ describe('an authority is read as', () => {
   });
 });
 
-describe('an authority is refused:', () => {
+describe('an authority is rejected:', () => {
   const rows: readonly [name: string, text: string, error: string][] = [
     ['nothing at all', '', 'empty'],
     ['a port alone', ':443', 'empty'],

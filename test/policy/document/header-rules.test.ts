@@ -1,10 +1,11 @@
-// Which names and values may be injected, and that the reasons never repeat a value.
+// Which names and values may be injected, that no message quotes a value, and templates with secrets.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   foldHeaderName,
   headerNameError,
   headerValueError,
+  parseSecretTemplate,
   requestHeaderNameError,
 } from '../../../src/policy/document/header-rules.ts';
 
@@ -87,7 +88,7 @@ describe('a header value', () => {
     ['spaces only', '  '],
     ['8193 bytes', 'a'.repeat(8193)],
   ];
-  it.each(invalid)('%s is refused', (_name, value) => {
+  it.each(invalid)('%s is rejected', (_name, value) => {
     expect(headerValueError(value)).toMatch(/\w/);
   });
 
@@ -104,6 +105,53 @@ describe('a header value', () => {
         if (headerValueError(value) !== undefined) return;
         expect(new Headers({ 'x-v': value }).get('x-v')).toBe(value);
       }),
+    );
+  });
+});
+
+describe('a template', () => {
+  const rows: readonly [text: string, parts: readonly (string | { secret: string })[]][] = [
+    ['{TOKEN}', [{ secret: 'TOKEN' }]],
+    ['Bearer {TOKEN}', ['Bearer ', { secret: 'TOKEN' }]],
+    ['{USER}:{PASS}', [{ secret: 'USER' }, ':', { secret: 'PASS' }]],
+    ['{A}{A}', [{ secret: 'A' }, { secret: 'A' }]],
+    ['a {_x1} b', ['a ', { secret: '_x1' }, ' b']],
+    ['{__proto__}', [{ secret: '__proto__' }]],
+    ['$TOKEN {a}', ['$TOKEN ', { secret: 'a' }]],
+  ];
+  it.each(rows)('%s', (text, parts) => {
+    expect(parseSecretTemplate(text)).toEqual({ parts });
+  });
+
+  const errors: readonly [text: string, error: RegExp][] = [
+    ['', /must name a secret/],
+    ['Bearer TOKEN', /must name a secret/],
+    ['{', /brace/],
+    ['}', /brace/],
+    ['{}', /brace/],
+    ['{A', /brace/],
+    ['A}', /brace/],
+    ['{A}}', /brace/],
+    ['{{A}}', /brace/],
+    ['{A-B}', /brace/],
+    ['{1A}', /brace/],
+    ['{A B}', /brace/],
+    ['{ä}', /brace/],
+    ['{A} {', /brace/],
+  ];
+  it.each(errors)('"%s" is rejected', (text, error) => {
+    expect(parseSecretTemplate(text)).toMatch(error);
+  });
+
+  it('is the concatenation of its parts', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('{', '}', 'A', ' ', '1') }), (text) => {
+        const template = parseSecretTemplate(text);
+        if (typeof template === 'string') return;
+        const again = template.parts.map((part) => (typeof part === 'string' ? part : `{${part.secret}}`));
+        expect(again.join('')).toBe(text);
+      }),
+      { numRuns: 2000 },
     );
   });
 });

@@ -113,7 +113,7 @@ describe('no_proxy over the host of a rule or callback', () => {
       overlaps ? ['?no_proxy.1 no_proxy_overlap'] : [],
     );
   });
-  it('is told where it was written', () => {
+  it('is reported where it was written', () => {
     const own = { ...rule('a.test'), no_proxy: ['a.test'] };
     expect(reported({ rules: [own] })).toEqual(['?rules.0.no_proxy.0 no_proxy_overlap']);
     expect(reported({ rules: [rule('a.test'), { ...own, enabled: false }] })).toEqual([]);
@@ -207,32 +207,32 @@ it('headers are at most 1,000 in all, those of callbacks included', () => {
   expect(reported({ rules: full, callbacks: [asks(41)] })).toEqual(['rules too_long']);
 });
 
-describe('what is told', () => {
+describe('the message for', () => {
   const rows: readonly (readonly [string, object, string])[] = [
     [
       'of a wildcard over a public suffix',
       { rules: [rule('*.github.io')] },
-      'Names under github.io belong to many owners; write a wildcard below one of them, as in *.example.github.io, or have the operator list it in allow_wildcards',
+      'Names under github.io belong to many owners; use a narrower wildcard, as in *.example.github.io, or have the operator list this one in allow_wildcards',
     ],
     [
       'of a host that is denied',
       { rules: [rule('a.test')], access_control: { deny_list: ['.test'] } },
-      'The deny_list denies this host, by .test; keep one of the two',
+      'The entry .test of the deny_list denies this host; remove one of the two',
     ],
     [
       'of a host that is denied in part',
       { rules: [rule('*.a.test')], access_control: { deny_list: ['x.a.test'] } },
-      'The deny_list denies a part of this, by x.a.test',
+      'The entry x.a.test of the deny_list denies a part of this',
     ],
     [
       'of a host that is not allowed',
       { rules: [rule('a.test')], access_control: { allow_list: ['b.test'] } },
-      'The allow_list does not hold this host; add it there',
+      'The allow_list does not contain this host; add it there',
     ],
     [
       'of a host that is allowed in part',
       { rules: [rule('*.a.test')], access_control: { allow_list: ['x.a.test'] } },
-      'The allow_list holds only a part of this, by x.a.test',
+      'The allow_list allows only a part of this, with the entry x.a.test',
     ],
     [
       'of an entry of no_proxy',
@@ -242,7 +242,7 @@ describe('what is told', () => {
     [
       'of a rule without effect',
       { rules: [rule('a.test'), rule('a.test')] },
-      'Without effect: rules[0] comes first for this host',
+      'No effect: rules[0] comes first for this host',
     ],
   ];
   it.each(rows)('%s', (_, config, message) => {
@@ -252,7 +252,7 @@ describe('what is told', () => {
 });
 
 describe('stars before the end of a path', () => {
-  // At most 100 paths stand in one rule; each is another, so that only their number is told.
+  // A rule has at most 100 paths; all are different, so that only their number is reported.
   const withPaths = (count: number, path: (i: number) => string): object => ({
     rules: Array.from({ length: Math.ceil(count / 100) }, (_, i) => ({
       ...rule(`h${i}.test`),
@@ -273,11 +273,11 @@ describe('stars before the end of a path', () => {
     [11, (i: number): string => `/a${i}/*b*`, 'with text between two stars in one segment, as in /a*b*,', 10],
   ])('and not %i', (count, path, kind, max) => {
     const parsed = parseProxyConfig(withPaths(count, path));
-    const msg = `All match_paths ${kind} together should have at most ${max} entries; they have ${count}`;
+    const msg = `All match_paths ${kind} together must have at most ${max} entries; they have ${count}`;
     expect(parsed.ok ? [] : parsed.issues).toEqual([{ loc: ['rules'], msg, type: 'too_long' }]);
   });
 
-  it('and of too many nothing else is told', () => {
+  it('and with too many nothing else is reported', () => {
     const config = { ...withPaths(11, (i) => `/a${i}/*b*`), callbacks: [callback('*.com')] };
     expect(reported(config)).toEqual(['rules too_long']);
   });

@@ -55,7 +55,7 @@ const labels = {
 };
 const hosts = fc.record({ names: fc.uniqueArray(word, { minLength: 1, maxLength: 3 }), star: fc.boolean() });
 
-/** Hosts of an entry's own, so that it is told from every other by its name as well as by them. */
+/** Hosts of an entry's own, so that both its name and its hosts distinguish it from every other. */
 function placed(entry: object, kind: string, i: number): object {
   const { at, named, ...rest } = { at: { names: ['x'], star: false }, named: false, ...entry };
   const list = at.names.map((name) => `${at.star ? '*.' : ''}${name}.${kind}${i}.test`);

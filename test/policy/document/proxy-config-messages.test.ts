@@ -1,4 +1,4 @@
-// What an author is told of each slip: where, and how to mend it.
+// The message for each slip of an author: its location, and how to correct it.
 import { describe, expect, it } from 'vitest';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 
@@ -11,30 +11,30 @@ const variables = (count: number): object =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`A${i}`, 'x']));
 
 const SPELLING =
-  'A callback URL should name a host or address in its plain spelling, and a port from 1 to 65535, if any';
+  'A callback URL must name a host or an address in its canonical spelling, and a port from 1 to 65535, if any';
 const BEGINNING =
-  'A callback URL should begin with http:// or https:// and hold visible ASCII only, without a backslash';
+  'A callback URL must begin with http:// or https:// and contain visible ASCII only, without a backslash';
 
-describe('an author is told', () => {
+describe('an author gets a message', () => {
   const rows: readonly (readonly [name: string, input: object, loc: string, message: string])[] = [
-    ['of an empty name', withRule({ name: ' ' }), 'rules.0.name', 'A name should not be empty'],
+    ['of an empty name', withRule({ name: ' ' }), 'rules.0.name', 'A name must not be empty'],
     [
       'of a control character in a name',
       withRule({ name: 'a\n' }),
       'rules.0.name',
-      'A name should hold no control character',
+      'A name must not contain a control character',
     ],
     [
       'of a header of no known type',
       withRule({ headers: [{ ...header, type: 'secret' }] }),
       'rules.0.headers.0.type',
-      "Input should be 'workspace_secret', 'plaintext' or 'opaque'",
+      "Input must be 'workspace_secret', 'plaintext' or 'opaque'",
     ],
     [
       'of a workspace secret for a callback',
       { callbacks: [{ ...callback, request_headers: [{ ...header, type: 'workspace_secret' }] }] },
       'callbacks.0.request_headers.0.type',
-      "Input should be 'plaintext' or 'opaque'; a workspace_secret is not sent to a callback",
+      "Input must be 'plaintext' or 'opaque'; a workspace_secret is not sent to a callback",
     ],
     [
       'of a header that is set twice',
@@ -46,13 +46,13 @@ describe('an author is told', () => {
       'of a rule of a type',
       withRule({ type: 'aws' }),
       'rules.0.type',
-      'Rules of a type (aws, gcp) are not supported yet; a rule sets headers',
+      'Rules with a type (aws, gcp) are not supported yet; a rule sets headers',
     ],
     [
       'of a callback for full requests',
       { callbacks: [{ ...callback, full_request: true }] },
       'callbacks.0.full_request',
-      'full_request is not supported yet; a callback gets {host, port}',
+      'full_request is not supported yet; a callback receives {host, port}',
     ],
     [
       'of two lists',
@@ -64,19 +64,19 @@ describe('an author is told', () => {
       'of a variable that is none',
       withRule({ env_vars: { '1A': 'x' } }),
       'rules.0.env_vars.1A',
-      'A variable should have a name of letters, digits and underscores, and a value without NUL',
+      'A variable must have a name of letters, digits and underscores, and a value without NUL',
     ],
     [
       'of NUL in a variable',
       withRule({ env_vars: { A: 'x\0' } }),
       'rules.0.env_vars.A',
-      'A variable should have a name of letters, digits and underscores, and a value without NUL',
+      'A variable must have a name of letters, digits and underscores, and a value without NUL',
     ],
     [
       'of too many variables',
       withRule({ env_vars: variables(101) }),
       'rules.0.env_vars',
-      'Input should have at most 100 entries',
+      'Input must have at most 100 entries',
     ],
     ['of a URL of another scheme', withUrl('ftp://cb.test/'), 'callbacks.0.url', BEGINNING],
     ['of a URL with a backslash', withUrl('https://cb.test\\x'), 'callbacks.0.url', BEGINNING],
@@ -84,13 +84,13 @@ describe('an author is told', () => {
       'of a fragment',
       withUrl('https://cb.test/#x'),
       'callbacks.0.url',
-      'A callback URL should have no fragment',
+      'A callback URL must not have a fragment',
     ],
     [
       'of a password in a URL',
       withUrl('https://u:p@cb.test/'),
       'callbacks.0.url',
-      'A callback URL should hold no user name or password; use request_headers',
+      'A callback URL must not contain a user name or password; use request_headers',
     ],
     ['of an address in another spelling', withUrl('https://0x7f.1/'), 'callbacks.0.url', SPELLING],
     ['of a port that is none', withUrl('https://cb.test:0/'), 'callbacks.0.url', SPELLING],
@@ -121,7 +121,7 @@ describe('a document that replaces another', () => {
 
   it('and not that it is not set, without one', () => {
     expect(update({ is_set: false })).toEqual([
-      'rules.0.headers.0.value value_error A header whose is_set is false should be given a value, or be left out',
+      'rules.0.headers.0.value value_error A header whose is_set is false must have a value; give one, or remove the header',
     ]);
   });
 
@@ -139,8 +139,8 @@ describe('a document that replaces another', () => {
   });
 });
 
-describe('what is sound in a document at fault', () => {
-  it('is compared all the same, and what is not keeps its place', () => {
+describe('what is valid in an invalid document', () => {
+  it('is compared all the same, and keeps its index', () => {
     const parsed = parseProxyConfig({
       rules: [{ ...rule, match_hosts: ['*.com'] }, { match_hosts: 7 }, { ...rule, match_hosts: ['*.net'] }],
       callbacks: [null, { ...callback, match_hosts: ['*.org'] }],
@@ -156,7 +156,7 @@ describe('what is sound in a document at fault', () => {
   it.each([
     ['rules', { headers: [header] }],
     ['callbacks', { url: callback.url, ttl_seconds: 60 }],
-  ])('of %s an entry at fault is not read a second time', (list, entry) => {
+  ])('of %s an invalid entry is not read a second time', (list, entry) => {
     const readings = (hosts: readonly string[]): number => {
       let count = 0;
       const counted = {

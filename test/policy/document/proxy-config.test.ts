@@ -95,7 +95,7 @@ describe('a document is accepted:', () => {
   it.each(rows)('%s', (_name, input) => expect(parseProxyConfig(input)).toMatchObject({ ok: true }));
 });
 
-describe('a document is refused:', () => {
+describe('a document is rejected:', () => {
   const rows: readonly [name: string, input: unknown, issues: readonly string[]][] = [
     ['null', null, [' dict_type']],
     ['a list', [], [' dict_type']],
@@ -228,7 +228,7 @@ describe('a document is refused:', () => {
     ],
     ['is_set on a plaintext', withHeader({ is_set: true }), ['rules.0.headers.0.is_set extra_forbidden']],
     [
-      'an opaque name and value at fault, and the name twice',
+      'an invalid opaque name and value, and the name twice',
       withRule({
         headers: [
           { name: 'a b', type: 'opaque', value: '' },
@@ -247,7 +247,7 @@ describe('a document is refused:', () => {
     ],
     ['a forbidden name', withHeader({ name: 'Transfer_Encoding' }), ['rules.0.headers.0.name value_error']],
     [
-      'a name and a value at fault',
+      'an invalid name and value',
       withHeader({ name: 'a b', value: '' }),
       ['rules.0.headers.0.name value_error', 'rules.0.headers.0.value value_error'],
     ],
@@ -310,7 +310,7 @@ describe('a document is refused:', () => {
     ['a scrub that is neither', withRule({ scrub: 'off' }), ['rules.0.scrub enum']],
     ['no_proxy for everything', { no_proxy: ['*'] }, ['no_proxy.0 value_error']],
     [
-      'no_proxy with a fault inside a rule',
+      'an invalid no_proxy inside a rule',
       withRule({ no_proxy: ['ok.test', 'http://x'] }),
       ['rules.0.no_proxy.1 value_error'],
     ],
@@ -321,7 +321,7 @@ describe('a document is refused:', () => {
       ['access_control value_error'],
     ],
     [
-      'a list with a fault',
+      'a list with an invalid entry',
       { access_control: { allow_list: ['10.0.0.1/8'] } },
       ['access_control.allow_list.0 value_error'],
     ],
@@ -411,13 +411,13 @@ describe('a document is refused:', () => {
     expect(issues[0]?.msg).toContain(`All ${kind} together`);
   });
 
-  it('a hundred issues are told, and how many there are besides', () => {
+  it('a hundred issues are shown, and the number of the others', () => {
     const parsed = parseProxyConfig(Object.fromEntries(many(1000, (i) => [`k${i}`, 1])));
     const issues = parsed.ok ? [] : parsed.issues;
     expect(issues).toHaveLength(101);
     expect(issues.at(-1)).toEqual({
       loc: [],
-      msg: '900 more issues are not shown; mend these first',
+      msg: '900 more issues are not shown; correct these first',
       type: 'too_many_issues',
     });
   });
@@ -427,7 +427,7 @@ describe('a document is refused:', () => {
     ['unknown', (key) => ({ [key]: 1 })],
     ['not Unicode', (key) => withRule({ env_vars: { [`${key}\ud800`]: 'x' } })],
     ['cut within a character', (key) => ({ [`x${'😀'.repeat(60)}${key}`]: 1 })],
-  ])('a long key is told cut: %s', (_name, config) => {
+  ])('a long key is shown shortened: %s', (_name, config) => {
     const parsed = parseProxyConfig(config('k'.repeat(100_000)));
     const issues = parsed.ok ? [] : parsed.issues;
     expect(issues).toHaveLength(1);

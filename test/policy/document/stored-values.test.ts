@@ -129,7 +129,7 @@ describe('the stored value is kept', () => {
   });
 });
 
-describe('the value should be given again, since its destination changed:', () => {
+describe('the value must be given again, since its destination changed:', () => {
   const rows: readonly [name: string, input: object][] = [
     ['another host', rule(named, { match_hosts: ['evil.test'] })],
     ['one more host', rule(named, { match_hosts: [...named.match_hosts, 'evil.test'] })],
@@ -166,8 +166,8 @@ describe('the value of an entry with `scrub: body`', () => {
     rules: [{ ...named, scrub: 'body' }],
     callbacks: [{ ...callback, scrub: 'body' }],
   });
-  it('should be given again where bodies are no longer searched for it', () => {
-    const lowered = /headers\.0\.value value_error Bodies would no longer be searched/;
+  it('must be given again where bodies are no longer searched for it', () => {
+    const lowered = /headers\.0\.value value_error The value would no longer be masked in bodies/;
     expect(issuesOf(rule(named), scrubbed)).toEqual([expect.stringMatching(lowered)]);
     expect(issuesOf(cb({}), scrubbed)).toEqual([expect.stringMatching(lowered)]);
   });
@@ -178,7 +178,7 @@ describe('the value of an entry with `scrub: body`', () => {
   });
 });
 
-describe('the value should be given, since none is stored:', () => {
+describe('the value must be given, since none is stored:', () => {
   const rows: readonly [name: string, input: object][] = [
     ['another name of the entry', rule(named, { name: 'other' })],
     ['no name where there was one', rule(named, { name: undefined })],
@@ -190,15 +190,15 @@ describe('the value should be given, since none is stored:', () => {
   ];
   it.each(rows)('%s', (_name, input) => {
     expect(issuesOf(input)).toEqual([
-      'rules.0.headers.0.value missing Field required: there is no stored value to keep',
+      'rules.0.headers.0.value missing Field required: there is no stored value to reuse',
     ]);
   });
 
   it('nothing was in force', () => {
     const update = { ...rule(named), ...cb({}) };
     expect(issuesOf(update, parsed({}))).toEqual([
-      'rules.0.headers.0.value missing Field required: there is no stored value to keep',
-      'callbacks.0.request_headers.0.value missing Field required: there is no stored value to keep',
+      'rules.0.headers.0.value missing Field required: there is no stored value to reuse',
+      'callbacks.0.request_headers.0.value missing Field required: there is no stored value to reuse',
     ]);
   });
 
@@ -221,7 +221,7 @@ describe('the value should be given, since none is stored:', () => {
 });
 
 describe('an update', () => {
-  it('is told every issue at once', () => {
+  it('gets every issue at once', () => {
     const input = {
       rules: [
         { ...named, headers: [{ ...blank, value: 'a\nb' }, blank] },

@@ -1,4 +1,4 @@
-// The entries of no_proxy and access_control: their grammar, and what a list answers.
+// The entries of no_proxy and access_control: their grammar, and what a list matches.
 import { describe, expect, it } from 'vitest';
 import { type Address, parseAddress } from '../../../src/policy/authority/address.ts';
 import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';
@@ -93,7 +93,7 @@ describe('an entry', () => {
     ],
     ...['127.1', '1.2.3.4:0443', '[fe80::1%25lo]', '::1%lo', '[10.0.0.0/8]', '*.10.0.0.1', 'bücher.test'],
   ];
-  it.each(refused)('"%s" is refused', (text) => expect(parseDestination(text)).toMatch(/\w/));
+  it.each(refused)('"%s" is rejected', (text) => expect(parseDestination(text)).toMatch(/\w/));
 });
 
 describe('a list', () => {
@@ -106,11 +106,11 @@ describe('a list', () => {
   });
   it('knows the addresses in its ranges, whatever form they come in', () => {
     const list = listOf('10.0.0.0/8', '192.0.2.7', '198.51.100.0/24:22', 'name.test');
-    expect(list.holdsAddress(addressOf('10.9.9.9'), 443)).toBe(true);
-    expect(list.holdsAddress(addressOf('::ffff:10.9.9.9'), 443)).toBe(true);
-    expect(list.holdsAddress(addressOf('192.0.2.7'), 443)).toBe(true);
-    expect(list.holdsAddress(addressOf('192.0.2.8'), 443)).toBe(false);
-    expect(list.holdsAddress(addressOf('198.51.100.1'), 22)).toBe(true);
-    expect(list.holdsAddress(addressOf('198.51.100.1'), 443)).toBe(false);
+    expect(list.hasAddress(addressOf('10.9.9.9'), 443)).toBe(true);
+    expect(list.hasAddress(addressOf('::ffff:10.9.9.9'), 443)).toBe(true);
+    expect(list.hasAddress(addressOf('192.0.2.7'), 443)).toBe(true);
+    expect(list.hasAddress(addressOf('192.0.2.8'), 443)).toBe(false);
+    expect(list.hasAddress(addressOf('198.51.100.1'), 22)).toBe(true);
+    expect(list.hasAddress(addressOf('198.51.100.1'), 443)).toBe(false);
   });
 });

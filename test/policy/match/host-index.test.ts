@@ -1,4 +1,4 @@
-// The index narrows and never decides: it answers what asking every compiled pattern answers.
+// The index only finds candidates: it matches what a check of every compiled pattern matches.
 import * as fc from 'fast-check';
 import picomatch from 'picomatch';
 import { describe, expect, it, vi } from 'vitest';
@@ -12,7 +12,7 @@ const port = fc.constantFrom('', ':443', ':8443');
 const patternText = fc.tuple(fc.constantFrom('', '*.'), name, port).map((parts) => parts.join(''));
 
 describe('the host index', () => {
-  it('answers as a walk through all patterns does, in their order', () => {
+  it('matches as a walk through all patterns does, in their order', () => {
     fc.assert(
       fc.property(fc.array(patternText, { maxLength: 12 }), name, port, (texts, host, hostPort) => {
         const entries = texts.flatMap((text, value) => {
@@ -29,7 +29,24 @@ describe('the host index', () => {
     );
   });
 
-  it('compiles a pattern when a host first asks for it, once for all its ports', () => {
+  it('takes no candidate that its compiled pattern does not match, and every one that it does', () => {
+    const entries = ['*.a.test', 'x.a.test', '*.b.test', 'x.b.test'].flatMap((text, value) => {
+      const pattern = parseHostPattern(text);
+      return typeof pattern === 'string' ? [] : [{ pattern, value }];
+    });
+    const authority = parseAuthority('x.a.test:443');
+    if (typeof authority === 'string') throw new Error(authority);
+    const matchingWith = (compiled: RegExp): readonly number[] => {
+      const makeRe = vi.spyOn(picomatch, 'makeRe').mockReturnValue(compiled);
+      const found = createHostIndex(entries).matching(authority);
+      makeRe.mockRestore();
+      return found.map(({ value }) => value);
+    };
+    expect(matchingWith(/^\b$/)).toEqual([]);
+    expect(matchingWith(/^/)).toEqual([0, 1]);
+  });
+
+  it('compiles a pattern when it is first a candidate, once for all its ports', () => {
     const makeRe = vi.spyOn(picomatch, 'makeRe');
     const entries = Array.from({ length: 1000 }, (_, i) => [`*.h${i}.test`, `*.h${i}.test:443`])
       .flat()

@@ -1,4 +1,4 @@
-// The grammar of match_hosts: what a pattern is, what is refused and how it is to be mended, what picomatch makes of it.
+// The grammar of match_hosts: what a pattern is, what is rejected and how to correct it, what picomatch makes of it.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';
@@ -41,7 +41,7 @@ describe('a host pattern is written as', () => {
   });
 });
 
-describe('a host pattern is refused, with the way out:', () => {
+describe('a host pattern is rejected, with a correction:', () => {
   const rows: readonly [text: string, reason: RegExp][] = [
     ['', /not be empty/],
     ['*', /every host.*\*\.example\.com/],
@@ -61,7 +61,7 @@ describe('a host pattern is refused, with the way out:', () => {
     ['example.*', /one whole label at the start/],
     ['[ab].example.com', /brackets/],
     ['.example.com', /\*\.example\.com/],
-    ['https://api.example.com', /no scheme/],
+    ['https://api.example.com', /not have a scheme/],
     ['api.example.com/v1', /match_paths/],
     ['api.example.com#x', /match_paths/],
     ['a\\b', /match_paths/],
@@ -77,8 +77,8 @@ describe('a host pattern is refused, with the way out:', () => {
     ['127.1', /four decimal numbers/],
     ['0x7f000001', /four decimal numbers/],
     ['*.0.0.127', /four decimal numbers/],
-    ['*.127.0.0.1', /before a name/],
-    ['*.[::1]', /before a name/],
+    ['*.127.0.0.1', /followed by a name/],
+    ['*.[::1]', /followed by a name/],
     ['::1', /brackets/],
     ['2001:db8::7', /brackets/],
     ['[fe80::1%25lo]', /zone/],

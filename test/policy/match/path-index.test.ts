@@ -1,4 +1,4 @@
-// The index of paths answers what asking every rule in turn answers.
+// The index of paths finds the winner that a check of every rule in turn finds.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPathIndex } from '../../../src/policy/match/path-index.ts';

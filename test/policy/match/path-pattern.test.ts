@@ -52,9 +52,9 @@ describe('a path pattern', () => {
     ['/v1#x', /fragment/],
     ['/v1;x', /parameter/],
     ['/v1//x', /slashes/],
-    ['/v1/**/x', /at the end alone/],
-    ['/v1**', /at the end alone/],
-    ['/v1/***', /at the end alone/],
+    ['/v1/**/x', /at the end only/],
+    ['/v1**', /at the end only/],
+    ['/v1/***', /at the end only/],
     ['/v1/../x', /dot segment/],
     ['/./x', /dot segment/],
     ['/%2e%2e/x', /dot segment/],
@@ -65,18 +65,18 @@ describe('a path pattern', () => {
     ['/a%3Fb', /write \* /],
     ['/x/C%23', /write \* /],
     ['/x/%253b', /write \* /],
-    ['/{a,b}', /one entry each/],
-    ['/[ab]', /one entry each/],
-    ['/a|b', /one entry each/],
-    ['/a b', /percent-encoded/],
-    ['/käse', /percent-encoded/],
-    ['/a%zz', /percent-encoded/],
-    ['/a%', /percent-encoded/],
-    ['/a\\b', /percent-encoded/],
+    ['/{a,b}', /one entry for each/],
+    ['/[ab]', /one entry for each/],
+    ['/a|b', /one entry for each/],
+    ['/a b', /percent-encode /],
+    ['/käse', /percent-encode /],
+    ['/a%zz', /percent-encode /],
+    ['/a%', /percent-encode /],
+    ['/a\\b', /percent-encode /],
     [`/${'a'.repeat(256)}`, /256/],
     ['/*a*a*a*a*a*a*a*a*', /stars/],
   ];
-  it.each(refused)('"%s" is refused, with the way out', (pattern, reason) => {
+  it.each(refused)('"%s" is rejected, with a correction', (pattern, reason) => {
     expect(parsePathPattern(pattern)).toMatch(reason);
   });
 });
@@ -112,7 +112,7 @@ describe('whatever pattern and path,', () => {
     ),
   );
 
-  it('the glob answers as its definition does', () => {
+  it('the glob matches as its definition does', () => {
     let hits = 0;
     fc.assert(
       fc.property(related, ([pattern, path]) => {
@@ -198,6 +198,6 @@ describe('the spellings of a pattern', () => {
   });
 
   it.each(['/a%4', '/a%', '/a%4g'])('%s has half an escape', (text) => {
-    expect(parsePathPattern(text)).toMatch(/percent-encoded/);
+    expect(parsePathPattern(text)).toMatch(/percent-encode /);
   });
 });

@@ -1,4 +1,4 @@
-// Patterns and ranges compared with one another: the index answers what asking each of them in turn answers.
+// Patterns and ranges compared with one another: the index finds what a check of each entry in turn finds.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cidrContains, parseAddress } from '../../../src/policy/authority/address.ts';
@@ -13,8 +13,7 @@ import {
   type HostPattern,
   parseHostPattern,
 } from '../../../src/policy/match/host-pattern.ts';
-import { type Span, spanOfPattern } from '../../../src/policy/match/span.ts';
-import { createSpanIndex } from '../../../src/policy/match/span-index.ts';
+import { createSpanIndex, type Span, spanOfPattern } from '../../../src/policy/match/span-index.ts';
 
 function parsed<T>(value: T | string): T {
   if (typeof value === 'string') throw new Error(value);
@@ -22,7 +21,7 @@ function parsed<T>(value: T | string): T {
 }
 
 // Every name of up to four labels over two letters, and some addresses, on three ports. Patterns have up to three labels,
-// so each wildcard has names of its own, and the third port stands for all that no pattern names. `a-a` sorts before `a.a`.
+// so each wildcard has names of its own, and the third port represents all that no pattern names. `a-a` sorts before `a.a`.
 const letters = ['a', 'b', 'a-a'];
 const deeper = (names: readonly string[]): string[] =>
   names.flatMap((name) => letters.map((letter) => `${letter}.${name}`));
@@ -43,7 +42,7 @@ const port = fc.constantFrom('', ':1', ':2');
 const withPort = (host: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc.tuple(host, port).map((parts) => parts.join(''));
 const entryText = withPort(fc.oneof(name, range));
-const patternText = withPort(fc.oneof(name, fc.constantFrom(...addresses)));
+const patternTexts = withPort(fc.oneof(name, fc.constantFrom(...addresses)));
 
 function matches(entry: Destination): (authority: Authority) => boolean {
   if (entry.kind === 'names') return compileHostPattern(entry.pattern);
@@ -55,33 +54,33 @@ function matches(entry: Destination): (authority: Authority) => boolean {
 }
 
 describe('the index of spans', () => {
-  it('knows what patterns and ranges have in common with a pattern', () => {
+  it('finds the patterns and ranges that contain or overlap a pattern', () => {
     fc.assert(
-      fc.property(fc.array(entryText, { maxLength: 6 }), patternText, (texts, askedText) => {
+      fc.property(fc.array(entryText, { maxLength: 6 }), patternTexts, (texts, patternText) => {
         const entries = texts.map((text) => parsed(parseDestination(text)));
-        const asked = parsed(parseHostPattern(askedText));
+        const pattern = parsed(parseHostPattern(patternText));
         const index = indexDestinations(entries);
-        const inAsked = world.filter(compileHostPattern(asked));
+        const hosts = world.filter(compileHostPattern(pattern));
         const unique = [...new Map(entries.toReversed().map((entry) => [keyOf(entry), entry])).values()];
-        const holding = entries.filter((one) => unique.includes(one) && inAsked.every(matches(one)));
-        const meeting = entries.filter((one) => inAsked.some(matches(one)));
-        const span = spanOfPattern(asked);
-        expect(index.holding([span], asked.port).map(({ entry }) => entry)).toEqual(holding);
-        const met = index.meeting(span, asked.port)?.entry;
-        expect(met === undefined ? meeting.length === 0 : meeting.includes(met)).toBe(true);
-        if (holding[0] !== undefined) expect(met).toBeDefined();
+        const containing = entries.filter((one) => unique.includes(one) && hosts.every(matches(one)));
+        const overlapping = entries.filter((one) => hosts.some(matches(one)));
+        const span = spanOfPattern(pattern);
+        expect(index.containing([span], pattern.port).map(({ entry }) => entry)).toEqual(containing);
+        const found = index.overlapping(span, pattern.port)?.entry;
+        expect(found === undefined ? overlapping.length === 0 : overlapping.includes(found)).toBe(true);
+        if (containing[0] !== undefined) expect(found).toBeDefined();
       }),
       { numRuns: 5000 },
     );
   });
 
-  it('looks at a few of ten thousand spans to answer', () => {
-    let looks = 0;
-    const counted = (pattern: HostPattern): Span => {
+  it('reads fewer than a hundred of ten thousand spans for a lookup', () => {
+    let reads = 0;
+    const countedSpan = (pattern: HostPattern): Span => {
       const { first, last } = spanOfPattern(pattern);
       return {
         get first() {
-          looks += 1;
+          reads += 1;
           return first;
         },
         last,
@@ -89,17 +88,17 @@ describe('the index of spans', () => {
     };
     const patterns = Array.from({ length: 10_000 }, (_, i) => parsed(parseHostPattern(`*.h${i}.test`)));
     const index = createSpanIndex(
-      patterns.map((pattern) => ({ span: counted(pattern), port: undefined, text: pattern.text })),
+      patterns.map((pattern) => ({ span: countedSpan(pattern), port: undefined, text: pattern.text })),
     );
-    looks = 0;
-    const asked = spanOfPattern(parsed(parseHostPattern('a.h77.test')));
-    expect(index.holding([asked], 443).map(({ text }) => text)).toEqual(['*.h77.test']);
-    expect(index.meeting(spanOfPattern(parsed(parseHostPattern('*.none.test'))), 443)).toBeUndefined();
-    expect(looks).toBeLessThan(100);
+    reads = 0;
+    const host = spanOfPattern(parsed(parseHostPattern('a.h77.test')));
+    expect(index.containing([host], 443).map(({ text }) => text)).toEqual(['*.h77.test']);
+    expect(index.overlapping(spanOfPattern(parsed(parseHostPattern('*.none.test'))), 443)).toBeUndefined();
+    expect(reads).toBeLessThan(100);
   });
 });
 
-/** Equal entries: the index keeps the first of them. */
+/** Of entries with equal keys the index stores the first. */
 function keyOf(entry: Destination): string {
   return entry.kind === 'names'
     ? entry.pattern.text

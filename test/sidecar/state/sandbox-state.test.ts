@@ -1,5 +1,6 @@
 // What is kept of a sandbox: nothing is lost or changed on the way to the store and back, and what is not ours is refused.
 import { describe, expect, it } from 'vitest';
+import type { Issue } from '../../../src/base/schema.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import {
@@ -135,7 +136,7 @@ it('an entity tag is one of RFC 9110, names its revision and never comes twice',
 });
 
 it('issues are described by the first, and the number of the others', () => {
-  const issue = { loc: ['a', 0], msg: 'M', type: 't' };
+  const issue: Issue = { loc: ['a', 0], msg: 'M', type: 'value_error' };
   expect(describeIssues([issue])).toBe('a.0: M');
   expect(describeIssues([issue, issue, issue])).toBe('a.0: M (and 2 more)');
   expect(describeIssues([])).toBe('no reason is known');

@@ -1,5 +1,5 @@
-// Every answer belongs to its asker and no request arrives twice, whatever hosts and clients do. A failure prints what
-// replays it: PROPERTY_SEED=<seed> vitest run test/properties/answers.test.ts.
+// Every response belongs to its request and no request arrives twice, whatever hosts and clients do. A failure prints what
+// replays it: PROPERTY_SEED=<seed> vitest run test/properties/responses.test.ts.
 import { describe, expect, it } from 'vitest';
 import { runPipelines } from './pipeline-run.ts';
 import { propertySeed } from './property-seed.ts';
@@ -9,7 +9,7 @@ const seed = propertySeed();
 const TIMEOUT_MS = 120_000;
 
 describe(`whatever hosts and clients do (PROPERTY_SEED=${seed}),`, () => {
-  it('the answers of a pipeline are those of its requests, in order', { timeout: TIMEOUT_MS }, async () => {
+  it('the responses of a pipeline are those of its requests, in order', { timeout: TIMEOUT_MS }, async () => {
     const { error, requests, responded, refused, lost } = await runPipelines({ crowds: 100, seed });
     expect(error).toBeUndefined();
     expect(responded + refused + lost).toBe(requests);
@@ -18,7 +18,7 @@ describe(`whatever hosts and clients do (PROPERTY_SEED=${seed}),`, () => {
     expect(Math.min(refused, lost)).toBeGreaterThan(requests / 100);
   });
 
-  it('the answer on a stream is that of its request', { timeout: TIMEOUT_MS }, async () => {
+  it('the response on a stream is that of its request', { timeout: TIMEOUT_MS }, async () => {
     const { error, verdicts } = await runStreams({ crowds: 60, seed });
     expect(error).toBeUndefined();
     expect(Object.keys(verdicts).toSorted()).toEqual(expect.arrayContaining(['cancelled', 'reset', 'whole']));
