@@ -1,21 +1,21 @@
-// A map with bounds: least recently used entries leave first, and an entry past its time is never handed out.
-// The only file that knows lru-cache. It knows nothing of what is stored.
+// A bounded map: the least recently used entries are evicted first, and an expired entry is never returned.
+// The adapter of lru-cache.
 import { LRUCache } from 'lru-cache';
 
 type Entry<V> = { readonly value: V; readonly deadline: number };
 
 export class BoundedCache<V extends {}> {
-  // The deadline is kept beside the value, not in lru-cache: its clock is read at most once a millisecond,
-  // an entry written at time 0 never expires there, and one at exactly its age still counts as fresh.
+  // The deadline is stored beside the value, not in lru-cache, which reads its clock at most once a millisecond, never
+  // expires an entry written at time 0, and returns an entry of exactly its maximum age.
   readonly #entries: LRUCache<string, Entry<V>>;
   readonly #ttlMs: number;
   readonly #now: () => number;
   #clears = 0;
 
   /**
-   * At most `max` entries and, with `bytes`, at most `bytes.max` in all by the reckoning of `bytes.of` (above 0); a
-   * value beyond that alone is not kept. `now` must be monotonic, in milliseconds; without `ttlMs` an entry stays
-   * until it is crowded out. `onGone` gets each value that leaves, whatever the cause.
+   * At most `max` entries and, with `bytes`, at most `bytes.max` in all, as measured by `bytes.of` (above 0); a single
+   * value above that is not stored. `now` must be monotonic, in milliseconds; without `ttlMs` an entry stays until it is
+   * evicted. `onGone` is called with each value that leaves, whatever the cause.
    */
   constructor(options: {
     max: number;
@@ -32,7 +32,7 @@ export class BoundedCache<V extends {}> {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** The value if it is there and in time; the entry then counts as used. */
+  /** The value if it is stored and not expired; the entry then counts as used. */
   get(key: string): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -54,17 +54,17 @@ export class BoundedCache<V extends {}> {
     this.#entries.clear();
   }
 
-  /** How often it was cleared: work that began before the last time can tell that what it brings is of the past. */
+  /** How often the cache was cleared: work that began in an earlier generation has an outdated result. */
   get generation(): number {
     return this.#clears;
   }
 
-  /** Entries held, those past their time included until they are asked for or crowded out. */
+  /** Entries stored, expired ones included until they are read or evicted. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Keys held, most recently used first. */
+  /** Keys stored, most recently used first. */
   keys(): Iterable<string> {
     return this.#entries.keys();
   }

@@ -1,11 +1,11 @@
-// What the operator gave and can mend, as an error: a start that ends by one ends with code 2. Anything else is a fault
-// of the machine or of ours.
+// An error in what the operator supplied: a start that fails with one exits with code 2. Every other error is of the
+// machine or a bug.
 
 export class InputError extends Error {
   override readonly name: string = 'InputError';
 }
 
-/** Runs `read` on what the operator gave: what it finds wrong there is an InputError. A bug stays a bug. */
+/** Runs `read` on what the operator supplied and turns a plain Error into an InputError. A TypeError and the like stay. */
 export async function readInput<T>(read: () => T | Promise<T>): Promise<T> {
   try {
     return await read();

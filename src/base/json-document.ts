@@ -1,7 +1,7 @@
-// JSON that means one thing: JSON.parse takes the last of two members of one name, another reader the first, so that
-// what one of them checked is not what the other uses. It knows nothing of what a document says, and never quotes it.
+// Parses JSON with one meaning only: of two members with one name JSON.parse takes the last and another reader the first,
+// so that one checks what the other does not use. Never quotes the document.
 
-/** `position` is an index into the text; undefined where JSON.parse does not tell. */
+/** `position` is an index into the text; undefined where JSON.parse does not report it. */
 export type JsonError = {
   readonly kind: 'not_json' | 'repeated_name' | 'too_deep';
   readonly position: number | undefined;
@@ -10,7 +10,7 @@ export type JsonReading =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: JsonError };
 
-/** Reads a JSON text (RFC 8259) in which no object repeats a name and nothing is nested deeper than 32 levels. */
+/** Parses a JSON text (RFC 8259) in which no object repeats a name and nothing is nested deeper than 32 levels. */
 export function parseJsonDocument(text: string): JsonReading {
   let value: unknown;
   try {
@@ -22,7 +22,7 @@ export function parseJsonDocument(text: string): JsonReading {
   return error === undefined ? { ok: true, value } : { ok: false, error };
 }
 
-/** The parser's own message quotes the text around the fault, so nothing but the place is taken from it. */
+/** The parser's own message quotes the text around the error, so only the position is taken from it. */
 export function positionOfSyntaxError(error: unknown): number | undefined {
   const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
   return position === undefined ? undefined : Number(position);
@@ -30,9 +30,9 @@ export function positionOfSyntaxError(error: unknown): number | undefined {
 
 const MAX_DEPTH = 32;
 
-/** The text is valid JSON by then, so that brackets pair up and a string before a colon is a name. */
+/** The text is known to be valid JSON, so brackets pair up and a string before a colon is a name. */
 function findAmbiguity(text: string): JsonError | undefined {
-  // Names are gathered where the first one comes: a megabyte may open half a million brackets.
+  // A set is created with the first name of an object: a megabyte may open half a million brackets.
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
@@ -49,7 +49,7 @@ function findAmbiguity(text: string): JsonError | undefined {
   return undefined;
 }
 
-// A loop and no regular expression: over a string of a million escapes those run out of stack.
+// A loop and not a regular expression, which runs out of stack over a string of a million escapes.
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
@@ -62,7 +62,7 @@ function isBeforeColon(text: string, from: number): boolean {
   return text[at] === ':';
 }
 
-/** To the names of the innermost object. */
+/** Adds a name to the innermost object; false if the object has it already. */
 function addName(open: (Set<string> | undefined)[], written: string): boolean {
   // Escapes are resolved: "\u0061" is "a".
   const name = String(JSON.parse(written));

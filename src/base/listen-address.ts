@@ -1,11 +1,11 @@
-// Where a listener is to stand: a host and a port. Pure; opens nothing.
+// Parses and formats the addresses of listeners. Pure; opens nothing.
 export type ListenAddress = { readonly host: string; readonly port: number };
 
 /** `host:port`, `[v6]:port`, `:port` (every interface) or a bare port of loopback; port 0 is any free one. */
 export function parseListenAddress(text: string): ListenAddress | string {
   const found = /^(?:(?<host>[^[\]:\s]*|\[[^\]]+\]):)?(?<port>[0-9]{1,5})$/.exec(text)?.groups;
   const port = Number(found?.['port'] ?? Number.NaN);
-  if (!found || !(port <= 65_535)) return 'should be host:port, for example 127.0.0.1:3128 or [::1]:3128';
+  if (!found || !(port <= 65_535)) return 'must be host:port, for example 127.0.0.1:3128 or [::1]:3128';
   const host = found['host'] ?? '127.0.0.1';
   return { host: host === '' ? '0.0.0.0' : host.replace(/^\[|\]$/g, ''), port };
 }

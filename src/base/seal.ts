@@ -1,5 +1,5 @@
-// Seals bytes under a key: XChaCha20-Poly1305, whose nonces are long enough to be drawn at random for ever. The only
-// file that knows libsodium, loaded when something is first sealed or opened. It knows no file and no source of keys.
+// Encrypts and authenticates (seals) bytes with XChaCha20-Poly1305, whose nonces are long enough to be random without
+// limit. The adapter of libsodium, which is loaded when something is first sealed or opened.
 import { randomBytes } from 'node:crypto';
 import type Sodium from 'libsodium-wrappers';
 
@@ -12,14 +12,14 @@ const TAG_BYTES = 16;
 export const sealOverheadBytes: number = NONCE_BYTES + TAG_BYTES;
 
 export type Sealer = {
-  /** `associated` says what is sealed and for whom. It is not stored: only who says the same opens it again. */
+  /** `associated` names what is sealed and for whom. It is not stored; opening requires the same text. */
   seal(plain: Buffer, associated: string): Promise<Buffer>;
-  /** Undefined: another key, another `associated`, or bytes that seal() did not give. */
+  /** Undefined: another key, another `associated`, or bytes that seal() did not return. */
   open(sealed: Buffer, associated: string): Promise<Buffer | undefined>;
 };
 
 export function createSealer(key: Buffer): Sealer {
-  if (key.length !== sealKeyBytes) throw new Error(`a key that seals has ${sealKeyBytes} bytes`);
+  if (key.length !== sealKeyBytes) throw new Error(`a sealing key must have ${sealKeyBytes} bytes`);
   return {
     async seal(plain, associated) {
       const sodium = await loadSodium();
@@ -44,12 +44,12 @@ export function createSealer(key: Buffer): Sealer {
   };
 }
 
-// Anything else, such as memory that ran out, says nothing about the bytes.
+// Any other error, such as out of memory, does not mean that the bytes are forged.
 function isForgery(error: unknown): boolean {
   return error instanceof Error && error.message === 'ciphertext cannot be decrypted using that key';
 }
 
-// By its default export, which is there in the checkout and in the bundle.
+// The default export, which exists in the checkout and in the bundle.
 async function loadSodium(): Promise<typeof Sodium> {
   const { default: sodium } = await import('libsodium-wrappers');
   await sodium.ready;

@@ -1,6 +1,5 @@
-// A value that must never be printed. It opens in reveal() alone, which four files of the product call: the gate that
-// writes the header, the client that asks a callback, what is about to be sealed, and what sends records with a token (a
-// test holds this).
+// A value that must never be printed. Only reveal() returns it, and only four files of the product may call that, which a
+// test checks: the gate that writes the header, the callback client, the sealed state, and the sender of records.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 
@@ -15,12 +14,12 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the files that may ask. */
+  /** The value itself, for the files that may read it. */
   reveal(): string {
     return this.#value;
   }
 
-  /** Length of the value in UTF-16 units; tells "empty" without opening it. */
+  /** Length of the value in UTF-16 units. */
   get length(): number {
     return this.#value.length;
   }
@@ -41,7 +40,7 @@ export class Secret {
     return [rest, password].filter((text) => text !== '').map((text) => new Secret(text));
   }
 
-  /** Answers a yes/no question about the value, such as "is it a valid field value". */
+  /** Whether the value passes a test, such as "is a valid field value". */
   satisfies(test: (value: string) => boolean): boolean {
     return test(this.#value);
   }
@@ -69,7 +68,7 @@ export class Secret {
   }
 }
 
-// console.log and pino's formatters reach for this symbol before toString.
+// console.log and pino's formatters use this symbol before toString.
 Object.defineProperty(Secret.prototype, inspect.custom, { value: () => PRINTED });
 
 function passwordOf(encoded: string): string {

@@ -1,5 +1,5 @@
-// Work that many ask for at once is done once: whoever asks for a key while it is under way shares the outcome.
-// It stores nothing: once the work has settled, the next to ask starts it again.
+// Concurrent calls for the same key share one run of the work and its outcome. Nothing is cached: once the work has
+// settled, the next call starts it again.
 
 export class SingleFlight<V> {
   readonly #flights: Map<string, Promise<V>> = new Map();

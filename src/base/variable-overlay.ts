@@ -1,21 +1,21 @@
-// Settings by variables over a document: each variable stands for one key, and what is wrong with its value is told by
-// its name. It must not know what a setting means.
+// Overlays environment variables on a settings document: each variable sets one key, and an issue with its value names
+// the variable.
 import type { Issue } from './schema.ts';
 
 export type Variable = {
   readonly name: string;
-  /** The keys that lead to its place in the document. */
+  /** The path of its key in the document. */
   readonly path: readonly string[];
   readonly read: (text: string) => unknown;
 };
 
 export type Overlaid = {
   readonly document: unknown;
-  /** The issue with the variable's name where the document has what a variable said. */
+  /** The issue, with the name of the variable in its `loc` where a variable set the value. */
   naming(issue: Issue): Issue;
 };
 
-/** A copy of `base` with the variables of `env` over it; one that is empty counts as not set. */
+/** A copy of `base` with the variables of `env` set in it; an empty variable counts as not set. */
 export function overlayVariables(
   base: Readonly<Record<string, unknown>>,
   variables: readonly Variable[],
@@ -38,7 +38,7 @@ export const asNumbers = (text: string): unknown => text.split(',').map((part) =
 export const asBoolean = (text: string): unknown =>
   text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
 
-/** One for each key of a group of numbers: `…LIMITS_BODY_BYTES` for `limits.body_bytes`. */
+/** One variable for each key of a group of numbers: `…LIMITS_BODY_BYTES` for `limits.body_bytes`. */
 export function numericVariables(prefix: string, group: string, defaults: object): Variable[] {
   return Object.keys(defaults).map((key) => ({
     name: `${prefix}${group}_${toSnakeCase(key)}`.toUpperCase(),

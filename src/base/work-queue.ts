@@ -1,27 +1,27 @@
-// Work for one key is done one piece after the other, in the order in which it was given; different keys do not wait for
-// each other. A piece that fails does not stop those after it.
+// Runs the work of one key in sequence, in the order given. Different keys do not wait for each other, and a failure does
+// not stop the work after it.
 
 export class WorkQueue {
   readonly #last: Map<string, Promise<void>> = new Map();
 
-  /** Settles as the work does. */
+  /** Queues `work` and settles as it does. */
   run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const ended = (this.#last.get(key) ?? Promise.resolve()).then(work);
     const forget = (): void => {
       if (this.#last.get(key) === settled) this.#last.delete(key);
     };
-    // The caller has `ended` for the failure.
+    // A failure reaches the caller through `ended`.
     const settled: Promise<void> = ended.then(forget, forget);
     this.#last.set(key, settled);
     return ended;
   }
 
-  /** Resolves when everything given so far has settled. */
+  /** Resolves when all work queued so far has settled. */
   async idle(): Promise<void> {
     await Promise.all(this.#last.values());
   }
 
-  /** Keys with work. */
+  /** The number of keys with queued work. */
   get size(): number {
     return this.#last.size;
   }

@@ -1,11 +1,11 @@
-// Reads a callback's response body within its bound, before and after decoding. Knows nothing of what it says.
+// Reads a callback's response body, bounded before and after decoding.
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 
 const MAX_BYTES = 65_536;
 
 type Decoder = (bytes: Uint8Array, bound: { maxOutputLength: number }) => Buffer;
 
-// One layer, though we never ask for any (RFC 9110 section 8.4.1). "gzip, gzip" is none of these.
+// One coding is accepted, although none is requested (RFC 9110 §8.4.1). "gzip, gzip" is none of these.
 const decoders: ReadonlyMap<string, Decoder> = new Map([
   ['gzip', gunzipSync],
   ['x-gzip', gunzipSync],
@@ -13,7 +13,7 @@ const decoders: ReadonlyMap<string, Decoder> = new Map([
   ['br', brotliDecompressSync],
 ]);
 
-/** The decoded bytes, at most 64 KiB; or a sentence that says why not. Transport errors are thrown. */
+/** The decoded bytes, at most 64 KiB, or the reason why not. Throws transport errors. */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
   contentEncoding: string | readonly string[] | undefined,
@@ -28,7 +28,7 @@ export async function readBody(
   return decode(Buffer.concat(chunks), String(contentEncoding ?? '').toLowerCase());
 }
 
-// Synchronous: both sides are bounded, and zlib's threads are the ones that resolve names.
+// Synchronous: input and output are bounded, and asynchronous zlib would occupy the threads that resolve names.
 function decode(bytes: Buffer, coding: string): Buffer | string {
   if (coding === '' || coding === 'identity') return bytes;
   const decoder = decoders.get(coding);

@@ -1,5 +1,5 @@
-// Calls an integrator's endpoint over HTTP and returns the headers it gives, or why it gave none.
-// The only file that knows undici, loaded when the first callback is called. It knows no cache and no sandbox.
+// Calls an integrator's endpoint over HTTP and returns the headers of its response, or the reason for having none.
+// The adapter of undici, which is loaded when the first callback is called.
 import { TLSSocket } from 'node:tls';
 import type * as Undici from 'undici';
 import { type Authority, parseAuthority } from '../policy/authority/authority.ts';
@@ -10,19 +10,19 @@ import { type CallbackReply, parseReply } from './reply.ts';
 
 type VettedAddress = { readonly address: string; readonly family: 4 | 6 };
 
-/** Which addresses of a host may be dialled; a refusal says why, for the operator. It must settle: a connection waits. */
+/** Which addresses of a host may be dialled, or for the operator why none. It must settle: a connection waits for it. */
 export type VetHost = (
   host: string,
   port: number,
 ) => Promise<{ readonly addresses: readonly VettedAddress[] } | { readonly refused: string }>;
 
 export type CallbackClient = {
-  /** One call, never repeated. Every failure is a value whose reason holds nothing that a header or a body said. */
+  /** One call, never retried. Every failure is a value whose reason quotes no header and no body. */
   call(callback: CompiledCallback, authority: Authority): Promise<CallbackReply>;
   close(): Promise<void>;
 };
 
-/** Who may vouch for an endpoint; undefined: Node's roots. One set serves every sandbox, for each copy costs megabytes. */
+/** The trusted CAs of endpoints; undefined: Node's roots. All sandboxes share one set, because each copy costs megabytes. */
 export type CallbackTrust = Pick<TrustSet, 'context' | 'showsOwnKey'>;
 
 type Settings = {
@@ -39,7 +39,7 @@ export function createCallbackClient(settings: Settings): CallbackClient {
   return {
     async call(callback, authority) {
       if (closing.signal.aborted) return failed('the proxy is shutting down');
-      // The default export is the module itself in the checkout and in the bundle; the bundle has no named ones.
+      // The default export is the module itself in the checkout and in the bundle; the bundle has no named exports.
       agent ??= import('undici').then(({ default: undici }) => createAgent(undici, settings));
       const ended = Promise.withResolvers<CallbackReply>();
       const abort = new AbortController();
@@ -49,13 +49,13 @@ export function createCallbackClient(settings: Settings): CallbackClient {
       };
       const onClosing = (): void => end('the proxy is shutting down');
       const deadline = setTimeout(
-        () => end(`no complete answer within ${settings.timeoutMs} ms`),
+        () => end(`no complete response within ${settings.timeoutMs} ms`),
         settings.timeoutMs,
       );
       closing.signal.addEventListener('abort', onClosing);
       try {
-        // The race, because undici looks at the signal only once it has a connection.
-        return await Promise.race([ask(await agent, callback, authority, abort.signal), ended.promise]);
+        // A race, because undici checks the signal only once it has a connection.
+        return await Promise.race([request(await agent, callback, authority, abort.signal), ended.promise]);
       } catch (error) {
         return failed(reasonOf(error));
       } finally {
@@ -70,7 +70,7 @@ export function createCallbackClient(settings: Settings): CallbackClient {
   };
 }
 
-async function ask(
+async function request(
   agent: Undici.Agent,
   callback: CompiledCallback,
   authority: Authority,
@@ -85,9 +85,9 @@ async function ask(
     body: JSON.stringify({ host: authority.host, port: authority.port }),
     signal,
   });
-  // A body that nobody reads to its end errors when it is dropped; without a listener that ends the process.
+  // A body that is not read to its end emits an error when it is destroyed; without a listener that ends the process.
   body.on('error', () => undefined);
-  // A redirect is a status like any other failure: following it would resend the shared secret elsewhere.
+  // A redirect is a failure like any other status: following it would send the shared secret elsewhere.
   if (statusCode < 200 || statusCode > 299) {
     body.destroy();
     return failed(`status ${statusCode}`);
@@ -104,17 +104,17 @@ function requestHeaders(callback: CompiledCallback): string[] {
   return ['Content-Type', 'application/json', ...configured];
 }
 
-// Not undici's global dispatcher nor EnvHttpProxyAgent: nothing in the environment may send a secret elsewhere.
+// Not undici's global dispatcher nor EnvHttpProxyAgent: the environment must not redirect a secret.
 function createAgent(undici: typeof Undici.default, settings: Settings): Undici.Agent {
   return new undici.Agent({
     connect: createConnector(undici, settings),
     connections: 64,
     allowH2: false,
     maxHeaderSize: 16_384,
-    // The call's own deadline covers these.
+    // The deadline of the call covers these.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // A POST is not repeated, so a connection that the other end is about to close must not be picked.
+    // A POST is not retried, so a connection that the other end is about to close must not be reused.
     keepAliveTimeout: 2_000,
     keepAliveMaxTimeout: 2_000,
   });
@@ -128,14 +128,14 @@ function createConnector(undici: typeof Undici.default, settings: Settings): Und
       undici.buildConnector({
         allowH2: false,
         autoSelectFamily: true,
-        // A turn later, as in `dial`: a connection that is refused at once must find its listeners.
+        // A tick later, as in `dial`: a connection that is refused at once must find its error listeners in place.
         lookup: (_host, _options, done) => process.nextTick(done, null, [...addresses]),
-        // A resumed session skips the chain.
+        // A resumed session would skip the verification of the chain.
         maxCachedSessions: 0,
         timeout: settings.timeoutMs,
         ...(isTls && { rejectUnauthorized: true, ...(trust && { secureContext: trust.context }) }),
       })({ ...target, hostname: host, ...(isName && { servername: host }) }, (...made) =>
-        settle(...proven(made, settings)),
+        settle(...withoutOwnLeaf(made, settings)),
       );
     destinationOf(target.host ?? '', isTls ? 443 : 80, settings.vet)
       .then(open)
@@ -145,12 +145,12 @@ function createConnector(undici: typeof Undici.default, settings: Settings): Und
 
 type Made = Parameters<Undici.buildConnector.Callback>;
 
-/** As `dial` does: an endpoint that shows a leaf of ours is a loop or a thief. */
-function proven(made: Made, { trust }: Settings): Made {
+/** As in `dial`: an endpoint with a leaf of the proxy's own CA is a proxy loop or an attacker. */
+function withoutOwnLeaf(made: Made, { trust }: Settings): Made {
   const [, socket] = made;
   if (!(socket instanceof TLSSocket) || !trust?.showsOwnKey(socket.getPeerX509Certificate())) return made;
   socket.destroy();
-  return [refusal('its certificate is of our own authority'), null];
+  return [notDialled('its certificate is of our own authority'), null];
 }
 
 type Destination = {
@@ -159,28 +159,26 @@ type Destination = {
   readonly addresses: readonly VettedAddress[];
 };
 
-// Addresses are checked for each connection, when it is made: an answer of yesterday vouches for nothing.
+// Addresses are checked for each connection when it is made, because a name may resolve to others by then.
 async function destinationOf(text: string, defaultPort: number, vet: VetHost): Promise<Destination> {
   const authority = parseAuthority(text, defaultPort);
-  if (typeof authority === 'string') throw refusal(authority);
+  if (typeof authority === 'string') throw notDialled(authority);
   const { host, port, kind } = authority;
   const vetted = await vet(host, port);
-  if ('refused' in vetted) throw refusal(vetted.refused);
+  if ('refused' in vetted) throw notDialled(vetted.refused);
   const { addresses } = vetted;
-  // Node dials an address as written, without asking lookup.
+  // Node dials an address as written, without calling lookup.
   const isName = kind === 'name';
   const isVetted = isName ? addresses.length > 0 : addresses.some(({ address }) => address === host);
-  if (!isVetted) throw refusal('no address of it may be dialled');
+  if (!isVetted) throw notDialled('no address of it may be dialled');
   return { host, isName, addresses };
 }
 
-type Refusal = Error & { readonly refused: string };
-
-function refusal(refused: string): Refusal {
+function notDialled(refused: string): Error & { readonly refused: string } {
   return Object.assign(new Error('refused'), { refused });
 }
 
-// The code alone: messages quote certificates, heads and whatever else the other end sent.
+// The code only: messages quote certificates, heads and whatever else the other end sent.
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'transport failed';
   if ('refused' in error) return `refused: ${String(error.refused)}`;

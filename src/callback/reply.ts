@@ -1,19 +1,19 @@
-// Turns the bytes of a callback's answer into headers to inject: all of them, or none and why. Pure.
-// No reason quotes the answer: it holds a credential, perhaps in the wrong place.
+// Parses a callback's response body to the headers to inject: all of them, or none and the reason. Pure.
+// No reason quotes the response, which contains a credential, perhaps in the wrong place.
 import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
 import { Secret } from '../base/secret.ts';
 import { foldHeaderName, headerNameError, headerValueError } from '../policy/document/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';
 
 const MAX_HEADERS = 64;
-// What hosts accept in a head; and each answer is kept, rendered and made into masks.
+// What hosts accept in a head. Each response is cached, rendered and turned into masks.
 const MAX_VALUE_BYTES = 16_384;
 
 export type CallbackReply =
   | { readonly ok: true; readonly headers: readonly InjectedHeader[] }
   | { readonly ok: false; readonly reason: string };
 
-/** Reads `{"headers": {name: value}}`, JSON in UTF-8 without a byte order mark. Other members are ignored. */
+/** Parses `{"headers": {name: value}}`, JSON in UTF-8 without a byte order mark. Other members are ignored. */
 export function parseReply(bytes: Uint8Array): CallbackReply {
   const reply = parseJson(bytes);
   if (typeof reply === 'string') return { ok: false, reason: reply };
@@ -24,16 +24,16 @@ export function parseReply(bytes: Uint8Array): CallbackReply {
 function parseJson(bytes: Uint8Array): { readonly value: unknown } | string {
   if (bytes.length === 0) return 'empty body';
   try {
-    // ignoreBOM keeps the mark in the text, where JSON.parse stumbles over it.
+    // ignoreBOM leaves the mark in the text, where JSON.parse rejects it.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     const reading = parseJsonDocument(text);
-    return reading.ok ? reading : ERRORS[reading.error.kind];
+    return reading.ok ? reading : REASONS[reading.error.kind];
   } catch {
-    return ERRORS.not_json;
+    return REASONS.not_json;
   }
 }
 
-const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
+const REASONS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'body is not JSON in UTF-8',
   repeated_name: 'body repeats a member name',
   too_deep: 'body is nested too deeply',

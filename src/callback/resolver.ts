@@ -1,6 +1,5 @@
-// Answers which headers a callback gives for an authority: from the cache, from a call under way, or by a new call.
-// Successes alone are kept, each for its entry's own time. One resolver serves one sandbox.
-// It knows nothing of HTTP; the client does.
+// Resolves the headers that a callback gives for an authority: from the cache, from a call under way, or by a new call.
+// Only successes are cached, each for the ttl of its entry. One resolver serves one sandbox.
 import { BoundedCache } from '../base/bounded-cache.ts';
 import { SingleFlight } from '../base/single-flight.ts';
 import type { Authority } from '../policy/authority/authority.ts';
@@ -13,21 +12,21 @@ export type CallbackOutcome =
   | { readonly ok: true; readonly headers: readonly InjectedHeader[]; readonly cached: boolean }
   | { readonly ok: false; readonly reason: string };
 
-type Kept = CallbackOutcome & { readonly ok: true };
+type CachedOutcome = CallbackOutcome & { readonly ok: true };
 
 export type CallbackResolver = {
-  /** A cache hit answers synchronously, with the same frozen outcome each time. A failure is never an exception. */
+  /** A cache hit returns synchronously, with the same frozen outcome each time. A failure is never an exception. */
   resolve(callback: CompiledCallback, authority: Authority): CallbackOutcome | Promise<CallbackOutcome>;
-  /** Empties the cache: a revision ended. Calls under way still answer those who asked, and are not kept. */
+  /** Empties the cache when the revision changes. Calls under way still serve those who wait, and are not cached. */
   forget(): void;
-  /** Ends the calls under way and every connection; whoever asks later gets a failure. */
+  /** Ends the calls under way and every connection; later calls fail. */
   close(): Promise<void>;
 };
 
-/** Beside names and values: the entry and its key, and for each header its objects and its line. */
+/** Memory besides names and values: the entry and its key, and for each header its objects and its line. */
 const ENTRY_BYTES = 512;
 const HEADER_BYTES = 256;
-/** Of each value that is hidden in answers, which lives as long: its eight forms together, and their objects. */
+/** Memory for each value that is masked in responses, which lives as long: its eight forms, and their objects. */
 const MASK_FACTOR = 12;
 const MASK_BYTES = 3_072;
 
@@ -49,7 +48,7 @@ export function createCallbackResolver(options: {
   const { sandbox, vet, trust, now, maxInFlight = 64, timeoutMs = 10_000 } = options;
   const { maxEntries = 1_000, maxCachedBytes = 16_777_216 } = options;
   const client = createCallbackClient({ vet, trust, timeoutMs });
-  const cache = new BoundedCache<Kept>({
+  const cache = new BoundedCache<CachedOutcome>({
     max: maxEntries,
     bytes: { max: maxCachedBytes, of: bytesOf },
     ...(now && { now }),
@@ -62,22 +61,22 @@ export function createCallbackResolver(options: {
     authority: Authority,
     key: string,
   ): Promise<CallbackOutcome> {
-    // An agent that sprays names under a wildcard would otherwise aim a flood at the integrator.
+    // Otherwise an agent that requests many names under a wildcard could flood the integrator.
     if (flights.size >= maxInFlight) return { ok: false, reason: 'too many callbacks in flight' };
-    const born = generation;
+    const startedIn = generation;
     const reply = await client.call(callback, authority);
     if (!reply.ok) return reply;
     const { headers } = reply;
-    if (born === generation)
+    if (startedIn === generation)
       cache.set(key, Object.freeze({ ok: true, headers, cached: true }), callback.ttlSeconds * 1_000);
     return Object.freeze({ ok: true, headers, cached: false });
   }
 
   return {
     resolve(callback, authority) {
-      // The port is part of the key: 443's headers are not 8443's. The id covers the entry and its secrets.
+      // The port is part of the key: ports 443 and 8443 may get different headers. The id covers the entry and its secrets.
       const key = `${sandbox}\n${callback.id}\n${authority.text}`;
-      // The generation keeps those who ask after a change from joining a call that began before it.
+      // With the generation in the key, a request after a change does not join a call that began before it.
       return cache.get(key) ?? flights.run(`${generation}\n${key}`, () => call(callback, authority, key));
     },
     forget() {
@@ -92,7 +91,7 @@ export function createCallbackResolver(options: {
   };
 }
 
-function bytesOf({ headers }: Kept): number {
+function bytesOf({ headers }: CachedOutcome): number {
   let sum = ENTRY_BYTES;
   for (const { name, value, masks } of headers) {
     sum += HEADER_BYTES + name.length + value.length;

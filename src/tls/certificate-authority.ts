@@ -1,5 +1,5 @@
-// The CA that vouches for intercepted hosts: made anew, or loaded and refused when it could not serve or when
-// its key lies open. Knows nothing of caches, connections and policy.
+// The CA that signs the certificates of intercepted hosts: created, or loaded from its files. It is rejected when clients
+// could not verify what it signs, or when its key is readable by others.
 import {
   createHash,
   createPrivateKey,
@@ -9,13 +9,13 @@ import {
 } from 'node:crypto';
 import { certifiedKey, issuerOf, type LeafSubject, signLeaf, signRoot } from './certificate.ts';
 import { parseCertificates, toCertificatePem } from './pem.ts';
-import { createFiles, isPresent, readCertificateFile, readKeyFile, refusal } from './pem-files.ts';
+import { createFiles, fileError, isPresent, readCertificateFile, readKeyFile } from './pem-files.ts';
 
-/** A leaf as a TLS server takes it: leaf and CA certificate, the leaf's key, the end of its life. */
+/** A leaf as a TLS server takes it: leaf and CA certificate, the leaf's key, the end of its validity. */
 export type IssuedLeaf = { readonly chainPem: string; readonly keyPem: string; readonly notAfter: Date };
 
 export type CertificateAuthority = {
-  /** The CA certificate, and nothing else: what clients are to trust. */
+  /** The CA certificate alone: what clients must trust. */
   readonly certificatePem: string;
   readonly certificateDer: Buffer;
   /** As `openssl x509 -fingerprint -sha256` prints it: hex pairs with colons. */
@@ -30,13 +30,13 @@ export type CertificateAuthorityFiles = { readonly certificateFile: string; read
 
 export type KeyType = 'p256' | 'rsa';
 
-/** Clients whose clock is behind ours still accept a leaf that was made a moment ago. */
+/** A leaf is backdated so that clients whose clock is slow accept a new one. */
 export const leafBackdateMs = 3_600_000;
 const LEAF_LIFE_MS = 72 * 3_600_000;
 const CA_BACKDATE_MS = 24 * 3_600_000;
 const CA_LIFE_MS = 3_652 * 24 * 3_600_000;
 
-// One key for every leaf of the process: a flood of host names costs signatures, never keys.
+// One key for every leaf of the process: a flood of host names costs signatures, never key generations.
 const leafKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const leafPublicKey = certifiedKey(leafKey.publicKey);
 const leafKeyPem = leafKey.privateKey.export({ type: 'pkcs8', format: 'pem' });
@@ -61,8 +61,8 @@ export function createCertificateAuthority(
 }
 
 /**
- * Loads a CA. Certificates after the first in its file are intermediates, sent along in every chain.
- * Throws an Error that names the file, what was found and how to mend it.
+ * Loads a CA. Certificates after the first in its file are intermediates and are sent in every chain.
+ * Throws an Error that names the file, what was found and how to correct it.
  */
 export async function loadCertificateAuthority(
   files: CertificateAuthorityFiles,
@@ -71,19 +71,19 @@ export async function loadCertificateAuthority(
   const certificates = parseCertificates(await readCertificateFile(files.certificateFile));
   const [own, ...above] = Array.isArray(certificates) ? certificates : [];
   if (own === undefined) {
-    throw refusal(
+    throw fileError(
       files.certificateFile,
       'no certificate that can be read',
       'It must be PEM, -----BEGIN CERTIFICATE-----',
     );
   }
-  refuseUnfit(own, key, files);
+  requireUsable(own, key, files);
   return authorityOf(own, key, above);
 }
 
 /**
- * Loads the pair, or makes one if neither file exists. Half a pair is an error of the load: a fresh one would
- * take the place of a key or a certificate that clients already trust.
+ * Loads the pair, or creates one if neither file exists. If only one of them exists, loading fails: a new pair would
+ * replace a key or a certificate that clients already trust.
  */
 export async function loadOrCreateCertificateAuthority(
   files: CertificateAuthorityFiles,
@@ -116,7 +116,7 @@ function authorityOf(
     fingerprintSha256: certificate.fingerprint256,
     spkiSha256: spkiDigest(certificate.publicKey).toString('base64'),
     issueLeaf(subject, now) {
-      // Never outside the CA's own life: strict verifiers want the two to nest.
+      // Never outside the validity of the CA: strict verifiers require that.
       const notBefore = new Date(Math.max(now.getTime() - leafBackdateMs, lifeStart));
       const notAfter = new Date(Math.min(notBefore.getTime() + LEAF_LIFE_MS, lifeEnd));
       const leafPem = toCertificatePem(signLeaf(issuer, subject, leafPublicKey, { notBefore, notAfter }));
@@ -130,33 +130,37 @@ function parseKey(pem: string, file: string): KeyObject {
     return createPrivateKey(pem);
   } catch (cause) {
     const hint = 'It must be PEM without a passphrase, -----BEGIN PRIVATE KEY-----';
-    throw refusal(file, 'no private key that can be read', hint, cause);
+    throw fileError(file, 'no private key that can be read', hint, cause);
   }
 }
 
-function refuseUnfit(certificate: X509Certificate, key: KeyObject, files: CertificateAuthorityFiles): void {
+function requireUsable(certificate: X509Certificate, key: KeyObject, files: CertificateAuthorityFiles): void {
   const { certificateFile, keyFile } = files;
   // True only for basicConstraints CA:TRUE and a keyUsage, if there is one, that has keyCertSign.
   if (!certificate.ca) {
     const found = 'not a CA certificate (basicConstraints CA:TRUE, keyUsage keyCertSign)';
-    throw refusal(certificateFile, found, 'Name a CA certificate, or remove both files to have a pair made');
+    throw fileError(
+      certificateFile,
+      found,
+      'Use a CA certificate, or remove both files to create a new pair',
+    );
   }
   if (!certificate.checkPrivateKey(key)) {
-    throw refusal(keyFile, `not the key of ${certificateFile}`, 'Name the two files of one pair');
+    throw fileError(keyFile, `not the key of ${certificateFile}`, 'Use the two files of one pair');
   }
   const now = Date.now();
   if (certificate.validFromDate.getTime() > now || certificate.validToDate.getTime() <= now) {
     const found = `outside its validity, ${certificate.validFrom} to ${certificate.validTo}`;
-    const hint = 'Set the clock, or remove both files to have a pair made, which clients must then trust';
-    throw refusal(certificateFile, found, hint);
+    const hint = 'Set the clock, or remove both files to create a new pair, which clients must then trust';
+    throw fileError(certificateFile, found, hint);
   }
   if (!isSigningKey(key)) {
     const hint = 'Use EC P-256, P-384 or P-521, or RSA of 2048 bits or more';
-    throw refusal(keyFile, 'a kind of key that TLS clients do not accept', hint);
+    throw fileError(keyFile, 'a kind of key that TLS clients do not accept', hint);
   }
 }
 
-/** A leaf signed by any other key would be minted and never accepted. */
+/** TLS clients would not accept a leaf that is signed by any other key. */
 function isSigningKey(key: KeyObject): boolean {
   const { namedCurve = '', modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === 'rsa') return modulusLength >= 2048;

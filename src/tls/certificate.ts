@@ -1,21 +1,20 @@
-// Builds X.509 v3 certificates (RFC 5280): node-forge encodes the ASN.1, node:crypto signs. The only door to
-// node-forge, whose verifying code has a history of forgeries: it is never asked whether a certificate is good.
-// Knows nothing of files and caches.
+// Builds X.509 v3 certificates (RFC 5280): node-forge encodes the ASN.1, node:crypto signs. The only adapter of
+// node-forge, whose verification code has a history of accepted forgeries, so it never verifies a certificate.
 import { createHash, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 import asn1 from 'node-forge/lib/asn1.js';
 
-/** Whom a leaf speaks for. `host` is canonical: lower case, no trailing dot, no brackets. */
+/** The host that a leaf is for. `host` is canonical: lower case, no trailing dot, no brackets. */
 export type LeafSubject = { readonly host: string; readonly kind: 'name' | 'ipv4' | 'ipv6' };
 
 export type Validity = { readonly notBefore: Date; readonly notAfter: Date };
 
-/** Who signs. `name` is its Distinguished Name exactly as its own certificate spells it. */
+/** The CA that signs. `name` is its Distinguished Name exactly as in its own certificate. */
 export type Issuer = { readonly name: Asn1; readonly keyId: string; readonly key: KeyObject };
 
-/** A public key ready to be certified, and the identifier that certificates know it by. */
+/** A public key ready to be certified, and its key identifier in certificates. */
 export type CertifiedKey = { readonly info: Asn1; readonly keyId: string };
 
-/** What a certificate says before its extensions. */
+/** The fields of a certificate before its extensions. */
 type Body = { readonly subject: Asn1; readonly publicKey: CertifiedKey; readonly validity: Validity };
 
 /** forge's tree. Bytes are "binary strings": one UTF-16 unit for each byte. */
@@ -39,7 +38,7 @@ const Oid = {
 // RFC 5280 appendix A.1, ub-common-name.
 const MAX_COMMON_NAME = 64;
 
-/** RFC 7093 §2 method 4: the identifier is a hash of the whole SubjectPublicKeyInfo, here cut to 160 bits. */
+/** RFC 7093 §2 method 4: the identifier is a hash of the whole SubjectPublicKeyInfo, here truncated to 160 bits. */
 export function certifiedKey(publicKey: KeyObject): CertifiedKey {
   const spki = publicKey.export({ type: 'spki', format: 'der' });
   return { info: fromDer(spki), keyId: binary(createHash('sha256').update(spki).digest().subarray(0, 20)) };
@@ -56,7 +55,7 @@ export function signRoot(commonName: string, key: KeyObject, validity: Validity)
   ]);
 }
 
-/** The issuer that an existing CA certificate (X.509 v3, DER) and its private key make. */
+/** The issuer for an existing CA certificate (X.509 v3, DER) and its private key. */
 export function issuerOf(certificateDer: Buffer, key: KeyObject): Issuer {
   // version, serial, signature, issuer, validity, subject, key, then optional fields
   const fields = children(children(fromDer(certificateDer))[0]);
@@ -72,8 +71,8 @@ export function signLeaf(
   publicKey: CertifiedKey,
   validity: Validity,
 ): Buffer {
-  // A longer host is not cut, the rest would be another name. With an empty subject the alternative name is all
-  // there is, and critical (RFC 5280 §4.2.1.6).
+  // A longer host is not truncated, because the result would be another name. With an empty subject the alternative name
+  // must be critical (RFC 5280 §4.2.1.6).
   const isNamed = subject.host.length <= MAX_COMMON_NAME;
   const name = isNamed ? distinguishedName(subject.host) : sequence();
   return signCertificate(issuer, { subject: name, publicKey, validity }, [
@@ -102,7 +101,7 @@ function signCertificate(issuer: Issuer, body: Body, extensions: readonly Asn1[]
   return toDer(sequence(tbs, algorithm, bits(`\0${binary(signature)}`)));
 }
 
-/** 16 random bytes, positive and with no zero in front: else one certificate in 256 breaks strict clients. */
+/** 16 random bytes, positive and without a leading zero: otherwise strict clients reject one certificate in 256. */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   const first = bytes.readUInt8(0) & 0x7f;
@@ -130,7 +129,7 @@ function alternativeName({ host, kind }: LeafSubject): Asn1 {
   return tagged(7, binary(kind === 'ipv4' ? Buffer.from(host.split('.').map(Number)) : ipv6Bytes(host)));
 }
 
-/** URL spells every IPv6 address as hex groups with at most one `::`, an embedded IPv4 tail too. */
+/** URL writes every IPv6 address as hex groups with at most one `::`, an embedded IPv4 tail too. */
 function ipv6Bytes(host: string): Buffer {
   const [head, tail] = new URL(`http://[${host}]`).hostname
     .slice(1, -1)
@@ -171,7 +170,7 @@ function primitive(type: asn1.Type, bytes: string): Asn1 {
   return asn1.create(Class.UNIVERSAL, type, false, bytes);
 }
 
-/** TRUE; DER leaves a FALSE out wherever it is the default. */
+/** TRUE; DER omits a FALSE wherever it is the default. */
 function boolean(): Asn1 {
   return primitive(Type.BOOLEAN, '\xff');
 }
@@ -180,7 +179,7 @@ function octets(bytes: string): Asn1 {
   return primitive(Type.OCTETSTRING, bytes);
 }
 
-/** `bytes` opens with the count of unused bits. */
+/** `bytes` begins with the count of unused bits. */
 function bits(bytes: string): Asn1 {
   return primitive(Type.BITSTRING, bytes);
 }

@@ -1,25 +1,25 @@
-// Finds a TLS ClientHello in the bytes that a client sent first (RFC 8446 §5.1), for routing and ALPN only:
-// OpenSSL parses the same bytes again and has the last word. Pure: knows no socket, no clock, no policy.
-import { type ClientHello, type HelloMessageError, parseHelloMessage } from './hello-message.ts';
+// Finds a TLS ClientHello in the first bytes of a client (RFC 8446 §5.1), for routing and ALPN only: OpenSSL parses the
+// same bytes again and decides whether to accept them. Pure: no socket, no clock.
+import { type ClientHello, type HelloMessageErrorCode, parseHelloMessage } from './hello-message.ts';
 
-/** Why bytes that begin like TLS are no ClientHello that we go along with. */
-export type HelloError = 'record_invalid' | 'hello_too_long' | 'not_client_hello' | HelloMessageError;
+/** Why bytes that begin like TLS are not a ClientHello that the proxy accepts. */
+export type HelloErrorCode = 'record_invalid' | 'hello_too_long' | 'not_client_hello' | HelloMessageErrorCode;
 
 export type HelloReading =
   | { readonly kind: 'more' }
   | { readonly kind: 'not_tls' }
-  | { readonly kind: 'error'; readonly code: HelloError }
+  | { readonly kind: 'error'; readonly code: HelloErrorCode }
   | ({ readonly kind: 'hello' } & ClientHello);
 
-/** Gathers a hello from pieces of any size, at a cost linear in its bytes. */
+/** Collects a hello from pieces of any size, at a cost linear in its bytes. */
 export type HelloCollector = {
-  /** Takes the next piece and reads on. An answer other than `more` is final. */
+  /** Takes the next piece and reads on. A result other than `more` is final. */
   push(piece: Buffer): HelloReading;
-  /** All that was pushed, to be handed on unread. Valid until the next push. */
+  /** All bytes that were pushed, to be passed on unread. Valid until the next push. */
   readonly bytes: Buffer;
 };
 
-/** The most that a hello and its record headers may take; real ones, post-quantum keys included, take 2 KiB. */
+/** The maximum of a hello with its record headers; real ones, post-quantum keys included, take 2 KiB. */
 export const maxHelloBytes = 65_536;
 
 const RECORD_HEADER = 5;
@@ -39,14 +39,14 @@ const alertDescriptions = {
   no_application_protocol: 120,
 } as const;
 
-/** A fatal alert in the clear, as a server sends it that has not answered the hello. */
+/** A fatal alert in plaintext, as a server sends it before its ServerHello. */
 export function fatalAlert(name: keyof typeof alertDescriptions): Buffer {
   return Buffer.from([21, 3, 3, 0, 2, 2, alertDescriptions[name]]);
 }
 
 /**
- * Reads the bytes collected so far, from the connection's first. Never throws. Walks every record anew: where a
- * client may send byte by byte, a collector is cheaper.
+ * Reads all bytes of a connection so far. Never throws. Walks every record anew: where a client may send byte by byte,
+ * a collector is cheaper.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   return readOn(bytes, { at: 0, size: 0, announced: undefined, fragments: [] });
@@ -74,7 +74,7 @@ export function createHelloCollector(): HelloCollector {
   };
 }
 
-/** How far whole records have been read: the next one's offset, the handshake bytes of those before it. */
+/** How far whole records have been read: the offset of the next one, and the handshake bytes of those before it. */
 type Walk = { at: number; size: number; announced: number | undefined; readonly fragments: Buffer[] };
 
 function readOn(bytes: Buffer, walk: Walk): HelloReading {
@@ -96,7 +96,7 @@ function readOn(bytes: Buffer, walk: Walk): HelloReading {
   return more;
 }
 
-/** The first message of the fragments, which may be several records; what follows it is OpenSSL's to judge. */
+/** The first message of the fragments, which may span several records. OpenSSL checks what follows it. */
 function readMessage(walk: Walk): HelloReading {
   if (walk.announced === undefined) {
     if (walk.size < MESSAGE_HEADER) return more;
@@ -110,6 +110,6 @@ function readMessage(walk: Walk): HelloReading {
   return typeof hello === 'string' ? error(hello) : { kind: 'hello', ...hello };
 }
 
-function error(code: HelloError): HelloReading {
+function error(code: HelloErrorCode): HelloReading {
   return { kind: 'error', code };
 }

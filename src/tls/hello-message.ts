@@ -1,13 +1,12 @@
-// The body of a ClientHello message (RFC 8446 §4.1.2): its server name and its ALPN list, every length exact.
-// Pure; knows nothing of records and of how the bytes arrived.
+// Parses the body of a ClientHello message (RFC 8446 §4.1.2): its server name and its ALPN list, every length exact.
 
-/** What routing needs. `serverName` is lower case, without a trailing dot; `alpn` keeps the client's order. */
+/** What routing needs. `serverName` is lower case, without a trailing dot; `alpn` is in the client's order. */
 export type ClientHello = {
   readonly serverName: string | undefined;
   readonly alpn: readonly string[] | undefined;
 };
 
-export type HelloMessageError =
+export type HelloMessageErrorCode =
   | 'hello_malformed'
   | 'extension_repeated'
   | 'server_name_invalid'
@@ -17,8 +16,8 @@ const SERVER_NAME = 0;
 const ALPN = 16;
 const MAX_HOST_NAME = 253;
 
-/** Reads the message after its four header bytes. Never throws. */
-export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageError {
+/** Parses the message after its four header bytes. Never throws. */
+export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageErrorCode {
   const cursor = new Cursor(body);
   const version = cursor.take(2);
   const random = cursor.take(32);
@@ -36,14 +35,14 @@ export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageError
   return parseExtensions(extensions);
 }
 
-function parseExtensions(bytes: Buffer): ClientHello | HelloMessageError {
+function parseExtensions(bytes: Buffer): ClientHello | HelloMessageErrorCode {
   const byType = new Map<number, Buffer>();
   const cursor = new Cursor(bytes);
   while (!cursor.isAtEnd) {
     const type = cursor.number(2);
     const data = cursor.vector(2);
     if (type === undefined || !data) return 'hello_malformed';
-    // RFC 8446 §4.2. Of two names, the one that we read and the one that OpenSSL reads could differ.
+    // RFC 8446 §4.2. Of two names, this parser and OpenSSL could read different ones.
     if (byType.has(type)) return 'extension_repeated';
     byType.set(type, data);
   }
@@ -56,7 +55,7 @@ function parseExtensions(bytes: Buffer): ClientHello | HelloMessageError {
   return { serverName, alpn };
 }
 
-/** RFC 6066 §3, read as OpenSSL does: exactly one entry, and that a host name. */
+/** RFC 6066 §3, parsed as OpenSSL does: exactly one entry, which is a host name. */
 function parseServerName(data: Buffer): string | undefined {
   const outer = new Cursor(data);
   const list = outer.vector(2);
@@ -68,7 +67,7 @@ function parseServerName(data: Buffer): string | undefined {
   return canonicalHostName(name.toString('latin1'));
 }
 
-/** Letters, digits, hyphen, underscore; one trailing dot is dropped (curl sends it); addresses are no names. */
+/** Letters, digits, hyphen, underscore; one trailing dot is dropped (curl sends it); addresses are not names. */
 function canonicalHostName(text: string): string | undefined {
   const name = text.toLowerCase().replace(/\.$/, '');
   const labels = name.split('.');
@@ -93,7 +92,7 @@ function parseProtocols(data: Buffer): readonly string[] | undefined {
   return protocols;
 }
 
-/** Walks bytes from the front; what does not fit is undefined, never a shorter piece. */
+/** Reads bytes from the front; a read past the end is undefined, never a shorter piece. */
 class Cursor {
   readonly #bytes: Buffer;
   #at = 0;

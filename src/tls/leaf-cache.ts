@@ -1,5 +1,5 @@
-// One TLS server context for each intercepted host, kept while its leaf is young. Minting is synchronous, so
-// two connections never mint the same leaf. Knows nothing of policy: whoever asks has been let through.
+// Caches one TLS server context for each intercepted host, until half of the validity of its leaf is over. Issuing a leaf
+// is synchronous, so two connections never issue the same one. Callers have checked the host against the policy.
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { BoundedCache } from '../base/bounded-cache.ts';
@@ -8,32 +8,32 @@ import { type CertificateAuthority, leafBackdateMs } from './certificate-authori
 
 export type LeafCache = {
   /**
-   * The same object while its leaf is current: clients resume their sessions on it, and on no other host's. To be
-   * given to a socket before this turn of the event loop ends: a context whose host left the cache is emptied then.
+   * The same object while its leaf is current: clients resume sessions of this host only. The caller must give it to a
+   * socket in this turn of the event loop: a context that leaves the cache is closed after it.
    */
   contextFor(subject: LeafSubject): SecureContext;
   readonly size: number;
 };
 
-type Entry = { readonly context: SecureContext; readonly mintedAt: number; readonly renewAt: number };
+type Entry = { readonly context: SecureContext; readonly issuedAt: number; readonly renewAt: number };
 
 const DEFAULT_MAX = 256;
 
-/** `max` hosts are kept, least recently used leave first; `now` is milliseconds since the epoch. */
+/** Caches up to `max` hosts and evicts the least recently used; `now` is milliseconds since the epoch. */
 export function createLeafCache(
   ca: CertificateAuthority,
   options: { max?: number; now?: () => number } = {},
 ): LeafCache {
   const { max = DEFAULT_MAX, now = Date.now } = options;
-  const entries = new BoundedCache<Entry>({ max, onGone: ({ context }) => setImmediate(empty, context) });
+  const entries = new BoundedCache<Entry>({ max, onGone: ({ context }) => setImmediate(close, context) });
 
   return {
     contextFor(subject) {
       const at = now();
       const key = `${subject.kind} ${subject.host}`;
-      const held = entries.get(key);
-      if (held !== undefined && isCurrent(held, at)) return held.context;
-      const entry = mint(ca, subject, at);
+      const cached = entries.get(key);
+      if (cached !== undefined && isCurrent(cached, at)) return cached.context;
+      const entry = issue(ca, subject, at);
       entries.set(key, entry);
       return entry.context;
     },
@@ -44,19 +44,19 @@ export function createLeafCache(
 }
 
 /**
- * Frees what OpenSSL holds for a context, some 20 KB that V8 does not count: left to its collector, a client that asks
- * for ever new names fills the memory before the next collection. Connections made of the context keep their share.
+ * Frees what OpenSSL holds for a context, some 20 KB that V8 does not count: left to the garbage collector, a client that
+ * requests ever new names fills the memory before the next collection. Open connections hold their own references.
  */
-function empty({ context }: SecureContext): void {
+function close({ context }: SecureContext): void {
   context.close();
 }
 
-/** A clock set back past the leaf's first second makes it as useless as one set past its last. */
+/** A leaf is as useless with a clock set back before its validity as with one after it. */
 function isCurrent(entry: Entry, at: number): boolean {
-  return at < entry.renewAt && at >= entry.mintedAt - leafBackdateMs;
+  return at < entry.renewAt && at >= entry.issuedAt - leafBackdateMs;
 }
 
-function mint(ca: CertificateAuthority, subject: LeafSubject, at: number): Entry {
+function issue(ca: CertificateAuthority, subject: LeafSubject, at: number): Entry {
   const { chainPem, keyPem, notAfter } = ca.issueLeaf(subject, new Date(at));
   const context = createSecureContext({
     cert: chainPem,
@@ -64,5 +64,5 @@ function mint(ca: CertificateAuthority, subject: LeafSubject, at: number): Entry
     minVersion: 'TLSv1.2',
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   });
-  return { context, mintedAt: at, renewAt: at + (notAfter.getTime() - at) / 2 };
+  return { context, issuedAt: at, renewAt: at + (notAfter.getTime() - at) / 2 };
 }

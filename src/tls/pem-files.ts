@@ -1,27 +1,27 @@
-// The CA's files on disk: created whole and never over another file; a key is read only if nobody else can read
-// it. Knows nothing of what they hold.
+// Files with keys and certificates: created whole and never over another file. A key is read only if no other user can
+// read it.
 import { randomBytes } from 'node:crypto';
 import { linkSync, rmSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** A file to be. The mode is given to open(): a key must not be readable by others even for a moment. */
+/** A file to create. The mode is given to open(): a key must not be readable by others even for a moment. */
 export type FileDraft = { readonly file: string; readonly text: string; readonly mode: number };
 
 const NAME_A_PAIR =
-  'Name a certificate and its key that this user can read; if one of the two is lost, remove the other';
+  'Use a certificate and its key that this user can read; if one of the two is lost, remove the other';
 
 /** An Error for the operator: the file, what was found there, and what to do. */
-export function refusal(file: string, found: string, hint: string, cause?: unknown): Error {
+export function fileError(file: string, found: string, hint: string, cause?: unknown): Error {
   return new Error(`${file}: ${found}. ${hint}.`, { cause });
 }
 
-/** Reads a file that anybody may read. */
+/** Reads a file that other users may read too. */
 export async function readCertificateFile(file: string): Promise<string> {
   return readText(file, () => undefined, NAME_A_PAIR);
 }
 
-/** What to do about a key file that cannot be read, and about one that others may have read. */
+/** What to do about a key file that cannot be read, and about one that other users may have read. */
 export type KeyAdvice = { readonly unreadable: string; readonly exposed: string };
 
 const ABOUT_A_PAIR: KeyAdvice = {
@@ -29,23 +29,23 @@ const ABOUT_A_PAIR: KeyAdvice = {
   exposed: 'replace the pair if they may have read it',
 };
 
-/** Reads a private key file. Refuses one that group or others may read or write, or that another user owns. */
+/** Reads a private key file. Rejects one that group or others may read or write, or that another user owns. */
 export async function readKeyFile(file: string, advice: KeyAdvice = ABOUT_A_PAIR): Promise<string> {
   const examine = ({ mode, uid }: Stats): void => {
     const ours = process.getuid?.() ?? uid;
     if (uid !== ours && uid !== 0) {
-      const found = `the key belongs to uid ${uid}, not to uid ${ours} that runs here`;
-      throw refusal(file, found, `chown ${ours} ${file}`);
+      const found = `the key belongs to uid ${uid}, but this process runs as uid ${ours}`;
+      throw fileError(file, found, `chown ${ours} ${file}`);
     }
     if ((mode & 0o077) !== 0) {
-      const found = `mode 0${(mode & 0o777).toString(8)} opens the key to other users`;
-      throw refusal(file, found, `chmod 0600 ${file}, and ${advice.exposed}`);
+      const found = `mode 0${(mode & 0o777).toString(8)} gives other users access to the key`;
+      throw fileError(file, found, `chmod 0600 ${file}, and ${advice.exposed}`);
     }
   };
   return readText(file, examine, advice.unreadable);
 }
 
-/** Whether the name is taken, be it by a file that cannot be read or by a link to nowhere. */
+/** Whether the name is taken, also by a file that cannot be read or by a dangling link. */
 export async function isPresent(file: string): Promise<boolean> {
   try {
     await lstat(file);
@@ -57,8 +57,8 @@ export async function isPresent(file: string): Promise<boolean> {
 }
 
 /**
- * Creates all files or none, durable once the promise settles; missing directories get mode 0700. Answers false
- * if a name is taken: another process was faster.
+ * Creates all files or none, durable once the promise settles; missing directories get mode 0700. Returns false if a
+ * name is taken: another process was faster.
  */
 export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean> {
   const staged: { readonly temporary: string; readonly file: string }[] = [];
@@ -79,7 +79,7 @@ export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean
   }
 }
 
-/** link() refuses a name that is taken, rename() replaces it. No await: nobody may find half a set. */
+/** link() fails for a name that is taken; rename() would replace it. No await: no one may find half of the files. */
 function publish(staged: readonly { readonly temporary: string; readonly file: string }[]): boolean {
   const linked: string[] = [];
   try {
@@ -95,17 +95,17 @@ function publish(staged: readonly { readonly temporary: string; readonly file: s
   }
 }
 
-/** A name outlives a power cut only once its directory is on disk. */
+/** A file name survives a power cut only once its directory is on disk. */
 export async function syncDirectory(directory: string): Promise<void> {
   await using handle = await open(directory, 'r');
   await handle.sync();
 }
 
-/** `examine` sees the open file: a path could be pointed elsewhere between the question and the reading. */
+/** `examine` gets the stats of the open file: the path could point elsewhere between a check and the reading. */
 async function readText(file: string, examine: (stats: Stats) => void, hint: string): Promise<string> {
   await using handle = await openToRead(file, hint);
   const stats = await handle.stat();
-  if (!stats.isFile()) throw refusal(file, 'not a regular file', hint);
+  if (!stats.isFile()) throw fileError(file, 'not a regular file', hint);
   examine(stats);
   return await handle.readFile('utf8');
 }
@@ -114,7 +114,7 @@ async function openToRead(file: string, hint: string): Promise<FileHandle> {
   try {
     return await open(file, 'r');
   } catch (cause) {
-    throw refusal(file, `cannot be opened (${codeOf(cause)})`, hint, cause);
+    throw fileError(file, `cannot be opened (${codeOf(cause)})`, hint, cause);
   }
 }
 

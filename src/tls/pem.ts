@@ -1,4 +1,4 @@
-// PEM text (RFC 7468) to and from certificates. Knows nothing of files, keys and trust.
+// PEM text (RFC 7468) to and from certificates.
 import { X509Certificate } from 'node:crypto';
 
 /** One certificate's DER as PEM text that ends with a newline. */
@@ -8,8 +8,8 @@ export function toCertificatePem(der: Buffer): string {
 }
 
 /**
- * Every certificate of a bundle, in order, or the number (from 1) of the first that cannot be read. Text and
- * blocks of other kinds between them are passed over; one that is cut off counts as unreadable, not as absent.
+ * Every certificate of a bundle, in order, or the number (from 1) of the first that cannot be read. Text and blocks of
+ * other kinds between them are skipped; a truncated certificate counts as unreadable, not as absent.
  */
 export function parseCertificates(bundlePem: string): X509Certificate[] | number {
   const blocks = bundlePem.match(/-----BEGIN CERTIFICATE-----[^]*?(?:-----END CERTIFICATE-----|$)/g) ?? [];

@@ -1,26 +1,24 @@
-// Who may vouch for an upstream server: the machine's roots and the operator's, and never our own CA.
-// Knows nothing of connections.
+// Which CAs are trusted for upstream servers: the system's roots and the operator's, and never the proxy's own CA.
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { parseCertificates } from './pem.ts';
 
 export type TrustSet = {
-  /** Names the content: sets of the same certificates have the same id. */
+  /** Identifies the content: sets of the same certificates have the same id. */
   readonly id: string;
-  /** Built once for all connections: building takes milliseconds. */
+  /** Created once for all connections, because that takes milliseconds. */
   readonly context: SecureContext;
   readonly certificates: readonly string[];
   /**
-   * Whether a chain that a peer showed, from its leaf upwards, holds the key `without`. Leaving our CA out of the
-   * roots is not enough where another root has signed it: what we mint would pass by way of that one.
+   * Whether the chain that a peer sent, from its leaf upwards, contains the key `without`. Removing our CA from the roots
+   * is not enough where another root has signed it: a leaf of ours would be trusted through that root.
    */
   showsOwnKey(peer: X509Certificate | undefined): boolean;
 };
 
 /**
- * The roots (`rootsPem`, one certificate each; by default the system's, or where it has none those that come
- * with Node) and those of the bundle `extraPem`, without any certificate of the key `without`. Throws if one
- * cannot be read.
+ * The roots (`rootsPem`, one certificate each; by default the system's, or where it has none Node's own) and those of the
+ * bundle `extraPem`, without any certificate of the key `without`. Throws if one cannot be read.
  */
 export function createTrustSet(options: {
   extraPem?: string | undefined;
@@ -32,7 +30,8 @@ export function createTrustSet(options: {
   const extra = extraPem === undefined ? [] : parseExtra(extraPem);
   const trusted = new Map<string, string>();
   for (const certificate of [...roots, ...extra]) {
-    // An origin that shows a leaf of ours is a loop or a thief. The key decides: several certificates may hold it.
+    // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
+    // have it.
     if (without !== undefined && spkiSha256(certificate) === without.spkiSha256) continue;
     trusted.set(certificate.fingerprint256, certificate.toString());
   }
@@ -41,7 +40,7 @@ export function createTrustSet(options: {
     id: createHash('sha256')
       .update([...trusted.keys()].toSorted().join())
       .digest('base64url'),
-    // With `ca` given, Node's own store and NODE_EXTRA_CA_CERTS count for nothing.
+    // With `ca` given, Node ignores its own store and NODE_EXTRA_CA_CERTS.
     context: createSecureContext({ ca: certificates, minVersion: 'TLSv1.2' }),
     certificates,
     showsOwnKey(peer) {
@@ -53,7 +52,7 @@ export function createTrustSet(options: {
   };
 }
 
-/** PEM, one certificate each: the system's, or where it has none those that come with Node. */
+/** PEM, one certificate each: the system's roots, or where it has none Node's own. */
 export function systemRoots(): readonly string[] {
   const system = getCACertificates('system');
   return system.length > 0 ? system : getCACertificates('bundled');
@@ -62,9 +61,11 @@ export function systemRoots(): readonly string[] {
 function parseExtra(pem: string): readonly X509Certificate[] {
   const certificates = parseCertificates(pem);
   if (typeof certificates === 'number')
-    throw new Error(`extra CA certificate ${certificates} cannot be read as PEM`);
+    throw new Error(`certificate ${certificates} of the extra CA file (upstream.ca_file) is not valid PEM`);
   if (certificates.length === 0)
-    throw new Error('no extra CA certificate found; they must be PEM, -----BEGIN CERTIFICATE-----');
+    throw new Error(
+      'the extra CA file (upstream.ca_file) contains no PEM certificate, -----BEGIN CERTIFICATE-----',
+    );
   return certificates;
 }
 
@@ -73,6 +74,6 @@ function spkiSha256(certificate: X509Certificate): string | undefined {
     const spki = certificate.publicKey.export({ type: 'spki', format: 'der' });
     return createHash('sha256').update(spki).digest('base64');
   } catch {
-    return undefined; // an algorithm that OpenSSL does not know, and so not ours
+    return undefined; // an algorithm that OpenSSL does not support, so the key is not ours
   }
 }

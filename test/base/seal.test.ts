@@ -52,6 +52,6 @@ describe('a sealer', () => {
   });
 
   it.each([0, 16, 31, 33])('is not made of %i bytes of key', (length) => {
-    expect(() => createSealer(Buffer.alloc(length))).toThrow('a key that seals has 32 bytes');
+    expect(() => createSealer(Buffer.alloc(length))).toThrow('a sealing key must have 32 bytes');
   });
 });

@@ -210,7 +210,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         const file = await scratch.write('admin-token', TOKEN);
         await chmod(file, 0o644);
         return {
-          says: `${file}: mode 0644 opens the key to other users. chmod 0600 ${file}, and replace the token`,
+          says: `${file}: mode 0644 gives other users access to the key. chmod 0600 ${file}, and replace the token`,
         };
       },
     ],

@@ -41,7 +41,7 @@ describe('a token in a file', () => {
     const file = await scratch.write('token', TEXT);
     await chmod(file, mode);
     await expect(loadAdminToken({ file })).rejects.toThrow(
-      `${file}: mode 0${mode.toString(8)} opens the key to other users. chmod 0600 ${file}, and replace the token if they may have read it.`,
+      `${file}: mode 0${mode.toString(8)} gives other users access to the key. chmod 0600 ${file}, and replace the token if they may have read it.`,
     );
   });
 

@@ -36,7 +36,7 @@ describe('an address', () => {
     'unix:/run/s',
     'off',
   ])('%j is none, and the answer says how one is written', (text) => {
-    expect(parseListenAddress(text)).toBe('should be host:port, for example 127.0.0.1:3128 or [::1]:3128');
+    expect(parseListenAddress(text)).toBe('must be host:port, for example 127.0.0.1:3128 or [::1]:3128');
   });
 });
 

@@ -59,7 +59,7 @@ describe('the pair of files', () => {
     const content = await readFile(join(scratch.path, kept), 'utf8');
     await rm(join(scratch.path, lost));
     await expect(loadOrCreateCertificateAuthority(files)).rejects.toThrow(
-      `${join(scratch.path, lost)}: cannot be opened (ENOENT). Name a certificate and its key that this user can read`,
+      `${join(scratch.path, lost)}: cannot be opened (ENOENT). Use a certificate and its key that this user can read`,
     );
     expect(await readdir(scratch.path)).toEqual([kept]);
     expect(await readFile(join(scratch.path, kept), 'utf8')).toBe(content);
@@ -93,7 +93,7 @@ describe('a key file that others can reach is rejected', () => {
     const files = await storedPair(scratch, createCertificateAuthority());
     await chmod(files.keyFile, mode);
     await expect(loadOrCreateCertificateAuthority(files)).rejects.toThrow(
-      `${files.keyFile}: mode 0${mode.toString(8)} opens the key to other users. chmod 0600 ${files.keyFile}`,
+      `${files.keyFile}: mode 0${mode.toString(8)} gives other users access to the key. chmod 0600 ${files.keyFile}`,
     );
   });
 
@@ -102,7 +102,7 @@ describe('a key file that others can reach is rejected', () => {
     const files = await storedPair(scratch, createCertificateAuthority());
     await chown(files.keyFile, 12_345, 0);
     await expect(loadCertificateAuthority(files)).rejects.toThrow(
-      `${files.keyFile}: the key belongs to uid 12345, not to uid 0 that runs here. chown 0 ${files.keyFile}`,
+      `${files.keyFile}: the key belongs to uid 12345, but this process runs as uid 0. chown 0 ${files.keyFile}`,
     );
   });
 });

@@ -50,10 +50,10 @@ describe('readKeyFile', () => {
     await using scratch = await createScratch();
     await mkdir(join(scratch.path, 'directory'), { mode: 0o700 });
     await expect(readKeyFile(join(scratch.path, 'directory'))).rejects.toThrow(
-      `${join(scratch.path, 'directory')}: not a regular file. Name a certificate and its key`,
+      `${join(scratch.path, 'directory')}: not a regular file. Use a certificate and its key`,
     );
     await expect(readKeyFile(join(scratch.path, 'absent'))).rejects.toThrow(
-      `${join(scratch.path, 'absent')}: cannot be opened (ENOENT). Name a certificate and its key`,
+      `${join(scratch.path, 'absent')}: cannot be opened (ENOENT). Use a certificate and its key`,
     );
   });
 });

@@ -156,18 +156,18 @@ describe('a trust set', () => {
   });
 
   it.each([
-    { what: 'no certificate', extraPem: 'hello', says: 'no extra CA certificate found' },
+    { what: 'no certificate', extraPem: 'hello', says: 'contains no PEM certificate' },
     {
       what: 'a certificate that is cut off',
       extraPem: both.join('').slice(0, -100),
-      says: 'extra CA certificate 2 cannot be read',
+      says: 'certificate 2 of the extra CA file (upstream.ca_file) is not valid PEM',
     },
     {
       what: 'a certificate with a letter too much',
       extraPem: webCa.certificatePem.replace('\nMII', '\nMMII'),
-      says: 'extra CA certificate 1 cannot be read',
+      says: 'certificate 1 of the extra CA file (upstream.ca_file) is not valid PEM',
     },
-  ])('is not made from extra roots that hold $what', ({ extraPem, says }) => {
+  ])('is not created from extra roots with $what', ({ extraPem, says }) => {
     expect(() => createTrustSet({ rootsPem, extraPem })).toThrow(says);
   });
 });

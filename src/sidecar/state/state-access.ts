@@ -2,7 +2,7 @@
 // what a crash left in the middle of a write. Knows nothing of what the files hold.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { refusal } from '../../tls/pem-files.ts';
+import { fileError } from '../../tls/pem-files.ts';
 import { leftoverOf, removeFile } from './state-file.ts';
 import { listState } from './state-listing.ts';
 import { lockState, type StateLock } from './state-lock.ts';
@@ -41,7 +41,8 @@ async function lockPlace(place: Place, hasRead: boolean): Promise<StateLock> {
   const lock = await lockState(place.directory);
   try {
     const { ids, leftovers } = await listState(place.folder);
-    if (ids.length > 0 && !hasRead) throw refusal(place.folder, 'has state that was not read', 'Start again');
+    if (ids.length > 0 && !hasRead)
+      throw fileError(place.folder, 'has state that was not read', 'Start again');
     for (const name of leftovers) await removeFile(join(place.folder, name));
     await removeKeyLeftovers(place);
     return lock;

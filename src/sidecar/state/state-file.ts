@@ -4,7 +4,7 @@ import { closeSync, constants, fsync, openSync, renameSync, rmSync, writeFileSyn
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { codeOf, refusal, syncDirectory } from '../../tls/pem-files.ts';
+import { codeOf, fileError, syncDirectory } from '../../tls/pem-files.ts';
 
 /** Makes the directory and those above it, readable by us alone, durable once the promise settles. */
 export async function makeDirectory(directory: string): Promise<void> {
@@ -14,7 +14,7 @@ export async function makeDirectory(directory: string): Promise<void> {
     for (let made = resolve(directory); made.length >= first.length; made = dirname(made))
       await syncDirectory(dirname(made));
   } catch (cause) {
-    throw refusal(directory, `cannot be made (${codeOf(cause)})`, 'The state is not kept', cause);
+    throw fileError(directory, `cannot be made (${codeOf(cause)})`, 'The state is not kept', cause);
   }
 }
 
@@ -33,7 +33,7 @@ export async function replaceFile(file: string, bytes: Buffer): Promise<Durabili
   } catch (cause) {
     // A disk that fails may refuse this too; the first reason is the one to tell, and the next start removes it.
     await rm(temporary, { force: true }).catch(() => undefined);
-    throw refusal(file, `cannot be written (${codeOf(cause)})`, 'What it held before is kept', cause);
+    throw fileError(file, `cannot be written (${codeOf(cause)})`, 'What it held before is kept', cause);
   }
 }
 
@@ -44,7 +44,7 @@ export async function removeFile(file: string): Promise<Durability> {
     rmSync(file, { force: true });
     return await confirm(folder);
   } catch (cause) {
-    throw refusal(file, `cannot be removed (${codeOf(cause)})`, 'The state that it holds is kept', cause);
+    throw fileError(file, `cannot be removed (${codeOf(cause)})`, 'The state that it holds is kept', cause);
   }
 }
 

@@ -2,7 +2,7 @@
 // Messages name the source and never what it holds.
 import { randomBytes } from 'node:crypto';
 import { sealKeyBytes } from '../../base/seal.ts';
-import { createFiles, isPresent, type KeyAdvice, readKeyFile, refusal } from '../../tls/pem-files.ts';
+import { createFiles, isPresent, type KeyAdvice, readKeyFile, fileError } from '../../tls/pem-files.ts';
 
 /** `from` stands for the text in messages, such as the name of its variable. */
 export type StateKeySource = { readonly file: string } | { readonly text: string; readonly from: string };
@@ -23,7 +23,7 @@ export async function readStateKey(source: StateKeySource): Promise<Buffer | und
   }
   if (!(await isPresent(source.file))) return undefined;
   const key = parseStateKey(await readKeyFile(source.file, ADVICE));
-  if (key === undefined) throw refusal(source.file, `does not hold ${WANTED}`, RESTORE);
+  if (key === undefined) throw fileError(source.file, `does not hold ${WANTED}`, RESTORE);
   return key;
 }
 
@@ -32,7 +32,7 @@ export async function createStateKey(file: string): Promise<Buffer> {
   const key = randomBytes(sealKeyBytes);
   if (await createFiles([{ file, text: `${key.toString('base64')}\n`, mode: 0o600 }])) return key;
   const theirs = await readStateKey({ file });
-  if (theirs === undefined) throw refusal(file, 'went away while it was read', 'Start again');
+  if (theirs === undefined) throw fileError(file, 'went away while it was read', 'Start again');
   return theirs;
 }
 

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSandboxId } from '../../base/sandbox-id.ts';
 import type { Sealer } from '../../base/seal.ts';
-import { codeOf, refusal } from '../../tls/pem-files.ts';
+import { codeOf, fileError } from '../../tls/pem-files.ts';
 import { leftoverOf, readBoundedFile } from './state-file.ts';
 import { maxStateFileBytes, type OpenedState, openState } from './state-seal.ts';
 
@@ -23,7 +23,7 @@ export function stateFileName(id: string): string {
 
 export async function listState(folder: string): Promise<StateListing> {
   const names = await readdir(folder).catch((cause: unknown) => {
-    throw refusal(folder, `cannot be listed (${codeOf(cause)})`, 'It must be a directory of ours', cause);
+    throw fileError(folder, `cannot be listed (${codeOf(cause)})`, 'It must be a directory of ours', cause);
   });
   const sorted = names.toSorted();
   const leftovers = sorted.filter((name) => idOf(leftoverOf(name)) !== undefined);
@@ -53,8 +53,12 @@ export async function readStates(
   const isKeyDoubtful = hasUnopened && contents.size === 0;
   const found = `${headErrors.length} of ${ids.length} files cannot be used: ${enumerate(headErrors)}`;
   throw isKeyDoubtful
-    ? refusal(folder, `${found}; ${key.name} is not the key that sealed them, or they are damaged`, WRONG_KEY)
-    : refusal(folder, `${found}${hasUnopened ? `; ${DAMAGED}` : ''}`, HINT);
+    ? fileError(
+        folder,
+        `${found}; ${key.name} is not the key that sealed them, or they are damaged`,
+        WRONG_KEY,
+      )
+    : fileError(folder, `${found}${hasUnopened ? `; ${DAMAGED}` : ''}`, HINT);
 }
 
 const WRONG_KEY = 'Give the key that sealed them, or remove this directory to begin anew';
@@ -64,7 +68,7 @@ const HINT = 'Restore each from a copy, or remove it to begin that sandbox anew'
 /** Told before anything is read: nobody knows what a file of another name was meant to be. */
 export function outsidersFound(folder: string, names: readonly string[]): Error {
   const found = `${enumerate(names)} ${names.length === 1 ? 'is' : 'are'} not a file of ours`;
-  return refusal(folder, found, 'Move what is not NAME.sealed elsewhere');
+  return fileError(folder, found, 'Move what is not NAME.sealed elsewhere');
 }
 
 async function readState(file: string, id: string, sealer: Sealer): Promise<OpenedState> {

@@ -2,7 +2,7 @@
 // across containers, where process ids say nothing. Node offers it through SQLite alone; the database stays empty.
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, refusal } from '../../tls/pem-files.ts';
+import { codeOf, fileError } from '../../tls/pem-files.ts';
 
 export type StateLock = { release(): void };
 
@@ -23,8 +23,13 @@ export async function lockState(directory: string): Promise<StateLock> {
   } catch (cause) {
     database.close();
     throw isBusy(cause)
-      ? refusal(directory, 'another process uses this state', 'Stop it, or name another state_dir', cause)
-      : refusal(file, 'cannot be locked', 'Remove it if it is not empty; otherwise use a local disk', cause);
+      ? fileError(directory, 'another process uses this state', 'Stop it, or name another state_dir', cause)
+      : fileError(
+          file,
+          'cannot be locked',
+          'Remove it if it is not empty; otherwise use a local disk',
+          cause,
+        );
   }
   return {
     release() {
@@ -40,7 +45,7 @@ async function createEmptyFile(file: string): Promise<void> {
     await using _handle = await open(file, 'wx', 0o600);
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return;
-    throw refusal(
+    throw fileError(
       file,
       `cannot be created (${codeOf(cause)})`,
       'The state directory must be writable',

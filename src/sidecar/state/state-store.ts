@@ -7,7 +7,7 @@ import { readInput } from '../../base/input-error.ts';
 import { isSandboxId } from '../../base/sandbox-id.ts';
 import { createSealer, type Sealer } from '../../base/seal.ts';
 import { WorkQueue } from '../../base/work-queue.ts';
-import { isPresent, refusal } from '../../tls/pem-files.ts';
+import { isPresent, fileError } from '../../tls/pem-files.ts';
 import { createStateAccess } from './state-access.ts';
 import { type Durability, makeDirectory, removeFile, replaceFile } from './state-file.ts';
 import { createStateKey, readStateKey, type StateKeySource } from './state-key.ts';
@@ -111,7 +111,7 @@ async function keyToWrite(source: StateKeySource): Promise<Buffer> {
 
 function keyIsLost(source: StateKeySource, folder: string): Error {
   const name = nameOf(source);
-  return refusal(
+  return fileError(
     name,
     'is gone and state that it sealed is there',
     `Restore it, or remove ${folder} to begin anew`,

@@ -159,7 +159,7 @@ const accepted: readonly CallbackRow[] = [
 ];
 
 const silent = (name: string, steps: readonly CallbackStep[]): CallbackRow =>
-  failing(`C-03 ${name}`, steps, 'no complete answer within 400 ms', { config: 'impatient' });
+  failing(`C-03 ${name}`, steps, 'no complete response within 400 ms', { config: 'impatient' });
 
 const slow: readonly CallbackRow[] = [
   silent('silence', ['closed']),
@@ -218,7 +218,7 @@ const closed: readonly CallbackRow[] = [
   {
     id: 'C-07 tls-where-nobody-answers-it',
     script: { config: 'impatient', entry: { url: 'https://cb.test:{CALLBACK}/' }, play: [{ ask: 1 }] },
-    expect: { outcomes: ['failed'], calls: 0, cause: 'no complete answer within 400 ms' },
+    expect: { outcomes: ['failed'], calls: 0, cause: 'no complete response within 400 ms' },
   },
   {
     id: 'C-07 plain-where-there-is-tls',

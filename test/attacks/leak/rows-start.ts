@@ -113,7 +113,7 @@ const steeringRows: readonly StartRow[] = [
 const opened = (file: string, mode: number): StartRow => ({
   id: `L-08 ${file}-of-mode-${mode.toString(8)}`,
   script: { beforehand: { file, mode } },
-  expect: { refused: `${file}: mode 0${mode.toString(8)} opens the key to other users` },
+  expect: { refused: `${file}: mode 0${mode.toString(8)} gives other users access to the key` },
 });
 const PRIVATE = { 'ca.key': '600', 'admin-token': '600' } as const;
 const fileRows: readonly StartRow[] = [

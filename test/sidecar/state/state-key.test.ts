@@ -65,7 +65,9 @@ describe('the key of a file', () => {
     const file = await scratch.write('state.key', key.toString('base64'));
     await chmod(file, mode);
     const error = await readStateKey({ file }).catch((reason: Error) => reason);
-    expect(String(error)).toContain(`${file}: mode 0${mode.toString(8)} opens the key to other users.`);
+    expect(String(error)).toContain(
+      `${file}: mode 0${mode.toString(8)} gives other users access to the key.`,
+    );
     expect(String(error)).toContain(`chmod 0600 ${file}`);
     expect(String(error)).not.toContain('pair');
   });
