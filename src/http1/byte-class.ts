@@ -1,9 +1,8 @@
-// Byte classes of HTTP/1.1 as tables: one load and one mask decide what a byte may be. Knows no grammar
-// beyond single bytes.
+// Byte classes of HTTP/1.1 as tables: one load and one mask decide where a byte is allowed.
 
 /** RFC 9110 §5.6.2 tchar: method, field name, list token. */
 export const TOKEN = 1;
-/** `_` alone: legal in a name, yet CGI-like origins read it as `-`. */
+/** `_` alone: legal in a name, but CGI-like upstreams read it as `-`. */
 export const UNDERSCORE = 2;
 /** SP, HTAB, visible ASCII, obs-text (RFC 9110 §5.5; clients send UTF-8): field value, reason phrase. */
 export const FIELD_VALUE = 4;
@@ -29,7 +28,7 @@ const hexValues: Int8Array = Int8Array.from({ length: 256 }, (_, byte) =>
   '0123456789abcdef'.indexOf(String.fromCharCode(folded[byte] ?? 0)),
 );
 
-// The casts below: the callers keep `at` inside the buffer, and every table has 256 entries.
+// The casts below are safe: the callers keep `at` inside the buffer, and every table has 256 entries.
 
 /** The byte at `at`, which the caller has checked to be inside. */
 export function byteAt(bytes: Buffer, at: number): number {
@@ -54,6 +53,18 @@ export function lowerAt(bytes: Buffer, at: number): number {
 /** 0 to 15, or -1 where the byte is no hexadecimal digit. */
 export function hexValue(byte: number): number {
   return hexValues[byte] as number;
+}
+
+/** The number that 1 to `maxDigits` decimal digits in `bytes[start, end)` spell; undefined for anything else. */
+export function decimalAt(bytes: Buffer, start: number, end: number, maxDigits: number): number | undefined {
+  if (end <= start || end - start > maxDigits) return undefined;
+  let value = 0;
+  for (let at = start; at < end; at++) {
+    const digit = byteAt(bytes, at) - 0x30;
+    if (digit < 0 || digit > 9) return undefined;
+    value = value * 10 + digit;
+  }
+  return value;
 }
 
 /** True for SP and HTAB (RFC 9110 §5.6.3). */

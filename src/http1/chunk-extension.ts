@@ -1,5 +1,5 @@
 // The grammar of chunk extensions (RFC 9112 §7.1.1, without its bad whitespace) as a byte-wise automaton.
-// Extensions are dropped, never forwarded; they are read only so that CRLF is found where every hop finds it.
+// Extensions are never forwarded; they are parsed only so that CRLF is found where every hop finds it.
 import { byteAt, classAt, FIELD_VALUE, SEMICOLON, TOKEN } from './byte-class.ts';
 
 /** Where an extension begins: just past its semicolon. */
@@ -10,7 +10,7 @@ const VALUE = 3;
 const QUOTED = 4;
 const ESCAPED = 5;
 const QUOTE_CLOSED = 6;
-/** The byte fits no extension. */
+/** The byte is not allowed in an extension. */
 export const EXTENSION_MALFORMED = -1;
 
 const EQUALS = 0x3d;

@@ -1,6 +1,6 @@
-// Walks a chunked body as it streams by and re-emits it canonically: no leading zeros, no extensions, no
-// trailers (RFC 9112 §7.1). Sizes in capitals pass: all parsers read them alike. State is a few numbers, data is never
-// copied, and bytes that are canonical already leave in one piece. Knows nothing of heads, sockets or back-pressure.
+// Parses a chunked body as it streams and re-emits it canonically: no leading zeros, no extensions, no trailers
+// (RFC 9112 §7.1). Upper-case hex sizes are forwarded unchanged, because all parsers read them alike. The state is a few
+// numbers, data is never copied, and bytes that are already canonical are emitted in one piece.
 import { byteAt, CR, hexValue, LF, SEMICOLON } from './byte-class.ts';
 import {
   EXTENSION_MALFORMED,
@@ -23,7 +23,7 @@ const DONE = 7;
 const MAX_SIZE_DIGITS = 16;
 const MAX_EXTENSION_BYTES = 256;
 const LAST_CHUNK = '0\r\n\r\n';
-/** The head in progress began in an earlier buffer. */
+/** The chunk head in progress began in an earlier buffer. */
 const EARLIER = -1;
 
 export type Emit = (piece: Buffer) => void;
@@ -35,18 +35,18 @@ export class ChunkWalker {
   #error: HeadError | undefined;
   #size = 0;
   #digits = 0;
-  /** The head so far may leave as it came. */
+  /** The chunk head so far may be forwarded unchanged. */
   #canonical = true;
   #extension = EXTENSION_START;
   #extensionBytes = 0;
   #remaining = 0;
   #trailers: TrailerWalker | undefined;
-  /** Where, in the buffer being walked, the bytes begin that are still to be emitted as they stand. */
+  /** The index in the current buffer of the first byte that is still to be emitted unchanged. */
   #runStart = 0;
-  /** Where the head in progress begins in it. A head leaves only when it is whole, the last with its trailers. */
+  /** The index in it where the chunk head in progress begins. It is emitted only when whole, the last with its trailers. */
   #headStart = 0;
 
-  /** With `isBare` data alone is emitted, for an owner that frames it anew. */
+  /** With `isBare` only the data is emitted, for a caller that frames it again. */
   constructor(kind: 'request' | 'response', isBare = false) {
     this.#isRequest = kind === 'request';
     this.#isBare = isBare;
@@ -57,14 +57,14 @@ export class ChunkWalker {
     return this.#state === DONE;
   }
 
-  /** What is wrong with the body; nothing is consumed or emitted after a fault. */
+  /** What is wrong with the body; after an error nothing is consumed or emitted. */
   get error(): HeadError | undefined {
     return this.#error;
   }
 
   /**
-   * Consumes `bytes` from `from` and emits what may go out, data as subarrays of `bytes`. Returns the index
-   * after the last byte consumed, which is short of the end only when done or faulty.
+   * Consumes `bytes` from `from` and emits what may be forwarded, data as subarrays of `bytes`. Returns the index after
+   * the last byte consumed, which is before the end only when done or after an error.
    */
   walk(bytes: Buffer, from: number, emit: Emit): number {
     this.#runStart = from;
@@ -90,7 +90,7 @@ export class ChunkWalker {
       case SIZE_LF:
         return byte === LF ? this.#finishHead(bytes, at + 1, emit) : headErrors.chunkSizeMalformed;
       case DATA_CR:
-        // A size that lies moves the boundary of the next message; the data must end where it said.
+        // A wrong size moves the boundary of the next message, so the data must end where the size says.
         return byte === CR ? this.#enter(DATA_LF) : headErrors.chunkEndMissing;
       default:
         return byte === LF ? this.#startHead(at + 1) : headErrors.chunkEndMissing;
@@ -110,9 +110,9 @@ export class ChunkWalker {
     if (value >= 0) return this.#readDigit(value);
     if (this.#digits === 0) return headErrors.chunkSizeMalformed;
     if (byte === CR) return this.#enter(SIZE_LF);
-    // Whitespace, `0x`, a bare LF: parsers that skip over them disagree with those that do not.
+    // Whitespace, `0x`, a bare LF: parsers that skip them disagree with those that do not.
     if (byte !== SEMICOLON) return headErrors.chunkSizeMalformed;
-    // No client needs extensions; hiding bytes from one hop is what they are used for (CVE-2025-55315).
+    // No client needs extensions; attackers use them to hide bytes from one hop (CVE-2025-55315).
     if (this.#isRequest) return headErrors.chunkExtensionRefused;
     this.#canonical = false;
     this.#extension = EXTENSION_START;
@@ -122,7 +122,7 @@ export class ChunkWalker {
 
   #readDigit(value: number): HeadError | undefined {
     if (this.#digits > 0 && this.#size === 0) {
-      // Leading zeros: some origins pad; a client that does is probing for a digit limit.
+      // Leading zeros: some upstreams pad sizes; a client that does is probing for a digit limit.
       if (this.#isRequest) return headErrors.chunkSizeMalformed;
       this.#canonical = false;
     }
@@ -167,7 +167,7 @@ export class ChunkWalker {
     const past = trailers.walk(bytes, at);
     this.#error = trailers.error;
     if (trailers.done) {
-      // The only valid ending of five bytes is the canonical one.
+      // The canonical ending is the only valid one of five bytes.
       const isCanonical = this.#headStart !== EARLIER && past - this.#headStart === LAST_CHUNK.length;
       if (!isCanonical) this.#replaceHead(bytes, past, LAST_CHUNK, emit);
       this.#state = DONE;
@@ -175,7 +175,7 @@ export class ChunkWalker {
     return past;
   }
 
-  /** Emits what stands before the head in progress, then `head` in its place. */
+  /** Emits what is before the chunk head in progress, then `head` in place of it. */
   #replaceHead(bytes: Buffer, past: number, head: string, emit: Emit): void {
     if (this.#isBare) return;
     this.#emitRun(bytes, this.#headStart, emit);

@@ -1,6 +1,6 @@
-// What the fields of one hop say: persistence, upgrade, and which fields end here (RFC 9110 §7.6.1). It marks
-// what to drop and drops nothing; policy and injection are not its concern.
-import { byteAt, classAt, COMMA, isOws, TOKEN } from './byte-class.ts';
+// Reads the fields of one hop: persistence, upgrade, and which fields must not be forwarded (RFC 9110 §7.6.1). It only
+// marks what to drop.
+import { byteAt, classAt, COMMA, decimalAt, isOws, TOKEN } from './byte-class.ts';
 import { type HeadError, headErrors } from './head-error.ts';
 import { Field, type FieldId, fieldIdOf, isFieldNamed, isSameName } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
@@ -27,12 +27,12 @@ export type RequestConnectionFields = ConnectionFields & { readonly drop: Uint8A
 
 type Options = { close: boolean; keepAlive: boolean; upgrade: boolean; count: number };
 
-// Each nomination is looked for among all fields; without a cap one 16 KiB head would cost milliseconds.
+// Each nomination is searched for among all fields; without a limit one 16 KiB head would cost milliseconds.
 const MAX_OPTIONS = 64;
 const MAX_TIMEOUT_DIGITS = 9;
 
-// Never upstream: one hop's own business, and the proxy's token (RFC 9110 §7.6.1, RFC 9112 §9.3, App. C.2.2, RFC 7540
-// §3.2.1: node:http2 throws on that one).
+// Never forwarded: fields of one hop, and the proxy's token (RFC 9110 §7.6.1, RFC 9112 §9.3, App. C.2.2, RFC 7540 §3.2.1:
+// node:http2 throws on HTTP2-Settings).
 const hopByHop: ReadonlySet<number> = new Set([
   Field.connection,
   Field.keepAlive,
@@ -45,7 +45,7 @@ const hopByHop: ReadonlySet<number> = new Set([
   Field.upgrade,
   Field.http2Settings,
 ]);
-// A client that nominates one of these would have it stripped behind the decision that was based on it.
+// A client that nominates one of these would have it removed after the decision that was based on it.
 const neverNominated: ReadonlySet<number> = new Set([
   Field.host,
   Field.contentLength,
@@ -54,9 +54,8 @@ const neverNominated: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Reads Connection, Keep-Alive and Upgrade and marks every field that ends at this hop. Faults are for
- * requests; in responses a malformed option, or one that names a framing field (some origins list
- * `Transfer-Encoding`), is passed over.
+ * Reads Connection, Keep-Alive and Upgrade and marks every field that ends at this hop. Errors are for requests; in
+ * responses a malformed option, or one that names a framing field (some upstreams list `Transfer-Encoding`), is ignored.
  */
 export function readConnectionFields(head: RequestHead): RequestConnectionFields | HeadError;
 export function readConnectionFields(head: Head): ConnectionFields | HeadError;
@@ -99,7 +98,7 @@ function hasHopByHop({ fields }: ResponseHead): boolean {
   return false;
 }
 
-// Of nearly every response. It is shared by all of them, so nothing can be written to it, to `drop` neither.
+// The result for nearly every response. All of them share it, so it is frozen, `drop` included.
 const NO_CONNECTION_FIELDS: ConnectionFields = Object.freeze({
   close: false,
   keepAlive: false,
@@ -109,7 +108,7 @@ const NO_CONNECTION_FIELDS: ConnectionFields = Object.freeze({
   keepAliveTimeoutSeconds: undefined,
 });
 
-/** True if the connection outlives this message (RFC 9112 §9.3). */
+/** True if the connection stays open after this message (RFC 9112 §9.3). */
 export function isPersistent(head: Head, connection: ConnectionFields): boolean {
   return !connection.close && (head.minor === 1 || connection.keepAlive);
 }
@@ -159,7 +158,7 @@ function nominate(head: Head, start: number, end: number, drop: Uint8Array): Hea
   return undefined;
 }
 
-/** `websocket`, never `h2c, websocket`: a list would leave the choice, and the framing, to the origin. */
+/** `websocket`, never `h2c, websocket`: a list would leave the choice, and the framing, to the upstream. */
 function singleToken(head: Head, i: number): string | undefined {
   const start = head.fields.valueStart(i);
   const end = head.fields.valueEnd(i);
@@ -175,22 +174,11 @@ function timeoutOf(head: Head, i: number): number | undefined {
     const start = skipOws(bytes, at, optionEnd);
     const digits = start + 'timeout='.length;
     if (isFieldNamed(bytes, start, Math.min(digits, optionEnd), 'timeout=')) {
-      return decimal(bytes, digits, trimOws(bytes, digits, optionEnd));
+      return decimalAt(bytes, digits, trimOws(bytes, digits, optionEnd), MAX_TIMEOUT_DIGITS);
     }
     at = optionEnd + 1;
   }
   return undefined;
-}
-
-function decimal(bytes: Buffer, start: number, end: number): number | undefined {
-  if (end === start || end - start > MAX_TIMEOUT_DIGITS) return undefined;
-  let value = 0;
-  for (let at = start; at < end; at++) {
-    const digit = byteAt(bytes, at) - 0x30;
-    if (digit < 0 || digit > 9) return undefined;
-    value = value * 10 + digit;
-  }
-  return value;
 }
 
 function endOfOption(bytes: Buffer, from: number, end: number): number {

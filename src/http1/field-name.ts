@@ -1,4 +1,4 @@
-// Field names as small integers, told from bytes without making a string. Knows no values and no lines.
+// Field names as small integers, recognised from bytes without creating a string.
 import { byteAt, lowerAt } from './byte-class.ts';
 
 /** The names that the relay acts on; every other name is `other`. `proxyOther` is any other `Proxy-*`. */
@@ -69,7 +69,7 @@ const PROXY_PREFIX = 'proxy-';
 const SLOTS_PER_LENGTH = 32;
 const slots: readonly (KnownName | undefined)[] = createSlots();
 
-/** The id of a field name in `bytes[start, end)`, in any case. Makes no string. */
+/** The id of a field name in `bytes[start, end)`, in any case. Creates no string. */
 export function fieldIdOf(bytes: Buffer, start: number, end: number): FieldId {
   if (end <= start) return Field.other;
   const first = lowerAt(bytes, start);
@@ -83,7 +83,7 @@ export function isFieldNamed(bytes: Buffer, start: number, end: number, lowerNam
   return end - start === lowerName.length && startsWith(bytes, start, end, lowerName);
 }
 
-/** As isFieldNamed, reading `_` as `-`: how CGI-like origins see `X_Api_Key`. `lowerName` is read alike. */
+/** As isFieldNamed, with `_` read as `-` on both sides, as CGI-like upstreams read `X_Api_Key`. */
 export function isFieldNamedLoosely(bytes: Buffer, start: number, end: number, lowerName: string): boolean {
   if (end - start !== lowerName.length) return false;
   for (let i = 0; i < lowerName.length; i++) {
@@ -92,10 +92,10 @@ export function isFieldNamedLoosely(bytes: Buffer, start: number, end: number, l
   return true;
 }
 
-/** Tells whether `bytes[start, end)` spells one of some names, as isFieldNamedLoosely does. */
+/** Whether `bytes[start, end)` spells one of some names, compared as isFieldNamedLoosely does. */
 export type NameTest = (bytes: Buffer, start: number, end: number) => boolean;
 
-/** For names in lower case. Nearly every other name differs from all of them in its length or first letter already. */
+/** Compiles names in lower case. Nearly every other name already differs from them in its length or first letter. */
 export function compileNames(lowerNames: readonly string[]): NameTest {
   const byStart = new Map<number, string[]>();
   for (const name of lowerNames) {

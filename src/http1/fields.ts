@@ -1,17 +1,17 @@
-// The field section of a head: where each line's name and value lie. Strict by RFC 9112 §5 without any of its
-// tolerances, because each tolerance is a smuggling technique. Makes no string; judges no field's meaning.
+// Parses the field section of a head to the offsets of each name and value. Strict by RFC 9112 §5 without any of its
+// tolerances, because each tolerance is a smuggling technique. Creates no string and interprets no field.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE } from './byte-class.ts';
 import { type HeadError, headErrors } from './head-error.ts';
 import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
 
 const STRIDE = 6;
-// Lines are noted here while a head is parsed and copied out once it is whole: heads own their numbers.
+// Offsets are collected here while a head is parsed, and copied once it is complete: each head owns its numbers.
 const scratch: number[] = [];
 
-/** Field lines in the order of the wire. Offsets count from the start of the head's buffer. */
+/** Field lines in the order received. Offsets count from the start of the head's buffer. */
 export class Fields {
   readonly count: number;
-  /** Past the blank line that closes the section. */
+  /** Past the blank line that ends the section. */
   readonly end: number;
   readonly #flat: readonly number[];
 
@@ -21,9 +21,9 @@ export class Fields {
     this.#flat = flat;
   }
 
-  // The casts below: callers ask for 0 <= i < count only.
+  // The casts below are safe: callers pass 0 <= i < count only.
 
-  /** The name's id (`Field`), 0 for names the relay does not act on. */
+  /** The name's id (`Field`), 0 for names that the proxy does not act on. */
   id(i: number): number {
     return this.#flat[i * STRIDE] as number;
   }
@@ -52,7 +52,7 @@ export class Fields {
   }
 }
 
-/** Parses field lines up to and with the blank line. `end` bounds what may be read; undefined = incomplete. */
+/** Parses field lines up to and including the blank line. Reads up to `end`; undefined = incomplete. */
 export function parseFieldLines(
   bytes: Buffer,
   from: number,
@@ -73,7 +73,7 @@ export function parseFieldLines(
   }
 }
 
-/** Expects CRLF at `at` and returns the index past it; a bare LF or CR is a fault (request splitting). */
+/** Expects CRLF at `at` and returns the index past it; a bare LF or CR is an error (request splitting). */
 export function skipLineEnd(bytes: Buffer, at: number, end: number): number | HeadError | undefined {
   if (at === end) return undefined;
   if (byteAt(bytes, at) !== CR) return strayByte(byteAt(bytes, at));
@@ -81,7 +81,7 @@ export function skipLineEnd(bytes: Buffer, at: number, end: number): number | He
   return byteAt(bytes, at + 1) === LF ? at + 2 : headErrors.bareCr;
 }
 
-/** Names the fault of a byte that its class does not allow. */
+/** The error for a byte that is not allowed where it is. */
 export function strayByte(byte: number): HeadError {
   if (byte === LF) return headErrors.bareLf;
   return byte === CR ? headErrors.bareCr : headErrors.controlByte;
@@ -121,7 +121,7 @@ function parseFieldLine(
   return lineEnd;
 }
 
-// Transfer_Encoding: an origin that folds `_` into `-` would frame the message differently than we do.
+// Transfer_Encoding: an upstream that reads `_` as `-` would frame the message differently.
 function isFramingAlike(bytes: Buffer, start: number, end: number): boolean {
   return (
     isFieldNamedLoosely(bytes, start, end, 'transfer-encoding') ||

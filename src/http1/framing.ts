@@ -1,6 +1,6 @@
-// How long a message's body is, decided from its head alone (RFC 9112 §6.3). Whatever two hops could read
-// differently is a fault: there is no preferred reading, only one reading.
-import { byteAt, HTAB } from './byte-class.ts';
+// Decides from the head alone how long the body of a message is (RFC 9112 §6.3). Whatever two hops could read differently
+// is an error; no reading is preferred.
+import { byteAt, decimalAt, HTAB } from './byte-class.ts';
 import { type HeadError, headErrors, isHeadError } from './head-error.ts';
 import { Field, isFieldNamed } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
@@ -20,7 +20,7 @@ const untilClose: Framing = Object.freeze({ kind: 'until_close' });
 const ZERO = 0x30;
 const MAX_LENGTH_DIGITS = 16;
 
-/** A request's framing; without a claim it has no body. A length of zero reads as `none`. */
+/** A request's framing; without a framing field it has no body. A length of zero is `none`. */
 export function requestFraming(head: RequestHead): Framing | HeadError {
   const claim = claimedFraming(head);
   // RFC 9110 §9.3.6: bytes after CONNECT are the tunnel's; a body there is read by one hop only.
@@ -29,14 +29,14 @@ export function requestFraming(head: RequestHead): Framing | HeadError {
 }
 
 /**
- * A response's framing (RFC 9112 §6.3). HEAD and 304 may claim any valid length; 204 and 101 may claim zero; any
- * other 1xx nothing at all. A length of zero reads as `none`.
+ * A response's framing (RFC 9112 §6.3). HEAD and 304 may have any valid length; 204 and 101 may have zero; any other 1xx
+ * must have no framing field. A length of zero is `none`.
  */
 export function responseFraming(head: ResponseHead, requestMethod: string): Framing | HeadError {
   const claim = claimedFraming(head);
   if (claim !== undefined && isHeadError(claim)) return claim;
   const { status } = head;
-  // RFC 9110 §8.6 forbids it, and many servers write it in their 101 all the same: zero hides nothing.
+  // RFC 9110 §8.6 forbids it, but many servers send it in their 101: a length of zero hides nothing.
   if (status === 101 && claim === none) return none;
   if (status < 200 || (status === 204 && claim !== none))
     return claim === undefined ? none : unexpected(claim);
@@ -51,7 +51,7 @@ function unexpected(claim: Framing): HeadError {
     : headErrors.contentLengthUnexpected;
 }
 
-/** What Content-Length or Transfer-Encoding says; undefined when neither stands. */
+/** What Content-Length or Transfer-Encoding says; undefined without either. */
 function claimedFraming(head: RequestHead | ResponseHead): Claim {
   const { fields } = head;
   let length = -1;
@@ -59,7 +59,7 @@ function claimedFraming(head: RequestHead | ResponseHead): Claim {
   for (let i = 0; i < fields.count; i++) {
     const id = fields.id(i);
     if (id === Field.contentLength) {
-      // Two equal lengths as well (RFC 9112 §6.3 would let them pass): hops differ on which they strip.
+      // Two equal lengths as well (RFC 9112 §6.3 would allow them): hops differ on which they remove.
       if (length !== -1) return headErrors.contentLengthRepeated;
       length = i;
     } else if (id === Field.transferEncoding) {
@@ -73,21 +73,19 @@ function claimedFraming(head: RequestHead | ResponseHead): Claim {
   return encodingClaim(head, encoding);
 }
 
-// HTAB is whitespace (RFC 9110 §5.6.3), but llhttp takes the one behind `chunked` for a part of the coding and
-// then reads until close: around a framing value only spaces pass.
+// HTAB is whitespace (RFC 9110 §5.6.3), but llhttp reads one after `chunked` as part of the coding and then reads until
+// close, so only spaces are allowed around a framing value.
 function isBesideTab(head: RequestHead | ResponseHead, i: number): boolean {
   const { bytes, fields } = head;
-  for (let at = fields.nameEnd(i); at < fields.valueStart(i); at++) {
-    if (byteAt(bytes, at) === HTAB) return true;
-  }
-  for (let at = fields.valueEnd(i); at < fields.lineEnd(i); at++) {
+  for (let at = fields.nameEnd(i); at < fields.lineEnd(i); at++) {
+    if (at === fields.valueStart(i)) at = fields.valueEnd(i);
     if (byteAt(bytes, at) === HTAB) return true;
   }
   return false;
 }
 
 function encodingClaim(head: RequestHead | ResponseHead, i: number): Claim {
-  // RFC 9112 §6.1: HTTP/1.0 hops do not know chunked and would read the chunks as a body until close.
+  // RFC 9112 §6.1: HTTP/1.0 hops do not support chunked and would read the chunks as a body until close.
   if (head.minor === 0) return headErrors.transferEncodingUnexpected;
   const { bytes, fields } = head;
   // `xchunked`, `chunked,`, `,chunked`, `gzip, chunked`: one hop sees chunked where another does not.
@@ -99,16 +97,13 @@ function encodingClaim(head: RequestHead | ResponseHead, i: number): Claim {
 function lengthClaim(head: RequestHead | ResponseHead, i: number): Claim {
   const { bytes, fields } = head;
   const start = fields.valueStart(i);
-  const digits = fields.valueEnd(i) - start;
-  if (digits === 0 || digits > MAX_LENGTH_DIGITS || isBesideTab(head, i))
-    return headErrors.contentLengthMalformed;
-  if (digits > 1 && byteAt(bytes, start) === ZERO) return headErrors.contentLengthMalformed;
-  let length = 0;
-  for (let at = start; at < start + digits; at++) {
-    const digit = byteAt(bytes, at) - ZERO;
-    if (digit < 0 || digit > 9) return headErrors.contentLengthMalformed;
-    length = length * 10 + digit;
-  }
-  if (length > Number.MAX_SAFE_INTEGER) return headErrors.contentLengthMalformed;
+  const end = fields.valueEnd(i);
+  const length = decimalAt(bytes, start, end, MAX_LENGTH_DIGITS);
+  const isMalformed =
+    length === undefined ||
+    length > Number.MAX_SAFE_INTEGER ||
+    (end - start > 1 && byteAt(bytes, start) === ZERO) ||
+    isBesideTab(head, i);
+  if (isMalformed) return headErrors.contentLengthMalformed;
   return length === 0 ? none : { kind: 'length', length };
 }

@@ -1,5 +1,5 @@
-// The closed catalogue of what can be wrong with a message's bytes. A fault is one of these very objects, so
-// `fault === faults.bareLf` works. The status is for a faulty request; a faulty response is always a 502.
+// The closed catalogue of what can be wrong with the bytes of a message. A HeadError is a value, never thrown, and always
+// one of these objects, so `error === headErrors.bareLf` works. `status` is for a request; an invalid response is a 502.
 
 export type HeadErrorCode =
   | 'bare_lf'
@@ -69,47 +69,50 @@ class CataloguedError implements HeadError {
 
 export const headErrors: { readonly [Code in HeadErrorCode as NameOf<Code>]: HeadError } = Object.freeze({
   bareLf: error('bare_lf', 'a line ends in LF without CR'),
-  bareCr: error('bare_cr', 'a CR stands without LF'),
-  controlByte: error('control_byte', 'a control byte stands in the head'),
-  emptyLine: error('empty_line', 'more than one empty line stands before the request'),
+  bareCr: error('bare_cr', 'a CR is not followed by LF'),
+  controlByte: error('control_byte', 'the head contains a control byte'),
+  emptyLine: error('empty_line', 'more than one empty line precedes the request'),
   methodMalformed: error('method_malformed', 'the method is not a token followed by one space'),
   methodTooLong: error('method_too_long', 'the method is longer than 32 bytes', 501),
-  http2Preface: error('http2_preface', 'an HTTP/2 preface on an HTTP/1.1 connection', 505),
-  targetMalformed: error('target_malformed', 'the request target is empty or holds a forbidden byte'),
+  http2Preface: error('http2_preface', 'an HTTP/2 preface was sent on an HTTP/1.1 connection', 505),
+  targetMalformed: error('target_malformed', 'the request target is empty or contains a forbidden byte'),
   targetTooLong: error('target_too_long', 'the request target is too long', 414),
   versionMissing: error('version_missing', 'the request line has no HTTP version'),
-  versionMalformed: error('version_malformed', 'the start line does not hold HTTP/1.0 or HTTP/1.1'),
-  versionUnsupported: error('version_unsupported', 'only HTTP/1.0 and HTTP/1.1 are spoken here', 505),
+  versionMalformed: error('version_malformed', 'the start line does not contain HTTP/1.0 or HTTP/1.1'),
+  versionUnsupported: error('version_unsupported', 'only HTTP/1.0 and HTTP/1.1 are supported', 505),
   statusMalformed: error('status_malformed', 'the status is not three digits from 100 to 599'),
   nameEmpty: error('name_empty', 'a field has no name'),
-  nameMalformed: error('name_malformed', 'a field name holds a byte that is not of a token'),
+  nameMalformed: error('name_malformed', 'a field name contains a byte that is not allowed in a token'),
   colonMissing: error('colon_missing', 'a field line has no colon'),
-  spaceBeforeColon: error('space_before_colon', 'whitespace stands before the colon of a field'),
+  spaceBeforeColon: error('space_before_colon', 'a field has whitespace before its colon'),
   lineFolded: error('line_folded', 'a field line begins with whitespace'),
   framingLookalike: error('framing_lookalike', 'a field name imitates a framing field with an underscore'),
   tooManyFields: error('too_many_fields', 'the head has too many fields', 431),
   headTooLarge: error('head_too_large', 'the head is too large', 431),
   contentLengthMalformed: error('content_length_malformed', 'Content-Length is not a plain decimal number'),
-  contentLengthRepeated: error('content_length_repeated', 'Content-Length stands more than once'),
-  contentLengthUnexpected: error('content_length_unexpected', 'this message cannot have a Content-Length'),
+  contentLengthRepeated: error('content_length_repeated', 'Content-Length occurs more than once'),
+  contentLengthUnexpected: error('content_length_unexpected', 'this message must not have a Content-Length'),
   transferEncodingUnsupported: error(
     'transfer_encoding_unsupported',
     'Transfer-Encoding is not exactly "chunked"',
     501,
   ),
-  transferEncodingRepeated: error('transfer_encoding_repeated', 'Transfer-Encoding stands more than once'),
+  transferEncodingRepeated: error('transfer_encoding_repeated', 'Transfer-Encoding occurs more than once'),
   transferEncodingUnexpected: error(
     'transfer_encoding_unexpected',
-    'this message cannot have a Transfer-Encoding',
+    'this message must not have a Transfer-Encoding',
   ),
-  lengthAndEncoding: error('length_and_encoding', 'Content-Length and Transfer-Encoding stand together'),
+  lengthAndEncoding: error(
+    'length_and_encoding',
+    'the message has both Content-Length and Transfer-Encoding',
+  ),
   connectionMalformed: error('connection_malformed', 'Connection is not a list of tokens'),
   connectionTooLong: error('connection_too_long', 'Connection names too many options', 431),
   connectionStripsFraming: error(
     'connection_strips_framing',
-    'Connection names a field that routes or frames',
+    'Connection names a field for routing or framing',
   ),
-  expectationUnknown: error('expectation_unknown', 'only Expect: 100-continue can be met', 417),
+  expectationUnknown: error('expectation_unknown', 'only Expect: 100-continue is supported', 417),
   chunkSizeMalformed: error('chunk_size_malformed', 'a chunk size is not plain hexadecimal'),
   chunkSizeTooLarge: error('chunk_size_too_large', 'a chunk size exceeds 2^53 - 1 or 16 digits'),
   chunkExtensionRefused: error('chunk_extension_refused', 'a request chunk has an extension'),

@@ -1,5 +1,5 @@
-// Strict HTTP/1.1 heads over bytes, for clients' requests and origins' responses alike. One pass, offsets
-// only, no string but the method. It judges syntax; framing, hosts and policy are judged elsewhere.
+// Parses HTTP/1.1 heads strictly, of requests and responses alike: one pass over the bytes, offsets only, no string but
+// the method. It checks syntax only; framing, hosts and policy are checked elsewhere.
 import { byteAt, CR, classAt, FIELD_VALUE, LF, SP, TARGET, TOKEN } from './byte-class.ts';
 import { type HeadError, headErrors } from './head-error.ts';
 import { isExactly } from './field-name.ts';
@@ -11,30 +11,25 @@ export type HeadLimits = {
   readonly maxTargetBytes: number;
 };
 
-/** Offsets count from the start of `bytes`. `start` is the start line's, past any empty line before it. */
-export type RequestHead = {
+/** Offsets count from the start of `bytes`. `start` is that of the start line, past any empty line before it. */
+type Head = {
   readonly bytes: Buffer;
   readonly start: number;
   /** Past the blank line. */
   readonly end: number;
-  readonly method: string;
-  readonly targetStart: number;
-  readonly targetEnd: number;
+  /** Of the HTTP version, 1.0 or 1.1. */
   readonly minor: 0 | 1;
   readonly fieldsStart: number;
   readonly fields: Fields;
 };
 
-export type ResponseHead = {
-  readonly bytes: Buffer;
-  readonly start: number;
-  /** Past the blank line. */
-  readonly end: number;
-  readonly minor: 0 | 1;
-  readonly status: number;
-  readonly fieldsStart: number;
-  readonly fields: Fields;
+export type RequestHead = Head & {
+  readonly method: string;
+  readonly targetStart: number;
+  readonly targetEnd: number;
 };
+
+export type ResponseHead = Head & { readonly status: number };
 
 const MAX_METHOD_BYTES = 32;
 const VERSION = 'HTTP/1.1';
@@ -55,8 +50,8 @@ const knownMethods: readonly string[] = [
 ];
 
 /**
- * Parses the request head that begins at `start` (RFC 9112 §3, §5). undefined = incomplete; a fault is told
- * as soon as the bytes show it.
+ * Parses the request head that begins at `start` (RFC 9112 §3, §5). undefined = incomplete; an error is returned as soon
+ * as the bytes show it.
  */
 export function parseRequestHead(
   bytes: Buffer,
@@ -158,7 +153,7 @@ function scanMethod(bytes: Buffer, start: number, end: number): number | HeadErr
   if (at === end) return undefined;
   const byte = byteAt(bytes, at);
   if (byte !== SP || at === start) return byte === LF ? headErrors.bareLf : headErrors.methodMalformed;
-  // The preface of HTTP/2 (RFC 9113 §3.4): whoever sends it will go on in a protocol not spoken here.
+  // The preface of HTTP/2 (RFC 9113 §3.4): what follows it is not HTTP/1.1.
   return isExactly(bytes, start, at, 'PRI') ? headErrors.http2Preface : at;
 }
 
@@ -170,7 +165,7 @@ function scanTarget(bytes: Buffer, start: number, end: number, max: number): num
   const byte = byteAt(bytes, at);
   if (at === start) return headErrors.targetMalformed;
   if (byte === SP) return at;
-  // HTTP/0.9: an origin that speaks it would answer without a head.
+  // HTTP/0.9: an upstream that supports it would respond without a head.
   if (byte === CR) return headErrors.versionMissing;
   return byte === LF ? headErrors.bareLf : headErrors.targetMalformed;
 }
@@ -187,7 +182,7 @@ function parseVersion(bytes: Buffer, at: number, end: number): 0 | 1 | HeadError
   return minor === 0 || minor === 1 ? minor : headErrors.versionUnsupported;
 }
 
-/** Reads ` 200`; 000, 099 and 600 mean nothing here and something else elsewhere. */
+/** Parses ` 200`; parsers differ on 000, 099 and 600, which are no status codes. */
 function parseStatus(bytes: Buffer, at: number, end: number): number | HeadError | undefined {
   if (at === end) return undefined;
   if (byteAt(bytes, at) !== SP) return headErrors.statusMalformed;
@@ -201,7 +196,7 @@ function parseStatus(bytes: Buffer, at: number, end: number): number | HeadError
   return status >= 100 && status <= 599 ? status : headErrors.statusMalformed;
 }
 
-// Real servers leave the reason out, and the space before it too.
+// Real servers omit the reason phrase, and the space before it too.
 function skipReason(bytes: Buffer, from: number, end: number): number | HeadError | undefined {
   let at = from;
   if (at < end && byteAt(bytes, at) === SP) {

@@ -1,12 +1,12 @@
-// Walks the trailers of a chunked body to their blank line, byte by byte over any split, and keeps nothing:
-// trailers are validated and dropped. Knows no chunks.
+// Parses the trailers of a chunked body to their blank line, byte by byte over any split. Trailers are validated and
+// dropped.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, LF, lowerAt, TOKEN } from './byte-class.ts';
 import { type HeadError, headErrors } from './head-error.ts';
 
 const MAX_TRAILER_BYTES = 8192;
 const UNDERSCORE_BYTE = 0x5f;
 const HYPHEN_BYTE = 0x2d;
-// Framing in a trailer would only be read by a hop that merges trailers into the head (RFC 9110 §6.5.1).
+// A framing field in a trailer is only read by a hop that merges trailers into the head (RFC 9110 §6.5.1).
 const framingNames: readonly string[] = ['content-length', 'transfer-encoding'];
 
 const LINE_START = 0;
@@ -20,7 +20,7 @@ export class TrailerWalker {
   #state = LINE_START;
   #bytesRead = 0;
   #column = 0;
-  /** Bit k stays set while the name read so far begins framingNames[k]. */
+  /** Bit k stays set while the name read so far is a prefix of framingNames[k]. */
   #candidates = 0;
   #error: HeadError | undefined;
 

@@ -83,7 +83,7 @@ describe('a head that is refused', () => {
   it('says in the cause which fault it was, for the record', () => {
     expect(plan('POST / HTTP/1.1', 'Content-Length: 5', 'Transfer-Encoding: chunked')).toMatchObject({
       cause: 'length_and_encoding',
-      hint: 'Content-Length and Transfer-Encoding stand together',
+      hint: 'the message has both Content-Length and Transfer-Encoding',
     });
   });
 });
