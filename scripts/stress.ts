@@ -68,14 +68,14 @@ async function replace(): Promise<readonly string[]> {
   const { lagSinceResponse: lag, lagSinceSent: sent, replacements, replacementsPerSecond: rate } = figures;
   print('replacement', [
     `${replacements} documents, ${rate.toFixed(1)} a second, and ${figures.secretWrites} secrets`,
-    `${figures.requests} requests, ${figures.givenUp} given up, ${figures.violationCount} violations`,
+    `${figures.requests} requests, ${figures.abandoned} given up, ${figures.violationCount} violations`,
     `revoked to last use: p99 ${ms(lag.p99)}, max ${ms(lag.max)} after the answer; p99 ${ms(sent.p99)}, max ${ms(sent.max)} after it was sent`,
   ]);
   return [
     ...figures.violations,
     ...(figures.isLastKept ? [] : ['the last document is not what is kept']),
     ...(lag.max <= MAX_LAG_MS ? [] : [`what was revoked arrived ${ms(lag.max)} later`]),
-    ...(figures.givenUp <= figures.requests / 100 ? [] : [`${figures.givenUp} requests were given up`]),
+    ...(figures.abandoned <= figures.requests / 100 ? [] : [`${figures.abandoned} requests were given up`]),
     ...(rate >= MIN_PER_SECOND ? [] : [`${rate.toFixed(1)} replacements a second, not ${PER_SECOND}`]),
   ];
 }

@@ -1,4 +1,4 @@
-// Clients that leave: each goes through the proxy as far as it is told and then sends FIN or RST.
+// Clients that disconnect: each goes through the proxy up to a given stage and then sends FIN or RST.
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -22,8 +22,8 @@ export type Way = {
 };
 
 /**
- * Goes as far as `stage`, leaves, and resolves when this side's socket is closed. After a FIN it stays open to read, as
- * a client does that only stopped sending, so that the proxy has to end it.
+ * Goes up to `stage`, disconnects, and resolves when the socket of this side is closed. After a FIN it stays open for
+ * reading, like a client that only stopped sending, so that the proxy has to end the connection.
  */
 export async function abandon(way: Way, stage: Stage, leaving: Leaving): Promise<void> {
   const raw = connect({ port: way.proxyPort, host: '127.0.0.1', allowHalfOpen: true });
@@ -39,7 +39,7 @@ export async function abandon(way: Way, stage: Stage, leaving: Leaving): Promise
   await closed;
 }
 
-/** Answers what to read from: the connection, or the TLS over it. */
+/** Returns the stream to read from: the connection, or the TLS over it. */
 async function goOn(raw: Socket, way: Way, stage: Stage): Promise<Socket> {
   await firstData(raw);
   if (stage === 'tunnel open') return raw;
@@ -68,7 +68,7 @@ function request(secure: TLSSocket, authority: string, stage: Stage): Promise<vo
 
 const hellos = new Map<string, Promise<Buffer>>();
 
-/** A ClientHello as node:tls writes it; made once, since replaying one costs this process no handshake. */
+/** A ClientHello of node:tls; created once, because replaying it costs this process no handshake. */
 function helloFor(host: string): Promise<Buffer> {
   const made = hellos.get(host) ?? recordHello(host);
   hellos.set(host, made);

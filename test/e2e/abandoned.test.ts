@@ -1,4 +1,5 @@
-// A storm of clients that leave: whatever they leave behind is gone within two seconds, and the process serves on.
+// Many clients that disconnect: everything that belongs to them is released within two seconds, and the process keeps
+// serving.
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
@@ -52,7 +53,7 @@ const interceptedStages: readonly Stage[] = [
 ];
 const blindStages: readonly Stage[] = ['CONNECT sent', 'tunnel open', 'half a ClientHello'];
 
-describe(`${TUNNELS} clients that leave, every other one by RST`, () => {
+describe(`${TUNNELS} clients that disconnect, every other one with RST`, () => {
   it.each(interceptedStages)('leave nothing behind in an intercepted tunnel: %s', (stage) =>
     expectNothingLeft(intercepted, stage),
   );
@@ -88,7 +89,7 @@ async function storm(way: Way, stage: Stage, tunnels: number): Promise<void> {
 type Held = {
   readonly residentBytes: number;
   readonly descriptors: number;
-  /** Connections that the origins still have. */
+  /** Connections that are still open at the origins. */
   readonly connections: number;
 };
 
@@ -104,7 +105,7 @@ function settle(maxResidentBytes: number): Promise<Held> {
   );
 }
 
-/** The very process that the storm went through: a restarted one would have another port. */
+/** The same process: a restarted one would have another port. */
 async function expectToServe(): Promise<void> {
   const { authority, ca } = intercepted;
   await using client = await WireClient.connectThrough(proxy.port, authority, { ca, name: 'api.test' });

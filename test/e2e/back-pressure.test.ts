@@ -1,5 +1,5 @@
-// A hundred megabytes towards somebody who does not read: the sender is made to wait, the proxy keeps nothing, and
-// everything arrives once the other side reads on.
+// A hundred megabytes to a receiver that does not read: the sender has to wait, the proxy buffers nothing, and everything
+// arrives when the receiver reads again.
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
@@ -11,7 +11,7 @@ import { lookUntil } from './deadline.ts';
 import { sampleResident } from './resident-sampler.ts';
 
 const MAX_GROWTH_BYTES = 32 * 1024 * 1024;
-// What the kernel's buffers on the way may take; the rest must wait at the sender.
+// The most that kernel buffers can hold; the rest must wait at the sender.
 const MAX_ON_THE_WAY_BYTES = 60_000_000;
 const STALLED_MS = 15_000;
 const QUIET_LOOKS = 10;
@@ -25,7 +25,7 @@ let origin: RecordingOrigin;
 let proxy: SpawnedSallyport;
 let ca: string;
 let baselineBytes: number;
-// Of the transfer that is under way.
+// Of the current transfer.
 let sending: BigBody = warmUp;
 let sentBytes = 0;
 let readOn: Promise<void> = Promise.resolve();
@@ -57,11 +57,11 @@ it.each(framings)('an upload with %s waits for an origin that does not read', as
   expect(await transferHeldBack(() => upload(framing))).toBe(big.sha256);
 });
 
-it.each(framings)('an answer with %s waits for a client that does not read', async (framing) => {
+it.each(framings)('a response with %s waits for a client that does not read', async (framing) => {
   expect(await transferHeldBack(() => download(framing))).toBe(big.sha256);
 });
 
-/** Nobody reads until the sender is stuck. Answers the hash of what arrived. */
+/** Reads only after the sender is blocked. Returns the hash of the received bytes. */
 async function transferHeldBack(transfer: () => Promise<string>): Promise<string> {
   using memory = sampleResident(proxy.process);
   const gate = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ async function transferHeldBack(transfer: () => Promise<string>): Promise<string
   return sha256;
 }
 
-/** Until the sender has got rid of nothing for a quarter of a second. */
+/** Waits until the sender has sent nothing for a quarter of a second. */
 async function untilStuck(): Promise<void> {
   let before = 0;
   let quiet = 0;

@@ -1,4 +1,4 @@
-// A hundred megabytes that nobody holds at once: made piece by piece, hashed on their way.
+// A hundred megabytes that are never in memory at once: created piece by piece and hashed as a stream.
 import { createHash, randomBytes, type Hash } from 'node:crypto';
 
 export const BIG_BYTES = 100_000_000;
@@ -10,7 +10,7 @@ export type BigBody = {
   pieces(): Generator<Buffer>;
 };
 
-/** `length` bytes, in pieces of 1 MB that all differ, so that a lost, doubled or exchanged one shows in the hash. */
+/** `length` bytes in different pieces of 1 MB, so that a lost, duplicated or swapped piece changes the hash. */
 export function createBigBody(length: number = BIG_BYTES): BigBody {
   const noise = randomBytes(PIECE_BYTES);
   function* pieces(): Generator<Buffer> {
@@ -25,7 +25,7 @@ export function createBigBody(length: number = BIG_BYTES): BigBody {
   return { length, sha256: hash.digest('hex'), pieces };
 }
 
-/** The pieces as a chunked body (RFC 9112 §7.1), last chunk included. */
+/** The pieces as a chunked body (RFC 9112 §7.1), with the last chunk. */
 export function* chunked(pieces: Iterable<Buffer>): Generator<Buffer> {
   for (const piece of pieces) {
     yield Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);

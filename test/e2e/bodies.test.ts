@@ -1,4 +1,4 @@
-// A hundred megabytes up and down through an intercepted host, by curl, while the proxy's memory is watched.
+// curl sends and receives a hundred megabytes through an interception while the memory of the proxy is sampled.
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
@@ -53,23 +53,23 @@ type Transfer = (name: string, body: BigBody) => Promise<string>;
 const transfers: readonly (readonly [string, Transfer])[] = [
   ['a POST of 100 MB with a Content-Length', (name) => upload('-T "$BODY"', name)],
   ['a POST of 100 MB in chunks', (name) => upload('-T - < "$BODY"', name)],
-  ['an answer of 100 MB with a Content-Length', (name) => download(`/length/${name}`)],
-  ['an answer of 100 MB in chunks', (name) => download(`/chunked/${name}`)],
+  ['a response of 100 MB with a Content-Length', (name) => download(`/length/${name}`)],
+  ['a response of 100 MB in chunks', (name) => download(`/chunked/${name}`)],
 ];
 
-it.each(transfers)('relays %s without holding it', async (_, transfer) => {
+it.each(transfers)('forwards %s without buffering it', async (_, transfer) => {
   using memory = sampleResident(proxy.process);
   expect(await transfer('big', big)).toBe(big.sha256);
   expect(memory.peakBytes - baselineBytes).toBeLessThan(MAX_GROWTH_BYTES);
 });
 
-/** Answers the hash of what the origin received. */
+/** Returns the hash of what the origin received. */
 async function upload(body: string, name: string): Promise<string> {
   const { stdout } = await curl(`-X POST ${body} "$ORIGIN/up"`, name);
   return stdout;
 }
 
-/** Answers the hash of what curl received. */
+/** Returns the hash of what curl received. */
 async function download(path: string): Promise<string> {
   const { stdout } = await curl(`"$ORIGIN${path}" | sha256sum`, '');
   return stdout.split(' ')[0] ?? '';

@@ -1,5 +1,5 @@
-// The callback of a host: asked once for however many requests wait for it, again when its answer has aged, and
-// never worked around.
+// The callback of a host: called once however many requests wait for it, called again when its response has expired, and
+// never bypassed.
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
@@ -16,7 +16,7 @@ const HOST = 'minted.test';
 const origins = createTestAuthority();
 
 describe(`${REQUESTS} first requests at once`, () => {
-  it('make one callback, and each gets its answer with the header', async () => {
+  it('cause one callback, and each gets its response with the header', async () => {
     const allSent = Promise.withResolvers<void>();
     await using endpoint = await createCallbackEndpoint(async (exchange) => {
       await allSent.promise;
@@ -40,8 +40,8 @@ describe(`${REQUESTS} first requests at once`, () => {
   });
 });
 
-describe('with a clock in hand', () => {
-  it('asks again when ttl_seconds are over, and not before', async () => {
+describe('with a controlled clock', () => {
+  it('calls again after ttl_seconds, and not before', async () => {
     let nowMs = 1_000_000;
     await using endpoint = await createCallbackEndpoint({ headers: { 'X-Key': 'first' } });
     await using origin = await createTlsOrigin();
@@ -66,7 +66,7 @@ describe('with a clock in hand', () => {
 });
 
 describe('a callback that fails', () => {
-  it('sends nothing upstream and leaves nothing behind', async () => {
+  it('sends nothing upstream and caches nothing', async () => {
     await using endpoint = await createCallbackEndpoint(async (exchange) => {
       await exchange.send(jsonResponse({ headers: { 'X-Key': 'of a failure' } }, 500));
     });
@@ -82,7 +82,7 @@ describe('a callback that fails', () => {
     expect(origin.requests.map(keyOf)).toEqual([['well']]);
   });
 
-  it('is the answer even where the host is dead too', async () => {
+  it('is the reported error even when the host is unreachable too', async () => {
     await using endpoint = await createCallbackEndpoint({ error: 'no headers here' });
     const port = await deadPort();
     await using proxy = await createTestSidecar({ origins, proxyConfig: proxyConfig(endpoint) });
@@ -92,7 +92,7 @@ describe('a callback that fails', () => {
     expect(Object.fromEntries(head.headers)).toMatchObject({ 'X-Sallyport-Error': 'upstream_unreachable' });
   });
 
-  it('fails for each of the requests that wait for it, which is asked for once', async () => {
+  it('fails for each of the requests that wait for it, and is called once', async () => {
     const held = Promise.withResolvers<void>();
     await using endpoint = await createCallbackEndpoint(async (exchange) => {
       await held.promise;

@@ -1,10 +1,10 @@
-// What agents do in the canary test: requests that succeed and requests that fail in every way. Everything that an
-// agent can read is kept.
+// The agents of the canary test: requests that succeed and requests that fail in every way. Everything that an agent can
+// read is recorded.
 import { WireClient } from '../support/wire-client.ts';
 import { badResponses, goodResponse } from './canary-peers.ts';
 import type { CanaryScene } from './canary-scene.ts';
 
-/** An agent of one sandbox: the port that it was told and the token that it shows. */
+/** An agent of one sandbox: its proxy port and its token. */
 export type Agent = { readonly port: number; readonly token: string; readonly caPem: string };
 
 type AgentRequest = {
@@ -13,7 +13,7 @@ type AgentRequest = {
   readonly fields?: readonly string[];
 };
 
-/** Requests that get their credential, and see it in no answer. */
+/** Requests that get their credential injected, and see it in no response. */
 export async function succeed(scene: CanaryScene, agent: Agent, hosts: readonly string[]): Promise<void> {
   scene.peers.callback.respondWith(goodResponse(scene.values));
   for (const host of hosts) await ask(scene, agent, host);
@@ -21,7 +21,7 @@ export async function succeed(scene: CanaryScene, agent: Agent, hosts: readonly 
   await ask(scene, agent, 'opaque.test', { path: '/upgrade', fields });
 }
 
-/** Requests that fail once their credential is in somebody's hand. */
+/** Requests that fail after their credential was sent to the host or the callback. */
 export async function failInEveryWay(scene: CanaryScene, agent: Agent): Promise<void> {
   const { untrusted, callback } = scene.peers;
   await ask(scene, agent, 'untrusted.test', { port: untrusted.port });
@@ -46,20 +46,20 @@ async function ask(
   const authority = `${host}:${port}`;
   await using client = await WireClient.connect(agent.port);
   const connected = await client.openTunnel(authority, [proxyAuthorization(agent)]);
-  scene.keep('answers to agents', connected.text);
+  scene.keep('agent responses', connected.text);
   if (connected.status !== 200) await client.readBody();
   else {
     await client.startTls({ ca: agent.caPem, name: host });
     await client.send([`GET ${path} HTTP/1.1`, `Host: ${authority}`, ...fields, '', ''].join('\r\n'));
     await client.finished;
   }
-  scene.keep('answers to agents', Buffer.from(client.transcript, 'latin1'));
-  // The last head is the final one.
+  scene.keep('agent responses', Buffer.from(client.transcript, 'latin1'));
+  // The last head is that of the final response.
   const [, status] = [...client.transcript.matchAll(/^HTTP\/1\.1 (\d+)/gm)].at(-1) ?? [];
   scene.statuses.push(`${host}${path} ${status}`);
 }
 
-/** Without a tunnel: a rule's host, the same with a bare LF in a field that holds a secret, and no host at all. */
+/** Without a tunnel: the host of a rule, the same with a bare LF in a field with a secret, and no host at all. */
 async function askInClear(scene: CanaryScene, agent: Agent): Promise<void> {
   const authority = `opaque.test:${scene.peers.origin.port}`;
   const good = [`GET http://${authority}/ HTTP/1.1`, `Host: ${authority}`, proxyAuthorization(agent)];
@@ -72,8 +72,8 @@ async function askInClear(scene: CanaryScene, agent: Agent): Promise<void> {
     await using client = await WireClient.connect(agent.port);
     await client.send([...lines, 'Connection: close', '', ''].join('\r\n'));
     await client.finished;
-    scene.keep('answers to agents', Buffer.from(client.transcript, 'latin1'));
-    scene.statuses.push(`in clear ${client.transcript.slice(9, 12)}`);
+    scene.keep('agent responses', Buffer.from(client.transcript, 'latin1'));
+    scene.statuses.push(`in plaintext ${client.transcript.slice(9, 12)}`);
   }
 }
 

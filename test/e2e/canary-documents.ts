@@ -1,11 +1,11 @@
-// The documents of the canary test: good ones, and ones with a secret in every place where one can be written.
+// The documents of the canary test: valid ones, and ones with a secret in every field.
 import type { CanaryPeers } from './canary-peers.ts';
 import type { CanaryValues } from './canary-values.ts';
 
-/** Not a secret: it shows that answers and records are read. */
+/** Not a secret: it shows that responses and records are searched. */
 export const VISIBLE = 'visible-plaintext-value';
 
-/** The operator's own document, for `default`. */
+/** The operator's document, for `default`. */
 export function operatorsDocument(values: CanaryValues, { callback }: CanaryPeers): object {
   const failing = ['lost.test', 'untrusted.test', 'refused.test'];
   return {
@@ -19,7 +19,7 @@ export function operatorsDocument(values: CanaryValues, { callback }: CanaryPeer
   };
 }
 
-/** A tenant's, for a sandbox that the admin API makes. */
+/** A tenant's document, for a sandbox that is created via the admin API. */
 export function tenantsDocument(values: CanaryValues, { callback }: CanaryPeers): object {
   return {
     rules: [
@@ -34,7 +34,7 @@ export function tenantsDocument(values: CanaryValues, { callback }: CanaryPeers)
   };
 }
 
-/** The secret in every field of every entry, as text and inside a list. Refused as a whole. */
+/** The secret in every field of every entry, as text and inside a list. Rejected as a whole. */
 export function secretEverywhere(secret: string): readonly object[] {
   const rules = withSecretInEach(ruleTemplate, secret);
   const callbacks = withSecretInEach(callbackTemplate, secret);
@@ -56,7 +56,7 @@ export function secretEverywhere(secret: string): readonly object[] {
   ];
 }
 
-/** Bodies for `POST /v1/sandboxes`, none of which makes one. */
+/** Invalid bodies for `POST /v1/sandboxes`. */
 export function sandboxesWith(secret: string): readonly object[] {
   const fields = ['id', 'listen', 'token', 'limits', 'proxy_config', 'workspace_secrets'];
   return [
@@ -124,7 +124,7 @@ const callbackTemplate: object = {
   ttl_seconds: 60,
 };
 
-/** One copy for each value anywhere in `template`, with the secret in its place. */
+/** One copy for each value anywhere in `template`, with that value replaced by the secret. */
 function withSecretInEach(template: unknown, secret: string): readonly unknown[] {
   if (typeof template !== 'object' || template === null) return [[secret], `${secret}\n`];
   return Object.entries(template).flatMap(([key, value]) => [

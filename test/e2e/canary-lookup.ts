@@ -1,4 +1,4 @@
-// Preloaded into a spawned proxy, after the name table: `lost.test` cannot be resolved, and nobody is asked.
+// Preloaded into a spawned proxy, after the name table: `lost.test` cannot be resolved, without a real query.
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 

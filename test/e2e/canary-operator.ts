@@ -1,5 +1,5 @@
-// What an operator does in the canary test: reads everything, and writes wrongly with a secret wherever one can be put.
-// Every answer is kept, but for a token that is made and told once.
+// The operator of the canary test: reads everything, and sends invalid requests with a secret in every place. Every response
+// is recorded, except for a token that is shown once.
 import { WireClient } from '../support/wire-client.ts';
 import { VISIBLE, sandboxesWith, secretChangesWith, secretEverywhere } from './canary-documents.ts';
 import type { CanaryProxy, CanaryScene } from './canary-scene.ts';
@@ -8,14 +8,14 @@ export type AdminAsk = {
   readonly method?: string;
   readonly token?: string;
   readonly type?: string;
-  /** Text as it is, anything else as JSON. */
+  /** Text is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
   readonly fields?: readonly string[];
-  /** The one answer that may hold the token that it has made. */
+  /** The one response that may contain the token that it created. */
   readonly reportsToken?: boolean;
 };
 
-/** Answers status and body; everything that came is kept. */
+/** Returns status and body; everything received is recorded. */
 export async function administer(
   scene: CanaryScene,
   proxy: CanaryProxy,
@@ -37,11 +37,11 @@ export async function administer(
   const response = text.slice(text.indexOf('\r\n\r\n') + 4);
   const parsed = response.startsWith('{') ? JSON.parse(response) : {};
   if (method !== 'GET') scene.statuses.push(`${method} ${path} ${status}`);
-  scene.keep('admin answers', options.reportsToken ? text.replace(`"token":"${parsed.token}"`, '') : text);
+  scene.keep('admin responses', options.reportsToken ? text.replace(`"token":"${parsed.token}"`, '') : text);
   return { status, body: parsed };
 }
 
-/** Every route that can be read, of every sandbox. */
+/** Every GET route, of every sandbox. */
 export async function readEverything(scene: CanaryScene, proxy: CanaryProxy): Promise<void> {
   const { body } = await administer(scene, proxy, '/');
   const routes = body['routes'] as readonly { readonly method: string; readonly path: string }[];
@@ -52,10 +52,11 @@ export async function readEverything(scene: CanaryScene, proxy: CanaryProxy): Pr
       : [path];
     for (const one of paths) await administer(scene, proxy, one);
   }
-  if (!scene.sinks.get('admin answers')?.includes(VISIBLE)) throw new Error('GET did not show the documents');
+  if (!scene.sinks.get('admin responses')?.includes(VISIBLE))
+    throw new Error('GET did not show the documents');
 }
 
-/** Requests that are refused, with the secret in every place that a client can put one. Answers the statuses. */
+/** Requests that are rejected, with the secret in every place where a client can put one. Returns the statuses. */
 export async function writeWrongly(scene: CanaryScene, proxy: CanaryProxy): Promise<readonly number[]> {
   const { opaque: secret } = scene.values;
   const bodies: readonly (readonly [path: string, AdminAsk])[] = [
@@ -73,7 +74,7 @@ export async function writeWrongly(scene: CanaryScene, proxy: CanaryProxy): Prom
     statuses.push((await administer(scene, proxy, path, { method: 'PUT', ...options })).status);
   for (const bytes of [`GET / HTTP/1.1\r\n${secret}\r\n\r\n`, `${secret}\r\n\r\n`]) {
     const response = await converse(proxy, bytes);
-    scene.keep('admin answers', response);
+    scene.keep('admin responses', response);
     statuses.push(Number(response.slice(9, 12)));
   }
   return statuses;

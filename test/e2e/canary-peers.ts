@@ -1,6 +1,6 @@
-// What stands behind the proxy of the canary test: hosts that send back what they got, or fail in every way with it
-// in hand, and a callback endpoint that does the same. What they write never leaves as a body to the agent: bodies are
-// not searched by the proxy.
+// The servers behind the proxy of the canary test: hosts that send back what they got, or fail in every way after they got
+// it, and a callback endpoint that does the same. They never send it to the agent in a body: the proxy does not search
+// bodies by default.
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import {
   createOrigin,
@@ -13,14 +13,14 @@ import { createTestAuthority, type TestAuthority } from '../support/test-authori
 import type { CanaryValues } from './canary-values.ts';
 
 export const publicAuthority: TestAuthority = createTestAuthority('Public');
-const outsider = createTestAuthority('Stranger');
+const outsider = createTestAuthority('Untrusted');
 
-/** Names that the good host proves. */
+/** Names in the certificate of the valid host. */
 const NAMES = ['opaque', 'file', 'variable', 'admin', 'called', 'plain'].map((name) => `${name}.test`);
 
 export type CanaryPeers = AsyncDisposable & {
   readonly origin: RecordingOrigin;
-  /** Its certificate is of an authority that nobody trusts. */
+  /** Its certificate is of an untrusted authority. */
   readonly untrusted: RecordingOrigin;
   readonly callback: CallbackEndpoint;
 };
@@ -46,7 +46,7 @@ export function goodResponse({ callbackResult }: CanaryValues): object {
   return { headers: { Authorization: `Bearer ${callbackResult}` } };
 }
 
-/** Callback answers that fail, each with both secrets of a callback in it. */
+/** Invalid callback responses, each with both secrets of a callback in it. */
 export function badResponses({
   callbackHeader,
   callbackResult,
@@ -67,7 +67,7 @@ export function badResponses({
   });
 }
 
-/** By path: sends every injected value back in its head in many forms, or fails. */
+/** Depending on the path: sends every injected value back in its head in many forms, or fails. */
 async function giveBack({ request, send, reset, end }: Exchange): Promise<void> {
   const values = request.headers
     .filter(([name]) => ['authorization', 'x-api-key', 'x-other'].includes(name.toLowerCase()))

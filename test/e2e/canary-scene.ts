@@ -1,5 +1,5 @@
-// The real command with a secret of every kind, each given in its own way, and a memory of every byte that came out of
-// it: to the agent, to the operator, into logs and files, and into what the system shows of a process.
+// The real command with a secret of every kind, each provided in its own way, and a record of every byte of its output: to
+// the agent, to the operator, in logs and files, and in what the system shows of a process.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { createScratch, type Scratch } from '../support/scratch.ts';
@@ -14,14 +14,14 @@ export type CanaryScene = AsyncDisposable & {
   /** The operator's file for `default`, read at the start and by SIGHUP. */
   readonly proxyConfigFile: string;
   readonly secretsDir: string;
-  /** What came out so far, by where. Pieces of one sink are joined. */
+  /** The output so far, by sink. Pieces of one sink are joined. */
   readonly sinks: ReadonlyMap<string, Buffer>;
   keep(sink: string, text: string | Buffer): void;
-  /** What was asked and how it was answered, in order, such as `opaque.test/echo 302`. */
+  /** Requests and statuses, in order, for example `opaque.test/echo 302`. */
   readonly statuses: string[];
   /** Starts the proxy and waits until it is ready. */
   start(options?: StartOptions): Promise<CanaryProxy>;
-  /** Runs a command that is to fail, to its end; answers its exit code. */
+  /** Runs a command that must fail, to its end; returns its exit code. */
   fail(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number | null>;
 };
 
@@ -150,7 +150,7 @@ function secretsOf({ adminToken, stateKey, variableSecret }: CanaryValues): Reco
   };
 }
 
-/** What the system shows to every process of the user. */
+/** What the system shows to every process of the same user. */
 async function keepProcess(pid: number, keep: CanaryScene['keep']): Promise<void> {
   for (const name of ['environ', 'cmdline', 'comm', 'status'])
     keep(`/proc/PID/${name}`, await readFile(`/proc/${pid}/${name}`));

@@ -1,13 +1,13 @@
-// Looks for known secret values in bytes, in every form in which a program writes a value by accident. It knows
-// nothing of the proxy.
+// Searches bytes for known secret values, in every form in which a program may write a value by accident. Independent of
+// the proxy.
 
-/** `isText`: made of characters of our choice, so that even a piece of it cannot be there by chance. */
+/** `isText`: made of chosen characters, so that even a piece of it cannot occur by chance. */
 export type Canary = { readonly name: string; readonly value: Buffer; readonly isText: boolean };
 
-/** What error messages cut out of a text: JSON.parse quotes about this many characters. */
+/** The length of an excerpt in error messages: JSON.parse quotes about this many characters. */
 const PIECE_CHARS = 10;
 
-/** Where and how a canary is in the bytes of a sink; nothing when it is not. */
+/** Where and in which form a canary is in the bytes of a sink; empty when it is not. */
 export function findLeaks(sink: string, bytes: Buffer, canaries: readonly Canary[]): readonly string[] {
   const views = viewsOf(bytes);
   return canaries.flatMap(({ name, value, isText }) => {
@@ -33,7 +33,7 @@ function formsOf(value: Buffer): readonly Form[] {
   ];
 }
 
-/** The characters that the value alone determines, behind `shift` other bytes. */
+/** The base64 characters that depend on the value only, after `shift` other bytes. */
 function alignedBase64(value: Buffer, shift: number): string {
   const usable = Math.floor(((shift + value.length) * 8) / 6);
   return Buffer.concat([Buffer.alloc(shift), value])
@@ -51,9 +51,8 @@ function toBuffers(texts: readonly string[]): readonly Buffer[] {
 }
 
 /**
- * The bytes as they are, and as they read once what was written around values is undone: percent escapes, JSON's
- * escapes (twice: a log line may quote JSON), and the line breaks of PEM. Escapes are undone one by one, so that it
- * does not matter which characters the writer thought worth one.
+ * The bytes as they are, and decoded: without percent escapes, JSON escapes (twice: a log line may quote JSON), and the
+ * line breaks of PEM. Escapes are decoded one by one, so that it does not matter which characters the writer escaped.
  */
 function viewsOf(bytes: Buffer): readonly Buffer[] {
   const text = bytes.toString('latin1');
@@ -76,19 +75,25 @@ function withoutJsonEscapes(text: string): string {
   );
 }
 
-/** How a planted leak is written: each of these must be found. */
+/** The forms of a planted leak: each of them must be found. */
 export const encodings: readonly (readonly [string, (value: Buffer) => string | Buffer])[] = [
   ['raw', (value) => value],
   ['base64', (value) => value.toString('base64')],
-  ['base64, one byte on', (value) => Buffer.concat([Buffer.from('x'), value]).toString('base64')],
-  ['base64, two bytes on', (value) => Buffer.concat([Buffer.from('xy'), value]).toString('base64')],
+  ['base64, shifted by one byte', (value) => Buffer.concat([Buffer.from('x'), value]).toString('base64')],
+  ['base64, shifted by two bytes', (value) => Buffer.concat([Buffer.from('xy'), value]).toString('base64')],
   ['base64url', (value) => value.toString('base64url')],
-  ['base64url, one byte on', (value) => Buffer.concat([Buffer.from('x'), value]).toString('base64url')],
-  ['base64url, two bytes on', (value) => Buffer.concat([Buffer.from('xy'), value]).toString('base64url')],
+  [
+    'base64url, shifted by one byte',
+    (value) => Buffer.concat([Buffer.from('x'), value]).toString('base64url'),
+  ],
+  [
+    'base64url, shifted by two bytes',
+    (value) => Buffer.concat([Buffer.from('xy'), value]).toString('base64url'),
+  ],
   ['hex', (value) => value.toString('hex')],
-  ['hex in capitals', (value) => value.toString('hex').toUpperCase()],
+  ['hex in upper case', (value) => value.toString('hex').toUpperCase()],
   ['percent', percentEncoded],
-  ['percent in small letters', (value) => escapedBy(value, '%')],
+  ['percent escapes in lower case', (value) => escapedBy(value, '%')],
   ['JSON', jsonEncoded],
   ['JSON in JSON', (value) => jsonEncoded(jsonEncoded(value))],
   ['JSON, every character escaped', (value) => escapedBy(value, '\\u00')],

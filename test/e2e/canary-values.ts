@@ -1,4 +1,4 @@
-// One secret of each kind that a proxy holds, made of chance, so that none of them is anywhere unless it leaked.
+// One random secret of each kind that a proxy holds: it can only be found where it leaked.
 import { createPrivateKey, randomBytes } from 'node:crypto';
 import type { Canary } from './canary-search.ts';
 
@@ -37,8 +37,8 @@ export function createCanaryValues(): CanaryValues {
 }
 
 /**
- * With what encodings write in another way: quotes, a backslash, a percent sign, and what base64 makes `+` and `/` of.
- * Where JSON wants a value its first letter is a fault, and JSON.parse quotes what follows.
+ * With characters that encodings change: quotes, a backslash, a percent sign, and what base64 encodes as `+` and `/`.
+ * Its first letter is invalid at the start of a JSON value, and JSON.parse quotes what follows.
  */
 function awkward(): string {
   const odd = ['"\\%', '~>>', '??+', '/=&'];
@@ -59,7 +59,7 @@ export function textCanary(name: string, value: string): Canary {
   return { name, value: Buffer.from(value), isText: true };
 }
 
-/** The number that makes the key secret, and the middle line of its file: all else is alike in all keys, or public. */
+/** The private number of the key, and the middle line of its file: the rest is equal in all keys or public. */
 export function keyCanaries(pem: string): readonly Canary[] {
   const { d = '' } = createPrivateKey(pem).export({ format: 'jwk' });
   const [, , middle = ''] = pem.split('\n');

@@ -1,5 +1,5 @@
-// I5 for the whole command: a secret of each kind is given, used, misused, kept and used again, and stands nowhere
-// where it has no business, in no form. Then one is planted in each of those places, in each form, and found.
+// I5 for the whole command: a secret of each kind is provided, used, misused, stored and used again, and is nowhere where it
+// does not belong, in no form. Then one is planted in each sink, in each form, and found.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { keyCanaries, textCanary, toCanaries } from './canary-values.ts';
 
 const OPERATORS = ['file.test', 'variable.test', 'opaque.test', 'called.test', 'plain.test'];
 const TENANTS = ['admin.test', 'opaque.test', 'called.test'];
-/** A file whose purpose is to hold it. */
+/** The secrets that a file is meant to contain. */
 const PURPOSE: ReadonlyMap<string, string> = new Map([
   ['caKey', 'file ca.key'],
   ['caKeyLine', 'file ca.key'],
@@ -39,7 +39,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
 
   afterAll(() => scene?.[Symbol.asyncDispose]());
 
-  /** Everything is set up, used and misused. */
+  /** Sets everything up, uses and misuses it. */
   async function liveWithFile(): Promise<void> {
     await using proxy = await scene.start();
     const [operators, ...tenants] = await createAgents(proxy);
@@ -48,14 +48,14 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     await failInEveryWay(scene, operators);
     refusals = await writeWrongly(scene, proxy);
     await reloadWrongly(proxy);
-    // Kept for the next life, which has no file.
+    // Stored for the next start, which has no file.
     const body = { proxy_config: operatorsDocument(scene.values, scene.peers) };
     await administer(scene, proxy, '/v1/proxy_config', { method: 'PUT', body });
     await readEverything(scene, proxy);
     exits.push(await proxy.stop());
   }
 
-  /** What was sealed is used, shown and changed. */
+  /** Uses, reads and changes the sealed state. */
   async function liveOnState(): Promise<void> {
     await using proxy = await scene.start({ withProxyConfig: false });
     const { proxyToken, changedToken: token } = scene.values;
@@ -82,7 +82,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     );
   }
 
-  /** One of the operator's sandbox, one by token on the same listener, and one on a listener of its own. */
+  /** One of the operator's sandbox, one with a token on the same listener, and one on a listener of its own. */
   async function createAgents(proxy: CanaryProxy): Promise<[Agent, Agent, Agent]> {
     const { adminSecret, sandboxToken, proxyToken } = scene.values;
     const proxy_config = tenantsDocument(scene.values, scene.peers);
@@ -100,7 +100,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     return [agentOf(proxy, proxyToken), agentOf(proxy, sandboxToken), { ...agentOf(proxy, madeToken), port }];
   }
 
-  /** SIGHUP with files at fault, each told on standard error and in the log. */
+  /** SIGHUP with invalid files, each reported on standard error and in the log. */
   async function reloadWrongly({ process }: CanaryProxy): Promise<void> {
     const { opaque, fileSecret } = scene.values;
     const secretFile = join(scene.secretsDir, 'FILE_SECRET');
@@ -124,7 +124,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     return { port, caPem, token };
   }
 
-  it('the requests went as they were meant to', () => {
+  it('the requests had the expected results', () => {
     const asked = scene.statuses.filter((line) => !/ (400|401|404|405|412|413|415|417|422)$/.test(line));
     const echoes = (hosts: readonly string[]): string[] => [
       ...hosts.map((host) => `${host}/echo 302`),
@@ -137,7 +137,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
       ...[...echoes(OPERATORS), ...echoes(TENANTS), ...echoes(TENANTS)],
       ...[...failing, ...spoilt, 'opaque.test/cut 200'],
       ...Array.from({ length: 7 }, () => 'uncalled.test/echo 502'),
-      ...['opaque.test/echo 407', 'in clear 403'],
+      ...['opaque.test/echo 407', 'in plaintext 403'],
       'PUT /v1/proxy_config 200',
       'PATCH /v1/sandboxes/tenant 200',
       ...[...echoes(OPERATORS), ...echoes(TENANTS)],
@@ -148,7 +148,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     expect(exits).toEqual([0, 0, 2, 2, 2, 2]);
   });
 
-  it('each secret did its work', () => {
+  it('each secret was used', () => {
     const { origin, callback } = scene.peers;
     const { values } = scene;
     const arrived = origin.requests.flatMap((request) => [
@@ -168,7 +168,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     expect(shared).toHaveLength(12);
   });
 
-  it('every place was looked at, and holds what it should', () => {
+  it('every sink was searched, and has the expected content', () => {
     const marks: readonly (readonly [sink: string, ...texts: string[]])[] = [
       ['standard output', '"msg":"ready"', '"msg":"reload failed', '"level":"error"'],
       [
@@ -185,14 +185,14 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
         '"status":422',
       ],
       [
-        'admin answers',
+        'admin responses',
         VISIBLE,
         '"is_set":true',
         '"key":"ADMIN_SECRET"',
         'BEGIN CERTIFICATE',
         '"loc":["body"',
       ],
-      ['answers to agents', '*****', 'callback resolution failed', '103 ', '101 '],
+      ['agent responses', '*****', 'callback resolution failed', '103 ', '101 '],
       ['/proc/PID/environ', 'SALLYPORT_STATE_DIR='],
       ['/proc/PID/cmdline', 'sallyport.js'],
       ['/proc/PID/comm', '\n'],
@@ -211,7 +211,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     expect(missing).toEqual([]);
   });
 
-  it('no secret stands where it has no business', () => {
+  it('no secret is in a sink where it does not belong', () => {
     const found = [...scene.sinks].flatMap(([sink, bytes]) =>
       findLeaks(
         sink,
@@ -222,7 +222,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     expect(found).toEqual([]);
   });
 
-  it.each(encodings)('planted as %s, a secret of each kind is found, and one in each place', (_, encode) => {
+  it.each(encodings)('planted as %s, a secret of each kind is found in each sink', (_, encode) => {
     const sinks = [...scene.sinks];
     const plant = (sink: string, bytes: Buffer, canary: Canary): readonly string[] => {
       const middle = bytes.length >> 1;

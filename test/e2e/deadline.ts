@@ -1,9 +1,9 @@
-// Looks at something outside of this process until it is as expected or its deadline has passed. For what sends no
-// event: the kernel's books of another process.
+// Polls a value outside of this process until it is as expected or a deadline has passed. For values without an event: the
+// kernel's statistics of another process.
 
 const LOOK_MS = 25;
 
-/** The last value seen: the first one that `isThere` accepts, or whatever it is when the time is over. */
+/** The first value that `isThere` accepts, or the last one when the time has expired. */
 export async function lookUntil<T>(
   look: () => T,
   isThere: (value: T) => boolean,

@@ -1,5 +1,5 @@
-// A real process under a flood: its origin, raw clients for those who flood, a bystander of node:http2 who goes on asking on
-// a connection of his own, and the process's memory and records.
+// A real process under a flood: its origin, raw clients that send the flood, a bystander of node:http2 that keeps sending
+// requests on its own connection, and the memory and records of the process.
 import { existsSync } from 'node:fs';
 import type { ClientHttp2Session } from 'node:http2';
 import { readFile } from 'node:fs/promises';
@@ -13,18 +13,18 @@ import { ask, calmRequest } from './h2-load-request.ts';
 import { type ResidentSampler, sampleResident } from './resident-sampler.ts';
 
 export type Bystander = {
-  /** Ends it behind its last answer. */
+  /** Ends it after its last response. */
   stop(): Promise<{ readonly latencies: readonly number[]; readonly errors: readonly string[] }>;
 };
 
 export type FloodScene = AsyncDisposable & {
   client(options?: H2ClientOptions): Promise<H2WireClient>;
-  /** Asks again and again, each as soon as the one before is answered. */
+  /** Sends requests one after the other, each after the response to the one before. */
   bystand(): Promise<Bystander>;
   recordsSoFar(): number;
-  /** Those of all that has happened since. */
+  /** All records since the last call. */
   recordsSince(count: number): Promise<readonly LogRecord[]>;
-  /** Resident memory, the garbage collected. */
+  /** Resident memory after a garbage collection. */
   collectedBytes(): Promise<number>;
   sampleMemory(): ResidentSampler;
   isSameProcess(): boolean;
@@ -89,7 +89,7 @@ export async function createFloodScene(options: { readonly clientIdleMs: number 
       const session = await openH2Tunnel({ proxyPort: proxy.port, authority, ca });
       await askOnce(session);
       session.destroy();
-      // Whatever happened before was recorded before.
+      // Records are written in order: earlier ones are there already.
       const last = `/n${asked}/`;
       await proxy.process.record(({ path }) => String(path).includes(last));
       return proxy.process.records.slice(count);

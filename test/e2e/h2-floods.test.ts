@@ -1,5 +1,5 @@
-// Floods against a real process: whoever sends one loses that connection and no more. Others are served meanwhile, the
-// memory is what it was, the process lives, and one record says why.
+// Floods against a real process: a client that sends one loses only that connection. Other clients are served at the same
+// time, the memory does not grow, the process stays alive, and one record names the reason.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { percentilesOf } from '../../bench/support/percentiles.ts';
 import {
@@ -17,16 +17,16 @@ import type { H2WireClient } from '../support/h2-wire-client.ts';
 import { encodeBlock, indexed, literal } from '../support/hpack.ts';
 import { type FloodScene, createFloodScene } from './h2-flood-scene.ts';
 
-// What the windows of a hundred streams hold, once, and the allocator keeps.
+// The content of the windows of a hundred streams, which the allocator keeps after the first time.
 const MAX_GROWTH_BYTES = 40_000_000;
-// While it lasts: what a flood leaves for the collector.
+// During the flood: the garbage before it is collected.
 const MAX_PEAK_BYTES = 160_000_000;
-// Of a bystander who shares two cores with the flood, its sender and its host.
+// Of a bystander that shares two cores with the flood, its sender and its host.
 const MAX_P99_MS = 2_000;
 const IDLE_MS = 2_000;
 const STREAMS = 100;
 const BIG_BYTES = 1_000_000;
-/** One flood is over in a moment. */
+/** A flood ends quickly. */
 const ROUNDS = 5;
 
 let scene: FloodScene;
@@ -37,7 +37,7 @@ afterAll(() => scene[Symbol.asyncDispose]());
 
 type Flood = {
   readonly what: string;
-  /** Goes on until the connection has gone. */
+  /** Continues until the connection is closed. */
   readonly frames: (client: H2WireClient) => Iterable<Buffer>;
 };
 
@@ -53,7 +53,7 @@ function block(client: H2WireClient): Buffer {
   return encodeBlock(client.fields('/silent/n0/0'));
 }
 
-/** Behind a request that stays open. */
+/** Sent after a request that stays open. */
 function* behindOne(client: H2WireClient, piece: () => Buffer): Iterable<Buffer> {
   yield headersFrame(client.nextId(), encodeBlock(client.fields('/whole/n0/0', [], { ':method': 'POST' })));
   yield* many(piece);
@@ -67,7 +67,7 @@ function* continuations(client: H2WireClient): Iterable<Buffer> {
 
 const floods: readonly Flood[] = [
   {
-    what: 'requests that are reset at once',
+    what: 'requests that are reset immediately',
     frames: (client) => {
       const head = block(client);
       return many(() => {
@@ -76,7 +76,7 @@ const floods: readonly Flood[] = [
       });
     },
   },
-  { what: 'CONTINUATION without end', frames: continuations },
+  { what: 'endless CONTINUATION', frames: continuations },
   {
     what: 'PING',
     frames: () => many(() => pingFrame()),
@@ -87,14 +87,14 @@ const floods: readonly Flood[] = [
   },
   { what: 'WINDOW_UPDATE', frames: () => many(() => windowFrame(0, 1)) },
   {
-    what: 'WINDOW_UPDATE of a stream',
+    what: 'WINDOW_UPDATE on a stream',
     frames: (client) => behindOne(client, () => windowFrame(1, 1)),
   },
   { what: 'PRIORITY', frames: () => many((n) => priorityFrame(2 * (n % 1_000) + 1)) },
   { what: 'empty DATA', frames: (client) => behindOne(client, () => dataFrame(1, '')) },
 ];
 
-/** The field of 4 KB is in the table, and stands sixteen thousand times in each block. */
+/** A field of 4 KB in the table, referenced sixteen thousand times in each block. */
 function* bombs(client: H2WireClient): Iterable<Buffer> {
   const planted = encodeBlock([
     ...client.fields('/silent/n0/0'),
@@ -105,7 +105,7 @@ function* bombs(client: H2WireClient): Iterable<Buffer> {
   for (let n = 0; n < 1_000; n += 1) yield headersFrame(client.nextId(), blown, { isEnd: true });
 }
 
-/** What `act` does to the process is felt by nobody else, and leaves nothing behind. */
+/** Checks that `act` does not affect other clients and that the memory does not grow. */
 async function undisturbed(act: () => Promise<void>): Promise<void> {
   const beforeBytes = await scene.collectedBytes();
   using memory = scene.sampleMemory();
@@ -117,8 +117,8 @@ async function undisturbed(act: () => Promise<void>): Promise<void> {
   const peak = memory.peakBytes - beforeBytes;
   const grown = (await scene.collectedBytes()) - beforeBytes;
   console.info(
-    `${count} answers meanwhile, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; ` +
-      `${mb(peak)} more at the peak, ${mb(grown)} behind it`,
+    `${count} responses meanwhile, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; ` +
+      `${mb(peak)} more at the peak, ${mb(grown)} afterwards`,
   );
   expect(p99).toBeLessThan(MAX_P99_MS);
   expect(peak).toBeLessThan(MAX_PEAK_BYTES);
@@ -133,13 +133,13 @@ async function flood(frames: (client: H2WireClient) => Iterable<Buffer>): Promis
   await using client = await scene.client();
   for (const piece of frames(client)) if (client.peer.isClosed || !(await client.send(piece))) break;
   await client.closed;
-  // It is not always read: a reset behind it may take it away.
+  // It cannot always be read: a reset after it may discard it.
   for (const { code } of client.peer.goaways)
     expect(code).toBeOneOf(['ENHANCE_YOUR_CALM', 'PROTOCOL_ERROR', 'INTERNAL_ERROR']);
 }
 
 it.each(floods)('$what ends its own connection and nothing else', async ({ frames }) => {
-  // What is compiled and allocated once is no growth.
+  // Code and buffers that are created once are not growth.
   await flood(frames);
   await scene.recordsSince(0);
   const seen = scene.recordsSoFar();
@@ -150,11 +150,11 @@ it.each(floods)('$what ends its own connection and nothing else', async ({ frame
   expect(ends.map(({ outcome, protocol }) => [outcome, protocol])).toEqual(
     Array.from({ length: ROUNDS }, () => ['failed', 'h2']),
   );
-  // Whichever of the two counts was full first.
+  // Depends on which of the two limits was reached first.
   for (const { reason } of ends) expect(reason).toBeOneOf(['client_flood', 'client_protocol_error']);
 });
 
-it('HPACK bombs are refused one by one, and cost nobody anything', () =>
+it('HPACK bombs are rejected one by one, and do not affect other clients', () =>
   undisturbed(async () => {
     await using client = await scene.client();
     for (const piece of bombs(client)) if (client.peer.isClosed || !(await client.send(piece))) break;
@@ -167,21 +167,21 @@ it('HPACK bombs are refused one by one, and cost nobody anything', () =>
     expect(client.peer.counts['HEADERS'] ?? 0).toBe(0);
   }));
 
-it('a hundred big answers to a client that takes none of them end when it is silent too long', async () => {
+it('a hundred large responses to a client that reads none of them end at the timeout', async () => {
   const seen = scene.recordsSoFar();
   await undisturbed(async () => {
     await using client = await scene.client({ settings: { initial_window_size: 0 }, isGranting: false });
     const streams = Array.from({ length: STREAMS }, () => client.peer.stream(client.nextId()));
     const head = encodeBlock(client.fields(`/whole/n0/${BIG_BYTES}`));
     await client.send(...streams.map(({ id }) => headersFrame(id, head, { isEnd: true })));
-    const isOver = (): true | undefined =>
+    const hasEnded = (): true | undefined =>
       streams.every(({ resetCode }) => resetCode !== undefined) || undefined;
-    await client.peer.until(isOver, 'the end of all streams');
+    await client.peer.until(hasEnded, 'the end of all streams');
   });
   const ends = (await scene.recordsSince(seen)).filter(({ reason }) => reason === 'client_stalled');
   expect(ends).toHaveLength(STREAMS);
 });
 
-it('the process is the one that began', () => {
+it('the process is still the same', () => {
   expect(scene.isSameProcess()).toBe(true);
 });

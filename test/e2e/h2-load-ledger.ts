@@ -1,15 +1,15 @@
-// What became of each request of a load by the client's own eyes, and by the proxy's records. It holds a byte for each, so
-// that a million weigh little.
+// The result of each request of a load as the client saw it, and as the proxy recorded it. One byte per request, so that a
+// million need little memory.
 import { type Percentiles, percentilesOf } from '../../bench/support/percentiles.ts';
 import type { LogRecord } from '../support/spawned-process.ts';
 import type { Ended, Verdict } from './h2-load-request.ts';
 
 const VERDICTS: readonly Verdict[] = ['whole', 'reset', 'cancelled', 'unread', 'lost', 'crossed'];
-/** What a record may say of a request. */
+/** The outcomes that a record of a request may have. */
 const RECORDED: Readonly<Record<Verdict, readonly string[]>> = {
   whole: ['injected'],
   reset: ['upstream_reset'],
-  // The reset may have crossed the end of the answer, or have been overtaken by nothing at all.
+  // The reset may have crossed the end of the response, or may have arrived first.
   cancelled: ['client_gone', 'injected', 'upstream_reset'],
   unread: ['upstream_reset'],
   lost: [],
@@ -19,12 +19,12 @@ const KEPT_ERRORS = 20;
 
 export class LoadLedger {
   readonly #verdicts: Uint8Array;
-  /** Of the record: its place in `#words`; 255 for more than one. */
+  /** Of the record: its index in `#words`; 255 for more than one record. */
   readonly #recorded: Uint8Array;
   readonly #words: string[] = [];
   readonly #latencies: Float64Array;
   #measured = 0;
-  /** The first few, in words. */
+  /** The first few violations. */
   readonly errors: string[] = [];
   readonly counts: Record<Verdict, number> = {
     whole: 0,
@@ -56,7 +56,7 @@ export class LoadLedger {
   record({ path, outcome, reason, cause, protocol }: LogRecord): void {
     const n = Number(/^\/\w+\/n(\d+)\//.exec(String(path))?.[1]);
     if (!(n < this.#recorded.length) || protocol !== 'h2') {
-      // What ended a whole connection explains all the rest: it comes first.
+      // The reason for the end of a connection explains all others: it comes first.
       this.errors.unshift(
         `${String(path ?? 'a connection')} is recorded: ${String(reason)} ${String(cause)}`,
       );
@@ -66,7 +66,7 @@ export class LoadLedger {
     this.#recorded[n] = this.#placeOf(String(outcome === 'injected' ? outcome : reason));
   }
 
-  /** From here on other latencies are measured. */
+  /** Starts a new series of latencies. */
   forgetLatencies(): void {
     this.#measured = 0;
   }
@@ -75,7 +75,7 @@ export class LoadLedger {
     return percentilesOf([this.#latencies.subarray(0, this.#measured)]);
   }
 
-  /** Requests that have ended and of which there is no record yet. */
+  /** Requests that have ended without a record so far. */
   get unrecorded(): number {
     let count = 0;
     for (const [n, verdict] of this.#verdicts.entries())
@@ -83,14 +83,14 @@ export class LoadLedger {
     return count;
   }
 
-  /** Requests whose record is missing or says something else than their client saw. */
+  /** Requests whose record is missing or differs from what their client saw. */
   get misrecorded(): number {
     let count = 0;
     for (const [n, place] of this.#verdicts.entries()) {
       const verdict = VERDICTS[place - 1];
       if (verdict === undefined) continue;
       const word = this.#words[(this.#recorded[n] ?? 0) - 1];
-      // What is reset at once may never have left the client.
+      // A request that is reset immediately may never have been sent.
       const isRight = word === undefined ? verdict === 'cancelled' : RECORDED[verdict].includes(word);
       if (isRight) continue;
       count += 1;

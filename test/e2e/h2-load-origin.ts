@@ -1,5 +1,5 @@
-// The origin of a load over HTTP/2, of node:http2: it signs what it has read of each request into the answer, and fails
-// those that ask for it. What is whole is so to the last byte: the body is the signature again and again.
+// The origin of a load over HTTP/2, of node:http2: the response contains a signature of the request, and some requests ask
+// for a failure. A response is checked to the last byte: the body repeats the signature.
 import { createHash, createHmac } from 'node:crypto';
 import {
   type IncomingHttpHeaders,
@@ -13,16 +13,16 @@ import type { TestAuthority } from '../support/test-authority.ts';
 
 export const ORIGIN_NAME = 'api.test' as const;
 export const INJECTED: string = 'Bearer of the load';
-/** What the origin resets a stream with; nothing of ours does. */
+/** The code with which the origin resets a stream; the proxy never uses it. */
 export const RESET_CODE: number = constants.NGHTTP2_CONNECT_ERROR;
 
-/** How a request shall end: whole, reset before its head or within its body, not looked at the first time, or followed by GOAWAY. */
+/** How a request ends: complete, reset before its head or in its body, refused the first time, or followed by GOAWAY. */
 export type Ending = 'whole' | 'silent' | 'cut' | 'unread' | 'leave';
 export type Asked = { readonly nonce: string; readonly ending: Ending; readonly size: number };
 
 export type LoadOrigin = AsyncDisposable & {
   readonly port: number;
-  /** Sessions that were opened so far. */
+  /** Sessions opened so far. */
   readonly sessions: number;
 };
 
@@ -30,7 +30,7 @@ export function pathOf({ nonce, ending, size }: Asked): string {
   return `/${ending}/${nonce}/${size}`;
 }
 
-/** What of a request only its own answer may hold. */
+/** The signature of a request, which only its own response may contain. */
 export function sign(path: string, nonce: string, bodyHash: string, authorization: string): string {
   const said = [path, nonce, bodyHash, authorization].join('\n');
   return createHmac('sha256', 'the origin').update(said).digest('base64url');
@@ -40,7 +40,7 @@ export function hashOf(body: Buffer): string {
   return createHash('sha256').update(body).digest('base64url');
 }
 
-/** `onArrival` is told the path of each stream that comes, also of those that are not looked at. */
+/** `onArrival` gets the path of each stream, also of refused ones. */
 export async function createLoadOrigin(
   authority: TestAuthority,
   onArrival: (path: string) => void = () => undefined,
@@ -48,7 +48,7 @@ export async function createLoadOrigin(
   const leaf = authority.contextFor(ORIGIN_NAME);
   const server = createSecureServer({
     SNICallback: (_, done) => done(null, leaf),
-    // Answers wait here for whom nobody reads.
+    // Responses to clients that do not read wait here.
     maxSessionMemory: 1_000,
   });
   const sessions = new Set<ServerHttp2Session>();
@@ -104,7 +104,7 @@ async function response(
   if (ending === 'leave') stream.session?.close();
 }
 
-/** Undefined: it was reset before its end. */
+/** Undefined when it was reset before its end. */
 function readHash(stream: ServerHttp2Stream): Promise<string | undefined> {
   const hash = createHash('sha256');
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

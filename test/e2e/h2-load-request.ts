@@ -1,22 +1,22 @@
-// The requests of a load over HTTP/2, each another, and what is said of each once it is over. A request that is answered
-// with anything but its own answer is crossed; one that does not end as the origin let it end is lost.
+// The requests of a load over HTTP/2, all different, and the verdict on each when it has ended. A request with the response
+// of another is crossed; one that does not end the way the origin ended it is lost.
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
 import { type Asked, INJECTED, RESET_CODE, hashOf, pathOf, sign } from './h2-load-origin.ts';
 
 export type Verdict =
-  /** The whole of its own answer. */
+  /** Its own complete response. */
   | 'whole'
-  /** Reset as the origin reset it, behind nothing but the beginning of its own answer. */
+  /** Reset by the origin, after nothing but the beginning of its own response. */
   | 'reset'
   /** Reset by this client. */
   | 'cancelled'
-  /** Refused with nothing done, so that the client may ask again. */
+  /** Refused without being processed, so that the client may retry. */
   | 'unread'
   | 'lost'
   | 'crossed';
 
 export type LoadRequest = Asked & {
-  /** None: a GET. */
+  /** Undefined: a GET. */
   readonly body: Buffer | undefined;
   /** When this client resets it. */
   readonly cancelledAt: 'once' | 'head' | 'data' | undefined;
@@ -26,13 +26,13 @@ export type Ended = { readonly verdict: Verdict; readonly error: string | undefi
 const SIZES = [64, 0, 2_048, 64, 512, 64, 16_384, 128, 64, 8_192] as const;
 const BODY_SIZES = [32, 512, 0, 4_096] as const;
 const BIG_BYTES = 262_144;
-// Longer than what is kept to be sent again.
+// Longer than what is stored for a retry.
 const BIG_BODY_BYTES = 100_000;
 const CANCELS = ['once', 'head', 'data'] as const;
 
 const bodySource = Buffer.alloc(BIG_BODY_BYTES + 1_000, 'what a client has to say, and more of it; ');
 
-/** The nth: one in four has a body, few are big. */
+/** The nth request: one in four has a body, few are large. */
 export function calmRequest(n: number): LoadRequest {
   const size = n % 500 === 250 ? BIG_BYTES : (SIZES[n % SIZES.length] ?? 0);
   const bodySize = n % 1_000 === 501 ? BIG_BODY_BYTES : (BODY_SIZES[(n >> 2) % BODY_SIZES.length] ?? 0);
@@ -40,7 +40,7 @@ export function calmRequest(n: number): LoadRequest {
   return { nonce: `n${n}`, ending: 'whole', size, body, cancelledAt: undefined };
 }
 
-/** The nth, of which one in twelve or so is disturbed. */
+/** The nth request; about one in twelve is disturbed. */
 export function disturbedRequest(n: number, mayCancel: boolean): LoadRequest {
   const calm = calmRequest(n);
   if (n % 50 === 0) return { ...calm, ending: 'silent' };
@@ -54,7 +54,7 @@ export function disturbedRequest(n: number, mayCancel: boolean): LoadRequest {
 export function ask(session: ClientHttp2Session, request: LoadRequest, onEnd: (ended: Ended) => void): void {
   const { nonce, body, cancelledAt } = request;
   const stream = session.request(
-    // What the client says of the injected field is replaced.
+    // The client's own value of the injected field is replaced.
     {
       ':path': pathOf(request),
       ':method': body ? 'POST' : 'GET',
@@ -105,7 +105,7 @@ function judge(request: LoadRequest, seen: Seen, { rstCode }: ClientHttp2Stream)
     return error('crossed', 'has the body of another');
   if (cancelledAt) return { verdict: 'cancelled', error: undefined };
   const said = `status ${seen.status} ${String(seen.refusal)}, ${body.length} of ${size} bytes, reset ${rstCode}`;
-  // One that its host ended too early for its length, and then reset, is no valid answer by then (RFC 9113 §8.1.1).
+  // A response that its host ended before its length, and then reset, is malformed (RFC 9113 §8.1.1).
   const resets = ending === 'silent' ? [RESET_CODE] : [RESET_CODE, constants.NGHTTP2_PROTOCOL_ERROR];
   if (ending === 'silent' || ending === 'cut')
     return resets.includes(rstCode) ? { verdict: 'reset', error: undefined } : error('lost', said);

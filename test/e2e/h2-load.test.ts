@@ -1,14 +1,14 @@
-// Fifty thousand requests over HTTP/2, as `npm run stress` makes a million of them.
+// Fifty thousand requests over HTTP/2; `npm run stress` sends a million.
 import { expect, it } from 'vitest';
 import { runH2Load } from './h2-load.ts';
 
-// A load leaves pages behind that the allocator keeps; a leak of a kilobyte a request would be 50 MB.
+// The allocator keeps some pages after a load; a leak of a kilobyte per request would be 50 MB.
 const MAX_GROWTH_BYTES = 40_000_000;
-// What is read on two cores in half a minute, on a machine that has other things to do.
+// Reached on two cores in half a minute, on a machine with other load.
 const WITHIN_MS = 240_000;
 
 it(
-  'none is lost and none is crossed, on full connections, through resets of both sides and hosts that leave',
+  'none is lost and none is crossed, on full connections, with resets from both sides and hosts that send GOAWAY',
   async () => {
     const figures = await runH2Load({ warmUp: 10_000, calm: 30_000, disturbed: 10_000 });
     const { perSecond, latency, residentBytes, counts } = figures;
@@ -22,10 +22,10 @@ it(
       misrecorded: 0,
       isSameProcess: true,
     });
-    // Each was really tried.
+    // Each kind of failure has really occurred.
     for (const count of [counts.reset, counts.cancelled]) expect(count).toBeGreaterThan(50);
     expect(figures.upstreamSessions).toBeGreaterThan(20);
-    // Refused twice, once by the host's wish and once because it left.
+    // Refused twice, once on request and once because of a GOAWAY.
     expect(counts.unread).toBeLessThan(200);
     expect(residentBytes.calm - residentBytes.before).toBeLessThan(MAX_GROWTH_BYTES);
     expect(residentBytes.end - residentBytes.before).toBeLessThan(MAX_GROWTH_BYTES);

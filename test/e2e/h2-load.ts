@@ -1,5 +1,5 @@
-// A load over HTTP/2 through a real process: four connections of a client, each always full of streams, first calm, then
-// with resets from both sides and hosts that leave. What comes of it is in the figures; whoever runs it judges them.
+// A load over HTTP/2 through a real process: four connections of a client, each always full of streams, first undisturbed,
+// then with resets from both sides and hosts that send GOAWAY. Returns figures; the caller evaluates them.
 import type { ClientHttp2Session } from 'node:http2';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -16,19 +16,19 @@ import { type LoadRequest, type Verdict, ask, calmRequest, disturbedRequest } fr
 export type LoadFigures = {
   readonly requests: number;
   readonly counts: Readonly<Record<Verdict, number>>;
-  /** Requests that had not ended when nothing ended any more. */
+  /** Requests that had not ended when no more progress was made. */
   readonly hanging: number;
   readonly misrecorded: number;
-  /** The first few, in words. */
+  /** The first few violations. */
   readonly errors: readonly string[];
-  /** Of the calm part. */
+  /** Of the undisturbed part. */
   readonly perSecond: number;
   readonly latency: Percentiles;
-  /** Of the process, its garbage collected: before the calm part, behind it, and behind all. */
+  /** Memory of the process after a garbage collection: before and after the undisturbed part, and at the end. */
   readonly residentBytes: { readonly before: number; readonly calm: number; readonly end: number };
-  /** At the end of the calm part, with its garbage. */
+  /** At the end of the undisturbed part, with its garbage. */
   readonly uncollectedBytes: number;
-  /** Sessions that the origin saw. */
+  /** Sessions at the origin. */
   readonly upstreamSessions: number;
   readonly isSameProcess: boolean;
 };
@@ -36,14 +36,14 @@ export type LoadFigures = {
 const CONNECTIONS = 4;
 const STREAMS = 100;
 /**
- * Of each connection where streams are reset: node:http2 still counts for a moment a stream that was reset, and refuses
- * (ENHANCE_YOUR_CALM) one that comes behind it on a connection that is full.
+ * Streams per connection where streams are reset: node:http2 still counts a stream for a moment after its reset, and
+ * refuses (ENHANCE_YOUR_CALM) the next one on a connection that is full.
  */
 const DISTURBED_STREAMS = 90;
-/** Nothing ended for so long: what is still open hangs. */
+/** When no request has ended for this long, the open ones hang. */
 const STALLED_MS = 20_000;
 const LOOK_MS = 500;
-/** What the proxy takes from one connection for ever is 33 resets a second. */
+/** The proxy accepts a sustained rate of 33 resets a second on one connection. */
 const CANCEL_EVERY_MS = 50;
 const RECORDED_MS = 10_000;
 
@@ -112,7 +112,7 @@ export async function runH2Load(parts: {
   };
 }
 
-/** Sends the requests of these numbers, as many at once as the connections take; ends with them, or when nothing moves. */
+/** Sends these requests, as many at once as the connections allow; resolves when all have ended or none makes progress. */
 async function run(
   { sessions, ledger }: Stage,
   { from, to }: { readonly from: number; readonly to: number },
@@ -123,7 +123,7 @@ async function run(
   let next = from;
   let open = 0;
   const pump = (session: ClientHttp2Session, pace: { cancelledMs: number }): void => {
-    // One that was ended takes no more: its requests would fail at once, and with them all the others.
+    // A closed connection accepts no more: its requests would fail at once, and then all others too.
     if (next >= to || session.closed) return open === 0 ? resolve() : undefined;
     const n = next++;
     const startedMs = performance.now();
@@ -159,7 +159,7 @@ function isAlive(pid: number): boolean {
   return existsSync(`/proc/${pid}/status`);
 }
 
-/** Resident memory behind the nth collection. */
+/** Resident memory after the nth garbage collection. */
 async function collect(proxy: SpawnedSallyport, nth: number): Promise<number> {
   proxy.process.kill('SIGUSR2');
   await proxy.process.record(({ msg, collections }) => msg === 'collected' && collections === nth);

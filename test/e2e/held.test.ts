@@ -1,5 +1,5 @@
-// Clients that are made to wait because their host does not read, and that leave while they wait: nobody reads their
-// sockets then, and still nothing of them may stay.
+// Clients that have to wait because their host does not read, and that disconnect while they wait: the proxy does not read
+// their sockets then, and must still release everything.
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { lookUntil } from './deadline.ts';
 const CLIENTS = 10;
 const WITHIN_MS = 2_000;
 const STALLED_MS = 30_000;
-// Looks in a row that saw no byte go: a quarter of a second, longer than a busy machine keeps a process waiting.
+// Consecutive checks without a byte sent: a quarter of a second, longer than a busy machine delays a process.
 const QUIET_LOOKS = 10;
 const PIECE: Buffer = Buffer.alloc(65_536, 'x');
 
@@ -47,7 +47,7 @@ const ways: readonly (readonly [string, () => Promise<WireClient>])[] = [
   ['a blind tunnel', uploadBlind],
 ];
 
-it.each(ways)('a reset is seen while %s keeps the client waiting', async (_, upload) => {
+it.each(ways)('a reset is noticed while %s makes the client wait', async (_, upload) => {
   const clients = await Promise.all(Array.from({ length: CLIENTS }, upload));
   await untilStalled(clients.map((client) => client.socket));
   expect(proxy.process.usage().descriptors).toBe(idleDescriptors + 2 * CLIENTS);
@@ -84,7 +84,7 @@ async function uploadBlind(): Promise<WireClient> {
   return client;
 }
 
-/** Writes into every socket until none takes any more. */
+/** Writes to every socket until none accepts any more. */
 async function untilStalled(sockets: readonly Socket[]): Promise<void> {
   let taken = 0;
   for (const socket of sockets) {
@@ -105,7 +105,7 @@ async function untilStalled(sockets: readonly Socket[]): Promise<void> {
   expect(await lookUntil(look, (looks) => looks >= QUIET_LOOKS, STALLED_MS)).toBe(QUIET_LOOKS);
 }
 
-/** Leaves its socket unread once the head is there, for as long as the test runs. */
+/** Does not read its socket after the head, until the test ends. */
 async function neverRead({ socket }: Exchange): Promise<void> {
   socket.removeAllListeners('data').pause();
   await new Promise((resolve) => socket.once('close', resolve));

@@ -1,5 +1,5 @@
-// Two hundred sandboxes of one real process, made by the admin API: half of them told apart by a token on the main
-// listener, half by a listener of their own. All have the same hosts and differ in their secrets alone.
+// Two hundred sandboxes of one real process, created via the admin API: half of them identified by a token on the main
+// listener, half by a listener of their own. All have the same hosts and differ only in their secrets.
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -21,7 +21,7 @@ import { WireClient } from '../support/wire-client.ts';
 export type Member = {
   readonly id: string;
   readonly secret: string;
-  /** Undefined: whoever reaches its listener is its client. */
+  /** Undefined: every client of its listener belongs to it. */
   token: string | undefined;
   readonly port: number;
   readonly hasOwnListener: boolean;
@@ -31,12 +31,12 @@ export type Fleet = AsyncDisposable & {
   readonly proxy: SpawnedSallyport;
   readonly members: readonly Member[];
   readonly admin: AskAdmin;
-  /** TLS, for `api.test` and `called.test`; answers with its signature and the fields that were injected. */
+  /** TLS, for `api.test` and `called.test`; responds with its signature and the injected fields. */
   readonly origin: RecordingOrigin;
-  /** In clear. */
+  /** Plaintext. */
   readonly plain: RecordingOrigin;
   readonly endpoint: CallbackEndpoint;
-  /** Of the process before the first sandbox was made. */
+  /** Memory of the process before the first sandbox was created. */
   readonly emptyBytes: number;
   /** A client of the member inside its tunnel to the host. */
   tunnel(member: Member, host: Host): Promise<WireClient>;
@@ -69,7 +69,7 @@ export async function createFleet(size: number): Promise<Fleet> {
   const ca = await readFile(proxy.caFile, 'utf8');
   const adminToken = (await readFile(String(ready['admin_token']), 'utf8')).trim();
   const admin = createAdminClient(String(ready['admin']), adminToken);
-  // Loaded with the first write, and no part of any sandbox.
+  // Loaded with the first write; not part of any sandbox.
   await admin('PUT', '/v1/workspace_secrets', { WARM: 'up' });
   const emptyBytes = proxy.process.usage().residentBytes;
   const numbers = Array.from({ length: size }, (_, i) => i).values();
@@ -83,7 +83,7 @@ export async function createFleet(size: number): Promise<Fleet> {
     async tunnel(member, host) {
       const client = await WireClient.connect(member.port);
       const opened = await client.openTunnel(`${host}:${origin.port}`, tokenFields(member));
-      if (opened.status !== 200) throw new Error(`${member.id} was answered ${opened.status}`);
+      if (opened.status !== 200) throw new Error(`${member.id} got ${opened.status}`);
       await client.startTls({ ca, name: host });
       return client;
     },
@@ -94,12 +94,12 @@ export async function createFleet(size: number): Promise<Fleet> {
   };
 }
 
-/** What a client of the member shows to the proxy. */
+/** The credential with which a client of the member authenticates to the proxy. */
 export function tokenFields({ token }: Pick<Member, 'token'>): readonly string[] {
   return token === undefined ? [] : [`Proxy-Authorization: Bearer ${token}`];
 }
 
-/** Even ones come by a token on the main listener; of those with a listener of their own, every other has a token too. */
+/** Even ones use a token on the main listener; of those with their own listener, every other one has a token too. */
 async function createMember(
   { admin, endpoint, proxy }: Pick<Fleet, 'admin' | 'endpoint' | 'proxy'>,
   i: number,
@@ -114,14 +114,14 @@ async function createMember(
     workspace_secrets: { KEY: secret },
     proxy_config: documentOf(i, endpoint.url),
   });
-  if (status !== 201) throw new Error(`${id} was answered ${status}: ${text}`);
+  if (status !== 201) throw new Error(`${id} got ${status}: ${text}`);
   const { token, proxy: url } = body as { token?: string; proxy: string };
   const port = Number(new URL(url).port);
   if (hasOwnListener === (port === proxy.port)) throw new Error(`${id} has the wrong listener`);
   return { id, secret, token, port, hasOwnListener };
 }
 
-/** The admin API takes so many writes a second, and says so. */
+/** The admin API limits writes per second, and says when to retry. */
 async function createWithin(admin: AskAdmin, document: object): Promise<AdminReply> {
   for (;;) {
     const reply = await admin('POST', '/v1/sandboxes', document);
@@ -130,7 +130,7 @@ async function createWithin(admin: AskAdmin, document: object): Promise<AdminRep
   }
 }
 
-/** Two callbacks of three tell who calls; the rest are the same to the letter, for what one was given is no other's. */
+/** Two of three callbacks name their sandbox; the others are identical, to show that responses are not shared. */
 function documentOf(i: number, url: string): unknown {
   const authorization = { name: 'Authorization', type: 'workspace_secret', value: 'Bearer {KEY}' };
   const who = { name: 'X-Box', type: 'opaque', value: `box-${i}` };
@@ -141,7 +141,7 @@ function documentOf(i: number, url: string): unknown {
   };
 }
 
-/** Gives each call a number of its own, and back the name that it brought. */
+/** Responds to each call with a unique number and with the name in its request. */
 async function createCountingEndpoint(): Promise<CallbackEndpoint> {
   const endpoint: CallbackEndpoint = await createCallbackEndpoint(async ({ request, send }) => {
     const [box = 'nobody'] = headerValues(request, 'x-box');

@@ -1,11 +1,11 @@
-// What the clients of a fleet do at once, and what they may be answered: a signature that is their nonce's, under the
-// secrets of their own sandbox. Violations come back as sentences.
+// The concurrent requests of a fleet, and their only valid responses: a signature of their own nonce, with the secrets of
+// their own sandbox. Violations are returned as sentences.
 import { WireClient } from '../support/wire-client.ts';
 import { type Fleet, type Host, type Member, sign, tokenFields } from './isolation-fleet.ts';
 
 let lastNonce = 0;
 
-/** One request under a fresh nonce; answers what is wrong with its answer. */
+/** One request with a fresh nonce; returns what is wrong with its response. */
 export async function ask(
   fleet: Fleet,
   client: WireClient,
@@ -19,12 +19,12 @@ export async function ask(
   await client.send([...lines, 'X-Box: of the client', '', ''].join('\r\n'));
   const { head, text } = await client.readResponse();
   const [signature, ...fields] = text.split('\n');
-  if (head.status !== 200) return [`${member.id} was answered ${head.status}: ${text}`];
-  if (signature !== sign(nonce, target)) return [`${member.id} got the answer to another request`];
+  if (head.status !== 200) return [`${member.id} got ${head.status}: ${text}`];
+  if (signature !== sign(nonce, target)) return [`${member.id} got the response to another request`];
   return fieldErrors(member, host, fields);
 }
 
-/** Which call gave the headers: no two sandboxes may have those of one. */
+/** The call that provided the headers: two sandboxes must never share one. */
 const callers = new Map<string, string>();
 
 function fieldErrors({ id, secret }: Member, host: Host, fields: readonly string[]): readonly string[] {
@@ -38,7 +38,7 @@ function fieldErrors({ id, secret }: Member, host: Host, fields: readonly string
   return caller === id ? [] : [`${id} was given what ${caller} had asked for`];
 }
 
-/** Every member asks so often over one tunnel, all at once; answers what went wrong. */
+/** Every member sends this many requests over one tunnel, all concurrently; returns the violations. */
 export async function askAll(
   fleet: Fleet,
   how: { readonly host: Host; readonly members: readonly Member[]; readonly times: number },
@@ -55,9 +55,9 @@ export async function askAll(
   return found.flat();
 }
 
-/** Records that name another sandbox than their path does, and requests that have not exactly one. */
+/** Records with a sandbox other than that in their path, and requests without exactly one record. */
 export async function recordErrors(fleet: Fleet, requests: number): Promise<readonly string[]> {
-  // Whatever was answered before was recorded before.
+  // Records are written in order: those of earlier responses are there already.
   const [last] = fleet.members;
   if (last) await askAll(fleet, { host: 'api.test', members: [last], times: 1 });
   const lastPath = `/${last?.id}/n${lastNonce}`;
@@ -75,7 +75,7 @@ export async function recordErrors(fleet: Fleet, requests: number): Promise<read
   ];
 }
 
-/** Asks until it is stopped; a failure before that is a violation. */
+/** Sends requests until it is stopped; a failure before that is a violation. */
 export function keepAsking(fleet: Fleet, members: readonly Member[]): { stop(): Promise<readonly string[]> } {
   const stopped = new AbortController();
   const running = members.map(async (member) => {
@@ -93,7 +93,7 @@ export function keepAsking(fleet: Fleet, members: readonly Member[]): { stop(): 
   };
 }
 
-/** Clients of one member in every state: asking, idle in its tunnel, in a blind tunnel, idle on the proxy port. */
+/** Clients of one member in every state: sending, idle in a tunnel, in a blind tunnel, idle on the proxy port. */
 export async function occupy(
   fleet: Fleet,
   member: Member,
@@ -119,6 +119,6 @@ async function askUntilCut(fleet: Fleet, client: WireClient, member: Member): Pr
   try {
     for (;;) await ask(fleet, client, member, 'api.test');
   } catch {
-    // The cut that the test waits for.
+    // The disconnection that the test waits for.
   }
 }

@@ -1,5 +1,5 @@
-// Two hundred sandboxes of one process under load at once: nothing of one reaches another, and what is done to one is
-// not felt by the rest.
+// Two hundred sandboxes of one process under concurrent load: nothing of one reaches another, and a change to one does not
+// affect the others.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WireClient } from '../support/wire-client.ts';
 import { type Fleet, type Member, createFleet, tokenFields } from './isolation-fleet.ts';
@@ -17,14 +17,14 @@ beforeAll(async () => {
 
 afterAll(() => fleet[Symbol.asyncDispose]());
 
-/** The nth of those that come by a token on the main listener, or by a listener of their own. */
+/** The nth member that uses a token on the main listener, or a listener of its own. */
 function member(kind: 'by token' | 'by listener', n: number): Member {
   const found = fleet.members.filter(({ hasOwnListener }) => hasOwnListener === (kind === 'by listener'))[n];
   if (!found) throw new Error('the fleet is too small');
   return found;
 }
 
-/** A request in clear that a client sends to a proxy. */
+/** A plaintext request that a client sends to a proxy. */
 function forwarded(token: string | undefined): string {
   const place = `plain.test:${fleet.plain.port}`;
   return [`GET http://${place}/ HTTP/1.1`, `Host: ${place}`, ...tokenFields({ token }), '', ''].join('\r\n');
@@ -36,7 +36,7 @@ async function statusOf(client: WireClient, bytes: string): Promise<number> {
 }
 
 describe(`${SIZE} sandboxes`, () => {
-  it('cost little when they are idle, each after one request', async () => {
+  it('need little memory when they are idle, each after one request', async () => {
     for (const some of chunksOf(fleet.members, 20))
       expect(await askAll(fleet, { host: 'api.test', members: some, times: 1 })).toEqual([]);
     const each = (fleet.proxy.process.usage().residentBytes - fleet.emptyBytes) / SIZE;
@@ -44,7 +44,7 @@ describe(`${SIZE} sandboxes`, () => {
     expect(each).toBeLessThanOrEqual(MAX_SANDBOX_BYTES);
   });
 
-  it('answer their own clients with their own secrets, and are recorded under their own names', async () => {
+  it('serve their own clients with their own secrets, and are recorded with their own names', async () => {
     const some = fleet.members.filter((_, i) => i % 4 < 2);
     const loads = [
       askAll(fleet, { host: 'api.test', members: fleet.members, times: 4 }),
@@ -52,13 +52,13 @@ describe(`${SIZE} sandboxes`, () => {
     ];
     expect((await Promise.all(loads)).flat()).toEqual([]);
     expect(await recordErrors(fleet, SIZE + SIZE * 4 + some.length * 2)).toEqual([]);
-    // One call for each of those who asked, however alike they are.
+    // One call for each sandbox, however similar they are.
     expect(fleet.endpoint.calls).toHaveLength(some.length);
   });
 });
 
 describe('a client connection', () => {
-  it("is refused when it shows another sandbox's token, and still serves its own", async () => {
+  it("is rejected with another sandbox's token, and can still be used with its own", async () => {
     const [one, other] = [member('by token', 0), member('by token', 1)];
     await using client = await WireClient.connect(one.port);
     const before = fleet.plain.requests.length;
@@ -70,7 +70,7 @@ describe('a client connection', () => {
     expect(fleet.plain.requests.length - before).toBe(2);
   });
 
-  it("is refused by a listener that is another's", async () => {
+  it("is rejected by another sandbox's listener", async () => {
     const [one, other] = [member('by token', 0), member('by listener', 0)];
     for (const [at, shown] of [
       [other, one.token],
@@ -86,7 +86,7 @@ describe.each([
   ['by token', 2],
   ['by listener', 2],
 ] as const)('a sandbox %s that is removed under load', (kind, n) => {
-  it('takes its clients with it at once, and nothing from the others', async () => {
+  it('disconnects its clients immediately, and does not affect the others', async () => {
     const gone = member(kind, n);
     const others = keepAsking(fleet, [
       member('by token', 3),
@@ -108,23 +108,26 @@ describe('a sandbox whose token is changed under load', () => {
   it.each([
     ['by token', 5],
     ['by listener', 5],
-  ] as const)('%s: takes its clients with it at once, and then only the new token', async (kind, n) => {
-    const changed = member(kind, n);
-    const old = changed.token;
-    const others = keepAsking(fleet, [member('by token', 6), member('by listener', 6)]);
-    const { endedMs } = await occupy(fleet, changed);
-    const path = `/v1/sandboxes/${changed.id}`;
-    const { status, body } = await fleet.admin('PATCH', path, { token: 'generate' });
-    const respondedMs = performance.now();
-    expect(status).toBe(200);
-    changed.token = String(body['token']);
-    expect(Math.max(...(await endedMs)) - respondedMs).toBeLessThanOrEqual(MAX_END_MS);
-    expect(await others.stop()).toEqual([]);
-    await using refused = await WireClient.connect(changed.port);
-    expect(await statusOf(refused, forwarded(old))).toBe(407);
-    await using client = await fleet.tunnel(changed, 'api.test');
-    expect(await ask(fleet, client, changed, 'api.test')).toEqual([]);
-  });
+  ] as const)(
+    '%s: disconnects its clients immediately, and then accepts only the new token',
+    async (kind, n) => {
+      const changed = member(kind, n);
+      const old = changed.token;
+      const others = keepAsking(fleet, [member('by token', 6), member('by listener', 6)]);
+      const { endedMs } = await occupy(fleet, changed);
+      const path = `/v1/sandboxes/${changed.id}`;
+      const { status, body } = await fleet.admin('PATCH', path, { token: 'generate' });
+      const respondedMs = performance.now();
+      expect(status).toBe(200);
+      changed.token = String(body['token']);
+      expect(Math.max(...(await endedMs)) - respondedMs).toBeLessThanOrEqual(MAX_END_MS);
+      expect(await others.stop()).toEqual([]);
+      await using refused = await WireClient.connect(changed.port);
+      expect(await statusOf(refused, forwarded(old))).toBe(407);
+      await using client = await fleet.tunnel(changed, 'api.test');
+      expect(await ask(fleet, client, changed, 'api.test')).toEqual([]);
+    },
+  );
 });
 
 function chunksOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {

@@ -1,6 +1,6 @@
-// I5 in memory: what was revoked is gone from the heap once its garbage is collected, and what is in force stands there
-// in a few places only. Whoever may read the live memory of the process finds more: what was freed is not wiped. Those
-// copies are counted and printed; a core of the kernel's holds none of them (test/cli/process/core-dumps.test.ts).
+// I5 in memory: a revoked secret is gone from the heap after a garbage collection, and an active one has only a few copies
+// there. A process that can read the live memory finds more: freed memory is not wiped. Those copies are counted and
+// printed; a core dump contains none of them (test/cli/process/core-dumps.test.ts).
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -18,10 +18,10 @@ import { countIn, countInMemory } from './process-memory.ts';
 const origins = createTestAuthority();
 const preload = (name: string): string[] => ['--import', join(projectRoot, 'test', 'support', name)];
 const REQUESTS = 40;
-/** Copies of one live secret in the heap. */
+/** Copies of one active secret in the heap. */
 const MAX_LIVE = 8;
 
-// Of letters and digits alone, so that no encoding of a text changes them.
+// Letters and digits only, so that no text encoding changes them.
 const opaque = 'Canary0paqueZ3n8Qw5Lk2Vb7Xd4';
 const workspace = 'CanaryW0rkspaceT6y1Gh9Rf3Jm';
 const called = 'CanaryCa11backP8u5Sd2Nc7Hv4';
@@ -52,7 +52,7 @@ async function start(scratch: Scratch): Promise<Scene & { readonly port: number;
   };
 }
 
-/** How often each secret stands in the heap and in all of its memory. */
+/** The number of copies of each secret in the heap and in all memory. */
 async function holdings({
   child,
   heapFile,
@@ -71,7 +71,7 @@ async function holdings({
 }
 
 describe.runIf(process.platform === 'linux')('a secret', () => {
-  it('is in few places while it is in force, and in none of the heap once it was revoked', async () => {
+  it('has few copies while it is active, and none in the heap after it was revoked', async () => {
     await using scratch = await createScratch();
     await using origin = await createOrigin({
       tls: { authority: origins, names: ['api.test', 'called.test'] },

@@ -1,5 +1,5 @@
-// What a newcomer has: the example configuration, origins and the callback on loopback at high ports, and a spawned
-// proxy. Only the callback's port differs from the example's, since a test must not depend on a free one.
+// The example configuration: origins and the callback on loopback at high ports, and a spawned proxy. Only the port of the
+// callback differs from the example, because a test must not depend on a free one.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -53,7 +53,7 @@ afterAll(async () => {
   await origin.close();
 });
 
-describe('on the example configuration', () => {
+describe('with the example configuration', () => {
   beforeEach(() => endpoint.respondWith({ headers: { 'X-Api-Key': 'minted' } }));
 
   it.each(ruleHosts)('%s gets the headers of the rule', async (host) => {
@@ -61,22 +61,25 @@ describe('on the example configuration', () => {
     expect(arrived(origin).slice(1)).toEqual([...agentFields, ...INJECTED]);
   });
 
-  it('a path outside of match_paths is forwarded as it came', async () => {
+  it('a path outside of match_paths is forwarded unchanged', async () => {
     await get('api.localhost', '/v2/hello', { ca: proxyCa });
     expect(arrived(origin).slice(1)).toEqual([...agentFields, ['Authorization', 'mine']]);
   });
 
-  it.each(['other.localhost', 'example.localhost'])('%s, unmatched, passes untouched', async (host) => {
-    await get(host, '/v1/hello', { ca: origins.certificatePem });
-    expect(arrived(origin).slice(1)).toEqual([...agentFields, ['Authorization', 'mine']]);
-  });
+  it.each(['other.localhost', 'example.localhost'])(
+    '%s, without a rule, is tunnelled unchanged',
+    async (host) => {
+      await get(host, '/v1/hello', { ca: origins.certificatePem });
+      expect(arrived(origin).slice(1)).toEqual([...agentFields, ['Authorization', 'mine']]);
+    },
+  );
 
-  it('a host of no_proxy is relayed: its own certificate, its own bytes', async () => {
+  it('a host of no_proxy is tunnelled: its own certificate, its own bytes', async () => {
     await get('direct.localhost', '/v1/hello', { ca: origins.certificatePem });
     expect(arrived(origin).slice(1)).toEqual([...agentFields, ['Authorization', 'mine']]);
   });
 
-  it('plain http to an unmatched host passes with the fields it came with', async () => {
+  it('plain http to a host without a rule is forwarded with its own fields', async () => {
     const host = `other.localhost:${plainOrigin.port}`;
     await using client = await WireClient.connect(proxy.port);
     await client.send(
@@ -86,14 +89,14 @@ describe('on the example configuration', () => {
     expect(arrived(plainOrigin).slice(1)).toEqual([...agentFields, ['Authorization', 'mine']]);
   });
 
-  it('the loopback callback is asked once and its header is injected', async () => {
+  it('the loopback callback is called once and its header is injected', async () => {
     const { port } = origin;
     for (const path of ['/a', '/b']) await get('callback.localhost', path, { ca: proxyCa });
     expect(endpoint.calls.map(({ body }) => body)).toEqual([{ host: 'callback.localhost', port }]);
     expect(arrived(origin)).toContainEqual(['X-Api-Key', 'minted']);
   });
 
-  it("a callback that fails is the callback's 502, though the host is dead too", async () => {
+  it('a failing callback is reported with its 502, even when the host is unreachable too', async () => {
     endpoint.respondWith(Buffer.from('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'));
     const dead = await createOrigin();
     await dead.close();
@@ -102,7 +105,7 @@ describe('on the example configuration', () => {
     expect(JSON.parse(text)).toMatchObject({ message: 'callback resolution failed' });
   });
 
-  it('the token is in nothing that the proxy wrote', () => {
+  it('the token is not in the output of the proxy', () => {
     expect(proxy.process.stdout + proxy.process.stderr).not.toContain(TOKEN);
   });
 });

@@ -1,5 +1,5 @@
-// Many at once, and some that are slow on purpose: every answer goes to the one who asked, and a head that never ends
-// takes nothing from anybody else.
+// Many concurrent clients, some of them slow on purpose: every response goes to its own request, and an endless head does
+// not affect other clients.
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 describe(`${CLIENTS} keep-alive clients with ${REQUESTS_EACH} requests each`, () => {
-  it('all get their own answers, on connections that are shared', async () => {
+  it('all get their own responses, on shared connections', async () => {
     const responses = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => askInTurn(client)));
     expect(responses.flatMap((wrong) => wrong)).toEqual([]);
     expect(origin.requests.filter(({ headers }) => !headers.some(([name]) => name === 'X-Key'))).toEqual([]);
@@ -47,8 +47,8 @@ describe(`${CLIENTS} keep-alive clients with ${REQUESTS_EACH} requests each`, ()
   });
 });
 
-describe(`${SLOW_CLIENTS} clients whose heads never end`, () => {
-  it('are answered at their deadline, however they drip, while a bystander is served', async () => {
+describe(`${SLOW_CLIENTS} clients with endless heads`, () => {
+  it('get a response at their deadline, however slowly they send, while a bystander is served', async () => {
     const slow = await Promise.all(Array.from({ length: SLOW_CLIENTS }, (_, i) => openSlow(i % 2 === 0)));
     const ends = slow.map((client) => dripUntilEnd(client));
     expect(await askInTurn(-1)).toEqual([]);
@@ -60,7 +60,7 @@ describe(`${SLOW_CLIENTS} clients whose heads never end`, () => {
   });
 });
 
-/** Asks one question after the other on one connection; answers what came back wrong. */
+/** Sends one request after the other on one connection; returns what is wrong with the responses. */
 async function askInTurn(clientNumber: number): Promise<string[]> {
   await using client = await open();
   const wrong: string[] = [];
@@ -82,7 +82,7 @@ async function openSlow(isInside: boolean): Promise<WireClient> {
   return client;
 }
 
-/** Keeps the connection busy: a limit on silence would never end it. */
+/** Keeps sending: an idle timeout would never end it. */
 async function dripUntilEnd(client: WireClient): Promise<string> {
   const drip = setInterval(() => client.send('z').catch(() => undefined), DRIP_MS);
   const text = await client.readToEnd();

@@ -1,10 +1,10 @@
-// What a process holds in memory, read as somebody with its core would: every page that it can write, as the kernel
-// shows it. Linux only. It knows nothing of the proxy.
+// The memory of a process, read as from a core dump: every writable page, as the kernel shows it. Linux only. Independent of
+// the proxy.
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 
 const PIECE_BYTES = 1 << 20;
 
-/** How often each text stands in the memory of the process, in one byte a character or in two. */
+/** The number of copies of each text in the memory of the process, with one or two bytes per character. */
 export function countInMemory(pid: number, texts: readonly string[]): number[] {
   const needles = texts.map((text) => [Buffer.from(text, 'latin1'), Buffer.from(text, 'utf16le')]);
   const counts = texts.map(() => 0);
@@ -46,7 +46,7 @@ function eachPiece(memory: number, { start, end }: Region, see: (piece: Buffer) 
       const read = readSync(memory, piece, 0, length, at);
       see(piece.subarray(0, read));
     } catch (error) {
-      // Reserved and never touched, or given back meanwhile: there is nothing in it.
+      // Reserved but never touched, or freed in the meantime: there is nothing in it.
       if ((error as NodeJS.ErrnoException).code !== 'EIO') throw error;
     }
   }

@@ -1,13 +1,13 @@
-// Numbered documents, each of which injects a set of headers that all carry its number, by every kind of value and by
-// a callback; and what a request may carry: exactly one such set. Pure.
+// Numbered documents that each inject a set of headers with their number, with every kind of value and with a callback; and
+// what a request may contain: exactly one such set. Pure.
 import type { HeaderList } from '../support/message-reader.ts';
 
-/** The workspace secret that the documents use; it changes now and then. */
+/** The workspace secret that the documents use; it changes from time to time. */
 export const SECRET_NAME = 'TURN';
 
 export type Numbered = { readonly count: number; readonly secret: string };
 
-/** For `api.test`, and in clear for `clear.test`, by a rule and for `called.test` by a callback at `callbackUrl`. */
+/** For `api.test`, and in plaintext `clear.test`, with a rule and for `called.test` with a callback at `callbackUrl`. */
 export function documentOf({ count }: Numbered, callbackUrl: string): unknown {
   const headers = [
     { name: 'X-Plain', type: 'plaintext', value: `plain-${count}` },
@@ -31,7 +31,7 @@ export function documentOf({ count }: Numbered, callbackUrl: string): unknown {
   };
 }
 
-/** What a request carries by the document, in the order of the wire. */
+/** The fields that the document injects, in the order of the wire. */
 export function fieldsOf({ count, secret }: Numbered): HeaderList {
   return [
     ['X-Plain', `plain-${count}`],
@@ -42,7 +42,7 @@ export function fieldsOf({ count, secret }: Numbered): HeaderList {
   ];
 }
 
-/** The injected fields of a request as text: of one document exactly if it equals `textOf` of that one. */
+/** The injected fields of a request as text: equal to `textOf` of a document if they are exactly that document's. */
 export function injectedText(headers: HeaderList): string {
   return textOf(
     headers.filter(([name]) => /^(?:x-(?:plain|opaque|turn|only-\d+)|authorization)$/i.test(name)),
@@ -53,7 +53,7 @@ export function textOf(fields: HeaderList): string {
   return fields.map((field) => field.join(': ')).join('\n');
 }
 
-/** The number that a set claims first; it counts for nothing unless the whole set is that one's. */
+/** The first number in a set; only valid when the whole set belongs to it. */
 export function countIn(text: string): number {
   return Number(/plain-(\d+)/.exec(text)?.[1] ?? Number.NaN);
 }

@@ -1,5 +1,5 @@
-// Eight clients that ask again as soon as they are answered, or a moment later, while an operator replaces the document so many times a second by the
-// admin API of a real process. What comes of it is in the figures; whoever runs it judges them.
+// Eight clients that send the next request after each response, or a moment later, while an operator replaces the document
+// many times a second via the admin API of a real process. Returns figures; the caller evaluates them.
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,18 +26,18 @@ export type ReplacementFigures = {
   readonly replacementsPerSecond: number;
   readonly secretWrites: number;
   readonly requests: number;
-  readonly givenUp: number;
+  readonly abandoned: number;
   readonly violationCount: number;
-  /** The first few, in words. */
+  /** The first few violations. */
   readonly violations: readonly string[];
-  /** Milliseconds from a write, answered or sent, to the last arrival of what it replaced. */
+  /** Milliseconds from the response to a write, or from sending it, to the last arrival of what it replaced. */
   readonly lagSinceResponse: Percentiles;
   readonly lagSinceSent: Percentiles;
-  /** The sealed state holds the document that was put in force last. */
+  /** The sealed state contains the last activated document. */
   readonly isLastKept: boolean;
 };
 
-/** How each client asks: one connection serves so many of its requests, in a tunnel with TLS or in clear. */
+/** The requests of each client: how many on one connection, in a tunnel with TLS or in plaintext. */
 type Manner = {
   readonly host: 'api.test' | 'called.test' | 'clear.test';
   readonly method: 'GET' | 'POST';
@@ -55,7 +55,7 @@ const CLIENTS: readonly Manner[] = [
   { host: 'clear.test', method: 'GET', requests: 5 },
 ];
 
-/** One replacement in so many comes with a new value of the workspace secret. */
+/** One replacement in this many has a new value of the workspace secret. */
 const SECRET_EVERY = 10;
 
 type Stage = {
@@ -64,16 +64,16 @@ type Stage = {
   readonly ca: string;
   readonly ports: Readonly<Record<Manner['host'], number>>;
   readonly endpoint: CallbackEndpoint;
-  /** Puts a document by the admin API, on the one connection of an operator's program. */
+  /** Sends a document to the admin API, on one connection. */
   put(path: string, document: unknown): Promise<void>;
-  /** What each number stands for. */
+  /** The document of each number. */
   readonly documents: Map<number, Numbered>;
 };
 
 export async function runReplacements(options: {
   readonly perSecond: number;
   readonly seconds: number;
-  /** Of each client between an answer and its next request; 0 takes all that the machine has. */
+  /** The pause of each client between a response and its next request; 0 uses the whole machine. */
   readonly pauseMs: number;
 }): Promise<ReplacementFigures> {
   const log = new ReplacementLog();
@@ -109,7 +109,7 @@ export async function runReplacements(options: {
   while (elapsedMs() < options.seconds * 1000) {
     await replace(stage, writes);
     replacements += 1;
-    // One that was late does not make the next ones late.
+    // A late replacement does not delay the next ones.
     const dueMs = (replacements * 1000) / options.perSecond - elapsedMs();
     if (dueMs > 0) await delay(dueMs);
   }
@@ -124,7 +124,7 @@ export async function runReplacements(options: {
     replacementsPerSecond: replacements / seconds,
     secretWrites: writes.secrets,
     requests: log.responses,
-    givenUp: log.givenUp,
+    abandoned: log.abandoned,
     violationCount: log.violationCount,
     violations: log.violations,
     lagSinceResponse: sinceResponse,
@@ -133,7 +133,7 @@ export async function runReplacements(options: {
   };
 }
 
-/** Puts the next document in force, with a new secret if it is time. */
+/** Activates the next document, with a new secret when it is due. */
 async function replace(stage: Stage, writes: { secrets: number; last: Numbered }): Promise<void> {
   const { log, put, endpoint, documents } = stage;
   const count = writes.last.count + 1;
@@ -159,7 +159,7 @@ async function put(
   const lines = [`PUT ${path} HTTP/1.1`, ...fields, `Content-Length: ${Buffer.byteLength(body)}`, '', ''];
   await operator.send(`${lines.join('\r\n')}${body}`);
   const { head, text } = await operator.readResponse();
-  if (head.status !== 200) throw new Error(`${path} was answered ${head.status}: ${text}`);
+  if (head.status !== 200) throw new Error(`${path} got ${head.status}: ${text}`);
 }
 
 async function askAgain(stage: Stage, manner: Manner, signal: AbortSignal, pauseMs: number): Promise<void> {
@@ -196,13 +196,14 @@ async function ask({ log, ports }: Stage, client: WireClient, { host, method }: 
   // In two pieces: the document may change between them.
   if (hasBody) for (const piece of ['half', 'half']) await client.send(piece);
   const { head, text } = await client.readResponse();
-  if (head.status === 503 && headerValues(head, 'x-sallyport-error')[0] === 'rules_changed') log.givenUp += 1;
-  else if (head.status !== 200) log.violate(`answered with ${head.status}: ${text}`);
-  else if (!text.startsWith(`${path}\n`)) log.violate('the answer to another request');
+  if (head.status === 503 && headerValues(head, 'x-sallyport-error')[0] === 'rules_changed')
+    log.abandoned += 1;
+  else if (head.status !== 200) log.violate(`response ${head.status}: ${text}`);
+  else if (!text.startsWith(`${path}\n`)) log.violate('the response to another request');
   else log.read(text.slice(path.length + 1), inForce);
 }
 
-/** Says what arrived, and notes when. */
+/** Responds with the received fields, and notes the time. */
 function createLoadOrigin(log: ReplacementLog, tls?: OriginOptions['tls']): Promise<RecordingOrigin> {
   return createOrigin({
     ...(tls && { tls }),
@@ -215,14 +216,14 @@ function createLoadOrigin(log: ReplacementLog, tls?: OriginOptions['tls']): Prom
   });
 }
 
-/** Gives the headers of the document that its call is of. */
+/** Responds with the headers of the document that the call belongs to. */
 async function respondToCallback({ request, send }: Exchange, documents: Stage['documents']): Promise<void> {
   const document = documents.get(Number(headerValues(request, 'x-count')[0]));
   const headers = document ? Object.fromEntries(fieldsOf(document)) : {};
   await send(jsonResponse({ headers }));
 }
 
-/** The sealed state of `default`, opened. */
+/** The decrypted state of `default`. */
 async function keptIn(directory: string): Promise<string> {
   const store = createStateStore({ directory, key: { file: join(directory, 'state.key') } });
   try {

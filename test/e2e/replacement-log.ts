@@ -1,30 +1,30 @@
-// The books of a run of replacements: which documents were put in force and when, what arrived at the origin and when,
-// what the clients were answered. It judges each arrival and each answer, and opens no socket.
+// The log of a run of replacements: which documents were activated and when, what arrived at the origin and when, and the
+// responses to the clients. Checks each arrival and each response; opens no socket.
 import { type Percentiles, percentilesOf } from '../../bench/support/percentiles.ts';
 import { type Numbered, countIn, fieldsOf, textOf } from './replacement-documents.ts';
 
 type Entry = {
   readonly expected: string;
   readonly sentMs: number;
-  /** Undefined until the write was answered. */
+  /** Undefined until the response to the write. */
   respondedMs: number | undefined;
   lastArrivalMs: number;
 };
 
-const KEPT_VIOLATIONS = 10;
+const MAX_VIOLATIONS = 10;
 
 export class ReplacementLog {
   readonly violations: string[] = [];
   violationCount = 0;
   arrivals = 0;
   responses = 0;
-  /** Requests that were answered with 503 because the rules changed with each dial. */
-  givenUp = 0;
+  /** Requests with a 503 because the rules changed during each dial. */
+  abandoned = 0;
   readonly #entries: Map<number, Entry> = new Map();
   #sent = 0;
   #responded = 0;
 
-  /** The write that puts the document in force is about to be sent. */
+  /** Called before the write that activates the document is sent. */
   send(document: Numbered): void {
     this.#sent = document.count;
     this.#entries.set(document.count, {
@@ -41,7 +41,7 @@ export class ReplacementLog {
     this.#responded = count;
   }
 
-  /** Of the document that is certainly in force. */
+  /** The number of the document that is certainly active. */
   get responded(): number {
     return this.#responded;
   }
@@ -53,22 +53,22 @@ export class ReplacementLog {
     entry.lastArrivalMs = performance.now();
   }
 
-  /** `inForce` is what `answered` was when the request began. */
+  /** `inForce` is the value of `responded` when the request began. */
   read(fields: string, inForce: number): void {
     this.responses += 1;
     const count = countIn(fields);
     if (this.#entries.get(count)?.expected !== fields)
-      return this.violate(`answered with ${JSON.stringify(fields)}`);
+      return this.violate(`the response has ${JSON.stringify(fields)}`);
     if (count < inForce || count > this.#sent)
-      this.violate(`carried ${count}, where ${inForce} was in force before and ${this.#sent} is the newest`);
+      this.violate(`carried ${count}, but ${inForce} was active before and ${this.#sent} is the newest`);
   }
 
   violate(what: string): void {
     this.violationCount += 1;
-    if (this.violations.length < KEPT_VIOLATIONS) this.violations.push(what);
+    if (this.violations.length < MAX_VIOLATIONS) this.violations.push(what);
   }
 
-  /** From the write that replaced a document to the last arrival of what it injected; 0 if none came after. */
+  /** From the write that replaced a document to the last arrival of its headers; 0 when none arrived after it. */
   lags(): { readonly sinceResponse: Percentiles; readonly sinceSent: Percentiles } {
     const pairs = [...this.#entries].flatMap(([count, { lastArrivalMs }]) => {
       const next = this.#entries.get(count + 1);

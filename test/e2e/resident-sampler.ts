@@ -1,5 +1,5 @@
-// A process's memory as the kernel counts it, looked at ten times a second from outside. What a process says of
-// itself leaves out what its allocator keeps; this does not.
+// The resident memory of a process as the kernel counts it, sampled ten times a second. Unlike the figures of the process
+// itself, it includes what its allocator keeps.
 import type { SpawnedProcess } from '../support/spawned-process.ts';
 
 const SAMPLE_MS = 100;
@@ -7,7 +7,7 @@ const SAMPLE_MS = 100;
 export type ResidentSampler = Disposable & {
   /** The highest value seen since the sampler began. */
   readonly peakBytes: number;
-  /** Resolves at the next sample: the pulse for a test that looks until something holds. */
+  /** Resolves at the next sample, for tests that poll until a condition holds. */
   nextSample(): Promise<void>;
 };
 

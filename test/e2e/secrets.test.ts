@@ -1,5 +1,5 @@
-// A canary for each way in which a secret comes to the proxy: it reaches the origin, and is in nothing that the agent,
-// a reader of the logs or another process of the user can see.
+// A canary for each way to provide a secret: it reaches the origin, and is in nothing that the agent, a reader of the logs
+// or another process of the user can see.
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,12 +23,12 @@ const sources: readonly (readonly [string, (scratch: Scratch) => Promise<Given>]
   ['a directory of files', fromDirectory],
   ['a file of lines', async (scratch) => ({ args: ['--secrets-file', await writeLines(scratch)] })],
   ['a variable that names a file', fromNamedFile],
-  ['a descriptor', fromDescriptor],
+  ['a file descriptor', fromDescriptor],
   ['a variable, for a try-out', async () => ({ env: { SALLYPORT_SECRET_TOKEN: CANARY } })],
 ];
 
 describe.each(sources)('a secret from %s', (_, give) => {
-  it('reaches the origin and nobody else', async () => {
+  it('reaches only the origin', async () => {
     await using scratch = await createScratch();
     await using origin = await createOrigin({
       tls: { authority: origins, names: ['api.test'] },
@@ -45,12 +45,16 @@ describe.each(sources)('a secret from %s', (_, give) => {
     const seen = await ask(proxy, origin.port);
     expect(origin.requests[0]?.headers).toContainEqual(['Authorization', `Bearer ${CANARY}`]);
     expect(seen).toMatch(/^HTTP\/1\.1 200 .*X-Echo: \*+\r\n/s);
-    // A refusal is the proxy's own text: it must not quote the rule that it broke off.
+    // An error response is text of the proxy: it must not quote the rule.
     await origin.close();
     const refused = await ask(proxy, origin.port);
     expect(refused).toContain('upstream_unreachable');
 
-    for (const [place, text] of [['the answer', seen], ['the refusal', refused], ...(await visibleOf(proxy))])
+    for (const [place, text] of [
+      ['the response', seen],
+      ['the rejection', refused],
+      ...(await visibleOf(proxy)),
+    ])
       expect({ place, found: formsIn(text ?? '') }).toEqual({ place, found: [] });
   });
 });
@@ -85,7 +89,7 @@ function writeLines(scratch: Scratch): Promise<string> {
   return scratch.write('secrets.env', `TOKEN=${CANARY}\n`);
 }
 
-/** Everything of one request that the agent sees. */
+/** Everything that the agent sees of one request. */
 async function ask(proxy: SpawnedSallyport, port: number): Promise<string> {
   const ca = await readFile(proxy.caFile, 'utf8');
   await using client = await WireClient.connectThrough(proxy.port, `api.test:${port}`, {
@@ -96,7 +100,7 @@ async function ask(proxy: SpawnedSallyport, port: number): Promise<string> {
   return await client.readToEnd();
 }
 
-/** Sends the credential back as a careless host might, in its head and in other spellings. */
+/** Sends the credential back, as a careless host may, in its head and in other encodings. */
 async function echoInHead({ request, send }: Exchange): Promise<void> {
   const value = request.headers.find(([name]) => name === 'Authorization')?.[1] ?? '';
   const spellings = [value, Buffer.from(value).toString('base64'), encodeURIComponent(value)];

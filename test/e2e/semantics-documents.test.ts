@@ -1,11 +1,11 @@
-// Documents that mean nothing, or too much: each is refused whole, and the issue says where.
+// Invalid and ambiguous documents: each is rejected as a whole, with the location of the error.
 import { describe, expect, it } from 'vitest';
 import { createTestSidecar } from '../support/test-sidecar.ts';
 import { callback, rule } from './semantics-scene.ts';
 
 const first = rule('first', ['api.test']);
 
-describe('documents that are refused', () => {
+describe('rejected documents', () => {
   const hosts = (...patterns: string[]): object => ({ rules: [rule('r', patterns)] });
   const HOST = ['rules', 0, 'match_hosts', 0];
   const rows: readonly (readonly [what: string, document: object, loc: readonly (string | number)[]])[] = [
@@ -35,7 +35,7 @@ describe('documents that are refused', () => {
       ['rules', 0, 'match_paths', 0],
     ],
     [
-      'a path that is always refused',
+      'a path that is always rejected',
       { rules: [rule('r', ['api.test'], { match_paths: ['/a/../b'] })] },
       ['rules', 0, 'match_paths', 0],
     ],
@@ -55,7 +55,7 @@ describe('documents that are refused', () => {
     ],
     ['both lists', { access_control: { allow_list: [], deny_list: [] } }, ['access_control']],
     ['neither list', { access_control: {} }, ['access_control']],
-    ['a rule of a type', { rules: [{ ...first, type: 'aws' }] }, ['rules', 0, 'type']],
+    ['a rule with a type', { rules: [{ ...first, type: 'aws' }] }, ['rules', 0, 'type']],
     [
       'a callback with full_request',
       { callbacks: [callback(['api.test'], { url: 'https://c.test/', full_request: true })] },
@@ -73,7 +73,7 @@ describe('documents that are refused', () => {
       ['callbacks', 0, 'ttl_seconds'],
     ],
     [
-      'a callback elsewhere than http',
+      'a callback URL that is not http or https',
       { callbacks: [callback(['api.test'], { url: 'ftp://c.test/' })] },
       ['callbacks', 0, 'url'],
     ],
@@ -90,7 +90,7 @@ describe('documents that are refused', () => {
       ['callbacks', 0, 'request_headers', 0, 'type'],
     ],
   ];
-  it.each(rows)('%s: told where, and nothing is in force', async (_, document, loc) => {
+  it.each(rows)('%s: the error has a location, and nothing is activated', async (_, document, loc) => {
     await using proxy = await createTestSidecar();
     const applied = proxy.apply(document);
     expect(applied.ok ? [] : applied.issues.map((issue) => issue.loc)).toContainEqual(loc);

@@ -1,5 +1,5 @@
-// One request through a sidecar with a given proxy_config, and what became of it at the origins: the driver of the
-// semantic tables. The agent marks its own fields, each rule and callback sets `Authorization` to its own name.
+// One request through a sidecar with a given proxy_config, and its result at the origins: the driver of the semantic tables.
+// The agent marks its own fields; each rule and callback sets `Authorization` to its own name.
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { type OriginRequest, type RecordingOrigin, createOrigin } from '../support/recording-origin.ts';
@@ -7,13 +7,13 @@ import { createTestAuthority } from '../support/test-authority.ts';
 import { type TestSidecarOptions, createTestSidecar, proxyAuthority } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
 
-/** What the origin saw as `Authorization`, and on which way it came; or the code of the refusal. */
+/** The `Authorization` at the origin, and the way there; or the error code of a rejection. */
 export type Fate =
-  | { readonly saw: string; readonly way: 'intercepted' | 'tunnelled' | 'in clear' }
+  | { readonly saw: string; readonly way: 'intercepted' | 'tunnelled' | 'in plaintext' }
   | { readonly refused: string };
 
 export type Semantics = AsyncDisposable & {
-  /** In `url` and in the documents, `TLS` and `CLEAR` stand for the ports of the origins, `CALLBACK` for a URL. */
+  /** In `url` and in the documents, `TLS` and `CLEAR` are replaced by the ports of the origins, `CALLBACK` by a URL. */
   ask(options: {
     readonly url: string;
     readonly document: unknown;
@@ -24,20 +24,20 @@ export type Semantics = AsyncDisposable & {
 
 const AGENT_FIELDS = ['Authorization: agent', 'x-mark:  as sent '];
 
-/** A rule that says its name. */
+/** A rule that injects its own name. */
 export function rule(name: string, hosts: readonly string[], more: object = {}): object {
   const headers = [{ name: 'Authorization', type: 'plaintext', value: name }];
   return { name, match_hosts: hosts, headers, ...more };
 }
 
-/** A callback that is answered with `callback`. */
+/** A callback whose response is `callback`. */
 export function callback(hosts: readonly string[], more: object = {}): object {
   return { match_hosts: hosts, url: 'CALLBACK', ttl_seconds: 60, ...more };
 }
 
 export async function createSemantics(): Promise<Semantics> {
   const authority = createTestAuthority('Stand-in for the public CAs');
-  // The address first: it is what a client without SNI gets.
+  // The address first: clients without SNI get this certificate.
   const names = [
     '127.0.0.1',
     'api.test',
@@ -68,7 +68,7 @@ export async function createSemantics(): Promise<Semantics> {
       await using proxy = await createTestSidecar({
         proxyConfig: placed(document),
         origins: authority,
-        // What placed() makes of an object is an object.
+        // placed() returns an object for an object.
         config: placed({ timeouts: { drain_ms: 100 }, ...operator }) as Readonly<Record<string, unknown>>,
         ...(responses ? { names: responses } : {}),
       });
@@ -80,7 +80,7 @@ export async function createSemantics(): Promise<Semantics> {
       );
       const isSilent = origins.every(({ connections }, i) => connections === before[i]);
       if ('refused' in fate && !isSilent)
-        throw new Error(`refused (${fate.refused}), and yet an origin was dialled`);
+        throw new Error(`rejected (${fate.refused}), but an origin was dialled`);
       return { fate, calls: callsSince(endpoint, callsBefore), lookups: [...proxy.lookups] };
     },
     async [Symbol.asyncDispose]() {
@@ -94,7 +94,7 @@ function callsSince(endpoint: CallbackEndpoint, before: number): number {
   return endpoint.calls.length - before;
 }
 
-/** A URL whose parts are as they were written: the URL class would mend them. */
+/** The parts of a URL as written: the URL class would normalize them. */
 class PlacedUrl {
   readonly scheme: string;
   readonly authority: string;
@@ -107,7 +107,7 @@ class PlacedUrl {
     this.target = target === '' ? '/' : target;
   }
 
-  /** As a client checks it. */
+  /** Verified like a client does. */
   get host(): string {
     return this.authority.replace(/:\d+$/, '').toLowerCase().replace(/\.$/, '');
   }
@@ -121,8 +121,8 @@ async function send(
 ): Promise<Fate> {
   const counts = origins.map(({ requests }) => requests.length);
   await using client = await WireClient.connect(port);
-  let way: 'intercepted' | 'tunnelled' | 'in clear' = 'in clear';
-  // `http+tunnel` is cleartext behind a CONNECT, as `curl -p` sends it.
+  let way: 'intercepted' | 'tunnelled' | 'in plaintext' = 'in plaintext';
+  // `http+tunnel` is plain HTTP inside a CONNECT tunnel, as `curl -p` sends it.
   if (url.scheme !== 'http') {
     const opened = await client.openTunnel(url.authority);
     if (opened.status !== 200) return { refused: errorOf(opened) };
@@ -139,7 +139,7 @@ async function send(
   const { head } = await client.readResponse();
   const arrived = origins.flatMap(({ requests }, i) => requests.slice(counts[i]));
   if (head.status !== 200) {
-    if (arrived.length > 0) throw new Error('a refused request arrived');
+    if (arrived.length > 0) throw new Error('a rejected request arrived');
     return { refused: errorOf(head) };
   }
   const [request] = arrived;
@@ -151,7 +151,7 @@ function errorOf(head: { readonly headers: OriginRequest['headers'] }): string {
   return headerValues(head, 'x-sallyport-error').join() || 'no code';
 }
 
-/** The one `Authorization`; an agent's own counts only if every byte of its head is as it was sent. */
+/** The one `Authorization`; the agent's own only counts when every byte of its head is unchanged. */
 function sightOf(request: OriginRequest, url: PlacedUrl): string {
   const saw = headerValues(request, 'authorization').join(' and ');
   const sent = `GET ${url.target} HTTP/1.1\r\nHost: ${url.authority}\r\n${AGENT_FIELDS.join('\r\n')}\r\n\r\n`;

@@ -1,5 +1,5 @@
-// What a proxy_config means, row by row, each with its expectation at the origin: which `Authorization` arrived and
-// on which way, or which code refused it with no origin dialled.
+// The meaning of a proxy_config, row by row: which `Authorization` arrives at the origin and in which way, or with which
+// error code the request is rejected without dialling an origin.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestSidecarOptions } from '../support/test-sidecar.ts';
 import { type Fate, type Semantics, callback, createSemantics, rule } from './semantics-scene.ts';
@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 afterAll(() => semantics[Symbol.asyncDispose]());
 
-/** `first`: injected by what is called so. `agent`: untouched. `tunnel`: relayed blindly. `!code`: refused. */
+/** `first`: injected by the rule of that name. `agent`: unchanged. `tunnel`: a blind tunnel. `!code`: rejected. */
 type Row = readonly [what: string, url: string, document: object, expected: string, calls?: number];
 
 function toFate(expected: string, url: string): Fate {
   if (expected.startsWith('!')) return { refused: expected.slice(1) };
   if (expected === 'tunnel') return { saw: 'agent', way: 'tunnelled' };
-  return { saw: expected, way: url.startsWith('https:') ? 'intercepted' : 'in clear' };
+  return { saw: expected, way: url.startsWith('https:') ? 'intercepted' : 'in plaintext' };
 }
 
 type Surroundings = {
@@ -31,7 +31,7 @@ function table(rows: readonly Row[], surroundings: Surroundings = {}): void {
   it.each(cases)('%s: %s', async (_, url, document, expected, calls) => {
     const seen = await semantics.ask({ url, document, ...surroundings });
     expect({ fate: seen.fate, calls: seen.calls }).toEqual({ fate: toFate(expected, url), calls });
-    // Policy before the lookup: a refused name must not become a query.
+    // Policy before the lookup: a rejected name must not cause a DNS query.
     if (expected === '!access_denied' && !surroundings.names) expect(seen.lookups).toEqual([]);
   });
 }
@@ -54,13 +54,13 @@ describe('precedence', () => {
   table([
     ['a rule and a callback on one host', API, { rules: [first], callbacks: [both] }, 'first'],
     [
-      'a rule whose path does not match still shuts callbacks out',
+      'a rule whose path does not match still disables callbacks',
       'https://api.test:TLS/x',
       { rules: [onV1], callbacks: [both] },
       'agent',
     ],
     [
-      'a wildcard rule shuts callbacks out too',
+      'a wildcard rule disables callbacks too',
       SUB,
       {
         rules: [rule('wild', ['*.api.test'], { match_paths: ['/no'] })],
@@ -70,14 +70,14 @@ describe('precedence', () => {
     ],
     ['a callback alone', API, { callbacks: [both] }, 'callback', 1],
     [
-      'a rule for another host leaves the callback',
+      'a rule for another host does not affect the callback',
       API,
       { rules: [rule('other', ['other.test'])], callbacks: [both] },
       'callback',
       1,
     ],
     [
-      'a rule for another port leaves the callback',
+      'a rule for another port does not affect the callback',
       API,
       { rules: [rule('port', ['api.test:1'])], callbacks: [both] },
       'callback',
@@ -85,7 +85,7 @@ describe('precedence', () => {
     ],
     ['the first of two rules', API, { rules: [first, rule('second', ['api.test'])] }, 'first'],
     [
-      'order, not exactness',
+      'order decides, not exactness',
       SUB,
       { rules: [rule('wild', ['*.api.test']), rule('exact', ['a.api.test'])] },
       'wild',
@@ -114,7 +114,7 @@ describe('precedence', () => {
       'second',
     ],
     [
-      'a disabled rule does not shut callbacks out',
+      'a disabled rule does not disable callbacks',
       API,
       { rules: [{ ...first, enabled: false }], callbacks: [both] },
       'callback',
@@ -130,7 +130,7 @@ describe('precedence', () => {
       1,
     ],
     ['nothing', API, {}, 'tunnel'],
-    ['nothing, in clear', CLEAR, {}, 'agent'],
+    ['nothing, in plaintext', CLEAR, {}, 'agent'],
   ]);
 });
 
@@ -142,13 +142,13 @@ describe('hosts', () => {
     ['in another case', 'https://API.Test:TLS/', exact, 'first'],
     ['with the root dot', 'https://api.test.:TLS/', exact, 'first'],
     ['a pattern in another case', API, { rules: [rule('first', ['API.Test.'])] }, 'first'],
-    ['an exact name does not hold those below', SUB, exact, 'tunnel'],
-    ['nor those that end like it', LIKE, exact, 'tunnel'],
+    ['an exact name does not match subdomains', SUB, exact, 'tunnel'],
+    ['an exact name does not match names with the same ending', LIKE, exact, 'tunnel'],
     ['a wildcard and one label', SUB, wild, 'wild'],
     ['a wildcard and two labels', DEEP, wild, 'wild'],
-    ['a wildcard and capitals', 'https://A.Api.TEST.:TLS/', wild, 'wild'],
+    ['a wildcard and upper case', 'https://A.Api.TEST.:TLS/', wild, 'wild'],
     ['a wildcard and its apex', API, wild, 'tunnel'],
-    ['a wildcard and a name that ends like it', LIKE, wild, 'tunnel'],
+    ['a wildcard and a name with the same ending', LIKE, wild, 'tunnel'],
     [
       'a wildcard over a top-level name of our own',
       'https://api.internal:TLS/',
@@ -164,8 +164,8 @@ describe('hosts', () => {
 
 describe('ports', () => {
   table([
-    ['without a port a pattern means every port', API, { rules: [first] }, 'first'],
-    ['with the port that is asked for', API, { rules: [rule('port', ['api.test:TLS'])] }, 'port'],
+    ['a pattern without a port matches every port', API, { rules: [first] }, 'first'],
+    ['with the requested port', API, { rules: [rule('port', ['api.test:TLS'])] }, 'port'],
     ['with another port', API, { rules: [rule('port', ['api.test:443'])] }, 'tunnel'],
     [
       'two rules that share a host',
@@ -178,19 +178,19 @@ describe('ports', () => {
     ['no port at CONNECT', 'https://api.test/', { rules: [first] }, '!authority_invalid'],
     ['port zero', 'https://api.test:0/', { rules: [first] }, '!authority_invalid'],
     ['a port with a zero before it', 'https://api.test:0443/', { rules: [first] }, '!authority_invalid'],
-    ['a port over the last', 'https://api.test:65536/', { rules: [first] }, '!authority_invalid'],
+    ['a port above 65535', 'https://api.test:65536/', { rules: [first] }, '!authority_invalid'],
   ]);
 
-  // Others reach this proxy, so that loopback is a destination like any other: listed here, or nothing could answer.
+  // This proxy is reachable by others, so loopback is an ordinary destination: it is allowed here for the test origins.
   const shared = { listen: '0.0.0.0:0', auth: 'none', egress: { allow_private: ['127.0.0.0/8', '::1'] } };
-  describe('of a proxy that others reach', () => {
+  describe('of a proxy on a non-loopback address', () => {
     table(
       [
         ['a rule host on any port', API, { rules: [first] }, 'first'],
         ['a wildcard host on any port', SUB, { rules: [rule('wild', ['*.api.test'])] }, 'wild'],
         ['a callback host on any port', API, { callbacks: [callback(['api.test'])] }, 'callback', 1],
         ['another host on another port than 80 and 443', OTHER, { rules: [first] }, '!port_denied'],
-        ['the same in clear', OTHER_CLEAR, { rules: [first] }, '!port_denied'],
+        ['the same in plaintext', OTHER_CLEAR, { rules: [first] }, '!port_denied'],
         [
           'a rule host on a port that its rule does not name',
           API,
@@ -198,13 +198,13 @@ describe('ports', () => {
           '!port_denied',
         ],
         [
-          'a host that allow_list names with its port',
+          'a host in allow_list with its port',
           OTHER,
           { access_control: { allow_list: ['other.test:TLS'] } },
           'tunnel',
         ],
         [
-          'a host that allow_list names without a port',
+          'a host in allow_list without a port',
           OTHER,
           { access_control: { allow_list: ['other.test'] } },
           '!port_denied',
@@ -213,7 +213,7 @@ describe('ports', () => {
       ],
       { operator: shared },
     );
-    table([['another host on a port that the operator opened', OTHER, { rules: [first] }, 'tunnel']], {
+    table([['another host on a port that the operator allows', OTHER, { rules: [first] }, 'tunnel']], {
       operator: { ...shared, egress: { ...shared.egress, ports: ['TLS'] } },
     });
   });
@@ -262,7 +262,7 @@ describe('paths', () => {
     ['/v1/secret', '/v1/%73ecret', 'ambiguous'],
     ['/v1/a%20b', '/v1/a%20b', true],
   ];
-  it.each(rows)('%s, asked for %s: %s', async (pattern, path, matches) => {
+  it.each(rows)('%s, requested %s: %s', async (pattern, path, matches) => {
     const { fate } = await semantics.ask({ url: `https://api.test:TLS${path}`, document: matching(pattern) });
     expect(fate).toEqual(
       toFate(matches === 'ambiguous' ? '!ambiguous_path' : matches ? 'path' : 'agent', 'https:'),
@@ -270,7 +270,7 @@ describe('paths', () => {
   });
   table([
     [
-      'an empty list of paths is every path',
+      'an empty list of paths matches every path',
       'https://api.test:TLS/any/../where',
       { rules: [rule('all', ['api.test'], { match_paths: [] })] },
       'all',
@@ -282,7 +282,7 @@ describe('paths', () => {
       'two',
     ],
     [
-      'a callback hears of no path',
+      'a callback gets no path',
       'https://api.test:TLS/a/../b',
       { callbacks: [callback(['api.test'])] },
       'callback',
@@ -298,13 +298,13 @@ describe('no_proxy', () => {
   });
   table([
     ['an exact name wins over a rule', API, over('api.test'), 'tunnel'],
-    ['an exact name does not hold those below', SUB, over('api.test'), 'rule'],
+    ['an exact name does not match subdomains', SUB, over('api.test'), 'rule'],
     ['a wildcard', DEEP, over('*.api.test'), 'tunnel'],
-    ['a wildcard does not hold its apex', API, over('*.api.test'), 'rule'],
+    ['a wildcard does not match its apex', API, over('*.api.test'), 'rule'],
     ['a leading dot is a wildcard', SUB, over('.api.test'), 'tunnel'],
     ['an address', ADDRESS, over('127.0.0.1'), 'tunnel'],
     ['a range', ADDRESS, over('127.0.0.0/8'), 'tunnel'],
-    ['a range does not hold names that lead there', API, over('127.0.0.0/8'), 'rule'],
+    ['a range does not match names that resolve to it', API, over('127.0.0.0/8'), 'rule'],
     ['with the port', API, over('api.test:TLS'), 'tunnel'],
     ['with another port', API, over('api.test:443'), 'rule'],
     ['over a callback', API, { callbacks: [callback(['api.test'])], no_proxy: ['api.test'] }, 'tunnel'],
@@ -320,15 +320,15 @@ describe('no_proxy', () => {
       { rules: [{ ...first, enabled: false, no_proxy: ['other.test'] }, rule('other', ['other.test'])] },
       'other',
     ],
-    ['in clear', CLEAR, over('api.test'), 'agent'],
+    ['in plaintext', CLEAR, over('api.test'), 'agent'],
     [
-      'a denied host all the same',
+      'a denied host is still denied',
       OTHER,
       { no_proxy: ['other.test'], access_control: { deny_list: ['other.test'] } },
       '!access_denied',
     ],
     [
-      'a host that is not allowed all the same',
+      'a host that is not allowed is still denied',
       OTHER,
       { no_proxy: ['other.test'], access_control: { allow_list: ['api.test'] } },
       '!access_denied',
@@ -340,12 +340,7 @@ describe('cleartext', () => {
   table([
     ['a rule host', CLEAR, { rules: [first] }, '!cleartext_refused'],
     ['a rule host in a tunnel', 'http+tunnel://api.test:CLEAR/', { rules: [first] }, '!cleartext_refused'],
-    [
-      'a callback host, and nobody is called',
-      CLEAR,
-      { callbacks: [callback(['api.test'])] },
-      '!cleartext_refused',
-    ],
+    ['a callback host, without a call', CLEAR, { callbacks: [callback(['api.test'])] }, '!cleartext_refused'],
     ['a rule host on a path without a rule', 'http://api.test:CLEAR/x', { rules: [onV1] }, 'agent'],
     [
       'a rule host on a path without a rule, in a tunnel',
@@ -388,12 +383,12 @@ describe('access_control', () => {
   table([
     ['allowed by name', API, allow('api.test'), 'tunnel'],
     ['not in the allow_list', OTHER, allow('api.test'), '!access_denied'],
-    ['not in the allow_list, in clear', OTHER_CLEAR, allow('api.test'), '!access_denied'],
+    ['not in the allow_list, in plaintext', OTHER_CLEAR, allow('api.test'), '!access_denied'],
     ['an empty allow_list', API, allow(), '!access_denied'],
     ['allowed by wildcard', DEEP, allow('*.api.test'), 'tunnel'],
     ['the apex of an allowed wildcard', API, allow('*.api.test'), '!access_denied'],
     ['allowed by range', ADDRESS, allow('127.0.0.0/8'), 'tunnel'],
-    ['a name that leads into an allowed range', API, allow('127.0.0.0/8'), '!access_denied'],
+    ['a name that resolves to an allowed range', API, allow('127.0.0.0/8'), '!access_denied'],
     ['allowed with its port', API, allow('api.test:TLS'), 'tunnel'],
     ['allowed with another port', API, allow('api.test:443'), '!access_denied'],
     ['a rule host that is allowed', API, { rules: [first], ...allow('api.test') }, 'first'],
@@ -411,14 +406,14 @@ describe('access_control', () => {
   ]);
   table(
     [
-      ['a name that leads into a denied range', OTHER, deny('127.0.0.0/8'), '!access_denied'],
+      ['a name that resolves to a denied range', OTHER, deny('127.0.0.0/8'), '!access_denied'],
       [
-        'a rule host that leads into a denied range',
+        'a rule host that resolves to a denied range',
         API,
         { rules: [first], ...deny('127.0.0.0/8') },
         '!access_denied',
       ],
-      ['a name of which one address is denied', 'https://two.test:TLS/', deny('127.9.9.9'), '!access_denied'],
+      ['a name with one denied address', 'https://two.test:TLS/', deny('127.9.9.9'), '!access_denied'],
     ],
     { names: { 'two.test': ['127.0.0.1', '127.9.9.9'] } },
   );

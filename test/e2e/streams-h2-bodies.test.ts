@@ -1,5 +1,5 @@
-// A hundred megabytes up and down over HTTP/2: everything arrives, whoever does not read makes the sender wait, and the
-// proxy keeps nothing of it.
+// A hundred megabytes up and down over HTTP/2: everything arrives, a receiver that does not read makes the sender wait, and
+// the proxy buffers nothing.
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { H2Exchange } from '../support/h2-exchange.ts';
@@ -14,7 +14,7 @@ import { sampleResident } from './resident-sampler.ts';
 
 const MAX_GROWTH_BYTES = 32 * 1024 * 1024;
 const FIRST_WINDOW = 65_535;
-/** The host's window in the proxy, and what the streams of Node hold on either side. */
+/** The window of the host in the proxy, and the buffers of the Node streams on both sides. */
 const MAX_ON_THE_WAY_BYTES = 1_000_000;
 const ENOUGH_BYTES = 120_000_000;
 
@@ -52,7 +52,7 @@ afterAll(async () => {
 it.each([
   ['up', upload],
   ['down', download],
-] as const)('100 MB go %s once whoever gets them reads, and nothing of them stays', async (_, transfer) => {
+] as const)('100 MB go %s when the receiver reads, and nothing stays in memory', async (_, transfer) => {
   using memory = sampleResident(proxy.process);
   await using client = await connect();
   expect(await transfer(client, big)).toBe(big.sha256);
@@ -86,7 +86,7 @@ async function respond({ request, connection, head, data, response }: H2Exchange
   await data('', { isEnd: true });
 }
 
-/** Answers the hash of what the origin received. */
+/** Returns the hash of what the origin received. */
 async function upload(client: H2WireClient, body: BigBody): Promise<string> {
   const stream = await client.open(client.fields('/up', [], { ':method': 'POST' }));
   await sendBody(stream, body);
@@ -98,7 +98,7 @@ async function sendBody(stream: H2Stream, body: BigBody): Promise<void> {
   await stream.data('', { isEnd: true });
 }
 
-/** Reads nothing beyond the first window until the origin has stopped; answers the hash of what arrived. */
+/** Reads nothing beyond the first window until the origin has stopped; returns the hash of the received bytes. */
 async function download(client: H2WireClient, body: BigBody): Promise<string> {
   const path = body === warmUp ? '/warm-up' : '/big';
   const stream = await client.open(client.fields(path), { isEnd: true });
@@ -111,7 +111,7 @@ async function download(client: H2WireClient, body: BigBody): Promise<string> {
   return (await client.response(stream)).sha256;
 }
 
-/** A client that grants nothing by itself. */
+/** A client that sends no automatic WINDOW_UPDATE. */
 function connect(): Promise<H2WireClient> {
   const tls = { ca, name: 'api.test' };
   return H2WireClient.connectThrough(proxy.port, `api.test:${origin.port}`, tls, { isGranting: false });

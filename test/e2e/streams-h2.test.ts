@@ -1,5 +1,5 @@
-// Answers that come bit by bit over HTTP/2: each event reaches the client before the origin has sent the next, whatever
-// else runs on the connection, and soon.
+// Streamed responses over HTTP/2: each event reaches the client before the origin sends the next one, quickly, whatever
+// else the connection carries.
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../support/h2-exchange.ts';
@@ -15,7 +15,7 @@ const origins = createTestAuthority();
 let origin: H2Origin;
 let proxy: SpawnedSallyport;
 let ca: string;
-/** By path: lets the origin send its next event. */
+/** By path: makes the origin send its next event. */
 const next = new Map<string, () => void>();
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ function connect(): Promise<H2WireClient> {
   return H2WireClient.connectThrough(proxy.port, `api.test:${origin.port}`, { ca, name: 'api.test' });
 }
 
-/** Takes event by event; answers how long each was on its way, in milliseconds, the shortest first. */
+/** Reads event by event; returns the delay of each in milliseconds, the shortest first. */
 async function takeEvents(client: H2WireClient, path: string): Promise<readonly number[]> {
   const stream = await client.open(client.fields(path), { isEnd: true });
   await client.head(stream);

@@ -1,5 +1,5 @@
-// Answers that come bit by bit: each event reaches the client before the origin has sent the next, and a silence in
-// the middle is nobody's business but the response limit's.
+// Streamed responses: each event reaches the client before the origin sends the next one, and only the response timeout
+// limits a silence in the middle.
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrigin, type Exchange, type RecordingOrigin } from '../support/recording-origin.ts';
@@ -8,7 +8,7 @@ import { createTestAuthority } from '../support/test-authority.ts';
 import { WireClient } from '../support/wire-client.ts';
 
 const EVENTS = 20;
-// Short enough to be outlived, long enough for a busy machine's handshakes.
+// Short enough to expire in a test, long enough for handshakes on a busy machine.
 const SHORT_MS = '1000';
 const shortTimeouts: Readonly<Record<string, string>> = Object.fromEntries(
   [
@@ -29,7 +29,7 @@ let tlsOrigin: RecordingOrigin;
 let plainOrigin: RecordingOrigin;
 let proxy: SpawnedSallyport;
 let proxyCa: string;
-/** What the client has seen: the origin's script waits for it. */
+/** The events that the client has seen; the script of the origin waits for them. */
 let confirmed: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -58,7 +58,7 @@ const ways: readonly (readonly [string, Open])[] = [
 ];
 
 describe.each(ways)('%s', (_, open) => {
-  it.each(['chunks', 'until-close', 'length'])('brings event by event with %s', async (framing) => {
+  it.each(['chunks', 'until-close', 'length'])('delivers event by event with %s', async (framing) => {
     confirmed = [];
     const [client, target, host] = await open();
     await using _client = client;
@@ -66,21 +66,21 @@ describe.each(ways)('%s', (_, open) => {
     expect((await client.readHead()).status).toBe(200);
     for (let i = 0; i < EVENTS; i += 1) {
       expect(await client.readThrough(`event ${i}\n\n`)).toContain(`data: event ${i}\n\n`);
-      // The origin may not have set out to wait yet.
+      // The origin may not be waiting yet.
       while (!confirmed[i]) await new Promise((resolve) => setImmediate(resolve));
       confirmed[i]?.();
     }
   });
 });
 
-it.each(['silent', 'silent-in-the-middle'])('outlives every limit but its own: %s', async (script) => {
+it.each(['silent', 'silent-in-the-middle'])('outlives every timeout except its own: %s', async (script) => {
   confirmed = [];
   const [client, target, host] = await openTls('api.test', proxyCa);
   await using _client = client;
   const arrived = tlsOrigin.request(tlsOrigin.requests.length);
   await client.send(`GET ${target}${script} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
   await arrived;
-  // Each of these says nothing until a limit ends it, one after the other: the silence is longer than any of them.
+  // Each of these is silent until a timeout ends it, one after the other: the silence is longer than all of them.
   for (const silent of [idleClient, idleTunnel]) await silent();
   confirmed[0]?.();
   expect((await client.readResponse()).text).toBe('late');

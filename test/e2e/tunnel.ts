@@ -1,8 +1,8 @@
-// A tunnel for client libraries that bring their own protocol: CONNECT and its 200, then the bare socket.
+// A tunnel for client libraries with their own protocol: CONNECT and its 200, then the bare socket.
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 
-/** The socket behind the 200, paused. */
+/** The socket after the 200, paused. */
 export async function openTunnel(proxyPort: number, authority: string): Promise<Socket> {
   const socket = connect({ port: proxyPort, host: '127.0.0.1' });
   socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
@@ -11,7 +11,7 @@ export async function openTunnel(proxyPort: number, authority: string): Promise<
     socket.once('error', reject);
   });
   socket.pause();
-  if (!/^HTTP\/1\.1 200 .*\r\n\r\n$/s.test(head)) throw new Error(`CONNECT was answered: ${head}`);
+  if (!/^HTTP\/1\.1 200 .*\r\n\r\n$/s.test(head)) throw new Error(`CONNECT failed: ${head}`);
   return socket;
 }
 

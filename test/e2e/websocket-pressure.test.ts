@@ -1,5 +1,5 @@
-// A hundred megabytes of messages towards a WebSocket that does not read: its sender is made to wait, the proxy keeps
-// nothing, and everything arrives once it reads on.
+// A hundred megabytes of messages to a WebSocket that does not read: its sender has to wait, the proxy buffers nothing, and
+// everything arrives when it reads again.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
@@ -17,11 +17,11 @@ import {
 } from './websocket-scene.ts';
 
 const MIB = 1024 * 1024;
-/** While the sender waits nothing moves, so what the proxy has then it holds. */
+/** While the sender waits nothing moves, so the memory of the proxy then is what it buffers. */
 const MAX_HELD_BYTES = 32 * MIB;
-// Where the proxy terminates no TLS it reads 64 KiB at a time, and V8 lets 64 MiB of such garbage gather.
+// Without TLS termination the proxy reads 64 KiB at a time, and V8 collects such garbage only after 64 MiB.
 const MAX_GROWTH_BYTES = { terminated: 32 * MIB, passed: 96 * MIB } as const;
-// What the kernel's buffers on the way may take; the rest must wait at the sender.
+// The most that kernel buffers can hold; the rest must wait at the sender.
 const MAX_ON_THE_WAY_BYTES = 60_000_000;
 const STALLED_MS = 15_000;
 const QUIET_LOOKS = 10;
@@ -81,7 +81,7 @@ function holdBack(
   return { receiver, sending: transfer(pair[from], big), arrived };
 }
 
-/** Each message is sent once the one before has left this process. */
+/** Each message is sent after the one before has left this process. */
 function transfer(socket: WebSocket, body: BigBody): Transfer {
   const sendAll = async (): Promise<void> => {
     for (const piece of body.pieces()) {
@@ -113,7 +113,7 @@ function hashOf(socket: WebSocket, { length }: BigBody): Promise<string> {
   return promise;
 }
 
-/** Until the sender has got rid of nothing for a quarter of a second. */
+/** Waits until the sender has sent nothing for a quarter of a second. */
 async function untilStuck(sending: Transfer): Promise<void> {
   let before = 0;
   let quiet = 0;

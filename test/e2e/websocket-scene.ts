@@ -1,5 +1,5 @@
-// A ws server behind a proxy, in clear and by TLS, and each way by which a ws client can come to it. One host has a
-// rule; the other is none of the proxy's business.
+// A ws server behind a proxy, in plaintext and with TLS, and every way for a ws client to reach it. One host has a rule, the
+// other has none.
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { Agent, createServer, type IncomingMessage } from 'node:http';
@@ -40,7 +40,7 @@ export const ways: readonly Way[] = [
 
 export type Side = 'client' | 'server';
 export type Pair = Readonly<Record<Side, WebSocket>> & {
-  /** The upgrade as the server read it, and its answer as the client did. */
+  /** The upgrade request at the server, and the response at the client. */
   readonly request: IncomingMessage;
   readonly response: IncomingMessage;
 };
@@ -52,18 +52,18 @@ export const sides: readonly [Side, Side][] = [
 
 export type WebSocketScene = AsyncDisposable & {
   readonly proxy: SpawnedSallyport;
-  /** What a client inside an interception must trust. */
+  /** The CA that a client of an interception must trust. */
   readonly proxyCa: string;
   readonly server: WebSocketServer;
   authorityOf(way: Way): string;
-  /** A client that has sent its upgrade, or will. */
+  /** A client that has sent its upgrade request, or will. */
   dial(way: Way, path: string, protocols?: readonly string[], options?: ClientOptions): Promise<WebSocket>;
   open(way: Way, protocols?: readonly string[], options?: ClientOptions): Promise<Pair>;
 };
 
 type Accepted = { readonly socket: WebSocket; readonly request: IncomingMessage };
 
-/** `answer` may answer an upgrade in the place of the ws server; it says whether it has. */
+/** `respond` may respond to an upgrade instead of the ws server; it returns whether it did. */
 export async function createWebSocketScene(
   options: ServerOptions = {},
   response: (request: IncomingMessage, socket: Duplex) => boolean = () => false,
@@ -138,12 +138,12 @@ export async function createWebSocketScene(
   };
 }
 
-/** Every value of a field as it came, whatever Node would make of the list. */
+/** Every value of a field as received, not merged by Node. */
 export function valuesOf({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
 }
 
-/** The next messages that a socket receives, texts as strings. */
+/** The next messages of a socket, texts as strings. */
 export function received(socket: WebSocket, count: number): Promise<readonly (string | Buffer)[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly (string | Buffer)[]>();
   const messages: (string | Buffer)[] = [];

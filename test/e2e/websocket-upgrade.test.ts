@@ -1,5 +1,5 @@
-// What a WebSocket's two ends agree on in their heads, and what happens when they do not: subprotocols, extensions,
-// echoes of the credential, refused upgrades, frames sent too early.
+// The negotiation in the heads of a WebSocket, and its failures: subprotocols, extensions, echoes of the credential, rejected
+// upgrades, frames sent too early.
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -16,7 +16,7 @@ import {
 } from './websocket-scene.ts';
 
 const DEFLATE = 'permessage-deflate; client_no_context_takeover; server_max_window_bits=10';
-/** What the server answers to an upgrade of `/refused/<name>`. */
+/** The response to an upgrade of `/refused/<name>`. */
 const refusals: Readonly<Record<string, string>> = {
   length: 'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer\r\nContent-Length: 11\r\n\r\nwho are you',
   chunks: 'HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nnot \r\n3\r\nyou\r\n0\r\n\r\n',
@@ -37,7 +37,7 @@ beforeAll(async () => {
     const [, name = ''] = /^\/refused\/(\w+)$/.exec(String(request.url)) ?? [];
     const response = refusals[name];
     if (response === undefined) return false;
-    // Node's server has let go of this connection, so it can answer one request only.
+    // Node's server has detached this connection, so it can serve one request only.
     socket.end(response);
     return true;
   });
@@ -74,14 +74,14 @@ describe.each(ways)('$title', (way) => {
     client.close();
   });
 
-  it('goes without compression where the client offers none', async () => {
+  it('uses no compression when the client offers none', async () => {
     const { client, request, response } = await scene.open(way, [], { perMessageDeflate: false });
     expect(valuesOf(request, 'sec-websocket-extensions')).toEqual([]);
     expect(valuesOf(response, 'sec-websocket-extensions')).toEqual([]);
     client.close();
   });
 
-  it('shows the client no credential in the 101, and all else as the server wrote it', async () => {
+  it('shows the client no credential in the 101, and everything else as the server wrote it', async () => {
     const { client, response } = await scene.open(way, ['chat']);
     const hasRule = way.host === 'api.test';
     const [echo = ''] = valuesOf(response, 'x-echo');
@@ -101,7 +101,7 @@ describe.each(ways)('$title', (way) => {
     ['version', 426, 'old'],
     ['close', 426, 'close'],
     ['end', 403, 'until the end'],
-  ])('reads a refused upgrade (%s) with its body', async (name, status, body) => {
+  ])('gets a rejected upgrade (%s) with its body', async (name, status, body) => {
     const client = await scene.dial(way, `/refused/${name}`);
     const [, response] = await once(client, 'unexpected-response');
     expect([response.statusCode, await text(response)]).toEqual([status, body]);
@@ -115,7 +115,7 @@ describe('a client that does not wait for its 101', () => {
   it.each<[string, number]>([
     ['a frame', 1],
     ['many frames', 100],
-  ])('has %s answered, in order', async (_, count) => {
+  ])('gets responses to %s, in order', async (_, count) => {
     const authority = scene.authorityOf(intercepted);
     const tls = { ca: scene.proxyCa, name: 'api.test' };
     await using client = await WireClient.connectThrough(scene.proxy.port, authority, tls);
@@ -133,7 +133,7 @@ describe('a client that does not wait for its 101', () => {
     );
     const { status, headers } = await client.readHead();
     expect(status).toBe(101);
-    // RFC 6455 §1.3: the answer to this very key.
+    // RFC 6455 §1.3: the accept value of this key.
     expect(headers).toContainEqual(['Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=']);
     await client.send(maskedText('late'));
     const responses = await client.readThrough('late');
@@ -142,7 +142,7 @@ describe('a client that does not wait for its 101', () => {
   });
 });
 
-/** One text frame as a client must send it (RFC 6455 §5.2), for fewer than 126 bytes. */
+/** A masked text frame, as a client must send it (RFC 6455 §5.2), of fewer than 126 bytes. */
 function maskedText(message: string): Buffer {
   const key = Buffer.from([1, 2, 3, 4]);
   const masked = Buffer.from(message).map((byte, i) => byte ^ (key[i % 4] ?? 0));

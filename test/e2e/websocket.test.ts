@@ -1,5 +1,5 @@
-// WebSocket between a ws client and a ws server: through an interception, which reads the upgrade and then no more,
-// through a blind tunnel, which reads nothing, and in clear with and without CONNECT.
+// WebSocket between a ws client and a ws server: through an interception, which parses only the upgrade, through a blind
+// tunnel, which parses nothing, and in plaintext with and without CONNECT.
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ beforeAll(async () => void (scene = await createWebSocketScene()));
 afterAll(() => scene[Symbol.asyncDispose]());
 
 describe.each(ways)('$title', (way) => {
-  it('has its upgrade with the credential where a rule names the host', async () => {
+  it('gets the credential in its upgrade when a rule names the host', async () => {
     const { client, request } = await scene.open(way);
     expect(valuesOf(request, 'authorization')).toEqual(way.host === 'api.test' ? [INJECTED] : []);
     client.close();
@@ -59,7 +59,7 @@ describe.each(ways)('$title', (way) => {
     client.close();
   });
 
-  it.each(sides)('carries a megabyte in fragments of the %s, a ping amid them', async (from, to) => {
+  it.each(sides)('carries a megabyte in fragments of the %s, with a ping in between', async (from, to) => {
     const pair = await scene.open(way);
     const arrived = received(pair[to], 1);
     const pinged = once(pair[to], 'ping').then(() => 'the ping');
@@ -112,10 +112,10 @@ describe.each(ways)('$title', (way) => {
     );
   });
 
-  it.each(sides)('a %s that is cut off is gone for the other side, without a close', async (from, to) => {
+  it.each(sides)('a %s that is disconnected ends the other side without a close frame', async (from, to) => {
     const pair = await scene.open(way);
     const gone = once(pair[to], 'close');
-    // A reset comes as an error, then the end; a FIN without a close frame as the end alone.
+    // A reset is reported as an error, then the end; a FIN without a close frame as the end only.
     pair[to].on('error', () => {});
     pair[from].terminate();
     expect((await gone)[0]).toBe(1006);
@@ -123,18 +123,18 @@ describe.each(ways)('$title', (way) => {
 });
 
 describe('a hundred sockets', () => {
-  it('opened at once carry what is theirs and leave nothing behind', async () => {
+  it('opened at the same time carry their own messages and leave nothing behind', async () => {
     const before = scene.proxy.process.usage().descriptors;
     const pairs = await Promise.all(
       Array.from({ length: 100 }, (_, i) => scene.open(ways[i % ways.length] ?? ways[0]!)),
     );
     const echoes = pairs.map(async ({ client, server }, i) => {
-      server.on('message', (message) => server.send(`${i} heard ${String(message)}`));
+      server.on('message', (message) => server.send(`${i} received ${String(message)}`));
       const refresh = received(client, 20);
       for (let n = 0; n < 20; n += 1) client.send(`${i}.${n}`);
       return refresh;
     });
-    const expected = pairs.map((_, i) => Array.from({ length: 20 }, (__, n) => `${i} heard ${i}.${n}`));
+    const expected = pairs.map((_, i) => Array.from({ length: 20 }, (__, n) => `${i} received ${i}.${n}`));
     expect(await Promise.all(echoes)).toEqual(expected);
     const ends = pairs.map((pair, i) => closed(pair, 'client', () => pair.client.close(4000 + i)));
     expect(await Promise.all(ends)).toEqual(pairs.map((_, i) => [4000 + i, '', 4000 + i]));
@@ -148,7 +148,7 @@ describe('a hundred sockets', () => {
   });
 });
 
-/** Code and reason at the other side, and the code that comes back. */
+/** Code and reason at the other side, and the code of the reply. */
 async function closed(pair: Pair, from: Side, close: () => void): Promise<readonly unknown[]> {
   const to = from === 'client' ? 'server' : 'client';
   const both = Promise.all([once(pair[to], 'close'), once(pair[from], 'close')]);

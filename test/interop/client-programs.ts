@@ -1,5 +1,5 @@
-// The real clients: which of them this machine has, how they are told of the proxy, and the note that each one
-// ran, by which CI knows that nothing was skipped.
+// The real clients: which of them are installed, how they are configured for the proxy, and a note that each one ran, with
+// which CI checks that nothing was skipped.
 import { spawnSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export type ClientName =
 const python: string = process.env['SALLYPORT_TEST_PYTHON'] ?? 'python3';
 const scripts: string = join(import.meta.dirname, 'clients');
 
-/** The program and first arguments by which a client is run, and how to ask whether it is here. */
+/** The program and first arguments of a client, and how to check whether it is installed. */
 const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: readonly string[] }>> = {
   curl: { run: ['curl', '--silent', '--show-error'], probe: ['curl', '--version'] },
   git: { run: ['git'], probe: ['git', '--version'] },
@@ -44,13 +44,13 @@ const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: read
   'python-httpx': pythonScript('with_httpx.py', 'httpx'),
 };
 
-/** False where the client is not installed: the test is skipped there, and CI, which installs all, fails. */
+/** False when the client is not installed: its tests are skipped, and CI, which installs all, fails. */
 export function isInstalled(name: ClientName): boolean {
   const [program = '', ...args] = clients[name].probe;
   return spawnSync(program, args, { env: cleanEnvironment(), stdio: 'ignore' }).status === 0;
 }
 
-/** Runs a client to its end behind the proxy. */
+/** Runs a client behind the proxy until it ends. */
 export async function runClient(
   name: ClientName,
   args: readonly string[],
@@ -63,7 +63,7 @@ export async function runClient(
   return finished;
 }
 
-/** What a user sets so that these clients find the proxy and trust its authority. */
+/** The environment variables with which these clients use the proxy and trust its CA. */
 export function clientEnvironment(proxy: {
   readonly url: string;
   readonly caFile: string;

@@ -1,5 +1,4 @@
-// curl, the client that everybody tries first: tunnels and plain requests, odd spellings, uploads that wait for a
-// 100, and the token of the proxy.
+// curl: tunnels and plain requests, unusual spellings, uploads that wait for a 100, and the token of the proxy.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import type { Finished } from '../support/spawned-process.ts';
@@ -47,14 +46,14 @@ describe.runIf(isInstalled('curl'))('curl', () => {
     expect(scene.origin.requests.slice(-3).map(({ target }) => target)).toEqual(['/1', '/2', '/3']);
   });
 
-  it('is relayed untouched to a host that nothing names, and trusts its own certificate', async () => {
+  it('is tunnelled unchanged to a host without a rule, and trusts its own certificate', async () => {
     const url = `http://plain.test:${scene.plainOrigin.port}/p?q`;
     expect((await curl('-H', 'Authorization: mine', url)).code).toBe(0);
     expect(scene.plainOrigin.requests.at(-1)).toMatchObject({ target: '/p?q' });
     expect(credentialsAt(scene.plainOrigin).at(-1)).toEqual(['mine']);
   });
 
-  it('may open a blind tunnel for plain http with -p', async () => {
+  it('can open a blind tunnel for plain http with -p', async () => {
     const url = `http://plain.test:${scene.plainOrigin.port}/tunnelled`;
     expect((await curl('--proxytunnel', '-H', 'Authorization: mine', url)).code).toBe(0);
     expect(scene.plainOrigin.requests.at(-1)).toMatchObject({ target: '/tunnelled' });
@@ -64,7 +63,7 @@ describe.runIf(isInstalled('curl'))('curl', () => {
   it.each([
     ['in a plain request', []],
     ['inside a tunnel', ['--proxytunnel']],
-  ])('is refused a credential over http:// %s', async (_, flags) => {
+  ])('gets no credential over http:// %s', async (_, flags) => {
     const before = scene.plainOrigin.connections;
     const url = `http://good.test:${scene.plainOrigin.port}/`;
     const { stdout } = await curl(...flags, '--write-out', '\n%{http_code}', url);
@@ -99,7 +98,7 @@ describe.runIf(isInstalled('curl'))('curl', () => {
   });
 });
 
-describe.runIf(isInstalled('curl'))('curl, where the proxy asks for a token', () => {
+describe.runIf(isInstalled('curl'))('curl, when the proxy requires a token', () => {
   const TOKEN = 'token-of-the-proxy-1234';
   let scene: Scene;
   beforeAll(async () => {
@@ -111,14 +110,10 @@ describe.runIf(isInstalled('curl'))('curl, where the proxy asks for a token', ()
   afterAll(() => scene[Symbol.asyncDispose]());
 
   const rows: readonly (readonly [string, readonly string[], number])[] = [
-    ['is asked for it', [], 407],
-    ['is refused with a wrong one', ['--proxy-user', 'x:wrong'], 407],
-    ['gets through with it', ['--proxy-user', `sallyport:${TOKEN}`], 200],
-    [
-      'gets through when it waits to be asked',
-      ['--proxy-anyauth', '--proxy-user', `sallyport:${TOKEN}`],
-      200,
-    ],
+    ['is rejected without it', [], 407],
+    ['is rejected with a wrong one', ['--proxy-user', 'x:wrong'], 407],
+    ['is accepted with it', ['--proxy-user', `sallyport:${TOKEN}`], 200],
+    ['is accepted when it waits for the 407', ['--proxy-anyauth', '--proxy-user', `sallyport:${TOKEN}`], 200],
   ];
   it.each(rows)('%s', async (_, flags, expected) => {
     const before = scene.origin.requests.length;

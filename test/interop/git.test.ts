@@ -1,5 +1,5 @@
-// git over HTTPS, by its smart protocol, from a repository that git itself serves (git http-backend): a clone is
-// several requests with one credential, a compressed POST and a binary answer.
+// git over HTTPS with its smart protocol, from a repository that git itself serves (git http-backend): a clone is several
+// requests with one credential, a compressed POST and a binary response.
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ async function git(cwd: string, ...args: readonly string[]): Promise<void> {
   if (code !== 0) throw new Error(`git ${args.join(' ')}: ${stderr}`);
 }
 
-/** Runs git's own CGI program for one exchange; its output is a head without a status line, then the body. */
+/** Runs the CGI program of git for one exchange; its output is a head without a status line, then the body. */
 async function serveRepository(exchange: Exchange, root: string): Promise<void> {
   const { request } = exchange;
   const { content } = await exchange.readBody();

@@ -1,4 +1,4 @@
-// gRPC calls that end well, through an interception: each kind, what goes with them, large ones and many at once.
+// Successful gRPC calls through an interception: each kind, metadata, large messages and many concurrent calls.
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
@@ -55,7 +55,7 @@ describe('each kind of call', () => {
     expect(String(await response)).toBe('a b c');
   });
 
-  it('in both directions, each message answered before the next is sent', async () => {
+  it('in both directions, with a response to each message before the next is sent', async () => {
     const call = callBidi(proxy.client(`good.test:${server.port}`));
     const ended = statusOf(call);
     for (let i = 0; i < 200; i += 1) {
@@ -106,18 +106,18 @@ describe('metadata', () => {
     },
   };
 
-  it('passes to the server, in the head of the answer, and behind it, bytes as bytes', async () => {
+  it('passes to the server, in the head and in the trailers of the response, binary values as bytes', async () => {
     await using server = await createGrpcServer(handlers);
     const client = proxy.client(`good.test:${server.port}`);
     const call = callUnary(client, 'one', { metadata: filled() });
     const { metadata: trailers } = await call.status;
     const [arrived = new Metadata()] = server.calls;
-    // Of one name's values gRPC makes one, at the receiver, with commas.
+    // gRPC joins the values of one name with commas at the receiver.
     for (const metadata of [arrived, await call.head, trailers])
       expect(described(metadata)).toEqual({ ...wanted, text: ['a, b'] });
   });
 
-  it("has the rule's credential instead of the agent's own, once", async () => {
+  it("has the rule's credential instead of the agent's own, exactly once", async () => {
     await using server = await createGrpcServer();
     const metadata = new Metadata();
     metadata.add('authorization', 'Bearer mine');
@@ -126,7 +126,7 @@ describe('metadata', () => {
     expect(server.calls.map((arrived) => arrived.get('authorization'))).toEqual([[INJECTED]]);
   });
 
-  it('that echoes the credential is masked, in the head and behind the answer', async () => {
+  it('that echoes the credential is masked, in the head and in the trailers', async () => {
     const echoed = (call: { readonly metadata: Metadata }): Metadata => {
       const metadata = new Metadata();
       metadata.add('x-echo', String(call.metadata.get('authorization')));
@@ -182,7 +182,7 @@ describe('large messages', () => {
 });
 
 describe('many calls at once', () => {
-  /** Answers none before `count` are there. */
+  /** Sends no response before `count` calls have arrived. */
   function together(count: number): GrpcHandlers['bidi'] {
     const waiting: ServerDuplexStream<Buffer, Buffer>[] = [];
     return (call) => {
@@ -195,9 +195,9 @@ describe('many calls at once', () => {
   }
 
   it.each([
-    ['on one session of the server', {}],
-    ['where the server takes ten at once', { 'grpc.max_concurrent_streams': 10 }],
-  ])('100 are under way together, %s', async (_, options) => {
+    ['on one connection to the server', {}],
+    ['when the server allows ten concurrent streams', { 'grpc.max_concurrent_streams': 10 }],
+  ])('100 run concurrently, %s', async (_, options) => {
     await using server = await createGrpcServer({ bidi: together(100) }, options);
     const client = proxy.client(`good.test:${server.port}`);
     const ended = Array.from({ length: 100 }, async (_, i) => {
@@ -209,7 +209,7 @@ describe('many calls at once', () => {
     expect(await Promise.all(ended)).toEqual(Array.from({ length: 100 }, (_, i) => `0 call ${i}`));
   });
 
-  it('1,000 are each answered with their own message', async () => {
+  it('1,000 each get their own message back', async () => {
     await using server = await createGrpcServer();
     const client = proxy.client(`good.test:${server.port}`);
     const words = Array.from({ length: 1_000 }, (_, i) => `call ${i}`);

@@ -1,4 +1,4 @@
-// The four kinds of gRPC call as a client makes them, with what it learns of each in the end.
+// The four kinds of gRPC calls of a client, with their results.
 import {
   type CallOptions,
   type Client,
@@ -16,7 +16,7 @@ export type Sent = { readonly metadata?: Metadata; readonly options?: CallOption
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
-/** The answer, or the error; and the head and the status, which every call has. */
+/** The response or the error, and the head and the status, which every call has. */
 export function callUnary(
   client: Client,
   message: Buffer | string,
@@ -82,7 +82,7 @@ export function callBidi(
   return client.makeBidiStreamRequest(paths.bidi, identity, identity, metadata, options);
 }
 
-/** Every message of a stream, to its status. */
+/** Every message of a stream, until its status. */
 export async function readAll(
   call: ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>,
 ): Promise<{ readonly messages: readonly Buffer[]; readonly status: StatusObject }> {
@@ -92,7 +92,7 @@ export async function readAll(
   return { messages, status };
 }
 
-/** Every call ends with one; the error that streams emit besides says the same. */
+/** Every call ends with a status; the error that streams also emit has the same content. */
 export function statusOf(
   call: ClientReadableStream<Buffer> | ClientWritableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>,
 ): Promise<StatusObject> {

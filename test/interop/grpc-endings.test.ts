@@ -1,5 +1,4 @@
-// How gRPC calls end when they do not end well, through an interception: errors, deadlines and cancellation, each as the
-// other side must learn of it.
+// Unsuccessful gRPC calls through an interception: errors, deadlines and cancellation, each as the other side must see it.
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, type ServerUnaryCall, status as codes } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,7 +25,7 @@ describe('an error', () => {
   };
   const wanted = { code: codes.INVALID_ARGUMENT, details: 'the name is “wrong”: 100%' };
 
-  it('without an answer comes with its message and its details', async () => {
+  it('without a response arrives with its message and its details', async () => {
     await using server = await createGrpcServer({ unary: (_, response) => response(refusal()) });
     const { status } = callUnary(proxy.client(`good.test:${server.port}`), 'one');
     expect(await status).toMatchObject(wanted);
@@ -34,7 +33,7 @@ describe('an error', () => {
     expect(await recordOf(server)).toMatchObject({ outcome: 'injected', status: 200, bytes_down: 0 });
   });
 
-  it('behind some messages comes after them', async () => {
+  it('after some messages arrives after them', async () => {
     await using server = await createGrpcServer({
       serverStream(call) {
         for (const word of ['a', 'b']) call.write(Buffer.from(word));
@@ -48,7 +47,7 @@ describe('an error', () => {
     expect(status).toMatchObject(wanted);
   });
 
-  it('ends an upload that nobody wants any more', async () => {
+  it('ends an upload that the server no longer reads', async () => {
     await using server = await createGrpcServer({ clientStream: (_, response) => response(refusal()) });
     const { call, response } = callClientStream(proxy.client(`good.test:${server.port}`));
     call.on('error', () => undefined);
@@ -58,7 +57,7 @@ describe('an error', () => {
     await expect(response).rejects.toMatchObject(wanted);
   });
 
-  it('is UNIMPLEMENTED for a method that the server lacks', async () => {
+  it('is UNIMPLEMENTED for a method that the server does not have', async () => {
     await using server = await createGrpcServer();
     const client = proxy.client(`good.test:${server.port}`);
     server.server.unregister('/test.Echo/Unary');
@@ -68,7 +67,7 @@ describe('an error', () => {
   it.each([
     ['the client', codes.RESOURCE_EXHAUSTED, { 'grpc.max_receive_message_length': 1_000 }, {}],
     ['the server', codes.RESOURCE_EXHAUSTED, {}, { 'grpc.max_receive_message_length': 1_000 }],
-  ])('is what a message longer than %s takes becomes', async (_, code, clientOptions, serverOptions) => {
+  ])('is the result of a message above the limit of %s', async (_, code, clientOptions, serverOptions) => {
     await using server = await createGrpcServer({}, serverOptions);
     const client = proxy.client(`good.test:${server.port}`, clientOptions);
     expect(await callUnary(client, Buffer.alloc(2_000)).status).toMatchObject({ code });
@@ -77,8 +76,8 @@ describe('an error', () => {
 });
 
 describe('a deadline', () => {
-  it('is told to the server, and passing it cancels the request', async () => {
-    // It says nothing; that the time is over it hears from the client alone.
+  it('is sent to the server, and its expiry cancels the request', async () => {
+    // The server does not respond; only the client signals that the deadline has expired.
     await using origin = await rawOrigin(() => undefined);
     const client = proxy.client(`good.test:${origin.port}`);
     const { status } = callUnary(client, 'one', { options: { deadline: Date.now() + 300 } });
@@ -107,7 +106,7 @@ describe('a deadline', () => {
 });
 
 describe('cancellation', () => {
-  it('by the client reaches the handler, before an answer and within one', async () => {
+  it('by the client reaches the handler, before and during a response', async () => {
     const called: ServerDuplexStream<Buffer, Buffer>[] = [];
     await using server = await createGrpcServer({
       bidi(call) {
@@ -130,7 +129,7 @@ describe('cancellation', () => {
     expect(String(await callUnary(client, 'next').response)).toBe('next');
   });
 
-  it('of an unary call reaches the handler, and nobody else on the connection', async () => {
+  it('of a unary call reaches its handler, and no other call on the connection', async () => {
     const called = Promise.withResolvers<ServerUnaryCall<Buffer, Buffer>>();
     await using server = await createGrpcServer({
       unary(call, response) {
@@ -154,7 +153,7 @@ describe('cancellation', () => {
     expect(await statusOf(bystander)).toMatchObject({ code: 0 });
   });
 
-  it('of every call at once, when the client goes away', async () => {
+  it('of every call, when the client disconnects', async () => {
     const cancelled: Promise<unknown>[] = [];
     const arrived = Promise.withResolvers<void>();
     await using server = await createGrpcServer({
@@ -179,24 +178,27 @@ describe('cancellation', () => {
     ['INADEQUATE_SECURITY', codes.PERMISSION_DENIED],
     ['INTERNAL_ERROR', codes.INTERNAL],
   ];
-  it.each(resets)('by the server with %s is what gRPC makes of that code', async (code, wanted) => {
-    await using origin = await rawOrigin(async ({ request, head, data, reset }) => {
-      await request.ended();
-      if (request.path === '/test.Echo/ServerStream') {
-        await head(200, [['content-type', 'application/grpc']]);
-        await data(Buffer.from([0, 0, 0, 0, 1, 0x61]));
-      }
-      await reset(code);
-    });
-    const client = proxy.client(`good.test:${origin.port}`);
-    expect(await callUnary(client, 'one').status).toMatchObject({ code: wanted });
-    const { messages, status } = await readAll(callServerStream(client, 'one'));
-    expect(messages.map(String)).toEqual(['a']);
-    expect(status).toMatchObject({ code: wanted });
-    expect(await recordOf(origin, 1)).toMatchObject({
-      outcome: 'failed',
-      reason: 'upstream_reset',
-      cause: code,
-    });
-  });
+  it.each(resets)(
+    'by the server with %s has the status that gRPC maps that code to',
+    async (code, wanted) => {
+      await using origin = await rawOrigin(async ({ request, head, data, reset }) => {
+        await request.ended();
+        if (request.path === '/test.Echo/ServerStream') {
+          await head(200, [['content-type', 'application/grpc']]);
+          await data(Buffer.from([0, 0, 0, 0, 1, 0x61]));
+        }
+        await reset(code);
+      });
+      const client = proxy.client(`good.test:${origin.port}`);
+      expect(await callUnary(client, 'one').status).toMatchObject({ code: wanted });
+      const { messages, status } = await readAll(callServerStream(client, 'one'));
+      expect(messages.map(String)).toEqual(['a']);
+      expect(status).toMatchObject({ code: wanted });
+      expect(await recordOf(origin, 1)).toMatchObject({
+        outcome: 'failed',
+        reason: 'upstream_reset',
+        cause: code,
+      });
+    },
+  );
 });

@@ -1,5 +1,5 @@
-// Pings of gRPC: keep-alive, which all of its clients have, and the measuring of the way by which some (Go) send one for
-// each piece of an answer. Neither is a flood.
+// Pings of gRPC: keep-alive, which all clients have, and bandwidth estimation, for which some (Go) send one ping for each
+// piece of a response. Neither is a flood.
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { FloodGauge } from '../../src/proxy/h2/flood-gauge.ts';
 import { createH2Path } from '../proxy/h2/h2-path.ts';
@@ -10,8 +10,8 @@ import { createGrpcProxy, createGrpcServer, type GrpcProxy, type GrpcServer } fr
 const MESSAGES = 2_000;
 const MESSAGE = Buffer.from([0, 0, 0, 0, 3, 0x6f, 0x6e, 0x65]);
 
-describe('a ping for each message of an answer', () => {
-  it('ends no connection', async () => {
+describe('a ping for each message of a response', () => {
+  it('does not end the connection', async () => {
     await using path = await createH2Path({
       origin: {
         async respond({ request, head, data, trailers }) {
@@ -28,22 +28,22 @@ describe('a ping for each message of an answer', () => {
     await client.peer.until(() => {
       for (; responded < (client.peer.counts['DATA'] ?? 0); responded += 1) void client.send(pingFrame());
       return stream.isEnded || undefined;
-    }, 'the end of the answer');
+    }, 'the end of the response');
     const { trailers, length } = await client.response(stream);
     expect({ trailers, length }).toEqual({
       trailers: [['grpc-status', '0']],
       length: MESSAGES * MESSAGE.length,
     });
     expect(responded).toBeGreaterThan(400);
-    // The connection goes on, too.
+    // The connection can still be used.
     expect(await client.request(client.fields('/test.Echo/Unary'))).toMatchObject({ status: 200 });
   });
 
-  it('is none without the messages', async () => {
+  it('ends the connection without the messages', async () => {
     await using path = await createH2Path();
     const client = await path.client();
     for (let i = 0; i < MESSAGES; i += 1) if (!(await client.send(pingFrame()))) break;
-    // By its code gRPC clients know that they are to ping less often.
+    // With this code gRPC clients know that they must ping less often.
     expect(await client.goaway()).toMatchObject({ code: 'ENHANCE_YOUR_CALM' });
     await client.closed;
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'client_flood', cause: 'pings' });
@@ -64,7 +64,7 @@ describe('keep-alive of grpc-js, on both sides', () => {
     await server[Symbol.asyncDispose]();
   });
 
-  it('keeps a silent call, and the connection that it is on', async () => {
+  it('keeps a silent call and its connection open', async () => {
     const { promise: pinged, resolve } = Promise.withResolvers<void>();
     const { onPing } = FloodGauge.prototype;
     const seen = vi.spyOn(FloodGauge.prototype, 'onPing').mockImplementation(function (this: FloodGauge) {

@@ -1,5 +1,4 @@
-// gRPC libraries as real processes, which know of the proxy and its authority by their own variables alone. They offer
-// nothing but h2.
+// gRPC libraries as real processes that find the proxy and its CA with their own environment variables. They offer only h2.
 import { status as codes } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../support/scratch.ts';

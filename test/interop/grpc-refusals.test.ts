@@ -1,5 +1,5 @@
-// What gRPC clients are told when a call does not get through: a refusal of ours is an HTTP answer, of which gRPC makes a
-// status by its table (http-grpc-status-mapping.md). And what goes on when a server leaves.
+// What gRPC clients see when a call fails: an error response of the proxy is an HTTP response that gRPC maps to a status
+// (http-grpc-status-mapping.md). And what happens when a server closes its connection.
 import { once } from 'node:events';
 import { Metadata, type ServerUnaryCall, status as codes } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,15 +20,15 @@ const recordsOf = ({ port }: { readonly port: number }): readonly LogRecord[] =>
   proxy.sidecar.records().filter(({ authority }) => authority === `good.test:${port}`);
 const OK = Buffer.from([0, 0, 0, 0, 2, 0x6f, 0x6b]);
 
-/** Answers a call with `ok`. */
+/** Responds to a call with `ok`. */
 const succeed: NonNullable<H2OriginOptions['respond']> = async ({ head, data, trailers }) => {
   await head(200, [['content-type', 'application/grpc']]);
   await data(OK);
   await trailers([['grpc-status', '0']]);
 };
 
-describe('a call that is refused', () => {
-  it('is UNAVAILABLE where the host does not speak HTTP/2', async () => {
+describe('a rejected call', () => {
+  it('is UNAVAILABLE when the host does not support HTTP/2', async () => {
     await using origin = await rawOrigin({ protocols: ['http/1.1'] });
     const { status } = callUnary(proxy.client(`good.test:${origin.port}`), 'one');
     expect(await status).toMatchObject({
@@ -43,7 +43,7 @@ describe('a call that is refused', () => {
     expect(origin.http1.requests).toHaveLength(0);
   });
 
-  it('is UNAVAILABLE where nobody listens', async () => {
+  it('is UNAVAILABLE when no server listens', async () => {
     const origin = await rawOrigin({});
     const client = proxy.client(`good.test:${origin.port}`);
     await origin.close();
@@ -52,9 +52,9 @@ describe('a call that is refused', () => {
   });
 
   it.each([
-    ['has more fields than are taken', 120, 1],
-    ['is larger than is taken', 1, 17_000],
-  ])('is RESOURCE_EXHAUSTED when its metadata %s, and the next one is not', async (_, fields, bytes) => {
+    ['has too many fields', 120, 1],
+    ['is too large', 1, 17_000],
+  ])('is RESOURCE_EXHAUSTED when its metadata %s, and the next one succeeds', async (_, fields, bytes) => {
     await using server = await createGrpcServer();
     const metadata = new Metadata();
     for (let i = 0; i < fields; i += 1) metadata.set(`x-${i}`, 'y'.repeat(bytes));
@@ -65,7 +65,7 @@ describe('a call that is refused', () => {
     expect(String(await callUnary(client, 'two').response)).toBe('two');
   });
 
-  it('in clear never reaches the server, and is recorded', async () => {
+  it('in plaintext never reaches the server, and is recorded', async () => {
     await using server = await createGrpcServer();
     const client = proxy.client(`good.test:${server.port}`, { isClear: true });
     const { code } = await callUnary(client, 'one').status;
@@ -81,8 +81,8 @@ describe('a call that is refused', () => {
   });
 });
 
-describe('a server that leaves', () => {
-  it('lets the calls that it has end, and gets the next ones on a new connection', async () => {
+describe('a server that closes its connection', () => {
+  it('finishes its current calls, and gets the next ones on a new connection', async () => {
     await using server = await createGrpcServer();
     const client = proxy.client(`good.test:${server.port}`);
     const call = callBidi(client);
@@ -97,7 +97,7 @@ describe('a server that leaves', () => {
     expect(await ended).toMatchObject({ code: codes.OK });
   });
 
-  it('again and again loses none of 1,000 calls', async () => {
+  it('repeatedly loses none of 1,000 calls', async () => {
     await using server = await createGrpcServer({}, { 'grpc.max_connection_age_ms': 20 });
     const client = proxy.client(`good.test:${server.port}`);
     for (let round = 0; round < 20; round += 1) {
@@ -110,7 +110,7 @@ describe('a server that leaves', () => {
     expect(sessions.length).toBeGreaterThan(3);
   });
 
-  it('has a call sent again, once, that it says it has not read', async () => {
+  it('gets a call once more when it reports that it has not read it', async () => {
     await using origin = await rawOrigin({
       async respond(exchange) {
         const { request, goaway, connection } = exchange;
@@ -124,11 +124,11 @@ describe('a server that leaves', () => {
     expect(origin.streams.map(({ connection }) => connection)).toEqual([0, 1]);
     expect(origin.streams.map(({ body }) => body.length)).toEqual([8, 8]);
     expect(await recordOf(origin)).toMatchObject({ outcome: 'injected', status: 200 });
-    // grpc-js would have done the same, had it heard of it.
+    // grpc-js would have retried it too, if it had seen the failure.
     expect(recordsOf(origin)).toHaveLength(1);
   });
 
-  it('without a word has no call sent twice: it may have been done', async () => {
+  it('without a GOAWAY gets no call twice: it may have been processed', async () => {
     await using origin = await rawOrigin({
       async respond({ request, connection }) {
         await request.ended();
@@ -141,7 +141,7 @@ describe('a server that leaves', () => {
     expect(origin.streams).toHaveLength(1);
   });
 
-  it('within its answer does not make half of it a whole one', async () => {
+  it('in the middle of a response does not complete the response', async () => {
     await using origin = await rawOrigin({
       async respond({ head, data, connection }) {
         await head(200, [['content-type', 'application/grpc']]);
@@ -173,7 +173,7 @@ describe('retries of grpc-js', () => {
     }),
   };
 
-  it('pass through, with the number of the attempt', async () => {
+  it('are forwarded, with the number of the attempt', async () => {
     const seen: ServerUnaryCall<Buffer, Buffer>[] = [];
     await using server = await createGrpcServer({
       unary(call, response) {
@@ -187,8 +187,8 @@ describe('retries of grpc-js', () => {
     expect(attempts).toEqual([[], ['1'], ['2']]);
   });
 
-  // To gRPC a head that is no "trailers-only" commits the call to it.
-  it('are made after a refusal of ours, as their policy says of UNAVAILABLE', async () => {
+  // In gRPC a head that is not "trailers-only" commits the call to it.
+  it('follow an error response of the proxy, as their policy says for UNAVAILABLE', async () => {
     const origin = await rawOrigin({});
     await origin.close();
     const client = proxy.client(`good.test:${origin.port}`, retrying);

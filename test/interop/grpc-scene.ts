@@ -1,6 +1,6 @@
-// gRPC by grpc-js on both sides of the proxy: a server for good.test, which has a rule, and clients that find the proxy
-// by their own variable. The service has one method of each kind; a test brings the handlers that it is about. Messages
-// are bytes, so that no compiler of .proto files is needed.
+// grpc-js on both sides of the proxy: a server for good.test, which has a rule, and clients that find the proxy with their
+// environment variable. The service has one method of each kind; a test provides the handlers. Messages are bytes, so that
+// no compiler for .proto files is needed.
 import { createSecureContext } from 'node:tls';
 import {
   type ChannelCredentials,
@@ -38,18 +38,18 @@ export type GrpcServer = AsyncDisposable & {
 
 export type GrpcProxy = AsyncDisposable & {
   readonly sidecar: TestSidecar;
-  /** A client of HOST:PORT whose `grpc_proxy` is the proxy; closed with it. */
+  /** A client of HOST:PORT whose `grpc_proxy` is the proxy; closed with the scene. */
   client(target: string, options?: ChannelOptions & { readonly isClear?: boolean }): Client;
-  /** The nth record of a target, counted from 0, once it is there: a client may know the end of a call before. */
+  /** Waits for the nth record of a target, counted from 0: a client may see the end of a call before it is recorded. */
   recordOf(target: string, index?: number): Promise<LogRecord>;
 };
 
-// grpc-js makes its context of PEM.
+// grpc-js creates its TLS context from PEM.
 const authority = createCertificateAuthority({ commonName: 'Test origins' });
 const { chainPem, keyPem } = authority.issueLeaf({ host: 'good.test', kind: 'name' }, new Date());
 const keyPair = { cert_chain: Buffer.from(chainPem), private_key: Buffer.from(keyPem) };
 const context = createSecureContext({ cert: chainPem, key: keyPem });
-/** The authority of the origins of these tests, for those that are no gRPC servers. */
+/** The CA of the origins, for origins that are not gRPC servers. */
 export const origins: TestAuthority = {
   certificatePem: authority.certificatePem,
   contextFor: () => context,
@@ -147,7 +147,7 @@ export async function createGrpcProxy(config: Readonly<Record<string, unknown>> 
   };
 }
 
-/** grpc-js reads its variable when a channel is made. */
+/** grpc-js reads its variable when a channel is created. */
 function behindProxy(
   port: number,
   target: string,
@@ -156,7 +156,7 @@ function behindProxy(
 ): Client {
   process.env['grpc_proxy'] = `http://127.0.0.1:${port}`;
   try {
-    // Its own connection: clients of one target share one otherwise.
+    // Its own connection: otherwise the clients of one target share one.
     return new Client(target, trust, { 'grpc.use_local_subchannel_pool': 1, ...options });
   } finally {
     delete process.env['grpc_proxy'];

@@ -1,5 +1,5 @@
-// Clients that speak HTTP/2 as real processes: each speaks it with a host that does, HTTP/1.1 with one that does not,
-// and the host gets the injected credential once, in the place of the one that the client sent.
+// HTTP/2 clients as real processes: each uses HTTP/2 with a host that supports it, and HTTP/1.1 with one that does not, and
+// the host gets the injected credential once, instead of the one that the client sent.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../support/h2-exchange.ts';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await scratch[Symbol.asyncDispose]();
 });
 
-/** Never echoes a field: a secret in what a client prints would be the proxy's doing. */
+/** Never echoes a field: a secret in the output of a client could only come from the proxy. */
 async function respond({ request, response }: H2Exchange): Promise<void> {
   if (!(await request.ended())) return;
   const { method, path: target, body } = request;
@@ -48,7 +48,7 @@ const proxy = (): { url: string; caFile: string } => ({
 type Client = { readonly name: ClientName; readonly flags?: readonly string[] };
 type Reported = { readonly status: number; readonly text: string };
 
-/** Status and body, as each client's script prints them; curl's are asked for so. */
+/** Status and body, as the script of each client prints them; curl has options for it. */
 async function ask({ name, flags = [] }: Client, url: string, file?: string): Promise<Reported> {
   const isCurl = name === 'curl';
   const sent = file === undefined ? [] : isCurl ? ['--data-binary', `@${file}`] : [file];
@@ -98,7 +98,7 @@ describe.each(clients)('$name', (client) => {
 });
 
 describe.runIf(isInstalled('node-fetch'))('fetch of Node', () => {
-  it('reaches a host that speaks both, in whichever it offers', async () => {
+  it('reaches a host that supports both, with the protocol that it offers', async () => {
     const before = origin.streams.length + origin.http1.requests.length;
     const { status } = await ask({ name: 'node-fetch' }, `https://good.test:${origin.port}/fetch`);
     expect(status).toBe(200);
@@ -125,7 +125,7 @@ describe.runIf(isInstalled('curl'))('curl', () => {
     expect(seen).toEqual([[INJECTED]]);
   });
 
-  it('takes ten answers at once on one connection', async () => {
+  it('receives ten concurrent responses on one connection', async () => {
     const urls = Array.from({ length: 10 }, (_, n) => `https://good.test:${origin.port}/at-once/${n}`);
     const before = origin.streams.length;
     const flags = ['--http2', '--parallel', '--output', '/dev/null'];
@@ -136,7 +136,7 @@ describe.runIf(isInstalled('curl'))('curl', () => {
     expect(paths.sort()).toEqual(urls.map((url) => new URL(url).pathname).sort());
   });
 
-  it('that speaks HTTP/2 in clear, unasked, is told that this is not spoken here', async () => {
+  it('that sends HTTP/2 in plaintext with prior knowledge gets an error response', async () => {
     const args = [
       '--http2-prior-knowledge',
       '--verbose',
@@ -149,7 +149,7 @@ describe.runIf(isInstalled('curl'))('curl', () => {
     expect(stdout).toBe('');
     const isRefused = (record: LogRecord): boolean => record['reason'] === 'version_refused';
     expect(await sallyport.process.record(isRefused)).toMatchObject({ outcome: 'refused', status: 505 });
-    // The process serves on.
+    // The process still serves requests.
     const { status } = await ask({ name: 'curl', flags: ['--http2'] }, `https://good.test:${origin.port}/`);
     expect(status).toBe(200);
   });

@@ -1,6 +1,6 @@
-// The scene of the interoperability tests: a spawned proxy with one rule, one callback and one secret, a TLS
-// origin and a plain one on loopback. The origins never echo a header, so that a secret in a client's output
-// could only have come from the proxy.
+// The setup of the interoperability tests: a spawned proxy with one rule, one callback and one secret, a TLS origin and a
+// plain one on loopback. The origins never echo a header, so that a secret in the output of a client can only come from the
+// proxy.
 import { createCallbackEndpoint, type CallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import {
@@ -19,7 +19,7 @@ export const INJECTED: string = `Bearer ${SECRET}`;
 export type Scene = AsyncDisposable & {
   readonly sallyport: SpawnedSallyport;
   readonly proxy: { readonly url: string; readonly caFile: string };
-  /** Speaks TLS as good.test (rule), callback.test (callback) and other.test (neither). */
+  /** TLS with certificates for good.test (rule), callback.test (callback) and other.test (neither). */
   readonly origin: RecordingOrigin;
   readonly plainOrigin: RecordingOrigin;
   readonly callback: CallbackEndpoint;
@@ -60,7 +60,7 @@ export async function createScene(
   };
 }
 
-/** What the origins saw of the credential, a list for each request. */
+/** The credentials that the origins received, a list for each request. */
 export function credentialsAt(origin: RecordingOrigin): readonly (readonly string[])[] {
   return origin.requests.map((request) => headerValues(request, 'authorization'));
 }

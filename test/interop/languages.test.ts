@@ -1,5 +1,5 @@
-// HTTP libraries of Node and Python as real processes: each gets its answer, and the origin gets the injected
-// credential exactly once, in the place of the one that the client sent.
+// HTTP libraries of Node and Python as real processes: each gets its response, and the origin gets the injected credential
+// exactly once, instead of the one that the client sent.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ClientName, isInstalled, runClient } from './client-programs.ts';
@@ -60,10 +60,10 @@ describe.each(libraries)('%s', (name) => {
     expect(scene.callback.calls[0]?.body).toEqual({ host: 'callback.test', port: scene.origin.port });
   });
 
-  // node:https knows no http://.
+  // node:https does not support http://.
   if (name === 'node-https') return;
 
-  it.runIf(present)('is relayed over plain http, uninjected', async () => {
+  it.runIf(present)('is forwarded over plain http without a credential', async () => {
     const { stdout } = await runClient(name, [`http://plain.test:${scene.plainOrigin.port}/p`], scene.proxy);
     expect(JSON.parse(stdout).status).toBe(200);
     expect(new Set(credentialsAt(scene.plainOrigin).flat())).toEqual(new Set(['from-the-client']));

@@ -1,5 +1,5 @@
-// Long and large: bodies that must not be kept in memory, events that must not be held back, and an answer that is
-// silent for longer than every limit but its own.
+// Long and large: bodies that must not be buffered, events that must not be delayed, and a response that is silent for
+// longer than every timeout except its own.
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
@@ -15,7 +15,7 @@ const MEBIBYTE = 1 << 20;
 const BODY_BYTES = 100 * MEBIBYTE;
 const SAMPLE_MS = 100;
 
-/** The most resident memory of the proxy, seen from outside ten times a second, while `work` runs. */
+/** The highest resident memory of the proxy while `work` runs, sampled ten times a second from outside. */
 async function peakOf(scene: Scene, work: () => Promise<void>): Promise<number> {
   let peak = 0;
   const sample = (): void => {
@@ -41,7 +41,7 @@ async function writeBody(scene: Scene): Promise<{ file: string; sha256: string }
   return { file, sha256: hash.digest('hex') };
 }
 
-/** Takes an upload, then sends as much back. */
+/** Receives an upload, then sends as much back. */
 async function mirror(exchange: Exchange): Promise<void> {
   const { length, sha256 } = await exchange.readBody();
   await exchange.send(
@@ -52,7 +52,7 @@ async function mirror(exchange: Exchange): Promise<void> {
 }
 
 describe.runIf(isInstalled('curl'))('through the proxy', () => {
-  it('100 MiB go up and come down, and its memory stays within 32 MiB of where it was', async () => {
+  it('100 MiB are sent and received, and its memory grows by at most 32 MiB', async () => {
     await using scene = await createScene({ respond: mirror });
     const { file, sha256 } = await writeBody(scene);
     const url = `https://good.test:${scene.origin.port}/large`;
@@ -62,7 +62,7 @@ describe.runIf(isInstalled('curl'))('through the proxy', () => {
       const { code, stdout } = await runClient('curl', [...args, '--write-out', format, url], scene.proxy);
       expect({ code, stdout }).toEqual({ code: 0, stdout: `${BODY_BYTES} ${sha256} ${BODY_BYTES}` });
     };
-    // The baseline is a proxy that has worked: its code is compiled and its buffers exist.
+    // The baseline is a proxy after its first requests: its code is compiled and its buffers exist.
     await transfer();
     const baseline = scene.sallyport.process.usage().residentBytes;
     const peak = await peakOf(scene, transfer);
@@ -97,7 +97,7 @@ describe.runIf(isInstalled('curl'))('through the proxy', () => {
     expect(curl.stdout).toBe(events.join(''));
   });
 
-  it('an answer may be silent for longer than every limit but its own', async () => {
+  it('a response can be silent for longer than every timeout except its own', async () => {
     const short = [
       'HEAD',
       'DNS',
@@ -120,8 +120,8 @@ describe.runIf(isInstalled('curl'))('through the proxy', () => {
     });
     const response = runClient('curl', [`https://good.test:${scene.origin.port}/slow`], scene.proxy);
     await scene.origin.request(0);
-    // Two connections that say nothing, one after the other, each run into a limit: by then the silence of the
-    // answer was longer than all of them.
+    // Two silent connections, one after the other, each run into a timeout: by then the silence of the response was
+    // longer than all of them.
     for (let i = 0; i < 2; i++) {
       await using silent = await WireClient.connect(scene.sallyport.port);
       await silent.openTunnel(`good.test:${scene.origin.port}`);

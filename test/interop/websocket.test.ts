@@ -1,5 +1,5 @@
-// WebSocket clients through the proxy: the credential is in the upgrade, and after 101 the bytes pass. Two of them
-// know no HTTP/2; Node's own offers it, and must get its socket from a host that speaks it too.
+// WebSocket clients through the proxy: the credential is in the upgrade, and after the 101 the bytes are forwarded. Two of
+// them do not support HTTP/2; that of Node offers it, and must get its WebSocket from a host that supports it too.
 import { createServer, type IncomingMessage } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
@@ -23,7 +23,7 @@ const servers = {
 };
 const sockets = new WebSocketServer({ noServer: true });
 const upgrades: IncomingMessage[] = [];
-/** What each connection to the host that speaks both agreed on. */
+/** The negotiated protocol of each connection to the host that supports both. */
 const negotiated: (string | false | null)[] = [];
 const ports = new Map<string, number>();
 let sallyport: SpawnedSallyport;
@@ -55,7 +55,7 @@ afterAll(async () => {
   for (const server of Object.values(servers)) server.close();
 });
 
-// Node offers HTTP/2 besides, finds no extended CONNECT in the settings (RFC 8441), and comes again by HTTP/1.1.
+// Node also offers HTTP/2, finds no extended CONNECT in the settings (RFC 8441), and connects again with HTTP/1.1.
 const libraries: readonly [ClientName, protocols: readonly string[]][] = [
   ['ws', ['http/1.1']],
   ['node-websocket', ['h2', 'http/1.1']],
@@ -65,8 +65,8 @@ const libraries: readonly [ClientName, protocols: readonly string[]][] = [
 describe.each(libraries)('%s', (name, protocols) => {
   it.runIf(isInstalled(name)).each([
     ['by TLS', 'wss://good.test', 'wss'],
-    ['in clear', 'ws://good.test', 'ws'],
-    ['with a host that speaks HTTP/2 too', 'wss://good.test', 'both'],
+    ['in plaintext', 'ws://good.test', 'ws'],
+    ['with a host that supports HTTP/2 too', 'wss://good.test', 'both'],
   ])('speaks %s, through an interception', async (_, url, server) => {
     const before = upgrades.length;
     negotiated.length = 0;

@@ -21,5 +21,5 @@ with grpc.secure_channel(sys.argv[1], grpc.ssl_channel_credentials()) as channel
     except grpc.RpcError as error:
         failure = f"{error.code().value[0]} {error.details()}"
     big = one(b"b" * 1_000_000, metadata=credential)
-told = {"unary": unary, "serverStream": server_stream, "clientStream": client_stream.decode(), "bidi": bidi}
-print(json.dumps({**told, "failure": failure, "big": len(big)}))
+results = {"unary": unary, "serverStream": server_stream, "clientStream": client_stream.decode(), "bidi": bidi}
+print(json.dumps({**results, "failure": failure, "big": len(big)}))
