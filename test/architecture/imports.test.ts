@@ -44,6 +44,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform'],
   main: ['base', 'cli', 'sidecar'],
   'platform/store': ['base'],
+  'platform/store/embedded': ['base', 'platform/store'],
   'platform/identity': ['base', 'platform/store'],
   'platform/audit': ['base', 'platform/store'],
   'platform/api': ['base', 'platform/store', 'platform/identity', 'platform/audit'],

@@ -21,11 +21,7 @@ const CONNECTION_LOST =
 /** A DomainError `unavailable`, with `error` as its cause, when another attempt may succeed; otherwise `error`. */
 export function toDomainError(error: unknown): unknown {
   if (!isUnavailable(error)) return error;
-  const failure = new DomainError(
-    'unavailable',
-    'The database is temporarily unavailable: try again',
-    RETRY_MS,
-  );
+  const failure = new DomainError('unavailable', 'The database is not available: try again', RETRY_MS);
   failure.cause = error;
   return failure;
 }
