@@ -1,6 +1,6 @@
-// The closed catalogue of answers that Sallyport gives in its own name: code, status, public text.
-// The texts are fixed: whatever caused a refusal goes to the record, never to the client (an error text is a
-// place where addresses, upstream details and secrets leak from proxies).
+// The closed catalogue of refusals, the responses that Sallyport sends of its own: code, status, public text.
+// The texts are fixed. The cause of a refusal goes to the record, never to the client, because error texts are where
+// proxies leak addresses, details of upstreams and secrets.
 import { buildHead } from '../http1/head-writer.ts';
 
 export type RefusalCode =
@@ -53,66 +53,86 @@ const catalogue: Readonly<Record<RefusalCode, Entry>> = {
     'the host or port of the request is not valid',
     'send host:port, with a port from 1 to 65535',
   ],
-  host_invalid: [400, 'the request needs exactly one valid Host field'],
+  host_invalid: [400, 'the request must have exactly one valid Host field'],
   host_mismatch: [400, 'the Host field and the request target name different hosts'],
-  target_invalid: [400, 'the request target is not valid here'],
-  use_connect: [400, 'https:// targets need a tunnel', 'set HTTPS_PROXY, so that the client sends CONNECT'],
-  not_a_proxy_request: [400, 'this is a forward proxy', 'set HTTP_PROXY and HTTPS_PROXY to this address'],
+  target_invalid: [400, 'the request target is not valid on this connection'],
+  use_connect: [
+    400,
+    'requests for https:// targets must use a CONNECT tunnel',
+    'set HTTPS_PROXY, so that the client sends CONNECT',
+  ],
+  not_a_proxy_request: [
+    400,
+    'this is a forward proxy, and the request is not a proxy request',
+    'set HTTP_PROXY and HTTPS_PROXY to this address',
+  ],
   ambiguous_path: [
     400,
     'the path can be read in more than one way',
-    'send it without dot segments or nested escapes',
+    'send the path without dot segments or nested percent-encoding',
   ],
   access_denied: [403, 'access_control of this sandbox does not allow the host'],
-  client_denied: [403, 'this client address may not use the proxy', 'the operator sets allow_clients'],
+  client_denied: [
+    403,
+    'this client address may not use the proxy',
+    'the operator can allow the address with allow_clients',
+  ],
   port_denied: [
     403,
     'the port is not allowed for this host',
-    'the operator sets egress.ports; a tenant lists host:port in allow_list',
+    'the operator can allow the port with egress.ports; a tenant can list host:port in allow_list',
   ],
-  address_denied: [403, 'the host resolves to an address that is never reached through this proxy'],
-  address_private: [403, 'the host resolves to a private address', 'the operator sets egress.allow_private'],
+  address_denied: [403, 'the host resolves to an address that this proxy never connects to'],
+  address_private: [
+    403,
+    'the host resolves to a private address',
+    'the operator can allow the address with egress.allow_private',
+  ],
   cleartext_refused: [
     403,
     'credentials are not sent over http://',
-    'use https://, or the operator lists the destination in inject_cleartext',
+    'use https://, or let the operator list the destination in inject_cleartext',
   ],
   method_refused: [405, 'the method is not allowed through this proxy'],
   proxy_auth_required: [
     407,
-    'the proxy needs its token',
-    'put it into the proxy URL: http://sallyport:TOKEN@host:port',
+    'proxy authentication failed: the token is missing or wrong',
+    'use http://sallyport:TOKEN@host:port as the proxy URL',
   ],
   request_timeout: [408, 'the request did not arrive in time'],
   uri_too_long: [414, 'the request target is too long'],
-  expectation_failed: [417, 'the only expectation that can be met is 100-continue'],
-  authority_mismatch: [421, 'the request names another host or port than its tunnel'],
+  expectation_failed: [417, 'the only supported expectation is 100-continue'],
+  authority_mismatch: [421, 'the request is for another host or port than its CONNECT tunnel'],
   head_too_large: [431, 'the request head is too large'],
-  internal_error: [500, 'the proxy failed'],
-  transfer_coding_refused: [501, 'the only transfer coding is chunked'],
+  internal_error: [500, 'internal error of the proxy'],
+  transfer_coding_refused: [501, 'the only supported transfer coding is chunked'],
   callback_failed: [502, 'callback resolution failed'],
   dns_failed: [502, 'the host could not be resolved'],
-  upstream_unreachable: [502, 'the host could not be reached'],
-  upstream_untrusted: [502, 'the certificate of the host could not be verified'],
-  upstream_closed: [502, 'the host closed the connection without an answer'],
-  upstream_malformed: [502, 'the answer of the host is not valid HTTP/1.1'],
-  upstream_asks_proxy_auth: [502, 'the host asked for proxy credentials'],
+  upstream_unreachable: [502, 'the upstream could not be reached'],
+  upstream_untrusted: [
+    502,
+    'the TLS certificate of the upstream is not trusted',
+    'the operator can add its CA with SALLYPORT_UPSTREAM_CA; the record of the request names the cause',
+  ],
+  upstream_closed: [502, 'the upstream closed the connection without a response'],
+  upstream_malformed: [502, 'the response of the upstream is not valid HTTP/1.1'],
+  upstream_asks_proxy_auth: [502, 'the upstream asked for proxy credentials'],
   scrub_impossible: [
     502,
-    'the answer of the host cannot be searched for secrets',
-    '`scrub: body` is set for this host: its answers should be whole and without an encoding',
+    'the response of the upstream cannot be searched for secrets',
+    '`scrub: body` is set for this host: its responses must be complete and without a content encoding',
   ],
-  alpn_changed: [502, 'the host does not speak HTTP/1.1', 'connect again and offer h2 too, by ALPN'],
-  h2_unavailable: [502, 'the host does not speak HTTP/2', 'connect again and offer http/1.1 too, by ALPN'],
+  alpn_changed: [502, 'the upstream does not speak HTTP/1.1', 'connect again and offer h2 by ALPN too'],
+  h2_unavailable: [502, 'the upstream does not speak HTTP/2', 'connect again and offer http/1.1 by ALPN too'],
   too_many_connections: [503, 'too many connections'],
   record_sink_blocked: [503, 'the record of this request could not be written'],
-  rules_changed: [503, 'the rules changed while the request waited', 'send it again'],
+  rules_changed: [503, 'the rules changed while the request was waiting', 'send the request again'],
   shutting_down: [503, 'the proxy is shutting down'],
-  upstream_timeout: [504, 'the host did not answer in time'],
-  version_refused: [505, 'the only versions are HTTP/1.0 and HTTP/1.1'],
+  upstream_timeout: [504, 'the upstream did not respond in time'],
+  version_refused: [505, 'the only supported versions are HTTP/1.0 and HTTP/1.1'],
 };
 
-/** A refusal: what the client reads. `cause` is for the record alone. */
+/** What the client reads; `cause` is only for the record. */
 export type Refusal = {
   readonly refused: RefusalCode;
   readonly status: number;
@@ -121,7 +141,7 @@ export type Refusal = {
   readonly cause: string | undefined;
 };
 
-/** Every refusal is one: a check of the class costs less than a search for a property in objects of many shapes. */
+/** The class of every refusal: `instanceof` costs less than looking up a property in objects of many shapes. */
 class CataloguedRefusal implements Refusal {
   readonly refused: RefusalCode;
   readonly status: number;
@@ -144,7 +164,7 @@ class CataloguedRefusal implements Refusal {
   }
 }
 
-/** Makes a refusal. `hint` overrides the catalogue's and must be one of our own sentences, never input. */
+/** Creates a refusal. `hint` replaces that of the catalogue and must be one of our own sentences, never input. */
 export function refuse(code: RefusalCode, cause?: string, hint?: string): Refusal {
   const [status, message, fixedHint] = catalogue[code];
   return new CataloguedRefusal(code, status, message, hint ?? fixedHint, cause);
@@ -194,7 +214,7 @@ export type RefusalParts = {
   readonly body: Buffer;
 };
 
-/** What a refusal says in every version of HTTP. */
+/** The fields and the body of a refusal, the same in every version of HTTP. */
 export function refusalParts({ refused: error, status, message, hint }: Refusal): RefusalParts {
   const body = Buffer.from(`${JSON.stringify({ error, message, ...(hint ? { hint } : {}) })}\n`);
   const fields: [string, string][] = [

@@ -33,7 +33,7 @@ describe('a rejected call', () => {
     const { status } = callUnary(proxy.client(`good.test:${origin.port}`), 'one');
     expect(await status).toMatchObject({
       code: codes.UNAVAILABLE,
-      details: 'the host does not speak HTTP/2; connect again and offer http/1.1 too, by ALPN',
+      details: 'the upstream does not speak HTTP/2; connect again and offer http/1.1 by ALPN too',
     });
     expect(await recordOf(origin)).toMatchObject({
       outcome: 'failed',

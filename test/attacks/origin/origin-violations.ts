@@ -3,14 +3,18 @@
 import { type OriginObservation, plainResponse } from './origin-driver.ts';
 import { type OriginRow, expand } from './origin-script.ts';
 
-const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  upstream_malformed: ['502 Bad Gateway', 'the answer of the host is not valid HTTP/1.1'],
-  upstream_closed: ['502 Bad Gateway', 'the host closed the connection without an answer'],
-  upstream_asks_proxy_auth: ['502 Bad Gateway', 'the host asked for proxy credentials'],
-  upstream_unreachable: ['502 Bad Gateway', 'the host could not be reached'],
-  upstream_untrusted: ['502 Bad Gateway', 'the certificate of the host could not be verified'],
+const refusals: Readonly<Record<string, readonly [status: string, message: string, hint?: string]>> = {
+  upstream_malformed: ['502 Bad Gateway', 'the response of the upstream is not valid HTTP/1.1'],
+  upstream_closed: ['502 Bad Gateway', 'the upstream closed the connection without a response'],
+  upstream_asks_proxy_auth: ['502 Bad Gateway', 'the upstream asked for proxy credentials'],
+  upstream_unreachable: ['502 Bad Gateway', 'the upstream could not be reached'],
+  upstream_untrusted: [
+    '502 Bad Gateway',
+    'the TLS certificate of the upstream is not trusted',
+    'the operator can add its CA with SALLYPORT_UPSTREAM_CA; the record of the request names the cause',
+  ],
   dns_failed: ['502 Bad Gateway', 'the host could not be resolved'],
-  upstream_timeout: ['504 Gateway Timeout', 'the host did not answer in time'],
+  upstream_timeout: ['504 Gateway Timeout', 'the upstream did not respond in time'],
   malformed_request: ['400 Bad Request', 'the request is not valid HTTP/1.1'],
 };
 
@@ -58,8 +62,8 @@ function clientViolations(
 
 /** Interim heads may stand before it: what has been relayed cannot be taken back. */
 function refusalText(code: string, read: string, isHead: boolean): string {
-  const [status = '', message = ''] = refusals[code] ?? [];
-  const body = `${JSON.stringify({ error: code, message })}\n`;
+  const [status = '', message = '', hint] = refusals[code] ?? [];
+  const body = `${JSON.stringify({ error: code, message, hint })}\n`;
   const isEnding = /\r\nConnection: close\r\n/.test(read);
   return [
     `HTTP/1.1 ${status}`,

@@ -71,7 +71,7 @@ const within = (id: OriginRow['id'], sent: string, whole: string, cause: string)
   script: { response: [{ send: sent }] },
   // The refusal follows the hints that have gone out.
   expect: {
-    client: whole + refusal('upstream_malformed', 'the answer of the host is not valid HTTP/1.1'),
+    client: whole + refusal('upstream_malformed', 'the response of the upstream is not valid HTTP/1.1'),
     record: { outcome: 'failed', status: 502, reason: 'upstream_malformed', cause },
   },
 });
@@ -108,7 +108,7 @@ const afterHints: readonly OriginRow[] = [
     id: 'R-04 hint-then-the-end',
     script: { response: [{ send: HINT }, 'end'] },
     expect: {
-      client: HINT + refusal('upstream_closed', 'the host closed the connection without an answer'),
+      client: HINT + refusal('upstream_closed', 'the upstream closed the connection without a response'),
       record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_answer' },
     },
   },

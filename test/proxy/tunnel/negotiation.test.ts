@@ -106,7 +106,7 @@ describe('a client that speaks nothing but HTTP/2', () => {
         const { status, headers, text } = await client.request(client.fields('/'));
         expect(status).toBe(502);
         expect(headers).toContainEqual(['x-sallyport-error', 'h2_unavailable']);
-        expect(JSON.parse(text)).toMatchObject({ hint: 'connect again and offer http/1.1 too, by ALPN' });
+        expect(JSON.parse(text)).toMatchObject({ hint: 'connect again and offer http/1.1 by ALPN too' });
       }
       expect(path.origin.http1.requests).toEqual([]);
     },
