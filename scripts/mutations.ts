@@ -1,11 +1,11 @@
-// Every mutation, and where the tests of each invariant are. scripts/mutants.ts runs them; a test holds that each text
-// still stands where it stood.
-import { h2Responses } from './mutations/h2-answers.ts';
+// Every mutation, and where the tests of each invariant are. scripts/mutants.ts runs them; a test
+// checks that each text still occurs in its file.
+import { h2Responses } from './mutations/h2-responses.ts';
 import { h2Requests } from './mutations/h2-requests.ts';
 import { destination } from './mutations/i1-destination.ts';
 import { atomic } from './mutations/i10-atomic.ts';
 import { accountable } from './mutations/i11-accountable.ts';
-import { rightResponse } from './mutations/i12-right-answer.ts';
+import { rightResponse } from './mutations/i12-right-response.ts';
 import { oneToOne } from './mutations/i2-one-to-one.ts';
 import { judgedIsSent } from './mutations/i3-judged-is-sent.ts';
 import { exactlyOnce } from './mutations/i4-exactly-once.ts';
@@ -29,10 +29,10 @@ export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version,
   I9: testsOf('i9-bounded'),
   I10: testsOf('i10-atomic'),
   I11: testsOf('i11-accountable'),
-  I12: testsOf('i12-right-answer'),
+  I12: testsOf('i12-right-response'),
 };
 
-/** `more` are of HTTP/2 alone. */
+/** `more` are files for HTTP/2 only. */
 function testsOf(name: string, ...more: readonly string[]): Readonly<Record<Version, readonly string[]>> {
   const file = (stem: string): string => `test/invariants/${stem}.test.ts`;
   return { h1: [file(name)], h2: [name, ...more].map((stem) => file(`${stem}-h2`)) };

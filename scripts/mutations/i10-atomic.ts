@@ -1,19 +1,19 @@
-// Ways to let a request see two revisions, or to let what is kept part from what is in force.
+// Ways to let a request see two revisions, or to let the stored document differ from the one in force.
 import { type Mutation, bothVersions } from './mutation.ts';
 
 export const atomic: readonly Mutation[] = [
   {
     invariant: 'I10',
-    name: 'a request that was dialled for is not judged again',
+    name: 'a request is not decided again after its dial',
     versions: bothVersions,
     file: 'src/proxy/gate/acquisition.ts',
     text: 'else if (this.#scope.context.policy() === this.#policy) this.#callbacks.onReady(opened, decision);',
     replacement: 'else if (!this.#hasEnded) this.#callbacks.onReady(opened, decision);',
-    breaks: 'what was revoked while the host was dialled leaves all the same',
+    breaks: 'a credential that was revoked during the dial is sent',
   },
   {
     invariant: 'I10',
-    name: 'a request that is judged again keeps its record',
+    name: 'a request that is decided again keeps its old record',
     versions: bothVersions,
     file: 'src/proxy/gate/acquisition.ts',
     text: 'this.record = beginRecord(this.#scope, this.#policy.revision, this.#plan);\n    this.start();',
@@ -22,13 +22,13 @@ export const atomic: readonly Mutation[] = [
   },
   {
     invariant: 'I10',
-    name: 'a request that waited for its callback is not judged again',
-    // Over HTTP/1.1 it finds no connection of the old rules, and is judged again once it has another.
+    name: 'a request is not decided again after its callback',
+    // Over HTTP/1.1 no connection of the old rules is left, so that the request is decided again once it has a new one.
     versions: ['h2'],
     file: 'src/proxy/gate/acquisition.ts',
     text: 'if (this.#scope.context.policy() !== this.#policy) return this.#redecide();',
     replacement: '',
-    breaks: 'it joins a session that still serves, with what the old callback gave',
+    breaks: 'the request joins an open session with the headers of the old callback',
   },
   {
     invariant: 'I10',
@@ -36,11 +36,11 @@ export const atomic: readonly Mutation[] = [
     file: 'src/sidecar/sandboxes/sandbox.ts',
     text: 'callbacks.forget();',
     replacement: '',
-    breaks: 'what a callback gave under the old rules is injected under the new ones',
+    breaks: 'headers that a callback returned under the old rules are injected under the new ones',
   },
   {
     invariant: 'I10',
-    name: 'a tunnel keeps the revision of its CONNECT',
+    name: 'a tunnel keeps the policy revision of its CONNECT',
     file: 'src/proxy/tunnel/connect.ts',
     text: 'this.#target = { authority, policy, cover };',
     replacement: '',
@@ -48,39 +48,39 @@ export const atomic: readonly Mutation[] = [
   },
   {
     invariant: 'I10',
-    name: 'in force before it is kept',
+    name: 'a document is in force before it is stored',
     file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'const failed = await keep(prepared.next);',
     replacement: 'entry.sandbox.putInForce(prepared.policy);\n    const failed = await keep(prepared.next);',
-    breaks: 'requests are judged by a document that a crash would take back',
+    breaks: 'requests are decided by a document that a crash would undo',
   },
   {
     invariant: 'I10',
-    name: 'in force though it cannot be kept',
+    name: 'a document that cannot be stored is in force',
     file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'if (failed) return refused(failed);\n    // The operator',
     replacement: '// The operator',
-    breaks: 'a document that cannot be kept is in force until the next start',
+    breaks: 'a document is in force until the next start and then lost',
   },
   {
     invariant: 'I10',
-    name: 'conditions are not looked at',
+    name: 'If-Match is ignored',
     file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'if (isStale(inForce, expected)) return refused(stale(inForce));',
     replacement: '',
-    breaks: 'of two writers who read the same revision both win, and one change is lost',
+    breaks: 'two writers that read the same revision both succeed, and one change is lost',
   },
   {
     invariant: 'I10',
-    name: 'a refused document stays where it was kept',
+    name: 'a rejected document stays in the store',
     file: 'src/sidecar/sandboxes/sandbox-changes.ts',
     text: 'result.ok ? undefined : await keep(entry.state)',
     replacement: 'undefined as Problem | undefined',
-    breaks: 'a document that was refused is in force after the next start',
+    breaks: 'a rejected document is in force after the next start',
   },
   {
     invariant: 'I10',
-    name: 'a start uses the secrets of now',
+    name: 'a start resolves secrets anew',
     file: 'src/sidecar/sandboxes/sandbox-restore.ts',
     text: 'sandboxes.compile(state, state.proxyConfig, state.used)',
     replacement: 'sandboxes.compile(state, state.proxyConfig, state.secrets)',

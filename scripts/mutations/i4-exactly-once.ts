@@ -1,19 +1,19 @@
-// Ways to set the injected field never, twice or wrongly.
+// Ways to send the injected field never, twice or with a wrong value.
 import { type Mutation, bothVersions } from './mutation.ts';
 
 export const exactlyOnce: readonly Mutation[] = [
   {
     invariant: 'I4',
-    name: 'the agent keeps its own field',
+    name: "the agent's own field is not removed",
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
     text: ' || injection.isReplaced(bytes, start, end)',
     replacement: '',
-    breaks: "the origin finds the agent's field beside ours",
+    breaks: "the origin receives the agent's field beside the injected one",
   },
   {
     invariant: 'I4',
-    name: 'one of several is removed',
+    name: 'only one of several equal fields is removed',
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
     text: 'injection.isReplaced(bytes, start, end)) drop[i] = 1;',
@@ -22,7 +22,7 @@ export const exactlyOnce: readonly Mutation[] = [
   },
   {
     invariant: 'I4',
-    name: 'an underscore is another letter',
+    name: 'an underscore is not treated as a hyphen',
     versions: bothVersions,
     file: 'src/http1/field-name.ts',
     text: 'return byte === UNDERSCORE_BYTE ? HYPHEN_BYTE : byte;',
@@ -31,26 +31,26 @@ export const exactlyOnce: readonly Mutation[] = [
   },
   {
     invariant: 'I4',
-    name: 'Connection passes',
+    name: 'Connection is relayed',
     file: 'src/http1/connection-fields.ts',
     text: 'drop[i] = 1;\n    if (id === Field.connection) {',
     replacement: 'drop[i] = id === Field.connection ? 0 : 1;\n    if (id === Field.connection) {',
-    breaks: 'a hop behind us strips the injected field that the agent nominated',
+    breaks: 'the next hop strips the injected field that the agent nominated',
   },
   {
     invariant: 'I4',
-    name: 'trailers pass',
+    name: 'request trailers are relayed',
     file: 'src/http1/chunk-walker.ts',
     text: 'if (!isCanonical) this.#replaceHead(bytes, past, LAST_CHUNK, emit);',
     replacement: '',
-    breaks: 'an origin that merges trailers finds a second field',
+    breaks: 'an origin that merges trailers receives a second field',
   },
   {
     invariant: 'I4',
-    name: 'ours is written twice',
+    name: 'the injected field is written twice',
     file: 'src/proxy/h1/outgoing-head.ts',
     text: 'append.push(injection.lines);',
     replacement: 'append.push(injection.lines, injection.lines);',
-    breaks: 'the field is there twice',
+    breaks: 'the origin receives the field twice',
   },
 ];

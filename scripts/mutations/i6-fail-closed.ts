@@ -1,19 +1,19 @@
-// Ways to go on where something failed.
+// Ways to continue after a failure.
 import { type Mutation, bothVersions } from './mutation.ts';
 
 export const failClosed: readonly Mutation[] = [
   {
     invariant: 'I6',
-    name: 'a failed callback injects nothing and passes',
+    name: 'a request is sent after its callback failed',
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
     text: "if (!outcome.ok) return refuse('callback_failed', outcome.reason);",
     replacement: 'if (!outcome.ok) return uninjected.no_match;',
-    breaks: 'the request leaves without its credential',
+    breaks: 'the request is sent without its credential',
   },
   {
     invariant: 'I6',
-    name: 'failures are remembered',
+    name: 'failures are cached',
     versions: bothVersions,
     file: 'src/callback/resolver.ts',
     text: 'if (!reply.ok) return reply;',
@@ -22,16 +22,16 @@ export const failClosed: readonly Mutation[] = [
   },
   {
     invariant: 'I6',
-    name: 'bad headers are passed over',
+    name: 'invalid headers of a callback are skipped',
     versions: bothVersions,
     file: 'src/callback/reply.ts',
     text: 'if (headerNameError(name) !== undefined) return `the name of header ${position} may not be injected`;',
     replacement: 'if (headerNameError(name) !== undefined) continue;',
-    breaks: 'a half-understood answer is injected in part',
+    breaks: 'a partly invalid callback response is injected in part',
   },
   {
     invariant: 'I6',
-    name: 'a missing secret is nothing',
+    name: 'a missing secret is an empty value',
     file: 'src/policy/compile.ts',
     text: 'return `The workspace secret ${toLocKey(part.secret)} does not exist; create it first`;',
     replacement: 'continue;',
@@ -39,35 +39,35 @@ export const failClosed: readonly Mutation[] = [
   },
   {
     invariant: 'I6',
-    name: 'exchanges without a record',
+    name: 'exchanges continue without a record',
     file: 'src/proxy/h1/exchange-start.ts',
     text: "if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);",
     replacement: '',
-    breaks: 'credentials are used while nothing can be recorded',
+    breaks: 'credentials are used while no record can be written',
   },
   {
     invariant: 'I6',
-    name: 'tunnels without a record',
+    name: 'tunnels open without a record',
     file: 'src/proxy/tunnel/connect.ts',
     text: "if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);",
     replacement: '',
-    breaks: 'tunnels open while nothing can be recorded',
+    breaks: 'tunnels open while no record can be written',
   },
   {
     invariant: 'I6',
-    name: 'a bug is thrown on',
+    name: 'an unexpected error is rethrown',
     file: 'src/proxy/h1/client-connection.ts',
     text: 'else if (this.#running) this.#running.onBug(error);',
     replacement: 'else if (this.#running) throw error;',
-    breaks: 'one failing decision ends the process for everybody',
+    breaks: 'one failed decision ends the process for all clients',
   },
   {
     invariant: 'I6',
-    name: 'what is refused passes',
+    name: 'a refused request is sent',
     versions: bothVersions,
     file: 'src/proxy/gate/acquisition.ts',
     text: 'if (isRefusal(decision)) return this.#callbacks.onRefused(decision);',
     replacement: '',
-    breaks: 'a request leaves that the gate did not let pass',
+    breaks: 'a request is sent though the gate refused it',
   },
 ];

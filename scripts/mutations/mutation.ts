@@ -1,12 +1,12 @@
-// A named way to break an invariant: one exact replacement in one source file, which the invariant's own tests must see.
+// A named way to break an invariant: one exact replacement in one source file, which the invariant's own tests must detect.
 
 export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11' | 'I12';
-/** HTTP/1.1, or HTTP/2: each has tests of its own for each invariant. */
+/** HTTP/1.1 or HTTP/2: each invariant has separate tests for each version. */
 export type Version = 'h1' | 'h2';
 export const bothVersions: readonly Version[] = ['h1', 'h2'];
 export type Mutation = {
   readonly invariant: Invariant;
-  /** Whose tests must see it, those of each; of HTTP/1.1 alone unless it says otherwise. */
+  /** The versions whose tests must each detect it; only HTTP/1.1 if absent. */
   readonly versions?: readonly Version[];
   readonly name: string;
   readonly file: string;

@@ -1,5 +1,5 @@
-// I1 over HTTP/2: a secret's bytes reach only a peer that proved by certificate the name the rule matched, on whatever
-// session. Every other origin here is hostile, and none of them may hold a trace of it.
+// I1 over HTTP/2: on every session, a secret reaches only a peer that proved by certificate the name that the rule matched.
+// Every other origin here is hostile and must not receive any part of the secret.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type SecureContext, createSecureContext } from 'node:tls';
@@ -23,7 +23,7 @@ const issuer: CertificateAuthority = createCertificateAuthority({
   commonName: 'Another public CA',
   now: new Date(Date.now() - 1_000 * HOUR_MS),
 });
-const mallory: CertificateAuthority = createCertificateAuthority({ commonName: 'Nobody trusts this one' });
+const mallory: CertificateAuthority = createCertificateAuthority({ commonName: 'An untrusted CA' });
 const trust = `${issuer.certificatePem}\n${proxyAuthority.certificatePem}`;
 
 type Leaf = { readonly by?: CertificateAuthority; readonly host: string; readonly hours?: number };
@@ -35,7 +35,7 @@ function contextOf({ by = issuer, host, hours = 0 }: Leaf): SecureContext {
   return createSecureContext({ cert: chainPem, key: keyPem });
 }
 
-/** The certificate is whatever `context` answers at the time, for any name. */
+/** The certificate is the one that `context` returns at the time of the handshake, for any name. */
 function showing(context: () => SecureContext): Tls {
   return { authority: { certificatePem: '', contextFor: context }, names: ['any'] };
 }
@@ -54,7 +54,7 @@ function evilOrigin(): Promise<H2Origin> {
   return createH2Origin({ tls: { authority: publicAuthority, names: ['evil.test'] } });
 }
 
-describe('I1 destination: a peer that speaks HTTP/2 and proves another name, or nothing', () => {
+describe('I1 destination: an HTTP/2 peer that proves another name, or none', () => {
   const rows: readonly (readonly [why: string, asked: string, leaf: Leaf])[] = [
     ['a certificate for another name', 'api.test', { host: 'evil.test' }],
     ['a certificate for a name below', 'api.test', { host: 'x.api.test' }],
@@ -62,16 +62,16 @@ describe('I1 destination: a peer that speaks HTTP/2 and proves another name, or 
     ['a certificate for localhost', 'api.test', { host: 'localhost' }],
     ['a certificate for the address', 'api.test', { host: '127.0.0.1' }],
     ['a name where an address must be proven', '127.0.0.1', { host: 'api.test' }],
-    ['an authority that nobody trusts', 'api.test', { by: mallory, host: 'api.test' }],
+    ['a certificate of an untrusted CA', 'api.test', { by: mallory, host: 'api.test' }],
     ["a leaf of the proxy's own CA", 'api.test', { by: proxyAuthority, host: 'api.test' }],
     ['a certificate that has expired', 'api.test', { host: 'api.test', hours: -100 }],
   ];
   const rules = [bearerRule('api.test'), bearerRule('*.wild.test'), bearerRule('127.0.0.1')];
-  it.each(rows)('I1 destination: %s gets no byte of a stream', async (_, asked, leaf) => {
+  it.each(rows)('I1 destination: a peer with %s gets no byte of a stream', async (_, asked, leaf) => {
     const context = contextOf(leaf);
     await using scene = await createH2Scene({ rules, trust, origin: { tls: showing(() => context) } });
     await using client = await scene.client(asked);
-    // Told of the first stream, found out anew for the second.
+    // The first stream learned it from the failed dial; the second dials again.
     for (const path of ['/1', '/2']) {
       const response = await client.request(client.fields(path));
       expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_untrusted']);
@@ -81,7 +81,7 @@ describe('I1 destination: a peer that speaks HTTP/2 and proves another name, or 
     );
   });
 
-  it.each(rows)('I1 destination: %s after a host that was right gets no byte of a stream', async (...row) => {
+  it.each(rows)('I1 destination: a peer with %s gets no byte of a stream after the right host did', async (...row) => {
     const [, asked, leaf] = row;
     const [right, wrong] = [contextOf({ host: asked }), contextOf(leaf)];
     let context = right;
@@ -116,7 +116,7 @@ describe('I1 destination: a peer that speaks HTTP/2 and proves another name, or 
   });
 });
 
-describe('I1 destination: names that disagree on a stream', () => {
+describe('I1 destination: contradictory names on a stream', () => {
   type Row = readonly [
     why: string,
     pseudo: Readonly<Record<string, string | undefined>>,
@@ -144,7 +144,7 @@ describe('I1 destination: names that disagree on a stream', () => {
       [405, 'method_refused'],
     ],
   ];
-  it.each(rows)('I1 destination: %s, and nobody gets anything', async (_, pseudo, extra, expected) => {
+  it.each(rows)('I1 destination: %s: refused, and no origin gets a request', async (_, pseudo, extra, expected) => {
     await using evil = await evilOrigin();
     await using scene = await createH2Scene();
     const place = (text: string): string =>
@@ -158,7 +158,7 @@ describe('I1 destination: names that disagree on a stream', () => {
     expect([tracesAt(evil), evil.connections.length, bytesAt(scene)]).toEqual([[], 0, '']);
   });
 
-  it('I1 destination: the rule host at a port where another host speaks HTTP/2', async () => {
+  it('I1 destination: the rule host at the port of another HTTP/2 host gets no credential', async () => {
     await using evil = await evilOrigin();
     await using scene = await createH2Scene();
     await using client = await through(scene, `api.test:${evil.port}`);
@@ -166,20 +166,20 @@ describe('I1 destination: names that disagree on a stream', () => {
     expect([evil.streams, tracesAt(evil)]).toEqual([[], []]);
   });
 
-  it('I1 destination: SNI names another host: no session begins', async () => {
+  it('I1 destination: no session begins if SNI names another host', async () => {
     await using scene = await createH2Scene();
     const refused = scene.client('api.test', { tls: { serverName: 'evil.test' } });
     await expect(refused).rejects.toMatchObject({ code: 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME' });
     expect(scene.origin.connections).toEqual([]);
   });
 
-  it('I1 destination: a host that names an alternative is neither followed nor told of', async () => {
+  it('I1 destination: an advertised alternative service is neither used nor relayed', async () => {
     await using evil = await evilOrigin();
     const other = `evil.test:${evil.port}`;
     const text = (bytes: string): Buffer => Buffer.concat([Buffer.of(0, bytes.length), Buffer.from(bytes)]);
     await using scene = await createH2Scene({
       async respond(exchange) {
-        // ALTSVC (RFC 7838) and ORIGIN (RFC 8336), and a promise for another host.
+        // ALTSVC (RFC 7838) and ORIGIN (RFC 8336), and a push promise for another host.
         const alternative = Buffer.concat([Buffer.of(0, 0), Buffer.from(`h2="${other}"`)]);
         await exchange.send(encodeFrame({ type: 10, stream: exchange.request.id, payload: alternative }));
         await exchange.send(encodeFrame({ type: 12, payload: text(`https://${other}`) }));
@@ -204,9 +204,9 @@ describe('I1 destination: names that disagree on a stream', () => {
   });
 });
 
-describe('I1 destination: HTTP/2 in clear', () => {
+describe('I1 destination: plaintext HTTP/2', () => {
   it.each(['on the proxy port', 'in a tunnel'])(
-    'I1 destination: prior knowledge %s: refused',
+    'I1 destination: prior knowledge %s is refused',
     async (way) => {
       await using scene = await createH2Scene({ rules: [bearerRule('localhost')] });
       await using wire = await scene.wire();
@@ -218,7 +218,7 @@ describe('I1 destination: HTTP/2 in clear', () => {
   );
 });
 
-describe('I1 destination: sessions that are used again', () => {
+describe('I1 destination: reused sessions', () => {
   const OTHER = 'rosebud-also-secret';
   const rules = [
     bearerRule('a.test'),
@@ -227,8 +227,8 @@ describe('I1 destination: sessions that are used again', () => {
     }),
   ];
 
-  it('I1 destination: a session that proved one name never serves another, though it could', async () => {
-    // One certificate and one address for both: what a browser would coalesce (RFC 9113 §9.1.1).
+  it('I1 destination: a session that proved one name never serves another that its certificate covers', async () => {
+    // One certificate and one address for both: a browser would coalesce them (RFC 9113 §9.1.1).
     await using scene = await createH2Scene({ names: ['a.test', 'b.test'], rules, secrets: { OTHER } });
     for (const name of ['a.test', 'b.test', 'b.test', 'a.test'])
       expect((await arrival(scene, [], {}, name)).response.status).toBe(200);
@@ -244,7 +244,7 @@ describe('I1 destination: sessions that are used again', () => {
     expect(seen).toEqual([a, b, b, a]);
   });
 
-  it('I1 destination: what an older revision warmed does not serve a newer one', async () => {
+  it('I1 destination: a session opened under an older revision does not serve a newer one', async () => {
     await using scene = await createH2Scene({ names: ['a.test'], rules, secrets: { OTHER } });
     await using client = await scene.client('a.test');
     await client.request(client.fields('/1'));
@@ -257,8 +257,8 @@ describe('I1 destination: sessions that are used again', () => {
   });
 });
 
-describe('I1 destination: whatever the agent says on a stream', () => {
-  it('I1 destination: the secret is nowhere but where the names agree, over HTTP/2', async () => {
+describe('I1 destination: arbitrary names on a stream', () => {
+  it('I1 destination: the secret is sent over HTTP/2 only where all names agree', async () => {
     await using evil = await evilOrigin();
     await using scene = await createH2Scene();
     const hosts = ['api.test', 'API.test.', 'evil.test', 'api.test.evil.test', '127.0.0.1'];

@@ -1,5 +1,5 @@
-// I1: a secret's bytes reach only a peer that proved by certificate the name the rule matched, or one that the
-// operator listed in clear. Every other origin here is hostile, and none of them may hold a trace of it.
+// I1: a secret reaches only a peer that proved by certificate the name that the rule matched, or a plaintext destination
+// that the operator listed. Every other origin here is hostile and must not receive any part of the secret.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type SecureContext, type TLSSocket, createSecureContext } from 'node:tls';
@@ -28,7 +28,7 @@ const issuer: CertificateAuthority = createCertificateAuthority({
   commonName: 'Another public CA',
   now: new Date(Date.now() - 1_000 * HOUR_MS),
 });
-const mallory: CertificateAuthority = createCertificateAuthority({ commonName: 'Nobody trusts this one' });
+const mallory: CertificateAuthority = createCertificateAuthority({ commonName: 'An untrusted CA' });
 
 type Leaf = { readonly by?: CertificateAuthority; readonly host: string; readonly hours?: number };
 
@@ -48,7 +48,7 @@ async function statusInTunnel(scene: Scene, name: string, text: string): Promise
   return (await client.readResponse()).head.status;
 }
 
-describe('I1 destination: a peer that proves another name, or nothing', () => {
+describe('I1 destination: a peer that proves another name, or none', () => {
   const rows: readonly (readonly [why: string, asked: string, leaf: Leaf])[] = [
     ['a certificate for another name', 'api.test', { host: 'evil.test' }],
     ['a certificate for a name below', 'api.test', { host: 'x.api.test' }],
@@ -57,12 +57,12 @@ describe('I1 destination: a peer that proves another name, or nothing', () => {
     ['a certificate for localhost', 'api.test', { host: 'localhost' }],
     ['a certificate for the address', 'api.test', { host: '127.0.0.1' }],
     ['a name where an address must be proven', '127.0.0.1', { host: 'api.test' }],
-    ['an authority that nobody trusts', 'api.test', { by: mallory, host: 'api.test' }],
+    ['a certificate of an untrusted CA', 'api.test', { by: mallory, host: 'api.test' }],
     ["a leaf of the proxy's own CA", 'api.test', { by: proxyAuthority, host: 'api.test' }],
     ['a certificate that has expired', 'api.test', { host: 'api.test', hours: -100 }],
     ['a certificate that is not valid yet', 'api.test', { host: 'api.test', hours: 48 }],
   ];
-  it.each(rows)('I1 destination: %s gets no byte of a request', async (_, asked, leaf) => {
+  it.each(rows)('I1 destination: a peer with %s gets no byte of a request', async (_, asked, leaf) => {
     await using scene = await createScene({
       rules: [bearerRule('api.test'), bearerRule('*.wild.test'), bearerRule('127.0.0.1')],
       tls: always(contextOf(leaf)),
@@ -107,7 +107,7 @@ describe('I1 destination: a peer that proves another name, or nothing', () => {
   });
 });
 
-describe('I1 destination: names that disagree', () => {
+describe('I1 destination: contradictory names', () => {
   type Row = readonly [why: string, ask: (scene: Scene, evil: string) => Promise<unknown>, reply: unknown];
   const inTunnel =
     (text: (evil: string, good: string) => string): Row[1] =>
@@ -117,7 +117,7 @@ describe('I1 destination: names that disagree', () => {
     ['Host names another host', inTunnel((evil) => head('GET /', evil)), 421],
     ['Host names another port', inTunnel(() => head('GET /', 'api.test:444')), 421],
     ['Host leaves the port out', inTunnel(() => head('GET /', 'api.test')), 421],
-    ['Host stands twice', inTunnel((evil, good) => head('GET /', good, [`Host: ${evil}`])), 400],
+    ['Host occurs twice', inTunnel((evil, good) => head('GET /', good, [`Host: ${evil}`])), 400],
     ['Host is a list', inTunnel((evil, good) => head('GET /', `${good}, ${evil}`)), 400],
     ['Host has a user name', inTunnel((evil, good) => head('GET /', `${good}@${evil}`)), 400],
     ['Host has a path', inTunnel((evil, good) => head('GET /', `${good}/${evil}`)), 400],
@@ -131,7 +131,7 @@ describe('I1 destination: names that disagree', () => {
       'ERR_SSL_TLSV1_UNRECOGNIZED_NAME',
     ],
     [
-      'CONNECT names another host than what speaks inside',
+      'CONNECT names another host than SNI and Host',
       async (scene) => {
         await using blind = await createOrigin();
         await using client = await scene.client();
@@ -144,7 +144,7 @@ describe('I1 destination: names that disagree', () => {
       200,
     ],
     [
-      'the rule host is asked for at a port where another host listens',
+      'the rule host is requested at the port of another host',
       async (scene, evil) => {
         const authority = `api.test${evil.slice(evil.indexOf(':'))}`;
         await using client = await connectThrough(scene, authority);
@@ -163,7 +163,7 @@ describe('I1 destination: names that disagree', () => {
       400,
     ],
   ];
-  it.each(rows)('I1 destination: %s, and the other host gets nothing', async (_, ask, reply) => {
+  it.each(rows)('I1 destination: %s: the other host gets nothing', async (_, ask, reply) => {
     await using evil = await createOrigin({ tls: { authority: publicAuthority, names: ['evil.test'] } });
     await using scene = await createScene();
     expect(await ask(scene, `evil.test:${evil.port}`)).toBe(reply);
@@ -171,7 +171,7 @@ describe('I1 destination: names that disagree', () => {
     expect(scene.origin.requests).toEqual([]);
   });
 
-  it('I1 destination: without SNI the authority of the tunnel stands alone', async () => {
+  it('I1 destination: without SNI the authority of the tunnel decides', async () => {
     await using scene = await createScene();
     await using client = await scene.tunnel('api.test', { serverName: '' });
     await client.send(head('GET /', scene.at()));
@@ -179,7 +179,7 @@ describe('I1 destination: names that disagree', () => {
     expect(scene.origin.requests[0]).toMatchObject({ serverName: 'api.test' });
   });
 
-  it('I1 destination: a redirect is relayed and not followed', async () => {
+  it('I1 destination: a redirect is relayed, not followed', async () => {
     await using evil = await createOrigin({ tls: { authority: publicAuthority, names: ['evil.test'] } });
     const location = `https://evil.test:${evil.port}/`;
     const alternative = `h3="evil.test:${evil.port}"; ma=86400`;
@@ -198,7 +198,7 @@ describe('I1 destination: names that disagree', () => {
   });
 });
 
-describe('I1 destination: cleartext', () => {
+describe('I1 destination: plaintext', () => {
   type Row = readonly [
     why: string,
     name: string,
@@ -215,11 +215,11 @@ describe('I1 destination: cleartext', () => {
       (port) => ({ inject_cleartext: [`127.0.0.0/8:${port}`] }),
       403,
     ],
-    ['a loopback address by its spelling', '127.0.0.1', undefined, 200],
-    ['localhost by its spelling', 'localhost', undefined, 200],
+    ['a loopback address literal', '127.0.0.1', undefined, 200],
+    ['the name localhost', 'localhost', undefined, 200],
     ['a name below localhost', 'api.localhost', undefined, 200],
-    ['a name that ends like localhost', 'notlocalhost', undefined, 403],
-    ['localhost of a proxy that others reach', 'localhost', () => exposed, 403],
+    ['a name that only ends in localhost', 'notlocalhost', undefined, 403],
+    ['localhost of a proxy with an exposed listener', 'localhost', () => exposed, 403],
     [
       'a listed range',
       '127.0.0.1',
@@ -232,7 +232,7 @@ describe('I1 destination: cleartext', () => {
   const cases = rows.flatMap(([why, name, listed, status]) =>
     ways.map((way) => [why, way, status, name, listed] as const),
   );
-  it.each(cases)('I1 destination: %s, %s: %i', async (_, way, status, name, listed) => {
+  it.each(cases)('I1 destination: a request for %s %s gets %i', async (_, way, status, name, listed) => {
     await using scene = await createScene({
       tls: 'clear',
       rules: [bearerRule(name, { match_paths: ['/v1/*'] })],
@@ -254,7 +254,7 @@ describe('I1 destination: cleartext', () => {
   });
 });
 
-describe('I1 destination: connections that are used again', () => {
+describe('I1 destination: reused connections', () => {
   const OTHER = 'rosebud-also-secret';
   const rules = [
     bearerRule('a.test'),
@@ -280,7 +280,7 @@ describe('I1 destination: connections that are used again', () => {
     expect(seen).toEqual([a, b, b, a]);
   });
 
-  it('I1 destination: a connection in clear never serves a request that was judged as https', async () => {
+  it('I1 destination: a plaintext connection never serves a request that was decided as https', async () => {
     await using scene = await createScene({
       tls: 'clear',
       rules: [bearerRule('localhost')],
@@ -294,7 +294,7 @@ describe('I1 destination: connections that are used again', () => {
     expect(scene.origin.requests.map(({ target }) => target)).toEqual(['/clear']);
   });
 
-  it('I1 destination: what an older revision warmed does not serve a newer one', async () => {
+  it('I1 destination: a connection opened under an older revision does not serve a newer one', async () => {
     await using scene = await createScene({ names: ['a.test'], rules, secrets: { OTHER } });
     await statusInTunnel(scene, 'a.test', head('GET /1', scene.at('a.test')));
     const header = { name: 'X-Key', type: 'workspace_secret', value: '{OTHER}' };
@@ -305,9 +305,9 @@ describe('I1 destination: connections that are used again', () => {
     expect(scene.origin.requests[1]?.headers).toContainEqual(['X-Key', OTHER]);
   });
 
-  it('I1 destination: a session that one host proved opens nothing at another', async () => {
-    // Both servers share ticket keys, as those of one CDN do; addresses, because without SNI nothing else tells
-    // the sessions apart.
+  it('I1 destination: a TLS session of one host is not resumed at another', async () => {
+    // Both servers share ticket keys, as the servers of one CDN do. The hosts are addresses: without SNI nothing else
+    // distinguishes the sessions.
     const tls = always(contextOf({ host: '127.0.0.1' }, { ticketKeys: Buffer.alloc(48, 7) }));
     const reused: boolean[] = [];
     const respond = async (exchange: Exchange): Promise<void> => {
@@ -333,8 +333,8 @@ describe('I1 destination: connections that are used again', () => {
   });
 });
 
-describe('I1 destination: whatever the agent says', () => {
-  it('I1 destination: the secret is nowhere but where the names agree', async () => {
+describe('I1 destination: arbitrary names', () => {
+  it('I1 destination: the secret is sent only where all names agree', async () => {
     await using evil = await createOrigin({ tls: { authority: publicAuthority, names: ['evil.test'] } });
     await using scene = await createScene();
     const hosts = ['api.test', 'API.test.', 'evil.test', 'api.test.evil.test', 'localhost', '127.0.0.1'];
@@ -364,7 +364,7 @@ describe('I1 destination: whatever the agent says', () => {
           await client.send(head(`GET ${target}`, host));
           await client.readResponse();
         } catch (error) {
-          // A handshake that was refused, by us or by the other origin.
+          // A handshake that the proxy or the other origin refused.
           expect(error).toBeInstanceOf(Error);
         } finally {
           await client[Symbol.asyncDispose]();
@@ -387,7 +387,7 @@ function connectThrough(scene: Scene, authority: string, name = 'api.test'): Pro
   return WireClient.connectThrough(scene.proxy.port, authority, { ca: scene.proxy.caPem, name });
 }
 
-/** The name that a client checks who dials this authority. */
+/** The name that a client verifies when it dials this authority. */
 function nameOf(authority: string): string {
   const host = authority.slice(0, authority.indexOf(':')).toLowerCase();
   return host.endsWith('.') ? host.slice(0, -1) : host;

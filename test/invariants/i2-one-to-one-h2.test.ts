@@ -1,5 +1,5 @@
-// I2 over HTTP/2: one accepted request gives at most one request upstream that is whole, and no byte leaves that belongs
-// to none. `/smuggled` is what must never be seen as a request by any origin.
+// I2 over HTTP/2: one accepted request causes at most one complete upstream request, and no byte is sent that belongs to no
+// request. No origin must ever receive a request for `/smuggled`.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type H2Exchange, echoStream } from '../support/h2-exchange.ts';
@@ -16,14 +16,14 @@ function requestsAt({ origin }: H2Scene): readonly string[] {
   return origin.streams.map(({ method, path }) => `${method} ${path}`);
 }
 
-/** Behind whatever was sent before: once this is answered, that had its chance. */
+/** A request sent after the attack: its response shows that the proxy has processed the attack. */
 async function settle(scene: H2Scene): Promise<void> {
   await using other = await scene.client();
   expect((await other.request(other.fields('/settled'))).status).toBe(200);
 }
 
 describe('I2 one-to-one: many streams', () => {
-  it('I2 one-to-one: however bodies are cut and mixed, each request arrives once, and whole', async () => {
+  it('I2 one-to-one: each request arrives once and complete, with bodies split and interleaved in any way', async () => {
     await using scene = await createH2Scene();
     const body = fc.oneof(
       fc.constant(undefined),
@@ -61,9 +61,9 @@ describe('I2 one-to-one: half a request', () => {
     (client, id) =>
       client.peer.stream(id).reset(code);
   const ends: readonly (readonly [how: string, end: End])[] = [
-    ['a reset without an error', reset('NO_ERROR')],
-    ['a reset that cancels', reset('CANCEL')],
-    ['a reset of an inner error', reset('INTERNAL_ERROR')],
+    ['a reset with NO_ERROR', reset('NO_ERROR')],
+    ['a reset with CANCEL', reset('CANCEL')],
+    ['a reset with INTERNAL_ERROR', reset('INTERNAL_ERROR')],
     ['a FIN', (client) => client.wire.end()],
     ['an RST', (client) => client.wire.reset()],
     ['GOAWAY and FIN', (client) => client.send(goawayFrame(0)).then(() => client.wire.end())],
@@ -79,7 +79,7 @@ describe('I2 one-to-one: half a request', () => {
   const cases = ends.flatMap(([how, end]) =>
     bodies.map(([what, extra, sent]) => [what, how, extra, sent, end] as const),
   );
-  it.each(cases)('I2 one-to-one: %s and %s: the request is never whole', async (_, __, extra, sent, end) => {
+  it.each(cases)('I2 one-to-one: after %s and %s the request is never complete', async (_, __, extra, sent, end) => {
     await using scene = await createH2Scene();
     await using client = await scene.client();
     const stream = await client.open(client.fields('/', extra, POST));
@@ -96,7 +96,7 @@ describe('I2 one-to-one: half a request', () => {
     expect(requestsAt(scene).filter((line) => line !== 'GET /settled')).toEqual(['POST /']);
   });
 
-  it('I2 one-to-one: half a header block is no request, nor is it the head of the next', async () => {
+  it('I2 one-to-one: half a header block is neither a request nor the start of the next head', async () => {
     await using scene = await createH2Scene();
     await using client = await scene.client();
     const block = encodeBlock(client.fields('/half'));
@@ -107,7 +107,7 @@ describe('I2 one-to-one: half a request', () => {
     expect(requestsAt(scene)).toEqual(['GET /settled']);
   });
 
-  it('I2 one-to-one: a request that its client takes back before its host is reached never leaves', async () => {
+  it('I2 one-to-one: a request that its client cancels during the dial is never sent', async () => {
     const held = Promise.withResolvers<readonly string[]>();
     const callbacks = [{ match_hosts: ['api.test'], url: 'http://callback.test:9/', ttl_seconds: 60 }];
     await using scene = await createH2Scene({
@@ -129,7 +129,7 @@ describe('I2 one-to-one: half a request', () => {
   });
 });
 
-describe('I2 one-to-one: what could be read as two', () => {
+describe('I2 one-to-one: requests that could be read as two', () => {
   type Row = readonly [why: string, extra: readonly SentField[], body: string | undefined, seen: unknown];
   const reset = { status: 0, reset: 'PROTOCOL_ERROR' };
   const rows: readonly Row[] = [
@@ -153,12 +153,12 @@ describe('I2 one-to-one: what could be read as two', () => {
     ['an upgrade', [['upgrade', 'websocket']], SMUGGLED, reset],
   ];
   it.each(rows)(
-    'I2 one-to-one: over h2, %s: refused, and nothing whole leaves',
+    'I2 one-to-one: %s is rejected over h2, and no complete request is sent',
     async (_, extra, body, seen) => {
       await using scene = await createH2Scene();
       await using client = await scene.client();
       const fields = client.fields('/', extra, POST);
-      // nghttp2 ends the connection for some.
+      // nghttp2 closes the connection for some of them.
       const lost = (error: Error): object => ({ ...reset, error });
       const response = await client.request(fields, body === undefined ? {} : { body }).catch(lost);
       expect(response).toMatchObject(seen as object);
@@ -172,7 +172,7 @@ describe('I2 one-to-one: what could be read as two', () => {
   it.each([
     ['in a value', ['x-a', `1\r\n\r\n${SMUGGLED}`]],
     ['in a name', [`x-a: 1\r\n\r\n${SMUGGLED}`, '1']],
-  ] as const)('I2 one-to-one: a request %s reaches nobody', async (_, field) => {
+  ] as const)('I2 one-to-one: a request with a CRLF %s reaches no origin', async (_, field) => {
     await using scene = await createH2Scene();
     const { response } = await arrival(scene, [field as SentField]);
     expect(response.status).toBe(200);
@@ -184,7 +184,7 @@ describe('I2 one-to-one: what could be read as two', () => {
     ['DATA', (id) => dataFrame(id, SMUGGLED, { isEnd: true })],
     ['a head', (id, block) => headersFrame(id, block, { isEnd: true })],
   ];
-  it.each(late)('I2 one-to-one: %s behind the end of a request leaves not', async (_, frames) => {
+  it.each(late)('I2 one-to-one: %s after the end of a request is not sent', async (_, frames) => {
     const gate = Promise.withResolvers<void>();
     await using scene = await createH2Scene({
       respond: async (exchange) => {
@@ -204,7 +204,7 @@ describe('I2 one-to-one: what could be read as two', () => {
     expect(request.body.content.toString()).toBe('all');
   });
 
-  it('I2 one-to-one: each version inside the other is no request', async () => {
+  it('I2 one-to-one: HTTP/1.1 inside HTTP/2, or the reverse, is no request', async () => {
     await using scene = await createH2Scene();
     await using over = await scene.client();
     await over.send(head('GET /smuggled', scene.at()));
@@ -221,8 +221,8 @@ describe('I2 one-to-one: what could be read as two', () => {
   });
 });
 
-describe('I2 one-to-one: an answer before the end of a request', () => {
-  it('I2 one-to-one: what follows a whole answer leaves not', async () => {
+describe('I2 one-to-one: a response before the end of a request', () => {
+  it('I2 one-to-one: the rest of the body is not sent after a complete response', async () => {
     await using scene = await createH2Scene({
       respond: (exchange) =>
         exchange.request.path === '/'
@@ -233,7 +233,7 @@ describe('I2 one-to-one: an answer before the end of a request', () => {
     const stream = await client.open(client.fields('/', [], POST));
     await stream.data('half');
     expect((await client.response(stream)).status).toBe(413);
-    // RFC 9113 §8.1: the host wants no more of it.
+    // RFC 9113 §8.1: the host wants no more of the body.
     expect(await stream.resetOrClosed()).toBe('NO_ERROR');
     await stream.data(SMUGGLED, { isEnd: true });
     await settle(scene);
@@ -241,7 +241,7 @@ describe('I2 one-to-one: an answer before the end of a request', () => {
     expect([request?.isEnded, request?.body.content.toString()]).toEqual([false, 'half']);
   });
 
-  it('I2 one-to-one: a 101 joins nothing', async () => {
+  it('I2 one-to-one: a 101 is not relayed', async () => {
     await using scene = await createH2Scene({
       respond: async (exchange: H2Exchange) => {
         if (exchange.request.path !== '/') return echoStream(exchange);

@@ -1,5 +1,5 @@
-// I2: one accepted request gives at most one upstream request, and no unframed byte leaves before a confirmed 101
-// or CONNECT. `/smuggled` is what must never be seen as a request by any origin.
+// I2: one accepted request causes at most one upstream request, and no unframed byte is sent before a confirmed 101 or
+// CONNECT. No origin must ever receive a request for `/smuggled`.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, createOrigin, response } from '../support/recording-origin.ts';
@@ -18,12 +18,12 @@ function targetsAt(scene: Scene): readonly string[] {
   return scene.origin.requests.map(({ method, target }) => `${method} ${target}`);
 }
 
-/** Sends what a client may no longer be able to send. */
+/** Sends bytes; the connection may already be closed. */
 async function trySend(client: WireClient, bytes: string): Promise<void> {
   await client.send(bytes).catch(() => undefined);
 }
 
-describe('I2 one-to-one: requests one behind the other', () => {
+describe('I2 one-to-one: pipelined requests', () => {
   type Kind = (host: string, i: number) => string;
   const kinds: readonly Kind[] = [
     (host, i) => head(`GET /${i}`, host),
@@ -38,7 +38,7 @@ describe('I2 one-to-one: requests one behind the other', () => {
       `${head(`OPTIONS /${i}`, host, ['Transfer-Encoding: Chunked'])}1\r\nx\r\n0\r\nX-T: 1\r\n\r\n`,
   ];
 
-  it('I2 one-to-one: however the bytes are cut, each request arrives once, in order', async () => {
+  it('I2 one-to-one: each request arrives once and in order, with the bytes split in any way', async () => {
     await using scene = await createScene({ respond: reply });
     const sequence = fc.array(fc.constantFrom(...kinds), { minLength: 1, maxLength: 6 });
     const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 });
@@ -59,7 +59,7 @@ describe('I2 one-to-one: requests one behind the other', () => {
     );
   });
 
-  it('I2 one-to-one: a body is the body, whatever it spells', async () => {
+  it('I2 one-to-one: a body that looks like a request stays a body', async () => {
     await using scene = await createScene({ respond: reply });
     for (const [i, kind] of kinds.entries()) {
       await using client = await scene.tunnel();
@@ -86,7 +86,7 @@ describe('I2 one-to-one: requests one behind the other', () => {
   });
 });
 
-describe('I2 one-to-one: framing with two readings', () => {
+describe('I2 one-to-one: ambiguous framing', () => {
   const chunk = `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
   const rows: readonly (readonly [why: string, fields: readonly string[], body: string, status: number])[] = [
     ['length and coding', ['Content-Length: 5', 'Transfer-Encoding: chunked'], `0\r\n\r\n`, 400],
@@ -109,7 +109,7 @@ describe('I2 one-to-one: framing with two readings', () => {
     ['a bare LF in the head', ['X-A: 1\nTransfer-Encoding: chunked'], chunk, 400],
     ['a bare CR in the head', ['X-A: 1\rTransfer-Encoding: chunked'], chunk, 400],
     ['a NUL in the head', ['X-A: \0', 'Transfer-Encoding: chunked'], chunk, 400],
-    ['a framing field nominated away', ['Connection: content-length', 'Content-Length: 2'], 'xx', 400],
+    ['a framing field nominated by Connection', ['Connection: content-length', 'Content-Length: 2'], 'xx', 400],
     ['Expect twice', ['Expect: 100-continue', 'Expect: 100-continue', 'Content-Length: 2'], 'xx', 417],
     ['another Expect', ['Expect: 100-continue, x', 'Content-Length: 2'], 'xx', 417],
     ['a chunk extension', ['Transfer-Encoding: chunked'], `2;x=y\r\nxx\r\n0\r\n\r\n`, 400],
@@ -123,11 +123,11 @@ describe('I2 one-to-one: framing with two readings', () => {
       '10000000000000002\r\nxx\r\n0\r\n\r\n',
       400,
     ],
-    ['chunk data that goes on', ['Transfer-Encoding: chunked'], '2\r\nxxx\r\n0\r\n\r\n', 400],
+    ['chunk data longer than its size', ['Transfer-Encoding: chunked'], '2\r\nxxx\r\n0\r\n\r\n', 400],
     ['chunk data that ends in LF', ['Transfer-Encoding: chunked'], '2\r\nxx\n0\r\n\r\n', 400],
     ['framing in a trailer', ['Transfer-Encoding: chunked'], '0\r\nContent-Length: 9\r\n\r\n', 400],
   ];
-  it.each(rows)('I2 one-to-one: %s: refused, and nothing leaves', async (_, fields, body, status) => {
+  it.each(rows)('I2 one-to-one: %s is rejected, and nothing is sent upstream', async (_, fields, body, status) => {
     await using scene = await createScene({ respond: reply });
     await using client = await scene.tunnel();
     await client.send(`${head('POST /', scene.at(), fields)}${body}${SMUGGLED}`);
@@ -137,7 +137,7 @@ describe('I2 one-to-one: framing with two readings', () => {
   });
 
   const late = rows.filter(([, fields]) => fields.length === 1 && fields[0] === 'Transfer-Encoding: chunked');
-  it.each(late)('I2 one-to-one: %s, once the head has left: nothing follows', async (_, fields, body) => {
+  it.each(late)('I2 one-to-one: after the head was sent, nothing follows %s', async (_, fields, body) => {
     await using scene = await createScene({ respond: reply });
     await using client = await scene.tunnel();
     await client.send(head('POST /', scene.at(), fields));
@@ -161,7 +161,7 @@ describe('I2 one-to-one: framing with two readings', () => {
     ['an upgrade with a body', (h) => head('GET /', h, [...upgrade, 'Content-Length: 1']), 400],
     ['TRACE', (h) => head('TRACE /', h), 405],
   ];
-  it.each(lines)('I2 one-to-one: %s: refused, and nothing leaves', async (_, bytes, status) => {
+  it.each(lines)('I2 one-to-one: %s is rejected, and nothing is sent upstream', async (_, bytes, status) => {
     await using scene = await createScene({ respond: reply });
     await using client = await scene.tunnel();
     await client.send(`${bytes(scene.at())}${SMUGGLED}`);
@@ -178,7 +178,7 @@ const upgrade = [
   'Sec-WebSocket-Key: eA==',
 ];
 
-describe('I2 one-to-one: a pooled connection that is dead', () => {
+describe('I2 one-to-one: a dead pooled connection', () => {
   type Row = readonly [
     request: string,
     fields: readonly string[],
@@ -201,7 +201,7 @@ describe('I2 one-to-one: a pooled connection that is dead', () => {
     ['RST', ({ reset }: Exchange) => reset()],
   ] as const;
   const cases = rows.flatMap((row) => deaths.map(([name, die]) => [...row, name, die] as const));
-  it.each(cases)('I2 one-to-one: %s %j %j arrives %i times, answered %i, after %s', async (...row) => {
+  it.each(cases)('I2 one-to-one: %s %j %j arrives %i times and gets status %i after %s', async (...row) => {
     const [request, fields, body, arrivals, status, , die] = row;
     await using scene = await createScene({
       respond: async (exchange) => {
@@ -222,7 +222,7 @@ describe('I2 one-to-one: a pooled connection that is dead', () => {
     expect(targetsAt(scene).slice(1)).toEqual(Array.from({ length: arrivals }, () => request));
   });
 
-  it('I2 one-to-one: a second death is not followed by a third attempt', async () => {
+  it('I2 one-to-one: a request is not sent a third time', async () => {
     await using scene = await createScene({
       respond: (exchange) => (exchange.request.target === '/warm' ? reply(exchange) : exchange.end()),
     });
@@ -234,7 +234,7 @@ describe('I2 one-to-one: a pooled connection that is dead', () => {
     expect(targetsAt(scene)).toEqual(['GET /warm', 'GET /', 'GET /']);
   });
 
-  it('I2 one-to-one: an answer that has begun is never asked for again', async () => {
+  it('I2 one-to-one: a request is not sent again once its response has begun', async () => {
     await using scene = await createScene({
       async respond(exchange) {
         if (exchange.request.target === '/warm') return reply(exchange);
@@ -251,8 +251,8 @@ describe('I2 one-to-one: a pooled connection that is dead', () => {
   });
 });
 
-describe('I2 one-to-one: answers before the end of a request', () => {
-  it('I2 one-to-one: what follows an early answer is neither body nor request', async () => {
+describe('I2 one-to-one: responses before the end of a request', () => {
+  it('I2 one-to-one: bytes after an early response are neither body nor request', async () => {
     const gate = Promise.withResolvers<void>();
     await using scene = await createScene({
       async respond({ send }) {
@@ -272,7 +272,7 @@ describe('I2 one-to-one: answers before the end of a request', () => {
     expect(scene.origin.transcripts.join('')).not.toContain('67890');
   });
 
-  it('I2 one-to-one: a body that waits for 100 does not leave after a final answer', async () => {
+  it('I2 one-to-one: a body that waits for 100 is not sent after a final response', async () => {
     await using scene = await createScene({ respond: ({ send }) => send(response(401, [], 'no')) });
     await using client = await scene.tunnel();
     const fields = ['Expect: 100-continue', `Content-Length: ${SMUGGLED.length}`];
@@ -281,14 +281,14 @@ describe('I2 one-to-one: answers before the end of a request', () => {
     expect(await client.readToEnd()).toBe('');
     expect(targetsAt(scene)).toEqual(['POST /']);
     expect(scene.origin.transcripts.join('')).not.toContain('smuggled');
-    // The origin still waits for that body: the request of another client must not become it.
+    // The origin still waits for that body: it must not take the request of another client as the body.
     await using other = await scene.tunnel();
     await other.send(head('GET /other', scene.at()));
     expect((await other.readResponse()).head.status).toBe(401);
     expect(scene.origin.requests[1]).toMatchObject({ target: '/other', connection: 1 });
   });
 
-  it('I2 one-to-one: after 100 the body leaves once', async () => {
+  it('I2 one-to-one: after 100 the body is sent once', async () => {
     await using scene = await createScene({
       async respond({ send, readBody }) {
         await send('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n');
@@ -303,7 +303,7 @@ describe('I2 one-to-one: answers before the end of a request', () => {
     expect(scene.origin.requests.map(({ body }) => body?.content.toString())).toEqual(['body']);
   });
 
-  it('I2 one-to-one: a client that leaves inside its body completes nothing', async () => {
+  it('I2 one-to-one: a client that disconnects inside its body completes no request', async () => {
     const over = Promise.withResolvers<unknown>();
     await using scene = await createScene({
       respond: ({ readBody }) => readBody().then(over.resolve, over.resolve),
@@ -317,10 +317,10 @@ describe('I2 one-to-one: answers before the end of a request', () => {
   });
 });
 
-describe('I2 one-to-one: bytes outside of any request', () => {
+describe('I2 one-to-one: bytes outside any request', () => {
   const EARLY = '\x81\x05early';
 
-  it('I2 one-to-one: early bytes of an upgrade leave behind the 101', async () => {
+  it('I2 one-to-one: early bytes of an upgrade are sent only after the 101', async () => {
     const gate = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<string | undefined>();
     await using scene = await createScene({
@@ -337,7 +337,7 @@ describe('I2 one-to-one: bytes outside of any request', () => {
     await using client = await scene.tunnel();
     await client.send(`${head('GET /ws', scene.at(), upgrade)}${EARLY}`);
     const { head: sent } = await scene.origin.request(0);
-    // Another exchange through the same proxy: whatever was going to be sent early has been sent by its end.
+    // When another exchange through the same proxy has ended, any early bytes would have arrived.
     await using other = await scene.tunnel();
     await other.send(head('GET /', scene.at()));
     await other.readResponse();
@@ -347,7 +347,7 @@ describe('I2 one-to-one: bytes outside of any request', () => {
     expect(await arrived.promise).toBe(EARLY);
   });
 
-  it('I2 one-to-one: early bytes of an upgrade that is answered 200 never leave', async () => {
+  it('I2 one-to-one: early bytes of an upgrade with the response 200 are never sent', async () => {
     await using scene = await createScene({ respond: reply });
     await using client = await scene.tunnel();
     await client.send(`${head('GET /ws', scene.at(), upgrade)}${EARLY}${SMUGGLED}`);
@@ -358,26 +358,26 @@ describe('I2 one-to-one: bytes outside of any request', () => {
   });
 
   const refused: readonly (readonly [why: string, fields: readonly string[], reply: string])[] = [
-    ['that nobody asked for', [], 'Connection: upgrade\r\nUpgrade: websocket'],
+    ['that was not requested', [], 'Connection: upgrade\r\nUpgrade: websocket'],
     [
       'to an upgrade to h2c',
       ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'],
       'Connection: upgrade\r\nUpgrade: h2c',
     ],
     [
-      'to a choice of upgrades',
+      'to a list of upgrades',
       ['Connection: Upgrade', 'Upgrade: h2c, websocket'],
       'Connection: upgrade\r\nUpgrade: websocket',
     ],
     [
-      'to an upgrade that Connection does not name',
+      'to an upgrade that Connection does not nominate',
       ['Upgrade: websocket'],
       'Connection: upgrade\r\nUpgrade: websocket',
     ],
     ['with another protocol', upgrade, 'Connection: upgrade\r\nUpgrade: h2c'],
     ['without a protocol', upgrade, 'X-A: 1'],
   ];
-  it.each(refused)('I2 one-to-one: a 101 %s joins nothing', async (_, fields, reply) => {
+  it.each(refused)('I2 one-to-one: a 101 %s is not relayed', async (_, fields, reply) => {
     await using scene = await createScene({
       respond: ({ send }) => send(`HTTP/1.1 101 Switching Protocols\r\n${reply}\r\n\r\nunasked`),
     });
@@ -397,7 +397,7 @@ describe('I2 one-to-one: bytes outside of any request', () => {
     ['to a closed port', 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n', 502],
   ];
   it.each(connects)(
-    'I2 one-to-one: a refused CONNECT %s takes its bytes along',
+    'I2 one-to-one: the bytes after a refused CONNECT %s are not read as a request',
     async (_, connect, status) => {
       await using plain = await createOrigin();
       await using scene = await createScene();

@@ -1,16 +1,16 @@
-// I2 over HTTP/2, where a request may be sent twice: only what its host has not looked at, or what does no harm, once
-// more, whole, and never a third time.
+// I2 over HTTP/2, where a request may be sent twice: only a request that its host has not processed, or a safe one, is
+// sent again, complete and with a limit on attempts.
 import { describe, expect, it } from 'vitest';
 import { type H2Exchange, echoStream } from '../support/h2-exchange.ts';
 import { type H2Response, refusalOf } from '../support/h2-wire-client.ts';
 import { type H2Scene, createH2Scene } from './h2-scene.ts';
 
 type Die = (exchange: H2Exchange) => unknown;
-/** What a request carries: no body, one that fits into memory, and one that does not. */
+/** The bodies of requests: none, one that is buffered for a retry, and one that is too large for that. */
 const bodies = { none: undefined, short: 'x'.repeat(20_000), long: 'y'.repeat(100_000) } as const;
 type Body = keyof typeof bodies;
 
-/** The first request but /warm is met by `die`; all others are answered. */
+/** The first request other than /warm is handled by `die`; all others get a response. */
 function dying(die: Die, times: number): (exchange: H2Exchange) => Promise<void> {
   let left = times;
   return async (exchange) => {
@@ -25,11 +25,11 @@ async function send(scene: H2Scene, method: string, body: Body, isWarm: boolean)
   if (isWarm) expect((await client.request(client.fields('/warm'))).status).toBe(200);
   const content = bodies[body];
   const fields = client.fields('/', [], { ':method': method });
-  // Awaited: the client goes with this function.
+  // Awaited because the client is disposed when this function returns.
   return await client.request(fields, content === undefined ? {} : { body: content });
 }
 
-/** Each arrival of the request: how much of its body came, and whether that was all. */
+/** Each arrival of the request: how much of its body arrived, and whether it was complete. */
 function arrivalsAt({ origin }: H2Scene): readonly unknown[] {
   const arrived = origin.streams.filter(({ path }) => path === '/');
   return arrived.map(({ isEnded, body }) => [isEnded, body.length]);
@@ -37,16 +37,16 @@ function arrivalsAt({ origin }: H2Scene): readonly unknown[] {
 
 const whole = (body: Body): unknown => [true, bodies[body]?.length ?? 0];
 
-describe('I2 one-to-one: a request that its host has not looked at', () => {
+describe('I2 one-to-one: a request that its host has not processed', () => {
   const deaths: readonly (readonly [how: string, die: Die])[] = [
     ['a refused stream', ({ reset }) => reset('REFUSED_STREAM')],
-    ['a GOAWAY that leaves it out', ({ goaway, request }) => goaway(request.id - 2)],
+    ['a GOAWAY that excludes it', ({ goaway, request }) => goaway(request.id - 2)],
     [
-      'a GOAWAY for an error that leaves it out',
+      'a GOAWAY for an error that excludes it',
       ({ goaway, request }) => goaway(request.id - 2, 'ENHANCE_YOUR_CALM'),
     ],
     [
-      'a GOAWAY that leaves it out, and the end of its connection',
+      'a GOAWAY that excludes it, and the end of its connection',
       async ({ goaway, request, connection }) => {
         await goaway(request.id - 2);
         connection.end();
@@ -61,7 +61,7 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
   const cases = deaths.flatMap(([how, die]) =>
     requests.map(([method, body]) => [method, body, how, die] as const),
   );
-  it.each(cases)('I2 one-to-one: %s with body %s is sent once more after %s', async (...row) => {
+  it.each(cases)('I2 one-to-one: %s with body %s is sent again after %s', async (...row) => {
     const [method, body, , die] = row;
     await using scene = await createH2Scene({ respond: dying(die, 1) });
     const response = await send(scene, method, body, true);
@@ -80,7 +80,7 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
     expect(arrivalsAt(scene)).toHaveLength(4);
   });
 
-  it('I2 one-to-one: a body that left further than is remembered does not leave again in part', async () => {
+  it('I2 one-to-one: a body that is no longer fully buffered is not sent again in part', async () => {
     const refuseLate: Die = async ({ request, connection, reset }) => {
       await connection.peer?.until(() => (request.body.length > 80_000 ? true : undefined), 'the body');
       await reset('REFUSED_STREAM');
@@ -90,7 +90,7 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
     expect(arrivalsAt(scene)).toHaveLength(1);
   });
 
-  it('I2 one-to-one: half a body that is sent again is whole once its client has ended it', async () => {
+  it('I2 one-to-one: half a body that is sent again is complete once the client has ended it', async () => {
     await using scene = await createH2Scene({ respond: dying(({ reset }) => reset('REFUSED_STREAM'), 1) });
     await using client = await scene.client();
     const stream = await client.open(client.fields('/', [], { ':method': 'POST' }));
@@ -103,11 +103,11 @@ describe('I2 one-to-one: a request that its host has not looked at', () => {
   });
 });
 
-describe('I2 one-to-one: a request that its host may have looked at', () => {
+describe('I2 one-to-one: a request that its host may have processed', () => {
   const deaths: readonly (readonly [how: string, die: Die, passed: readonly unknown[]])[] = [
-    ['a reset that cancels', ({ reset }) => reset('CANCEL'), [0, 'CANCEL', undefined]],
-    ['a reset of an inner error', ({ reset }) => reset('INTERNAL_ERROR'), [0, 'INTERNAL_ERROR', undefined]],
-    ['a reset without an error', ({ reset }) => reset('NO_ERROR'), [0, 'INTERNAL_ERROR', undefined]],
+    ['a reset with CANCEL', ({ reset }) => reset('CANCEL'), [0, 'CANCEL', undefined]],
+    ['a reset with INTERNAL_ERROR', ({ reset }) => reset('INTERNAL_ERROR'), [0, 'INTERNAL_ERROR', undefined]],
+    ['a reset with NO_ERROR', ({ reset }) => reset('NO_ERROR'), [0, 'INTERNAL_ERROR', undefined]],
     [
       'an RST of its connection',
       ({ connection }) => connection.destroy(),
@@ -115,7 +115,7 @@ describe('I2 one-to-one: a request that its host may have looked at', () => {
     ],
     ['a FIN of its connection', ({ connection }) => connection.end(), [502, undefined, 'upstream_closed']],
     [
-      'a GOAWAY that holds it, and the end of its connection',
+      'a GOAWAY that includes it, and the end of its connection',
       async ({ goaway, connection }) => {
         await goaway();
         connection.end();
@@ -142,7 +142,7 @@ describe('I2 one-to-one: a request that its host may have looked at', () => {
   });
 
   it.each(['GET', 'HEAD', 'DELETE'])(
-    'I2 one-to-one: %s is sent once more on a session that is dead',
+    'I2 one-to-one: %s is sent again when its session was dead',
     async (method) => {
       await using scene = await createH2Scene({
         respond: dying(({ connection }) => connection.destroy(), 1),
@@ -155,14 +155,14 @@ describe('I2 one-to-one: a request that its host may have looked at', () => {
     },
   );
 
-  it('I2 one-to-one: on a session that carried nothing before, it is not', async () => {
+  it('I2 one-to-one: a request on a new session that dies is not sent again', async () => {
     await using scene = await createH2Scene({ respond: dying(({ connection }) => connection.destroy(), 1) });
     expect(refusalOf(await send(scene, 'GET', 'none', false))).toBe('upstream_closed');
     expect(arrivalsAt(scene)).toHaveLength(1);
   });
 
   it.each(['HEADERS', 'DATA'])(
-    'I2 one-to-one: an answer of which %s came is never asked for again',
+    'I2 one-to-one: a request is not sent again after %s of its response',
     async (what) => {
       const die: Die = async ({ head, data, connection }) => {
         await head(200);

@@ -1,53 +1,53 @@
-// Ways to give somebody the answer of another.
+// Ways to send a client the response to another request.
 import type { Mutation } from './mutation.ts';
 
 export const rightResponse: readonly Mutation[] = [
   {
     invariant: 'I12',
-    name: 'bytes behind an answer are forgotten',
+    name: 'surplus bytes after a response are ignored',
     file: 'src/proxy/h1/exchange.ts',
     text: 'if (upstream && rest === 0 && ',
     replacement: 'if (upstream && ',
-    breaks: 'a connection whose host said too much serves the next request',
+    breaks: 'a connection on which the host sent too much serves the next request',
   },
   {
     invariant: 'I12',
-    name: 'the next request leaves at once',
+    name: 'the next request is sent at once',
     file: 'src/proxy/h1/client-connection.ts',
     text: 'if (this.#input.length > 0) setImmediate(() => this.#readNext());',
     replacement: 'if (this.#input.length > 0) this.#readNext();',
-    breaks: 'what came together with one answer is read as the next one',
+    breaks: 'bytes that arrived with one response are read as the next response',
   },
   {
     invariant: 'I12',
-    name: 'idle connections may speak',
+    name: 'data on idle connections is ignored',
     file: 'src/proxy/upstream/connection-pool.ts',
     text: 'if (!this.#owner) this.socket.destroy();',
     replacement: '',
-    breaks: 'half of an unasked answer is skipped, the other half answers a request',
+    breaks: 'half of an unsolicited response is skipped, and the other half is the response to a request',
   },
   {
     invariant: 'I12',
-    name: 'an abandoned exchange gives its connection back',
+    name: 'an aborted exchange returns its connection to the pool',
     file: 'src/proxy/h1/exchange.ts',
     text: 'this.#upstream?.discard();',
     replacement: 'if (this.#upstream) this.#context.upstream.give(this.#upstream);',
-    breaks: 'the answer to a client that left goes to the next one',
+    breaks: 'the response to a client that disconnected goes to the next client',
   },
   {
     invariant: 'I12',
-    name: 'answers to HEAD have bodies',
+    name: 'responses to HEAD have bodies',
     file: 'src/http1/framing.ts',
     text: " || requestMethod === 'HEAD'",
     replacement: '',
-    breaks: 'the next answer is swallowed as a body',
+    breaks: 'the next response is read as a body',
   },
   {
     invariant: 'I12',
-    name: 'a cut answer is followed by the next',
+    name: 'a truncated response is followed by the next one',
     file: 'src/proxy/h1/exchange.ts',
     text: 'if (this.#verdict) cut(this.#connection.socket);',
     replacement: 'if (this.#verdict) this.#connection.finishExchange(true);',
-    breaks: 'the next answer completes the one that was cut',
+    breaks: 'the next response completes the truncated one',
   },
 ];

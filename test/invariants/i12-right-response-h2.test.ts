@@ -1,6 +1,6 @@
-// I12 over HTTP/2: the answer to a request goes to whoever sent that request, whatever shares its connections. Each request
-// carries a nonce that the origin signs into its head, its body and its trailers; an answer that belongs to another, or to
-// none, is known by its signature.
+// I12 over HTTP/2: the response to a request goes to the client that sent it, although connections are shared. Each
+// request carries a nonce; the origin signs it into the head, the body and the trailers of its response. A response that
+// belongs to another request, or to none, is recognized by its signature.
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i += 1) await turn();
 }
 
-/** `/PACE/…`: the head, two pieces of the body and the trailers, each so many turns after the one before. */
+/** `/PACE/…`: sends the head, two pieces of the body and the trailers, PACE turns of the event loop apart. */
 async function signed({ request, head, data, trailers }: H2Exchange): Promise<void> {
   if (!(await request.ended())) return;
   const [, pace = '0'] = request.path.split('/');
@@ -38,19 +38,19 @@ async function signed({ request, head, data, trailers }: H2Exchange): Promise<vo
 
 let lastNonce = 0;
 
-type Asked = { readonly path: string; readonly nonce: string; readonly signature: string };
-function asked(path: string): Asked {
+type SignedRequest =  { readonly path: string; readonly nonce: string; readonly signature: string };
+function signedRequest(path: string): SignedRequest {
   lastNonce += 1;
   const nonce = `n${lastNonce}`;
   return { path, nonce, signature: sign(nonce, path) };
 }
 
-function send(client: H2WireClient, { path, nonce }: Asked, body?: string): Promise<H2Response> {
+function send(client: H2WireClient, { path, nonce }: SignedRequest, body?: string): Promise<H2Response> {
   const fields = client.fields(path, [['x-nonce', nonce]], body === undefined ? {} : { ':method': 'POST' });
   return client.request(fields, body === undefined ? {} : { body });
 }
 
-function expectRight(response: H2Response, { signature }: Asked): void {
+function expectRight(response: H2Response, { signature }: SignedRequest): void {
   expect([response.status, fieldOf(response, 'x-signature'), response.text]).toEqual([
     200,
     signature,
@@ -59,14 +59,14 @@ function expectRight(response: H2Response, { signature }: Asked): void {
   expect(response.trailers).toEqual([['x-signature', signature]]);
 }
 
-/** Nothing of ours has failed on the way. */
+/** The proxy itself reported no error. */
 function expectNoError({ proxy }: H2Scene): void {
   expect(proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
   expect(proxy.records().filter(({ reason }) => reason === 'internal_error')).toEqual([]);
 }
 
-describe('I12 right answer: a hundred streams on each of two connections', () => {
-  it('I12 right answer: none is lost, none is crossed, whoever resets or leaves in between', async () => {
+describe('I12 right response: a hundred streams on each of two connections', () => {
+  it('I12 right response: no response is lost or swapped while other clients reset streams or disconnect', async () => {
     await using scene = await createH2Scene({
       origin: { settings: { max_concurrent_streams: 40 } },
       respond: async (exchange) => {
@@ -82,7 +82,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
     });
     const ask = async (client: H2WireClient, i: number): Promise<void> => {
       const how = ['stay', 'stay', 'stay', 'body', 'leave', 'refused', 'reset', 'cut', 'late'][i % 9];
-      const request = asked(`/${i % 5}/${how}`);
+      const request = signedRequest(`/${i % 5}/${how}`);
       if (how === 'leave' || how === 'late') {
         const stream = await client.open(client.fields(request.path, [['x-nonce', request.nonce]]), {
           isEnd: true,
@@ -113,7 +113,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
     );
   });
 
-  it('I12 right answer: in any order of asking, answering and leaving', async () => {
+  it('I12 right response: in any order of requests, responses and disconnects', async () => {
     await using scene = await createH2Scene({ respond: signed });
     const step = fc.record({ pace: fc.nat(4), how: fc.constantFrom('stay', 'stay', 'body', 'leave') });
     const scripts = fc.array(fc.array(step, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 });
@@ -124,7 +124,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
             await using client = await scene.client();
             await Promise.all(
               steps.map(async ({ pace, how }) => {
-                const request = asked(`/${pace}/${how}`);
+                const request = signedRequest(`/${pace}/${how}`);
                 if (how !== 'leave')
                   return expectRight(
                     await send(client, request, how === 'body' ? 'body' : undefined),
@@ -143,7 +143,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
     expectNoError(scene);
   });
 
-  it('I12 right answer: two connections never share a session while both have streams on it', async () => {
+  it('I12 right response: two connections never share a session while both have streams on it', async () => {
     const gate = Promise.withResolvers<void>();
     await using scene = await createH2Scene({
       async respond(exchange) {
@@ -153,7 +153,7 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
     });
     const clients = [await scene.client(), await scene.client()];
     const requests = clients.flatMap((client, i) =>
-      [0, 1, 2].map((n) => ({ client, request: asked(`/0/${i}/${n}`) })),
+      [0, 1, 2].map((n) => ({ client, request: signedRequest(`/0/${i}/${n}`) })),
     );
     const responses = requests.map(({ client, request }) => send(client, request));
     await scene.origin.stream(5);
@@ -163,13 +163,13 @@ describe('I12 right answer: a hundred streams on each of two connections', () =>
     expect([...owners.values()].map(({ size }) => size)).toEqual([1, 1]);
     gate.resolve();
     for (const [i, response] of responses.entries())
-      expectRight(await response, requests[i]?.request as Asked);
+      expectRight(await response, requests[i]?.request as SignedRequest);
   });
 });
 
-describe('I12 right answer: whoever is gone', () => {
-  it.each(['resets its stream', 'leaves'])(
-    'I12 right answer: the answer to a client that %s goes to nobody',
+describe('I12 right response: a client that is gone', () => {
+  it.each(['resets its stream', 'disconnects'])(
+    'I12 right response: the response to a client that %s goes to no other client',
     async (how) => {
       const gate = Promise.withResolvers<void>();
       await using scene = await createH2Scene({
@@ -179,16 +179,16 @@ describe('I12 right answer: whoever is gone', () => {
         },
       });
       await using leaving = await scene.client();
-      const slow = asked('/0/slow');
+      const slow = signedRequest('/0/slow');
       const stream = await leaving.open(leaving.fields(slow.path, [['x-nonce', slow.nonce]]), {
         isEnd: true,
       });
       await scene.origin.stream(0);
-      if (how === 'leaves') leaving.wire.reset();
+      if (how === 'disconnects') leaving.wire.reset();
       else await stream.reset();
       await scene.proxy.record(0);
-      await using staying = how === 'leaves' ? await scene.client() : leaving;
-      const fast = [asked('/1/a'), asked('/2/b')];
+      await using staying = how === 'disconnects' ? await scene.client() : leaving;
+      const fast = [signedRequest('/1/a'), signedRequest('/2/b')];
       const responses = fast.map((request) => send(staying, request));
       gate.resolve();
       for (const [i, request] of fast.entries()) expectRight((await responses[i]) as H2Response, request);
@@ -197,12 +197,12 @@ describe('I12 right answer: whoever is gone', () => {
     },
   );
 
-  it('I12 right answer: a stream that was sent twice has the answer of the second alone', async () => {
+  it('I12 right response: a request that was sent twice gets the response of the second stream only', async () => {
     let refused: H2Exchange | undefined;
     await using scene = await createH2Scene({
       async respond(exchange) {
         if (refused !== undefined) {
-          // The one that refused goes on to answer all the same.
+          // The host responds on the stream that it refused.
           await refused.send(
             headersFrame(
               refused.request.id,
@@ -220,7 +220,7 @@ describe('I12 right answer: whoever is gone', () => {
       },
     });
     await using client = await scene.client();
-    const request = asked('/1/twice');
+    const request = signedRequest('/1/twice');
     expectRight(await send(client, request, 'body'), request);
     expect(JSON.stringify([...client.peer.streams.values()].map(({ blocks }) => blocks))).not.toContain(
       'poison',
@@ -228,32 +228,32 @@ describe('I12 right answer: whoever is gone', () => {
   });
 });
 
-describe('I12 right answer: what no request asked for', () => {
+describe('I12 right response: frames that belong to no request', () => {
   type Poison = (exchange: H2Exchange) => Promise<unknown> | unknown;
   const block = encodeBlock([
     [':status', '200'],
     ['x-a', 'poison'],
   ]);
   const rows: readonly (readonly [what: string, poison: Poison])[] = [
-    ['a second head', ({ send: say, request }) => say(headersFrame(request.id, block, { isEnd: true }))],
-    ['more content', ({ send: say, request }) => say(dataFrame(request.id, 'poison', { isEnd: true }))],
+    ['a second head', ({ send: sendFrame, request }) => sendFrame(headersFrame(request.id, block, { isEnd: true }))],
+    ['more content', ({ send: sendFrame, request }) => sendFrame(dataFrame(request.id, 'poison', { isEnd: true }))],
     [
-      'an answer on a stream that nobody opened',
-      ({ send: say }) => say(headersFrame(99, block, { isEnd: true })),
+      'a response on a stream that was never opened',
+      ({ send: sendFrame }) => sendFrame(headersFrame(99, block, { isEnd: true })),
     ],
     [
-      'content on a stream that nobody opened',
-      ({ send: say }) => say(dataFrame(99, 'poison', { isEnd: true })),
+      'content on a stream that was never opened',
+      ({ send: sendFrame }) => sendFrame(dataFrame(99, 'poison', { isEnd: true })),
     ],
     [
-      'a promise and its answer',
-      async ({ push, send: say }) => {
+      'a promise and its response',
+      async ({ push, send: sendFrame }) => {
         await push('/poison');
-        await say(headersFrame(2, block, { isEnd: true }));
+        await sendFrame(headersFrame(2, block, { isEnd: true }));
       },
     ],
   ];
-  it.each(rows)('I12 right answer: %s behind a whole answer reaches no request', async (_, poison) => {
+  it.each(rows)('I12 right response: %s after a complete response reaches no request', async (_, poison) => {
     await using scene = await createH2Scene({
       async respond(exchange) {
         await signed(exchange);
@@ -262,9 +262,9 @@ describe('I12 right answer: what no request asked for', () => {
     });
     await using client = await scene.client();
     await using other = await scene.client();
-    const [first, ...more] = ['/0/poisoned', '/0/next', '/0/last'].map(asked);
-    expectRight(await send(client, first as Asked), first as Asked);
-    // A host that breaks the protocol may lose its session, and what is on it; its answers are nobody else's.
+    const [first, ...more] = ['/0/poisoned', '/0/next', '/0/last'].map(signedRequest);
+    expectRight(await send(client, first as SignedRequest), first as SignedRequest);
+    // A host that breaks the protocol may lose its session with all streams; other requests must not get its responses.
     for (const each of [client, other])
       for (const request of more) {
         const response = await send(each, request);
@@ -277,8 +277,8 @@ describe('I12 right answer: what no request asked for', () => {
   });
 
   const cuts: readonly (readonly [how: string, cut: Poison])[] = [
-    ['a reset without an error', ({ reset }) => reset('NO_ERROR')],
-    ['a reset that cancels', ({ reset }) => reset('CANCEL')],
+    ['a reset with NO_ERROR', ({ reset }) => reset('NO_ERROR')],
+    ['a reset with CANCEL', ({ reset }) => reset('CANCEL')],
     ['the end of its connection', ({ connection }) => connection.end()],
     ['an RST of its connection', ({ connection }) => connection.destroy()],
   ];
@@ -286,7 +286,7 @@ describe('I12 right answer: what no request asked for', () => {
     [true, false].map((isAnnounced) => [how, isAnnounced, cut] as const),
   );
   it.each(cases)(
-    'I12 right answer: half an answer before %s (announced: %s) is no whole one',
+    'I12 right response: half a response before %s (length announced: %s) does not count as complete',
     async (...row) => {
       const [, isAnnounced, cut] = row;
       await using scene = await createH2Scene({

@@ -1,5 +1,5 @@
-// I12: answer N goes to requester N. Each request carries a nonce that the origin signs into its answer; an answer
-// that belongs to another request, or to none, is known by its signature.
+// I12: response N goes to the client that sent request N. Each request carries a nonce that the origin signs into its
+// response. A response that belongs to another request, or to none, is recognized by its signature.
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ async function signed({ request, readBody, send }: Exchange): Promise<void> {
 
 let lastNonce = 0;
 
-/** A request under a fresh nonce, and the one text that may answer it. */
+/** A request with a fresh nonce, and the only response text that is right for it. */
 function ask(scene: Scene, path: string, method = 'GET'): { readonly bytes: string; readonly reply: string } {
   lastNonce += 1;
   const nonce = `n${lastNonce}`;
@@ -36,7 +36,7 @@ async function expectRight(client: WireClient, scene: Scene, path: string): Prom
   expect((await client.readResponse()).text).toBe(reply);
 }
 
-describe('I12 right answer: one client', () => {
+describe('I12 right response: one client', () => {
   type Form = (signature: string) => string;
   const forms: Readonly<Record<string, Form>> = {
     length: (text) => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
@@ -57,7 +57,7 @@ describe('I12 right answer: one client', () => {
     return signature ?? (await client.readBody()).content.toString();
   }
 
-  it('I12 right answer: requests sent ahead are answered in their order, however each answer is framed', async () => {
+  it('I12 right response: pipelined requests get their responses in order, with any framing', async () => {
     await using scene = await createScene({
       async respond({ request, readBody, send }) {
         await readBody();
@@ -80,7 +80,7 @@ describe('I12 right answer: one client', () => {
     );
   });
 
-  it('I12 right answer: refusals stand in the order of their requests', async () => {
+  it('I12 right response: refusals are sent in the order of their requests', async () => {
     await using scene = await createScene({ respond: signed });
     await using client = await scene.tunnel();
     const [first, last] = [ask(scene, '/1'), ask(scene, '/3')];
@@ -93,7 +93,7 @@ describe('I12 right answer: one client', () => {
   });
 
   it.each(['FIN', 'RST'])(
-    'I12 right answer: behind an answer that %s has cut comes no other',
+    'I12 right response: no response follows one that was truncated by %s',
     async (cut) => {
       await using scene = await createScene({
         async respond(exchange) {
@@ -113,8 +113,8 @@ describe('I12 right answer: one client', () => {
   );
 });
 
-describe('I12 right answer: many clients over pooled connections', () => {
-  it('I12 right answer: whoever waits gets what it asked for, whoever else leaves', async () => {
+describe('I12 right response: many clients over pooled connections', () => {
+  it('I12 right response: each waiting client gets its own response while other clients disconnect', async () => {
     const turns = (count: number): Promise<void> =>
       count === 0
         ? Promise.resolve()
@@ -158,11 +158,11 @@ describe('I12 right answer: many clients over pooled connections', () => {
       }),
       { numRuns: 25 },
     );
-    // Connections were shared, or this would have tested nothing.
+    // Without shared connections this test would prove nothing.
     expect(scene.origin.connections).toBeLessThan(scene.origin.requests.length);
   });
 
-  it('I12 right answer: the answer to a client that left goes to nobody', async () => {
+  it('I12 right response: the response to a client that disconnected goes to no other client', async () => {
     const gate = Promise.withResolvers<void>();
     await using scene = await createScene({
       async respond(exchange) {
@@ -186,26 +186,26 @@ describe('I12 right answer: many clients over pooled connections', () => {
   });
 });
 
-describe('I12 right answer: more bytes than the answer has', () => {
+describe('I12 right response: bytes after the end of a response', () => {
   const POISON = String(response(200, [], 'poison'));
-  /** The answer's own fields and body, and what stands behind its end. */
+  /** `reply` is the response itself; `extra` is sent after its end. */
   type Row = readonly [why: string, method: string, reply: (signature: string) => string, extra: string];
   const length = (text: string): string => `200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const chunked = (text: string): string =>
     `200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n${text}\r\n0\r\n\r\n`;
   const rows: readonly Row[] = [
-    ['a second answer', 'GET', length, POISON],
+    ['a second response', 'GET', length, POISON],
     ['a body longer than its length', 'GET', length, 'poison'],
-    ['a second answer behind chunks', 'GET', chunked, POISON],
-    ['a body behind 204', 'GET', () => '204 No Content\r\n\r\n', POISON],
-    ['a body behind 304', 'GET', () => `304 Not Modified\r\nContent-Length: 6\r\n\r\n`, POISON],
+    ['a second response after chunks', 'GET', chunked, POISON],
+    ['a body after 204', 'GET', () => '204 No Content\r\n\r\n', POISON],
+    ['a body after 304', 'GET', () => `304 Not Modified\r\nContent-Length: 6\r\n\r\n`, POISON],
     ['a body to HEAD', 'HEAD', () => `200 OK\r\nContent-Length: 6\r\n\r\n`, POISON],
-    ['an interim answer behind the final one', 'GET', length, 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['an interim response after the final one', 'GET', length, 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['an empty line', 'GET', length, '\r\n'],
   ];
   const RECORD_BYTES = 16_384;
 
-  /** The answer fills one TLS record, so that the extra bytes come by themselves, but in the same segment. */
+  /** The response fills one TLS record, so that the extra bytes come in a record of their own in the same segment. */
   function inTwoRecords(reply: string, extra: string): string {
     const at = reply.indexOf('\r\n') + 2;
     const padding = 'p'.repeat(RECORD_BYTES - 'HTTP/1.1 X-Pad: \r\n'.length - reply.length);
@@ -217,7 +217,7 @@ describe('I12 right answer: more bytes than the answer has', () => {
     ['in two records', inTwoRecords],
   ] as const;
   const cases = rows.flatMap((row) => ways.map(([name, join]) => [row[0], name, row, join] as const));
-  it.each(cases)('I12 right answer: %s, %s, reaches no other request', async (_, __, row, join) => {
+  it.each(cases)('I12 right response: %s, %s, reaches no other request', async (_, __, row, join) => {
     const [, method, reply, extra] = row;
     await using scene = await createScene({
       async respond(exchange) {
@@ -226,7 +226,7 @@ describe('I12 right answer: more bytes than the answer has', () => {
       },
     });
     await using client = await scene.tunnel();
-    // The next request is there already; it must not leave on a connection that has something to say.
+    // The next request has already arrived; it must not be sent on a connection with unread bytes.
     const [first, second] = [ask(scene, '/poisoned', method), ask(scene, '/next')];
     await client.send(`${first.bytes}${second.bytes}`);
     await client.readThrough(second.reply);
@@ -238,7 +238,7 @@ describe('I12 right answer: more bytes than the answer has', () => {
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 1]);
   });
 
-  it('I12 right answer: an answer that nobody asked for, on an idle connection', async () => {
+  it('I12 right response: an unsolicited response on an idle connection closes the connection', async () => {
     const idle = Promise.withResolvers<Exchange>();
     await using scene = await createScene({
       async respond(exchange) {
