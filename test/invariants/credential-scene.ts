@@ -1,5 +1,5 @@
-// The scene of the invariant tests: a sidecar in this process, TLS origins on loopback that keep every byte, one
-// secret, and a way to say where traces of it were found. It states no expectation of its own.
+// The scene of the invariant tests: a sidecar in this process, TLS origins on loopback that store every byte, one
+// secret, and a search for traces of it. It checks nothing itself.
 import {
   type Exchange,
   type OriginOptions,
@@ -10,7 +10,7 @@ import { type TestAuthority, createTestAuthority } from '../support/test-authori
 import { type TestSidecar, type TestSidecarOptions, createTestSidecar } from '../support/test-sidecar.ts';
 import { type TlsOptions, WireClient } from '../support/wire-client.ts';
 
-/** Its base64 holds `+` and `/`, and percent-encoding changes it: each coding is told from the others. */
+/** Its base64 contains `+` and `/`, and percent-encoding changes it, so that each encoding is distinct. */
 export const SECRET = 'sesame>>open??now~~42~';
 export const INJECTED: string = `Bearer ${SECRET}`;
 export const publicAuthority: TestAuthority = createTestAuthority('Stand-in for the public CAs');
@@ -32,16 +32,16 @@ export type SceneOptions = {
   readonly rules?: readonly unknown[];
   readonly callbacks?: readonly unknown[];
   readonly respond?: (exchange: Exchange) => void | Promise<void>;
-  /** What the origin speaks, if not TLS with certificates of the public authority for `names`. */
+  /** The protocol of the origin; TLS with certificates of the public authority for `names` if absent. */
   readonly tls?: OriginOptions['tls'] | 'clear';
-  /** PEM of a further authority that the operator trusts. */
+  /** PEM of an additional CA that the operator trusts. */
   readonly trust?: string;
   readonly config?: ((originPort: number) => TestSidecarOptions['config']) | undefined;
   /** Workspace secrets besides TOKEN. */
   readonly secrets?: Readonly<Record<string, string>>;
   readonly resolve?: TestSidecarOptions['names'];
   readonly now?: () => number;
-  /** Whether there is an admin API, and what keeps its changes. */
+  /** Starts an admin API, with the given store for its changes. */
   readonly sidecar?: Pick<TestSidecarOptions, 'admin' | 'state'>;
 };
 
@@ -71,7 +71,7 @@ export async function createScene(options: SceneOptions = {}): Promise<Scene> {
   };
 }
 
-/** The proxy of a scene alone, for an origin of the test's own at `originPort`. */
+/** The proxy of a scene without its origin, for the test's own origin at `originPort`. */
 export function createSceneProxy(
   options: Omit<SceneOptions, 'names' | 'respond' | 'tls'>,
   originPort: number,
@@ -84,7 +84,7 @@ export function createSceneProxy(
       ...publicAuthority,
       certificatePem: `${publicAuthority.certificatePem}\n${options.trust ?? ''}`,
     },
-    // A test that fails with an exchange open should say so at once.
+    // A test that fails with an open exchange must report that at once.
     config: { timeouts: { drain_ms: 200 }, ...options.config?.(originPort) },
     ...(resolve ? { names: resolve } : {}),
     ...(now ? { now } : {}),
@@ -97,7 +97,7 @@ export function head(startLine: string, host: string, fields: readonly string[] 
   return [`${startLine} HTTP/1.1`, `Host: ${host}`, ...fields, '', ''].join('\r\n');
 }
 
-/** Every form in which the secret can be read out of these bytes. */
+/** Every form in which these bytes contain the secret. */
 export function tracesOf(secret: string, transcripts: readonly string[]): readonly string[] {
   const all = transcripts.join('\n');
   return formsOf(secret).filter((form) => all.includes(form));
@@ -105,7 +105,7 @@ export function tracesOf(secret: string, transcripts: readonly string[]): readon
 
 function formsOf(secret: string): readonly string[] {
   const value = Buffer.from(secret, 'latin1');
-  // The three alignments of base64, cut to the characters that the secret alone determines.
+  // The three alignments of base64, reduced to the characters that only the secret determines.
   const base64 = [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), value])
       .toString('base64')

@@ -1,5 +1,5 @@
-// Writes down every TCP connection that this process begins, at the last step before the kernel, and lets none leave
-// loopback: a test may name a forbidden address, and no packet goes there even where the code under test is wrong.
+// Records every TCP connection that this process opens, at the last step before the kernel, and redirects all of them to
+// loopback: a test may name a forbidden address, and no packet is sent there even if the code under test is wrong.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
@@ -8,7 +8,7 @@ import { constants } from 'node:os';
 export type DialLedger = Disposable & {
   /** `address:port` in the order of the attempts. */
   readonly attempts: readonly string[];
-  /** Of each connection that a server of this process accepted: the port it came in by, 0 for a unix socket. */
+  /** For each connection that a server of this process accepted: its local port, 0 for a unix socket. */
   readonly accepted: readonly number[];
 };
 
@@ -20,7 +20,7 @@ type Handles = Record<'connect' | 'connect6', Connect>;
 
 const LOOPBACK = /^(?:127\.|::1$)/;
 
-/** Throws where it would see nothing. */
+/** Throws if the ledger cannot observe connections. */
 export async function openDialLedger(route: Route = () => undefined): Promise<DialLedger> {
   const attempts: string[] = [];
   const accepted: number[] = [];
@@ -55,7 +55,7 @@ export async function openDialLedger(route: Route = () => undefined): Promise<Di
   };
 }
 
-/** What all TCP handles of the process share. Node has no public place that sees every dialled address. */
+/** The prototype of all TCP handles of the process. Node has no public API that shows every dialled address. */
 function handlesOf(server: Server): Handles {
   const { _handle: handle } = server as unknown as { readonly _handle: object };
   return Object.getPrototypeOf(handle) as Handles;

@@ -1,5 +1,5 @@
-// The scene of the invariant tests over HTTP/2: the proxy of credential-scene.ts before an origin that speaks both
-// versions and keeps every frame, and raw clients inside intercepted tunnels. It states no expectation of its own.
+// The scene of the invariant tests over HTTP/2: the proxy of credential-scene.ts, an origin that speaks both
+// versions and stores every frame, and raw clients inside intercepted tunnels. It checks nothing itself.
 import { type H2Origin, type H2OriginOptions, createH2Origin } from '../support/h2-origin.ts';
 import type { H2Request } from '../support/h2-exchange.ts';
 import { type H2Response, type H2ClientOptions, H2WireClient } from '../support/h2-wire-client.ts';
@@ -13,7 +13,7 @@ export type H2Scene = AsyncDisposable & {
   readonly origin: H2Origin;
   /** `name:port` of the origin. */
   at(name?: string): string;
-  /** A client inside the intercepted tunnel to `name`, whose ALPN list is `h2` alone unless it says otherwise. */
+  /** A client inside the intercepted tunnel to `name`; its ALPN list defaults to `h2` only. */
   client(
     name?: string,
     options?: H2ClientOptions & { readonly tls?: Partial<TlsOptions> },
@@ -23,7 +23,7 @@ export type H2Scene = AsyncDisposable & {
 };
 
 export type H2SceneOptions = Omit<SceneOptions, 'respond' | 'tls'> & {
-  /** Of the origin; its TLS is for `names`, by the public authority, unless it says otherwise. */
+  /** Options of the origin; its TLS defaults to certificates of the public authority for `names`. */
   readonly origin?: Partial<H2OriginOptions>;
   readonly respond?: H2OriginOptions['respond'];
 };
@@ -48,7 +48,7 @@ export async function createH2Scene(options: H2SceneOptions = {}): Promise<H2Sce
     async client(name = 'api.test', { tls: more = {}, ...peer } = {}) {
       const client = await wire();
       const { status } = await client.openTunnel(at(name));
-      if (status !== 200) throw new Error(`CONNECT was answered ${status}`);
+      if (status !== 200) throw new Error(`CONNECT got status ${status}`);
       await client.startTls({ ca: proxy.caPem, name, alpn: ['h2'], ...more });
       return H2WireClient.over(client, at(name), peer);
     },
@@ -62,7 +62,7 @@ export async function createH2Scene(options: H2SceneOptions = {}): Promise<H2Sce
 
 export type Arrival = { readonly response: H2Response; readonly request: H2Request | undefined };
 
-/** One request on a connection of its own, its answer, and what became of it at the origin. */
+/** Sends one request on a connection of its own; returns its response and the request that arrived at the origin. */
 export async function arrival(
   scene: H2Scene,
   extra: readonly SentField[] = [],
@@ -75,7 +75,7 @@ export async function arrival(
   return { response, request: scene.origin.streams[before] };
 }
 
-/** Every byte of requests that the origin got, over either version; the frames of a session's beginning are none. */
+/** Every request byte that the origin got over either version, without the frames that open a session. */
 export function bytesAt({ origin }: H2Scene): string {
   const sessions = origin.connections.filter(({ peer }) => (peer?.counts['HEADERS'] ?? 0) > 0);
   return [...sessions.map(({ transcript }) => transcript()), ...origin.http1.transcripts].join('');

@@ -81,23 +81,26 @@ describe('I1 destination: an HTTP/2 peer that proves another name, or none', () 
     );
   });
 
-  it.each(rows)('I1 destination: a peer with %s gets no byte of a stream after the right host did', async (...row) => {
-    const [, asked, leaf] = row;
-    const [right, wrong] = [contextOf({ host: asked }), contextOf(leaf)];
-    let context = right;
-    await using scene = await createH2Scene({ rules, trust, origin: { tls: showing(() => context) } });
-    await using client = await scene.client(asked);
-    expect((await client.request(client.fields('/right'))).status).toBe(200);
-    expect(scene.origin.streams[0]?.values('authorization')).toEqual([INJECTED]);
-    context = wrong;
-    const [session] = scene.origin.connections;
-    await session?.goaway(1);
-    session?.end();
-    await session?.peer?.closed;
-    const response = await client.request(client.fields('/wrong'));
-    expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_untrusted']);
-    expect(scene.origin.streams).toHaveLength(1);
-  });
+  it.each(rows)(
+    'I1 destination: a peer with %s gets no byte of a stream after the right host did',
+    async (...row) => {
+      const [, asked, leaf] = row;
+      const [right, wrong] = [contextOf({ host: asked }), contextOf(leaf)];
+      let context = right;
+      await using scene = await createH2Scene({ rules, trust, origin: { tls: showing(() => context) } });
+      await using client = await scene.client(asked);
+      expect((await client.request(client.fields('/right'))).status).toBe(200);
+      expect(scene.origin.streams[0]?.values('authorization')).toEqual([INJECTED]);
+      context = wrong;
+      const [session] = scene.origin.connections;
+      await session?.goaway(1);
+      session?.end();
+      await session?.peer?.closed;
+      const response = await client.request(client.fields('/wrong'));
+      expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_untrusted']);
+      expect(scene.origin.streams).toHaveLength(1);
+    },
+  );
 
   it('I1 destination: a peer that speaks no TLS sees a ClientHello that offers h2 and nothing else', async () => {
     await using scene = await createH2Scene();
@@ -144,19 +147,22 @@ describe('I1 destination: contradictory names on a stream', () => {
       [405, 'method_refused'],
     ],
   ];
-  it.each(rows)('I1 destination: %s: refused, and no origin gets a request', async (_, pseudo, extra, expected) => {
-    await using evil = await evilOrigin();
-    await using scene = await createH2Scene();
-    const place = (text: string): string =>
-      text === 'EVIL' ? `evil.test:${evil.port}` : text === 'GOOD' ? scene.at() : text;
-    const named = Object.entries(pseudo).map(([key, text]) => [key, text && place(text)]);
-    const fields = extra.map(
-      (field): SentField => (Buffer.isBuffer(field) ? field : [field[0], place(field[1])]),
-    );
-    const { response } = await arrival(scene, fields, Object.fromEntries(named));
-    expect([response.status, refusalOf(response)]).toEqual(expected);
-    expect([tracesAt(evil), evil.connections.length, bytesAt(scene)]).toEqual([[], 0, '']);
-  });
+  it.each(rows)(
+    'I1 destination: %s: refused, and no origin gets a request',
+    async (_, pseudo, extra, expected) => {
+      await using evil = await evilOrigin();
+      await using scene = await createH2Scene();
+      const place = (text: string): string =>
+        text === 'EVIL' ? `evil.test:${evil.port}` : text === 'GOOD' ? scene.at() : text;
+      const named = Object.entries(pseudo).map(([key, text]) => [key, text && place(text)]);
+      const fields = extra.map(
+        (field): SentField => (Buffer.isBuffer(field) ? field : [field[0], place(field[1])]),
+      );
+      const { response } = await arrival(scene, fields, Object.fromEntries(named));
+      expect([response.status, refusalOf(response)]).toEqual(expected);
+      expect([tracesAt(evil), evil.connections.length, bytesAt(scene)]).toEqual([[], 0, '']);
+    },
+  );
 
   it('I1 destination: the rule host at the port of another HTTP/2 host gets no credential', async () => {
     await using evil = await evilOrigin();

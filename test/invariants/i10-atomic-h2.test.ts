@@ -1,5 +1,5 @@
-// I10 over HTTP/2: a stream sees one revision of the rules from start to end. Documents are swapped at every point of a
-// stream's walk, and while others run beside it; the origin sees which one it was judged by.
+// I10 over HTTP/2: a stream sees one revision of the rules from start to end. Documents are replaced at every stage of a
+// stream, also while other streams are open; the origin sees which document applied.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
@@ -27,7 +27,7 @@ function swap({ proxy }: H2Scene, document: unknown = { rules: [markedRule('new'
   expect(proxy.apply(document)).toMatchObject({ ok: true });
 }
 
-/** Every stream that arrived was judged by the document of the mark; the records say so too, in any order. */
+/** Every stream that arrived was decided by the document with the mark; the records agree, in any order. */
 async function expectJudgedBy(scene: H2Scene, marks: readonly Mark[]): Promise<void> {
   expect(scene.origin.streams.map(marksIn)).toEqual(marks.map(carrying));
   await scene.proxy.record(marks.length - 1);
@@ -44,7 +44,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened: promise, open: resolve };
 }
 
-/** Streams for `/held` wait for the gate. */
+/** Streams for `/held` wait for `gate`. */
 function holding(opened: Promise<void>): (exchange: H2Exchange) => Promise<void> {
   return async (exchange) => {
     if (exchange.request.path === '/held') await opened;
@@ -52,7 +52,7 @@ function holding(opened: Promise<void>): (exchange: H2Exchange) => Promise<void>
   };
 }
 
-/** A client whose one stream, /held, fills its session, so that others wait for another: `act` runs in each handshake. */
+/** A client whose stream /held fills its session, so that others wait for a new session; `act` runs in each handshake. */
 async function withBusyClient(
   act: (scene: H2Scene) => void,
   test: (scene: H2Scene, client: H2WireClient) => Promise<void>,
@@ -60,7 +60,7 @@ async function withBusyClient(
   const { opened, open } = gate();
   let seen = 1;
   const contextFor: typeof publicAuthority.contextFor = (name) => {
-    // Asked more than once in a handshake; the first one is that of the client's own.
+    // Called more than once in a handshake; the first call is for the client's own session.
     if (scene.origin.connections.length > seen) {
       seen = scene.origin.connections.length;
       act(scene);
@@ -79,15 +79,15 @@ async function withBusyClient(
 }
 
 describe('I10 atomic: rules that change while a stream', () => {
-  it('I10 atomic: is half a header block: the whole is judged by the new ones', async () => {
+  it('I10 atomic: has sent half a header block: the new rules decide it', async () => {
     await using scene = await createScene();
     await using client = await scene.client();
-    // Else the client's own acknowledgement may stand in the middle of the frame.
+    // Otherwise the client's own acknowledgement may be written into the middle of the frame.
     await client.frame(({ type, flags }) => type === 'SETTINGS' && (flags & ACK) !== 0);
     const block = encodeBlock(client.fields('/'));
     const bytes = headersFrame(client.nextId(), block, { split: 20, isEnd: true });
     await client.send(bytes.subarray(0, 40));
-    // What was sent before it is there when this is.
+    // When this response arrives, the proxy has read all that was sent before.
     await using _bystander = await scene.client();
     swap(scene);
     await client.send(bytes.subarray(40));
@@ -95,7 +95,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: is about to begin: its connection belongs to no revision, nor does its protocol', async () => {
+  it('I10 atomic: is about to begin: neither its connection nor its protocol belongs to a revision', async () => {
     const { opened, open } = gate();
     await using scene = await createScene({ respond: holding(opened) });
     await using client = await scene.client();
@@ -109,7 +109,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(new Set(scene.origin.streams.map(({ connection }) => connection)).size).toBe(2);
   });
 
-  it('I10 atomic: waits for its host to be asked for HTTP/2: what was dialled for the old ones carries nothing', async () => {
+  it('I10 atomic: waits for the probe of its host: a connection dialled under the old rules is not used', async () => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using scene = await createScene({ resolve: { 'api.test': promise } });
     const connecting = scene.client();
@@ -122,7 +122,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(scene.origin.streams[0]?.connection).toBe(1);
   });
 
-  it('I10 atomic: would hear of a dial that the old ones refused: it is dialled anew', async () => {
+  it('I10 atomic: waits for a dial that the old rules refused: its host is dialled again', async () => {
     await using scene = await createScene();
     scene.proxy.apply({ rules: [markedRule('old')], access_control: { deny_list: ['127.0.0.0/8'] } });
     await using client = await scene.client();
@@ -133,7 +133,7 @@ describe('I10 atomic: rules that change while a stream', () => {
   });
 
   it.each([false, true])(
-    "I10 atomic: waits for its callback, another stream beside it: %s: the old one's answer is not used",
+    'I10 atomic: waits for its callback beside another stream (%s): the result of the old callback is not used',
     async (hasOther) => {
       const [called, responded] = [gate(), gate()];
       let nowMs = 0;
@@ -153,7 +153,7 @@ describe('I10 atomic: rules that change while a stream', () => {
       await using client = await scene.client('called.test');
       const first = client.request(client.fields(hasOther ? '/held' : '/warm'));
       await (hasOther ? scene.origin.stream(0) : first);
-      // The answer is too old to be used again; the session is not.
+      // The cached result has expired; the session has not.
       nowMs += 61_000;
       const late = client.request(client.fields('/late'));
       await expect.poll(() => asked, { timeout: 4_000 }).toEqual(['old', 'old']);
@@ -167,7 +167,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     },
   );
 
-  it('I10 atomic: waits for a session that is opened for it: it is judged anew', async () => {
+  it('I10 atomic: waits for a new session: it is decided again', async () => {
     let hasSwapped = false;
     const once = (scene: H2Scene): void => {
       if (!hasSwapped) swap(scene);
@@ -181,7 +181,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(hasSwapped).toBe(true);
   });
 
-  it('I10 atomic: waits, and what it asks for is revoked: it is refused, and never left', async () => {
+  it('I10 atomic: waits while its rule is revoked: it is refused and never sent', async () => {
     const revoke = (scene: H2Scene): void => swap(scene, { access_control: { deny_list: ['api.test'] } });
     await withBusyClient(revoke, async (scene, client) => {
       const response = await client.request(client.fields('/late'));
@@ -191,7 +191,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     });
   });
 
-  it('I10 atomic: is dialled, each time it is dialled: it is given up, and nothing was sent', async () => {
+  it('I10 atomic: is dialled, on every attempt: it is refused, and nothing was sent', async () => {
     await withBusyClient(swap, async (scene, client) => {
       const response = await client.request(client.fields('/late'));
       expect([response.status, refusalOf(response)]).toEqual([503, 'rules_changed']);
@@ -199,7 +199,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     });
   });
 
-  it('I10 atomic: sends its body: it ends as it began, and its session serves no other', async () => {
+  it('I10 atomic: sends its body: it ends under the old rules, and its session is not reused', async () => {
     await using scene = await createScene();
     await using client = await scene.client();
     const stream = await client.open(client.fields('/', [], { ':method': 'POST' }));
@@ -214,7 +214,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(scene.origin.streams.map(({ connection }) => connection)).toEqual([0, 1]);
   });
 
-  it('I10 atomic: waits for its answer: what it carried is masked to the end, old as it is', async () => {
+  it('I10 atomic: waits for its response: the old secret is masked to the end', async () => {
     const { opened, open } = gate();
     await using scene = await createScene({
       async respond({ request, interim, head, trailers }) {
@@ -238,7 +238,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     await expectJudgedBy(scene, ['old']);
   });
 
-  it('I10 atomic: is sent once more, because its host had not looked at it: it is judged anew', async () => {
+  it('I10 atomic: is sent again because its host did not process it: it is decided again', async () => {
     await using scene: H2Scene = await createScene({
       async respond(exchange) {
         if (exchange.request.path !== '/again' || exchange.request.connection !== 0)
@@ -256,7 +256,7 @@ describe('I10 atomic: rules that change while a stream', () => {
 });
 
 describe('I10 atomic: many streams and many revisions', () => {
-  it("I10 atomic: values of one revision never stand beside another's, on any stream", async () => {
+  it('I10 atomic: no stream carries values of two revisions', async () => {
     const rulesOf = (count: number): unknown => ({
       rules: [
         bearerRule('api.test', {

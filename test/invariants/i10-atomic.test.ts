@@ -1,5 +1,5 @@
-// I10: a request sees one revision of the rules from start to end, and what is told to be in force is what is kept.
-// Documents are swapped at every point of a request's walk; the origin sees which one it was judged by.
+// I10: a request sees one revision of the rules from start to end, and the revision reported as in force is the stored one.
+// Documents are replaced at every stage of a request; the origin sees which document applied.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
@@ -24,7 +24,7 @@ function swap({ proxy }: Scene, document: unknown = { rules: [markedRule('new')]
   expect(proxy.apply(document)).toMatchObject({ ok: true });
 }
 
-/** Every request that arrived was judged by the document of the mark; the records say so too. */
+/** Every request that arrived was decided by the document with the mark; the records agree. */
 async function expectJudgedBy(scene: Scene, marks: readonly Mark[]): Promise<void> {
   expect(scene.origin.requests.map(marksIn)).toEqual(marks.map(carrying));
   for (const [i, mark] of marks.entries())
@@ -42,12 +42,12 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 }
 
 describe('I10 atomic: rules that change while a request', () => {
-  it('I10 atomic: is half a head: the whole is judged by the new ones', async () => {
+  it('I10 atomic: has sent half its head: the new rules decide it', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.tunnel();
     const bytes = head('GET /', scene.at());
     await client.send(bytes.slice(0, 20));
-    // What was sent before it is there when this is.
+    // When this response arrives, the proxy has read all that was sent before.
     await using _bystander = await scene.tunnel();
     swap(scene);
     await client.send(bytes.slice(20));
@@ -55,7 +55,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: stands behind another: each is judged when its turn comes', async () => {
+  it('I10 atomic: is pipelined: each request is decided when its turn comes', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond(exchange) {
@@ -84,7 +84,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it("I10 atomic: waits for its callback: the old one's answer is not used, nor an old connection", async () => {
+  it('I10 atomic: waits for its callback: neither the result of the old callback nor an old connection is used', async () => {
     const { opened, open } = gate();
     let nowMs = 0;
     const asked: Mark[] = [];
@@ -103,7 +103,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await using client = await scene.tunnel('called.test');
     await client.send(head('GET /warm', scene.at('called.test')));
     await client.readResponse();
-    // The answer is too old to be used again; the connection is not.
+    // The cached result has expired; the connection has not.
     nowMs += 61_000;
     await client.send(head('GET /late', scene.at('called.test')));
     await expect.poll(() => asked, { timeout: 4_000 }).toEqual(['old', 'old']);
@@ -115,7 +115,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests.at(-1)?.connection).not.toBe(0);
   });
 
-  it('I10 atomic: waits for its callback: a rule in its place is what counts', async () => {
+  it('I10 atomic: waits for its callback: a rule that replaces it applies', async () => {
     const { opened, open } = gate();
     await using endpoint = await createCallbackEndpoint(respondMarked(() => opened));
     await using scene = await createRevisionScene({
@@ -133,7 +133,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(await scene.proxy.record(0)).not.toHaveProperty('callback');
   });
 
-  it('I10 atomic: waits for the lookup of its host: it is judged anew', async () => {
+  it('I10 atomic: waits for the lookup of its host: it is decided again', async () => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using scene = await createRevisionScene({ resolve: { 'api.test': promise } });
     await using client = await scene.tunnel();
@@ -145,7 +145,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  /** Calls `act` within each handshake of the origin. */
+  /** Calls `act` in each handshake of the origin. */
   function duringHandshakes(act: () => void): {
     authority: typeof publicAuthority;
     names: readonly string[];
@@ -157,7 +157,7 @@ describe('I10 atomic: rules that change while a request', () => {
     return { authority: { ...publicAuthority, contextFor }, names: ['api.test'] };
   }
 
-  it('I10 atomic: waits for the handshake of its host: it is judged anew', async () => {
+  it('I10 atomic: waits for the handshake of its host: it is decided again', async () => {
     let hasSwapped = false;
     await using scene: Scene = await createRevisionScene({
       tls: duringHandshakes(() => {
@@ -171,7 +171,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: is dialled, each time it is dialled: it is given up, and nothing was sent', async () => {
+  it('I10 atomic: is dialled, on every attempt: it is refused, and nothing was sent', async () => {
     await using scene: Scene = await createRevisionScene({ tls: duringHandshakes(() => swap(scene)) });
     await using client = await scene.tunnel();
     await client.send(head('GET /', scene.at()));
@@ -180,7 +180,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.transcripts.join('')).toBe('');
   });
 
-  it('I10 atomic: sends its body: it ends as it began, and its connection serves no other', async () => {
+  it('I10 atomic: sends its body: it ends under the old rules, and its connection is not reused', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.tunnel();
     await client.send(`${head('POST /', scene.at(), ['Content-Length: 8'])}half`);
@@ -195,7 +195,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1]);
   });
 
-  it('I10 atomic: waits for 100 Continue: its body follows its head', async () => {
+  it('I10 atomic: waits for 100 Continue: its body is sent under the old rules', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond(exchange) {
@@ -215,7 +215,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests[0]?.body?.length).toBe(4);
   });
 
-  it('I10 atomic: waits for its answer: what it carried is masked, old as it is', async () => {
+  it('I10 atomic: waits for its response: the old secret is masked', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond({ request, send }) {
@@ -233,7 +233,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['old']);
   });
 
-  it('I10 atomic: is sent once more, because its connection had ended: it is judged anew', async () => {
+  it('I10 atomic: is sent again because its connection was closed: it is decided again', async () => {
     await using scene: Scene = await createRevisionScene({
       async respond(exchange) {
         const { request, reset } = exchange;
@@ -253,7 +253,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.proxy.records().map(({ revision }) => revision)).toEqual([1, 2]);
   });
 
-  it('I10 atomic: becomes another protocol: its head was of one revision, and what follows is of none', async () => {
+  it('I10 atomic: is upgraded: its head has one revision, and the upgraded protocol has none', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond({ send, reader, end }) {
@@ -276,7 +276,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['old']);
   });
 
-  it('I10 atomic: has ended: the next on its connection is judged by the new ones, and dialled anew', async () => {
+  it('I10 atomic: has ended: the new rules decide the next request of the client, on a new upstream connection', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.tunnel();
     for (const path of ['/1', '/2', '/3']) {
@@ -288,7 +288,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 1]);
   });
 
-  it('I10 atomic: waits for its tunnel: it opens under the new ones, and its record says so', async () => {
+  it('I10 atomic: waits for its tunnel: the tunnel opens under the new rules, and its record says so', async () => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using blind = await createOrigin();
     await using scene = await createRevisionScene({ resolve: { 'late.test': promise } });
@@ -308,7 +308,7 @@ describe('I10 atomic: rules that change while a request', () => {
     });
   });
 
-  it('I10 atomic: might use what a callback gave before: the same callback is asked again', async () => {
+  it('I10 atomic: could use a cached callback result: the same callback is called again', async () => {
     await using endpoint = await createCallbackEndpoint(respondMarked());
     const document = { callbacks: [markedCallback('old', endpoint.url)] };
     await using scene = await createRevisionScene({ names: ['called.test'], rules: [], ...document });
@@ -326,7 +326,7 @@ describe('I10 atomic: rules that change while a request', () => {
 describe('I10 atomic: many clients and many revisions', () => {
   const hosts = ['a.test', 'b.test', 'c.test'];
 
-  /** Each header says for which host and of which document it is; hosts that are not named get none. */
+  /** Each header names its host and its document; hosts without a rule get none. */
   function documentOf(count: number, named: readonly string[]): { readonly rules: readonly unknown[] } {
     const rules = hosts.map((host) =>
       bearerRule(host, {
@@ -343,7 +343,7 @@ describe('I10 atomic: many clients and many revisions', () => {
 
   const turn = (): Promise<void> => new Promise((next) => setImmediate(next));
 
-  it("I10 atomic: hosts, names and values of one revision never stand beside another's", async () => {
+  it('I10 atomic: no request combines hosts, names and values of two revisions', async () => {
     await using scene = await createRevisionScene({ names: hosts, ...documentOf(1, []) });
     const documents: (readonly string[])[] = [[], []];
     let path = 0;
@@ -387,12 +387,12 @@ describe('I10 atomic: many clients and many revisions', () => {
       fields: headers.map((field) => field.join(': ')).filter((field) => /^X-(?:One|Two|\d+): /.test(field)),
     }));
     expect(seen).toEqual(seen.map(({ target }) => ({ target, fields: expected(places.get(target) ?? -1) })));
-    // Requests met several revisions, or this would have tested nothing.
+    // Without several revisions this test would prove nothing.
     expect(new Set(scene.proxy.records().map(({ revision }) => revision)).size).toBeGreaterThan(5);
   });
 });
 
-describe('I10 atomic: what the admin API is given', () => {
+describe('I10 atomic: writes to the admin API', () => {
   const CONFIG = '/v1/proxy_config';
 
   function documentOf(count: number, secret?: string): unknown {
@@ -413,7 +413,7 @@ describe('I10 atomic: what the admin API is given', () => {
     return createOrigin({ tls: { authority: publicAuthority, names: ['api.test'] } });
   }
 
-  /** A start on what the store keeps, as the process makes it. */
+  /** Starts from what the store holds, as the process does. */
   function start(state: ScriptedStore): Promise<TestSidecar> {
     return createTestSidecar({
       admin: true,
@@ -423,7 +423,7 @@ describe('I10 atomic: what the admin API is given', () => {
     });
   }
 
-  /** What one request carries by now, by the listener at `port`. */
+  /** The injected headers of one request through the listener at `port`. */
   async function sight(
     proxy: TestSidecar,
     originPort: number,
@@ -440,7 +440,7 @@ describe('I10 atomic: what the admin API is given', () => {
       .filter((field) => /^X-(?:Count|Opaque|Kept):/.test(field));
   }
 
-  it('I10 atomic: a document that is refused changes nothing, in force or kept', async () => {
+  it('I10 atomic: a rejected document changes neither the rules in force nor the store', async () => {
     await using origin = await createOrigins();
     const store = createScriptedStore();
     await using proxy = await start(store);
@@ -459,7 +459,7 @@ describe('I10 atomic: what the admin API is given', () => {
     expect(await sight(proxy, origin.port)).toEqual(counted(1));
   });
 
-  it('I10 atomic: what cannot be kept is not done, and is done once it can be', async () => {
+  it('I10 atomic: a write that cannot be stored has no effect, and succeeds once it can be stored', async () => {
     await using origin = await createOrigins();
     const store = createScriptedStore();
     await using proxy = await start(store);
@@ -498,7 +498,7 @@ describe('I10 atomic: what the admin API is given', () => {
     expect([...store.contents.keys()].toSorted()).toEqual(['default', 'other']);
   });
 
-  it('I10 atomic: nothing is in force before it is kept', async () => {
+  it('I10 atomic: nothing is in force before it is stored', async () => {
     const { opened, open } = gate();
     await using origin = await createOrigins();
     const store = createScriptedStore();
@@ -519,7 +519,7 @@ describe('I10 atomic: what the admin API is given', () => {
   });
 
   it.each(['If-Match', 'etag'])(
-    'I10 atomic: of writers on top of one revision (%s) exactly one wins, in force and kept',
+    'I10 atomic: exactly one of several writers to one revision (%s) succeeds, in force and in the store',
     async (how) => {
       await using origin = await createOrigins();
       const store = createScriptedStore();
@@ -544,7 +544,7 @@ describe('I10 atomic: what the admin API is given', () => {
     },
   );
 
-  it('I10 atomic: a write that the operator came before is refused, and not kept either', async () => {
+  it('I10 atomic: a write that a change of the operator preceded is rejected and not stored', async () => {
     const { opened, open } = gate();
     await using origin = await createOrigins();
     const store = createScriptedStore();
@@ -567,7 +567,7 @@ describe('I10 atomic: what the admin API is given', () => {
     expect(await sight(next, origin.port)).toEqual(counted(1));
   });
 
-  it('I10 atomic: a write without a condition goes on top of what the operator came with', async () => {
+  it('I10 atomic: a write without a condition replaces the change of the operator', async () => {
     const { opened, open } = gate();
     await using origin = await createOrigins();
     const store = createScriptedStore();
@@ -586,7 +586,7 @@ describe('I10 atomic: what the admin API is given', () => {
     expect(await sight(proxy, origin.port)).toEqual(counted(2));
   });
 
-  it('I10 atomic: whatever was written and whatever failed, a start finds what was in force', async () => {
+  it('I10 atomic: after any writes and failures, a start restores what was in force', async () => {
     await using origin = await createOrigins();
     const step = fc.record({
       what: fc.constantFrom('config', 'config', 'secret', 'bad'),
@@ -619,7 +619,7 @@ describe('I10 atomic: what the admin API is given', () => {
         expect(await next.admin('GET', CONFIG)).toEqual(shown);
         expect(await sight(next, origin.port)).toEqual(inForce);
       }),
-      // A value that changed after it was used is the least that each run must meet.
+      // Every run includes at least one value that changed after its use.
       { numRuns: 5, examples: [[[{ what: 'secret', fails: false }]]] },
     );
   });

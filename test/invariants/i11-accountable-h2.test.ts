@@ -1,5 +1,5 @@
-// I11 over HTTP/2: every stream, refusal and end leaves exactly one record, under the name of its own sandbox, with the
-// revision that it was made by, and says that it was HTTP/2; while records cannot be written, no stream begins.
+// I11 over HTTP/2: every stream, refusal and end leaves exactly one record with the name of its sandbox, the revision that
+// decided it, and the version HTTP/2. While records cannot be written, no stream begins.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import { refusalCatalogue } from '../../src/proxy/refusal.ts';
@@ -27,7 +27,7 @@ vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
 });
 beforeEach(() => broken.clear());
 
-/** All that is recorded of clients once everything has ended, and by which version. */
+/** All records of clients, with their HTTP version, once everything has ended. */
 async function inTheEnd({ proxy }: H2Scene): Promise<readonly string[]> {
   await proxy.sidecar.close();
   return proxy.lines
@@ -38,7 +38,7 @@ async function inTheEnd({ proxy }: H2Scene): Promise<readonly string[]> {
 const silence = (): Promise<void> => new Promise(() => {});
 const injected = 'exchange default 1 injected 200 - h2';
 
-describe('I11 accountable: what is decided on a stream', () => {
+describe('I11 accountable: decisions on a stream', () => {
   type Row = {
     readonly title: string;
     readonly options?: H2SceneOptions;
@@ -49,12 +49,12 @@ describe('I11 accountable: what is decided on a stream', () => {
   const rows: readonly Row[] = [
     { title: 'a stream that is injected', act: (_, client) => get(client, '/'), records: [injected] },
     {
-      title: 'each of five streams at once',
+      title: 'each of five concurrent streams',
       act: (_, client) => Promise.all([1, 2, 3, 4, 5].map((i) => get(client, `/${i}`))),
       records: Array.from({ length: 5 }, () => injected),
     },
     {
-      title: 'a stream that no rule is for',
+      title: 'a stream without a rule',
       options: { rules: [bearerRule('api.test', { match_paths: ['/v1/*'] })] },
       act: (_, client) => get(client, '/'),
       records: ['exchange default 1 forwarded 200 no_path_match h2'],
@@ -75,7 +75,7 @@ describe('I11 accountable: what is decided on a stream', () => {
       records: ['exchange default 1 failed - upstream_reset h2'],
     },
     {
-      title: 'an answer that its host cuts',
+      title: 'a response that its host truncates',
       options: {
         respond: async ({ head, connection }) => {
           await head(200, [['content-length', '9']]);
@@ -99,14 +99,14 @@ describe('I11 accountable: what is decided on a stream', () => {
       records: ['exchange default 1 failed - client_gone h2'],
     },
     {
-      title: 'a stream whose host has come to speak HTTP/1.1 alone',
+      title: 'a stream whose host now speaks only HTTP/1.1',
       async act(scene) {
         const wire = await scene.wire();
         await wire.openTunnel(scene.at());
         await wire.startTls({ ca: scene.proxy.caPem, name: 'api.test', alpn: ['h2', 'http/1.1'] });
         const client = await H2WireClient.over(wire, scene.at());
         scene.origin.offer(['http/1.1']);
-        // What stands is not asked again.
+        // An open session is not probed again.
         scene.proxy.apply({ rules: [bearerRule('api.test')] });
         expect(await client.request(client.fields('/'))).toMatchObject({ reset: 'REFUSED_STREAM' });
       },
@@ -142,20 +142,20 @@ describe('I11 accountable: what is decided on a stream', () => {
 
   it.each(rows)('I11 accountable: over h2, $title leaves a record', async ({ options, act, records }) => {
     await using scene = await createH2Scene(options);
-    // One that acts on a connection of its own leaves this one unused.
+    // A row that uses a connection of its own leaves this one unused.
     await act(scene, await scene.client());
     expect((await inTheEnd(scene)).toSorted()).toEqual(records.toSorted());
   });
 });
 
-describe('I11 accountable: what is refused over HTTP/2', () => {
+describe('I11 accountable: refusals over HTTP/2', () => {
   it.each(streamRefusals)('I11 accountable: over h2, $code leaves one record', async (row) => {
     const { code, options, provoke, isHttp1 = false } = row;
     await using scene = await createH2Scene(options);
     const { status } = refusalCatalogue().find((one) => one.code === code) ?? {};
     expect(await provoke(scene)).toEqual([status, code]);
     const record = await scene.proxy.record(0);
-    // What changes the rules goes on while the client reads.
+    // The rules change while the client reads.
     const revision = code === 'rules_changed' ? expect.any(Number) : scene.proxy.sidecar.revision;
     expect(record).toMatchObject({ sandbox: 'default', revision, reason: code, status });
     expect([record['protocol'], ['refused', 'failed']]).toEqual([
@@ -164,11 +164,11 @@ describe('I11 accountable: what is refused over HTTP/2', () => {
     ]);
     await scene.proxy.sidecar.close();
     const others = scene.proxy.records().filter((one) => one !== record);
-    // Streams that the refused one waited behind.
+    // Streams that were queued before the refused one.
     expect(others.map(({ path }) => path)).toEqual(code === 'rules_changed' ? ['/held'] : []);
   });
 
-  it('I11 accountable: over h2, a failure of our own leaves one record', async () => {
+  it('I11 accountable: over h2, an internal error leaves one record', async () => {
     await using scene = await createH2Scene();
     await using client = await scene.client();
     broken.add('plan');
@@ -176,7 +176,7 @@ describe('I11 accountable: what is refused over HTTP/2', () => {
     expect(await inTheEnd(scene)).toEqual(['exchange default 1 refused 500 internal_error h2']);
   });
 
-  it('I11 accountable: while records cannot be written no stream begins, and afterwards each does', async () => {
+  it('I11 accountable: while records cannot be written, no stream begins; afterwards streams begin again', async () => {
     await using scene = await createH2Scene();
     await using client = await scene.client();
     scene.proxy.blockSink(true);
@@ -190,7 +190,7 @@ describe('I11 accountable: what is refused over HTTP/2', () => {
   });
 });
 
-describe('I11 accountable: what is cut over HTTP/2', () => {
+describe('I11 accountable: aborted exchanges over HTTP/2', () => {
   const cuts = situations.flatMap((situation) => ends.map((end) => ({ ...situation, ...end })));
   it.each(cuts)('I11 accountable: over h2, $title leaves one record when $by', async (row) => {
     const { options = {}, begin, end, streams } = row;

@@ -1,5 +1,5 @@
-// I11: every decision and every write to the admin API leaves exactly one record, under the name of its own sandbox and
-// with the revision that it was made by; and while records cannot be written, nothing begins that would need one.
+// I11: every decision and every write to the admin API leaves exactly one record with the name of its sandbox and the
+// revision that decided it. While records cannot be written, nothing begins that needs a record.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import { type RefusalCode, refusalCatalogue } from '../../src/proxy/refusal.ts';
@@ -41,20 +41,20 @@ vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
 });
 beforeEach(() => broken.clear());
 
-/** All that is recorded of clients once everything has ended. */
+/** All records of clients once everything has ended. */
 async function inTheEnd(scene: Scene): Promise<readonly string[]> {
   await scene.proxy.sidecar.close();
   return scene.proxy.lines.filter(isRecord).map(shortly);
 }
 
-/** The connection that brought a first request does not answer its second. */
+/** A connection serves its first request and then closes on the second. */
 async function closeAtSecond(exchange: Exchange): Promise<void> {
   const { connection, target } = exchange.request;
   if (connection === 0 && target === '/2') exchange.end();
   else await echo(exchange);
 }
 
-describe('I11 accountable: what is decided', () => {
+describe('I11 accountable: decisions', () => {
   type Row = {
     readonly title: string;
     readonly options?: SceneOptions;
@@ -79,7 +79,7 @@ describe('I11 accountable: what is decided', () => {
       records: [injected, injected, injected],
     },
     {
-      title: 'each of three requests that come at once',
+      title: 'each of three pipelined requests',
       async act(scene) {
         await using client = await scene.tunnel();
         await client.send(['/1', '/2', '/3'].map((path) => head(`GET ${path}`, scene.at())).join(''));
@@ -88,13 +88,13 @@ describe('I11 accountable: what is decided', () => {
       records: [injected, injected, injected],
     },
     {
-      title: 'a request that no rule is for',
+      title: 'a request without a rule',
       options: { rules: [bearerRule('api.test', { match_paths: ['/v1/*'] })] },
       act: (scene) => get(scene, ['/']),
       records: ['exchange default 1 forwarded 200 no_path_match'],
     },
     {
-      title: 'a request in the clear',
+      title: 'a plaintext request',
       options: { tls: 'clear', rules: [] },
       async act(scene) {
         await using client = await scene.client();
@@ -116,13 +116,13 @@ describe('I11 accountable: what is decided', () => {
       records: ['exchange default 1 tunnelled 200 no_match'],
     },
     {
-      title: 'a request that is sent twice, because its connection was closed',
+      title: 'a request that is sent twice because its connection was closed',
       options: { respond: closeAtSecond },
       act: (scene) => get(scene, ['/1', '/2']),
       records: [injected, injected],
     },
     {
-      title: 'an answer that its host cuts',
+      title: 'a response that its host truncates',
       options: {
         respond: async ({ send, end }) => {
           await send('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx');
@@ -145,7 +145,7 @@ describe('I11 accountable: what is decided', () => {
       records: ['exchange default 1 failed - sni_mismatch'],
     },
     {
-      title: 'a client that turns our certificate down',
+      title: "a client that rejects the proxy's certificate",
       async act(scene) {
         await scene.tunnel('api.test', { ca: publicAuthority.certificatePem }).catch(() => undefined);
         await scene.proxy.record(0);
@@ -153,7 +153,7 @@ describe('I11 accountable: what is decided', () => {
       records: ['exchange default 1 failed - handshake_aborted'],
     },
     {
-      title: 'a client too many of its sandbox, and the one before it,',
+      title: 'a client above the limit of its sandbox, and the one before it,',
       options: { config: () => ({ limits: { max_connections: 1 } }) },
       async act(scene) {
         await using first = await scene.tunnel();
@@ -168,7 +168,7 @@ describe('I11 accountable: what is decided', () => {
       ],
     },
     {
-      title: 'what is neither TLS nor HTTP',
+      title: 'a tunnel with neither TLS nor HTTP',
       async act(scene) {
         await using client = await scene.client();
         await client.openTunnel(scene.at());
@@ -178,7 +178,7 @@ describe('I11 accountable: what is decided', () => {
       records: ['exchange default 1 failed - not_tls_nor_http'],
     },
     {
-      title: 'no probe, and no connection that asks for nothing',
+      title: 'neither a health probe nor a silent connection',
       async act(scene) {
         await using probe = await scene.client();
         await probe.send(head('GET /healthz', 'localhost'));
@@ -198,7 +198,7 @@ describe('I11 accountable: what is decided', () => {
   });
 });
 
-describe('I11 accountable: what is refused', () => {
+describe('I11 accountable: refusals', () => {
   it.each(refusals)('I11 accountable: $code leaves one record', async ({ code, options, provoke }) => {
     await using scene = await createScene(options);
     await using client = await provoke(scene);
@@ -218,20 +218,20 @@ describe('I11 accountable: what is refused', () => {
   });
 
   it.each(['http', 'tunnel'] as const)(
-    'I11 accountable: a failure of our own leaves one record: %s',
-    async (entry) => {
+    'I11 accountable: an internal error leaves one record: %s',
+    async (protocol) => {
       await using scene = await createScene();
-      await using client = entry === 'http' ? await scene.client() : await scene.tunnel();
+      await using client = protocol === 'http' ? await scene.client() : await scene.tunnel();
       broken.add('plan');
-      await client.send(head(entry === 'http' ? `GET http://${scene.at()}/` : 'GET /', scene.at()));
+      await client.send(head(protocol === 'http' ? `GET http://${scene.at()}/` : 'GET /', scene.at()));
       expect((await client.readResponse()).head.status).toBe(500);
       expect(await inTheEnd(scene)).toEqual(['exchange default 1 refused 500 internal_error']);
     },
   );
 
-  it('I11 accountable: no refusal of the catalogue is left out', () => {
+  it('I11 accountable: every refusal of the catalogue is tested', () => {
     const provoked = new Set<string>([...refusals, ...streamRefusals].map(({ code }) => code));
-    // A listener that drains has stopped to accept; what it cuts is recorded by that name, as the tests below show.
+    // A draining listener accepts no connections; the tests below show the records of exchanges that it aborts.
     const others: readonly RefusalCode[] = ['internal_error', 'shutting_down'];
     const all = refusalCatalogue().map(({ code }) => code);
     expect(all.filter((code) => !provoked.has(code)).toSorted()).toEqual(others.toSorted());
@@ -241,7 +241,7 @@ describe('I11 accountable: what is refused', () => {
 type End = {
   readonly by: string;
   readonly hasOwnListener?: boolean;
-  /** Answers what else is recorded for it. */
+  /** Returns the other records that it causes. */
   end(scene: RecordScene, client: WireClient): Promise<readonly string[]>;
 };
 
@@ -252,7 +252,7 @@ async function remove({ proxy }: RecordScene): Promise<readonly string[]> {
 
 const ends: readonly End[] = [
   {
-    by: 'its client ends',
+    by: 'its client closes',
     async end(_, client) {
       client.end();
       return [];
@@ -285,7 +285,7 @@ const ends: readonly End[] = [
 
 const cuts = situations.flatMap((situation) => ends.map((end) => ({ ...situation, ...end })));
 
-describe('I11 accountable: what is cut', () => {
+describe('I11 accountable: aborted exchanges', () => {
   it.each(cuts)('I11 accountable: $title leaves one record when $by', async (row) => {
     const { options, begin, end, hasOwnListener = false, outcome } = row;
     await using scene = await createRecordScene({ ...options, hasOwnListener });
@@ -300,7 +300,7 @@ describe('I11 accountable: what is cut', () => {
   });
 });
 
-describe('I11 accountable: who it was', () => {
+describe('I11 accountable: the sandbox', () => {
   it('I11 accountable: each sandbox has its own name and its own revision', async () => {
     await using scene = await createRecordScene({ tls: 'clear', rules: [] });
     const target = `GET http://${scene.at()}/`;
@@ -324,7 +324,7 @@ describe('I11 accountable: who it was', () => {
     ]);
   });
 
-  it('I11 accountable: a connection is the listener’s until a token names its sandbox, then that one’s', async () => {
+  it('I11 accountable: a connection belongs to the listener’s sandbox until a token names another sandbox', async () => {
     await using scene = await createRecordScene({ tls: 'clear', rules: [] });
     await using client = await scene.client();
     for (const shown of ['Proxy-Authorization: Bearer nobody', SHOWN, SHOWN]) {
@@ -343,7 +343,7 @@ describe('I11 accountable: who it was', () => {
   });
 });
 
-describe('I11 accountable: by which rules', () => {
+describe('I11 accountable: the revision', () => {
   it.each([
     [
       'a CONNECT whose host is not found',
@@ -351,11 +351,11 @@ describe('I11 accountable: by which rules', () => {
       'exchange default 1 refused 502 dns_failed',
     ],
     [
-      'a CONNECT to what is not reached',
+      'a CONNECT to a forbidden address',
       ['169.254.169.254'],
       'exchange default 1 refused 403 address_denied',
     ],
-  ])('I11 accountable: %s names the revision that let it begin', async (_, response, record) => {
+  ])('I11 accountable: the record of %s names the revision at its start', async (_, response, record) => {
     const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
     await using scene = await createScene({ rules: [], resolve: { 'late.test': promise } });
     await using client = await scene.client();
@@ -368,7 +368,7 @@ describe('I11 accountable: by which rules', () => {
     expect(await inTheEnd(scene)).toEqual([record]);
   });
 
-  it('I11 accountable: a tunnel that its client gives up names the revision that intercepted it', async () => {
+  it('I11 accountable: the record of an aborted tunnel names the revision that intercepted it', async () => {
     await using scene = await createScene();
     await using client = await scene.client();
     await client.openTunnel(scene.at());
@@ -378,7 +378,7 @@ describe('I11 accountable: by which rules', () => {
     expect(await inTheEnd(scene)).toEqual(['exchange default 1 failed - client_gone']);
   });
 
-  it('I11 accountable: what the operator’s files change is a write', async () => {
+  it('I11 accountable: a change of the operator’s files is recorded as a write', async () => {
     await using scene = await createScene();
     scene.proxy.apply({ rules: [] });
     scene.proxy.apply({ rules: 1 });
@@ -396,13 +396,13 @@ type Ask = {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Takes the place of Host and token. */
+  /** Replaces Host and token. */
   readonly fields?: readonly string[];
-  /** Stands beside them. */
+  /** Added to them. */
   readonly more?: readonly string[];
 };
 
-/** Sends a request to the admin API and leaves the connection to the test. */
+/** Sends a request to the admin API; the test owns the connection. */
 async function send({ proxy }: Scene, { method, path, ...rest }: Ask): Promise<WireClient> {
   const client = await WireClient.connect(Number(new URL(proxy.adminUrl).port));
   const own = ['Host: localhost', `Authorization: Bearer ${proxy.adminToken}`];
@@ -452,7 +452,7 @@ const refusedWrites: readonly (readonly [why: string, ask: Ask, record: string])
     { ...apply, fields: [LOCAL, WRONG] },
     'proxy_config.apply default - refused 401 wrong_token',
   ],
-  ['by a proxy', { ...apply, more: ['Via: 1.1 x'] }, 'proxy_config.apply default - refused 403 proxied'],
+  ['from a proxy', { ...apply, more: ['Via: 1.1 x'] }, 'proxy_config.apply default - refused 403 proxied'],
   ['to no route', { ...apply, path: '/v1/other' }, 'unknown - - refused 404 no_route'],
   [
     'to no sandbox',
@@ -461,17 +461,17 @@ const refusedWrites: readonly (readonly [why: string, ask: Ask, record: string])
   ],
   ['by another method', { method: 'DELETE', path: CONFIG }, 'unknown - - refused 405 method'],
   [
-    'of what is there',
+    'that creates an existing sandbox',
     { method: 'POST', path: '/v1/sandboxes', body: { id: 'box' } },
     'sandbox.create - - refused 409 exists',
   ],
   [
-    'of what stays',
+    'that removes a protected sandbox',
     { method: 'DELETE', path: '/v1/sandboxes/default' },
     'sandbox.remove default - refused 409 protected',
   ],
   [
-    'over another revision',
+    'to another revision',
     { ...apply, more: ['If-Match: "x"'] },
     'proxy_config.apply default - refused 412 stale',
   ],
@@ -490,9 +490,9 @@ const refusedWrites: readonly (readonly [why: string, ask: Ask, record: string])
     { ...apply, fields: ['Host: attacker.test'] },
     'proxy_config.apply default - refused 421 foreign_host',
   ],
-  ['that is no JSON', { ...apply, body: '{' }, 'proxy_config.apply default - refused 422 invalid'],
+  ['with invalid JSON', { ...apply, body: '{' }, 'proxy_config.apply default - refused 422 invalid'],
   [
-    'of a document at fault',
+    'of an invalid document',
     { ...apply, body: { rules: 1 } },
     'proxy_config.apply default - refused 422 invalid',
   ],
@@ -515,7 +515,7 @@ describe('I11 accountable: writes to the admin API', () => {
   });
 
   it.each(writes)(
-    'I11 accountable: a write that cannot be kept leaves one record: $method $path',
+    'I11 accountable: a write that cannot be stored leaves one record: $method $path',
     async (ask) => {
       await using scene = await createRecordScene();
       const before = [scene.proxy.sidecar.revision, await scene.proxy.admin('GET', '/v1/sandboxes')];
@@ -529,7 +529,7 @@ describe('I11 accountable: writes to the admin API', () => {
     },
   );
 
-  it('I11 accountable: wrong tokens leave one record each, writes or not, also when there are too many', async () => {
+  it('I11 accountable: each wrong token leaves one record, on reads and writes, also above the rate limit', async () => {
     await using scene = await createRecordScene();
     const statuses = [];
     for (const method of ['PUT', 'GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
@@ -538,20 +538,20 @@ describe('I11 accountable: writes to the admin API', () => {
     expect(scene.records().map(({ status }) => status)).toEqual(statuses);
   });
 
-  it('I11 accountable: reads leave none', async () => {
+  it('I11 accountable: reads leave no record', async () => {
     await using scene = await createRecordScene();
     for (const path of ['/', '/healthz', CONFIG, BOX, '/v1/sandboxes', '/v1/nothing'])
       await scene.proxy.admin('GET', path);
     expect(scene.records()).toEqual([]);
   });
 
-  it('I11 accountable: each of more writes than may be under way leaves one record', async () => {
+  it('I11 accountable: each write above the limit of concurrent writes leaves one record', async () => {
     await using scene = await createRecordScene();
     const held = scene.store.hold();
     const clients = [await send(scene, apply)];
     await held.begun;
     for (let i = 1; i < 8; i += 1) clients.push(await send(scene, apply));
-    // Those before it have come in once it is refused.
+    // When it is refused, the previous ones have arrived.
     await expect.poll(() => statusOf(scene, apply)).toBe(503);
     const refused = scene.records().length;
     held.release();
@@ -563,7 +563,7 @@ describe('I11 accountable: writes to the admin API', () => {
     for (const client of clients) await client[Symbol.asyncDispose]();
   });
 
-  it('I11 accountable: each of more writes than a second may bring leaves one record', async () => {
+  it('I11 accountable: each write above the rate limit leaves one record', async () => {
     await using scene = await createAdminScene({ limits: { writesPerSecond: 1 } });
     const statuses = [];
     for (let i = 0; i < 3; i += 1) statuses.push((await scene.ask('PUT', CONFIG, { body: {} })).head.status);
@@ -571,7 +571,7 @@ describe('I11 accountable: writes to the admin API', () => {
     expect(scene.records.map(({ status }) => status)).toEqual(statuses);
   });
 
-  it('I11 accountable: a write that comes too slowly leaves one record', async () => {
+  it('I11 accountable: a write that arrives too slowly leaves one record', async () => {
     await using scene = await createAdminScene({ limits: { requestMs: 50 } });
     await using client = await scene.connect();
     await client.send(
@@ -582,7 +582,7 @@ describe('I11 accountable: writes to the admin API', () => {
     expect(scene.records).toMatchObject([{ status: 408, outcome: 'failed', reason: 'late' }]);
   });
 
-  it('I11 accountable: a write whose client leaves before its end leaves one record', async () => {
+  it('I11 accountable: a write whose caller disconnects before its end leaves one record', async () => {
     await using scene = await createRecordScene();
     const client = await send(scene, {
       ...apply,
@@ -597,7 +597,7 @@ describe('I11 accountable: writes to the admin API', () => {
     ]);
   });
 
-  it('I11 accountable: a write whose client leaves while it is kept leaves the record of what was done', async () => {
+  it('I11 accountable: a write whose caller disconnects while it is stored leaves the record of its result', async () => {
     await using scene = await createRecordScene();
     const held = scene.store.hold();
     const client = await send(scene, apply);
@@ -611,7 +611,7 @@ describe('I11 accountable: writes to the admin API', () => {
     expect(scene.records().map(shortly)).toEqual(['admin proxy_config.apply default 4 done 200 -']);
   });
 
-  it('I11 accountable: a write of which half has come when the process stops leaves one record', async () => {
+  it('I11 accountable: a write that has arrived in part when the process stops leaves one record', async () => {
     await using scene = await createRecordScene();
     const more = ['Content-Type: application/json', 'Content-Length: 9', 'Expect: 100-continue'];
     await using client = await send(scene, { ...apply, body: undefined, more });
@@ -622,7 +622,7 @@ describe('I11 accountable: writes to the admin API', () => {
     ]);
   });
 
-  it('I11 accountable: a write whose turn comes when the process stops is refused and leaves one record', async () => {
+  it('I11 accountable: a queued write is refused when the process stops, and leaves one record', async () => {
     await using scene = await createRecordScene();
     const held = scene.store.hold();
     await using first = await send(scene, apply);
@@ -647,7 +647,7 @@ describe('I11 accountable: writes to the admin API', () => {
     ]);
   });
 
-  it('I11 accountable: a sandbox beyond those that there may be leaves one record', async () => {
+  it('I11 accountable: a sandbox above the limit leaves one record', async () => {
     await using scene = await createRecordScene();
     const { contents } = scene.store;
     const box = contents.get('box') ?? '';
@@ -658,7 +658,7 @@ describe('I11 accountable: writes to the admin API', () => {
     expect(contents.size).toBe(1_000);
   });
 
-  it('I11 accountable: a write that is being kept when the process stops leaves its record', async () => {
+  it('I11 accountable: a write that is being stored when the process stops leaves its record', async () => {
     await using scene = await createRecordScene();
     const held = scene.store.hold();
     await using client = await send(scene, apply);
@@ -672,7 +672,7 @@ describe('I11 accountable: writes to the admin API', () => {
 });
 
 describe('I11 accountable: while records cannot be written', () => {
-  it('I11 accountable: no request, tunnel or write begins, and afterwards each does', async () => {
+  it('I11 accountable: no request, tunnel or write begins; afterwards each does', async () => {
     await using scene = await createRecordScene();
     const open = [await scene.tunnel(), await scene.tunnel()];
     const inside = async (): Promise<number> => {
@@ -705,11 +705,11 @@ describe('I11 accountable: while records cannot be written', () => {
     expect(scene.origin.connections).toBeGreaterThan(0);
   });
 
-  it.each(['its body comes', 'those before it are kept'])(
-    'I11 accountable: no write is done that had to wait until %s',
+  it.each(['its body arrives', 'the previous writes are stored'])(
+    'I11 accountable: a write that waited until %s has no effect',
     async (what) => {
       await using scene = await createRecordScene();
-      const held = what === 'its body comes' ? undefined : scene.store.hold();
+      const held = what === 'its body arrives' ? undefined : scene.store.hold();
       const before = held && (await send(scene, apply));
       await held?.begun;
       const more = ['Content-Type: application/json', 'Content-Length: 2', 'Expect: 100-continue'];

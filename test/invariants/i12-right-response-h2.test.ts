@@ -38,7 +38,7 @@ async function signed({ request, head, data, trailers }: H2Exchange): Promise<vo
 
 let lastNonce = 0;
 
-type SignedRequest =  { readonly path: string; readonly nonce: string; readonly signature: string };
+type SignedRequest = { readonly path: string; readonly nonce: string; readonly signature: string };
 function signedRequest(path: string): SignedRequest {
   lastNonce += 1;
   const nonce = `n${lastNonce}`;
@@ -235,8 +235,14 @@ describe('I12 right response: frames that belong to no request', () => {
     ['x-a', 'poison'],
   ]);
   const rows: readonly (readonly [what: string, poison: Poison])[] = [
-    ['a second head', ({ send: sendFrame, request }) => sendFrame(headersFrame(request.id, block, { isEnd: true }))],
-    ['more content', ({ send: sendFrame, request }) => sendFrame(dataFrame(request.id, 'poison', { isEnd: true }))],
+    [
+      'a second head',
+      ({ send: sendFrame, request }) => sendFrame(headersFrame(request.id, block, { isEnd: true })),
+    ],
+    [
+      'more content',
+      ({ send: sendFrame, request }) => sendFrame(dataFrame(request.id, 'poison', { isEnd: true })),
+    ],
     [
       'a response on a stream that was never opened',
       ({ send: sendFrame }) => sendFrame(headersFrame(99, block, { isEnd: true })),

@@ -79,22 +79,25 @@ describe('I2 one-to-one: half a request', () => {
   const cases = ends.flatMap(([how, end]) =>
     bodies.map(([what, extra, sent]) => [what, how, extra, sent, end] as const),
   );
-  it.each(cases)('I2 one-to-one: after %s and %s the request is never complete', async (_, __, extra, sent, end) => {
-    await using scene = await createH2Scene();
-    await using client = await scene.client();
-    const stream = await client.open(client.fields('/', extra, POST));
-    const request = await scene.origin.stream(0);
-    if (sent !== '') await stream.data(sent);
-    await settle(scene);
-    await end(client, stream.id);
-    expect(await request.ended()).toBe(false);
-    expect([request.isEnded, request.body.content.toString()]).toEqual([
-      false,
-      expect.stringMatching(/^(half|full)?$/),
-    ]);
-    await settle(scene);
-    expect(requestsAt(scene).filter((line) => line !== 'GET /settled')).toEqual(['POST /']);
-  });
+  it.each(cases)(
+    'I2 one-to-one: after %s and %s the request is never complete',
+    async (_, __, extra, sent, end) => {
+      await using scene = await createH2Scene();
+      await using client = await scene.client();
+      const stream = await client.open(client.fields('/', extra, POST));
+      const request = await scene.origin.stream(0);
+      if (sent !== '') await stream.data(sent);
+      await settle(scene);
+      await end(client, stream.id);
+      expect(await request.ended()).toBe(false);
+      expect([request.isEnded, request.body.content.toString()]).toEqual([
+        false,
+        expect.stringMatching(/^(half|full)?$/),
+      ]);
+      await settle(scene);
+      expect(requestsAt(scene).filter((line) => line !== 'GET /settled')).toEqual(['POST /']);
+    },
+  );
 
   it('I2 one-to-one: half a header block is neither a request nor the start of the next head', async () => {
     await using scene = await createH2Scene();

@@ -109,7 +109,12 @@ describe('I2 one-to-one: ambiguous framing', () => {
     ['a bare LF in the head', ['X-A: 1\nTransfer-Encoding: chunked'], chunk, 400],
     ['a bare CR in the head', ['X-A: 1\rTransfer-Encoding: chunked'], chunk, 400],
     ['a NUL in the head', ['X-A: \0', 'Transfer-Encoding: chunked'], chunk, 400],
-    ['a framing field nominated by Connection', ['Connection: content-length', 'Content-Length: 2'], 'xx', 400],
+    [
+      'a framing field nominated by Connection',
+      ['Connection: content-length', 'Content-Length: 2'],
+      'xx',
+      400,
+    ],
     ['Expect twice', ['Expect: 100-continue', 'Expect: 100-continue', 'Content-Length: 2'], 'xx', 417],
     ['another Expect', ['Expect: 100-continue, x', 'Content-Length: 2'], 'xx', 417],
     ['a chunk extension', ['Transfer-Encoding: chunked'], `2;x=y\r\nxx\r\n0\r\n\r\n`, 400],
@@ -127,14 +132,17 @@ describe('I2 one-to-one: ambiguous framing', () => {
     ['chunk data that ends in LF', ['Transfer-Encoding: chunked'], '2\r\nxx\n0\r\n\r\n', 400],
     ['framing in a trailer', ['Transfer-Encoding: chunked'], '0\r\nContent-Length: 9\r\n\r\n', 400],
   ];
-  it.each(rows)('I2 one-to-one: %s is rejected, and nothing is sent upstream', async (_, fields, body, status) => {
-    await using scene = await createScene({ respond: reply });
-    await using client = await scene.tunnel();
-    await client.send(`${head('POST /', scene.at(), fields)}${body}${SMUGGLED}`);
-    expect((await client.readResponse()).head.status).toBe(status);
-    expect(await client.readToEnd()).toBe('');
-    expect(scene.origin.transcripts.join('')).toBe('');
-  });
+  it.each(rows)(
+    'I2 one-to-one: %s is rejected, and nothing is sent upstream',
+    async (_, fields, body, status) => {
+      await using scene = await createScene({ respond: reply });
+      await using client = await scene.tunnel();
+      await client.send(`${head('POST /', scene.at(), fields)}${body}${SMUGGLED}`);
+      expect((await client.readResponse()).head.status).toBe(status);
+      expect(await client.readToEnd()).toBe('');
+      expect(scene.origin.transcripts.join('')).toBe('');
+    },
+  );
 
   const late = rows.filter(([, fields]) => fields.length === 1 && fields[0] === 'Transfer-Encoding: chunked');
   it.each(late)('I2 one-to-one: after the head was sent, nothing follows %s', async (_, fields, body) => {

@@ -1,5 +1,5 @@
-// I3 over HTTP/2: what the gate judged is what the origin gets: `:method`, `:scheme`, `:authority` and `:path`, and no
-// field that says otherwise. The rule covers /v1/ alone, so that a target which moves after the judgement would show.
+// I3 over HTTP/2: the origin gets the `:method`, `:scheme`, `:authority` and `:path` that the policy checked, and no field
+// that contradicts them. The rule covers only /v1/, so that a target which changes after the check is noticed.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { H2Request } from '../support/h2-exchange.ts';
@@ -15,7 +15,7 @@ function isInjected(request: H2Request | undefined): boolean | undefined {
   return request?.values('authorization').includes(INJECTED);
 }
 
-describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
+describe('I3 judged is sent: unusual but valid, over HTTP/2', () => {
   const targets: readonly (readonly [target: string, injected: boolean])[] = [
     ['/v1/', true],
     ['/v1/projects/group%2Fproject', true],
@@ -39,7 +39,7 @@ describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
     ['/v10/x', false],
   ];
   it.each(targets)(
-    'I3 judged is sent: :path %s leaves byte for byte, injected: %s',
+    'I3 judged is sent: :path %s is sent byte for byte, injected: %s',
     async (target, injected) => {
       await using scene = await createH2Scene({ rules, names });
       const { response, request } = await arrival(scene, [], { ':path': target });
@@ -48,14 +48,17 @@ describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
   );
 
   const unread = ['/a/../b', '/a/%2e%2e/b', '/./', '/a\\b', '/%00', '/%', '/%C0%AF', '/%252e%252e/'];
-  it.each(unread)('I3 judged is sent: :path %s, where no rule reads it, leaves as it is', async (target) => {
-    await using scene = await createH2Scene({ rules, names });
-    const { response, request } = await arrival(scene, [], { ':path': target }, 'any.test');
-    expect([response.status, request?.path, isInjected(request)]).toEqual([200, target, true]);
-  });
+  it.each(unread)(
+    'I3 judged is sent: :path %s is sent unchanged where no rule matches on paths',
+    async (target) => {
+      await using scene = await createH2Scene({ rules, names });
+      const { response, request } = await arrival(scene, [], { ':path': target }, 'any.test');
+      expect([response.status, request?.path, isInjected(request)]).toEqual([200, target, true]);
+    },
+  );
 
   it.each(['GET', 'get', 'Get', 'PROPFIND', 'M-SEARCH', "!#$%&'*+-.^_`|~", 'DELETE', 'QUERY'])(
-    'I3 judged is sent: the :method %s leaves as it is',
+    'I3 judged is sent: the :method %s is sent unchanged',
     async (method) => {
       await using scene = await createH2Scene({ rules, names });
       const { response, request } = await arrival(scene, [], { ':method': method, ':path': '/v1/x' });
@@ -63,7 +66,7 @@ describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
     },
   );
 
-  it('I3 judged is sent: an :authority that agrees leaves with its bytes, and stands alone', async () => {
+  it('I3 judged is sent: an equivalent :authority is sent byte for byte, without a host field', async () => {
     await using scene = await createH2Scene({ rules, names });
     const { port } = scene.origin;
     const spellings = [`api.test:${port}`, `API.Test:${port}`, `api.test.:${port}`];
@@ -82,14 +85,14 @@ describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
     }
   });
 
-  it('I3 judged is sent: OPTIONS * speaks of the server, and no credential is for it', async () => {
+  it('I3 judged is sent: OPTIONS * gets no credential', async () => {
     await using scene = await createH2Scene({ rules, names });
     const pseudo = { ':method': 'OPTIONS', ':path': '*' };
     const { request } = await arrival(scene, [], pseudo, 'any.test');
     expect([request?.method, request?.path, isInjected(request)]).toEqual(['OPTIONS', '*', false]);
   });
 
-  it('I3 judged is sent: order and bytes of every field stay, behind what the gate judged', async () => {
+  it('I3 judged is sent: the pseudo-fields come first, and all fields keep their order and bytes', async () => {
     await using scene = await createH2Scene({ rules, names });
     const fields: readonly (readonly [string, string])[] = [
       ['x-b', 'two'],
@@ -112,14 +115,14 @@ describe('I3 judged is sent: odd but legal, over HTTP/2', () => {
   });
 
   const claims = ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri', 'x_original_url', 'x_rewrite-url'];
-  it.each(claims)('I3 judged is sent: %s cannot claim another path on a stream', async (name) => {
+  it.each(claims)('I3 judged is sent: %s is not relayed beside a credential on a stream', async (name) => {
     await using scene = await createH2Scene({ rules, names });
     const { request } = await arrival(scene, [[name, '/v2/admin']], { ':path': '/v1/x' });
     expect(request?.headers.slice(4).map(([key]) => key)).toEqual(['authorization']);
   });
 });
 
-describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
+describe('I3 judged is sent: ambiguous targets over HTTP/2', () => {
   const ambiguous = [
     '/v1/..',
     '/v1/../v2',
@@ -166,9 +169,9 @@ describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
     ['a method with a space', { ':method': 'GET /v2' }],
     ['a method of forty letters', { ':method': 'M'.repeat(40) }],
     ['another scheme', { ':scheme': 'http' }],
-    ['a scheme of its own', { ':scheme': 'ftp' }],
-    ['a host that differs', {}, [['host', other]]],
-    ['a host of another port', {}, [['host', 'api.test:1']]],
+    ['an unknown scheme', { ':scheme': 'ftp' }],
+    ['a different host', {}, [['host', other]]],
+    ['a host with another port', {}, [['host', 'api.test:1']]],
     [
       'two hosts',
       { ':authority': undefined },
@@ -181,16 +184,16 @@ describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
     ['another :authority and the right host', { ':authority': `${other}:PORT` }, [['host', '@']]],
     ['no port', { ':authority': 'api.test' }],
     ['a user name', { ':authority': 'x@@' }],
-    ['two of :path', {}, [[':path', '/v2']]],
+    ['two :path fields', {}, [[':path', '/v2']]],
     [
-      'a pseudo-field behind a field',
+      'a pseudo-field after a field',
       { ':path': undefined },
       [
         ['x-a', '1'],
         [':path', '/v1/x'],
       ],
     ],
-    ['a pseudo-field that is none', { ':x': '1' }],
+    ['an unknown pseudo-field', { ':x': '1' }],
     ['neither authority nor host', { ':authority': undefined }],
   ];
   const cases = rows.map(([why, pseudo, extra = []]) => [why, pseudo, extra] as const);
@@ -207,7 +210,7 @@ describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
       (field): SentField => (Buffer.isBuffer(field) ? field : [field[0], placed(field[1])]),
     );
     const { response } = await arrival(scene, fields, Object.fromEntries(named));
-    // By the protocol or by us.
+    // Refused by node:http2 or by the proxy.
     if (response.status === 0) expect(response.reset).toBe('PROTOCOL_ERROR');
     else expect([400, 405, 414, 421]).toContain(response.status);
     expect(bytesAt(scene)).toBe('');
@@ -215,7 +218,7 @@ describe('I3 judged is sent: more than one reading, over HTTP/2', () => {
 });
 
 describe('I3 judged is sent: any target, over HTTP/2', () => {
-  it('I3 judged is sent: leaves as it was sent or not at all, whatever streams are beside it', async () => {
+  it('I3 judged is sent: is sent unchanged or not at all, with any other streams', async () => {
     await using scene = await createH2Scene({ rules, names });
     await using client = await scene.client();
     const piece = fc.constantFrom(
@@ -237,7 +240,7 @@ describe('I3 judged is sent: any target, over HTTP/2', () => {
         const arrived = scene.origin.streams.slice(before);
         const passed = asked.flatMap(([text, status]) => (status === 200 ? [text] : []));
         expect(arrived.map(({ path }) => path).toSorted()).toEqual(passed.toSorted());
-        // How else a path can be read is policy's, the same for both versions.
+        // Other readings of a path are tested with the policy, which is the same for both versions.
         for (const request of arrived) if (isInjected(request)) expect(request.path).toMatch(/^\/v1\//);
       }),
       { numRuns: 150 },

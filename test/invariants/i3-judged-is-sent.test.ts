@@ -1,5 +1,5 @@
-// I3: what the gate judged is what the origin gets: method, target and Host byte for byte; and what can be read in
-// two ways is refused. The rule covers /v1/ alone, so that a target which moves after the judgement would show.
+// I3: the origin gets the method, target and Host that the policy checked, byte for byte; an ambiguous target is refused.
+// The rule covers only /v1/, so that a target which changes after the check is noticed.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { headerValues } from '../support/message-reader.ts';
@@ -11,7 +11,7 @@ const names = ['api.test', 'any.test'];
 
 type Sent = { readonly status: number; readonly error: unknown; readonly request: OriginRequest | undefined };
 
-/** One request through a tunnel of its own, and what became of it at the origin. */
+/** Sends one request through a tunnel of its own; returns the response and the request that arrived at the origin. */
 async function send(
   scene: Scene,
   startLine: string,
@@ -30,7 +30,7 @@ function isInjected(request: OriginRequest): boolean {
   return headerValues(request, 'authorization').includes(INJECTED);
 }
 
-describe('I3 judged is sent: odd but legal', () => {
+describe('I3 judged is sent: unusual but valid', () => {
   const targets: readonly (readonly [target: string, injected: boolean])[] = [
     ['/v1/', true],
     ['/v1/projects/group%2Fproject', true],
@@ -60,7 +60,7 @@ describe('I3 judged is sent: odd but legal', () => {
     ['/?/v1/x', false],
     ['/v10/x', false],
   ];
-  it.each(targets)('I3 judged is sent: %s leaves byte for byte, injected: %s', async (target, injected) => {
+  it.each(targets)('I3 judged is sent: %s is sent byte for byte, injected: %s', async (target, injected) => {
     await using scene = await createScene({ rules, names });
     const { status, request } = await send(scene, `GET ${target}`);
     expect([status, request?.target]).toEqual([200, target]);
@@ -78,14 +78,17 @@ describe('I3 judged is sent: odd but legal', () => {
     '/a//../b',
     '/%252e%252e/',
   ];
-  it.each(unread)('I3 judged is sent: %s, where no rule reads the path, leaves as it is', async (target) => {
-    await using scene = await createScene({ rules, names });
-    const { status, request } = await send(scene, `GET ${target}`, { name: 'any.test' });
-    expect([status, request?.target, request && isInjected(request)]).toEqual([200, target, true]);
-  });
+  it.each(unread)(
+    'I3 judged is sent: %s is sent unchanged where no rule matches on paths',
+    async (target) => {
+      await using scene = await createScene({ rules, names });
+      const { status, request } = await send(scene, `GET ${target}`, { name: 'any.test' });
+      expect([status, request?.target, request && isInjected(request)]).toEqual([200, target, true]);
+    },
+  );
 
   it.each(['GET', 'get', 'Get', 'PROPFIND', 'M-SEARCH', "!#$%&'*+-.^_`|~", 'POST', 'DELETE', 'QUERY'])(
-    'I3 judged is sent: the method %s leaves as it is',
+    'I3 judged is sent: the method %s is sent unchanged',
     async (method) => {
       await using scene = await createScene({ rules, names });
       const { status, request } = await send(scene, `${method} /v1/x`);
@@ -93,7 +96,7 @@ describe('I3 judged is sent: odd but legal', () => {
     },
   );
 
-  it('I3 judged is sent: a Host that agrees leaves with its bytes unchanged', async () => {
+  it('I3 judged is sent: an equivalent Host is sent byte for byte', async () => {
     await using scene = await createScene({ rules, names });
     const { port } = scene.origin;
     for (const host of [`api.test:${port}`, `API.Test:${port}`, `api.test.:${port}`, `Api.tesT.:${port}`]) {
@@ -102,7 +105,7 @@ describe('I3 judged is sent: odd but legal', () => {
     }
   });
 
-  it('I3 judged is sent: absolute-form leaves as the origin-form that was judged', async () => {
+  it('I3 judged is sent: absolute-form is sent as the origin-form that was checked', async () => {
     await using scene = await createScene({ rules, names });
     const rows: readonly (readonly [suffix: string, sent: string, injected: boolean])[] = [
       ['/v1/x?y=/v2/', '/v1/x?y=/v2/', true],
@@ -117,13 +120,13 @@ describe('I3 judged is sent: odd but legal', () => {
     }
   });
 
-  it('I3 judged is sent: OPTIONS * speaks of the server, and no credential is for it', async () => {
+  it('I3 judged is sent: OPTIONS * gets no credential', async () => {
     await using scene = await createScene({ rules, names });
     const { request } = await send(scene, 'OPTIONS *', { name: 'any.test' });
     expect([request?.target, request && isInjected(request)]).toEqual(['*', false]);
   });
 
-  it('I3 judged is sent: order, case and bytes of every other field stay', async () => {
+  it('I3 judged is sent: all other fields keep their order, case and bytes', async () => {
     await using scene = await createScene({ rules, names });
     await using client = await scene.tunnel();
     const fields = [
@@ -142,7 +145,7 @@ describe('I3 judged is sent: odd but legal', () => {
   });
 
   const claims = ['X-Original-URL', 'X-Rewrite-URL', 'X-Forwarded-Uri', 'x_original_url', 'X_REWRITE-URL'];
-  it.each(claims)('I3 judged is sent: %s cannot claim another path beside a credential', async (name) => {
+  it.each(claims)('I3 judged is sent: %s is not relayed beside a credential', async (name) => {
     await using scene = await createScene({ rules, names });
     await using client = await scene.tunnel();
     await client.send(head('GET /v1/x', scene.at(), [`${name}: /v2/admin`]));
@@ -151,7 +154,7 @@ describe('I3 judged is sent: odd but legal', () => {
   });
 });
 
-describe('I3 judged is sent: more than one reading', () => {
+describe('I3 judged is sent: ambiguous targets', () => {
   const ambiguous = [
     '/v1/..',
     '/v1/.',
@@ -226,7 +229,7 @@ describe('I3 judged is sent: more than one reading', () => {
 });
 
 describe('I3 judged is sent: any target', () => {
-  /** Every path that some origin could take this one for. None of them shares code with the proxy. */
+  /** Every path that some origin could read from this one. Shares no code with the proxy. */
   function readingsOf(sent: string): readonly string[] {
     const readings = new Set<string>();
     let path = sent.split('?', 1)[0] ?? '';
@@ -251,7 +254,7 @@ describe('I3 judged is sent: any target', () => {
     return `/${kept.join('/')}`;
   }
 
-  it('I3 judged is sent: leaves as it was sent or not at all, and no origin can read it out of /v1', async () => {
+  it('I3 judged is sent: is sent unchanged or not at all, and no origin can read a path outside /v1', async () => {
     await using scene = await createScene({ rules, names });
     await using client = await scene.tunnel();
     const piece = fc.constantFrom(

@@ -1,5 +1,5 @@
-// I4 over HTTP/2: the injected field is on the origin's stream exactly once, with exactly the resolved value, never
-// indexed, whatever the agent sent. Names are compared as the most forgiving origin would: `_` for `-`.
+// I4 over HTTP/2: whatever the agent sent, the origin gets the injected field exactly once, with exactly the resolved
+// value, never indexed. Names are compared as the most lenient origin does: `_` equals `-`.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
@@ -18,7 +18,7 @@ const headers = [
 const rules = [bearerRule('api.test', { headers })];
 const both = ['authorization', 'x-api-key'];
 
-/** What the origin got under a name, however it was spelled. */
+/** The values that the origin got under any spelling of a name. */
 function valuesOf(request: H2Request | undefined, name: string): readonly string[] | undefined {
   const fold = (text: string): string => text.toLowerCase().replaceAll('_', '-');
   return request?.headers.filter(([key]) => fold(key) === fold(name)).map(([, value]) => value);
@@ -27,16 +27,16 @@ function valuesOf(request: H2Request | undefined, name: string): readonly string
 function expectOnce(request: H2Request | undefined): void {
   expect(valuesOf(request, 'Authorization')).toEqual([INJECTED]);
   expect(valuesOf(request, KEY)).toEqual([PLAIN]);
-  // Set last: an origin that lets the last of two win, or the first, finds the same one.
+  // The injected field is the last: an origin that uses the last of two fields, or the first, uses the same one.
   expect(request?.headers.slice(-2)).toEqual([
     ['authorization', INJECTED],
     ['x-api-key', PLAIN],
   ]);
-  // nghttp2 keeps short cookies out of its tables of its own accord.
+  // nghttp2 itself does not index short cookies.
   expect(request?.neverIndexed.filter((name) => name !== 'cookie')).toEqual(both);
 }
 
-describe('I4 exactly once: what the agent sends under the same name, over HTTP/2', () => {
+describe('I4 exactly once: the agent sends the same name over HTTP/2', () => {
   const rows: readonly (readonly [why: string, fields: readonly SentField[]])[] = [
     ['nothing', []],
     ['the field', [['authorization', 'Bearer AGENT']]],
@@ -56,7 +56,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
       ],
     ],
     [
-      'the very value',
+      'the injected value itself',
       [
         ['authorization', INJECTED],
         ['x-api-key', PLAIN],
@@ -68,7 +68,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
       'a field that enters the dynamic table, and its index',
       [literal('authorization', 'AGENT', 'indexing'), indexed(62)],
     ],
-    ['a field that is never indexed', [['authorization', 'AGENT', 'never']]],
+    ['a never-indexed field', [['authorization', 'AGENT', 'never']]],
     [
       'a trailer announcement',
       [
@@ -77,7 +77,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
       ],
     ],
     [
-      'proxy fields of a like name',
+      'proxy fields with a similar name',
       [
         ['proxy-authorization', 'Basic eA=='],
         ['proxy-authenticate', 'x'],
@@ -108,7 +108,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
     ['a nomination in Connection', ['connection', 'authorization']],
     ['another upgrade', ['upgrade', 'h2c']],
   ];
-  it.each(broken)('I4 exactly once: over h2, %s: the stream is reset', async (_, field) => {
+  it.each(broken)('I4 exactly once: over h2, %s resets the stream', async (_, field) => {
     await using scene = await createH2Scene({ rules });
     const { response } = await arrival(scene, [field]);
     expect(response.reset).toBe('PROTOCOL_ERROR');
@@ -116,7 +116,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
   });
 
   it.each(['authorization ', 'authorization\0', ' authorization', 'authorization\xa0', 'authorization:'])(
-    'I4 exactly once: over h2, the name %j reaches nobody',
+    'I4 exactly once: over h2, the name %j reaches no origin',
     async (name) => {
       await using scene = await createH2Scene({ rules });
       const { response, request } = await arrival(scene, [[name, 'AGENT']]);
@@ -126,7 +126,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
     },
   );
 
-  it('I4 exactly once: over h2, in a trailer', async () => {
+  it('I4 exactly once: over h2, the agent sends it in a trailer', async () => {
     await using scene = await createH2Scene({ rules });
     await using client = await scene.client();
     const trailers: SentField[] = [
@@ -141,7 +141,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
     expect(request).toMatchObject({ trailers: undefined, isEnded: true, body: { length: 1 } });
   });
 
-  it('I4 exactly once: over h2, in a head that comes in CONTINUATIONs', async () => {
+  it('I4 exactly once: over h2, the agent sends it in CONTINUATION frames', async () => {
     await using scene = await createH2Scene({ rules });
     await using client = await scene.client();
     const block = encodeBlock(client.fields('/', [['authorization', 'AGENT']]));
@@ -151,7 +151,7 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
     expectOnce(scene.origin.streams[0]);
   });
 
-  it('I4 exactly once: over h2, in any spelling, order and number', async () => {
+  it('I4 exactly once: over h2, the agent sends it in any spelling, order and number', async () => {
     await using scene = await createH2Scene({ rules });
     await using client = await scene.client();
     const spelling = (name: string): fc.Arbitrary<string> =>
@@ -177,8 +177,8 @@ describe('I4 exactly once: what the agent sends under the same name, over HTTP/2
   });
 });
 
-describe('I4 exactly once: whatever kind of stream carries it', () => {
-  it('I4 exactly once: on every stream of a connection, one by one and together, and nothing adds up', async () => {
+describe('I4 exactly once: on every kind of stream', () => {
+  it('I4 exactly once: on every stream of a connection, one after another and concurrently', async () => {
     await using scene = await createH2Scene({ rules });
     await using client = await scene.client();
     const ask = (i: number): Promise<unknown> =>
@@ -189,7 +189,7 @@ describe('I4 exactly once: whatever kind of stream carries it', () => {
     for (const request of scene.origin.streams) expectOnce(request);
   });
 
-  it('I4 exactly once: cookies in crumbs stay crumbs, and an injected one stands alone', async () => {
+  it('I4 exactly once: cookie crumbs stay separate, and an injected cookie is the only one', async () => {
     const cookie = { name: 'Cookie', type: 'workspace_secret', value: 'session={TOKEN}' };
     const crumbs: readonly SentField[] = [
       ['cookie', 'a=1'],
@@ -206,7 +206,7 @@ describe('I4 exactly once: whatever kind of stream carries it', () => {
     expect(request?.neverIndexed).toEqual(['cookie']);
   });
 
-  it('I4 exactly once: with a body, an expectation and a wish for trailers', async () => {
+  it('I4 exactly once: with a body, Expect and TE: trailers', async () => {
     await using scene = await createH2Scene({ rules });
     await using client = await scene.client();
     const extra: SentField[] = [
@@ -236,8 +236,8 @@ describe('I4 exactly once: whatever kind of stream carries it', () => {
   });
 });
 
-describe('I4 exactly once: whatever the value comes from, over HTTP/2', () => {
-  it('I4 exactly once: each type of header, resolved to the byte, on a stream', async () => {
+describe('I4 exactly once: every source of the value, over HTTP/2', () => {
+  it('I4 exactly once: each type of header has the exact resolved value on a stream', async () => {
     const opaque = 'op{aque}"\\, with; spaces';
     await using scene = await createH2Scene({
       secrets: { BRACES: 'a{TOKEN}b', NUL_LIKE: '\\0%00' },
@@ -270,7 +270,7 @@ describe('I4 exactly once: whatever the value comes from, over HTTP/2', () => {
     expect(request?.neverIndexed).toEqual(['a-one', 'b_two', 'c-three', 'd-four', 'e-five']);
   });
 
-  it('I4 exactly once: from a callback, called or remembered, on a stream', async () => {
+  it('I4 exactly once: from a callback, called or cached, on a stream', async () => {
     await using callback = await createCallbackEndpoint({
       headers: { authorization: INJECTED, [KEY]: PLAIN },
     });
@@ -288,7 +288,7 @@ describe('I4 exactly once: whatever the value comes from, over HTTP/2', () => {
     expect(callback.calls).toHaveLength(1);
   });
 
-  it('I4 exactly once: of two rules for a host the first alone, on a stream', async () => {
+  it('I4 exactly once: only the first of two rules for a host applies on a stream', async () => {
     const second = [{ name: 'X-Second', type: 'plaintext', value: '2' }];
     await using scene = await createH2Scene({
       rules: [...rules, bearerRule('api.test', { headers: second })],

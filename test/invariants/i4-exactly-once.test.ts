@@ -1,5 +1,5 @@
-// I4: the injected field is at the origin exactly once, with exactly the resolved value, whatever the agent sent.
-// Names are compared as the most forgiving origin would: any case, `_` for `-`.
+// I4: whatever the agent sent, the origin gets the injected field exactly once, with exactly the resolved value.
+// Names are compared as the most lenient origin does: in any case, `_` equals `-`.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
@@ -14,7 +14,7 @@ const headers = [
 ];
 const rules = [bearerRule('api.test', { headers })];
 
-/** What the origin got under a name, however it was spelled. */
+/** The values that the origin got under any spelling of a name. */
 function valuesOf(request: OriginRequest | undefined, name: string): readonly string[] | undefined {
   const fold = (text: string): string => text.toLowerCase().replaceAll('_', '-');
   return request?.headers.filter(([key]) => fold(key) === fold(name)).map(([, value]) => value);
@@ -23,7 +23,7 @@ function valuesOf(request: OriginRequest | undefined, name: string): readonly st
 function expectOnce(request: OriginRequest | undefined): void {
   expect(valuesOf(request, 'Authorization')).toEqual([INJECTED]);
   expect(valuesOf(request, KEY)).toEqual([PLAIN]);
-  // Set last: an origin that lets the last of two win, or the first, finds the same one.
+  // The injected field is the last: an origin that uses the last of two fields, or the first, uses the same one.
   expect(request?.headers.slice(-2)).toEqual([
     ['Authorization', INJECTED],
     [KEY, PLAIN],
@@ -42,14 +42,14 @@ async function arrival(
   return scene.origin.requests[before];
 }
 
-describe('I4 exactly once: what the agent sends under the same name', () => {
+describe('I4 exactly once: the agent sends the same name', () => {
   const rows: readonly (readonly [why: string, fields: readonly string[]])[] = [
     ['nothing', []],
     ['the field', ['Authorization: Bearer AGENT']],
     ['the field twice', ['Authorization: one', 'Authorization: two']],
     ['the field in two cases', ['authorization: one', 'AUTHORIZATION: two']],
     ['an underscore for a hyphen', ['X_Api_Key: one', 'X-Api_Key: two', 'x_api-key: three']],
-    ['the very value', [`Authorization: ${INJECTED}`, `${KEY}: ${PLAIN}`]],
+    ['the injected value itself', [`Authorization: ${INJECTED}`, `${KEY}: ${PLAIN}`]],
     ['an empty value', ['Authorization:', `${KEY}: \t`]],
     ['a list', ['Authorization: Bearer a, Bearer b']],
     ['a value with an empty list member', ['Authorization: ,', 'Authorization: ']],
@@ -63,7 +63,7 @@ describe('I4 exactly once: what the agent sends under the same name', () => {
     ['a nomination with an underscore', ['Connection: x_api_key', 'X_Api_Key: x']],
     ['a Trailer announcement', ['Trailer: Authorization', 'TE: trailers']],
     [
-      'proxy fields of a like name',
+      'proxy fields with a similar name',
       ['Proxy-Authorization: Basic eA==', 'Proxy-Authenticate: x', 'Proxy-Foo: y'],
     ],
     ['the field first and last', ['Authorization: first', 'A: 1', 'B: 2', 'Authorization: last']],
@@ -84,7 +84,7 @@ describe('I4 exactly once: what the agent sends under the same name', () => {
     ['a bare CR before the name', ['X-A: 1\rAuthorization: one']],
     ['a bare LF before the name', ['X-A: 1\nAuthorization: one']],
     ['a line without a colon', ['Authorization']],
-    ['a name that goes on above ASCII', ['Authorization\xa0: one']],
+    ['a name that continues above ASCII', ['Authorization\xa0: one']],
   ];
   it.each(refused)('I4 exactly once: %s is refused', async (_, fields) => {
     await using scene = await createScene({ rules });
@@ -94,7 +94,7 @@ describe('I4 exactly once: what the agent sends under the same name', () => {
     expect(scene.origin.transcripts.join('')).toBe('');
   });
 
-  it('I4 exactly once: in a trailer', async () => {
+  it('I4 exactly once: the agent sends it in a trailer', async () => {
     await using scene = await createScene({ rules });
     await using client = await scene.tunnel();
     const trailers = `Authorization: AGENT\r\n${KEY}: AGENT\r\nX_API_KEY: AGENT\r\n`;
@@ -107,7 +107,7 @@ describe('I4 exactly once: what the agent sends under the same name', () => {
     expect(scene.origin.transcripts.join('').endsWith('\r\n1\r\nx\r\n0\r\n\r\n')).toBe(true);
   });
 
-  it('I4 exactly once: in any spelling, order and number', async () => {
+  it('I4 exactly once: the agent sends it in any spelling, order and number', async () => {
     await using scene = await createScene({ rules });
     await using client = await scene.tunnel();
     const spelling = (name: string): fc.Arbitrary<string> =>
@@ -150,8 +150,8 @@ describe('I4 exactly once: what the agent sends under the same name', () => {
   });
 });
 
-describe('I4 exactly once: whatever kind of request carries it', () => {
-  it('I4 exactly once: on every request of a connection, and nothing adds up', async () => {
+describe('I4 exactly once: on every kind of request', () => {
+  it('I4 exactly once: on every request of a connection', async () => {
     await using scene = await createScene({ rules });
     await using client = await scene.tunnel();
     for (let i = 0; i < 5; i += 1) {
@@ -201,7 +201,7 @@ describe('I4 exactly once: whatever kind of request carries it', () => {
     for (const request of scene.origin.requests) expectOnce(request);
   });
 
-  it('I4 exactly once: in clear, where the operator lists the destination', async () => {
+  it('I4 exactly once: in plaintext to a destination that the operator lists', async () => {
     await using scene = await createScene({
       rules: [bearerRule('localhost', { headers })],
       tls: 'clear',
@@ -217,8 +217,8 @@ describe('I4 exactly once: whatever kind of request carries it', () => {
   });
 });
 
-describe('I4 exactly once: whatever the value comes from', () => {
-  it('I4 exactly once: each type of header, resolved to the byte', async () => {
+describe('I4 exactly once: every source of the value', () => {
+  it('I4 exactly once: each type of header has the exact resolved value', async () => {
     const opaque = 'op{aque}"\\, with; spaces';
     await using scene = await createScene({
       secrets: { BRACES: 'a{TOKEN}b', NUL_LIKE: '\\0%00' },
@@ -244,7 +244,7 @@ describe('I4 exactly once: whatever the value comes from', () => {
     ]);
   });
 
-  it('I4 exactly once: from a callback, called or remembered', async () => {
+  it('I4 exactly once: from a callback, called or cached', async () => {
     await using callback = await createCallbackEndpoint({
       headers: { authorization: INJECTED, [KEY]: PLAIN },
     });
@@ -263,7 +263,7 @@ describe('I4 exactly once: whatever the value comes from', () => {
     expect(callback.calls).toHaveLength(1);
   });
 
-  it('I4 exactly once: of two rules for a host the first alone', async () => {
+  it('I4 exactly once: only the first of two rules for a host applies', async () => {
     const second = [
       { name: 'Authorization', type: 'plaintext', value: 'second' },
       { name: 'X-Second', type: 'plaintext', value: '2' },

@@ -1,5 +1,5 @@
-// I5 over HTTP/2: no secret, raw or encoded, in anything that the sandbox reads of a connection but the content of a
-// body: heads, interim heads, trailers, resets, GOAWAY, frames of no name; nor in a log line or a record.
+// I5 over HTTP/2: no secret, raw or encoded, in anything that the sandbox reads from a connection outside bodies: heads,
+// interim heads, trailers, resets, GOAWAY, unknown frames; nor in a log line or a record.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Compile from '../../src/policy/compile.ts';
 import { findLeaks } from '../e2e/canary-search.ts';
@@ -11,14 +11,14 @@ import { type H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
 import type { SentField } from '../support/hpack.ts';
 import { type H2Scene, type H2SceneOptions, createH2Scene } from './h2-scene.ts';
 
-/** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 makes `+` and `/` of. */
+/** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 encodes as `+` and `/`. */
 const CANARY = 'q7Zr"\\%x2Hb~>>Lw9u??+Kd4/=&Vn3sTy8e';
 const bytes = Buffer.from(CANARY);
 const canaries = [textCanary('the secret', CANARY)];
 const leaksIn = (place: string, text: unknown): readonly string[] =>
   findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
 
-// What fails at the moment. The message stands for what an error may quote.
+// The part that fails at the moment. Its error message quotes the secret.
 const broken = vi.hoisted(() => new Set<string>());
 vi.mock('../../src/policy/compile.ts', async (original) => {
   const actual = await original<typeof Compile>();
@@ -46,7 +46,7 @@ function createCanaryScene(options: H2SceneOptions = {}): Promise<H2Scene> {
   });
 }
 
-/** All that the client could read: fields by name and value, content, and every other frame as it came. */
+/** All that the client could read: fields by name and value, content, and every other frame unchanged. */
 function readBy({ peer }: H2WireClient): string {
   const streams = [...peer.streams.values()].flatMap(({ blocks, content }) => [
     content.toString('latin1'),
@@ -55,14 +55,14 @@ function readBy({ peer }: H2WireClient): string {
   return [...streams, ...peer.frames.map(({ payload }) => payload.toString('latin1'))].join('\n');
 }
 
-/** One request, whatever becomes of it, and all that its client could read. */
+/** Sends one request, which may fail; returns all that its client could read. */
 async function ask(scene: H2Scene, path = '/in/1'): Promise<string> {
   await using client = await scene.client();
   await client.request(client.fields(path, [], { ':method': 'POST' }), { body: 'x' }).catch(() => undefined);
   return readBy(client);
 }
 
-describe('I5 no leak: what a host sends back on a stream', () => {
+describe('I5 no leak: a host sends the secret back on a stream', () => {
   type Response = (exchange: H2Exchange) => Promise<unknown>;
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const field =
@@ -75,10 +75,10 @@ describe('I5 no leak: what a host sends back on a stream', () => {
     ['with its scheme', field(['x-echo', `Bearer ${CANARY}`])],
     ['as a part of a URL', field(['location', `/?key=${encodeURIComponent(CANARY)}`])],
     ['in base64', field(['x-echo', base64(CANARY)])],
-    ['in base64 behind one byte', field(['x-echo', base64(`:${CANARY}`)])],
+    ['in base64 after one byte', field(['x-echo', base64(`:${CANARY}`)])],
     ['in base64url', field(['x-echo', bytes.toString('base64url')])],
     ['in hex', field(['x-echo', bytes.toString('hex')])],
-    ['in hex in capitals', field(['x-echo', bytes.toString('hex').toUpperCase()])],
+    ['in upper-case hex', field(['x-echo', bytes.toString('hex').toUpperCase()])],
     ['in JSON', field(['x-echo', JSON.stringify({ authorization: CANARY })])],
     ['in several fields', field(['x-a', CANARY], ['set-cookie', `a=${CANARY}`], ['set-cookie', CANARY])],
     ['in a field name', field([`x-${bytes.toString('hex')}`, '1'])],
@@ -119,7 +119,7 @@ describe('I5 no leak: what a host sends back on a stream', () => {
       },
     ],
     [
-      'in a head alone',
+      'in a head without a body',
       ({ head }) =>
         head(
           200,
@@ -131,14 +131,14 @@ describe('I5 no leak: what a host sends back on a stream', () => {
         ),
     ],
     [
-      'in a head that comes in CONTINUATIONs',
+      'in CONTINUATION frames',
       async ({ head, data }) => {
         await head(200, [['x-echo', CANARY]], { split: 20 });
         await data('body', { isEnd: true });
       },
     ],
     [
-      'in frames that HTTP does not know',
+      'in unknown frames',
       async ({ send, request, response }) => {
         await send(encodeFrame({ type: 10, stream: request.id, payload: Buffer.from(`\0\0${CANARY}`) }));
         await send(encodeFrame({ type: 99, payload: bytes }), pingFrame(bytes.subarray(0, 8)));
@@ -146,7 +146,7 @@ describe('I5 no leak: what a host sends back on a stream', () => {
       },
     ],
     [
-      'in the last words of its connection',
+      'in the last frame of its connection',
       async ({ response, goaway, connection }) => {
         await response(200);
         await goaway(undefined, 'NO_ERROR', CANARY);
@@ -154,7 +154,7 @@ describe('I5 no leak: what a host sends back on a stream', () => {
       },
     ],
   ];
-  it.each(rows)('I5 no leak: over h2, a host that sends the secret back %s', async (_, response) => {
+  it.each(rows)('I5 no leak: over h2, the secret is masked %s', async (_, response) => {
     await using scene = await createCanaryScene({
       async respond(exchange) {
         await exchange.request.ended();
@@ -164,13 +164,13 @@ describe('I5 no leak: what a host sends back on a stream', () => {
     const injected = await ask(scene);
     expect(injected).toContain(':status: ');
     expect(scene.origin.streams[0]?.values('authorization')).toEqual([`Bearer ${CANARY}`]);
-    // It may also remember it, and send it back where nothing is injected.
+    // The host may also store the secret and send it back where nothing is injected.
     const remembered = await ask(scene, '/elsewhere');
-    expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+    expect(leaksIn('the response', injected + remembered)).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: over h2, a host that sends back what a callback gave', async () => {
+  it('I5 no leak: over h2, a value from a callback is masked when the host sends it back', async () => {
     await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
     await using scene = await createCanaryScene({
       rules: [],
@@ -181,14 +181,14 @@ describe('I5 no leak: what a host sends back on a stream', () => {
         await trailers([['x-echo', CANARY]]);
       },
     });
-    // By the call, and from the cache.
+    // The value of the call, and then the cached one.
     const responses = [await ask(scene), await ask(scene)];
     expect(scene.origin.streams.map(({ values }) => values('x-key'))).toEqual([[CANARY], [CANARY]]);
-    expect(leaksIn('the answers', responses.join('\n'))).toEqual([]);
+    expect(leaksIn('the responses', responses.join('\n'))).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: over h2, a secret that two fields share between them is in neither', async () => {
+  it('I5 no leak: over h2, a secret is masked where two fields each contain it', async () => {
     await using scene = await createCanaryScene({
       respond: ({ response }) =>
         void response(200, [
@@ -196,11 +196,11 @@ describe('I5 no leak: what a host sends back on a stream', () => {
           ['x-b', `${CANARY}${CANARY}`],
         ]),
     });
-    expect(leaksIn('the answer', await ask(scene))).toEqual([]);
+    expect(leaksIn('the response', await ask(scene))).toEqual([]);
   });
 });
 
-describe('I5 no leak: bodies on a stream, where they are searched', () => {
+describe('I5 no leak: scrubbed bodies on a stream', () => {
   const headers = [{ name: 'Authorization', type: 'opaque', value: `Bearer ${CANARY}` }];
   const rule = { match_hosts: ['api.test'], match_paths: ['/in/*'], headers };
   const byRule = { rules: [{ ...rule, scrub: 'body' }] };
@@ -210,12 +210,12 @@ describe('I5 no leak: bodies on a stream, where they are searched', () => {
     async ({ response }) =>
       void (await response(200, [], body));
   const rows: readonly (readonly [string, H2SceneOptions['respond'], H2SceneOptions])[] = [
-    ['as it stands, by the rule', whole(CANARY), byRule],
-    ['as it stands, by the operator', whole(CANARY), byOperator],
+    ['unencoded, by the rule', whole(CANARY), byRule],
+    ['unencoded, by the operator', whole(CANARY), byOperator],
     ['in a URL', whole(encodeURIComponent(CANARY)), byRule],
     ['in base64', whole(Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
     [
-      'in frames of a byte',
+      'in one-byte frames',
       async ({ head, data }) => {
         await head(200);
         for (const byte of CANARY) await data(byte);
@@ -233,28 +233,25 @@ describe('I5 no leak: bodies on a stream, where they are searched', () => {
       byOperator,
     ],
   ];
-  it.each(rows)(
-    'I5 no leak: over h2, a host that sends the secret back in its body %s',
-    async (_, respond, options) => {
-      await using scene = await createCanaryScene({ ...(respond ? { respond } : {}), ...options });
-      const [injected, remembered] = [await ask(scene), await ask(scene, '/elsewhere')];
-      expect(injected).toMatch(/\*{8}/);
-      expect(leaksIn('the answer', injected + remembered)).toEqual([]);
-      expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
-    },
-  );
+  it.each(rows)('I5 no leak: over h2, the secret in a body is masked %s', async (_, respond, options) => {
+    await using scene = await createCanaryScene({ ...(respond ? { respond } : {}), ...options });
+    const [injected, remembered] = [await ask(scene), await ask(scene, '/elsewhere')];
+    expect(injected).toMatch(/\*{8}/);
+    expect(leaksIn('the response', injected + remembered)).toEqual([]);
+    expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
+  });
 
-  it('I5 no leak: over h2, a host that codes its body, or its messages', async () => {
+  it('I5 no leak: over h2, a content-coded body or message is rejected', async () => {
     for (const name of ['content-encoding', 'grpc-encoding']) {
       const respond = async ({ response }: H2Exchange): Promise<void> =>
         void (await response(200, [[name, 'x-plain']], CANARY));
       await using scene = await createCanaryScene({ respond, ...byRule });
-      expect(leaksIn('the answer', await ask(scene))).toEqual([]);
+      expect(leaksIn('the response', await ask(scene))).toEqual([]);
       expect(await scene.proxy.record(0)).toMatchObject({ reason: 'scrub_impossible', cause: 'encoded' });
     }
   });
 
-  it('I5 no leak: over h2, a client that asks for half of a body', async () => {
+  it('I5 no leak: over h2, a client cannot request a part of a body', async () => {
     await using scene = await createCanaryScene({ respond: whole('x'), ...byRule });
     await using client = await scene.client();
     const asks = [
@@ -266,7 +263,7 @@ describe('I5 no leak: bodies on a stream, where they are searched', () => {
     expect(scene.origin.streams[0]?.values('accept-encoding')).toEqual([]);
   });
 
-  it('I5 no leak: over h2, a host that breaks off within the secret', async () => {
+  it('I5 no leak: over h2, a body that is truncated inside the secret does not disclose it', async () => {
     const respond = async ({ head, data, reset }: H2Exchange): Promise<void> => {
       await head(200);
       await data(CANARY.slice(0, -1));
@@ -281,13 +278,13 @@ describe('I5 no leak: failures over HTTP/2', () => {
   type Row = readonly [how: string, respond: (exchange: H2Exchange) => unknown];
   const rows: readonly Row[] = [
     [
-      'a head that is none',
+      'an invalid head',
       ({ send, request }) =>
         send(encodeFrame({ type: 'HEADERS', flags: 5, stream: request.id, payload: bytes })),
     ],
-    ['a status that is none', ({ head }) => head(99, [['x-a', CANARY]])],
+    ['an invalid status', ({ head }) => head(99, [['x-a', CANARY]])],
     [
-      'a field that is none',
+      'an invalid field',
       ({ response }) =>
         response(200, [
           [CANARY, CANARY],
@@ -303,7 +300,7 @@ describe('I5 no leak: failures over HTTP/2', () => {
     ['a request for proxy credentials', ({ response }) => response(407, [['proxy-authenticate', CANARY]])],
     ['a reset', ({ reset }) => reset('ENHANCE_YOUR_CALM')],
     ['GOAWAY with a reason', ({ send, request }) => send(goawayFrame(request.id, 'INTERNAL_ERROR', CANARY))],
-    ['a promise', ({ push }) => push(`/${CANARY}`)],
+    ['a push promise', ({ push }) => push(`/${CANARY}`)],
     [
       'a head, and the end of its connection',
       async ({ head, connection }) => {
@@ -312,14 +309,14 @@ describe('I5 no leak: failures over HTTP/2', () => {
       },
     ],
     [
-      'bytes that are no frames',
+      'bytes that are not frames',
       async ({ send, connection }) => {
         await send(CANARY.repeat(9));
         connection.end();
       },
     ],
   ];
-  it.each(rows)('I5 no leak: over h2, a host whose answer is %s', async (_, respond) => {
+  it.each(rows)('I5 no leak: over h2, nothing leaks if the response is %s', async (_, respond) => {
     await using scene = await createCanaryScene({ respond: (exchange) => void respond(exchange) });
     const response = await ask(scene);
     expect(scene.origin.streams[0]?.values('authorization')).toEqual([`Bearer ${CANARY}`]);
@@ -329,7 +326,7 @@ describe('I5 no leak: failures over HTTP/2', () => {
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: over h2, the record of an injection names the header and no value', async () => {
+  it('I5 no leak: over h2, the record of an injection contains the name of the header but not its value', async () => {
     await using scene = await createCanaryScene({ respond: echoStream });
     await using client = await scene.client();
     expect((await client.request(client.fields('/in/1', [['authorization', CANARY]]))).status).toBe(200);
@@ -337,7 +334,7 @@ describe('I5 no leak: failures over HTTP/2', () => {
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: over h2, a fault of ours is logged by kind and place, without its message', async () => {
+  it('I5 no leak: over h2, an internal error is logged with its kind and place, without its message', async () => {
     await using scene = await createCanaryScene();
     await using client = await scene.client();
     broken.add('decide');

@@ -1,6 +1,6 @@
-// I5: no secret, raw or encoded, in a head that the sandbox reads, a log line, a record, an error, an admin answer, a
-// file of the state or an environment. The whole command is searched by test/e2e/canary.test.ts; here each guard is
-// asked by itself.
+// I5: no secret, raw or encoded, in a head that the sandbox reads, a log line, a record, an error, a response of the
+// admin API, a state file or an environment. test/e2e/canary.test.ts searches the output of the whole command; here each
+// guard is tested alone.
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,13 +27,13 @@ import { createScratch } from '../support/scratch.ts';
 import { createTestSidecar } from '../support/test-sidecar.ts';
 import { createScene, head, type Scene } from './credential-scene.ts';
 
-/** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 makes `+` and `/` of. */
+/** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 encodes as `+` and `/`. */
 const CANARY = 'q7Zr"\\%x2Hb~>>Lw9u??+Kd4/=&Vn3sTy8e';
 const canaries = [textCanary('the secret', CANARY)];
 const leaksIn = (place: string, text: unknown): readonly string[] =>
   findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
 
-// What fails at the moment. The message stands for what an error may quote.
+// The part that fails at the moment. Its error message quotes the secret.
 const broken = vi.hoisted(() => new Set<string>());
 vi.mock('../../src/policy/compile.ts', async (original) => {
   const actual = await original<typeof Compile>();
@@ -66,7 +66,7 @@ async function createCanaryScene(options: Parameters<typeof createScene>[0] = {}
   });
 }
 
-/** Everything that the agent reads in answer to one request. */
+/** Everything that the agent reads after one request. */
 async function ask(scene: Scene, path = '/in/1', fields: readonly string[] = []): Promise<string> {
   await using client = await scene.tunnel();
   await client.send(head(`GET ${path}`, scene.at(), fields.length > 0 ? fields : ['Connection: close']));
@@ -84,11 +84,11 @@ describe('I5 no leak: heads', () => {
     ['in the reason phrase', `HTTP/1.1 200 ${CANARY}\r\nContent-Length: 0\r\n\r\n`],
     ['as a part of a URL', value(`/?key=${encodeURIComponent(CANARY)}`)],
     ['in base64', value(base64(CANARY))],
-    ['in base64 behind one byte', value(base64(`:${CANARY}`))],
-    ['in base64 behind two bytes', value(base64(`u:${CANARY}`))],
+    ['in base64 after one byte', value(base64(`:${CANARY}`))],
+    ['in base64 after two bytes', value(base64(`u:${CANARY}`))],
     ['in base64url', value(bytes.toString('base64url'))],
     ['in hex', value(bytes.toString('hex'))],
-    ['in hex in capitals', value(bytes.toString('hex').toUpperCase())],
+    ['in upper-case hex', value(bytes.toString('hex').toUpperCase())],
     ['in JSON', value(JSON.stringify({ authorization: CANARY }))],
     [
       'in several fields',
@@ -109,18 +109,18 @@ describe('I5 no leak: heads', () => {
     ],
     ['in a trailer', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Echo: ${CANARY}\r\n\r\n`],
   ];
-  it.each(rows)('I5 no leak: a host that sends the secret back %s', async (_, reply) => {
+  it.each(rows)('I5 no leak: the secret in a response head is masked %s', async (_, reply) => {
     await using scene = await createCanaryScene({ respond: ({ send }) => send(reply) });
     const injected = await ask(scene);
     expect(injected).toMatch(/^HTTP\/1\.1 (200|103)/);
     expect(scene.origin.requests[0]?.headers).toContainEqual(['Authorization', `Bearer ${CANARY}`]);
-    // It may also remember it, and send it back where nothing is injected.
+    // The host may also store the secret and send it back where nothing is injected.
     const remembered = await ask(scene, '/elsewhere');
-    expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+    expect(leaksIn('the response', injected + remembered)).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: a host that sends it back in the head of its 101', async () => {
+  it('I5 no leak: the secret in the head of a 101 is masked', async () => {
     const fields = ['Connection: upgrade', 'Upgrade: websocket'];
     const lines = [`HTTP/1.1 101 ${CANARY}`, ...fields, `X-Echo: ${CANARY}`, '', ''];
     await using scene = await createCanaryScene({
@@ -128,28 +128,28 @@ describe('I5 no leak: heads', () => {
     });
     const reply = await ask(scene, '/in/1', fields);
     expect(reply).toMatch(/^HTTP\/1\.1 101/);
-    expect(leaksIn('the answer', reply)).toEqual([]);
+    expect(leaksIn('the response', reply)).toEqual([]);
   });
 
-  it('I5 no leak: a host that sends back what a callback gave', async () => {
+  it('I5 no leak: a value from a callback is masked when the host sends it back', async () => {
     await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
     await using scene = await createCanaryScene({
       rules: [],
       callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
       respond: ({ send }) => send(response(302, [['Location', `/${CANARY}`]])),
     });
-    // By the call, and from the cache.
+    // The value of the call, and then the cached one.
     const responses = [await ask(scene), await ask(scene)];
     expect(scene.origin.requests.map(({ headers }) => headers.some(([, got]) => got === CANARY))).toEqual([
       true,
       true,
     ]);
-    expect(leaksIn('the answers', responses.join('\n'))).toEqual([]);
+    expect(leaksIn('the responses', responses.join('\n'))).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 });
 
-describe('I5 no leak: bodies, where they are searched', () => {
+describe('I5 no leak: scrubbed bodies', () => {
   const headers = [opaque('Authorization')];
   const rule = { match_hosts: ['api.test'], match_paths: ['/in/*'], headers };
   const byRule = { rules: [{ ...rule, scrub: 'body' }] };
@@ -159,22 +159,22 @@ describe('I5 no leak: bodies, where they are searched', () => {
   const chunked = (...pieces: string[]): string =>
     `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${pieces.map(chunk).join('')}0\r\n\r\n`;
   const rows: readonly (readonly [string, Buffer | string, object])[] = [
-    ['as it stands, by the rule', response(200, [], `a ${CANARY}`), byRule],
-    ['as it stands, by the operator', response(200, [], `a ${CANARY}`), byOperator],
+    ['unencoded, by the rule', response(200, [], `a ${CANARY}`), byRule],
+    ['unencoded, by the operator', response(200, [], `a ${CANARY}`), byOperator],
     ['in JSON', response(200, [], JSON.stringify({ authorization: `Bearer ${CANARY}` })), byRule],
     ['in a URL', response(200, [], encodeURIComponent(CANARY)), byRule],
     ['in base64', response(200, [], Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
     ['in two chunks', chunked(CANARY.slice(0, half), CANARY.slice(half)), byRule],
-    ['in chunks of a byte', chunked(...CANARY), byOperator],
-    ['up to its end', `HTTP/1.0 200 OK\r\n\r\n${CANARY}`, byRule],
+    ['in one-byte chunks', chunked(...CANARY), byOperator],
+    ['that ends with the connection', `HTTP/1.0 200 OK\r\n\r\n${CANARY}`, byRule],
   ];
-  it.each(rows)('I5 no leak: a host that sends the secret back in its body %s', async (_, reply, options) => {
+  it.each(rows)('I5 no leak: the secret in a body is masked %s', async (_, reply, options) => {
     const respond = ({ send, end }: Exchange): Promise<void> => send(reply).then(end);
     await using scene = await createCanaryScene({ respond, ...options });
     const injected = await ask(scene);
     expect(injected).toMatch(/^HTTP\/1\.[01] 200[\s\S]*\*{8}/);
     const remembered = await ask(scene, '/elsewhere');
-    expect(leaksIn('the answer', injected + remembered)).toEqual([]);
+    expect(leaksIn('the response', injected + remembered)).toEqual([]);
     expect(await scene.proxy.record(1)).toMatchObject({ outcome: 'forwarded', scrubbed: 1 });
   });
 
@@ -190,10 +190,10 @@ describe('I5 no leak: bodies, where they are searched', () => {
       expect((await client.readResponse()).head.status).toBe(200);
     }
     expect(client.transcript).toMatch(/\*{8}/);
-    expect(leaksIn('the answers', client.transcript)).toEqual([]);
+    expect(leaksIn('the responses', client.transcript)).toEqual([]);
   });
 
-  it('I5 no leak: a host that sends back in its body what a callback gave', async () => {
+  it('I5 no leak: a value from a callback in a body is masked', async () => {
     await using callback = await createCallbackEndpoint({ headers: { 'X-Key': CANARY } });
     await using scene = await createCanaryScene({
       rules: [],
@@ -202,19 +202,19 @@ describe('I5 no leak: bodies, where they are searched', () => {
     });
     const reply = await ask(scene);
     expect(reply).toMatch(/^HTTP\/1\.1 200[\s\S]*\*{8}/);
-    expect(leaksIn('the answer', reply)).toEqual([]);
+    expect(leaksIn('the response', reply)).toEqual([]);
   });
 
-  it('I5 no leak: a host that codes its body', async () => {
+  it('I5 no leak: a content-coded body is rejected', async () => {
     const respond = ({ send }: Exchange): Promise<void> =>
       send(response(200, [['Content-Encoding', 'x-plain']], CANARY));
     await using scene = await createCanaryScene({ respond, ...byRule });
     const reply = await ask(scene);
     expect(reply).toMatch(/^HTTP\/1\.1 502 [\s\S]*X-Sallyport-Error: scrub_impossible/);
-    expect(leaksIn('the answer', reply)).toEqual([]);
+    expect(leaksIn('the response', reply)).toEqual([]);
   });
 
-  it('I5 no leak: a client that asks for half of a body', async () => {
+  it('I5 no leak: a client cannot request a part of a body', async () => {
     await using scene = await createCanaryScene({
       respond: ({ send }) => send(response(200, [], 'x')),
       ...byRule,
@@ -224,7 +224,7 @@ describe('I5 no leak: bodies, where they are searched', () => {
     expect(scene.origin.requests[0]?.headers.map(([name]) => name)).not.toContain('Accept-Encoding');
   });
 
-  it('I5 no leak: a host that breaks off within the secret', async () => {
+  it('I5 no leak: a body that is truncated inside the secret does not disclose it', async () => {
     const begun = `HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n${CANARY.slice(0, -1)}`;
     const respond = ({ send, end }: Exchange): Promise<void> => send(begun).then(end);
     await using scene = await createCanaryScene({ respond, ...byRule });
@@ -234,20 +234,17 @@ describe('I5 no leak: bodies, where they are searched', () => {
 
 describe('I5 no leak: failures', () => {
   const rows: readonly (readonly [how: string, reply: (exchange: Exchange) => Promise<void> | void])[] = [
-    ['that is no HTTP', ({ send, end }) => send(`${CANARY}\r\n\r\n`).then(end)],
-    [
-      'with a line that is no field',
-      ({ send, end }) => send(`HTTP/1.1 200 OK\r\n${CANARY}\r\n\r\n`).then(end),
-    ],
+    ['that is not HTTP', ({ send, end }) => send(`${CANARY}\r\n\r\n`).then(end)],
+    ['with an invalid field line', ({ send, end }) => send(`HTTP/1.1 200 OK\r\n${CANARY}\r\n\r\n`).then(end)],
     [
       'with two lengths',
       ({ send }) => send(`HTTP/1.1 200 ${CANARY}\r\nContent-Length: 1\r\nContent-Length: ${CANARY}\r\n\r\n`),
     ],
     ['that asks for proxy credentials', ({ send }) => send(response(407, [['Proxy-Authenticate', CANARY]]))],
-    ['that ends in the middle', ({ send, end }) => send(`HTTP/1.1 200 ${CANARY}\r\nX: ${CANARY}`).then(end)],
+    ['that is truncated', ({ send, end }) => send(`HTTP/1.1 200 ${CANARY}\r\nX: ${CANARY}`).then(end)],
     ['that is a reset', ({ reset }) => reset()],
   ];
-  it.each(rows)('I5 no leak: an answer %s', async (_, respond) => {
+  it.each(rows)('I5 no leak: the secret is not in the refusal after a response %s', async (_, respond) => {
     await using scene = await createCanaryScene({ respond });
     const reply = await ask(scene);
     expect(reply).toMatch(/^HTTP\/1\.1 502/);
@@ -256,14 +253,14 @@ describe('I5 no leak: failures', () => {
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: the record of an injection names the header and no value', async () => {
+  it('I5 no leak: the record of an injection contains the name of the header but not its value', async () => {
     await using scene = await createCanaryScene({ respond: ({ send }) => send(response(200, [])) });
     await ask(scene);
     expect(await scene.proxy.record(0)).toMatchObject({ outcome: 'injected', injected: ['Authorization'] });
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: a fault of ours is logged by kind and place, without its message', async () => {
+  it('I5 no leak: an internal error is logged with its kind and place, without its message', async () => {
     await using scene = await createCanaryScene();
     broken.add('decide');
     const reply = await ask(scene);
@@ -275,18 +272,21 @@ describe('I5 no leak: failures', () => {
   });
 
   const replies: readonly (readonly [mishapOfBatch: string, reply: string])[] = [
-    ['no JSON', `{"headers": {"A": ${CANARY}}`],
-    ['no object', JSON.stringify({ headers: CANARY })],
+    ['invalid JSON', `{"headers": {"A": ${CANARY}}`],
+    ['a string for an object', JSON.stringify({ headers: CANARY })],
     ['a name', JSON.stringify({ headers: { [CANARY]: 'x' } })],
     ['a value', JSON.stringify({ headers: { A: `${CANARY}\r\n` } })],
     ['a list for a value', JSON.stringify({ headers: { A: [CANARY] } })],
     ['a repeated name', `{"headers": {}, "${CANARY.replaceAll(/["\\]/g, '')}": 1, "headers": {}}`],
   ];
-  it.each(replies)('I5 no leak: why a callback failed, with the secret as or in %s', (_, reply) => {
-    const parsed = parseReply(Buffer.from(reply));
-    expect(parsed.ok).toBe(false);
-    expect(leaksIn('the reason', parsed)).toEqual([]);
-  });
+  it.each(replies)(
+    'I5 no leak: the reason for a failed callback does not contain the secret in %s',
+    (_, reply) => {
+      const parsed = parseReply(Buffer.from(reply));
+      expect(parsed.ok).toBe(false);
+      expect(leaksIn('the reason', parsed)).toEqual([]);
+    },
+  );
 });
 
 describe('I5 no leak: the admin API', () => {
@@ -307,7 +307,7 @@ describe('I5 no leak: the admin API', () => {
     ],
   };
 
-  it('I5 no leak: nothing that can be read shows a value, and nothing that is kept holds one', async () => {
+  it('I5 no leak: no readable resource and no stored file contains a value', async () => {
     await using scratch = await createScratch();
     await using proxy = await createTestSidecar({ admin: true, state: scratch.path });
     const responses = [
@@ -325,7 +325,7 @@ describe('I5 no leak: the admin API', () => {
     for (const { method, path } of body['routes'] as { method: string; path: string }[])
       if (method === 'GET') responses.push(await proxy.admin('GET', path.replace('{id}', 'a')));
     expect(responses.filter(({ text }) => text.includes('"is_set":true'))).toHaveLength(2);
-    expect(leaksIn('the answers', responses.map(({ text }) => text).join('\n'))).toEqual([]);
+    expect(leaksIn('the responses', responses.map(({ text }) => text).join('\n'))).toEqual([]);
     expect(leaksIn('the log', proxy.lines)).toEqual([]);
     const kept = await readdir(join(scratch.path, 'sandboxes'));
     expect(kept.toSorted()).toEqual(['a.sealed', 'default.sealed']);
@@ -333,7 +333,7 @@ describe('I5 no leak: the admin API', () => {
       expect(findLeaks(name, await readFile(join(scratch.path, 'sandboxes', name)), canaries)).toEqual([]);
   });
 
-  it('I5 no leak: no refusal repeats what was sent', async () => {
+  it('I5 no leak: no refusal quotes its input', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     const sent = [
       ...secretEverywhere(CANARY).map((body) => ['PUT', '/v1/proxy_config', body] as const),
@@ -349,25 +349,25 @@ describe('I5 no leak: the admin API', () => {
     expect(leaksIn('the log', proxy.lines)).toEqual([]);
   });
 
-  it('I5 no leak: a wrong token stands in no answer and no record', async () => {
+  it('I5 no leak: a wrong token is in no response and no record', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     const reply = await proxy.admin('PUT', '/v1/proxy_config', {}, [`X-Api-Key: ${CANARY}`]);
     expect(reply.status).toBe(401);
     expect(proxy.lines).toContainEqual(expect.objectContaining({ msg: 'admin', reason: 'wrong_token' }));
-    expect([...leaksIn('the answer', reply.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
+    expect([...leaksIn('the response', reply.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
   });
 
-  it('I5 no leak: a fault of ours while a document is applied', async () => {
+  it('I5 no leak: an internal error while a document is applied does not disclose it', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     broken.add('compile');
     const reply = await proxy.admin('PUT', '/v1/proxy_config', document);
     expect(reply.status).toBe(500);
     expect(proxy.lines).toContainEqual(expect.objectContaining({ error: 'TypeError' }));
-    expect([...leaksIn('the answer', reply.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
+    expect([...leaksIn('the response', reply.text), ...leaksIn('the log', proxy.lines)]).toEqual([]);
   });
 });
 
-describe('I5 no leak: what the operator gives', () => {
+describe('I5 no leak: input of the operator', () => {
   const refuses = (read: () => unknown): Promise<string> =>
     new Promise((resolve) => resolve(read())).then(
       () => 'nothing was refused',
@@ -386,21 +386,21 @@ describe('I5 no leak: what the operator gives', () => {
       'a secret that is too long',
       () => loadWorkspaceSecrets({ handed: handed('A', CANARY.repeat(3_000)) }, {}),
     ],
-    ['a secret whose name is none', () => loadWorkspaceSecrets({ handed: handed('1', CANARY) }, {})],
+    ['a secret with an invalid name', () => loadWorkspaceSecrets({ handed: handed('1', CANARY) }, {})],
     [
       'a secret that stayed in the environment',
       () => loadWorkspaceSecrets({}, { SALLYPORT_SECRET_A: CANARY }),
     ],
     ['an admin token with a space', () => loadAdminToken({ text: `${CANARY} ${CANARY}`, from: 'VARIABLE' })],
-    ['a state key that is none', () => readStateKey({ text: CANARY, from: 'VARIABLE' })],
+    ['an invalid state key', () => readStateKey({ text: CANARY, from: 'VARIABLE' })],
   ];
-  it.each(rows)('I5 no leak: why %s is refused', async (_, read) => {
+  it.each(rows)('I5 no leak: the reason for rejecting %s does not contain the secret', async (_, read) => {
     const reason = await refuses(read);
     expect(reason).toMatch(/^Error: (FILE|VARIABLE|SALLYPORT_SECRET_)/);
     expect(leaksIn('the reason', reason)).toEqual([]);
   });
 
-  it('I5 no leak: why a document is refused that is no JSON', async () => {
+  it('I5 no leak: the reason for rejecting invalid JSON does not quote it', async () => {
     await using scratch = await createScratch();
     for (const text of [CANARY, `{"a": ${CANARY}}`, `{"a": "${CANARY}`, `{"a": 1, "a": "x", ${CANARY}}`]) {
       const reason = await refuses(async () => readDocument(await scratch.write('document.json', text)));
@@ -409,7 +409,7 @@ describe('I5 no leak: what the operator gives', () => {
     }
   });
 
-  it('I5 no leak: why a config is refused', () => {
+  it('I5 no leak: the issues of a config do not quote it', () => {
     const groups = [
       'auth',
       'admin',
@@ -445,7 +445,7 @@ describe('I5 no leak: what the operator gives', () => {
     }
   });
 
-  it('I5 no leak: the environment of the process that comes after', () => {
+  it('I5 no leak: the environment of a child process contains no secret', () => {
     const env = {
       SALLYPORT_SECRET_A: CANARY,
       'SALLYPORT_SECRET_NO-NAME': CANARY,
@@ -469,16 +469,16 @@ describe('I5 no leak: a secret as a value', () => {
     ['by structuredClone', () => inspect(structuredClone(secret), { showHidden: true })],
     ['in an error', () => inspect(new Error('refused', { cause: { secret } }), { depth: 9 })],
     [
-      'joined and taken apart',
+      'joined and split',
       () => inspect([Secret.join(['Bearer ', secret]), new Secret(`Basic ${CANARY}`).credentials()]),
     ],
     ['by its fingerprint', () => secret.fingerprint()],
   ];
-  it.each(rows)('I5 no leak: printed %s', (_, print) => {
+  it.each(rows)('I5 no leak: a secret does not show when printed %s', (_, print) => {
     expect(leaksIn('the text', print())).toEqual([]);
   });
 
-  it('I5 no leak: logged in every way', () => {
+  it('I5 no leak: a secret does not show in any form of log line', () => {
     const lines: string[] = [];
     const log = createLog('trace', { write: (line) => void lines.push(line) });
     log.info(

@@ -1,5 +1,5 @@
-// I6 over HTTP/2: any doubt or internal failure, and no stream is opened at the origin, nothing is remembered, the other
-// streams go on, and the next request is judged anew. The failures inside are injected into the parts that a stream passes.
+// I6 over HTTP/2: after any doubt or internal failure, no stream is opened at the origin and nothing is cached. The other
+// streams continue, and the next request is decided anew. Internal failures are injected into the parts that handle a stream.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Resolver from '../../src/callback/resolver.ts';
 import type * as Compile from '../../src/policy/compile.ts';
@@ -16,7 +16,7 @@ import { type H2Scene, bytesAt, createH2Scene } from './h2-scene.ts';
 
 type Part = 'decide' | 'secretsFor' | 'resolve' | 'resolveLater' | 'plan' | 'list' | 'outgoing';
 
-// What fails at the moment. The message stands for what an error may quote; it must not come out.
+// The part that fails at the moment. Its error message quotes the secret, which must not leak.
 const broken = vi.hoisted(() => new Set<string>());
 const failIf = vi.hoisted(() => (part: string): void => {
   if (broken.has(part)) throw new TypeError('quoted: sesame>>open??now~~42~');
@@ -132,32 +132,35 @@ describe('I6 fail closed: callbacks of a stream', () => {
   const good = { headers: { Authorization: INJECTED } };
   const leaky = (value: unknown): CallbackResponse => jsonResponse({ headers: value });
   const rows: readonly (readonly [why: string, response: CallbackResponse])[] = [
-    ['no JSON', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"')],
+    ['invalid JSON', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"')],
     ['a line break in a value', leaky({ Authorization: `x\r\nX-Evil: ${SECRET}` })],
     ['a pseudo-field', leaky({ ...good.headers, ':authority': 'evil.test' })],
-    ['a name that is no token', leaky({ ...good.headers, 'X A': 'x' })],
+    ['an invalid name', leaky({ ...good.headers, 'X A': 'x' })],
     ['a reset', async (exchange) => exchange.reset()],
   ];
-  it.each(rows)('I6 fail closed: over h2, a callback that answers with %s', async (_, response) => {
-    await using callback = await createCallbackEndpoint(response);
-    await using scene = await createH2Scene({
-      rules: [],
-      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
-    });
-    await using client = await scene.client();
-    const refused = await ask(client);
-    expect([refused.status, JSON.parse(refused.text)]).toEqual([
-      502,
-      { error: 'callback_failed', message: 'callback resolution failed' },
-    ]);
-    expect(bytesAt(scene)).toBe('');
-    // Nothing was kept: the next stream asks again, and gets what is true by then.
-    callback.respondWith(good);
-    expectServed(scene, await ask(client));
-    expect(callback.calls).toHaveLength(2);
-  });
+  it.each(rows)(
+    'I6 fail closed: over h2, a callback that returns %s fails the request',
+    async (_, response) => {
+      await using callback = await createCallbackEndpoint(response);
+      await using scene = await createH2Scene({
+        rules: [],
+        callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+      });
+      await using client = await scene.client();
+      const refused = await ask(client);
+      expect([refused.status, JSON.parse(refused.text)]).toEqual([
+        502,
+        { error: 'callback_failed', message: 'callback resolution failed' },
+      ]);
+      expect(bytesAt(scene)).toBe('');
+      // Nothing was cached: the next stream calls again and gets the current value.
+      callback.respondWith(good);
+      expectServed(scene, await ask(client));
+      expect(callback.calls).toHaveLength(2);
+    },
+  );
 
-  it('I6 fail closed: over h2, a callback that is silent until its deadline', async () => {
+  it('I6 fail closed: over h2, a callback that is silent until its deadline fails the request', async () => {
     await using callback = await createCallbackEndpoint(() => new Promise(() => {}));
     await using scene = await createH2Scene({
       rules: [],
@@ -169,10 +172,10 @@ describe('I6 fail closed: callbacks of a stream', () => {
   });
 });
 
-describe('I6 fail closed: inside, over HTTP/2', () => {
+describe('I6 fail closed: internal failures over HTTP/2', () => {
   const parts: readonly (readonly [Part, string])[] = [
     ['decide', 'the decision throws'],
-    ['secretsFor', 'the masks cannot be told'],
+    ['secretsFor', 'the masks are not available'],
     ['list', 'the header list cannot be read'],
     ['plan', 'the plan throws'],
     ['outgoing', 'the header list cannot be written'],
@@ -183,7 +186,7 @@ describe('I6 fail closed: inside, over HTTP/2', () => {
     [false, true].map((isWarm) => [why, isWarm ? 'a warm' : 'a fresh', part, isWarm] as const),
   );
   it.each(cases)(
-    'I6 fail closed: %s, on %s session: nothing leaves, and the next is served',
+    'I6 fail closed: if %s on %s session, nothing is sent and the next request is served',
     async (...row) => {
       const [, , part, isWarm] = row;
       await using callback = await createCallbackEndpoint({ headers: { Authorization: INJECTED } });
@@ -207,8 +210,8 @@ describe('I6 fail closed: inside, over HTTP/2', () => {
   );
 
   it.each([
-    ['leaf', 'no leaf can be made for a client of HTTP/2'],
-    ['coverOf', 'the cover throws before the host is asked for its protocol'],
+    ['leaf', 'no leaf can be created for an HTTP/2 client'],
+    ['coverOf', 'the cover throws before the host is probed for its protocol'],
   ])('I6 fail closed: %s: %s', async (part) => {
     await using scene = await createH2Scene();
     await using wire = await scene.wire();
@@ -222,7 +225,7 @@ describe('I6 fail closed: inside, over HTTP/2', () => {
   });
 
   it.each(['a head', 'an interim head', 'trailers'])(
-    'I6 fail closed: %s that cannot be masked is not passed on, and the stream beside it goes on',
+    'I6 fail closed: %s that cannot be masked is not relayed, and other streams continue',
     async (what) => {
       const gate = Promise.withResolvers<void>();
       await using scene = await createH2Scene({
@@ -256,7 +259,7 @@ describe('I6 fail closed: inside, over HTTP/2', () => {
 
 describe('I6 fail closed: records, names and hosts, over HTTP/2', () => {
   it.each([[['h2']], [['h2', 'http/1.1']]])(
-    'I6 fail closed: while the sink is blocked no stream is opened, nor a host asked for its protocol (%j)',
+    'I6 fail closed: while the record sink is blocked, no stream is opened and no host is probed (%j)',
     async (alpn) => {
       await using scene = await createH2Scene({
         names: ['api.test', 'late.test'],
@@ -276,7 +279,7 @@ describe('I6 fail closed: records, names and hosts, over HTTP/2', () => {
     },
   );
 
-  it('I6 fail closed: a name that cannot be resolved, and one that leads where nothing may go, on a stream', async () => {
+  it('I6 fail closed: a name that cannot be resolved or has a forbidden address, on a stream', async () => {
     await using scene = await createH2Scene({
       rules: [bearerRule('*.test')],
       resolve: {
@@ -291,7 +294,7 @@ describe('I6 fail closed: records, names and hosts, over HTTP/2', () => {
       ['meta.test', 'address_denied'],
     ] as const) {
       await using client = await scene.client(name);
-      // Of the dial before the handshake, and of one of its own.
+      // One refusal of the dial before the handshake, and one of the stream's own dial.
       expect([refusalOf(await ask(client)), refusalOf(await ask(client))]).toEqual([code, code]);
     }
     expect(scene.origin.connections).toEqual([]);

@@ -1,5 +1,5 @@
-// I6: any doubt or internal failure, and no byte of the request leaves, nothing is remembered, and the next request
-// is judged anew. The failures inside are injected into the parts that a request passes.
+// I6: after any doubt or internal failure, no byte of the request is sent, nothing is cached, and the next request is
+// decided anew. Internal failures are injected into the parts that handle a request.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Resolver from '../../src/callback/resolver.ts';
 import type * as Compile from '../../src/policy/compile.ts';
@@ -23,7 +23,7 @@ type Part =
   | 'mask'
   | 'leaf';
 
-// What fails at the moment. The message stands for what an error may quote; it must not come out.
+// The part that fails at the moment. Its error message quotes the secret, which must not leak.
 const broken = vi.hoisted(() => new Set<string>());
 const failIf = vi.hoisted(() => (part: string): void => {
   if (broken.has(part)) throw new TypeError('quoted: sesame>>open??now~~42~');
@@ -138,8 +138,8 @@ describe('I6 fail closed: callbacks', () => {
     ['status 304', jsonResponse(good, 304)],
     ['no content', Buffer.from('HTTP/1.1 204 No Content\r\n\r\n')],
     ['an empty body', response(200, [])],
-    ['no JSON', response(200, [], 'Authorization: x')],
-    ['half a JSON', response(200, [], JSON.stringify(good).slice(0, -2))],
+    ['invalid JSON', response(200, [], 'Authorization: x')],
+    ['truncated JSON', response(200, [], JSON.stringify(good).slice(0, -2))],
     ['no headers member', jsonResponse({ Headers: good.headers })],
     ['a list for headers', leaky([['Authorization', 'x']])],
     ['null for headers', leaky(null)],
@@ -151,18 +151,21 @@ describe('I6 fail closed: callbacks', () => {
     ['a framing field', leaky({ ...good.headers, 'Content-Length': '0' })],
     ['Host', leaky({ ...good.headers, Host: 'evil.test' })],
     ['a proxy field', leaky({ ...good.headers, 'Proxy-Authorization': 'x' })],
-    ['a name that is no token', leaky({ ...good.headers, 'X A': 'x' })],
-    ['two names that are one', leaky({ 'X-Key': 'a', X_KEY: 'b' })],
-    ['two members of one name', response(200, [], '{"headers":{"a":"1"},"headers":{"a":"2"}}')],
+    ['an invalid name', leaky({ ...good.headers, 'X A': 'x' })],
+    ['two spellings of one name', leaky({ 'X-Key': 'a', X_KEY: 'b' })],
+    ['two members with one name', response(200, [], '{"headers":{"a":"1"},"headers":{"a":"2"}}')],
     ['sixty-five headers', leaky(Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`x-${i}`, 'v'])))],
     ['a body over 64 KiB', leaky({ 'X-A': 'x'.repeat(8_000), pad: 'y'.repeat(70_000) })],
-    ['a coding that lies', response(200, [['Content-Encoding', 'gzip']], JSON.stringify(good))],
+    ['a wrong Content-Encoding', response(200, [['Content-Encoding', 'gzip']], JSON.stringify(good))],
     ['two codings', response(200, [['Content-Encoding', 'gzip, gzip']], JSON.stringify(good))],
     ['a closed connection', async (exchange) => exchange.end()],
     ['a reset', async (exchange) => exchange.reset()],
-    ['a cut body', async ({ send, end }) => send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{').then(end)],
+    [
+      'a truncated body',
+      async ({ send, end }) => send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{').then(end),
+    ],
   ];
-  it.each(rows)('I6 fail closed: a callback that answers with %s', async (_, reply) => {
+  it.each(rows)('I6 fail closed: a callback that returns %s fails the request', async (_, reply) => {
     await using callback = await createCallbackEndpoint(reply);
     await using scene = await createScene({
       rules: [],
@@ -174,7 +177,7 @@ describe('I6 fail closed: callbacks', () => {
       { error: 'callback_failed', message: 'callback resolution failed' },
     ]);
     expect(scene.origin.connections).toBe(0);
-    // Nothing was kept: the next request asks again, and gets what is true by then.
+    // Nothing was cached: the next request calls again and gets the current value.
     callback.respondWith(good);
     expect((await ask(scene)).status).toBe(200);
     expect(callback.calls).toHaveLength(2);
@@ -183,11 +186,11 @@ describe('I6 fail closed: callbacks', () => {
 
   const unreachable: readonly (readonly [why: string, url: string])[] = [
     ['refuses connections', 'http://127.0.0.1:1/'],
-    ['cannot be resolved', 'http://nowhere.test:9/'],
-    ['is a metadata service', 'http://169.254.169.254/latest'],
+    ['has a name that cannot be resolved', 'http://nowhere.test:9/'],
+    ['has the address of a metadata service', 'http://169.254.169.254/latest'],
     ['speaks no TLS', 'https://api.test:PORT/'],
   ];
-  it.each(unreachable)('I6 fail closed: a callback that %s', async (_, url) => {
+  it.each(unreachable)('I6 fail closed: a callback that %s fails the request', async (_, url) => {
     await using plain = await createOrigin();
     await using scene = await createScene({
       rules: [],
@@ -201,7 +204,7 @@ describe('I6 fail closed: callbacks', () => {
     expect(scene.origin.connections).toBe(0);
   });
 
-  it('I6 fail closed: a callback that is silent until its deadline', async () => {
+  it('I6 fail closed: a callback that is silent until its deadline fails the request', async () => {
     await using callback = await createCallbackEndpoint(() => new Promise(() => {}));
     await using scene = await createScene({
       rules: [],
@@ -212,7 +215,7 @@ describe('I6 fail closed: callbacks', () => {
     expect(scene.origin.connections).toBe(0);
   });
 
-  it("I6 fail closed: the callback's failure is told before a dead origin's", async () => {
+  it("I6 fail closed: the callback's failure is reported rather than a dead origin's", async () => {
     await using callback = await createCallbackEndpoint(jsonResponse({}, 500));
     await using scene = await createScene({
       rules: [],
@@ -236,16 +239,19 @@ describe('I6 fail closed: documents', () => {
     ['an unknown key', { rules: [], extra: 1 }],
     ['nothing', null],
   ];
-  it.each(rows)('I6 fail closed: %s is refused, and the old document stays', async (_, document) => {
-    await using scene = await createScene({
-      secrets: { EMPTY: '', BROKEN: 'a\r\nX-Evil: b', WIDE: 'é' },
-    });
-    expect(scene.proxy.apply(document).ok).toBe(false);
-    expect((await ask(scene)).status).toBe(200);
-    expect(headerValues(scene.origin.requests[0] ?? { headers: [] }, 'authorization')).toEqual([INJECTED]);
-  });
+  it.each(rows)(
+    'I6 fail closed: a document with %s is rejected, and the old document stays in force',
+    async (_, document) => {
+      await using scene = await createScene({
+        secrets: { EMPTY: '', BROKEN: 'a\r\nX-Evil: b', WIDE: 'é' },
+      });
+      expect(scene.proxy.apply(document).ok).toBe(false);
+      expect((await ask(scene)).status).toBe(200);
+      expect(headerValues(scene.origin.requests[0] ?? { headers: [] }, 'authorization')).toEqual([INJECTED]);
+    },
+  );
 
-  it('I6 fail closed: a host whose secret went away is refused, not served without it', async () => {
+  it('I6 fail closed: a request to a host whose secret was removed is refused, not sent without it', async () => {
     await using scene = await createScene();
     const gone = {
       rules: [
@@ -260,10 +266,10 @@ describe('I6 fail closed: documents', () => {
   });
 });
 
-describe('I6 fail closed: inside', () => {
+describe('I6 fail closed: internal failures', () => {
   const parts: readonly (readonly [Part, string])[] = [
     ['decide', 'the decision throws'],
-    ['secretsFor', 'the masks cannot be told'],
+    ['secretsFor', 'the masks are not available'],
     ['plan', 'the plan throws'],
     ['outgoing', 'the head cannot be written'],
     ['resolve', 'the callback resolver throws'],
@@ -271,7 +277,7 @@ describe('I6 fail closed: inside', () => {
   ];
   const ways = ['in a tunnel', 'on the proxy port'] as const;
   it.each(parts.flatMap(([part, why]) => ways.map((way) => [why, way, part] as const)))(
-    'I6 fail closed: %s, %s: nothing leaves, and the next request is served',
+    'I6 fail closed: if %s %s, nothing is sent and the next request is served',
     async (_, way, part) => {
       await using callback = await createCallbackEndpoint({ headers: { Authorization: INJECTED } });
       const isCallback = part === 'resolve' || part === 'resolveLater';
@@ -299,7 +305,7 @@ describe('I6 fail closed: inside', () => {
     },
   );
 
-  it('I6 fail closed: the cover throws at CONNECT', async () => {
+  it('I6 fail closed: a cover that throws at CONNECT opens no tunnel', async () => {
     await using scene = await createScene();
     broken.add('coverOf');
     await using client = await scene.client();
@@ -310,7 +316,7 @@ describe('I6 fail closed: inside', () => {
     expect(scene.origin.connections).toBe(1);
   });
 
-  it('I6 fail closed: the cover throws before the dial', async () => {
+  it('I6 fail closed: a cover that throws before the dial prevents the dial', async () => {
     await using scene = await createScene();
     await using client = await scene.tunnel();
     broken.add('coverOf');
@@ -319,7 +325,7 @@ describe('I6 fail closed: inside', () => {
     expect(scene.origin.connections).toBe(0);
   });
 
-  it('I6 fail closed: no leaf can be made', async () => {
+  it('I6 fail closed: without a leaf certificate nothing is dialled', async () => {
     await using scene = await createScene();
     broken.add('leaf');
     await expect(scene.tunnel()).rejects.toThrow(/internal error/);
@@ -328,7 +334,7 @@ describe('I6 fail closed: inside', () => {
     expect(scene.origin.connections).toBe(1);
   });
 
-  it('I6 fail closed: an answer that cannot be masked is not passed on', async () => {
+  it('I6 fail closed: a response that cannot be masked is not relayed', async () => {
     await using scene = await createScene({
       respond: ({ send }) => send(response(200, [['X-Echo', INJECTED]], 'body')),
     });
@@ -337,13 +343,13 @@ describe('I6 fail closed: inside', () => {
     expect([failed.status, errorOf(failed)]).toEqual([500, 'internal_error']);
     broken.clear();
     expect((await ask(scene)).text).toBe('body');
-    // The connection on which it failed is not used again.
+    // The connection on which the masking failed is not reused.
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1]);
   });
 });
 
 describe('I6 fail closed: records that cannot be written', () => {
-  it('I6 fail closed: while the sink is blocked nothing is dialled, tunnelled or called', async () => {
+  it('I6 fail closed: while the record sink is blocked, nothing is dialled, tunnelled or called', async () => {
     await using callback = await createCallbackEndpoint({ headers: {} });
     await using blind = await createOrigin();
     await using scene = await createScene({
@@ -371,7 +377,7 @@ describe('I6 fail closed: records that cannot be written', () => {
     expect((await ask(scene)).status).toBe(200);
   });
 
-  it('I6 fail closed: where the operator lets records drop, requests pass', async () => {
+  it('I6 fail closed: where the operator allows dropped records, requests are sent', async () => {
     await using scene = await createScene({ config: () => ({ log: { when_blocked: 'drop' } }) });
     scene.proxy.blockSink(true);
     expect((await ask(scene)).status).toBe(200);
@@ -380,7 +386,7 @@ describe('I6 fail closed: records that cannot be written', () => {
 });
 
 describe('I6 fail closed: names and hosts', () => {
-  it('I6 fail closed: a name that cannot be resolved, and one that leads where nothing may go', async () => {
+  it('I6 fail closed: a name that cannot be resolved or has a forbidden address', async () => {
     await using scene = await createScene({
       rules: [bearerRule('*.test')],
       resolve: {

@@ -1,12 +1,12 @@
-// I7 over HTTP/2: what a client, a host or a stream does not end is ended by a limit, and a client that only makes work loses
-// its own connection; while it lasts, somebody else is served.
+// I7 over HTTP/2: a time limit ends what a client, a host or a stream does not end, and a client that only causes work
+// loses its own connection. Meanwhile other clients are served.
 import { describe, expect, it } from 'vitest';
 import { pingFrame, settingsFrame } from '../support/h2-frames.ts';
 import { refusalOf } from '../support/h2-wire-client.ts';
 import { type H2Scene, createH2Scene } from './h2-scene.ts';
 
 const SHORT_MS = 300;
-/** Ten times what an answer takes on a machine that others use too. */
+/** Ten times the duration of a response on a shared machine. */
 const BUDGET_MS = 2_000;
 
 function sceneWith(timeouts: Readonly<Record<string, number>> = {}): Promise<H2Scene> {
@@ -26,8 +26,8 @@ async function expectUndisturbed(scene: H2Scene): Promise<void> {
   expect(performance.now() - startedMs).toBeLessThan(BUDGET_MS);
 }
 
-describe('I7 a stream that does not go on', () => {
-  it('I7 for its host is answered at the limit, and the others of its connection are served', async () => {
+describe('I7 a stalled stream', () => {
+  it('I7 whose host is silent gets a response at the limit, and other streams of its connection are served', async () => {
     await using scene = await sceneWith({ response_idle_ms: SHORT_MS });
     await using client = await scene.client();
     const silent = client.request(client.fields('/silent'));
@@ -37,7 +37,7 @@ describe('I7 a stream that does not go on', () => {
     expect([response.status, refusalOf(response)]).toEqual([504, 'upstream_timeout']);
   });
 
-  it('I7 for its client, who does not read, is ended at the limit', async () => {
+  it('I7 whose client does not read is ended at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.client('api.test', { isGranting: false });
     const stream = await client.open(client.fields('/big'), { isEnd: true });
@@ -46,7 +46,7 @@ describe('I7 a stream that does not go on', () => {
   });
 });
 
-describe('I7 a connection that asks nothing', () => {
+describe('I7 an idle connection', () => {
   it('I7 is ended at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.client();
@@ -63,11 +63,11 @@ describe('I7 a connection that asks nothing', () => {
   });
 });
 
-describe('I7 a client that only makes work', () => {
+describe('I7 a client that only causes work', () => {
   it.each([
     ['pings', () => pingFrame()],
     ['settings', (n: number) => settingsFrame({ initial_window_size: n })],
-  ] as const)('I7 loses its own connection and no other: %s', async (_, frame) => {
+  ] as const)('I7 loses only its own connection: %s', async (_, frame) => {
     await using scene = await sceneWith();
     await using client = await scene.client();
     const frames = Array.from({ length: 2_000 }, (_, n) => frame(n));

@@ -1,12 +1,12 @@
-// I7: no input ends the process, and none holds up whoever has nothing to do with it. What a client, a host or a tunnel does
-// not end is ended by a limit; while it lasts, somebody else is served.
+// I7: no input ends the process, and none delays unrelated clients. A time limit ends what a client, a host or a tunnel
+// does not end. Meanwhile other clients are served.
 import { describe, expect, it } from 'vitest';
 import { response } from '../support/recording-origin.ts';
 import type { WireClient } from '../support/wire-client.ts';
 import { INJECTED, type Scene, createScene, head } from './credential-scene.ts';
 
 const SHORT_MS = 300;
-/** Ten times what an answer takes on a machine that others use too. */
+/** Ten times the duration of a response on a shared machine. */
 const BUDGET_MS = 2_000;
 
 function sceneWith(timeouts: Readonly<Record<string, number>>): Promise<Scene> {
@@ -19,7 +19,7 @@ function sceneWith(timeouts: Readonly<Record<string, number>>): Promise<Scene> {
   });
 }
 
-/** Whoever asks meanwhile is answered within the budget, with the credential. */
+/** Another client gets a response within the budget meanwhile, with the credential. */
 async function expectUndisturbed(scene: Scene): Promise<void> {
   const startedMs = performance.now();
   await using client = await scene.tunnel();
@@ -33,8 +33,8 @@ async function endOf(client: WireClient): Promise<string> {
   return client.readToEnd().catch(() => 'reset');
 }
 
-describe('I7 a client that does not go on', () => {
-  it('I7 with its head is answered at the limit, however it drips', async () => {
+describe('I7 a stalled client', () => {
+  it('I7 that sends its head byte by byte gets a response at the limit', async () => {
     await using scene = await sceneWith({ head_ms: SHORT_MS });
     await using client = await scene.client();
     await client.send('GET http://api.test/ HTTP/1.1\r\nX-Slow: ');
@@ -44,7 +44,7 @@ describe('I7 a client that does not go on', () => {
     clearInterval(drip);
   });
 
-  it('I7 with its body is answered at the limit, and its host is let go', async () => {
+  it('I7 that stops in its body gets a response at the limit, and the upstream connection is closed', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.tunnel();
     await client.send(`${head('POST /silent', scene.at(), ['Content-Length: 9'])}half`);
@@ -52,7 +52,7 @@ describe('I7 a client that does not go on', () => {
     expect(await endOf(client)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('I7 with a next request is let go at the limit', async () => {
+  it('I7 that sends no next request is disconnected at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.tunnel();
     await client.send(head('GET /one', scene.at()));
@@ -61,7 +61,7 @@ describe('I7 a client that does not go on', () => {
     expect(await endOf(client)).toBe('');
   });
 
-  it('I7 with its ClientHello is let go at the limit', async () => {
+  it('I7 that stops in its ClientHello is disconnected at the limit', async () => {
     await using scene = await sceneWith({ sniff_ms: SHORT_MS });
     await using client = await scene.client();
     await client.openTunnel(scene.at());
@@ -71,7 +71,7 @@ describe('I7 a client that does not go on', () => {
     expect(await scene.proxy.record(1)).toMatchObject({ reason: 'sniff_timeout' });
   });
 
-  it('I7 with its tunnel is let go at the limit', async () => {
+  it('I7 that leaves its tunnel idle is disconnected at the limit', async () => {
     await using scene = await sceneWith({ tunnel_idle_ms: SHORT_MS });
     await using client = await scene.client();
     expect((await client.openTunnel(`blind.test:${scene.origin.port}`)).status).toBe(200);
@@ -80,8 +80,8 @@ describe('I7 a client that does not go on', () => {
   });
 });
 
-describe('I7 a host that does not go on', () => {
-  it('I7 is given up at the limit, and its client is told', async () => {
+describe('I7 a silent host', () => {
+  it('I7 is abandoned at the limit, and its client gets a response', async () => {
     await using scene = await sceneWith({ response_idle_ms: SHORT_MS });
     await using client = await scene.tunnel();
     await client.send(head('GET /silent', scene.at()));
@@ -90,9 +90,9 @@ describe('I7 a host that does not go on', () => {
   });
 });
 
-describe('I7 a connection that is cut where nobody expects it', () => {
+describe('I7 a connection that is cut at any point', () => {
   it.each(['', 'CON', '\u0016\u0003\u0001', 'GET / HTTP/1.1\r\n', '\u0000'])(
-    'I7 behind the bytes %j leaves the process as it was',
+    'I7 after the bytes %j does not affect the process',
     async (bytes) => {
       await using scene = await sceneWith({});
       for (let i = 0; i < 10; i += 1) {

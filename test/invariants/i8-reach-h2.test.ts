@@ -1,5 +1,5 @@
-// I8 over HTTP/2: neither a stream inside a tunnel nor the dial that asks a host for its protocol reaches the admin API, a
-// listener of our own, a metadata service, a link-local address, or what is private and not listed.
+// I8 over HTTP/2: neither a stream inside a tunnel nor the dial that probes a host for its protocol reaches the admin API, an
+// own listener, a metadata service, a link-local address or an unlisted private address.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createH2Origin } from '../support/h2-origin.ts';
 import { H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
@@ -28,12 +28,12 @@ const names = {
   'zero.test': ['0.0.0.0'],
 };
 
-type Entry = (
+type EntryPoint = (
   scene: Scene,
   authority: string,
 ) => Promise<{ readonly response: unknown; readonly cause: unknown }>;
 
-/** Offers `alpn` in the tunnel of a host that a rule covers, and asks; `times` on the one connection. */
+/** Offers `alpn` in the tunnel of a host that a rule covers and sends `times` requests on the one connection. */
 async function enter(
   scene: Scene,
   authority: string,
@@ -57,7 +57,7 @@ async function enter(
   return responses;
 }
 
-function entry(alpn: readonly string[]): Entry {
+function entryPointOver(alpn: readonly string[]): EntryPoint {
   return async (scene, authority) => {
     scene.proxy.apply({ rules: [ruleFor(authority)] });
     const before = scene.proxy.records().length;
@@ -66,12 +66,12 @@ function entry(alpn: readonly string[]): Entry {
   };
 }
 
-const entries = [
-  ['h2 alone', entry(['h2'])],
-  ['h2 and http/1.1', entry(['h2', 'http/1.1'])],
+const entryPoints = [
+  ['h2 only', entryPointOver(['h2'])],
+  ['h2 and http/1.1', entryPointOver(['h2', 'http/1.1'])],
 ] as const;
 
-/** What is dialled by `act`, but for what its own client dials. */
+/** The connections that `act` makes the proxy open, without those that its own client opens. */
 async function dialledBy(scene: Scene, act: () => Promise<unknown>): Promise<readonly string[]> {
   const before = ledger.attempts.length;
   await act();
@@ -88,7 +88,7 @@ async function expectRefused(
   port: string | number,
   cause: string,
 ): Promise<void> {
-  for (const [offered, ask] of entries)
+  for (const [offered, ask] of entryPoints)
     for (const host of hosts) {
       const met: unknown[] = [];
       const dialled = await dialledBy(scene, async () => met.push(await ask(scene, `${host}:${port}`)));
@@ -101,13 +101,13 @@ async function expectRefused(
     }
 }
 
-describe('I8 reach: by the dial that asks a host for HTTP/2', () => {
+describe('I8 reach: by the dial that probes a host for HTTP/2', () => {
   it.each(['127.0.0.1', '0.0.0.0', '[::1]', '[::]'])(
     'I8 reach: the admin API on %s is not reached',
     async (host) => {
       await using scene = await openScene(`${host}:0`);
       const v4 = ['four.test', 'mapped.test', 'translated.test', 'mixed.test', 'late.test', '127.0.0.1'];
-      // One on every interface is on every address of loopback.
+      // A listener on every interface is on every loopback address.
       const wide = host === '127.0.0.1' ? v4 : [...v4, 'any.test'];
       const reaching = ['localhost', ...(host === '[::1]' ? ['six.test'] : wide)];
       const { port } = new URL(scene.proxy.adminUrl);
@@ -115,18 +115,18 @@ describe('I8 reach: by the dial that asks a host for HTTP/2', () => {
     },
   );
 
-  it('I8 reach: the listener that a client of HTTP/2 came by is not reached', async () => {
+  it('I8 reach: the listener that an HTTP/2 client used is not reached', async () => {
     await using scene = await openScene();
     const hosts = ['localhost', 'four.test', 'mapped.test', 'mixed.test', 'late.test', '127.0.0.1'];
     const { port } = scene.proxy;
-    for (const [, ask] of entries)
+    for (const [, ask] of entryPoints)
       for (const host of hosts) {
         expect(await ask(scene, `${host}:${port}`)).toEqual({
           response: [403, 'address_denied'],
           cause: 'own listener',
         });
       }
-    // Only clients of ours came in by it.
+    // Only the clients of this test connected to it.
     expect(scene.proxy.records().map(({ reason }) => reason)).not.toContain('client_gone');
   });
 
@@ -148,7 +148,7 @@ describe('I8 reach: by the dial that asks a host for HTTP/2', () => {
     await expectRefused(scene, [host], 443, cause);
   });
 
-  it('I8 reach: an address that a deny_list holds is not asked for its protocol', async () => {
+  it('I8 reach: an address on a deny_list is not probed for its protocol', async () => {
     await using scene = await openScene();
     await using origin = await createH2Origin({
       tls: { authority: createTestAuthority(), names: ['four.test'] },
@@ -179,15 +179,15 @@ describe('I8 reach: by a stream inside a tunnel', () => {
     ['an extended CONNECT', { ':method': 'CONNECT', ':protocol': 'websocket', ':authority': at }, []],
     ['a CONNECT for UDP', { ':method': 'CONNECT', ':protocol': 'connect-udp', ':authority': at }, []],
     ['an :authority', { ':authority': at }, []],
-    ['a host', { ':authority': undefined }, [['host', at]]],
-    ['a host beside the right :authority', {}, [['host', at]]],
-    ['an :authority in clear', { ':authority': at, ':scheme': 'http' }, []],
+    ['a host field', { ':authority': undefined }, [['host', at]]],
+    ['a host field beside the right :authority', {}, [['host', at]]],
+    ['a plaintext :authority', { ':authority': at, ':scheme': 'http' }, []],
     ['an absolute :path', { ':path': `http://${at}/` }, []],
   ];
   const places = ['169.254.169.254:80', 'metadata.test:80', '[fd00:ec2::254]:80', 'ADMIN', 'PROXY'];
   const cases = places.flatMap((at) => aims(at).map(([why], row) => [why, at, row] as const));
 
-  it.each(cases)('I8 reach: %s names %s: refused, and nothing is dialled', async (_, at, row) => {
+  it.each(cases)('I8 reach: %s for %s is refused, and nothing is dialled', async (_, at, row) => {
     const authority = createTestAuthority('Stand-in for the public CAs');
     await using origin = await createH2Origin({ tls: { authority, names: ['four.test'] } });
     await using scene = await createReachScene(ledger, { admin: true, names, origins: authority });
@@ -205,12 +205,12 @@ describe('I8 reach: by a stream inside a tunnel', () => {
       else expect([400, 405, 421]).toContain(response.status);
       if (pseudo[':method'] === 'CONNECT')
         expect(response.status).toBe(pseudo[':protocol'] === undefined ? 405 : 0);
-      // Its connection goes on.
+      // The connection stays usable.
       expect((await client.request(client.fields('/right'))).status).toBe(200);
     });
     expect(dialled).toEqual([]);
     expect(origin.streams.map(({ path }) => path)).toEqual(['/right', '/right']);
-    // RFC 8441: what a client may not ask for is not offered.
+    // RFC 8441: extended CONNECT is not supported, so that it is not offered.
     expect(client.peer.remote.enable_connect_protocol ?? 0).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
-// I8: through the proxy nothing reaches the admin API, a listener of our own, a metadata service, a link-local address,
-// or loopback and private networks where they are not listed; directly, nothing of the admin API without its token.
-// Everything is allowed that can be, so that one check alone stands between.
+// I8: through the proxy nothing reaches the admin API, an own listener, a metadata service, a link-local address, or
+// unlisted loopback and private networks. The admin API itself requires its token. Everything that a setting can allow is
+// allowed, so that each test depends on one check.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,12 +11,12 @@ import { head } from './credential-scene.ts';
 import { type DialLedger, openDialLedger } from './dial-ledger.ts';
 import {
   type Attempt,
-  type Entry,
+  type EntryPoint,
   type Scene,
   anyPort,
   createReachScene,
   documentsFor,
-  entries,
+  entryPoints,
   ownAddresses,
   redirectOrigin,
   ruleFor,
@@ -62,7 +62,7 @@ const v6 = ['[::1]', '[0:0:0:0:0:0:0:1]', '[::0001]', 'six.test'];
 const anyLoopback = ['127.0.0.2', '127.255.255.254', '[::ffff:127.9.9.9]'];
 const anyInterface = [...ownAddresses('IPv4'), ...ownAddresses('IPv6')];
 
-/** The spellings that lead to a listener, by the address that it is bound to. */
+/** The spellings that reach a listener, by the address that it is bound to. */
 const spellingsOf: Readonly<Record<string, readonly string[]>> = {
   '127.0.0.1': [...byName, ...v4, ...v4InV6],
   '0.0.0.0': [...byName, ...v4, ...v4InV6, ...anyLoopback, ...anyInterface],
@@ -70,7 +70,7 @@ const spellingsOf: Readonly<Record<string, readonly string[]>> = {
   '[::]': [...byName, ...v4, ...v4InV6, ...v6, ...anyLoopback, ...anyInterface],
 };
 const unspecified = ['0.0.0.0', '[::]', '[0::0]'];
-/** What some resolvers take for 127.0.0.1, and no authority is. */
+/** Spellings that some resolvers read as 127.0.0.1, and that no authority may have. */
 const unreadable = [
   '127.1',
   '0x7f000001',
@@ -82,26 +82,26 @@ const unreadable = [
 ];
 const broken = ['0', '[::1%lo]', 'x@127.0.0.1', '127.0.0.1%00', '[127.0.0.1]', '::1'];
 
-function refusedFor(entry: string, cause: string): Attempt {
-  if (entry === 'a callback')
+function refusedFor(entryPoint: string, cause: string): Attempt {
+  if (entryPoint === 'a callback')
     return { response: '502 callback_failed', cause: `refused: ${cause}`, dialled: [] };
   return { response: '403 address_denied', cause, dialled: [] };
 }
 
-function notListed(entry: string): string {
-  return entry === 'a callback' ? '502 callback_failed' : '403 address_private';
+function notListed(entryPoint: string): string {
+  return entryPoint === 'a callback' ? '502 callback_failed' : '403 address_private';
 }
 
-/** Tries each spelling by `door` and answers those that were not met as `expected`. */
-async function strays(
+/** Tries each spelling by `entryPoint` and returns those that were not met as `expected`. */
+async function unexpectedAttempts(
   scene: Scene,
-  entry: Entry,
+  entryPoint: EntryPoint,
   authorities: readonly string[],
   expected: Attempt,
 ): Promise<readonly unknown[]> {
   const found = [];
   for (const authority of authorities) {
-    const met = await entry(scene, authority);
+    const met = await entryPoint(scene, authority);
     if (JSON.stringify(met) !== JSON.stringify(expected)) found.push([authority, met]);
   }
   return found;
@@ -109,23 +109,25 @@ async function strays(
 
 async function withDocuments(
   scene: Scene,
-  entry: Entry,
+  entryPoint: EntryPoint,
   authorities: readonly string[],
   expected: Attempt,
 ): Promise<readonly unknown[]> {
   const found = [];
   for (const authority of authorities) {
     for (const document of documentsFor(authority)) {
-      // One that takes no such entry is refused whole, and the one before it stays.
+      // A document that cannot hold such an entryPoint is rejected as a whole, and the previous one stays in force.
       scene.proxy.apply(document);
-      found.push(...(await strays(scene, entry, [authority], expected)));
+      found.push(...(await unexpectedAttempts(scene, entryPoint, [authority], expected)));
     }
   }
   return found;
 }
 
-const everyEntry = Object.entries(entries);
-const listedAdapters = everyEntry.filter(([name]) => name === 'a CONNECT' || name === 'an http:// request');
+const allEntryPoints = Object.entries(entryPoints);
+const listableEntryPoints = allEntryPoints.filter(
+  ([name]) => name === 'a CONNECT' || name === 'an http:// request',
+);
 const bindings = Object.keys(spellingsOf);
 
 type Listener = { readonly host: string; readonly port: string };
@@ -144,7 +146,7 @@ const targets: readonly Target[] = [
     open: async ({ proxy }: Scene) => ({ host, port: new URL(proxy.adminUrl).port }),
   })),
   {
-    title: 'the listener that it came by',
+    title: 'the listener that the client used',
     open: async ({ proxy }) => ({ host: '127.0.0.1', port: String(proxy.port) }),
   },
   { title: "another sandbox's listener", open: (scene) => sandboxAt(scene, '127.0.0.1') },
@@ -156,46 +158,56 @@ function openScene({ listen = '127.0.0.1:0' }: Pick<Target, 'listen'> = {}): Pro
   return createReachScene(ledger, { admin: true, names, config: { admin: { listen, exposed: true } } });
 }
 
-describe('I8 reach: our own listeners', () => {
+describe('I8 reach: own listeners', () => {
   it.each(targets)('I8 reach: $title is not reached', async ({ open, ...target }) => {
     await using scene = await openScene(target);
     const { host, port } = await open(scene);
     const before = ledger.accepted.length;
     const at = (hosts: readonly string[]): readonly string[] => hosts.map((one) => `${one}:${port}`);
-    for (const [entry, ask] of everyEntry) {
-      const own = await strays(scene, ask, at(spellingsOf[host] ?? []), refusedFor(entry, 'own listener'));
-      const none = await strays(scene, ask, at(unspecified), refusedFor(entry, 'unspecified'));
+    for (const [entryPoint, ask] of allEntryPoints) {
+      const own = await unexpectedAttempts(
+        scene,
+        ask,
+        at(spellingsOf[host] ?? []),
+        refusedFor(entryPoint, 'own listener'),
+      );
+      const none = await unexpectedAttempts(
+        scene,
+        ask,
+        at(unspecified),
+        refusedFor(entryPoint, 'unspecified'),
+      );
       const odd = [];
       for (const authority of at([...unreadable, ...broken])) {
         const { response, dialled } = await ask(scene, authority);
-        const expected = entry === 'a callback' ? 'not a document' : '400 authority_invalid';
+        const expected = entryPoint === 'a callback' ? 'not a document' : '400 authority_invalid';
         if (response !== expected || dialled.length > 0) odd.push([authority, response, dialled]);
       }
-      expect([entry, ...own, ...none, ...odd]).toEqual([entry]);
+      expect([entryPoint, ...own, ...none, ...odd]).toEqual([entryPoint]);
     }
-    // Clients of ours alone came in, all of them by the main listener.
+    // Only the clients of this test connected, all of them to the main listener.
     expect([...new Set(ledger.accepted.slice(before))]).toEqual([scene.proxy.port]);
   });
 
-  it.each(targets)('I8 reach: $title is not reached where lists name it', async ({ open, ...target }) => {
+  it.each(targets)('I8 reach: $title is not reached even if lists name it', async ({ open, ...target }) => {
     await using scene = await openScene(target);
     const { host, port } = await open(scene);
     const authorities = (spellingsOf[host] ?? []).map((one) => `${one}:${port}`);
-    for (const [entry, ask] of listedAdapters) {
-      const found = await withDocuments(scene, ask, authorities, refusedFor(entry, 'own listener'));
-      expect([entry, ...found]).toEqual([entry]);
+    for (const [entryPoint, ask] of listableEntryPoints) {
+      const found = await withDocuments(scene, ask, authorities, refusedFor(entryPoint, 'own listener'));
+      expect([entryPoint, ...found]).toEqual([entryPoint]);
     }
   });
 
-  it('I8 reach: the doors lead to an origin that is not ours', async () => {
+  it('I8 reach: every entryPoint point reaches an ordinary origin', async () => {
     await using scene = await openScene();
     await using origin = await createOrigin({ respond: ({ send }) => send(jsonResponse({ headers: {} })) });
-    for (const [entry, ask] of everyEntry) {
+    for (const [entryPoint, ask] of allEntryPoints) {
       const met = await ask(scene, `127.0.0.1:${origin.port}`);
       const first = `127.0.0.1:${origin.port}`;
-      // A callback that answers lets the request on to its host, where nobody listens.
-      const passed = entry === 'a callback' ? '502 upstream_unreachable' : '200';
-      expect([entry, met.response, met.dialled[0]]).toEqual([entry, passed, first]);
+      // After a successful callback the request goes on to its host, where nothing listens.
+      const passed = entryPoint === 'a callback' ? '502 upstream_unreachable' : '200';
+      expect([entryPoint, met.response, met.dialled[0]]).toEqual([entryPoint, passed, first]);
     }
   });
 
@@ -219,7 +231,7 @@ describe('I8 reach: our own listeners', () => {
     ['its target', 'GET http://ADMIN/', 421],
     ['an https:// target', 'GET https://ADMIN/', 400],
     ['a CONNECT', 'CONNECT ADMIN', 405],
-  ])('I8 reach: %s inside the tunnel of another host does not lead there', async (_, line, status) => {
+  ])('I8 reach: %s inside the tunnel of another host does not reach it', async (_, line, status) => {
     await using scene = await openScene();
     await using origin = await createOrigin();
     const { host: admin } = new URL(scene.proxy.adminUrl);
@@ -233,12 +245,12 @@ describe('I8 reach: our own listeners', () => {
     expect(ledger.attempts.slice(before)).toEqual([]);
   });
 
-  it('I8 reach: a redirect to the admin API is handed on, or fails a callback, and is not followed', async () => {
+  it('I8 reach: a redirect to the admin API is relayed, or fails a callback, and is not followed', async () => {
     await using scene = await openScene();
     await using origin = await redirectOrigin(`${scene.proxy.adminUrl}/v1/proxy_config`);
     const authority = `127.0.0.1:${origin.port}`;
     const responses = [];
-    for (const [entry, ask] of everyEntry) responses.push([entry, await ask(scene, authority)]);
+    for (const [entryPoint, ask] of allEntryPoints) responses.push([entryPoint, await ask(scene, authority)]);
     const dialled = [authority];
     expect(responses).toEqual([
       ['a CONNECT', { response: '200', cause: undefined, dialled }],
@@ -254,27 +266,27 @@ describe('I8 reach: our own listeners', () => {
     await using scene = await openScene({ listen: `unix:${path}` });
     const hosts = [`unix:${path}`, `unix:${path}:`, path, `[${path}]`, `unix%3A${path}`, '.', 'unix:'];
     const before = ledger.accepted.length;
-    for (const [entry, ask] of everyEntry) {
+    for (const [entryPoint, ask] of allEntryPoints) {
       for (const host of hosts) {
         const { response, dialled } = await ask(scene, `${host}:80`);
         const isRefused = /^(400 authority_invalid|400 target_invalid|400 host_invalid|not a document)$/.test(
           response,
         );
-        expect([entry, host, isRefused || response, dialled]).toEqual([entry, host, true, []]);
+        expect([entryPoint, host, isRefused || response, dialled]).toEqual([entryPoint, host, true, []]);
       }
     }
     expect(ledger.accepted.slice(before)).not.toContain(0);
-    // The ledger does see who comes by it.
+    // This shows that the ledger records connections to the unix socket.
     const socket = connect(path);
     await once(socket, 'connect');
     await expect.poll(() => ledger.accepted.slice(before)).toContain(0);
     socket.destroy();
   });
 
-  it('I8 reach: a sandbox that is removed gives its address back, and one that comes takes it', async () => {
+  it('I8 reach: the address of a removed sandbox is released, and a new sandbox can use it', async () => {
     await using scene = await openScene();
     const { port } = await sandboxAt(scene, '127.0.0.1');
-    const connect = entries['a CONNECT'] as Entry;
+    const connect = entryPoints['a CONNECT'] as EntryPoint;
     expect((await connect(scene, `localhost:${port}`)).cause).toBe('own listener');
     await scene.proxy.admin('DELETE', '/v1/sandboxes/other');
     expect((await connect(scene, `localhost:${port}`)).response).toBe('502 upstream_unreachable');
@@ -283,7 +295,7 @@ describe('I8 reach: our own listeners', () => {
   });
 });
 
-/** Each with the class that the refusal is recorded by. */
+/** Each address with the class that the record of the refusal names. */
 const never: readonly (readonly [host: string, cause: string])[] = [
   ['169.254.169.254', 'metadata'],
   ['168.63.129.16', 'metadata'],
@@ -304,24 +316,24 @@ const never: readonly (readonly [host: string, cause: string])[] = [
   ['255.255.255.255', 'reserved'],
 ];
 
-describe('I8 reach: what nothing allows', () => {
-  it('I8 reach: metadata, link-local and other addresses that nothing allows are not reached', async () => {
+describe('I8 reach: addresses that no setting allows', () => {
+  it('I8 reach: metadata, link-local and other reserved addresses are not reached', async () => {
     await using scene = await openScene();
-    for (const [entry, ask] of everyEntry) {
+    for (const [entryPoint, ask] of allEntryPoints) {
       const found = [];
       for (const [host, cause] of never)
-        found.push(...(await strays(scene, ask, [`${host}:80`], refusedFor(entry, cause))));
-      expect([entry, ...found]).toEqual([entry]);
+        found.push(...(await unexpectedAttempts(scene, ask, [`${host}:80`], refusedFor(entryPoint, cause))));
+      expect([entryPoint, ...found]).toEqual([entryPoint]);
     }
   });
 
-  it('I8 reach: they are not reached where lists name them', async () => {
+  it('I8 reach: they are not reached even if lists name them', async () => {
     await using scene = await openScene();
-    for (const [entry, ask] of listedAdapters) {
+    for (const [entryPoint, ask] of listableEntryPoints) {
       const found = [];
       for (const [host, cause] of never)
-        found.push(...(await withDocuments(scene, ask, [`${host}:80`], refusedFor(entry, cause))));
-      expect([entry, ...found]).toEqual([entry]);
+        found.push(...(await withDocuments(scene, ask, [`${host}:80`], refusedFor(entryPoint, cause))));
+      expect([entryPoint, ...found]).toEqual([entryPoint]);
     }
   });
 });
@@ -338,32 +350,33 @@ const inner = [
 const innerInV6 = ['[::ffff:10.0.0.1]', '[64:ff9b::a00:1]', '[2002:a00:1::]'];
 
 describe('I8 reach: private networks', () => {
-  it('I8 reach: unlisted, private networks are not reached', async () => {
+  it('I8 reach: unlisted private networks are not reached', async () => {
     const config = { egress: anyPort, callback: { allow_private: false } };
     await using scene = await createReachScene(ledger, { names, config });
-    for (const [entry, ask] of everyEntry) {
+    for (const [entryPoint, ask] of allEntryPoints) {
       const found = [];
       for (const host of [...inner, ...innerInV6]) {
         const met = await ask(scene, `${host}:80`);
         const isFor = /^(refused: )?(private|cgnat|embedded_v4)$/.test(String(met.cause));
-        if (met.response !== notListed(entry) || !isFor || met.dialled.length > 0) found.push([host, met]);
+        if (met.response !== notListed(entryPoint) || !isFor || met.dialled.length > 0)
+          found.push([host, met]);
       }
-      expect([entry, ...found]).toEqual([entry]);
+      expect([entryPoint, ...found]).toEqual([entryPoint]);
     }
   });
 
-  it('I8 reach: a list of a tenant does not open private networks', async () => {
+  it('I8 reach: a tenant’s list does not open private networks', async () => {
     await using scene = await createReachScene(ledger, { names, config: { egress: anyPort } });
-    for (const [entry, ask] of listedAdapters) {
+    for (const [entryPoint, ask] of listableEntryPoints) {
       for (const host of [...inner, ...innerInV6]) {
         for (const document of documentsFor(`${host}:80`)) {
           scene.proxy.apply(document);
           const { response, dialled } = await ask(scene, `${host}:80`);
-          expect([entry, host, document, response, dialled]).toEqual([
-            entry,
+          expect([entryPoint, host, document, response, dialled]).toEqual([
+            entryPoint,
             host,
             document,
-            notListed(entry),
+            notListed(entryPoint),
             [],
           ]);
         }
@@ -371,23 +384,26 @@ describe('I8 reach: private networks', () => {
     }
   });
 
-  it('I8 reach: the operator’s list opens just what it holds', async () => {
+  it('I8 reach: the operator’s list opens only what it contains', async () => {
     const egress = { ...anyPort, allow_private: ['10.0.0.0/24'] };
     const config = { egress, callback: { allow_private: false } };
     await using scene = await createReachScene(ledger, { names, config });
-    for (const [entry, ask] of everyEntry) {
+    for (const [entryPoint, ask] of allEntryPoints) {
       expect((await ask(scene, '10.0.0.1:80')).dialled[0]).toBe('10.0.0.1:80');
       expect((await ask(scene, 'intra.test:80')).dialled[0]).toBe('10.0.0.1:80');
       for (const host of ['10.0.1.1', '[::ffff:10.0.0.1]', 'mixed-intra.test'])
-        expect(await ask(scene, `${host}:80`)).toMatchObject({ response: notListed(entry), dialled: [] });
+        expect(await ask(scene, `${host}:80`)).toMatchObject({
+          response: notListed(entryPoint),
+          dialled: [],
+        });
     }
   });
 
   it.each([
     ['an exact name over TLS', 'intra.test', 'tls', ['10.0.0.1:443']],
-    ['an exact name where the operator says never', 'intra.test', 'never', []],
+    ['an exact name where the operator sets never', 'intra.test', 'never', []],
     ['a wildcard', '*.test', 'tls', []],
-  ])('I8 reach: by a rule with %s', async (_, pattern, setting, dialled) => {
+  ])('I8 reach: a private address by a rule with %s', async (_, pattern, setting, dialled) => {
     const config = { egress: { private_by_rule: setting } };
     await using scene = await createReachScene(ledger, { names, config });
     expect(scene.proxy.apply({ rules: [{ ...(ruleFor('x:1') as object), match_hosts: [pattern] }] }).ok).toBe(
@@ -402,29 +418,32 @@ describe('I8 reach: private networks', () => {
   });
 });
 
-describe('I8 reach: loopback where it is not listed', () => {
+describe('I8 reach: unlisted loopback', () => {
   const exposed = { listen: '0.0.0.0:0', auth: 'none', egress: anyPort, callback: { allow_private: false } };
   const spellings = [...byName, ...v4, ...v4InV6, ...v6, ...anyLoopback];
 
-  it.each(everyEntry)('I8 reach: by %s, of a proxy that others reach', async (entry, ask) => {
-    await using origin = await createOrigin();
-    await using scene = await createReachScene(ledger, { names, config: exposed });
-    const found = [];
-    for (const host of spellings) {
-      const { response, dialled } = await ask(scene, `${host}:${origin.port}`);
-      if (response !== notListed(entry) || dialled.length > 0) found.push([host, response, dialled]);
-    }
-    expect([...found, origin.connections]).toEqual([0]);
-  });
+  it.each(allEntryPoints)(
+    'I8 reach: loopback is not reached by %s through an exposed listener',
+    async (entryPoint, ask) => {
+      await using origin = await createOrigin();
+      await using scene = await createReachScene(ledger, { names, config: exposed });
+      const found = [];
+      for (const host of spellings) {
+        const { response, dialled } = await ask(scene, `${host}:${origin.port}`);
+        if (response !== notListed(entryPoint) || dialled.length > 0) found.push([host, response, dialled]);
+      }
+      expect([...found, origin.connections]).toEqual([0]);
+    },
+  );
 
-  it('I8 reach: loopback is shut to everybody while one sandbox has a listener that others reach', async () => {
+  it('I8 reach: loopback is closed to all while one sandbox has an exposed listener', async () => {
     await using origin = await createOrigin();
     await using scene = await createReachScene(ledger, {
       admin: true,
       names,
       config: { auth: 'none', egress: anyPort },
     });
-    const connect = entries['a CONNECT'] as Entry;
+    const connect = entryPoints['a CONNECT'] as EntryPoint;
     const responses = [(await connect(scene, `127.0.0.1:${origin.port}`)).response];
     await sandboxAt(scene, '0.0.0.0');
     responses.push((await connect(scene, `127.0.0.1:${origin.port}`)).response);
@@ -436,24 +455,24 @@ describe('I8 reach: loopback where it is not listed', () => {
 
 type ListedRoute = { readonly method: string; readonly path: string; readonly needs_token: boolean };
 
-describe('I8 reach: the admin API, directly', () => {
+describe('I8 reach: the admin API itself', () => {
   const wrong = 'canary-admin-token-0cc175b9c0f1b6a831c399e269772662';
   const rows: readonly (readonly [who: string, fields: readonly string[], closed: number, open: number])[] = [
     ['without a token', ['Host: localhost'], 401, 200],
     ['with a wrong token', ['Host: localhost', `Authorization: Bearer ${wrong}`], 401, 401],
     ['with an empty token', ['Host: localhost', 'Authorization: Bearer '], 401, 401],
     ['with a token of another scheme', ['Host: localhost', `Authorization: Basic ${wrong}`], 401, 401],
-    ['under a name that was rebound', ['Host: attacker.test'], 421, 421],
+    ['under a rebound name', ['Host: attacker.test'], 421, 421],
     ['under a rebound name with a port', ['Host: attacker.test:3129'], 421, 421],
     ['under a name that looks like loopback', ['Host: localhost.attacker.test'], 421, 421],
     ['under an address that is not loopback', ['Host: 192.0.2.1'], 421, 421],
-    ['by a proxy that says so', ['Host: localhost', 'Via: 1.1 proxy'], 403, 403],
-    ['for a client that is told', ['Host: localhost', 'X-Forwarded-For: 127.0.0.1'], 403, 403],
+    ['from a proxy that sends Via', ['Host: localhost', 'Via: 1.1 proxy'], 403, 403],
+    ['for a forwarded client', ['Host: localhost', 'X-Forwarded-For: 127.0.0.1'], 403, 403],
     ['under two names', ['Host: localhost', 'Host: localhost'], 400, 400],
     ['under no name', [], 400, 400],
   ];
   it.each(rows)(
-    'I8 reach: %s, no route that needs the token gives anything',
+    'I8 reach: %s, no route that requires the token discloses anything',
     async (_, fields, closed, open) => {
       await using scene = await openScene();
       const { proxy } = scene;
@@ -475,7 +494,7 @@ describe('I8 reach: the admin API, directly', () => {
         );
         const { head: response, text } = await client.readResponse();
         const expected = needs_token ? closed : open;
-        // After five wrong tokens in a minute, more of them are told to wait.
+        // After five wrong tokens in a minute, further ones get 429.
         const isExpected = response.status === expected || (expected === 401 && response.status === 429);
         const isBare = response.status === 200 || Object.keys(JSON.parse(text)).join() === 'detail';
         if (!isExpected || !isBare) seen.push([method, path, response.status, text]);
@@ -486,7 +505,7 @@ describe('I8 reach: the admin API, directly', () => {
     },
   );
 
-  it('I8 reach: what needs no token tells nothing of sandboxes, hosts, rules or secrets', async () => {
+  it('I8 reach: routes without a token disclose nothing about sandboxes, hosts, rules or secrets', async () => {
     await using scene = await openScene();
     const { proxy } = scene;
     await proxy.admin('POST', '/v1/sandboxes', {

@@ -1,4 +1,4 @@
-// I9 over HTTP/2: streams, lists of fields, bodies and repetitions have limits, and what is over them is refused or made to wait.
+// I9 over HTTP/2: streams, field lists, bodies and retries have limits; what exceeds a limit is refused or delayed.
 import { describe, expect, it, vi } from 'vitest';
 import type { H2Exchange } from '../support/h2-exchange.ts';
 import { headersFrame } from '../support/h2-frames.ts';
@@ -15,8 +15,8 @@ function sceneWith(config: object, respond: (exchange: H2Exchange) => Promise<un
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-describe('I9 what a client asks for', () => {
-  it('I9 is so many streams at once and no more', async () => {
+describe('I9 a client', () => {
+  it('I9 has a limited number of concurrent streams', async () => {
     await using scene = await sceneWith({ limits: { max_streams: 3 } }, never);
     await using client = await scene.client();
     const streams = Array.from({ length: 8 }, () => client.peer.stream(client.nextId()));
@@ -38,8 +38,8 @@ describe('I9 what a client asks for', () => {
   });
 });
 
-describe('I9 what a host sends', () => {
-  it('I9 is held by us up to a window for each stream whose client takes nothing', async () => {
+describe('I9 a host', () => {
+  it('I9 fills at most one window for each stream whose client does not read', async () => {
     let sent = 0;
     await using scene = await sceneWith({}, async ({ head, data }) => {
       await head(200);
@@ -59,7 +59,7 @@ describe('I9 what a host sends', () => {
     expect(sent).toBeLessThan(1_000_000);
   });
 
-  it('I9 in interim answers is bounded', async () => {
+  it('I9 sends a limited number of interim responses', async () => {
     await using scene = await sceneWith({}, async ({ interim, response }) => {
       for (let i = 0; i < 30; i += 1) await interim(103);
       await response(200, [], 'late');
@@ -73,13 +73,13 @@ describe('I9 what a host sends', () => {
     const fields = Array.from({ length: 150 }, (_, i) => literal(`x-${i}`, 'v'));
     await using scene = await sceneWith({}, ({ response }) => response(200, fields, 'fine'));
     await using client = await scene.client();
-    // node:http2 ends such a stream before anybody reads it.
+    // node:http2 ends such a stream before the proxy reads it.
     expect(await client.request(client.fields('/'))).toMatchObject({ status: 0, length: 0 });
   });
 });
 
-describe('I9 what we do again', () => {
-  it('I9 is three times what a host does not look at', async () => {
+describe('I9 retries', () => {
+  it('I9 of a request that its host does not process are at most three', async () => {
     await using scene = await sceneWith({}, ({ reset }) => reset('REFUSED_STREAM'));
     await using client = await scene.client();
     await client.request(client.fields('/'));

@@ -1,5 +1,5 @@
-// I9: every table, buffer and wait has a limit, and what is over it is refused or made to wait. Of many clients, of one
-// client's bytes, and of a host's.
+// I9: every table, buffer and wait has a limit; what exceeds it is refused or delayed. Tests the number of clients, the
+// bytes of one client and the bytes of a host.
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { type Exchange, response } from '../support/recording-origin.ts';
@@ -7,7 +7,7 @@ import type { WireClient } from '../support/wire-client.ts';
 import { type Scene, createScene, head } from './credential-scene.ts';
 
 const MIB = 1_048_576;
-/** What two kernels hold of a connection, several times over. */
+/** Several times what the kernel buffers for the two ends of a connection. */
 const HELD_BYTES = 24 * MIB;
 const FLOOD_BYTES = 96 * MIB;
 
@@ -23,7 +23,7 @@ async function statusOf(client: WireClient): Promise<number> {
 }
 
 describe('I9 clients', () => {
-  it('I9 of one sandbox have so many connections and no more', async () => {
+  it('I9 of one sandbox have a limited number of connections', async () => {
     await using scene = await sceneWith({ limits: { max_connections: 3 } });
     const clients = await Promise.all(Array.from({ length: 5 }, () => scene.client()));
     const statuses = [];
@@ -32,7 +32,7 @@ describe('I9 clients', () => {
     for (const client of clients) await client[Symbol.asyncDispose]();
   });
 
-  it('I9 that say nothing are so many and no more: the oldest give way, one for each', async () => {
+  it('I9 that are silent are limited in number: each new one evicts the oldest', async () => {
     await using scene = await sceneWith({ limits: { max_waiting: 4 } });
     const clients: WireClient[] = [];
     for (let i = 0; i < 20; i += 1) {
@@ -58,7 +58,7 @@ describe('I9 the bytes of a client', () => {
     expect(scene.origin.requests).toEqual([]);
   });
 
-  it('I9 ahead of an answer are bounded: more ends the connection behind it', async () => {
+  it('I9 sent ahead of a response are bounded: more than that closes the connection after the response', async () => {
     const gate = Promise.withResolvers<void>();
     await using scene = await sceneWith({}, async ({ send }) => {
       await gate.promise;
@@ -74,14 +74,14 @@ describe('I9 the bytes of a client', () => {
     expect(scene.origin.requests.map(({ target }) => target)).toEqual(['/first']);
   });
 
-  it('I9 in a body wait for a host that takes none: the client is held up', async () => {
+  it('I9 in a body are subject to back-pressure from a host that does not read', async () => {
     await using scene = await sceneWith({}, async ({ socket }) => void (await once(socket, 'close')));
     await using client = await scene.tunnel();
     await client.send(head('POST /', scene.at(), [`Content-Length: ${FLOOD_BYTES}`]));
     await scene.origin.request(0);
     const { socket } = client;
     let taken = 0;
-    // One piece after another, each once the one before has left.
+    // One piece after another, each after the previous one was sent.
     const push = (): void => {
       if (taken >= FLOOD_BYTES) return;
       socket.write(Buffer.alloc(MIB, 'x'), () => {
@@ -96,7 +96,7 @@ describe('I9 the bytes of a client', () => {
 });
 
 describe('I9 the bytes of a host', () => {
-  it('I9 wait for a client that takes none: the host is held up', async () => {
+  it('I9 are subject to back-pressure from a client that does not read', async () => {
     let sent = 0;
     await using scene = await sceneWith({}, async ({ send, socket }) => {
       await send('HTTP/1.1 200 OK\r\n\r\n');
@@ -113,7 +113,7 @@ describe('I9 the bytes of a host', () => {
     expect(sent).toBeLessThan(HELD_BYTES);
   });
 
-  it('I9 in interim answers are bounded', async () => {
+  it('I9 in interim responses are bounded', async () => {
     await using scene = await sceneWith({}, async ({ send }) => {
       await send('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000));
       await send(response(200, [], 'late'));
@@ -126,7 +126,7 @@ describe('I9 the bytes of a host', () => {
   });
 });
 
-/** Resolves when the value has been the same for a while. */
+/** Resolves when the value has not changed for some time. */
 async function stands(value: () => number): Promise<void> {
   let [last, since] = [value(), performance.now()];
   await vi.waitUntil(

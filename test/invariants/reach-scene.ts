@@ -1,5 +1,5 @@
-// The ways by which a sandbox may try to reach what it must not, and one sidecar with everything allowed that can be
-// allowed. Each way says how it was answered, for which cause, and what was dialled on the way.
+// The routes by which a sandbox may try to reach a forbidden destination, and one sidecar that allows everything that can
+// be allowed. Each route returns the response, the recorded cause and the addresses that the proxy dialled.
 import { networkInterfaces } from 'node:os';
 import { createOrigin, response } from '../support/recording-origin.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
@@ -10,7 +10,7 @@ import type { DialLedger } from './dial-ledger.ts';
 
 export type Scene = AsyncDisposable & { readonly proxy: TestSidecar; readonly ledger: DialLedger };
 
-/** `answer`: status and code; `cause`: what the record says; `dialled`: by the proxy, not by its client. */
+/** `response`: status and code; `cause`: from the record; `dialled`: by the proxy, not by its client. */
 export type Attempt = {
   readonly response: string;
   readonly cause: unknown;
@@ -18,14 +18,14 @@ export type Attempt = {
 };
 
 /** Tries to reach `authority`, a host and a port in any spelling. */
-export type Entry = (scene: Scene, authority: string) => Promise<Attempt>;
+export type EntryPoint = (scene: Scene, authority: string) => Promise<Attempt>;
 
 const EVERY_PORT: readonly number[] = Array.from({ length: 65_535 }, (_, i) => i + 1);
 const origins = createTestAuthority('Stand-in for the public CAs');
 
-/** Every port of every host, so that the address alone is judged. */
+/** Every port of every host, so that only the address decides. */
 export const anyPort: Readonly<Record<string, unknown>> = { ports: EVERY_PORT };
-/** Nothing that an operator can set allows more. */
+/** No operator setting allows more. */
 export const loosest: Readonly<Record<string, unknown>> = {
   auth: 'none',
   egress: { ...anyPort, allow_private: ['all', '0.0.0.0/0', '::/0'] },
@@ -33,13 +33,13 @@ export const loosest: Readonly<Record<string, unknown>> = {
 };
 
 export async function createReachScene(ledger: DialLedger, options: TestSidecarOptions): Promise<Scene> {
-  // What a callback answers would not leave over http:// else, and it would not be asked.
+  // Without this a callback result would not be injected over http://, and the callback would not be called.
   const config = { ...loosest, inject_cleartext: ['api.test:80'], ...options.config };
   const proxy = await createTestSidecar({ origins, proxyConfig: {}, ...options, config });
   return { proxy, ledger, [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose]() };
 }
 
-export const entries: Readonly<Record<string, Entry>> = {
+export const entryPoints: Readonly<Record<string, EntryPoint>> = {
   'a CONNECT': (scene, authority) =>
     attempt(scene, async (client) => {
       await client.send(head(`CONNECT ${authority}`, authority));
@@ -52,7 +52,7 @@ export const entries: Readonly<Record<string, Entry>> = {
     }),
   'a request inside a tunnel that a rule covers': (scene, authority) =>
     attempt(scene, async (client) => {
-      // A path that the rule does not match: cleartext is forwarded then, without its credential.
+      // A path that the rule does not match, so that plaintext is forwarded without the credential.
       scene.proxy.apply({ rules: [ruleFor(authority, { match_paths: ['/never'] })] });
       const opened = await client.openTunnel(authority);
       if (opened.status !== 200) return opened;
@@ -71,7 +71,7 @@ export const entries: Readonly<Record<string, Entry>> = {
     }),
 };
 
-/** `authority` is named by whatever a tenant can write; a list that cannot hold its host is left out. */
+/** Every document in which a tenant can name `authority`; a list that cannot contain its host is omitted. */
 export function documentsFor(authority: string): readonly unknown[] {
   const host = hostOf(authority);
   return [
@@ -100,7 +100,7 @@ export function ownAddresses(family: 'IPv4' | 'IPv6'): readonly string[] {
     .map(({ address }) => (family === 'IPv6' ? `[${address.split('%')[0]}]` : address));
 }
 
-/** Answers with a redirect to `location`, by an origin beside the proxy. */
+/** An origin that redirects every request to `location`. */
 export function redirectOrigin(location: string): ReturnType<typeof createOrigin> {
   return createOrigin({ respond: ({ send }) => send(response(307, [['Location', location]])) });
 }

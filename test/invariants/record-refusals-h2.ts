@@ -1,5 +1,5 @@
-// Every refusal that a stream can meet, provoked over HTTP/2: what is configured for it and what a client sends. Each leaves
-// one record with its code and its status. What only HTTP/1.1 or the way into a tunnel can meet is in record-refusals.ts.
+// Every refusal that a stream can get, provoked over HTTP/2: its configuration and what the client sends. Each leaves one
+// record with its code and status. Refusals of HTTP/1.1 or CONNECT only are in record-refusals.ts.
 import { expect } from 'vitest';
 import type { RefusalCode } from '../../src/proxy/refusal.ts';
 import type { H2Exchange } from '../support/h2-exchange.ts';
@@ -13,9 +13,9 @@ import type { H2Scene, H2SceneOptions } from './h2-scene.ts';
 export type StreamRefusal = {
   readonly code: RefusalCode;
   readonly options?: H2SceneOptions;
-  /** Leads to one refusal, on a connection of its own: its status and its code as the client reads them. */
+  /** Provokes one refusal on a connection of its own; returns the status and code that the client reads. */
   provoke(scene: H2Scene): Promise<Refused>;
-  /** The client that meets it speaks HTTP/1.1. */
+  /** The refused client speaks HTTP/1.1. */
   readonly isHttp1?: true;
 };
 type Refused = readonly [status: number, code: string | undefined];
@@ -45,9 +45,9 @@ const responses = (respond: (exchange: H2Exchange) => unknown): H2SceneOptions =
   respond: (exchange) => void respond(exchange),
 });
 
-/** Rules that change in each handshake that a second stream waits for. */
+/** Rules that change in each handshake for which a second stream waits. */
 function rulesChanged(): StreamRefusal {
-  // As often as a place for it is dialled.
+  // Once for each dial.
   let change: (() => void) | undefined;
   const origin = { settings: { max_concurrent_streams: 1 }, onAccept: (): void => change?.() };
   return {
@@ -123,7 +123,7 @@ export const streamRefusals: readonly StreamRefusal[] = [
   },
   {
     code: 'upstream_untrusted',
-    options: { origin: { tls: { authority: createTestAuthority('nobody trusts it'), names: ['api.test'] } } },
+    options: { origin: { tls: { authority: createTestAuthority('An untrusted CA'), names: ['api.test'] } } },
     provoke: asks(),
   },
   { code: 'upstream_closed', options: responses(({ connection }) => connection.end()), provoke: asks() },
@@ -158,7 +158,7 @@ export const streamRefusals: readonly StreamRefusal[] = [
   },
 ];
 
-/** A client of HTTP/1.1 before a host that speaks nothing but HTTP/2. */
+/** An HTTP/1.1 client of a host that speaks only HTTP/2. */
 async function askOverHttp1(scene: H2Scene): Promise<Refused> {
   const client = await scene.wire();
   expect((await client.openTunnel(scene.at())).status).toBe(200);

@@ -1,5 +1,5 @@
-// Every refusal that the catalogue knows, provoked: what is configured for it and what a client sends. Each leaves one
-// record with its code and its status.
+// Every refusal of the catalogue, provoked: its configuration and what the client sends. Each leaves one record with its
+// code and status.
 import { expect } from 'vitest';
 import type { RefusalCode } from '../../src/proxy/refusal.ts';
 import { response } from '../support/recording-origin.ts';
@@ -10,13 +10,13 @@ import { type Scene, type SceneOptions, bearerRule, head } from './credential-sc
 export type RefusalRow = {
   readonly code: RefusalCode;
   readonly options?: SceneOptions;
-  /** Leads to one refusal; answers the client that got it. */
+  /** Provokes one refusal; returns the client that got it. */
   provoke(scene: Scene): Promise<WireClient>;
 };
 
 const silence = (): Promise<void> => new Promise(() => {});
 
-/** By the proxy port. */
+/** On the proxy port. */
 function sends(bytes: string | ((scene: Scene) => string)): RefusalRow['provoke'] {
   return async (scene) => {
     const client = await scene.client();
@@ -25,7 +25,7 @@ function sends(bytes: string | ((scene: Scene) => string)): RefusalRow['provoke'
   };
 }
 
-/** Within the tunnel of api.test. */
+/** Inside the tunnel to api.test. */
 function asks(startLine: string, fields: readonly string[] = [], host?: string): RefusalRow['provoke'] {
   return async (scene) => {
     const client = await scene.tunnel();
@@ -36,7 +36,7 @@ function asks(startLine: string, fields: readonly string[] = [], host?: string):
 
 const exposed = (): SceneOptions['config'] => () => ({ listen: '0.0.0.0:0', auth: 'none' });
 
-/** Rules that come to intercept a host while it is looked up for a blind tunnel. */
+/** Rules that begin to intercept a host during its lookup for a blind tunnel. */
 function rulesChanged(): RefusalRow {
   const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   return {
@@ -80,7 +80,7 @@ export const refusals: readonly RefusalRow[] = [
   },
   {
     code: 'port_denied',
-    options: { config: exposed(), resolve: { 'a.test': new Error('not to be asked') } },
+    options: { config: exposed(), resolve: { 'a.test': new Error('must not be looked up') } },
     provoke: sends(head('CONNECT a.test:22', 'a.test')),
   },
   {
@@ -136,7 +136,7 @@ export const refusals: readonly RefusalRow[] = [
   },
   {
     code: 'upstream_untrusted',
-    options: { tls: { authority: createTestAuthority('nobody trusts it'), names: ['api.test'] } },
+    options: { tls: { authority: createTestAuthority('An untrusted CA'), names: ['api.test'] } },
     provoke: asks('GET /'),
   },
   { code: 'upstream_closed', options: { respond: ({ end }) => end() }, provoke: asks('GET /') },

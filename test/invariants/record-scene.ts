@@ -1,5 +1,5 @@
-// The scene of the tests of I11: a sandbox `box` beside `default`, each with rules and a revision of its own, and what
-// both left in the log: one short line for each record, in their order.
+// The scene of the I11 tests: the sandboxes `box` and `default`, each with rules and a revision of its own, and the records
+// of both: one short line for each record, in order.
 import type { LogRecord } from '../support/spawned-process.ts';
 import { type MemoryStore, createMemoryStore } from '../sidecar/state/memory-store.ts';
 import type { TestSidecar } from '../support/test-sidecar.ts';
@@ -8,19 +8,19 @@ import { type Scene, type SceneOptions, bearerRule, createScene } from './creden
 
 export const TOKEN = 'token-of-the-sandbox-box';
 export const SHOWN: string = `Proxy-Authorization: Bearer ${TOKEN}`;
-/** The revisions in force: another one for each sandbox. */
+/** The revisions in force, different for each sandbox. */
 export const REVISION: Readonly<Record<string, number>> = { default: 3, box: 1 };
 
-/** What stands in a scene for the sandbox `box`. */
+/** The parts of a scene that concern the sandbox `box`. */
 export type Box = {
   readonly store: MemoryStore;
-  /** Of the listener by which box is reached. */
+  /** The port of the listener for box. */
   readonly boxPort: number;
-  /** Fields that a client of box shows. */
+  /** The header lines that identify a client of box. */
   readonly boxFields: readonly string[];
   /** A client of box that has sent nothing. */
   boxClient(): Promise<WireClient>;
-  /** What was recorded since the scene was made. */
+  /** The records since the scene was created. */
   records(): readonly LogRecord[];
 };
 export type RecordScene = Scene & Box;
@@ -36,7 +36,7 @@ export async function createRecordScene(
   return { ...scene, ...(await createBox(scene.proxy, store, options)) };
 }
 
-/** Makes the sandbox `box`, in a sidecar with an admin API whose state is in `store`. */
+/** Creates the sandbox `box` in a sidecar with an admin API whose state is in `store`. */
 export async function createBox(proxy: TestSidecar, store: MemoryStore, options: Documented): Promise<Box> {
   const { rules = [bearerRule('api.test')], callbacks = [], hasOwnListener = false } = options;
   const document = { rules, callbacks };
@@ -59,12 +59,12 @@ export async function createBox(proxy: TestSidecar, store: MemoryStore, options:
   };
 }
 
-/** Of an exchange, or of a write by the admin API; what the test itself applies is the operator's. */
+/** The record of an exchange or of a write via the admin API; what the test applies directly counts as the operator's. */
 export function isRecord({ msg, by }: LogRecord): boolean {
   return (msg === 'exchange' || msg === 'admin') && by !== 'operator';
 }
 
-/** What a record says in short: who, which revision, what became of it, and why. */
+/** A record in short: sandbox, revision, outcome, status and reason. */
 export function shortly(record: LogRecord): string {
   const { msg, sandbox = '-', revision = '-', outcome, status = '-', reason = '-', action = '' } = record;
   const what = msg === 'admin' ? `admin ${String(action)}` : 'exchange';

@@ -1,5 +1,5 @@
-// What a client of the sandbox `box` may be in the middle of over HTTP/2, and what may end it: each way in leaves nothing in
-// the records yet, and one record for each stream when it ends, whoever ends it.
+// The states in which an HTTP/2 client of the sandbox `box` can be, and the events that end them. Reaching a state writes no
+// record; its end writes one record for each stream, whichever side ends it.
 import { expect } from 'vitest';
 import type { H2Exchange } from '../support/h2-exchange.ts';
 import { goawayFrame, headersFrame, rstFrame } from '../support/h2-frames.ts';
@@ -14,7 +14,7 @@ export type BoxScene = H2Scene & Box;
 export type Situation = {
   readonly title: string;
   readonly options?: H2SceneOptions;
-  /** How many streams are in it. */
+  /** The number of streams in this state. */
   readonly streams: number;
   begin(scene: BoxScene): Promise<H2WireClient>;
 };
@@ -26,7 +26,7 @@ async function boxClient(scene: BoxScene): Promise<H2WireClient> {
   return H2WireClient.over(wire, scene.at());
 }
 
-/** So many streams of it, and what each sends of its body; then waits until the host has them all. */
+/** Opens this many streams, sends part of each body, and waits until the host has them all. */
 async function open(scene: BoxScene, count: number, body?: string): Promise<H2WireClient> {
   const client = await boxClient(scene);
   const method = body === undefined ? {} : { ':method': 'POST' };
@@ -45,7 +45,7 @@ async function half({ head, data }: H2Exchange): Promise<void> {
 }
 
 export const situations: readonly Situation[] = [
-  { title: 'a session that was never used', streams: 0, begin: boxClient },
+  { title: 'a session without streams', streams: 0, begin: boxClient },
   {
     title: 'half a header block',
     streams: 0,
@@ -57,25 +57,25 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'a stream that its host does not answer',
+    title: 'a stream without a response of its host',
     options: { respond: silence },
     streams: 1,
     begin: (scene) => open(scene, 1),
   },
   {
-    title: 'each of four streams that their host does not answer',
+    title: 'each of four streams without a response of their host',
     options: { respond: silence },
     streams: 4,
     begin: (scene) => open(scene, 4),
   },
   {
-    title: 'half a body of a stream',
+    title: 'a stream with half a body',
     options: { respond: silence },
     streams: 1,
     begin: (scene) => open(scene, 1, 'half'),
   },
   {
-    title: 'each of two answers that have come in part',
+    title: 'each of two responses that arrived in part',
     options: { respond: half },
     streams: 2,
     async begin(scene) {
@@ -88,7 +88,7 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'a stream whose callback does not answer',
+    title: 'a stream whose callback does not respond',
     options: {
       rules: [],
       callbacks: [{ match_hosts: ['api.test'], url: 'http://callback.test:9/', ttl_seconds: 60 }],
@@ -109,14 +109,14 @@ export type End = {
   end(scene: BoxScene, client: H2WireClient): Promise<readonly string[] | void> | void;
 };
 export const ends: readonly End[] = [
-  { by: 'its client ends', end: (_, client) => client.wire.end() },
+  { by: 'its client closes', end: (_, client) => client.wire.end() },
   { by: 'its client resets', end: (_, client) => client.wire.reset() },
   {
-    by: 'its client says GOAWAY and ends',
+    by: 'its client sends GOAWAY and closes',
     end: (_, client) => client.send(goawayFrame(0)).then(() => client.wire.end()),
   },
   {
-    by: 'its client resets each stream and ends',
+    by: 'its client resets each stream and closes',
     async end(_, client) {
       const ids = [...client.peer.streams.values()].map(({ id }) => id);
       await client.send(...ids.map((id) => rstFrame(id)));

@@ -1,5 +1,5 @@
-// What a client of the sandbox `box` may be in the middle of: each way in leaves nothing in the records yet, and one
-// record when it ends, whoever ends it.
+// The states in which a client of the sandbox `box` can be. Reaching a state writes no record; its end writes one record,
+// whichever side ends it.
 import { expect } from 'vitest';
 import type { Exchange } from '../support/recording-origin.ts';
 import type { WireClient } from '../support/wire-client.ts';
@@ -9,9 +9,9 @@ import type { RecordScene } from './record-scene.ts';
 export type Situation = {
   readonly title: string;
   readonly options?: SceneOptions;
-  /** What the record says in the end. */
+  /** The outcome in the record. */
   readonly outcome: 'failed' | 'tunnelled' | 'upgraded';
-  /** Brings a client into it. */
+  /** Brings a client into this state. */
   begin(scene: RecordScene): Promise<WireClient>;
 };
 
@@ -46,7 +46,7 @@ async function asked(scene: RecordScene, line: string, fields: readonly string[]
   return client;
 }
 
-/** Ends when its client does: a half-closed tunnel stays. */
+/** Closes when its client does: a half-closed tunnel stays open. */
 async function untilEnd({ reader }: Exchange): Promise<void> {
   await reader.finished;
 }
@@ -70,7 +70,7 @@ async function mirror({ send, reader }: Exchange): Promise<void> {
 const never = (): Promise<never> => new Promise(() => {});
 
 export const situations: readonly Situation[] = [
-  { title: 'an intercepted tunnel of which nothing came', outcome: 'failed', begin: tunnel },
+  { title: 'an intercepted tunnel without bytes', outcome: 'failed', begin: tunnel },
   {
     title: 'half a ClientHello',
     outcome: 'failed',
@@ -91,7 +91,7 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'a request that its host does not answer',
+    title: 'a request without a response of its host',
     options: { respond: silence },
     outcome: 'failed',
     async begin(scene) {
@@ -101,7 +101,7 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'a request in the clear that its host does not answer',
+    title: 'a plaintext request without a response of its host',
     options: { respond: silence, tls: 'clear', rules: [] },
     outcome: 'failed',
     async begin(scene) {
@@ -112,7 +112,7 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'half a body of a request',
+    title: 'a request with half a body',
     options: { respond: silence },
     outcome: 'failed',
     async begin(scene) {
@@ -124,7 +124,7 @@ export const situations: readonly Situation[] = [
   },
   ...[half, endless].map(
     (respond): Situation => ({
-      title: `an answer that has come in part (${respond.name})`,
+      title: `a response that arrived in part (${respond.name})`,
       options: { respond },
       outcome: 'failed',
       async begin(scene) {
@@ -135,7 +135,7 @@ export const situations: readonly Situation[] = [
     }),
   ),
   {
-    title: 'a request whose callback does not answer',
+    title: 'a request whose callback does not respond',
     options: {
       rules: [],
       callbacks: [{ match_hosts: ['api.test'], url: 'http://callback.test:9/', ttl_seconds: 60 }],
@@ -149,7 +149,7 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'a request whose host is looked up',
+    title: 'a request during the lookup of its host',
     options: { resolve: { 'api.test': never() } },
     outcome: 'failed',
     async begin(scene) {
@@ -159,7 +159,7 @@ export const situations: readonly Situation[] = [
     },
   },
   {
-    title: 'a CONNECT whose host is looked up',
+    title: 'a CONNECT during the lookup of its host',
     options: { rules: [], resolve: { 'api.test': never() } },
     outcome: 'failed',
     async begin(scene) {

@@ -1,5 +1,5 @@
-// Documents that mark what they inject, so that each request tells which one it was judged by: every kind of value,
-// under names that both documents share and under names of its own. It states no expectation of its own.
+// Documents that mark what they inject, so that each request shows which document decided it: every kind of value, under
+// names that both documents share and under names of their own. It checks nothing itself.
 import type { StateStore } from '../../src/sidecar/state/state-store.ts';
 import type { CallbackResponse } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
@@ -11,7 +11,7 @@ export const markSecrets: Readonly<Record<string, string>> = { OLD: 'sesame-of-o
 
 export type Mark = 'old' | 'new';
 
-/** A rule whose name, header names and values all carry the mark. */
+/** A rule whose name, header names and values all contain the mark. */
 export function markedRule(mark: Mark, host = 'api.test'): unknown {
   const headers = [
     { name: 'X-Plain', type: 'plaintext', value: `plain-${mark}` },
@@ -22,7 +22,7 @@ export function markedRule(mark: Mark, host = 'api.test'): unknown {
   return { name: mark, match_hosts: [host], headers };
 }
 
-/** What a request carries that was judged by the rule of this mark, and no trace of another. */
+/** The headers of a request that the rule with this mark decided, without a trace of another rule. */
 export function carrying(mark: Mark): readonly string[] {
   const secret = markSecrets[mark.toUpperCase()];
   return [`x-plain: plain-${mark}`, `x-opaque: opaque-${mark}`, `authorization: Bearer ${secret}`].concat(
@@ -30,14 +30,14 @@ export function carrying(mark: Mark): readonly string[] {
   );
 }
 
-/** The headers of marked rules in a request, in the order of the wire. */
+/** The headers of marked rules in a request, in wire order. */
 export function marksIn({ headers }: Pick<OriginRequest, 'headers'>): readonly string[] {
   return headers
     .map(([name, value]) => `${name.toLowerCase()}: ${value}`)
     .filter((field) => /^(?:x-plain|x-opaque|authorization|x-only-\w+):/.test(field));
 }
 
-/** A scene under the document of mark `old`, for `api.test`. */
+/** A scene with the document marked `old`, for `api.test`. */
 export function createRevisionScene(options: SceneOptions = {}): Promise<Scene> {
   return createScene({ rules: [markedRule('old')], secrets: markSecrets, ...options });
 }
@@ -48,7 +48,7 @@ export function markedCallback(mark: Mark, url: string): unknown {
   return { name: mark, match_hosts: ['called.test'], url, ttl_seconds: 60, request_headers: headers };
 }
 
-/** What the endpoint answers to a marked callback; `before` may hold it up. */
+/** The response of the endpoint to a marked callback; `before` may delay it. */
 export function respondMarked(before: (mark: Mark) => unknown = () => undefined): CallbackResponse {
   return async ({ request, send }) => {
     const mark: Mark = headerValues(request, 'x-mark')[0] === 'old' ? 'old' : 'new';
@@ -60,11 +60,11 @@ export function respondMarked(before: (mark: Mark) => unknown = () => undefined)
 
 export type ScriptedStore = StateStore & {
   readonly contents: ReadonlyMap<string, string>;
-  /** Called with each write before it is done: may hold it up, or reject and make it fail. */
+  /** Called before each write: may delay it, or reject to make it fail. */
   before: () => unknown;
 };
 
-/** Keeps what it is given in memory, from one sidecar to the next. */
+/** Holds the state in memory across sidecars. */
 export function createScriptedStore(): ScriptedStore {
   const contents = new Map<string, string>();
   const store: ScriptedStore = {
