@@ -1,5 +1,5 @@
-// A mount and a network namespace for the faults that need them: DNS on port 53 of a loopback of one's own, a resolver's
-// configuration and small file systems that nobody else sees. It knows no fault.
+// A mount and a network namespace for the faults that need them: DNS on port 53 of a private loopback, a private resolver
+// configuration and small private file systems. Independent of the faults.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,12 +17,12 @@ const unshare: readonly string[] = [
   '--mount-proc',
 ];
 
-/** True within one. */
+/** Whether this process runs in such a namespace. */
 export function isInNamespace(): boolean {
   return process.env[MARK] === '1';
 }
 
-/** Runs this very program in one and answers its exit code; undefined where the system gives none. */
+/** Runs this program in a new namespace and returns its exit code; undefined if the system does not provide one. */
 export function runInNamespace(): number | undefined {
   const probe = spawnSync('unshare', [...unshare, 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'ignore' });
   if (probe.status !== 0) return undefined;
@@ -31,7 +31,7 @@ export function runInNamespace(): number | undefined {
   return status ?? 1;
 }
 
-/** Loopback, and a resolver that asks it and does not wait long. */
+/** Brings up loopback and configures a resolver that queries it with a short timeout. */
 export function furnishNamespace(): void {
   const directory = mkdtempSync(join(tmpdir(), 'sallyport-chaos-'));
   const file = join(directory, 'resolv.conf');
@@ -42,6 +42,6 @@ export function furnishNamespace(): void {
   ] as const) {
     if (spawnSync(command, args, { stdio: 'inherit' }).status !== 0) throw new Error(`${command} failed`);
   }
-  // What is mounted stays.
+  // Mounts must stay: the rows use them.
   rmSync(directory, { recursive: true });
 }

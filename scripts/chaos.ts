@@ -1,5 +1,5 @@
-// `npm run chaos [-- NAME]`: puts real processes of the proxy through every fault of the list, or those whose names have
-// NAME in them. Prints what was seen; exits with 1 if a promise was broken.
+// `npm run chaos [-- NAME]`: runs real processes of the proxy through every fault of the list, or through those whose names
+// contain NAME. Prints what was observed; exits with 1 if an expectation failed.
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -17,13 +17,13 @@ const MAX_ROW_MS = 120_000;
 const { positionals } = parseArgs({ allowPositionals: true });
 if (isInNamespace()) furnishNamespace();
 const code = isInNamespace() ? undefined : runInNamespace();
-// What is left behind by a row that failed must not keep the figures waiting.
+// Exits explicitly: resources that a failed row left open must not delay the end.
 process.exit(code ?? (await runAll(positionals.join(' '))));
 
 async function runAll(wanted: string): Promise<number> {
   const rows = chaosRows.filter(({ name }) => name.includes(wanted));
-  if (rows.length === 0) throw new Error(`no fault has "${wanted}" in its name`);
-  print('error', 'seen', 'recovery', 'ok');
+  if (rows.length === 0) throw new Error(`no fault name contains "${wanted}"`);
+  print('fault', 'seen', 'recovery', 'ok');
   const results: ChaosResult[] = [];
   let skipped = 0;
   for (const row of rows) {
@@ -34,15 +34,15 @@ async function runAll(wanted: string): Promise<number> {
       print(row.name, reason, '', 'skipped');
     }
   }
-  const violated = results.filter(({ faults }) => faults.length > 0);
+  const violated = results.filter(({ problems }) => problems.length > 0);
   const slowest = Math.max(0, ...results.map(({ recoveryMs }) => recoveryMs));
   console.log(
-    `${results.length} faults, ${results.length - violated.length} held, ${skipped} skipped; ` +
+    `${results.length} faults, ${results.length - violated.length} passed, ${skipped} skipped; ` +
       `the slowest recovery took ${slowest.toFixed(0)} of ${MAX_RECOVERY_MS} ms`,
   );
   console.log(`bystanders saw ${bystanderSummary(results)}`);
-  for (const { name, faults } of violated)
-    for (const fault of faults) console.log(`BROKEN: ${name}: ${fault}`);
+  for (const { name, problems } of violated)
+    for (const problem of problems) console.log(`BROKEN: ${name}: ${problem}`);
   return violated.length === 0 ? 0 : 1;
 }
 
@@ -50,19 +50,19 @@ async function runPrinted(row: ChaosRow): Promise<ChaosResult> {
   const result = await Promise.race([runRow(row), tooLong(row)]).catch((error: unknown) =>
     broken(row, error),
   );
-  const { name, seen, recoveryMs, faults } = result;
-  print(name, seen, `${recoveryMs.toFixed(0)} ms`, faults.length === 0 ? 'yes' : 'NO');
+  const { name, seen, recoveryMs, problems } = result;
+  print(name, seen, `${recoveryMs.toFixed(0)} ms`, problems.length === 0 ? 'yes' : 'NO');
   return result;
 }
 
 async function tooLong({ name }: ChaosRow): Promise<never> {
   await delay(MAX_ROW_MS, undefined, { ref: false });
-  throw new Error(`${name} did not end in ${MAX_ROW_MS} ms`);
+  throw new Error(`${name} did not end within ${MAX_ROW_MS} ms`);
 }
 
 function broken({ name }: ChaosRow, error: unknown): ChaosResult {
   const seen = error instanceof Error ? error.message : String(error);
-  return { name, seen: 'it did not run to its end', recoveryMs: 0, bystanders: new Map(), faults: [seen] };
+  return { name, seen: 'the row did not finish', recoveryMs: 0, bystanders: new Map(), problems: [seen] };
 }
 
 /** Every code that bystanders saw, over all rows. */
@@ -75,7 +75,7 @@ function bystanderSummary(results: readonly ChaosResult[]): string {
 
 function whyNot({ needs = [] }: ChaosRow): string | undefined {
   const missing: Readonly<Record<Need, string | undefined>> = {
-    namespaces: isInNamespace() ? undefined : 'this system gives no mount and network namespace',
+    namespaces: isInNamespace() ? undefined : 'this system does not provide mount and network namespaces',
     faketime: existsSync(faketimeLibrary) ? undefined : 'libfaketime is missing: apt-get install -y faketime',
   };
   return needs.map((need) => missing[need]).find((reason) => reason !== undefined);

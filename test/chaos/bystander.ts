@@ -1,7 +1,7 @@
-// Clients that no fault is aimed at: each asks again and again on one connection, and counts what it is answered.
+// Clients that no fault targets: each repeats its request on one connection and counts the codes that it gets.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WireClient } from '../support/wire-client.ts';
-import { askOn, openTunnel, type Route, TunnelRefused } from './asking.ts';
+import { fetchCodeOn, openTunnel, type Route, TunnelRefused } from './proxy-request.ts';
 
 const CLIENTS = 2;
 const PAUSE_MS = 20;
@@ -9,7 +9,7 @@ const PAUSE_MS = 20;
 export type Bystander = {
   /** How often each code was seen. */
   readonly seen: ReadonlyMap<string, number>;
-  /** Connections beyond the first of each client. */
+  /** The number of connections after the first of each client. */
   readonly reconnects: number;
   stop(): Promise<void>;
 };
@@ -19,28 +19,28 @@ export function createBystander(route: Route, authority: string): Bystander {
   const stopping = new AbortController();
   let connections = 0;
 
-  async function askAgain(): Promise<void> {
+  async function repeatRequests(): Promise<void> {
     while (!stopping.signal.aborted) {
       let client: WireClient | undefined;
       try {
         connections += 1;
         client = await openTunnel(route, authority);
-        await askWhileItStands(client);
+        await requestWhileConnected(client);
       } catch (error) {
         count(error instanceof TunnelRefused ? error.code : 'no connection');
       } finally {
-        route.keep(client?.transcript ?? '');
+        route.collect(client?.transcript ?? '');
         await client?.[Symbol.asyncDispose]();
       }
       await delay(PAUSE_MS);
     }
   }
 
-  async function askWhileItStands(client: WireClient): Promise<void> {
+  async function requestWhileConnected(client: WireClient): Promise<void> {
     while (!stopping.signal.aborted) {
-      const code = await askOn(client, authority);
+      const code = await fetchCodeOn(client, authority);
       count(code);
-      // Whoever is refused comes back on a connection of its own.
+      // A refused client opens a new connection.
       if (code !== '200') return;
       await delay(PAUSE_MS);
     }
@@ -50,7 +50,7 @@ export function createBystander(route: Route, authority: string): Bystander {
     seen.set(code, (seen.get(code) ?? 0) + 1);
   }
 
-  const running = Array.from({ length: CLIENTS }, askAgain);
+  const running = Array.from({ length: CLIENTS }, repeatRequests);
   return {
     seen,
     get reconnects() {

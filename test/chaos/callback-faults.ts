@@ -1,19 +1,19 @@
-// A callback endpoint that fails in every way, each time with the key in hand that it was called with. Nothing may reach
-// the host meanwhile; what failed is not remembered.
+// A callback endpoint that fails in every way and each time knows the key that it was called with. Nothing may reach the
+// host meanwhile, and failures must not be cached.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { headerValues } from '../support/message-reader.ts';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type Exchange, jsonResponse, response } from '../support/recording-origin.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
-import { askTogether } from './asking.ts';
+import { fetchCodesTogether } from './proxy-request.ts';
 import { goodResponse, type ChaosScene, type SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
 type Response = (exchange: Exchange) => Promise<void>;
 
 const REFUSED = '502 callback_failed';
-/** Longer apart than an answer of any length may take. */
+/** The pause is longer than the time limit for a response of any length. */
 const DRIP_MS = 50;
 const SHORT: SceneSettings = { env: { SALLYPORT_CALLBACK_TIMEOUT_MS: '1000' } };
 const OVERSIZE_BYTES = 1_000_000;
@@ -33,7 +33,7 @@ const malform: Response = (exchange) =>
   exchange.send(response(200, [], `{"headers": {"Authorization": ${keyOf(exchange)}`));
 const flood: Response = (exchange) => {
   const filler = { headers: { Authorization: keyOf(exchange) }, filler: 'x'.repeat(OVERSIZE_BYTES) };
-  // It is hung up on before the end.
+  // The proxy closes the connection before the end.
   return exchange.send(jsonResponse(filler)).catch(() => undefined);
 };
 
@@ -54,24 +54,24 @@ function responding(name: string, response: Response): Fault {
     settings: SHORT,
     async arrange(scene) {
       await scene.start();
-      // Nothing is remembered of it: it was never asked while the endpoint was sound.
+      // Nothing is cached for it: it was never requested while the endpoint worked.
       const authority = scene.at(`${kind}.called.test`);
       return {
         authority: scene.at(),
-        strike() {
+        inject() {
           scene.callback.respondWith(response);
           return askUnseen(scene, authority);
         },
-        heal: () => scene.callback.respondWith(goodResponse(scene.secrets)),
+        remove: () => scene.callback.respondWith(goodResponse(scene.secrets)),
         recovered: authority,
       };
     },
   };
 }
 
-/** Its endpoint shows the certificate of a stranger for as long as the fault lasts. */
+/** Its endpoint presents the certificate of a foreign CA for the duration of the fault. */
 function sealed(): Fault {
-  const outsider = createTestAuthority('Stranger');
+  const foreignCa = createTestAuthority('Foreign CA');
   return {
     name: 'callback: TLS failure',
     expects: REFUSED,
@@ -88,11 +88,11 @@ function sealed(): Fault {
       await scene.start({ sealedCallback: endpoint.url });
       return {
         authority: scene.at(),
-        strike() {
-          shown = outsider;
+        inject() {
+          shown = foreignCa;
           return askUnseen(scene, scene.at('host.sealed.test'));
         },
-        heal() {
+        remove() {
           shown = scene.authority;
         },
         recovered: scene.at('host.sealed.test'),
@@ -102,9 +102,9 @@ function sealed(): Fault {
   };
 }
 
-/** What is answered, and whether the host saw anything of it. */
+/** The code of the response, and whether a request reached the host. */
 async function askUnseen(scene: ChaosScene, authority: string): Promise<string> {
   const before = scene.host.origin.requests.length;
-  const code = await askTogether(scene.sidecar, authority);
-  return scene.host.origin.requests.length === before ? code : `${code}, and the host was asked`;
+  const code = await fetchCodesTogether(scene.sidecar, authority);
+  return scene.host.origin.requests.length === before ? code : `${code}, and the host got a request`;
 }

@@ -1,12 +1,12 @@
-// A host whose certificate changes while the proxy runs: to one that has expired, to another good one, to one for another
-// name, to one of an authority that nobody trusts.
+// A host whose certificate changes while the proxy runs: to an expired one, to another valid one, to one for another name,
+// to one of an untrusted CA.
 import { createTestAuthority } from '../support/test-authority.ts';
-import { askTogether } from './asking.ts';
+import { fetchCodesTogether } from './proxy-request.ts';
 import type { ChaosScene } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
-import type { Identity } from './struck-host.ts';
+import type { Identity } from './failing-host.ts';
 
-const outsider = createTestAuthority('Stranger');
+const foreignCa = createTestAuthority('Foreign CA');
 
 export const certificateFaults: readonly Fault[] = [
   showing(
@@ -23,11 +23,7 @@ export const certificateFaults: readonly Fault[] = [
         authority.contextFor('other.test'),
   ),
   {
-    ...showing(
-      'upstream: certificate swapped for a stranger',
-      '502 upstream_untrusted',
-      () => outsider.contextFor,
-    ),
+    ...showing('upstream: certificate of a foreign CA', '502 upstream_untrusted', () => foreignCa.contextFor),
     isAdded: true,
   },
 ];
@@ -40,11 +36,11 @@ function showing(name: string, expects: string, identityIn: (scene: ChaosScene) 
       await scene.start();
       return {
         authority: scene.at(),
-        strike() {
+        inject() {
           scene.host.show(identityIn(scene));
-          return askTogether(scene.sidecar, scene.at());
+          return fetchCodesTogether(scene.sidecar, scene.at());
         },
-        heal: () => scene.host.recover(),
+        remove: () => scene.host.recover(),
       };
     },
   };

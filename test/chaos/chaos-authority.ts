@@ -1,5 +1,4 @@
-// Who vouches for the hosts of a scene: one authority, the one that it will be changed for, and certificates that have
-// run out. It knows nothing of the proxy.
+// The CAs for the hosts of a scene: one CA, its successor, and certificates that have expired. Independent of the proxy.
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
@@ -7,21 +6,21 @@ import { createTestAuthority, type TestAuthority } from '../support/test-authori
 export type ChaosAuthority = TestAuthority & {
   /** Trusted as well. */
   readonly successor: TestAuthority;
-  /** Both, as a file of trusted roots has them. */
+  /** PEM of both, for a file of trusted roots. */
   readonly rootsPem: string;
   expiredContextFor(name: string): SecureContext;
 };
 
-/** Longer ago than a leaf lives. */
+/** Longer ago than the lifetime of a leaf. */
 const LONG_AGO_MS = 80 * 3_600_000;
-/** Leaves stay within the life of their authority. */
+/** A leaf cannot outlive its authority. */
 const LONGER_AGO_MS = 2 * LONG_AGO_MS;
 
 export function createChaosAuthority(): ChaosAuthority {
   const first = createTestAuthority('Chaos');
   const successor = createTestAuthority('Chaos successor');
   const past = createCertificateAuthority({
-    commonName: 'Chaos past',
+    commonName: 'Chaos expired',
     now: new Date(Date.now() - LONGER_AGO_MS),
   });
   return {

@@ -1,21 +1,21 @@
-// What every fault meets: one real process of the proxy, a host to strike, a host and a callback that stay sound, and a
-// memory of every byte that came out. The process can be started anew on the same state.
+// The scene of every fault: one real process of the proxy, a host that fails, a host and a callback that keep working, and
+// a collection of every byte of output. The process can be restarted with the same state.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type AskAdmin, createAdminClient } from '../support/admin-client.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { launcher, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
-import type { Route } from './asking.ts';
+import type { Route } from './proxy-request.ts';
 import { type ChaosAuthority, createChaosAuthority } from './chaos-authority.ts';
 import { type ChaosSecrets, createChaosSecrets } from './chaos-secrets.ts';
-import { createStruckHost, type StruckHost } from './struck-host.ts';
+import { createFailingHost, type FailingHost } from './failing-host.ts';
 
 export type SceneSettings = {
   readonly env?: Readonly<Record<string, string>>;
-  /** Of Node, before the program. */
+  /** Arguments of Node before the program. */
   readonly flags?: readonly string[];
-  /** Names are resolved by the system, not by a table. */
+  /** The system resolves names instead of a table. */
   readonly hasRealLookup?: boolean;
 };
 
@@ -23,9 +23,9 @@ export type Sidecar = Route &
   AsyncDisposable & { readonly process: SpawnedProcess; readonly admin: AskAdmin; readonly startMs: number };
 
 export type StartOptions = SceneSettings & {
-  /** Where the callback of `*.sealed.test` is. */
+  /** The URL of the callback for `*.sealed.test`. */
   readonly sealedCallback?: string;
-  /** A program that runs the rest of its arguments in its own place. */
+  /** A command that executes the rest of its arguments in its place. */
   readonly through?: readonly string[];
   readonly readyLine?: (child: SpawnedProcess) => Promise<Readonly<Record<string, unknown>>>;
 };
@@ -33,30 +33,30 @@ export type StartOptions = SceneSettings & {
 export type ChaosScene = AsyncDisposable & {
   readonly secrets: ChaosSecrets;
   readonly authority: ChaosAuthority;
-  readonly host: StruckHost;
-  readonly bystanderHost: StruckHost;
+  readonly host: FailingHost;
+  readonly bystanderHost: FailingHost;
   readonly callback: CallbackEndpoint;
   readonly scratch: Scratch;
   readonly stateDir: string;
-  /** The process that runs; the last one that was started. */
+  /** The last process that was started. */
   readonly sidecar: Sidecar;
-  /** Of a host that is struck, `struck.test` if not told otherwise. */
+  /** `name:port` of the failing host; the name defaults to `failing.test`. */
   at(name?: string): string;
   start(options?: StartOptions): Promise<Sidecar>;
   /** Starts a process that may not become ready. */
   launch(options?: StartOptions): SpawnedProcess;
-  keep(bytes: string): void;
-  /** Of a log that is a file. */
-  keepFile(path: string): void;
-  /** All that came out: to clients, to the log, into sealed files. */
-  everything(): Promise<Buffer>;
+  collect(bytes: string): void;
+  /** For a log that is a file. */
+  collectFile(path: string): void;
+  /** All output: to clients, to the log, into sealed files. */
+  allOutput(): Promise<Buffer>;
 };
 
-/** Names that nobody has asked for yet. */
+/** Names that were not requested yet. */
 export const FLIPPED: readonly string[] = ['a', 'b', 'c', 'd'].map((name) => `${name}.dns.test`);
 
-export const STRUCK_NAMES: readonly string[] = [
-  'struck.test',
+export const FAILING_NAMES: readonly string[] = [
+  'failing.test',
   'cold.test',
   ...['500', 'timeout', 'slow', 'malformed', 'oversize'].map((name) => `${name}.called.test`),
   'host.sealed.test',
@@ -64,19 +64,19 @@ export const STRUCK_NAMES: readonly string[] = [
   ...FLIPPED,
 ];
 
-/** Nothing runs yet. */
+/** Creates the scene without starting a process. */
 export async function createChaosScene(settings: SceneSettings = {}): Promise<ChaosScene> {
   const secrets = createChaosSecrets();
   const authority = createChaosAuthority();
   const isCredential = (value: string): boolean =>
     value === `Bearer ${secrets.token}` || value === `Bearer ${secrets.minted}`;
-  const host = await createStruckHost({
+  const host = await createFailingHost({
     authority,
-    names: STRUCK_NAMES,
+    names: FAILING_NAMES,
     isCredential,
     endsConnections: true,
   });
-  const bystanderHost = await createStruckHost({
+  const bystanderHost = await createFailingHost({
     authority,
     names: ['bystander.test'],
     isCredential,
@@ -87,9 +87,9 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
   const stateDir = join(scratch.path, 'state');
   await mkdir(stateDir, { mode: 0o700 });
   const started: SpawnedProcess[] = [];
-  const kept: string[] = [];
-  const keep = (bytes: string): void => void kept.push(bytes);
-  const keptFiles: string[] = [];
+  const collected: string[] = [];
+  const collect = (bytes: string): void => void collected.push(bytes);
+  const collectedFiles: string[] = [];
   const files = await writeFiles(scratch, secrets, authority.rootsPem);
   let sidecar: Sidecar | undefined;
 
@@ -113,13 +113,13 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
     scratch,
     stateDir,
     launch,
-    keep,
-    keepFile: (path) => void keptFiles.push(path),
+    collect,
+    collectFile: (path) => void collectedFiles.push(path),
     get sidecar() {
       if (!sidecar) throw new Error('no process was started');
       return sidecar;
     },
-    at: (name = 'struck.test') => `${name}:${host.origin.port}`,
+    at: (name = 'failing.test') => `${name}:${host.origin.port}`,
     async start(options = settings) {
       const sealed = options.sealedCallback ?? 'https://nowhere.test/credentials';
       await scratch.write('proxy-config.json', documentOf(secrets, { callback: callback.url, sealed }));
@@ -131,18 +131,18 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
         port: Number(new URL(String(ready['proxy'])).port),
         caPem: await readFile(String(ready['ca']), 'utf8'),
         admin: createAdminClient(String(ready['admin']), secrets.adminToken),
-        keep,
+        collect,
         startMs: performance.now() - startedMs,
         [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
       };
       return sidecar;
     },
-    async everything() {
+    async allOutput() {
       const logs = started.flatMap(({ stdout, stderr }) => [Buffer.from(stdout), Buffer.from(stderr)]);
-      const read = await Promise.all(keptFiles.map((path) => readFile(path)));
+      const read = await Promise.all(collectedFiles.map((path) => readFile(path)));
       return Buffer.concat([
         ...read,
-        ...kept.map((text) => Buffer.from(text, 'latin1')),
+        ...collected.map((text) => Buffer.from(text, 'latin1')),
         ...logs,
         ...(await sealed(stateDir)),
       ]);
@@ -161,7 +161,7 @@ export function goodResponse({ minted }: ChaosSecrets): object {
   return { headers: { Authorization: `Bearer ${minted}` } };
 }
 
-/** The variables that every start is given. */
+/** Writes the input files; returns the environment variables for every start. */
 async function writeFiles(
   scratch: Scratch,
   secrets: ChaosSecrets,
@@ -193,7 +193,7 @@ function documentOf(
     rules: [
       {
         name: 'hosts',
-        match_hosts: ['struck.test', 'cold.test', 'bystander.test', '*.dns.test'],
+        match_hosts: ['failing.test', 'cold.test', 'bystander.test', '*.dns.test'],
         headers: [
           { name: 'Authorization', type: 'workspace_secret', value: 'Bearer {TOKEN}' },
           { name: 'X-Opaque', type: 'opaque', value: opaque },
@@ -205,7 +205,7 @@ function documentOf(
   };
 }
 
-/** What of the state is for no eye. The keys beside it are secret by their place. */
+/** The sealed files of the state. The key files beside them are protected by the file system. */
 async function sealed(directory: string): Promise<readonly Buffer[]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.sealed'));

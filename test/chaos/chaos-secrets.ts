@@ -1,5 +1,4 @@
-// One secret of each kind that the faults may bring to light, made of chance. Each is looked for in every byte that
-// leaves the process.
+// One random secret of each kind that a fault may disclose. Every output byte of the process is searched for each.
 import { randomBytes } from 'node:crypto';
 import type { Canary } from '../e2e/canary-search.ts';
 import { textCanary } from '../e2e/canary-values.ts';

@@ -1,12 +1,12 @@
-// The faults that take little time and nothing of the machine, as `npm run chaos` runs all of them.
+// The faults that take little time and need nothing from the machine; `npm run chaos` runs all of them.
 import { describe, expect, it } from 'vitest';
 import { chaosRows } from './faults.ts';
 import { runRow } from './fault-run.ts';
 
-/** What the catalogue lists, those that were added not counted. */
+/** The number of faults in the catalogue's list, without added ones. */
 const LISTED = 34;
 
-/** `npm run chaos` measures what is promised; here a start alone may take seconds, on a machine that is starved. */
+/** `npm run chaos` checks the promised limit; here a start alone may take seconds on a busy machine. */
 const MAX_RECOVERY_MS = 15_000;
 
 const QUICK: readonly string[] = [
@@ -21,15 +21,15 @@ const QUICK: readonly string[] = [
   'local: SIGTERM at load',
 ];
 
-it(`${LISTED} faults are listed, each under a name of its own`, () => {
+it(`${LISTED} faults are listed, with unique names`, () => {
   expect(chaosRows.filter(({ isAdded }) => !isAdded)).toHaveLength(LISTED);
   expect(new Set(chaosRows.map(({ name }) => name)).size).toBe(chaosRows.length);
 });
 
-describe('a process outlives a fault, or ends as it should, and all is as before', () => {
+describe('a process survives a fault, or ends as specified, and recovers', () => {
   const rows = chaosRows.filter(({ name }) => QUICK.includes(name));
   it.each(rows)('$name: $expects', async (row) => {
-    expect(await runRow(row, MAX_RECOVERY_MS)).toMatchObject({ seen: row.expects, faults: [] });
+    expect(await runRow(row, MAX_RECOVERY_MS)).toMatchObject({ seen: row.expects, problems: [] });
   });
-  it('each of them is one of the list', () => expect(rows).toHaveLength(QUICK.length));
+  it('every quick fault is in the list', () => expect(rows).toHaveLength(QUICK.length));
 });

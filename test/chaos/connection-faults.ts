@@ -1,15 +1,15 @@
-// A host that cannot be connected to: nobody listens, nobody answers, or the handshake is reset or never goes on.
+// A host that cannot be connected to: nothing listens, nothing responds, or the handshake is reset or stalls.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { SpawnedProcess } from '../support/spawned-process.ts';
-import { askTogether } from './asking.ts';
+import { fetchCodesTogether } from './proxy-request.ts';
 import type { ChaosScene, SceneSettings } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
-/** More than a relay that does not accept has room for. */
+/** More than the backlog of a relay that does not accept. */
 const FILLING = 4;
-/** Long enough for a host that answers, on a machine that is busy. */
+/** Long enough for a responsive host on a busy machine. */
 const SHORT: SceneSettings = { env: { SALLYPORT_TIMEOUTS_CONNECT_MS: '1000' } };
 
 export const connectionFaults: readonly Fault[] = [
@@ -39,14 +39,14 @@ export const connectionFaults: readonly Fault[] = [
 async function arrangeRefuse(scene: ChaosScene): ReturnType<Fault['arrange']> {
   await scene.start();
   const gate = await createGate(scene.host.origin.port);
-  const authority = `struck.test:${gate.port}`;
+  const authority = `failing.test:${gate.port}`;
   return {
     authority,
-    async strike() {
+    async inject() {
       await gate.close();
-      return askTogether(scene.sidecar, authority);
+      return fetchCodesTogether(scene.sidecar, authority);
     },
-    heal: () => gate.open(),
+    remove: () => gate.open(),
     close: () => gate.close(),
   };
 }
@@ -57,14 +57,14 @@ async function arrangeGate(
 ): ReturnType<Fault['arrange']> {
   await scene.start();
   const gate = await createGate(scene.host.origin.port);
-  const authority = `struck.test:${gate.port}`;
+  const authority = `failing.test:${gate.port}`;
   return {
     authority,
-    strike() {
+    inject() {
       gate.divert(onConnection);
-      return askTogether(scene.sidecar, authority);
+      return fetchCodesTogether(scene.sidecar, authority);
     },
-    heal: () => gate.divert(undefined),
+    remove: () => gate.divert(undefined),
     close: () => gate.close(),
   };
 }
@@ -76,18 +76,18 @@ async function arrangeBlackhole(scene: ChaosScene): ReturnType<Fault['arrange']>
     String(scene.host.origin.port),
   ]);
   const { port } = await relay.record((record) => 'port' in record);
-  const authority = `struck.test:${String(port)}`;
+  const authority = `failing.test:${String(port)}`;
   const filling: Socket[] = [];
   return {
     authority,
-    async strike() {
+    async inject() {
       relay.kill('SIGSTOP');
       for (let i = 0; i < FILLING; i += 1)
         filling.push(connect(Number(port), '127.0.0.1').on('error', () => undefined));
       await once(filling[0] as Socket, 'connect');
-      return askTogether(scene.sidecar, authority);
+      return fetchCodesTogether(scene.sidecar, authority);
     },
-    heal() {
+    remove() {
       relay.kill('SIGCONT');
       for (const socket of filling) socket.destroy();
     },
@@ -99,11 +99,11 @@ type Gate = {
   readonly port: number;
   open(): Promise<void>;
   close(): Promise<void>;
-  /** What is done with those who connect; undefined: they reach the host. */
+  /** How new connections are handled; undefined: they reach the host. */
   divert(onConnection: ((client: Socket) => void) | undefined): void;
 };
 
-/** A port in front of the host's, which can be closed and opened again. */
+/** A relay to the host whose port can be closed and opened again. */
 async function createGate(to: number): Promise<Gate> {
   const open = new Set<Socket>();
   let server: Server;

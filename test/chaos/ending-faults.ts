@@ -1,17 +1,17 @@
-// The end of a process, or of its start: keys that are wrong or unreadable stop it with a line that says why, SIGTERM lets
-// what is under way finish, and after SIGKILL the next process finds what was last said to stand.
+// The end of a process or of its start: a wrong or unreadable key stops it with a line that gives the reason, SIGTERM lets
+// open exchanges finish, and after SIGKILL the next process finds the last confirmed state.
 import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { SpawnedProcess } from '../support/spawned-process.ts';
-import { openTunnel } from './asking.ts';
+import { openTunnel } from './proxy-request.ts';
 import { createBystander } from './bystander.ts';
 import type { ChaosScene } from './chaos-scene.ts';
 import type { Ending } from './fault.ts';
 import { recover } from './fault-run.ts';
 
 const KILLS = 5;
-const UNDER_WAY = 20;
+const OPEN_EXCHANGES = 20;
 
 export const endingFaults: readonly Ending[] = [
   {
@@ -26,12 +26,12 @@ export const endingFaults: readonly Ending[] = [
   },
   {
     name: 'local: SIGTERM at load',
-    expects: `exit 0, ${UNDER_WAY} of ${UNDER_WAY} under way finished, bystanders 200`,
+    expects: `exit 0, ${OPEN_EXCHANGES} of ${OPEN_EXCHANGES} open exchanges finished, bystanders 200`,
     end: endAtLoad,
   },
   {
     name: 'local: SIGKILL while writing',
-    expects: `${KILLS} of ${KILLS} starts found what stood`,
+    expects: `${KILLS} of ${KILLS} starts found the confirmed state`,
     end: endWhileWriting,
   },
 ];
@@ -68,8 +68,8 @@ async function endByWrongKey(scene: ChaosScene): EndResult {
   const right = await readFile(file);
   return failStart(scene, {
     names: 'state.key',
-    spoil: () => writeFile(file, randomBytes(32).toString('base64')),
-    hint: () => writeFile(file, right),
+    damage: () => writeFile(file, randomBytes(32).toString('base64')),
+    restore: () => writeFile(file, right),
   });
 }
 
@@ -79,9 +79,9 @@ async function endByUnreadableKey(scene: ChaosScene): EndResult {
   const file = join(scene.stateDir, 'ca.key');
   return failStart(scene, {
     names: 'ca.key',
-    spoil: () => chmod(file, 0),
-    hint: () => chmod(file, 0o600),
-    // Root reads everything, unless it may not.
+    damage: () => chmod(file, 0),
+    restore: () => chmod(file, 0o600),
+    // Root can read every file unless these capabilities are removed.
     through:
       process.getuid?.() === 0
         ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all', '--']
@@ -93,18 +93,18 @@ async function failStart(
   scene: ChaosScene,
   key: {
     readonly names: string;
-    spoil(): Promise<void>;
-    hint(): Promise<void>;
+    damage(): Promise<void>;
+    restore(): Promise<void>;
     readonly through?: readonly string[];
   },
 ): EndResult {
   const before = await sealedFiles(scene);
-  await key.spoil();
+  await key.damage();
   const failed = scene.launch({ through: key.through ?? [] });
   const { code } = await failed.exited;
   const isNamed = failed.stderr.includes(key.names) && !failed.stderr.includes('    at ');
   const isUntouched = (await sealedFiles(scene)) === before;
-  await key.hint();
+  await key.restore();
   const startedMs = performance.now();
   await scene.start();
   await recover(scene, scene.at());
@@ -122,7 +122,7 @@ async function sealedFiles(scene: ChaosScene): Promise<string> {
   return (await Promise.all(contents)).join('\n');
 }
 
-/** Answers that are under way when the signal comes end as they would have; bystanders see nothing but that. */
+/** Responses in progress at the signal finish normally; bystanders get only the listed codes. */
 async function endAtLoad(scene: ChaosScene): EndResult {
   await scene.start();
   const { sidecar } = scene;
@@ -135,7 +135,7 @@ async function endAtLoad(scene: ChaosScene): EndResult {
     await send('half');
     end();
   });
-  const begun = await Promise.all(Array.from({ length: UNDER_WAY }, () => beginHalf(scene)));
+  const begun = await Promise.all(Array.from({ length: OPEN_EXCHANGES }, () => beginHalf(scene)));
   sidecar.process.kill('SIGTERM');
   await sidecar.process.record(({ msg }) => msg === 'draining');
   released.resolve();
@@ -151,12 +151,12 @@ async function endAtLoad(scene: ChaosScene): EndResult {
   const wrong = [...bystander.seen.keys()].filter((seen) => !allowed.includes(seen));
   const others = wrong.length === 0 ? 'bystanders 200' : `bystanders ${wrong.join(', ')}`;
   return {
-    seen: `exit ${code}, ${count} of ${UNDER_WAY} under way finished, ${others}`,
+    seen: `exit ${code}, ${count} of ${OPEN_EXCHANGES} open exchanges finished, ${others}`,
     recoveryMs: performance.now() - startedMs,
   };
 }
 
-/** An answer of which half has come; answers what reads the rest. */
+/** Reads half a response; returns a function that reads the rest. */
 async function beginHalf(scene: ChaosScene): Promise<() => Promise<string>> {
   const client = await openTunnel(scene.sidecar, scene.at());
   await client.send(`GET / HTTP/1.1\r\nHost: ${scene.at()}\r\n\r\n`);
@@ -172,17 +172,17 @@ async function endWhileWriting(scene: ChaosScene): EndResult {
   await startWithState(scene);
   let found = 0;
   let recoveryMs = 0;
-  let stood = 0;
+  let confirmed = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
     const { process } = scene.sidecar;
-    const stopAt = stood + 3 + kill;
-    let begun = stood;
+    const stopAt = confirmed + 3 + kill;
+    let begun = confirmed;
     while (begun < stopAt) {
       begun += 1;
       const written = put(scene, begun);
-      // The last is killed in the middle of its write, or before or after it.
+      // The process is killed before, during or after its last write.
       if (begun === stopAt) setImmediate(() => process.kill('SIGKILL'));
-      if ((await written.catch(() => 0)) === 200) stood = begun;
+      if ((await written.catch(() => 0)) === 200) confirmed = begun;
     }
     await process.exited;
     const startedMs = performance.now();
@@ -191,8 +191,8 @@ async function endWhileWriting(scene: ChaosScene): EndResult {
     recoveryMs = Math.max(recoveryMs, performance.now() - startedMs);
     const { text } = await scene.sidecar.admin('GET', RULES);
     const count = Number(/"value":"(\d+)"/.exec(text)?.[1] ?? -1);
-    if (count === stood || count === begun) found += 1;
-    stood = count;
+    if (count === confirmed || count === begun) found += 1;
+    confirmed = count;
   }
-  return { seen: `${found} of ${KILLS} starts found what stood`, recoveryMs };
+  return { seen: `${found} of ${KILLS} starts found the confirmed state`, recoveryMs };
 }

@@ -1,37 +1,37 @@
-// What a fault is: a name, what clients are to see of it, and how it begins and ends. It knows no scene's inside.
+// The shape of a fault: a name, what clients must observe, and how it begins and ends.
 import type { ChaosScene, SceneSettings } from './chaos-scene.ts';
 
-/** What the machine must offer: namespaces of one's own (Linux, `unshare`), or libfaketime. */
+/** What the machine must provide: private namespaces (Linux, `unshare`) or libfaketime. */
 export type Need = 'namespaces' | 'faketime';
 
-/** A fault of a scene that is up; the host of `authority` answers before it and after it. */
+/** A fault for a started scene; the host of `authority` responds before and after it. */
 export type Arranged = {
   readonly authority: string;
-  /** Another that answers only once the fault has ended; `authority` if not given. */
+  /** Another host that responds only after the fault has ended; `authority` if absent. */
   readonly recovered?: string;
-  /** Begins the fault and answers what was seen of it, as `expects` has it. */
-  strike(): Promise<string>;
-  heal(): Promise<void> | void;
-  /** Lets go of what the row itself opened. */
+  /** Begins the fault and returns what was observed, in the form of `expects`. */
+  inject(): Promise<string>;
+  remove(): Promise<void> | void;
+  /** Releases what the row itself opened. */
   close?(): Promise<void> | void;
 };
 
 type Described = {
   readonly name: string;
-  /** The codes in their order, by `codeOf`. */
+  /** The observed codes in order, in the form of `codeOf`. */
   readonly expects: string;
   readonly needs?: readonly Need[];
   readonly settings?: SceneSettings;
-  /** Whether it is one of the catalogue's list, or one that was added to it. */
+  /** True for a fault that was added to the catalogue's list. */
   readonly isAdded?: boolean;
-  /** What a bystander may be answered beside its 200; nothing, if not given. */
+  /** The codes other than 200 that a bystander may get; none if absent. */
   readonly bystanderMaySee?: readonly string[];
 };
 
-/** One that the process outlives. */
+/** A fault that the process survives. */
 export type Fault = Described & { arrange(scene: ChaosScene): Promise<Arranged> };
 
-/** One that is the end of a process, or of its start: it answers what was seen and how soon the next one served. */
+/** A fault that ends a process or its start: returns what was observed and how soon the next process served requests. */
 export type Ending = Described & {
   end(scene: ChaosScene): Promise<{ readonly seen: string; readonly recoveryMs: number }>;
 };

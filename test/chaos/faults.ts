@@ -1,5 +1,5 @@
-// Every fault that the proxy is put through, in the order of the catalogue's list, and those that were added to it.
-import { answerFaults } from './answer-faults.ts';
+// Every fault that is injected, in the order of the catalogue's list, with those that were added to it.
+import { responseFaults } from './response-faults.ts';
 import { callbackFaults } from './callback-faults.ts';
 import { certificateFaults } from './certificate-faults.ts';
 import { connectionFaults } from './connection-faults.ts';
@@ -11,7 +11,7 @@ import { recordFaults } from './record-faults.ts';
 
 export const chaosRows: readonly ChaosRow[] = [
   ...connectionFaults,
-  ...answerFaults,
+  ...responseFaults,
   ...certificateFaults,
   ...nameFaults,
   ...callbackFaults,

@@ -1,4 +1,4 @@
-// The machine fails the process: no descriptors, a clock that jumps, a processor that others take, a heap that is small.
+// Failures of the machine: no file descriptors, a clock that jumps, a busy processor, a small heap.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, rename, writeFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { response } from '../support/recording-origin.ts';
 import { runToEnd } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
-import { ask, openTunnel, readCode } from './asking.ts';
+import { fetchCode, openTunnel, readCode } from './proxy-request.ts';
 import type { ChaosScene } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
@@ -40,25 +40,25 @@ export const localFaults: readonly Fault[] = [
   },
 ];
 
-/** Room for the client's descriptor alone: its host gets none, and the next client neither. */
+/** Leaves one free descriptor, for the client: there is none for its host or for the next client. */
 async function arrangeNoDescriptors(scene: ChaosScene): ReturnType<Fault['arrange']> {
   const { process: child, port } = await scene.start();
   let limit = '';
   return {
     authority: scene.at(),
-    async strike() {
+    async inject() {
       limit = await openFiles(child.pid);
       await limitOpenFiles(child.pid, String((await lowestFree(child.pid)) + 1));
       await using first = await WireClient.connect(port);
       const authority = scene.at();
       await first.openTunnel(authority);
-      await first.startTls({ ca: scene.sidecar.caPem, name: 'struck.test' });
+      await first.startTls({ ca: scene.sidecar.caPem, name: 'failing.test' });
       await first.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
       const code = await readCode(first).catch(() => 'closed');
-      scene.keep(first.transcript);
-      return `${code}, ${await ask(scene.sidecar, authority)}`;
+      scene.collect(first.transcript);
+      return `${code}, ${await fetchCode(scene.sidecar, authority)}`;
     },
-    heal: () => limitOpenFiles(child.pid, limit),
+    remove: () => limitOpenFiles(child.pid, limit),
   };
 }
 
@@ -74,10 +74,10 @@ async function openFiles(pid: number): Promise<string> {
   return stdout.trim();
 }
 
-/** The soft limit, so that it can be raised again. */
+/** Sets the soft limit, so that it can be raised again. */
 async function limitOpenFiles(pid: number, soft: string): Promise<void> {
   const { code, stderr } = await runToEnd('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
-  if (code !== 0) throw new Error(`the limit cannot be set: ${stderr}`);
+  if (code !== 0) throw new Error(`cannot set the limit:  ${stderr}`);
 }
 
 async function lowestFree(pid: number): Promise<number> {
@@ -87,11 +87,11 @@ async function lowestFree(pid: number): Promise<number> {
   return free;
 }
 
-/** Of the proxy alone: what its clients and hosts think of certificates shows whose clock is wrong. */
+/** Shifts only the clock of the proxy: clients and hosts verify certificates with the right clock. */
 async function arrangeClock(scene: ChaosScene): ReturnType<Fault['arrange']> {
   const file = join(scene.scratch.path, 'clock');
   const set = async (offset: string): Promise<void> => {
-    // Read again and again by the library: never half of it.
+    // Replaced atomically: the library reads the file repeatedly.
     await writeFile(`${file}.next`, `${offset}\n`);
     await rename(`${file}.next`, file);
   };
@@ -101,30 +101,30 @@ async function arrangeClock(scene: ChaosScene): ReturnType<Fault['arrange']> {
       LD_PRELOAD: faketimeLibrary,
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_NO_CACHE: '1',
-      // A clock that is set does not move the monotonic one.
+      // Setting the clock does not change the monotonic clock.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     },
   });
   return {
     authority: scene.at(),
-    async strike() {
+    async inject() {
       const seen: string[] = [];
       for (const [offset, name] of [
-        ['+1d', 'struck.test'],
-        // No session of an earlier handshake spares its certificate the look at the clock.
+        ['+1d', 'failing.test'],
+        // Without TLS session resumption, so that each handshake checks the certificate against the clock.
         ['-1d', 'cold.test'],
       ] as const) {
         await set(offset);
-        seen.push(`${offset} ${await ask(scene.sidecar, scene.at(name))}`);
+        seen.push(`${offset} ${await fetchCode(scene.sidecar, scene.at(name))}`);
         await child.record(({ time }) => isDayAway(String(time), offset));
       }
       return seen.join(', ');
     },
-    heal: () => set('+0'),
+    remove: () => set('+0'),
   };
 }
 
-/** The proxy's own clock has jumped, and not only our idea of it. */
+/** Checks that the clock of the proxy itself has jumped. */
 function isDayAway(time: string, offset: string): boolean {
   const hours = (Date.parse(time) - Date.now()) / 3_600_000;
   return offset === '+1d' ? hours > 23 : hours < -23;
@@ -135,15 +135,15 @@ async function arrangeStarved(scene: ChaosScene): ReturnType<Fault['arrange']> {
   const busy: ChildProcess[] = [];
   return {
     authority: scene.at(),
-    async strike() {
+    async inject() {
       for (let i = 0; i < 2 * availableParallelism(); i += 1)
         busy.push(spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }));
       await Promise.all(busy.map((child) => once(child, 'spawn')));
       const codes = [];
-      for (let i = 0; i < STARVED_ASKS; i += 1) codes.push(await ask(scene.sidecar, scene.at()));
+      for (let i = 0; i < STARVED_ASKS; i += 1) codes.push(await fetchCode(scene.sidecar, scene.at()));
       return tally(codes);
     },
-    heal: () => endAll(busy),
+    remove: () => endAll(busy),
     close: () => endAll(busy),
   };
 }
@@ -156,13 +156,13 @@ async function endAll(children: ChildProcess[]): Promise<void> {
   }
 }
 
-/** More under way than the heap would hold, and leaves for names that come once. */
+/** More concurrent data than the heap can hold, and leaf certificates for names that are used once. */
 async function arrangePressure(scene: ChaosScene): ReturnType<Fault['arrange']> {
   await scene.start();
   const body = Buffer.alloc(LARGE_BYTES, 'x');
   return {
     authority: scene.at(),
-    async strike() {
+    async inject() {
       scene.host.behave(async ({ send, end }) => {
         await send(response(200, [['Connection', 'close']], body));
         end();
@@ -173,7 +173,7 @@ async function arrangePressure(scene: ChaosScene): ReturnType<Fault['arrange']> 
       for (let i = 0; i < NEW_NAMES; i += 1) codes.push(await askNewName(scene, i));
       return tally(codes);
     },
-    heal: () => scene.host.recover(),
+    remove: () => scene.host.recover(),
   };
 }
 
@@ -185,7 +185,7 @@ async function download(scene: ChaosScene): Promise<string> {
   return length === LARGE_BYTES ? String(status) : `${status} cut`;
 }
 
-/** The handshake alone: a leaf is made for it, whatever becomes of the request. */
+/** Only the handshake: it creates a leaf certificate, whatever happens to the request. */
 async function askNewName(scene: ChaosScene, i: number): Promise<string> {
   const authority = scene.at(`n${i}.called.test`);
   await using client = await openTunnel(scene.sidecar, authority);

@@ -1,12 +1,12 @@
-// The system's own resolver asks a server that fails, is silent, or changes its answer from query to query between the
-// host and an address that nobody may reach. What is known already stays served.
-import { ask } from './asking.ts';
+// The system's resolver queries a server that fails, is silent, or alternates between the address of the host and a
+// forbidden address. Open connections keep being served.
+import { fetchCode } from './proxy-request.ts';
 import { type ChaosScene, FLIPPED } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 import { type Responding, createNameServer } from './name-server.ts';
 
 const LOOPBACK: Responding = () => '127.0.0.1';
-/** The metadata service of clouds: no rule opens it. In the namespace there is no way to it either. */
+/** The metadata service of clouds: no rule opens it. In the namespace there is no route to it either. */
 const METADATA = '169.254.169.254';
 
 const failing = (response: string): Responding => {
@@ -38,33 +38,33 @@ function responding(name: string, expects: string, response: string): Fault {
       return {
         authority: scene.at(),
         recovered,
-        strike() {
+        inject() {
           server.respondWith(failing(response));
-          return ask(scene.sidecar, recovered);
+          return fetchCode(scene.sidecar, recovered);
         },
-        heal: () => server.respondWith(LOOPBACK),
+        remove: () => server.respondWith(LOOPBACK),
         close: async () => server[Symbol.asyncDispose](),
       };
     },
   };
 }
 
-/** Each ask looks up once: a second lookup between the judgement and the connection would get the other answer. */
+/** Each request causes one lookup: a second lookup between the check and the dial would return the other address. */
 async function arrangeFlip(scene: ChaosScene): ReturnType<Fault['arrange']> {
   const server = await createNameServer(LOOPBACK);
   await scene.start();
   return {
     authority: scene.at(),
     recovered: scene.at('fresh.dns.test'),
-    async strike() {
+    async inject() {
       let queries = 0;
       const flip: Responding = () => (queries++ % 2 === 0 ? METADATA : '127.0.0.1');
       server.respondWith((name) => (name.endsWith('.dns.test') ? flip(name) : '127.0.0.1'));
       const codes: string[] = [];
-      for (const host of FLIPPED) codes.push(await ask(scene.sidecar, scene.at(host)));
+      for (const host of FLIPPED) codes.push(await fetchCode(scene.sidecar, scene.at(host)));
       return codes.join(', ');
     },
-    heal: () => server.respondWith(LOOPBACK),
+    remove: () => server.respondWith(LOOPBACK),
     close: async () => server[Symbol.asyncDispose](),
   };
 }

@@ -1,21 +1,21 @@
-// Nobody reads the log, or the disk behind it or behind the state is full. Requests are refused rather than left without
-// a record, and a change that cannot be kept is not made.
+// The log is not read, or the disk of the log or of the state is full. Requests are refused rather than served without a
+// record, and a change that cannot be stored is not applied.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runToEnd, type LogRecord } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
-import { ask, readCode } from './asking.ts';
+import { fetchCode, readCode } from './proxy-request.ts';
 import type { ChaosScene } from './chaos-scene.ts';
 import type { Fault } from './fault.ts';
 
 const BLOCKED = '503 record_sink_blocked';
-/** Each leaves a record of some 800 bytes; the sink holds 4 Mi characters, the pipe and its reader a little more. */
+/** Each request leaves a record of about 800 bytes; the sink holds 4 Mi characters, the pipe and its reader a little more. */
 const MAX_REQUESTS = 30_000;
 const CLIENTS = 16;
 const longPath = `/${'a'.repeat(600)}`;
 const POLL_MS = 10;
-/** Of the file system behind the records: what the rows before the fault write, and a little more. */
+/** The size of the file system for the records: slightly more than the requests before the fault write. */
 const RECORDS_SIZE = '2m';
 const STATE_SIZE = '512k';
 
@@ -42,57 +42,57 @@ export const recordFaults: readonly Fault[] = [
       const { process } = await scene.start();
       return {
         authority: scene.at(),
-        async strike() {
+        async inject() {
           process.holdOutput();
           await fillSink(scene);
-          return ask(scene.sidecar, scene.at());
+          return fetchCode(scene.sidecar, scene.at());
         },
-        heal: () => process.readOutput(),
+        remove: () => process.readOutput(),
       };
     },
   },
 ];
 
-/** Requests that fail, and cost little but their records, until one is refused for its record. */
+/** Sends cheap requests that fail and leave records, until one is refused because of its record. */
 async function fillSink(scene: ChaosScene): Promise<void> {
   let isBlocked = false;
   let left = MAX_REQUESTS;
-  const askAgain = async (): Promise<void> => {
+  const repeatRequests = async (): Promise<void> => {
     await using client = await WireClient.connect(scene.sidecar.port);
     while (!isBlocked && left > 0) {
       left -= 1;
-      // Port 9 of the name table's loopback: refused at once, and recorded.
+      // Port 9 on loopback by the name table: the connection is refused at once, and recorded.
       await client.send(`GET http://a.test:9${longPath} HTTP/1.1\r\nHost: a.test:9\r\n\r\n`);
       if ((await readCode(client)) === BLOCKED) isBlocked = true;
-      // The answer of one that is blocked is the last of its connection.
+      // A refusal because of a blocked sink closes the connection.
       if (isBlocked) return;
     }
   };
-  await Promise.all(Array.from({ length: CLIENTS }, askAgain));
-  if (!isBlocked) throw new Error(`${MAX_REQUESTS} records found room`);
+  await Promise.all(Array.from({ length: CLIENTS }, repeatRequests));
+  if (!isBlocked) throw new Error(`the sink accepted ${MAX_REQUESTS} records`);
 }
 
 async function arrangeFullRecords(scene: ChaosScene): ReturnType<Fault['arrange']> {
   const disk = await mountDisk(scene, 'records', RECORDS_SIZE);
   const log = join(disk.path, 'records.log');
-  scene.keepFile(log);
+  scene.collectFile(log);
   await scene.start({
     through: ['sh', '-c', 'exec "$@" >"$0"', log],
     readyLine: () => awaitReady(log),
   });
   return {
     authority: scene.at(),
-    async strike() {
+    async inject() {
       await disk.fill();
       await fillSink(scene);
-      return ask(scene.sidecar, scene.at());
+      return fetchCode(scene.sidecar, scene.at());
     },
-    async heal() {
+    async remove() {
       await disk.enlarge();
     },
     async close() {
       const text = await readFile(log, 'latin1');
-      // A write that found room for a part of it goes on where it stopped.
+      // A partial write continues where it stopped.
       for (const line of text.split('\n').slice(0, -1)) JSON.parse(line);
       await disk.unmount();
     },
@@ -110,19 +110,19 @@ async function arrangeFullState(scene: ChaosScene): ReturnType<Fault['arrange']>
   const shown = async (): Promise<string> => (await scene.sidecar.admin('GET', '/v1/sandboxes/other')).text;
   return {
     authority: scene.at(),
-    async strike() {
+    async inject() {
       await scene.sidecar.admin('POST', '/v1/sandboxes', { id: 'other' });
       await put(scene.secrets.opaque);
       const before = await shown();
       await disk.fill();
       const refused = await put(scene.secrets.minted);
       const isOld = (await shown()) === before;
-      const code = await ask(scene.sidecar, scene.at());
+      const code = await fetchCode(scene.sidecar, scene.at());
       return `${refused}, ${isOld ? 'the old rules in force' : 'other rules in force'}, ${code}`;
     },
-    async heal() {
+    async remove() {
       await disk.clear();
-      if ((await put(scene.secrets.minted)) >= 300) throw new Error('the state is not written again');
+      if ((await put(scene.secrets.minted)) >= 300) throw new Error('the state cannot be written again');
     },
     close: () => disk.unmount(),
   };
@@ -136,12 +136,12 @@ type Disk = {
   unmount(): Promise<void>;
 };
 
-/** A file system of a few blocks; it ends with the namespace. */
+/** Mounts a file system of a few blocks; it disappears with the namespace. */
 async function mountDisk(scene: ChaosScene, name: string, size: string): Promise<Disk> {
   const path = (await runToEnd('mktemp', ['-d', join(scene.scratch.path, `${name}-XXXXXX`)])).stdout.trim();
   const mount = async (options: string): Promise<void> => {
     const { code, stderr } = await runToEnd('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]);
-    if (code !== 0) throw new Error(`no file system of its own: ${stderr}`);
+    if (code !== 0) throw new Error(`cannot mount the file system:  ${stderr}`);
   };
   await mount(`size=${size},mode=700`);
   const filler = join(path, 'filler');
@@ -154,7 +154,7 @@ async function mountDisk(scene: ChaosScene, name: string, size: string): Promise
       if (error?.code !== 'ENOSPC') throw new Error('the file system is not full');
     },
     clear: () => rm(filler),
-    // The process still has it open.
+    // The process still has the file open.
     unmount: async () => void (await runToEnd('umount', ['--lazy', path])),
     async enlarge() {
       await rm(filler);
@@ -163,7 +163,7 @@ async function mountDisk(scene: ChaosScene, name: string, size: string): Promise
   };
 }
 
-/** The ready line of a log that is a file. */
+/** The ready line in a log file. */
 async function awaitReady(log: string): Promise<LogRecord> {
   for (;;) {
     const lines = (await readFile(log, 'utf8').catch(() => '')).split('\n').slice(0, -1);

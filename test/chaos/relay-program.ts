@@ -1,5 +1,5 @@
-// A relay on loopback to the port that it is given, with no room for connections that it has not accepted. Stopped by
-// SIGSTOP it is a black hole: what would connect is not answered at all.
+// A relay on loopback to the given port, without a backlog for connections that it has not accepted. Stopped by SIGSTOP it
+// is a black hole: connection attempts get no response.
 import { connect, createServer, type AddressInfo } from 'node:net';
 
 const to = Number(process.argv[2]);

@@ -1,34 +1,34 @@
-// A TLS host whose manners and certificate change while it runs. Sound, it answers only requests that bring the right
-// credential. It knows nothing of the proxy.
+// A TLS host whose behavior and certificate change while it runs. In its normal state it counts requests without the right
+// credential. Independent of the proxy.
 import type { SecureContext } from 'node:tls';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
 import type { TestAuthority } from '../support/test-authority.ts';
 
-export type Manner = (exchange: Exchange) => Promise<void> | void;
-/** The certificate that is shown for a name. */
+export type Behavior = (exchange: Exchange) => Promise<void> | void;
+/** The certificate for a name. */
 export type Identity = (name: string) => SecureContext;
 
-export type StruckHost = AsyncDisposable & {
+export type FailingHost = AsyncDisposable & {
   readonly origin: RecordingOrigin;
-  /** Requests that came without the credential that they should bring. */
+  /** The number of requests without the right credential. */
   readonly misdelivered: number;
-  behave(manner: Manner): void;
+  behave(behavior: Behavior): void;
   show(identity: Identity): void;
-  /** As it began. */
+  /** Restores the initial behavior and certificate. */
   recover(): void;
 };
 
-export async function createStruckHost(options: {
+export async function createFailingHost(options: {
   readonly authority: TestAuthority;
   readonly names: readonly string[];
   readonly isCredential: (value: string) => boolean;
-  /** Each answer is the last of its connection, so that the next request meets what the host is by then. */
+  /** Closes the connection after each response, so that the next request gets the behavior of that time. */
   readonly endsConnections: boolean;
-}): Promise<StruckHost> {
+}): Promise<FailingHost> {
   const { authority, names } = options;
   let misdelivered = 0;
-  const sound: Manner = async ({ request, readBody, send, end }) => {
+  const normal: Behavior = async ({ request, readBody, send, end }) => {
     await readBody();
     const [credential = ''] = headerValues(request, 'authorization');
     if (!options.isCredential(credential)) misdelivered += 1;
@@ -36,14 +36,14 @@ export async function createStruckHost(options: {
     await send(response(200, options.endsConnections ? [['Connection', 'close']] : [], nonce));
     if (options.endsConnections) end();
   };
-  let manner = sound;
+  let behavior = normal;
   let identity: Identity = (name) => authority.contextFor(name);
   const origin = await createOrigin({
     tls: {
       authority: { certificatePem: authority.certificatePem, contextFor: (name) => identity(name) },
       names,
     },
-    respond: (exchange) => manner(exchange),
+    respond: (exchange) => behavior(exchange),
   });
   return {
     origin,
@@ -51,13 +51,13 @@ export async function createStruckHost(options: {
       return misdelivered;
     },
     behave(next) {
-      manner = next;
+      behavior = next;
     },
     show(next) {
       identity = next;
     },
     recover() {
-      manner = sound;
+      behavior = normal;
       identity = (name) => authority.contextFor(name);
     },
     [Symbol.asyncDispose]: () => origin.close(),

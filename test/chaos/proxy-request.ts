@@ -1,16 +1,16 @@
-// One question through the proxy on a connection of its own, and what came of it in a few words: the status, the code
-// of a refusal, whether the answer was cut. Every byte that came is kept.
+// One request through the proxy on a connection of its own, and its result as a short text: the status, the code of a
+// refusal, whether the response was truncated. Every received byte is collected.
 import { randomUUID } from 'node:crypto';
 import { headerValues } from '../support/message-reader.ts';
 import { WireClient, type WireHead } from '../support/wire-client.ts';
 
 /** More than the spare descriptors of a run. */
-const TOGETHER = 16;
+const CONCURRENT = 16;
 
 export type Route = {
   readonly port: number;
   readonly caPem: string;
-  keep(transcript: string): void;
+  collect(transcript: string): void;
 };
 
 /** `200`, `502 dns_failed`. */
@@ -19,12 +19,12 @@ export function codeOf(head: Pick<WireHead, 'status' | 'headers'>): string {
   return code === undefined ? String(head.status) : `${head.status} ${code}`;
 }
 
-/** CONNECT was answered, and not by 200. */
+/** CONNECT got a status other than 200. */
 export class TunnelRefused extends Error {
   readonly code: string;
 
   constructor(code: string) {
-    super(`CONNECT was answered ${code}`);
+    super(`CONNECT got ${code}`);
     this.code = code;
   }
 }
@@ -38,34 +38,34 @@ export async function openTunnel(route: Route, authority: string): Promise<WireC
     await client.startTls({ ca: route.caPem, name: authority.slice(0, authority.lastIndexOf(':')) });
     return client;
   } catch (error) {
-    route.keep(client.transcript);
+    route.collect(client.transcript);
     await client[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-/** The code, `200 cut` for an answer without its end, `200 crossed` for another's, `closed` without one. */
-export async function ask(route: Route, authority: string, path = '/'): Promise<string> {
+/** The code; `200 cut` for a truncated response, `200 crossed` for the response to another request, `closed` for none. */
+export async function fetchCode(route: Route, authority: string, path = '/'): Promise<string> {
   let client: WireClient | undefined;
   try {
     client = await openTunnel(route, authority);
-    return await askOn(client, authority, path);
+    return await fetchCodeOn(client, authority, path);
   } catch (error) {
     return error instanceof TunnelRefused ? error.code : 'closed';
   } finally {
-    route.keep(client?.transcript ?? '');
+    route.collect(client?.transcript ?? '');
     await client?.[Symbol.asyncDispose]();
   }
 }
 
-/** Asked so often that a descriptor lost each time would be missed: the code, if all agree, else each. */
-export async function askTogether(route: Route, authority: string): Promise<string> {
-  const codes = await Promise.all(Array.from({ length: TOGETHER }, () => ask(route, authority)));
+/** Sends so many requests that a descriptor leak in each would be noticed. Returns the code, or all different codes. */
+export async function fetchCodesTogether(route: Route, authority: string): Promise<string> {
+  const codes = await Promise.all(Array.from({ length: CONCURRENT }, () => fetchCode(route, authority)));
   return [...new Set(codes)].join(' or ');
 }
 
-/** The same on a connection that stands. */
-export async function askOn(client: WireClient, authority: string, path = '/'): Promise<string> {
+/** Sends the request on an open connection. */
+export async function fetchCodeOn(client: WireClient, authority: string, path = '/'): Promise<string> {
   const nonce = randomUUID();
   try {
     await client.send(`GET ${path} HTTP/1.1\r\nHost: ${authority}\r\nX-Nonce: ${nonce}\r\n\r\n`);
@@ -75,7 +75,7 @@ export async function askOn(client: WireClient, authority: string, path = '/'): 
   }
 }
 
-/** The code of the next final answer. A 200 must hold the nonce, if one is given. */
+/** The code of the next final response. A 200 must contain the nonce, if one is given. */
 export async function readCode(client: WireClient, nonce?: string): Promise<string> {
   let head = await client.readHead();
   while (head.status < 200) head = await client.readHead();
