@@ -1,4 +1,4 @@
-// The catalogue of attack classes that the corpus answers for. A class without rows says why it has none.
+// The catalogue of attack classes that the corpus covers. A class without rows gives the reason.
 
 export type AttackClass = { readonly id: string; readonly title: string; readonly absent?: string };
 
@@ -44,7 +44,7 @@ export const attackClasses: readonly AttackClass[] = [
   {
     id: 'P-18',
     title: 'agent ignores HTTPS_PROXY',
-    absent: 'The proxy never sees code that goes round it: a requirement of the deployment, in SECURITY.md.',
+    absent: 'The proxy cannot see traffic that bypasses it: a requirement on the deployment, in SECURITY.md.',
   },
   { id: 'F-01', title: '`deleteLength`: chunked DELETE/OPTIONS' },
   { id: 'F-02', title: 'CL.TE / TE.CL' },
@@ -56,7 +56,7 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'F-08', title: 'TE variants' },
   { id: 'F-09', title: 'TE on HTTP/1.0' },
   { id: 'F-10', title: 'chunk syntax' },
-  { id: 'F-11', title: 'zero-length and oversize body lies' },
+  { id: 'F-11', title: 'bodies that contradict a zero or oversize length' },
   { id: 'F-12', title: 'trailers' },
   { id: 'F-13', title: 'hidden headers' },
   { id: 'F-14', title: 'underscore framing' },
@@ -72,13 +72,13 @@ export const attackClasses: readonly AttackClass[] = [
     id: 'F-23',
     title: 'clientRequest mutated after validation',
     absent:
-      'No request is made with node:http: heads leave as bytes; test/proxy/h1/outgoing-head.test.ts holds which.',
+      'No request is sent with node:http: heads are written as bytes; test/proxy/h1/outgoing-head.test.ts checks them.',
   },
   {
     id: 'F-24',
     title: 'undici flat header arrays',
     absent:
-      'No field of a client comes to undici, which calls callbacks alone; test/callback/client.test.ts.',
+      'No field of a client reaches undici, which sends only callback requests; test/callback/client.test.ts.',
   },
   { id: 'H-01', title: 'connection nomination' },
   { id: 'H-02', title: 'fixed hop-by-hop set' },
@@ -102,7 +102,7 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'R-02', title: 'response lengths, codings and status lines that disagree' },
   { id: 'R-03', title: 'queue poisoning' },
   { id: 'R-04', title: '1xx' },
-  { id: 'R-05', title: 'answers that our request could not have caused' },
+  { id: 'R-05', title: 'responses that the request could not have caused' },
   { id: 'R-06', title: 'endless / slow bodies, 10 GiB, SSE' },
   { id: 'R-07', title: 'compression bombs' },
   { id: 'R-08', title: 'upstream header bombs' },
@@ -131,7 +131,7 @@ export const attackClasses: readonly AttackClass[] = [
   {
     id: 'S-08',
     title: 'revocation/pinning',
-    absent: 'Neither CRLs nor OCSP are asked, and no key is pinned: a limit in SECURITY.md.',
+    absent: 'Neither CRLs nor OCSP are checked, and no key is pinned: a limit in SECURITY.md.',
   },
   { id: 'S-09', title: 'node-forge verification' },
   { id: 'S-10', title: 'client auth bait' },
@@ -143,7 +143,7 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'N-05', title: 'rebinding' },
   { id: 'N-06', title: 'port policy' },
   { id: 'N-07', title: 'self-connection' },
-  { id: 'N-08', title: 'DNS answers as an attack' },
+  { id: 'N-08', title: 'DNS responses as an attack' },
   { id: 'N-09', title: 'DNS exfiltration' },
   { id: 'N-10', title: 'Unix sockets / abstract' },
   { id: 'N-11', title: 'port scan by code or time' },
@@ -156,7 +156,7 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'C-07', title: 'negative caching / fail-open' },
   { id: 'C-08', title: 'TTL' },
   { id: 'C-09', title: 'cache filling by host spray' },
-  { id: 'C-10', title: 'callback told lies' },
+  { id: 'C-10', title: 'forged callback input' },
   { id: 'C-11', title: 'reload races' },
   { id: 'C-12', title: 'callback response header names' },
   { id: 'L-01', title: 'logs' },
@@ -165,7 +165,7 @@ export const attackClasses: readonly AttackClass[] = [
   {
     id: 'L-04',
     title: 'core dump',
-    absent: 'A file of the kernel, which no bytes cause: test/cli/core-dumps.test.ts.',
+    absent: 'The kernel writes it, and no input bytes cause it: test/cli/core-dumps.test.ts.',
   },
   { id: 'L-05', title: 'heap snapshot / report / debugger' },
   { id: 'L-06', title: 'env and argv' },
@@ -174,19 +174,20 @@ export const attackClasses: readonly AttackClass[] = [
   { id: 'L-09', title: 'at-rest crypto' },
   {
     id: 'L-10',
-    title: 'memory life',
-    absent: 'Counted in the heap and in the memory of a process: test/e2e/memory.test.ts.',
+    title: 'lifetime of secrets in memory',
+    absent: 'Searched for in the heap and in the memory of a process: test/e2e/memory.test.ts.',
   },
   {
     id: 'L-11',
     title: 'uninitialised memory',
-    absent: 'One buffer is made unfilled, and cut to what was written: test/http1/head-writer.test.ts.',
+    absent:
+      'One buffer is allocated uninitialised, and cut to what was written: test/http1/head-writer.test.ts.',
   },
   { id: 'L-12', title: 'write-only API' },
   {
     id: 'L-13',
     title: 'images, tests, CI',
-    absent: 'About what is packed: test/bin/tarball.test.ts and test/architecture/image.test.ts.',
+    absent: 'About the packages: test/bin/tarball.test.ts and test/architecture/image.test.ts.',
   },
   { id: 'A-01', title: 'reach from the sandbox' },
   { id: 'A-02', title: 'CSRF / DNS rebinding' },
@@ -213,81 +214,81 @@ export const attackClasses: readonly AttackClass[] = [
   {
     id: 'M-01',
     title: 's3 `endpoint_url` SSRF',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-02',
     title: 'prefix/bucket traversal',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-03',
     title: 'test write as oracle',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-04',
     title: 'credential rotation race',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-05',
     title: 'export poisoning',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-06',
     title: 'audit tampering',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-07',
     title: 'audit loss',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-08',
     title: 'audit API',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-09',
     title: 'SSE/run streams, listeners 403/404/422 order',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'M-10',
     title: 'IDOR on sandbox/proxy profiles',
-    absent: 'The platform is not part of the sidecar; its modules bring rows of their own.',
+    absent: 'The platform is not part of the sidecar; its modules have rows of their own.',
   },
   {
     id: 'Q-01',
     title: 'install by lock file',
-    absent: 'About the build, not about bytes: test/architecture and test/bin hold what is held.',
+    absent: 'About the build, not about bytes: test/architecture and test/bin check it.',
   },
   {
     id: 'Q-02',
     title: 'bill of materials',
-    absent: 'About the build, not about bytes: test/architecture and test/bin hold what is held.',
+    absent: 'About the build, not about bytes: test/architecture and test/bin check it.',
   },
   {
     id: 'Q-03',
     title: 'equal builds',
-    absent: 'About the build, not about bytes: test/architecture and test/bin hold what is held.',
+    absent: 'About the build, not about bytes: test/architecture and test/bin check it.',
   },
   {
     id: 'Q-04',
     title: 'code from strings',
-    absent: 'About the build, not about bytes: test/architecture and test/bin hold what is held.',
+    absent: 'About the build, not about bytes: test/architecture and test/bin check it.',
   },
   {
     id: 'Q-05',
     title: 'container',
-    absent: 'About the build, not about bytes: test/architecture and test/bin hold what is held.',
+    absent: 'About the build, not about bytes: test/architecture and test/bin check it.',
   },
   {
     id: 'Q-06',
     title: 'unmaintained lineage',
-    absent: 'About the build, not about bytes: test/architecture and test/bin hold what is held.',
+    absent: 'About the build, not about bytes: test/architecture and test/bin check it.',
   },
 ];

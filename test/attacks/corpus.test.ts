@@ -1,4 +1,4 @@
-// What holds of the corpus as a whole.
+// Properties of the corpus as a whole.
 import { describe, expect, it } from 'vitest';
 import { attackClasses } from './attack-classes.ts';
 import { corpus } from './corpus.ts';
@@ -18,14 +18,14 @@ describe('the corpus', () => {
     expect(twice(rows.map((row) => fingerprint(row.stage, row)))).toEqual([]);
   });
 
-  it('has no two rows of the same name', () => expect(twice(rows.map(({ id }) => id))).toEqual([]));
+  it('has no two rows with the same name', () => expect(twice(rows.map(({ id }) => id))).toEqual([]));
 
-  it('names classes of the catalogue only', () => {
+  it('names only classes of the catalogue', () => {
     const known = new Set(attackClasses.map(({ id }) => id));
     expect(rows.filter((row) => !known.has(classOf(row))).map(({ id }) => id)).toEqual([]);
   });
 
-  it(`tries every class that applies in at least ${MIN_PER_CLASS} ways, and says why another does not apply`, () => {
+  it(`has at least ${MIN_PER_CLASS} rows for each class that applies, and a reason for every other class`, () => {
     const short = attackClasses
       .map(({ id, absent }) => ({ id, absent, count: rows.filter((row) => classOf(row) === id).length }))
       .filter(({ absent, count }) => (absent === undefined ? count < MIN_PER_CLASS : count > 0));

@@ -1,5 +1,5 @@
-// Every row of the corpus, by the stage that plays it. A stage's own test plays its rows; this list is for what holds of
-// them all: that they are many, that no two are the same, that no class was forgotten.
+// Every row of the corpus, by the stage that plays it. Each stage's own test plays its rows; this list serves the checks of
+// the whole corpus: enough rows, no duplicates, every class covered.
 import { lookupRows } from './address/rows-lookup.ts';
 import { ownRows } from './address/rows-own.ts';
 import { portRows } from './address/rows-port.ts';

@@ -1,5 +1,5 @@
-// The endpoint's side of a row: each call gets the steps that the script has for it, or a good answer that tells its
-// number. It keeps what each call brought.
+// The endpoint's side of a row: each call gets the steps that the script has for it, or a good response that contains its
+// number. Stores the head and body of each call.
 import { SECRET } from '../../invariants/credential-scene.ts';
 import { type Exchange, jsonResponse } from '../../support/recording-origin.ts';
 import type { CallbackStep } from './callback-script.ts';
@@ -12,7 +12,7 @@ export class CallbackCalls {
   #released = Promise.withResolvers<void>();
   #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
-  /** Forgets what the last row brought. */
+  /** Discards the calls of the previous row. */
   begin(responses: readonly (readonly CallbackStep[])[], fill: (text: string) => string): void {
     this.heads = [];
     this.bodies = [];
@@ -55,14 +55,14 @@ export class CallbackCalls {
     else while (await sendOrBreak(exchange, step.flood));
   }
 
-  /** `{CREDENTIAL}` is put in, and `{LENGTH}` is the length of the body with it. */
+  /** Replaces `{CREDENTIAL}`, and `{LENGTH}` by the length of the resulting body. */
   #text(text: string, call: number): string {
     const whole = this.#fill(text).replaceAll('{CREDENTIAL}', credentialOf(call));
     return whole.replace('{LENGTH}', String(whole.length - whole.indexOf('\r\n\r\n') - 4));
   }
 }
 
-/** What the nth call gives if nothing else is said. */
+/** The credential that the nth call returns by default. */
 export function credentialOf(call: number): string {
   return `Bearer call-${call}-${SECRET}`;
 }
@@ -73,7 +73,7 @@ function jsonText(value: unknown): string {
     .replace(/Content-Length: \d+/, 'Content-Length: {LENGTH}');
 }
 
-/** False once the connection is gone: the proxy may end it at any byte. */
+/** False once the connection is closed: the proxy may close it at any byte. */
 function sendOrBreak(exchange: Exchange, text: string): Promise<boolean> {
   return exchange.send(Buffer.from(text, 'latin1')).then(
     () => true,

@@ -1,5 +1,5 @@
-// Plays a row of stage `callback`: the document put in force, the requests asked, the endpoint's calls answered as the
-// row scripts them. Everything that was seen is returned; `violations` compares.
+// Plays a row of stage `callback`: applies the document, sends the requests, and handles the calls of the endpoint as the
+// row's script specifies. Returns everything that was observed; `violations` compares it.
 import type { Applied } from '../../../src/sidecar/sandboxes/sandboxes.ts';
 import { SECRET, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import type { DialLedger } from '../../invariants/dial-ledger.ts';
@@ -23,13 +23,13 @@ export type CallbackObservation = {
   readonly outcomes: readonly string[];
   /** Heads of the calls, and their bodies. */
   readonly calls: readonly string[];
-  readonly reported: readonly string[];
+  readonly callBodies: readonly string[];
   /** Heads at the origin. */
   readonly heads: readonly string[];
   readonly records: readonly LogRecord[];
   readonly elsewhere: number;
-  /** Dialled, or tried, outside loopback. */
-  readonly strayed: readonly string[];
+  /** Connection attempts outside loopback. */
+  readonly outsideLoopback: readonly string[];
   readonly traces: readonly string[];
 };
 
@@ -68,7 +68,7 @@ export async function createCallbackScene(
       'zero.test': ['0.0.0.0'],
       'linked.test': ['fe80::1'],
       'void.test': [],
-      'lost.test': new Error(`no such name, says 10.1.2.3 about ${SECRET}`),
+      'lost.test': new Error(`no such name, 10.1.2.3 reports about ${SECRET}`),
       get 'rebind.test'() {
         rebound += 1;
         return [rebound % 2 === 1 ? '127.0.0.1' : '169.254.169.254'];
@@ -105,11 +105,11 @@ export async function createCallbackScene(
         applied,
         outcomes,
         calls: calls.heads,
-        reported: calls.bodies.map((body) => body.replace(String(origin.port), '{ORIGIN}')),
+        callBodies: calls.bodies.map((body) => body.replace(String(origin.port), '{ORIGIN}')),
         heads: origin.requests.slice(seen.heads).map(({ head }) => head),
         records: proxy.records().slice(seen.records),
         elsewhere: elsewhere.connections - others.elsewhere,
-        strayed: ledger.attempts.slice(others.dials).filter((to) => !to.startsWith('127.0.0.1:')),
+        outsideLoopback: ledger.attempts.slice(others.dials).filter((to) => !to.startsWith('127.0.0.1:')),
         traces: [SECRET, SHARED].flatMap((secret) =>
           tracesOf(secret, [
             ...player.transcripts,
@@ -125,13 +125,13 @@ export async function createCallbackScene(
   };
 }
 
-/** What was injected comes back in the head of each answer: the client must not read it there. */
+/** Echoes the injected value in the head of each response: the client must not read it there. */
 function echoInHead({ request, send }: Exchange): Promise<void> {
   const [value = ''] = headerValues(request, 'authorization');
   return send(response(200, [['X-Echo', value]], 'served'));
 }
 
-/** The row's entry, with what a document has of its own. */
+/** The callback entry of the row, with the members that the document sets. */
 function entryOf(script: CallbackScript): (own: object) => Record<string, unknown> {
   return (own) => ({
     match_hosts: ['api.test', '*.api.test'],

@@ -1,5 +1,5 @@
-// The client's side of a row: asks as the play says and tells of each request what became of it, by what the client read
-// and what the origin received.
+// The client's side of a row: sends the requests of the play and returns the outcome of each, from what the client read and
+// what the origin received.
 import { WireClient } from '../../support/wire-client.ts';
 import { headerValues } from '../../support/message-reader.ts';
 import type { Applied } from '../../../src/sidecar/sandboxes/sandboxes.ts';
@@ -12,21 +12,25 @@ export type CallbackPeers = {
   readonly proxy: TestSidecar;
   readonly origin: RecordingOrigin;
   readonly calls: CallbackCalls;
-  /** Of what is kept. */
+  /** The clock of the callback cache. */
   readonly clock: { ms: number };
   apply(document: Document): Applied;
 };
 
-/** Which call of many at once serves whom is chance: of those it is told only that one did. */
-type Asked = { readonly target: string; readonly response: Promise<string>; readonly isSprayed: boolean };
+/** Which of many concurrent calls serves which request is random: for those the outcome only says that one did. */
+type SentRequest = {
+  readonly target: string;
+  readonly response: Promise<string>;
+  readonly isSprayed: boolean;
+};
 
 type Form = { readonly form: string; readonly fields: readonly string[]; readonly isSprayed: boolean };
 
 export class CallbackPlayer {
   readonly #peers: CallbackPeers;
-  readonly #asked: Asked[] = [];
+  readonly #requests: SentRequest[] = [];
   readonly #clients: WireClient[] = [];
-  #kept: WireClient | undefined;
+  #openTunnel: WireClient | undefined;
 
   constructor(peers: CallbackPeers) {
     this.#peers = peers;
@@ -40,9 +44,9 @@ export class CallbackPlayer {
     const { origin } = this.#peers;
     const before = origin.requests.length;
     for (const step of steps) await this.#take(step);
-    await Promise.all(this.#asked.map(({ response }) => response));
+    await Promise.all(this.#requests.map(({ response }) => response));
     const outcomes: string[] = [];
-    for (const { target, response, isSprayed } of this.#asked) {
+    for (const { target, response, isSprayed } of this.#requests) {
       const read = await response;
       const head = origin.requests.slice(before).find((request) => request.target === target);
       const [value] = head ? headerValues(head, 'authorization') : [];
@@ -59,10 +63,10 @@ export class CallbackPlayer {
 
   async #take(step: CallbackPlay): Promise<void> {
     const { calls, clock } = this.#peers;
-    if (step === 'settle') await Promise.all(this.#asked.map(({ response }) => response));
+    if (step === 'settle') await Promise.all(this.#requests.map(({ response }) => response));
     else if (step === 'release') calls.release();
     else if (step === 'abandon') this.#clients[0]?.reset();
-    else if (step === 'ask_on_the_same_tunnel') await this.#askOnKept();
+    else if (step === 'ask_on_the_same_tunnel') await this.#askOnOpenTunnel();
     else if ('called' in step) await calls.called(step.called);
     else if ('advanceMs' in step) clock.ms += step.advanceMs;
     else if ('apply' in step) this.#applyOrThrow(step);
@@ -72,16 +76,16 @@ export class CallbackPlayer {
     else
       for (let i = 0; i < step.ask; i += 1) {
         await this.#ask(step.to, step.target, step.fields);
-        await this.#asked.at(-1)?.response;
+        await this.#requests.at(-1)?.response;
       }
   }
 
   #applyOrThrow({ apply }: Extract<CallbackPlay, { apply: unknown }>): void {
     const applied = this.#peers.apply(apply);
-    if (!applied.ok) throw new Error(`a row's document: ${JSON.stringify(applied.issues)}`);
+    if (!applied.ok) throw new Error(`the document of a row is invalid: ${JSON.stringify(applied.issues)}`);
   }
 
-  /** Resolves once the request has left. */
+  /** Resolves when the request was sent. */
   async #ask(
     to = 'api.test',
     form = '{PATH}',
@@ -90,15 +94,15 @@ export class CallbackPlayer {
   ): Promise<void> {
     const opened = await this.#tunnel(to);
     if (opened) await this.#send(opened.client, opened.authority, { form, fields, isSprayed });
-    else this.#asked.push({ target: '', response: Promise.resolve('refused'), isSprayed });
+    else this.#requests.push({ target: '', response: Promise.resolve('refused'), isSprayed });
   }
 
-  async #askOnKept(): Promise<void> {
-    this.#kept ??= (await this.#tunnel('api.test'))?.client;
-    if (!this.#kept) throw new Error('a tunnel that should stand was refused');
+  async #askOnOpenTunnel(): Promise<void> {
+    this.#openTunnel ??= (await this.#tunnel('api.test'))?.client;
+    if (!this.#openTunnel) throw new Error('a tunnel that must open was refused');
     const authority = `api.test:${this.#peers.origin.port}`;
-    await this.#send(this.#kept, authority, { form: '{PATH}', fields: [], isSprayed: false });
-    await this.#asked.at(-1)?.response;
+    await this.#send(this.#openTunnel, authority, { form: '{PATH}', fields: [], isSprayed: false });
+    await this.#requests.at(-1)?.response;
   }
 
   /** Undefined where the CONNECT itself is refused. */
@@ -115,12 +119,12 @@ export class CallbackPlayer {
   }
 
   async #send(client: WireClient, authority: string, { form, fields, isSprayed }: Form): Promise<void> {
-    const path = `/${this.#asked.length}`;
+    const path = `/${this.#requests.length}`;
     const target = form.replace('{PATH}', path).replace('{AUTHORITY}', authority);
-    // What is answered is told apart by its path, so that the origin's side of it is found again.
+    // Each request has its own path, so that the request at the origin can be found.
     const lines = [`GET ${target} HTTP/1.1`, `Host: ${authority}`, ...fields, '', ''];
     await client.send(lines.join('\r\n'));
-    this.#asked.push({ target: path, response: responseOf(client), isSprayed });
+    this.#requests.push({ target: path, response: responseOf(client), isSprayed });
   }
 }
 

@@ -1,27 +1,27 @@
-// What a row of stage `callback` says: the entry that asks an endpoint for headers, what the endpoint does with each call,
-// and what happens meanwhile. Bytes are strings of latin1. `{CALLBACK}`, `{SECURE}` (its TLS twin, for cb.test),
-// `{ELSEWHERE}`, `{PROXY}` and `{ADMIN}` stand for ports. It knows no proxy.
+// The script of a row of stage `callback`: the callback entry, what the endpoint does with each call, and what happens
+// meanwhile. Bytes are latin1 strings. `{CALLBACK}`, `{SECURE}` (the same endpoint over TLS, for cb.test), `{ELSEWHERE}`,
+// `{PROXY}` and `{ADMIN}` are ports. Independent of the proxy.
 import type { AttackRow } from '../row.ts';
 
 export type CallbackStep =
   | { readonly send: string }
   /** 200 with this JSON. */
   | { readonly json: unknown }
-  /** 200 with `headers` of these. */
+  /** 200 with these `headers`. */
   | { readonly headers: unknown }
-  /** Every byte in a write of its own. */
+  /** Each byte in a separate write. */
   | { readonly drip: string }
-  /** The same bytes until the connection is gone. */
+  /** The same bytes until the connection is closed. */
   | { readonly flood: string }
   /** Waits for the play's `release`. */
   | 'hold'
-  /** Waits until the other side has ended or broken the connection. */
+  /** Waits until the other side has closed or reset the connection. */
   | 'closed'
   | 'end'
   | 'reset';
 
 export type CallbackPlay =
-  /** Requests, one after the other or at once, each with its own number as its target. */
+  /** Requests, sequential (`ask`) or concurrent (`start`), each with its own number as its target. */
   | {
       readonly ask: number;
       readonly to?: string;
@@ -29,19 +29,19 @@ export type CallbackPlay =
       readonly fields?: readonly string[];
     }
   | { readonly start: number; readonly to?: string }
-  /** One to each of these many hosts under `*.api.test`, at once. */
+  /** One concurrent request to each of this number of hosts under `*.api.test`. */
   | { readonly spray: number }
-  /** One on a tunnel that stays open for the next of these. */
+  /** One request on a tunnel that stays open for the next such step. */
   | 'ask_on_the_same_tunnel'
-  /** The requests that were started are answered. */
+  /** Waits for the responses to the started requests. */
   | 'settle'
-  /** The first client that was started leaves with a reset. */
+  /** The first started client resets its connection. */
   | 'abandon'
-  /** Waits until so many calls have come. */
+  /** Waits until this number of calls has arrived. */
   | { readonly called: number }
   | 'release'
   | { readonly advanceMs: number }
-  /** A document in place of the one in force; its callbacks are parts of the row's entry. */
+  /** Replaces the document in force; its callbacks override members of the row's entry. */
   | { readonly apply: Document };
 
 export type Document = {
@@ -52,34 +52,35 @@ export type Document = {
 };
 
 export type CallbackScript = {
-  /** Members of the entry that are not as usual. */
+  /** Members of the callback entry that differ from the default. */
   readonly entry?: Readonly<Record<string, unknown>>;
-  /** For each call what is done with it; those beyond the list get a good answer, which tells the call's number. */
+  /** The steps for each call; calls beyond the list get a good response that contains the number of the call. */
   readonly responses?: readonly (readonly CallbackStep[])[];
-  /** Two requests one after the other, in one tunnel, if left out. */
+  /** Two sequential requests in one tunnel by default. */
   readonly play?: readonly CallbackPlay[];
-  /** `strict`: no private addresses for callbacks; `impatient`: they have a fraction of a second. */
+  /** `strict`: no private addresses for callbacks; `impatient`: a time limit of a fraction of a second. */
   readonly config?: 'strict' | 'impatient';
 };
 
 export type CallbackExpectation =
   | {
-      /** The document is refused, and this is where. */
+      /** The document is rejected with an issue at this path. */
       readonly refusedAt: readonly (string | number)[];
     }
   | {
       /**
-       * Of each request in order: `call-1`: the headers of that call were injected, and it was answered; `plain`:
-       * nothing was; `other`: a rule's; `served`: those of some call; `failed`: 502, callback resolution failed; `gone`: its client left; `refused`:
-       * its CONNECT was, or it was not intercepted; else the code of its refusal.
+       * The outcome of each request in order. `call-1`: served with the headers of that call; `plain`: served without
+       * injected headers; `other`: served with those of a rule; `served`: served with those of some call; `failed`: 502,
+       * callback resolution failed; `gone`: its client disconnected; `refused`: its CONNECT was refused or not
+       * intercepted; otherwise the code of its refusal.
        */
       readonly outcomes: readonly string[];
       readonly calls: number;
-      /** What the record of the first failure says of its cause. */
+      /** The cause in the record of the first failure. */
       readonly cause?: string;
       /** The bodies of the calls. */
-      readonly reported?: readonly string[];
-      /** Fields that reached the origin with the first request that was injected, beside Host. */
+      readonly callBodies?: readonly string[];
+      /** The fields other than Host that reached the origin with the first injected request. */
       readonly injected?: readonly string[];
     };
 

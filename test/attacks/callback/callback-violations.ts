@@ -1,20 +1,20 @@
-// What a row of stage `callback` expected and what was seen, compared. Pure.
+// Compares the expectation of a row of stage `callback` with what was observed. Pure.
 import type { CallbackObservation } from './callback-driver.ts';
 import { SHARED } from './callback-driver.ts';
 import type { CallbackRow } from './callback-script.ts';
 
 export function violations({ script, expect }: CallbackRow, seen: CallbackObservation): readonly string[] {
   const found: string[] = [];
-  const differs = (what: string, is: unknown, should: unknown): void => {
-    if (JSON.stringify(is) !== JSON.stringify(should))
-      found.push(`${what}: ${brief(is)}, expected ${brief(should)}`);
+  const differs = (what: string, is: unknown, wanted: unknown): void => {
+    if (JSON.stringify(is) !== JSON.stringify(wanted))
+      found.push(`${what}: ${brief(is)}, expected ${brief(wanted)}`);
   };
   differs('connections elsewhere', seen.elsewhere, 0);
-  differs('dialled outside loopback', seen.strayed, []);
+  differs('dialled outside loopback', seen.outsideLoopback, []);
   differs('traces of a secret', seen.traces, []);
   if ('refusedAt' in expect) {
     const places = seen.applied.ok ? [] : seen.applied.issues.map(({ loc }) => loc.join('.'));
-    differs('the places at fault', [...new Set(places)], [expect.refusedAt.join('.')]);
+    differs('the paths of the issues', [...new Set(places)], [expect.refusedAt.join('.')]);
     differs('calls', seen.calls.length, 0);
     return found;
   }
@@ -32,7 +32,7 @@ export function violations({ script, expect }: CallbackRow, seen: CallbackObserv
       differs('the shared secret', head.match(/^x-shared: .*\r$/gim), [`X-Shared: ${SHARED}\r`]);
   const failed = seen.records.find(({ reason }) => reason === 'callback_failed');
   if (expect.cause !== undefined) differs('the cause', failed?.['cause'], expect.cause);
-  if (expect.reported) differs('what the calls were told', seen.reported, expect.reported);
+  if (expect.callBodies) differs('the bodies of the calls', seen.callBodies, expect.callBodies);
   if (expect.injected) differs('injected fields', fieldsOf(seen.heads[0] ?? ''), expect.injected);
   return found;
 }

@@ -1,4 +1,4 @@
-// Stage `callback`: endpoints that give no headers, or others than they should, and what is kept of what they gave.
+// Stage `callback`: endpoints that return no headers or wrong ones, and what is cached of their responses.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DialLedger, openDialLedger } from '../../invariants/dial-ledger.ts';
 import { type CallbackScene, createCallbackScene } from './callback-driver.ts';
@@ -23,13 +23,13 @@ describe.each([undefined, 'strict', 'impatient'] as const)('callbacks, %s', (kin
     expect(violations(row, await scene.play(row))).toEqual([]);
   });
 
-  it('leaves nothing behind', async () => {
+  it('leaves no open exchange', async () => {
     const seen = await scene.play(bystander);
     const isServed = kind !== 'strict';
     const outcomes = isServed ? ['call-1', 'call-1'] : ['failed', 'failed'];
     const wanted = { ...bystander, expect: { outcomes, calls: isServed ? 1 : 0 } };
     expect(violations(wanted, seen)).toEqual([]);
-    // Closing would end what is still under way, and leave a record of it.
+    // Closing aborts an open exchange, which leaves a record.
     const before = scene.proxy.records().length;
     await scene.proxy.sidecar.close();
     expect(scene.proxy.records().length).toBe(before);

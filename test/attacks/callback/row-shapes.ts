@@ -1,5 +1,5 @@
-// The shape that most rows of stage `callback` have: the first call is answered badly, so the first request is refused,
-// nothing is kept, and the second request asks again and is served by a good answer.
+// The shape of most rows of stage `callback`: the first call gets a bad response, so that the first request is refused and
+// nothing is cached; the second request causes a new call, which gets a good response.
 import type { CallbackExpectation, CallbackRow, CallbackScript, CallbackStep } from './callback-script.ts';
 
 export const GOOD = '{"headers":{"Authorization":"{CREDENTIAL}"}}';
@@ -17,8 +17,8 @@ export function failing(
   };
 }
 
-/** The first answer is taken, and kept: the second request calls nobody. */
-export function taken(
+/** The first response is accepted and cached: the second request causes no call. */
+export function cached(
   id: CallbackRow['id'],
   steps: readonly CallbackStep[],
   expect: Partial<Exclude<CallbackExpectation, { refusedAt: unknown }>> = {},
@@ -30,7 +30,7 @@ export function taken(
   };
 }
 
-/** An answer of the endpoint; its length is counted unless a field says otherwise. */
+/** A response of the endpoint; its Content-Length is computed. */
 export function reply(status: string, fields: readonly string[], body: string): string {
   return [`HTTP/1.1 ${status}`, ...fields, 'Content-Length: {LENGTH}', '', body].join('\r\n');
 }

@@ -1,16 +1,16 @@
-// C-05, C-06, C-08 and C-09: for whom a kept answer is, for how long, and what many who ask at once cost the endpoint.
+// C-05, C-06, C-08 and C-09: which requests a cached result serves, for how long, and how many calls concurrent requests cause.
 import { GOOD, failing, refusedDocument, reply } from './row-shapes.ts';
 import type { CallbackPlay, CallbackRow, CallbackStep } from './callback-script.ts';
 
-type Reported = {
+type CallOutcome = {
   readonly outcomes: readonly string[];
   readonly calls: number;
-  readonly reported?: readonly string[];
+  readonly callBodies?: readonly string[];
 };
 const row = (
   id: CallbackRow['id'],
   play: readonly CallbackPlay[],
-  expect: Reported,
+  expect: CallOutcome,
   entry?: object,
 ): CallbackRow => ({
   id,
@@ -29,7 +29,7 @@ const asked = (id: CallbackRow['id'], hosts: readonly string[], outcomes: readon
     { outcomes, calls: new Set(outcomes).size },
   );
 
-/** One spelling of a host is one key, and every other host or port is another. */
+/** All spellings of a host have one cache key; every other host or port has another. */
 const keys: readonly CallbackRow[] = [
   asked('C-05 host-in-capitals', ['api.test', 'API.TEST'], ['call-1', 'call-1']),
   asked('C-05 capitals-first', ['Api.Test', 'api.test'], ['call-1', 'call-1']),
@@ -49,13 +49,13 @@ const keys: readonly CallbackRow[] = [
     outcomes: ['call-1', 'upstream_unreachable', 'call-1'],
     calls: 2,
   }),
-  row('C-05 port-that-begins-alike', [ask('api.test:44'), ask('api.test:443'), ask('api.test:44')], {
+  row('C-05 port-with-the-same-prefix', [ask('api.test:44'), ask('api.test:443'), ask('api.test:44')], {
     outcomes: ['upstream_unreachable', 'upstream_unreachable', 'upstream_unreachable'],
     calls: 2,
-    reported: ['{"host":"api.test","port":44}', '{"host":"api.test","port":443}'],
+    callBodies: ['{"host":"api.test","port":44}', '{"host":"api.test","port":443}'],
   }),
   row(
-    'C-05 fields-of-the-request-are-no-key',
+    'C-05 request-fields-are-not-in-the-key',
     [ask(undefined, ['Vary: *', 'Cache-Control: no-cache', 'Authorization: mine']), ask()],
     { outcomes: ['call-1', 'call-1'], calls: 1 },
   ),
@@ -92,7 +92,7 @@ const keys: readonly CallbackRow[] = [
 ];
 
 const noStore: CallbackRow = {
-  id: 'C-05 answer-with-cache-fields-of-its-own',
+  id: 'C-05 response-with-cache-fields',
   script: {
     responses: [[{ send: reply('200 OK', ['Cache-Control: max-age=1', 'Age: 9', 'Vary: *'], GOOD) }]],
     play: [ask(), { advanceMs: 59_000 }, ask()],
@@ -103,9 +103,9 @@ const noStore: CallbackRow = {
 const FORGED_BODY = '{"headers":{"Authorization":"forged"}}';
 const FORGED = `HTTP/1.1 200 OK\r\nContent-Length: ${FORGED_BODY.length}\r\n\r\n${FORGED_BODY}`;
 
-/** Bytes behind an answer are nobody's: the next call, which is for another host, must not get them. */
+/** Bytes after a response belong to no call: the next call, for another host, must not read them. */
 const poison = (name: string, steps: readonly CallbackStep[], first: string): CallbackRow => ({
-  id: `C-05 answer-for-the-next-call-${name}`,
+  id: `C-05 response-for-the-next-call-${name}`,
   script: { responses: [steps], play: [ask(), ask('h0.api.test'), ask('h0.api.test')] },
   expect: { outcomes: [first, 'call-2', 'call-2'], calls: 2 },
 });
@@ -131,7 +131,7 @@ const held = (
   id: CallbackRow['id'],
   responses: CallbackRow['script']['responses'],
   play: readonly CallbackPlay[],
-  expect: Reported,
+  expect: CallOutcome,
 ): CallbackRow => ({
   id,
   script: { ...(responses ? { responses } : {}), play },
@@ -145,7 +145,7 @@ const stampedes: readonly CallbackRow[] = [
     calls: 1,
   }),
   held(
-    'C-06 twenty-at-once-and-one-behind',
+    'C-06 twenty-at-once-and-one-later',
     [hold],
     [{ start: 20 }, { called: 1 }, 'release', 'settle', ask()],
     { outcomes: times(21, 'call-1'), calls: 1 },
@@ -175,19 +175,19 @@ const stampedes: readonly CallbackRow[] = [
     { outcomes: [...times(5, 'call-1'), ...times(5, 'call-2')], calls: 2 },
   ),
   held(
-    'C-06 the-first-leaves',
+    'C-06 the-first-disconnects',
     [hold],
     [{ start: 3 }, { called: 1 }, 'abandon', 'release', 'settle', ask()],
     { outcomes: ['gone', 'call-1', 'call-1', 'call-1'], calls: 1 },
   ),
   held(
-    'C-06 the-only-one-leaves',
+    'C-06 the-only-one-disconnects',
     [hold],
     [{ start: 1 }, { called: 1 }, 'abandon', { start: 1 }, 'release', 'settle'],
     { outcomes: ['gone', 'call-1'], calls: 1 },
   ),
   held(
-    'C-06 once-the-kept-answer-is-old',
+    'C-06 after-the-cached-result-expired',
     [[{ send: reply('200 OK', [], GOOD) }], hold],
     [ask(), { advanceMs: 60_000 }, { start: 12 }, { called: 2 }, 'release', 'settle'],
     { outcomes: ['call-1', ...times(12, 'call-2')], calls: 2 },
@@ -279,7 +279,7 @@ const sprays: readonly CallbackRow[] = [
     { outcomes: times(10, 'upstream_unreachable'), calls: 10 },
   ),
   row(
-    'C-09 a-host-that-no-entry-names',
+    'C-09 a-host-without-an-entry',
     [ask('evil-api.test:1'), ask('apixtest:1'), ask('api.test.evil.test:1')],
     { outcomes: ['refused', 'refused', 'refused'], calls: 0 },
   ),
@@ -293,7 +293,7 @@ export const cacheRows: readonly CallbackRow[] = [
   ...lifetimes,
   ...sprays,
   failing(
-    'C-09 answer-of-sixteen-kibibytes-is-bounded-too',
+    'C-09 response-of-sixteen-kibibytes-is-bounded',
     [{ headers: { 'X-A': 'x'.repeat(8_000), 'X-B': 'x'.repeat(8_192), 'X-C': 'x'.repeat(193) } }],
     'the values together have more than 16384 bytes',
   ),

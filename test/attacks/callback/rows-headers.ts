@@ -1,5 +1,5 @@
-// C-12, H-05 and H-06: headers that an endpoint may not have injected. One bad one spoils the answer whole.
-import { failing, taken } from './row-shapes.ts';
+// C-12, H-05 and H-06: headers that an endpoint must not inject. One such header invalidates the whole response.
+import { failing, cached } from './row-shapes.ts';
 import type { CallbackRow } from './callback-script.ts';
 
 const framing = [
@@ -47,7 +47,7 @@ const notTokens: readonly (readonly [name: string, header: string])[] = [
 ];
 const NAME = 'the name of header 2 may not be injected';
 
-/** The good header before it is not injected either. */
+/** The good header in the same response is not injected either. */
 const beside = (name: string, value = 'v'): Record<string, string> => ({
   Authorization: '{CREDENTIAL}',
   [name]: value,
@@ -122,20 +122,20 @@ const valueRows: readonly CallbackRow[] = values.map(([name, value]) =>
 );
 
 const accepted: readonly CallbackRow[] = [
-  taken(
+  cached(
     'C-12 names-like-properties',
     [{ json: { headers: JSON.parse('{"Authorization":"{CREDENTIAL}","__proto__":"a","constructor":"b"}') } }],
     {
       injected: ['Authorization: Bearer call-1-sesame>>open??now~~42~', '__proto__: a', 'constructor: b'],
     },
   ),
-  taken('C-12 name-of-symbols', [{ headers: beside("!#$%&'*+-.^_`|~") }], {
+  cached('C-12 name-of-symbols', [{ headers: beside("!#$%&'*+-.^_`|~") }], {
     injected: ['Authorization: Bearer call-1-sesame>>open??now~~42~', "!#$%&'*+-.^_`|~: v"],
   }),
-  taken('C-12 forwarding-fields', [{ headers: beside('X-Forwarded-For', '127.0.0.1') }], {
+  cached('C-12 forwarding-fields', [{ headers: beside('X-Forwarded-For', '127.0.0.1') }], {
     injected: ['Authorization: Bearer call-1-sesame>>open??now~~42~', 'X-Forwarded-For: 127.0.0.1'],
   }),
-  taken('H-05 callback-value-with-inner-space', [{ headers: beside('X-Key', 'a \t b') }], {
+  cached('H-05 callback-value-with-inner-space', [{ headers: beside('X-Key', 'a \t b') }], {
     injected: ['Authorization: Bearer call-1-sesame>>open??now~~42~', 'X-Key: a \t b'],
   }),
 ];

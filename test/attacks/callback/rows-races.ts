@@ -1,4 +1,4 @@
-// C-10 and C-11: what the endpoint is told, whatever the client says, and rules that change while it is asked.
+// C-10 and C-11: what the endpoint receives, whatever the client sends, and rules that change during a call.
 import { GOOD, reply } from './row-shapes.ts';
 import type { CallbackPlay, CallbackRow } from './callback-script.ts';
 
@@ -8,34 +8,34 @@ const ask = (to?: string, fields?: readonly string[], target?: string): Callback
   ...(fields ? { fields } : {}),
   ...(target === undefined ? {} : { target }),
 });
-const REPORTED = '{"host":"api.test","port":{ORIGIN}}';
+const CALL_BODY = '{"host":"api.test","port":{ORIGIN}}';
 
-const reported = (name: string, play: CallbackPlay): CallbackRow => ({
+const callWithBody = (name: string, play: CallbackPlay): CallbackRow => ({
   id: `C-10 ${name}`,
   script: { play: [play] },
-  expect: { outcomes: ['call-1'], calls: 1, reported: [REPORTED] },
+  expect: { outcomes: ['call-1'], calls: 1, callBodies: [CALL_BODY] },
 });
 
-/** What is told is the authority that was connected to and verified; nothing of the request is passed on. */
+/** The endpoint receives the authority that was connected to and verified, and nothing of the request. */
 const lies: readonly CallbackRow[] = [
-  reported('capitals', ask('API.TEST')),
-  reported('trailing-dot', ask('api.test.')),
-  reported(
+  callWithBody('capitals', ask('API.TEST')),
+  callWithBody('trailing-dot', ask('api.test.')),
+  callWithBody(
     'forwarded-host',
     ask(undefined, ['X-Forwarded-Host: evil.test', 'Forwarded: host=evil.test', 'X-Host: evil.test']),
   ),
-  reported('forwarded-port', ask(undefined, ['X-Forwarded-Port: 1', 'X-Forwarded-Proto: http'])),
-  reported('absolute-target', ask(undefined, [], 'https://{AUTHORITY}{PATH}')),
-  reported('absolute-target-in-capitals', ask('API.test', [], 'HTTPS://{AUTHORITY}{PATH}')),
-  reported('shared-secret-of-its-own', ask(undefined, ['X-Shared: guessed', 'X_Shared: guessed'])),
-  reported(
+  callWithBody('forwarded-port', ask(undefined, ['X-Forwarded-Port: 1', 'X-Forwarded-Proto: http'])),
+  callWithBody('absolute-target', ask(undefined, [], 'https://{AUTHORITY}{PATH}')),
+  callWithBody('absolute-target-in-capitals', ask('API.test', [], 'HTTPS://{AUTHORITY}{PATH}')),
+  callWithBody('shared-secret-of-its-own', ask(undefined, ['X-Shared: guessed', 'X_Shared: guessed'])),
+  callWithBody(
     'credentials-and-cookies',
     ask(undefined, ['Authorization: mine', 'Cookie: a=b', 'Connection: X-Shared']),
   ),
-  reported('original-url', ask(undefined, ['X-Original-URL: https://evil.test/', 'X-Rewrite-URL: /'])),
+  callWithBody('original-url', ask(undefined, ['X-Original-URL: https://evil.test/', 'X-Rewrite-URL: /'])),
   ...([['another-host', 'Host: evil.test', 'host_invalid']] as const).map(
     ([name, field, code]): CallbackRow => ({
-      id: `C-10 ${name}-is-not-asked-for`,
+      id: `C-10 ${name}-causes-no-call`,
       script: { play: [ask(undefined, [field])] },
       expect: { outcomes: [code], calls: 0 },
     }),
@@ -57,7 +57,7 @@ const racing = (
   id: `C-11 ${name}`,
   script: {
     responses: [hold],
-    // A host that nothing names any more is tunnelled: there is no second request to read then.
+    // A host without a rule or callback is tunnelled: then there is no second request to read.
     play: [
       { start: 1 },
       { called: 1 },
@@ -76,11 +76,11 @@ const plainRule = {
   headers: [{ name: 'Authorization', type: 'plaintext', value: 'Basic rule' }],
 };
 
-/** A request whose rules change while the endpoint is asked is judged by the new ones; what comes late is not kept. */
+/** A request whose rules change during the call is decided by the new ones; a late result is not cached. */
 const races: readonly CallbackRow[] = [
   racing('entry-stays', { callbacks: [{}] }, ['call-2', 'call-2'], 2),
   racing('entry-is-renamed', { callbacks: [{ name: 'renamed' }] }, ['call-2', 'call-2'], 2),
-  racing('entry-goes', { callbacks: [] }, ['plain'], 1),
+  racing('entry-is-removed', { callbacks: [] }, ['plain'], 1),
   racing('entry-is-disabled', { callbacks: [{ enabled: false }] }, ['plain'], 1),
   racing('entry-is-for-another-host', { callbacks: [{ match_hosts: ['other.test'] }] }, ['plain'], 1),
   racing('endpoint-moves-away', { callbacks: [{ url: 'http://127.0.0.1:1/' }] }, ['failed', 'failed'], 1),
@@ -119,7 +119,7 @@ const races: readonly CallbackRow[] = [
     1,
   ),
   {
-    id: 'C-11 failure-of-an-entry-that-is-gone',
+    id: 'C-11 failure-of-a-removed-entry',
     script: {
       responses: [['hold', 'reset']],
       play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [] } }, 'release', 'settle'],
@@ -152,7 +152,7 @@ const races: readonly CallbackRow[] = [
     expect: { outcomes: ['call-2', 'call-2'], calls: 2 },
   },
   {
-    id: 'C-11 late-answer-is-not-kept',
+    id: 'C-11 late-result-is-not-cached',
     script: {
       responses: [hold],
       play: [{ start: 1 }, { called: 1 }, { apply: { callbacks: [{}] } }, ask(), 'release', 'settle', ask()],
@@ -160,7 +160,7 @@ const races: readonly CallbackRow[] = [
     expect: { outcomes: ['call-2', 'call-2', 'call-2'], calls: 2 },
   },
   {
-    id: 'C-11 those-who-come-later-do-not-join-an-old-call',
+    id: 'C-11 later-requests-do-not-join-an-old-call',
     script: {
       responses: [hold, hold],
       play: [
@@ -176,7 +176,7 @@ const races: readonly CallbackRow[] = [
     expect: { outcomes: ['call-2', 'call-2', 'call-2', 'call-2'], calls: 2 },
   },
   {
-    id: 'C-11 a-tunnel-that-stands-is-judged-for-each-request',
+    id: 'C-11 an-open-tunnel-is-decided-for-each-request',
     script: {
       play: [
         'ask_on_the_same_tunnel',
@@ -189,7 +189,7 @@ const races: readonly CallbackRow[] = [
     expect: { outcomes: ['call-1', 'plain', 'call-2'], calls: 2 },
   },
   {
-    id: 'C-11 a-tunnel-that-stands-is-denied',
+    id: 'C-11 an-open-tunnel-is-denied',
     script: {
       play: [
         'ask_on_the_same_tunnel',

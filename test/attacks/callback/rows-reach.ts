@@ -1,4 +1,4 @@
-// C-01 and C-02: where an endpoint may be, and where its answers may not lead.
+// C-01 and C-02: addresses that an endpoint may have, and redirects that are not followed.
 import { GOOD, failing, refusedDocument, reply } from './row-shapes.ts';
 import type { CallbackRow } from './callback-script.ts';
 
@@ -54,7 +54,7 @@ const strictly: readonly (readonly [name: string, url: string, cause: string])[]
   ['name-of-loopback', 'http://any.test:{CALLBACK}/', 'loopback'],
 ];
 
-/** The name is on loopback when it is judged and a metadata service from then on: what was judged is dialled. */
+/** The name resolves to loopback at the check and to a metadata service afterwards: the checked address is dialled. */
 const rebinding: CallbackRow = {
   id: 'C-01 name-that-changes-between-calls',
   script: {

@@ -1,6 +1,6 @@
-// C-03, C-04 and C-07: answers that are too much, of another shape, or none; after each the next request asks again.
+// C-03, C-04 and C-07: responses that are too large, of a wrong shape, or missing; after each the next request calls again.
 import { deflateSync, gzipSync } from 'node:zlib';
-import { GOOD, failing, reply, taken } from './row-shapes.ts';
+import { GOOD, failing, reply, cached } from './row-shapes.ts';
 import type { CallbackRow, CallbackStep } from './callback-script.ts';
 
 const latin1 = (bytes: Buffer): string => bytes.toString('latin1');
@@ -30,7 +30,7 @@ const bombs: readonly (readonly [name: string, steps: readonly CallbackStep[], c
   ['gzip-bomb', [coded('gzip', gzipSync(Buffer.alloc(30_000_000)))], DECODED],
   ['deflate-bomb', [coded('deflate', deflateSync(Buffer.alloc(30_000_000, ' ')))], DECODED],
   ['gzip-twice', [coded('gzip, gzip', gzipSync(gzipSync(GOOD)))], 'unsupported content coding'],
-  ['gzip-twice-and-told-once', [coded('gzip', gzipSync(gzipSync(GOOD)))], 'body is not JSON in UTF-8'],
+  ['gzip-twice-and-declared-once', [coded('gzip', gzipSync(gzipSync(GOOD)))], 'body is not JSON in UTF-8'],
   [
     'a-thousand-codings',
     [coded(`${'gzip, '.repeat(1_000)}gzip`, gzipSync(GOOD))],
@@ -142,20 +142,20 @@ const refusedBodies: readonly CallbackRow[] = [
 ];
 
 const accepted: readonly CallbackRow[] = [
-  taken('C-04 other-members-are-nobodys', [
+  cached('C-04 other-members-are-ignored', [
     body('{"v":1,"headers":{"Authorization":"{CREDENTIAL}"},"ttl":9}'),
   ]),
-  taken('C-04 another-content-type', [{ send: reply('200 OK', ['Content-Type: text/html'], GOOD) }]),
-  taken('C-04 status-of-partial-content', [
+  cached('C-04 another-content-type', [{ send: reply('200 OK', ['Content-Type: text/html'], GOOD) }]),
+  cached('C-04 status-of-partial-content', [
     { send: reply('206 Partial', ['Content-Range: bytes 0-1/2'], GOOD) },
   ]),
-  taken('C-04 space-around', [body(` \r\n\t${GOOD}\n`)]),
-  taken('C-04 no-headers-to-inject', [{ headers: {} }], { outcomes: ['plain', 'plain'] }),
-  taken('C-04 cookie-of-the-endpoint', [{ send: reply('200 OK', ['Set-Cookie: a=b'], GOOD) }], {
+  cached('C-04 space-around', [body(` \r\n\t${GOOD}\n`)]),
+  cached('C-04 no-headers-to-inject', [{ headers: {} }], { outcomes: ['plain', 'plain'] }),
+  cached('C-04 cookie-of-the-endpoint', [{ send: reply('200 OK', ['Set-Cookie: a=b'], GOOD) }], {
     injected: ['Authorization: Bearer call-1-sesame>>open??now~~42~'],
   }),
-  taken('C-03 body-at-the-limit', [body(GOOD.padEnd(65_400))]),
-  taken('C-03 gzip', [coded('gzip', gzipSync('{"headers":{}}'))], { outcomes: ['plain', 'plain'] }),
+  cached('C-03 body-at-the-limit', [body(GOOD.padEnd(65_400))]),
+  cached('C-03 gzip', [coded('gzip', gzipSync('{"headers":{}}'))], { outcomes: ['plain', 'plain'] }),
 ];
 
 const silent = (name: string, steps: readonly CallbackStep[]): CallbackRow =>
@@ -196,7 +196,7 @@ const broken: readonly (readonly [name: string, steps: readonly CallbackStep[]])
   ],
 ];
 
-/** The endpoint is at fault, and no request passes without what it should have given. */
+/** The endpoint fails, and no request is sent without the headers that it must return. */
 const closed: readonly CallbackRow[] = [
   ...broken.map(([name, steps]) => failing(`C-07 ${name}`, steps)),
   ...(
@@ -206,7 +206,7 @@ const closed: readonly CallbackRow[] = [
         'https://any.test:{SECURE}/',
         'transport failed: ERR_TLS_CERT_ALTNAME_INVALID',
       ],
-      ['nobody-listens', 'http://127.0.0.1:1/', 'transport failed: ECONNREFUSED'],
+      ['no-listener', 'http://127.0.0.1:1/', 'transport failed: ECONNREFUSED'],
     ] as const
   ).map(
     ([name, url, cause]): CallbackRow => ({
@@ -216,27 +216,27 @@ const closed: readonly CallbackRow[] = [
     }),
   ),
   {
-    id: 'C-07 tls-where-nobody-answers-it',
+    id: 'C-07 tls-to-a-plaintext-endpoint',
     script: { config: 'impatient', entry: { url: 'https://cb.test:{CALLBACK}/' }, play: [{ ask: 1 }] },
     expect: { outcomes: ['failed'], calls: 0, cause: 'no complete response within 400 ms' },
   },
   {
-    id: 'C-07 plain-where-there-is-tls',
+    id: 'C-07 plaintext-to-a-tls-endpoint',
     script: { entry: { url: 'http://cb.test:{SECURE}/' }, play: [{ ask: 2 }] },
     expect: { outcomes: ['failed', 'failed'], calls: 0 },
   },
   {
-    id: 'C-07 four-failures-one-after-the-other',
+    id: 'C-07 four-sequential-failures',
     script: { responses: [['end'], ['reset'], [body('{}')], [{ json: [] }]], play: [{ ask: 5 }] },
     expect: { outcomes: ['failed', 'failed', 'failed', 'failed', 'call-5'], calls: 5 },
   },
   {
-    id: 'C-07 failure-once-the-kept-answer-is-old',
+    id: 'C-07 failure-after-the-cached-result-expired',
     script: { responses: [[body(GOOD)], ['reset']], play: [{ ask: 2 }, { advanceMs: 60_000 }, { ask: 2 }] },
     expect: { outcomes: ['call-1', 'call-1', 'failed', 'call-3'], calls: 3 },
   },
   {
-    id: 'C-07 silence-once-the-kept-answer-is-old',
+    id: 'C-07 silence-after-the-cached-result-expired',
     script: {
       config: 'impatient',
       responses: [[body(GOOD)], ['closed']],
@@ -245,7 +245,7 @@ const closed: readonly CallbackRow[] = [
     expect: { outcomes: ['call-1', 'failed', 'call-3'], calls: 3 },
   },
   {
-    id: 'C-07 failure-on-one-host-while-another-is-kept',
+    id: 'C-07 failure-for-one-host-while-another-is-cached',
     script: {
       responses: [[body(GOOD)], ['end']],
       play: [{ ask: 1 }, { ask: 1, to: 'h0.api.test' }, { ask: 1 }],
