@@ -49,7 +49,7 @@ const rebindingRows: readonly AddressRow[] = [
     { exposed: ['lookup r.test', 'dial 8.8.8.8:443', 'dial 8.8.8.8:443'] },
   ),
   addressRow(
-    'N-05 a-refused-answer-stays-refused-and-then-is-asked-anew',
+    'N-05 a-refused-response-stays-refused-and-then-is-asked-anew',
     {
       by: 'tunnel',
       to: ['r.test:443', 'r.test:443', 'r.test:443'],
@@ -83,7 +83,7 @@ const rebindingRows: readonly AddressRow[] = [
     },
   ),
   addressRow(
-    'N-05 loopback-behind-public',
+    'N-05 loopback-after-public',
     { by: 'tunnel', to: ['r.test:443'], responses: { 'r.test': [[PUBLIC, '127.0.0.1']] } },
     { exposed: ['lookup r.test', 'address_private: loopback'] },
   ),
@@ -176,7 +176,7 @@ const rebindingRows: readonly AddressRow[] = [
     },
   ),
   addressRow(
-    'N-05 one-private-answer-spoils-a-strict-callback',
+    'N-05 one-private-response-spoils-a-strict-callback',
     {
       by: 'https',
       to: ['c.test:443'],
@@ -196,7 +196,7 @@ const longName = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.re
 
 const responseRows: readonly AddressRow[] = [
   addressRow(
-    'N-08 three-hundred-answers',
+    'N-08 three-hundred-responses',
     { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [many(300)] } },
     { exposed: ['lookup m.test', ...dials(16)] },
   ),
@@ -211,7 +211,7 @@ const responseRows: readonly AddressRow[] = [
     { everything: ['lookup m.test', ...dials(16)] },
   ),
   addressRow(
-    'N-08 no-answer-in-a-success',
+    'N-08 no-response-in-a-success',
     { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [[]] } },
     { exposed: ['lookup m.test', 'dns_failed: dns'] },
   ),

@@ -80,7 +80,7 @@ const ownRowsByName: readonly AddressRow[] = [
     },
   ),
   addressRow(
-    'N-02 admin-behind-fifteen-public-answers',
+    'N-02 admin-after-fifteen-public-responses',
     {
       by: 'tunnel',
       to: ['a.test:3129'],

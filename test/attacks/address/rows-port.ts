@@ -81,7 +81,7 @@ const portPolicyRows: readonly AddressRow[] = [
     { default: ['dial 127.0.0.1:9'], loopback: ['dial 127.0.0.1:9'] },
   ),
   addressRow(
-    'N-06 a-name-with-one-answer-outside-loopback',
+    'N-06 a-name-with-one-response-outside-loopback',
     { by: 'tunnel', to: ['p.test:25'], responses: { 'p.test': [['127.0.0.1', '8.8.8.8']] } },
     { default: ['lookup p.test', 'port_denied'] },
   ),
@@ -166,7 +166,7 @@ const scanRows: readonly AddressRow[] = [
     alike,
   ),
   addressRow(
-    'N-11 names-behind-the-tenants-list',
+    'N-11 names-after-the-tenants-list',
     {
       by: 'tunnel',
       to: ['db.corp.test:443', 'no.corp.test:443', '10.0.0.7:443'],

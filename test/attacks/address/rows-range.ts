@@ -219,7 +219,7 @@ const edgeRows: readonly AddressRow[] = EDGES.map(([address, verdicts]) => {
     verdict === 'dial' ? `dial ${address}:443` : verdict,
   ]);
   return addressRow(
-    `N-05 answer-${address}`,
+    `N-05 response-${address}`,
     { by: 'tunnel', to: ['edge.test:443'], responses: { 'edge.test': [[address]] } },
     { exposed: exposed ?? [], listed: listed ?? [], everything: everything ?? [] },
   );

@@ -122,7 +122,7 @@ const listRows: readonly AddressRow[] = [
     { everything: ['access_denied', 'access_denied', 'access_denied'] },
   ),
   addressRow(
-    'N-04 deny-list-of-an-answer-inside',
+    'N-04 deny-list-of-a-response-inside',
     {
       by: 'tunnel',
       to: ['mapped.test:443'],

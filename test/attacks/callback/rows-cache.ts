@@ -111,10 +111,10 @@ const poison = (name: string, steps: readonly CallbackStep[], first: string): Ca
 });
 
 const poisoned: readonly CallbackRow[] = [
-  poison('behind-a-failure', [{ send: `HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n${FORGED}` }], 'failed'),
-  poison('behind-no-content', [{ send: `HTTP/1.1 204 No Content\r\n\r\n${FORGED}` }], 'failed'),
+  poison('after-a-failure', [{ send: `HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n${FORGED}` }], 'failed'),
+  poison('after-no-content', [{ send: `HTTP/1.1 204 No Content\r\n\r\n${FORGED}` }], 'failed'),
   poison(
-    'behind-the-last-chunk',
+    'after-the-last-chunk',
     [{ send: `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${FORGED}` }],
     'failed',
   ),

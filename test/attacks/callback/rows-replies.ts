@@ -101,7 +101,7 @@ const shapes: readonly (readonly [name: string, text: string, cause: string])[] 
   ['overlong-utf-8', '{"headers":{"X-A":"\xc0\xaf"}}', JSON_ERROR],
   ['half-a-character', '{"headers":{"X-A":"\xe2\x82"}}', JSON_ERROR],
   ['comment', `/* */${GOOD}`, JSON_ERROR],
-  ['comma-behind', '{"headers":{"X-A":"v",}}', JSON_ERROR],
+  ['comma-after', '{"headers":{"X-A":"v",}}', JSON_ERROR],
   ['single-quotes', "{'headers':{'X-A':'v'}}", JSON_ERROR],
   ['not-a-number', '{"headers":{"X-A":NaN}}', JSON_ERROR],
   ['yaml', 'headers:\n  X-A: v\n', JSON_ERROR],
@@ -163,7 +163,7 @@ const silent = (name: string, steps: readonly CallbackStep[]): CallbackRow =>
 
 const slow: readonly CallbackRow[] = [
   silent('silence', ['closed']),
-  silent('silence-behind-a-status-line', [{ send: OK }, 'closed']),
+  silent('silence-after-a-status-line', [{ send: OK }, 'closed']),
   silent('silence-within-a-field', [{ send: `${OK}Content-Le` }, 'closed']),
   silent('silence-within-the-body', [{ send: `${OK}Content-Length: 44\r\n\r\n{"headers":` }, 'closed']),
   silent('silence-before-the-last-chunk', [

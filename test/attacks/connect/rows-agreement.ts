@@ -52,7 +52,7 @@ const hostDiffers = hosts('D-01', [
   ['another-port', 'api.test:8443', MISMATCH, 'Host'],
   ['port-of-http', 'api.test:80', MISMATCH, 'Host'],
   ['truncated-port', 'api.test:44', MISMATCH, 'Host'],
-  ['tab-behind-the-name', 'api.test\tevil.test', '400 host_invalid'],
+  ['tab-after-the-name', 'api.test\tevil.test', '400 host_invalid'],
 ]);
 
 const hostDiffersLater: readonly Row[] = [
@@ -184,7 +184,7 @@ const sniDiffers: readonly Row[] = [
       ['url', 'https://api.test/'],
       ['wildcard', '*.test'],
       ['list', 'api.test,evil.test'],
-      ['space-behind', 'api.test '],
+      ['space-after', 'api.test '],
       ['space-before', ' api.test'],
       ['line-break', 'api.test\r\nHost: evil.test'],
       ['empty', ''],
@@ -221,12 +221,12 @@ const fronting: readonly Row[] = [
     refusedInside(MISMATCH),
   ],
   [
-    'address-tunnel-names-a-host-behind-it',
+    'address-tunnel-names-a-host-after-it',
     inside('8.8.1.9:443', '8.8.1.9', [get('api.test')]),
     refusedInside(MISMATCH),
   ],
   [
-    'ipv6-tunnel-names-a-host-behind-it',
+    'ipv6-tunnel-names-a-host-after-it',
     inside('[2606:4700::1111]:443', '2606:4700::1111', [get('api.test')]),
     refusedInside(MISMATCH),
   ],

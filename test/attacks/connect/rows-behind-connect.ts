@@ -44,7 +44,7 @@ export const behindConnectRows: readonly ConnectRow[] = [
   ...refusedHeads.map(([name, lines, response, cause]): ConnectRow => {
     const send = [head(...lines) + smuggled];
     return {
-      id: `F-20 behind-a-connect-${name}`,
+      id: `F-20 after-a-connect-${name}`,
       script: { send },
       expect: refused(response, cause === undefined ? {} : { cause }),
     };
@@ -69,7 +69,7 @@ export const behindConnectRows: readonly ConnectRow[] = [
     expect: refused('400 authority_invalid', { cause: 'port_missing' }),
   },
   {
-    id: 'F-20 unreachable-with-a-request-behind-it',
+    id: 'F-20 unreachable-with-a-request-after-it',
     script: { send: [head('CONNECT nowhere.test:443 HTTP/1.1') + smuggled] },
     expect: {
       connect: '502 upstream_unreachable',
@@ -79,7 +79,7 @@ export const behindConnectRows: readonly ConnectRow[] = [
     },
   },
   {
-    id: 'F-20 too-much-behind-a-blind-connect',
+    id: 'F-20 too-much-after-a-blind-connect',
     script: { send: [head('CONNECT other.test:80 HTTP/1.1') + 'x'.repeat(20_000)] },
     // Bytes without framing wait for the 200; more than may wait is a tunnel that would miss some of them.
     expect: refused('400 malformed_request', { cause: 'too_much_before_200' }),
@@ -101,7 +101,7 @@ export const behindConnectRows: readonly ConnectRow[] = [
     expect: tunnelled('8.8.1.2:80', connectTo('api.test:443'), { lookedUp: ['other.test'] }),
   },
   {
-    id: 'F-20 clear-request-behind-an-intercepted-connect',
+    id: 'F-20 clear-request-after-an-intercepted-connect',
     script: {
       send: [connectTo('clear.test:80') + get('clear.test')],
       then: { kind: 'clear', requests: [''] },

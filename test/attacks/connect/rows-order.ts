@@ -44,12 +44,12 @@ const then = (...requests: readonly string[]): ClearPart => ({ kind: 'clear', re
 
 const before: readonly Row[] = [
   [
-    'refused-behind-an-exchange',
+    'refused-after-an-exchange',
     { send: [plainGet], then: then(connectTo('evil.test')) },
     after(['400 authority_invalid']),
   ],
   [
-    'own-door-behind-an-exchange',
+    'own-door-after-an-exchange',
     { send: [plainGet], then: then(connectTo('localhost:{PROXY}')) },
     after(['403 address_denied']),
   ],
@@ -59,7 +59,7 @@ const before: readonly Row[] = [
     after(['400 authority_invalid']),
   ],
   [
-    'blind-behind-an-exchange',
+    'blind-after-an-exchange',
     { send: [plainGet], then: then(connectTo('other.test:80'), get('api.test')) },
     after(['200', '200'], {
       arrived: [
@@ -129,7 +129,7 @@ const pieces: readonly Row[] = [
     refused('400 malformed_request'),
   ],
   [
-    'connect-behind-a-line-break',
+    'connect-after-a-line-break',
     { send: [`\r\n${connectTo('evil.test')}`] },
     refused('400 authority_invalid'),
   ],
@@ -148,9 +148,9 @@ const earlyHello: readonly Row[] = [
     turnedAway(UNRECOGNIZED_NAME, 'sni_mismatch'),
   ],
   ['early-hello-with-a-nul', greet(API, ['api.test\0']), turnedAway(DECODE_ERROR, 'client_hello_malformed')],
-  ['early-hello-behind-a-refused-connect', greet('api.test', ['api.test']), refused('400 authority_invalid')],
+  ['early-hello-after-a-refused-connect', greet('api.test', ['api.test']), refused('400 authority_invalid')],
   [
-    'early-hello-behind-a-denied-connect',
+    'early-hello-after-a-denied-connect',
     { ...greet('evil.test:443', ['api.test']), policy: 'denied' },
     refused('403 access_denied'),
   ],

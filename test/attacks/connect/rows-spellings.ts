@@ -107,7 +107,7 @@ const spellings: readonly ConnectRow[] = [
   ]),
   ...rowsOf('D-12', [
     ['nul-in-sni-before-the-bound-name', greeting(API, ['evil.test\0.api.test']), badName],
-    ['nul-in-sni-behind-the-bound-name', greeting(API, ['api.test\0.evil.test']), badName],
+    ['nul-in-sni-after-the-bound-name', greeting(API, ['api.test\0.evil.test']), badName],
     ['nul-at-the-end-of-sni', greeting(API, ['api.test\0']), badName],
     ['nul-alone-in-sni', greeting(API, ['\0']), badName],
     ['escaped-nul-in-sni', greeting(API, ['evil.test%00.api.test']), badName],

@@ -71,8 +71,8 @@ const notNames: readonly (readonly [name: string, authority: string, cause: stri
   ['port-before-it', 'evil.test:443.wild.test:443', 'port_invalid'],
   ['backslash-before-it', 'evil.test\\.wild.test:443', 'trailing_junk'],
   ['user-before-it', 'evil.test@.wild.test:443', 'userinfo'],
-  ['user-behind-it', 'a.wild.test@evil.test:443', 'userinfo'],
-  ['comma-behind-it', 'a.wild.test,evil.test:443', 'character_invalid'],
+  ['user-after-it', 'a.wild.test@evil.test:443', 'userinfo'],
+  ['comma-after-it', 'a.wild.test,evil.test:443', 'character_invalid'],
 ];
 
 const lists: readonly Row[] = [
@@ -87,7 +87,7 @@ const lists: readonly Row[] = [
     tunnelled('8.8.1.3:80', get('notevil.test'), { lookedUp: ['notevil.test'] }),
   ],
   [
-    'denied-range-behind-a-name',
+    'denied-range-after-a-name',
     { policy: 'denied', send: [head('CONNECT behind.test:443 HTTP/1.1')] },
     refused('403 access_denied', { lookedUp: ['behind.test'] }),
   ],

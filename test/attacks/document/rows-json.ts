@@ -39,7 +39,7 @@ const readingRows: readonly DocumentRow[] = [
   text('A-04 half-an-escape', '{"no_proxy":["\\u12"]}'),
   text('A-04 cut-short', `{"rules":[${RULE}`),
   text('A-04 two-documents', '{}{"rules":[]}'),
-  text('A-04 text-behind', '{"rules":[]}canary'),
+  text('A-04 text-after', '{"rules":[]}canary'),
   text('A-04 byte-order-mark', '\ufeff{"rules":[]}'),
   text('A-04 yaml', 'rules: []\n'),
   text('A-04 empty', ''),
@@ -162,7 +162,7 @@ const partRows: readonly DocumentRow[] = [
     'rules.39.surprise extra_forbidden',
   ]),
   refusedRow(
-    'A-08 a-secret-that-is-missing-behind-39',
+    'A-08 a-secret-that-is-missing-after-39',
     {
       rules: rules(40, {
         39: { headers: [{ name: 'X-Key', type: 'workspace_secret', value: '{MISSING}' }] },

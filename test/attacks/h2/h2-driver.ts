@@ -1,5 +1,5 @@
-// Plays one row of the stage `h2` on a connection of its own and says what was seen: at the client, at the host and in the
-// records. `violations` compares that with the row; it looks at nothing else.
+// Plays one row of the stage `h2` on a connection of its own and returns what was observed at the client, at the host and
+// in the records. `violations` compares only that with the row.
 import { SECRET, bearerRule, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import type { ErrorName } from '../../support/h2-frames.ts';
 import type { H2Exchange, H2Request } from '../../support/h2-exchange.ts';
@@ -11,9 +11,9 @@ import { ticks } from '../../proxy/h2/session-ticks.ts';
 import { type StreamCount, piecesOf } from './h2-frames-of-steps.ts';
 import { type FrameStep, type H2Row, type H2Step, get } from './h2-script.ts';
 
-/** What has not been recorded after this time will not be. */
+/** A record that is not written within this time counts as missing. */
 const PATIENCE_MS = 3_000;
-/** Paths that are no row's. */
+/** Paths that no row uses. */
 const OWN = ['/bystander', '/alive'];
 
 export type H2Scene = AsyncDisposable & {
@@ -25,10 +25,10 @@ export type H2Scene = AsyncDisposable & {
 export type H2Observation = {
   readonly streams: Readonly<Record<number, string>>;
   readonly response: Read | undefined;
-  /** GOAWAY codes that were read; whether the connection has ended where it must. */
+  /** The GOAWAY codes that the client read. */
   readonly goaways: readonly (ErrorName | number)[];
   readonly isEnded: boolean;
-  /** What the next request on the same connection was answered, where that goes on. */
+  /** The response to the next request on the same connection, if the row leaves it open. */
   readonly alive: string | undefined;
   readonly bystander: string;
   readonly wholes: readonly H2Request[];
@@ -93,7 +93,7 @@ async function attack(exchange: H2Exchange, steps: readonly H2Step[]): Promise<v
   for (const step of steps) {
     if ('wait' in step) await request.ended();
     else if ('leave' in step) connection[step.leave === 'fin' ? 'end' : 'destroy']();
-    // A head of the host is on the stream that it answers, unless it says otherwise.
+    // A head of the host is on the stream of the request by default.
     else if (!(await sendAll(exchange, 'head' in step ? { stream: request.id, ...step } : step, count, same)))
       return;
   }
@@ -103,7 +103,7 @@ const same = (text: string): string => text.replaceAll('{SECRET}', SECRET);
 
 type Sender = { send(...frames: readonly Buffer[]): Promise<boolean> };
 
-/** False when the connection has gone. */
+/** False once the connection is closed. */
 async function sendAll(
   to: Sender,
   step: FrameStep,
@@ -139,7 +139,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   }
   const hasLeft = script.client?.some((step) => 'leave' in step) ?? false;
   const isEnded = expect.ends === undefined || (await within(client.closed)) !== undefined;
-  // Streams that were reset below us are counted when the session is looked at, if none was heard before.
+  // Streams that nghttp2 reset are counted at the next tick of the session.
   if (expect.records?.some((text) => text.includes('http2_layer'))) await ticks(1);
   const alive = expect.ends || hasLeft ? undefined : await ask(client, '/alive');
   const beside = await ask(bystander, '/bystander');
@@ -162,7 +162,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
     halves,
     http1: origin.http1.requests.length - before.http1,
     host: next && first !== undefined ? (next.connection === first ? 'reused' : 'fresh') : undefined,
-    records: proxy.records().slice(before.records).map(said),
+    records: proxy.records().slice(before.records).map(summaryOf),
     missing,
     failures: origin.failures.slice(before.failures),
     traces: tracesOf(SECRET, [
@@ -191,7 +191,7 @@ async function converse(steps: readonly H2Step[], { client, origin }: Peers): Pr
     else if (step.wait === 'head') await client.head(client.peer.stream(count.last));
     else await client.response(client.peer.stream(count.last));
   }
-  // The requests behind a row take numbers that it left free.
+  // The requests after a row use stream ids that it did not use.
   for (let id = -1; id < Math.max(count.next - 2, count.last); ) id = client.nextId();
 }
 
@@ -201,7 +201,7 @@ function outcomeOf(read: Read | undefined): string {
   const parts = [
     ...(read.status === 0 ? [] : [String(read.status)]),
     ...(code === undefined ? [] : [code]),
-    // Behind a refusal it only says that the rest of the request is not wanted.
+    // After a refusal the reset only means that the rest of the request is not wanted.
     ...(read.reset === undefined || code !== undefined ? [] : [`RST ${read.reset}`]),
   ];
   return parts.join(' ');
@@ -216,7 +216,7 @@ async function ask(client: H2WireClient, path: string): Promise<string> {
   }
 }
 
-/** All that the client could read of what came, HPACK and bodies opened. */
+/** All that the client could read, with HPACK and bodies decoded. */
 function readBy({ wire, peer }: H2WireClient): readonly string[] {
   const streams = [...peer.streams.values()];
   return [
@@ -227,7 +227,7 @@ function readBy({ wire, peer }: H2WireClient): readonly string[] {
   ];
 }
 
-/** What the records must say: of each stream by its answer, and what the row adds. */
+/** The expected records: one for each stream, derived from its response, and those that the row adds. */
 function expectedRecords({ streams, arrives, records = [] }: H2Row['expect']): readonly string[] {
   const isInjected = JSON.stringify(arrives).includes('authorization');
   const derived = Object.values(streams).flatMap((outcome) => {
@@ -239,13 +239,13 @@ function expectedRecords({ streams, arrives, records = [] }: H2Row['expect']): r
   return [...derived, ...records];
 }
 
-function said(record: LogRecord): string {
+function summaryOf(record: LogRecord): string {
   return [record['outcome'], record['reason'], record['cause']]
     .filter((part) => part !== undefined)
     .join(' ');
 }
 
-/** Those that do not come; the last one that does ends the wait. */
+/** The expected records that are missing; the wait ends with the last one found. */
 async function missingRecords(
   proxy: TestSidecar,
   from: number,
@@ -255,14 +255,14 @@ async function missingRecords(
   for (let index = from; left.length > 0; index += 1) {
     const record = await within(proxy.record(index));
     if (record === undefined) break;
-    const text = said(record);
+    const text = summaryOf(record);
     const at = left.findIndex((one) => text.startsWith(one));
     if (at !== -1) left.splice(at, 1);
   }
   return left;
 }
 
-/** Undefined where it does not happen. */
+/** Undefined if it does not happen in time. */
 async function within<T>(wanted: Promise<T>): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(resolve, PATIENCE_MS, undefined);
@@ -273,26 +273,26 @@ async function within<T>(wanted: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** What the observation has that the row does not allow, in words. */
+/** Every difference between the observation and the row, as texts. */
 export function violations({ expect }: H2Row, seen: H2Observation, port: number): readonly string[] {
   const found: string[] = [];
   for (const [id, outcome] of Object.entries(expect.streams)) {
     const got = seen.streams[Number(id)] ?? '';
     if (!outcome.split('|').includes(got)) found.push(`stream ${id}: ${got} instead of ${outcome}`);
   }
-  const reported = seen.goaways.filter((code) => code !== 'NO_ERROR');
+  const errorCodes = seen.goaways.filter((code) => code !== 'NO_ERROR');
   const allowed: readonly (ErrorName | number)[] = expect.ends ?? [];
-  for (const code of reported) if (!allowed.includes(code)) found.push(`GOAWAY ${code}`);
-  if (seen.alive !== undefined && seen.alive !== '200 GET /alive') found.push(`behind it: ${seen.alive}`);
+  for (const code of errorCodes) if (!allowed.includes(code)) found.push(`GOAWAY ${code}`);
+  if (seen.alive !== undefined && seen.alive !== '200 GET /alive') found.push(`after it: ${seen.alive}`);
   if (seen.bystander !== '200 GET /bystander') found.push(`the bystander: ${seen.bystander}`);
   if (!seen.isEnded) found.push('the connection did not end');
   if (seen.missing.length > 0)
     found.push(`no record of ${seen.missing.join(', ')} in ${seen.records.join(', ')}`);
-  if (seen.http1 > 0) found.push('a request came over HTTP/1.1');
+  if (seen.http1 > 0) found.push('a request arrived over HTTP/1.1');
   if (expect.host !== undefined && expect.host !== seen.host) found.push(`the session was ${seen.host}`);
   if (seen.failures.length > 0) found.push(`the host could not read: ${String(seen.failures[0])}`);
   if (seen.halves.length > (expect.mayBegin ?? 0)) found.push(`${seen.halves.length} requests began`);
-  found.push(...seen.traces.map((form) => `the secret was told: ${form}`));
+  found.push(...seen.traces.map((form) => `the secret was disclosed:  ${form}`));
   return [...found, ...arrivalViolations(expect, seen, port), ...responseViolations(expect, seen)];
 }
 
@@ -330,5 +330,5 @@ function responseViolations({ response }: H2Row['expect'], seen: H2Observation):
   ]);
   const interim = read?.interim.map(({ status }) => status);
   const got = JSON.stringify([headers, read?.text, read?.trailers ?? null, interim ?? []]);
-  return want === got ? [] : [`answer: ${got} instead of ${want}`];
+  return want === got ? [] : [`response: ${got} instead of ${want}`];
 }

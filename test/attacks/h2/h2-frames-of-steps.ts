@@ -1,4 +1,4 @@
-// The bytes of the frame steps of a script, one side's, in order. It sends nothing.
+// Encodes the frame steps of one side of a script, in order. Sends nothing.
 import {
   dataFrame,
   encodeFrame,
@@ -11,10 +11,10 @@ import {
 import { encodeBlock, indexed, type SentField } from '../../support/hpack.ts';
 import type { FrameStep, Part } from './h2-script.ts';
 
-/** Which stream the next step means. */
+/** The stream to which the next step applies. */
 export type StreamCount = { next: number; last: number };
 
-/** Frames of a flood that are written at once. */
+/** The number of frames of a flood in one write. */
 const PIECE = 100;
 
 export function* piecesOf(
@@ -43,7 +43,7 @@ function frameOf(
 ): Buffer {
   if ('head' in step) {
     const stream = step.stream ?? take(count);
-    // Without the bit that is reserved.
+    // Without the reserved bit.
     count.last = stream & 0x7fffffff;
     const block = encodeBlock(step.head.flatMap((part) => fieldOf(part, fill)));
     const { isEnd = false, isOpen = false, split } = step;

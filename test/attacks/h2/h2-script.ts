@@ -1,18 +1,17 @@
-// Stage `h2`: frames, from a client that sends what it likes or from a host that does. How to write a row: `asks` and its
-// kin below, or a list of steps. A step without `stream` speaks of the stream that was opened last, or at the host of the
-// stream that is being answered. `{authority}` and `{port}` are those of the tunnel, `{SECRET}` is the credential.
-// It knows neither proxy nor driver.
+// Stage `h2`: arbitrary frames from a client or from a host. A row is written with the functions below or as a list of
+// steps. A step without `stream` applies to the stream that was opened last, at the host to the stream of the request.
+// `{authority}` and `{port}` are those of the tunnel, `{SECRET}` is the credential. Independent of proxy and driver.
 import type { ErrorName, FrameType, Settings } from '../../support/h2-frames.ts';
 import type { AttackRow } from '../row.ts';
 
-/** A field as HPACK is told to write it, an index into its tables (so many times), or bytes of the block in hex. */
+/** A field with its HPACK representation, an index into the HPACK tables (repeated `times`), or bytes of the block in hex. */
 export type Part =
   | readonly [name: string, value: string, indexing?: 'plain' | 'indexing' | 'never']
   | { readonly index: number; readonly times?: number }
   | { readonly hex: string };
 
 export type FrameStep =
-  /** HEADERS; on a new stream unless it says which. `isOpen`: without END_HEADERS. */
+  /** HEADERS; on a new stream by default. `isOpen`: without END_HEADERS. */
   | {
       readonly head: readonly Part[];
       readonly stream?: number;
@@ -25,7 +24,7 @@ export type FrameStep =
   | { readonly window: number; readonly stream?: number }
   | { readonly settings: Settings }
   | { readonly goaway: number; readonly code: ErrorName; readonly debug?: string }
-  /** A frame that may lie about itself; its payload is latin1. */
+  /** A frame whose length and flags may be wrong; its payload is latin1. */
   | {
       readonly frame: FrameType | number;
       readonly stream?: number;
@@ -38,18 +37,18 @@ export type FrameStep =
 
 export type H2Step =
   | FrameStep
-  /** At the client: the answer's head, or all of it. At the host: the whole request. */
+  /** At the client: waits for the response head or the complete response. At the host: for the complete request. */
   | { readonly wait: 'head' | 'whole' }
-  /** A further request is at the host. */
+  /** Waits until another request has arrived at the host. */
   | { readonly wait: 'arrival' }
   | { readonly leave: 'fin' | 'rst' };
 
 export type H2Script = {
-  /** Instead of preface and SETTINGS; the first SETTINGS, or nothing. */
+  /** The first SETTINGS of the client, or `none` for neither preface nor SETTINGS. */
   readonly greeting?: Settings | 'none';
-  /** What the client sends; a plain GET where only the host attacks. */
+  /** What the client sends; a plain GET by default. */
   readonly client?: readonly H2Step[];
-  /** How the host answers the first request; without it, and all others, `METHOD path`. */
+  /** What the host sends on the first request; the default, also for all other requests, is a response with `METHOD path`. */
   readonly host?: readonly H2Step[];
 };
 
@@ -63,24 +62,24 @@ export type H2Response = {
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: string;
   readonly trailers?: readonly (readonly [name: string, value: string])[];
-  /** Statuses of the heads before it. */
+  /** Statuses of the interim heads. */
   readonly interim?: readonly number[];
 };
 
 export type H2Expectation = {
-  /** By stream: `200`, `421 authority_mismatch`, `RST CANCEL`; `200 RST CANCEL` for one that was broken off. `|` between alternatives. */
+  /** For each stream: `200`, `421 authority_mismatch`, `RST CANCEL`; `200 RST CANCEL` for a truncated response; `|` separates alternatives. */
   readonly streams: Readonly<Record<number, string>>;
-  /** Of stream 1, where it is the row's point. */
+  /** The response on stream 1, if the row checks it. */
   readonly response?: H2Response;
-  /** The connection ends, and where GOAWAY was read before, it was of one of these. */
+  /** The connection is closed; a GOAWAY before that has one of these codes. */
   readonly ends?: readonly ErrorName[];
-  /** Whole requests at the host, in order. A number: at most so many. */
+  /** The complete requests at the host, in order; or their maximum number. */
   readonly arrives: readonly H2Arrival[] | number;
-  /** Requests that may begin at the host and never become whole. */
+  /** The number of requests that may begin at the host without completing. */
   readonly mayBegin?: number;
-  /** Whether the next request came to the host by the same session. */
+  /** Whether the next request reached the host on the same session. */
   readonly host?: 'reused' | 'fresh';
-  /** `outcome reason cause`, as far as given, each in some record; the derived one of each answered stream besides. */
+  /** `outcome reason cause` or a prefix, each of some record; in addition to the record derived for each stream. */
   readonly records?: readonly string[];
 };
 
@@ -88,7 +87,7 @@ export type H2Row = AttackRow<H2Script, H2Expectation>;
 
 type Pseudo = Readonly<Record<string, string | undefined>>;
 
-/** The fields of a GET, or others instead (undefined leaves one out), then `extra`. */
+/** The pseudo-fields of a GET with overrides (undefined omits one), then `extra`. */
 export function fields(pseudo: Pseudo = {}, extra: readonly Part[] = []): readonly Part[] {
   const first = { ':method': 'GET', ':scheme': 'https', ':authority': '{authority}', ':path': '/row' };
   const named = Object.entries({ ...first, ...pseudo });
@@ -98,19 +97,19 @@ export function fields(pseudo: Pseudo = {}, extra: readonly Part[] = []): readon
   ];
 }
 
-/** A whole request in one frame. */
+/** A complete request in one frame. */
 export function get(extra: readonly Part[] = [], pseudo: Pseudo = {}): FrameStep {
   return { head: fields(pseudo, extra), isEnd: true };
 }
 
-/** A request whose body is still to come. */
+/** A request whose body follows. */
 export function begin(extra: readonly Part[] = [], pseudo: Pseudo = {}): FrameStep {
   return { head: fields({ ':method': 'POST', ...pseudo }, extra) };
 }
 
 type Pair = readonly [string, string];
 
-/** What arrives of a request, injected. */
+/** The request as it arrives at the host, with the injected field. */
 export function arrival(extra: readonly Pair[] = [], pseudo: Pseudo = {}, body = ''): H2Arrival {
   const pairs = fields(pseudo).filter((part): part is Pair => Array.isArray(part));
   return { fields: [...pairs, ...extra, ['authorization', 'Bearer {SECRET}']], body };
@@ -120,18 +119,18 @@ export function served(...arrives: readonly H2Arrival[]): H2Expectation {
   return { streams: Object.fromEntries(arrives.map((_, i) => [2 * i + 1, '200'])), arrives };
 }
 
-/** One stream that is answered so, and nothing at the host. */
+/** One stream with this outcome, and no request at the host. */
 export function responded(what: string): H2Expectation {
   return { streams: { 1: what }, arrives: [] };
 }
 
-/** Reset below us (RFC 9113 §8.1.1), which is counted. */
+/** nghttp2 resets the stream (RFC 9113 §8.1.1), which is counted. */
 export const reset: H2Expectation = {
   ...responded('RST PROTOCOL_ERROR'),
   records: ['refused malformed_request http2_layer: 1'],
 };
 
-/** The whole connection ends, by one of these codes. */
+/** The whole connection is closed, with one of these codes. */
 export function ends(...codes: readonly ErrorName[]): H2Expectation {
   return { streams: {}, ends: codes, arrives: [] };
 }

@@ -9,17 +9,17 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-describe('attacks by frames', () => {
+describe('the h2 attacks', () => {
   it.each(h2Rows)('$id', async (row) => {
     expect(violations(row, await scene.play(row), scene.origin.port)).toEqual([]);
   });
 });
 
-describe('after them', () => {
-  it('no exchange is open: the proxy ends at once', async () => {
+describe('after the h2 attacks', () => {
+  it('no exchange is open: the proxy closes at once', async () => {
     const startedMs = performance.now();
     await scene.proxy[Symbol.asyncDispose]();
-    // Whoever is still served is waited for: 500 ms.
+    // The drain waits 500 ms for open exchanges.
     expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });

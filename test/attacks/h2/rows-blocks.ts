@@ -1,4 +1,4 @@
-// T-11 to T-13: header blocks that cost more than they weigh, frames that are not what they say, windows that stay shut.
+// T-11 to T-13: header blocks that expand, frames with a wrong length or type, windows that stay closed.
 import {
   type H2Expectation,
   type H2Row,
@@ -13,7 +13,7 @@ import {
   served,
 } from './h2-script.ts';
 
-/** A field is put into the table, then so many times referred to. */
+/** Adds a field to the dynamic table, then refers to it `times` times. */
 const bomb = (bytes: number, times: number): readonly Part[] => [
   ['x-bomb', 'b'.repeat(bytes), 'indexing'],
   { index: 62, times },
@@ -42,11 +42,11 @@ const t11 = clientRows('T-11', [
     tooLarge,
   ],
   ['a-table-larger-than-allowed', [{ head: [{ hex: '3fe1ff3f' }, ...fields()], isEnd: true }], broken],
-  ['a-size-of-the-table-behind-a-field', [get([{ hex: '20' }])], broken],
+  ['a-size-of-the-table-after-a-field', [get([{ hex: '20' }])], broken],
   ['an-index-of-nothing', [get([{ index: 63 }])], broken],
   ['index-0', [get([{ hex: '80' }])], broken],
   ['an-integer-of-ten-bytes', [get([{ hex: 'ff'.repeat(10) }])], broken],
-  ['a-string-that-ends-behind-its-block', [get([{ hex: '007f61' }])], broken],
+  ['a-string-that-ends-after-its-block', [get([{ hex: '007f61' }])], broken],
   ['huffman-with-an-end-of-string', [get([{ hex: '00016184ffffffff' }])], broken],
   ['huffman-with-a-byte-of-padding', [get([{ hex: '00016182 1fff'.replace(' ', '') }])], broken],
   ['half-a-field', [get([{ hex: '00' }])], broken],
@@ -91,7 +91,7 @@ const t12 = clientRows('T-12', [
   ],
   ['a-goaway-of-three-bytes', [{ frame: 'GOAWAY', stream: 0, payload: '\0\0\0' }], ends('FRAME_SIZE_ERROR')],
   [
-    'http-1-1-behind-the-preface',
+    'http-1-1-after-the-preface',
     [{ bytes: 'GET / HTTP/1.1\r\nHost: api.test\r\n\r\n'.repeat(50) }],
     ends('FRAME_SIZE_ERROR', 'PROTOCOL_ERROR'),
   ],

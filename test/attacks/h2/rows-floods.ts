@@ -1,5 +1,5 @@
-// Work that a client makes without asking for anything: T-08 to T-11 and T-13, a few thousand frames each. The connection
-// that does it ends, by itself and soon; what merely looks like it goes on.
+// T-08 to T-11 and T-13: a client causes work without a request, with a few thousand frames each. Its connection is closed
+// soon, and no other; legitimate traffic that looks similar continues.
 import type { ErrorName } from '../../support/h2-frames.ts';
 import {
   type FrameStep,
@@ -14,11 +14,11 @@ import {
   served,
 } from './h2-script.ts';
 
-/** What may arrive before a flood is seen: a burst of honest resets, and what may be open at once. */
+/** The requests that may arrive before a flood is detected: a burst of legitimate resets and the concurrent streams. */
 const MOST = 350;
-/** More than any count of ours. */
+/** More than every limit of the proxy. */
 const MANY = 6_000;
-/** More small frames than have room in the bytes that may come without a purpose. */
+/** More small frames than fit into the byte limit for frames without effect. */
 const CRUMBS = 50_000;
 
 function flood(times: number, ...steps: readonly FrameStep[]): FrameStep {
@@ -33,7 +33,7 @@ const quiet = (...codes: Codes): H2Expectation => ends(...codes);
 const t08 = clientRows('T-08', [
   ['head-and-reset', [flood(MANY, get(), { rst: 'CANCEL' })], ended(...calm)],
   ['head-and-reset-without-an-error', [flood(MANY, get(), { rst: 'NO_ERROR' })], ended(...calm)],
-  ['head-and-reset-of-a-code-that-is-none', [flood(MANY, get(), { rst: 0xdeadbeef })], ended(...calm)],
+  ['head-and-reset-with-an-unknown-code', [flood(MANY, get(), { rst: 0xdeadbeef })], ended(...calm)],
   [
     'head-without-end-and-reset',
     [flood(MANY, begin(), { rst: 'REFUSED_STREAM' })],
@@ -59,9 +59,9 @@ const t08 = clientRows('T-08', [
     [flood(MANY, begin(), { window: 0x7fffffff })],
     { ...ended(...calm, 'FLOW_CONTROL_ERROR'), arrives: 0 },
   ],
-  ['a-body-behind-the-end', [flood(MANY, get(), { data: 'late' })], ended(...calm, 'STREAM_CLOSED')],
+  ['a-body-after-the-end', [flood(MANY, get(), { data: 'late' })], ended(...calm, 'STREAM_CLOSED')],
   [
-    'a-head-behind-the-end',
+    'a-head-after-the-end',
     [flood(MANY, get(), { frame: 'HEADERS', flags: 5 })],
     ended(...calm, 'STREAM_CLOSED', 'PROTOCOL_ERROR'),
   ],
@@ -70,7 +70,7 @@ const t08 = clientRows('T-08', [
     [flood(MANY, get(), { frame: 'HEADERS', flags: 0x25, payload: '\0\0\0\x01\0' })],
     ended(...calm, 'STREAM_CLOSED', 'PROTOCOL_ERROR', 'FRAME_SIZE_ERROR'),
   ],
-  ['requests-that-are-none', [flood(MANY, get([['X-Upper', '1']]))], quiet(...calm, 'PROTOCOL_ERROR')],
+  ['malformed-requests', [flood(MANY, get([['X-Upper', '1']]))], quiet(...calm, 'PROTOCOL_ERROR')],
   [
     'requests-that-we-refuse',
     [flood(MANY, get([], { ':scheme': 'ftp' }), { rst: 'CANCEL' })],
@@ -150,7 +150,7 @@ const t09 = clientRows('T-09', [
     quiet('PROTOCOL_ERROR'),
   ],
   [
-    'behind-the-end-of-a-head',
+    'after-the-end-of-a-head',
     [get(), { frame: 'CONTINUATION', flags: 4, payload: '\x82' }],
     { ...quiet('PROTOCOL_ERROR'), arrives: 1, mayBegin: 1 },
   ],
@@ -161,7 +161,7 @@ const t09 = clientRows('T-09', [
 const t10 = clientRows('T-10', [
   ['pings', [flood(MANY, { frame: 'PING', payload: '12345678' })], quiet(...calm)],
   [
-    'answers-to-pings',
+    'acknowledgements-of-pings',
     [flood(MANY, { frame: 'PING', flags: 1, payload: '12345678' })],
     quiet(...calm, 'PROTOCOL_ERROR'),
   ],
@@ -193,12 +193,12 @@ const t10 = clientRows('T-10', [
     quiet(...calm, 'PROTOCOL_ERROR'),
   ],
   [
-    'answers-to-settings',
+    'acknowledgements-of-settings',
     [flood(MANY, { frame: 'SETTINGS', stream: 0, flags: 1 })],
     quiet(...calm, 'PROTOCOL_ERROR'),
   ],
   [
-    'an-answer-to-settings-with-a-payload',
+    'an-acknowledgement-of-settings-with-a-payload',
     [{ frame: 'SETTINGS', stream: 0, flags: 1, payload: '\0\x04\0\0\xff\xff' }],
     quiet('FRAME_SIZE_ERROR'),
   ],
@@ -208,11 +208,11 @@ const t10 = clientRows('T-10', [
   ['windows-of-the-connection', [flood(CRUMBS, { window: 1, stream: 0 })], quiet(...calm)],
   ['windows-of-a-stream', [begin(), flood(CRUMBS, { window: 1 })], { ...quiet(...calm), mayBegin: 1 }],
   [
-    'windows-of-a-stream-that-is-over',
+    'windows-of-a-closed-stream',
     [get(), { rst: 'CANCEL' }, flood(CRUMBS, { window: 1 })],
     { ...quiet(...calm), arrives: 1, mayBegin: 1 },
   ],
-  ['a-window-of-a-stream-that-is-not-there', [{ window: 1, stream: 99 }], quiet('PROTOCOL_ERROR')],
+  ['a-window-of-an-idle-stream', [{ window: 1, stream: 99 }], quiet('PROTOCOL_ERROR')],
   [
     'a-window-of-the-connection-in-two-steps-too-far',
     [

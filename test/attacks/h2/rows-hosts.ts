@@ -1,10 +1,10 @@
-// over HTTP/2: a host that answers what no answer is. What its client gets is a refusal or a reset, and never
-// half an answer that passes for a whole one.
+// over HTTP/2: a host that sends invalid responses. Its client gets a refusal or a reset, and never a
+// truncated response that looks complete.
 import { type H2Expectation, type H2Row, type H2Step, arrival } from './h2-script.ts';
 
 const failed = (stream: string): H2Expectation => ({ streams: { 1: stream }, arrives: [arrival()] });
 const AGAIN = 'again';
-/** A GET whose session was lost without an answer is sent once more (ARCHITECTURE, decisions). */
+/** A GET whose session was lost without a response is sent again (ARCHITECTURE, decisions). */
 const again: H2Expectation = { streams: { 1: '200' }, arrives: [arrival(), arrival()] };
 const ok: readonly [string, string] = [':status', '200'];
 
@@ -40,7 +40,7 @@ const table: readonly (readonly [id: H2Row['id'], host: readonly H2Step[], strea
     '502 upstream_closed|502 upstream_malformed|RST PROTOCOL_ERROR',
   ],
   ['R-09 h2-a-body-before-its-head', [{ data: 'abc', isEnd: true }], AGAIN],
-  ['R-09 h2-fin-instead-of-an-answer', [{ leave: 'fin' }], AGAIN],
+  ['R-09 h2-fin-instead-of-a-response', [{ leave: 'fin' }], AGAIN],
 ];
 
 export const h2HostRows: readonly H2Row[] = table.map(([id, host, stream]) => ({

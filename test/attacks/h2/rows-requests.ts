@@ -1,5 +1,5 @@
-// The requests of T-02 to T-07, one each: what a client sends and what must become of it. What is refused never reaches the
-// host; what is accepted reaches it as it stands here.
+// T-02 to T-07, one request in each row: what a client sends and the required outcome. A refused request never reaches the
+// host; an accepted one reaches it exactly as listed here.
 import {
   type FrameStep,
   type H2Expectation,
@@ -26,7 +26,7 @@ const posting = (body: string, extra: readonly Part[] = []): readonly FrameStep[
   { data: body, isEnd: true },
 ];
 const refused = responded;
-/** The host may see it begin, if it then sees it broken off. */
+/** The host may see the start of the request if it then sees the reset. */
 const broken: H2Expectation = { ...responded('RST PROTOCOL_ERROR'), mayBegin: 1 };
 
 const t02 = clientRows('T-02', [
@@ -36,7 +36,7 @@ const t02 = clientRows('T-02', [
   ['host-of-another', [get([['host', 'other.test']])], refused('400 host_mismatch')],
   ['host-with-another-port', [get([['host', 'api.test:1']])], refused('400 host_mismatch')],
   ['host-without-port', [get([['host', 'api.test']])], refused('400 host_mismatch')],
-  // Dropped like every value that is none, before anybody reads it.
+  // nghttp2 drops the field, as every invalid value, before the proxy reads it.
   ['host-with-a-space', [get([['host', '{authority} other.test']])], accepted()],
   ['host-empty', [get([['host', '']])], reset],
   [
@@ -85,13 +85,13 @@ const t02 = clientRows('T-02', [
   ],
 ]);
 
-// What is no field at all nghttp2 drops without a word: no rule and no host sees a byte of it.
+// nghttp2 silently drops invalid fields: no rule and no host sees a byte of them.
 const t03 = clientRows('T-03', [
   ['colon-in-a-name', [get([['x:a', '1']])], accepted()],
   ['space-in-a-name', [get([['x a', '1']])], accepted()],
-  ['space-behind-an-injected-name', [get([['authorization ', 'mine']])], accepted()],
-  ['tab-behind-an-injected-name', [get([['authorization\t', 'mine']])], accepted()],
-  ['colon-behind-an-injected-name', [get([['authorization:', 'mine']])], accepted()],
+  ['space-after-an-injected-name', [get([['authorization ', 'mine']])], accepted()],
+  ['tab-after-an-injected-name', [get([['authorization\t', 'mine']])], accepted()],
+  ['colon-after-an-injected-name', [get([['authorization:', 'mine']])], accepted()],
   ['nul-in-an-injected-name', [get([['authori\0zation', 'mine']])], accepted()],
   ['line-in-a-name', [get([['x\r\nauthorization', 'mine']])], accepted()],
   ['empty-name', [get([['', '1']])], accepted()],
@@ -195,7 +195,7 @@ const t04 = clientRows('T-04', [
 ]);
 
 const server = { ':method': 'OPTIONS', ':path': '*' };
-// It speaks of no resource on the host, so no credential is for it (RFC 9110 §9.3.7).
+// The target is no resource on the host, so that no credential applies (RFC 9110 §9.3.7).
 const ofTheServer: H2Expectation = served({
   fields: [
     [':method', 'OPTIONS'],
@@ -274,7 +274,7 @@ const t05 = clientRows('T-05', [
   ['path-twice', [get([[':path', '/other']])], reset],
   ['method-twice', [get([[':method', 'DELETE']])], reset],
   [
-    'pseudo-field-behind-a-field',
+    'pseudo-field-after-a-field',
     [
       get([
         ['x-a', '1'],
@@ -283,7 +283,7 @@ const t05 = clientRows('T-05', [
     ],
     reset,
   ],
-  ['pseudo-field-that-is-none', [get([[':x-a', '1']])], reset],
+  ['unknown-pseudo-field', [get([[':x-a', '1']])], reset],
   ['status', [get([[':status', '200']])], reset],
   [
     'pseudo-fields-among-trailers',
@@ -301,14 +301,14 @@ const t06 = clientRows('T-06', [
   ['none', [get([], { ':scheme': undefined })], reset],
   ['empty', [get([], { ':scheme': '' })], reset],
   ['twice', [get([[':scheme', 'https']])], reset],
-  ['more-behind-it', [get([], { ':scheme': 'https://other.test/?' })], reset],
+  ['more-after-it', [get([], { ':scheme': 'https://other.test/?' })], reset],
   ['cr-lf', [get([], { ':scheme': 'https\r\nx-a: 1' })], reset],
 ]);
 
 const tunnel = { ':method': 'CONNECT', ':scheme': undefined, ':path': undefined };
 const t07 = clientRows('T-07', [
   [
-    'to-a-port-of-our-host',
+    'to-a-port-of-the-same-host',
     [get([], { ...tunnel, ':authority': '127.0.0.1:22' })],
     refused('405 method_refused'),
   ],

@@ -16,11 +16,11 @@ const RST: LoadStep = { leave: 'RST' };
 const FIN: LoadStep = { leave: 'FIN' };
 
 const thrown: readonly LoadRow[] = [
-  row('X-09 host-resets-behind-101', 'inside', [{ send: [upgrade('/upgrade-reset')] }], {
+  row('X-09 host-resets-after-101', 'inside', [{ send: [upgrade('/upgrade-reset')] }], {
     arrived: { 'GET /upgrade-reset 0': N },
     records: { 'upgraded reset': N },
   }),
-  row('X-09 client-resets-behind-101', 'inside', [{ send: [upgrade('/echoes')] }, { await: 1 }, RST], {
+  row('X-09 client-resets-after-101', 'inside', [{ send: [upgrade('/echoes')] }, { await: 1 }, RST], {
     arrived: { 'GET /echoes 0': N },
     records: { 'upgraded reset': N },
   }),
@@ -73,7 +73,7 @@ const phases = [
     'inside',
     [{ send: [`${inside('POST /silent/n<N>', ['Content-Length: 9'])}half`] }, { arrived: true }],
   ],
-  ['half-an-answer-has-come', 'inside', [{ send: [inside('GET /half')] }, { await: 1 }]],
+  ['half-a-response-has-come', 'inside', [{ send: [inside('GET /half')] }, { await: 1 }]],
 ] as const satisfies readonly (readonly [string, LoadScript['entry'], readonly LoadStep[]])[];
 
 const arrivals: Readonly<Record<string, Expect['arrived']>> = {
@@ -81,7 +81,7 @@ const arrivals: Readonly<Record<string, Expect['arrived']>> = {
   'half-a-head-was-sent': { 'GET /first 0': N },
   'host-is-silent': { 'GET /silent 0': N },
   'half-a-body-was-sent': { 'POST /silent cut': N },
-  'half-an-answer-has-come': { 'GET /half 0': N },
+  'half-a-response-has-come': { 'GET /half 0': N },
 };
 
 const gone: Expect['records'] = { 'failed client_gone': N };

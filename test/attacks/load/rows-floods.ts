@@ -32,7 +32,7 @@ const connections = named('X-02', [
     },
   ],
   [
-    'clients-that-stay-behind-their-answer',
+    'clients-that-stay-after-their-response',
     { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [absolute('/')] }] },
     {
       responses: { '200': 24, [MANY]: 16 },
@@ -125,7 +125,7 @@ const uploads = named('X-05', [
     { responses: { '200': 2 }, arrived: { 'POST /crumbs-up 16384': 2 }, records: { injected: 2 } },
   ],
   [
-    'host-that-answers-without-reading',
+    'host-that-responds-without-reading',
     {
       entry: 'inside',
       clients: 4,
@@ -173,7 +173,7 @@ const uploads = named('X-05', [
 
 const shares = named('X-12', [
   [
-    'requests-one-behind-the-other',
+    'requests-one-after-the-other',
     {
       entry: 'inside',
       clients: 8,
@@ -195,7 +195,7 @@ const shares = named('X-12', [
     { responses: { '405 method_refused': 100 }, records: { 'refused method_refused': 100 } },
   ],
   [
-    'big-answers',
+    'big-responses',
     {
       entry: 'inside',
       clients: 8,
@@ -204,7 +204,7 @@ const shares = named('X-12', [
     { responses: { '200': 8 }, arrived: { 'GET /big 0': 8 }, records: { injected: 8 } },
   ],
   [
-    'crumbs-of-an-answer',
+    'crumbs-of-a-response',
     {
       entry: 'inside',
       clients: 8,

@@ -72,7 +72,7 @@ const slowloris = named('X-01', [
     lateBody(`${inside('POST /trailers', ['Transfer-Encoding: chunked'])}0\r\nX-A: b\r\n`, '/trailers'),
   ],
   [
-    'answer-that-nobody-reads',
+    'response-that-nobody-reads',
     {
       script: {
         at: 'tight',

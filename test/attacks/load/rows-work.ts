@@ -126,7 +126,7 @@ const depths: readonly LoadRow[] = [
     expect: { responses: { '405 method_refused': N }, records: { 'refused method_refused': N } },
   },
   refused(
-    'X-07 callback-that-answers-sixty-thousand-brackets',
+    'X-07 callback-that-returns-sixty-thousand-brackets',
     [to('deep.test', 'GET /')],
     '502 callback_failed',
     { host: 'deep.test', outcome: 'failed' },
@@ -166,7 +166,7 @@ const blocks: readonly LoadRow[] = [
     `GET /${'%E2%82%AC'.repeat(600)} 0`,
   ),
   {
-    id: 'X-08 interim-answers-without-end',
+    id: 'X-08 interim-responses-without-end',
     script: {
       entry: 'inside',
       clients: N,
@@ -179,7 +179,7 @@ const blocks: readonly LoadRow[] = [
     },
   },
   {
-    id: 'X-08 answer-of-twenty-thousand-fields',
+    id: 'X-08 response-of-twenty-thousand-fields',
     script: {
       entry: 'inside',
       clients: N,

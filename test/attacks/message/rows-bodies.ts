@@ -182,7 +182,7 @@ export const bodyRows: readonly MessageRow[] = [
   ),
   ...rowsOf('F-17', [
     [
-      'preface-behind-it',
+      'preface-after-it',
       `${request('GET /ws', h2c[0]?.[1])}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`,
       {
         arrivals: [arrival('GET /ws')],

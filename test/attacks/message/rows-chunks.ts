@@ -172,7 +172,7 @@ export const chunkRows: readonly MessageRow[] = [
       cut,
     ],
     [
-      'bytes-behind-the-last-chunk',
+      'bytes-after-the-last-chunk',
       chunked('3\r\nabc\r\n0\r\n\r\nxyz\r\n\r\n'),
       {
         ...arrives('abc'),

@@ -18,11 +18,11 @@ const nothingSeen: MessageExpectation = { ...arrives(), unseen: ['AGENT'] };
 const nominations: readonly (readonly [string, readonly string[]])[] = [
   ['credential', ['Connection: authorization']],
   ['credential-and-its-field', ['Connection: Authorization', 'Authorization: Bearer AGENT']],
-  ['credential-behind-close', ['Connection: keep-alive, authorization', 'Authorization: Bearer AGENT']],
+  ['credential-after-close', ['Connection: keep-alive, authorization', 'Authorization: Bearer AGENT']],
   ['credential-in-upper-case', ['Connection: AUTHORIZATION']],
   ['credential-in-a-second-field', ['Connection: keep-alive', 'Connection: authorization']],
   ['before-the-field', ['Connection: x-a, x-b', 'X-A: AGENT', 'X-B: AGENT']],
-  ['behind-the-field', ['X-A: AGENT', 'Connection: x-a']],
+  ['after-the-field', ['X-A: AGENT', 'Connection: x-a']],
   ['all-fields-of-the-name', ['X-A: AGENT', 'Connection: x-a', 'x-a: AGENT']],
   ['empty-members', ['Connection: , ,authorization,,']],
   ['tabs-around', ['Connection: \tauthorization\t,\tx-a', 'X-A: AGENT']],

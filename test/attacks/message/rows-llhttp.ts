@@ -27,13 +27,13 @@ export const llhttpRows: readonly MessageRow[] = [
     ['llhttp-triple-zero-end', chunks('5\r\nhello\r\n6\r\n world\r\n000\r\n\r\n'), malformed],
     ['llhttp-extensions', chunks('5;a;b=c;d=e\r\nhello\r\n6;f;g\r\n world\r\n0\r\n\r\n'), malformed],
     ['llhttp-no-semicolon', chunks('2 erf\r\naa\r\n0 rrr\r\n\r\n'), malformed],
-    ['llhttp-nothing-behind-semicolon', chunks('2;\r\naa\r\n0\r\n\r\n'), malformed],
+    ['llhttp-nothing-after-semicolon', chunks('2;\r\naa\r\n0\r\n\r\n'), malformed],
     ['llhttp-quoted-extension', chunks('5;a="b \\"c\\"; d";e=f\r\nhello\r\n0\r\n\r\n'), malformed],
     ['llhttp-unbalanced-quote', chunks('5;a="b";c="d; e\r\nhello\r\n0\r\n\r\n'), malformed],
     ['llhttp-parameter-with-control', chunks('5;a\x1a=b\r\nhello\r\n0\r\n\r\n'), malformed],
     ['llhttp-size-not-ended-by-crlf', chunks('a \n0123456789\r\n0\r\n\r\n'), malformed],
     ['llhttp-data-not-ended-by-crlf', chunks('5\r\nhello0\r\n\r\n'), malformed],
-    ['llhttp-space-behind-size', chunks('a \r\n0123456789\r\n0\r\n\r\n'), malformed],
+    ['llhttp-space-after-size', chunks('a \r\n0123456789\r\n0\r\n\r\n'), malformed],
     ['llhttp-lf-only', chunks('1\nA\n1;abc\nB\n0\n\n'), malformed],
   ]),
   ...rowsOf('F-12', [
@@ -67,7 +67,7 @@ export const llhttpRows: readonly MessageRow[] = [
       malformed,
     ],
     [
-      'llhttp-fold-behind-chunked',
+      'llhttp-fold-after-chunked',
       put(['Transfer-Encoding: chunked', ' abc'], '5\r\nWorld\r\n0\r\n\r\n'),
       malformed,
     ],
@@ -164,7 +164,7 @@ export const llhttpRows: readonly MessageRow[] = [
       'PUT {AT}/url HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 3\r\n\rabc',
       malformed,
     ],
-    ['llhttp-no-lf-behind-cr', 'GET {AT}/url HTTP/1.1\rLine: 1\r\n\r\n', malformed],
+    ['llhttp-no-lf-after-cr', 'GET {AT}/url HTTP/1.1\rLine: 1\r\n\r\n', malformed],
     ['llhttp-only-lf', 'PUT {AT}/url HTTP/1.1\nTransfer-Encoding: chunked\n\n1\nA\n0\n\n', malformed],
     [
       'llhttp-obs-text',

@@ -26,7 +26,7 @@ export const methodRows: readonly MessageRow[] = [
     ['track', request('TRACK /v1'), noMethod],
     ['track-with-max-forwards', request('TRACK /v1', ['Max-Forwards: 9']), noMethod],
     [
-      'trace-behind-get',
+      'trace-after-get',
       `${request('GET /x')}${request('TRACE /x')}`,
       {
         arrivals: [arrival('GET /x')],

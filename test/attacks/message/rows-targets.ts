@@ -59,7 +59,7 @@ const queries: readonly MessageRow[] = [
     [
       ['that-names-the-rule', '/admin?/v1/x'],
       ['that-holds-a-path', '/admin?x=/v1/'],
-      ['behind-the-segment-alone', '/v1?/x'],
+      ['after-the-segment-alone', '/v1?/x'],
       ['on-the-root', '/?/v1/x'],
       ['with-dots-into-the-rule', '/admin?/../v1/x'],
       ['encoded-question-mark', '/admin%3f/v1/x'],
@@ -85,9 +85,9 @@ const queries: readonly MessageRow[] = [
   ...paths(
     'P-09',
     [
-      ['dots-behind-an-encoded-question-mark', '/v1/x%3f/../../admin'],
+      ['dots-after-an-encoded-question-mark', '/v1/x%3f/../../admin'],
       ['dots-before-an-encoded-question-mark', '/v1/..%3f'],
-      ['dots-behind-an-encoded-fragment', '/v1/x%23/../admin'],
+      ['dots-after-an-encoded-fragment', '/v1/x%23/../admin'],
     ],
     ambiguous,
   ),
@@ -174,7 +174,7 @@ const forms: readonly MessageRow[] = [
       ['plain-network-path', start('GET //{HOST}/v1/x'), notForUs],
       ['plain-authority-of-another', start('GET {EVIL}'), targetInvalid],
       ['plain-relative-path', start('GET v1/x'), targetInvalid],
-      ['plain-asterisk-behind-the-host', start('OPTIONS http://{HOST}*'), refused(400, 'authority_invalid')],
+      ['plain-asterisk-after-the-host', start('OPTIONS http://{HOST}*'), refused(400, 'authority_invalid')],
       ['plain-backslashes', start('GET http:\\\\{HOST}\\v1\\x'), targetInvalid],
       ['plain-backslash-path', start('GET http://{HOST}\\v1\\x'), refused(400, 'authority_invalid')],
     ],
@@ -185,7 +185,7 @@ const forms: readonly MessageRow[] = [
     'P-12',
     [
       ['plain-host-without-a-path', start('GET http://{HOST}'), bare('/')],
-      ['plain-query-behind-the-host', start('GET http://{HOST}?/v1/x'), bare('/?/v1/x')],
+      ['plain-query-after-the-host', start('GET http://{HOST}?/v1/x'), bare('/?/v1/x')],
     ],
     { ...onPlain, policy: 'paths' },
   ),
@@ -317,8 +317,8 @@ const precedence: readonly MessageRow[] = [
   ...paths(
     'P-16',
     [
-      ['callback-behind-a-rule', '/other'],
-      ['callback-behind-a-rule-by-case', '/V1/x'],
+      ['callback-after-a-rule', '/other'],
+      ['callback-after-a-rule-by-case', '/V1/x'],
     ],
     bare,
     'callback_behind',
@@ -340,8 +340,8 @@ const precedence: readonly MessageRow[] = [
     'P-16',
     [
       ['star-over-a-segment', '/repos/a/b/contents'],
-      ['star-with-more-behind', '/repos/a/contents/x'],
-      ['no-star-with-more-behind', '/exact/'],
+      ['star-with-more-after', '/repos/a/contents/x'],
+      ['no-star-with-more-after', '/exact/'],
       ['two-stars-without-the-slash', '/deep'],
     ],
     bare,

@@ -1,5 +1,6 @@
-// Plays a row of stage `origin`: one request in an intercepted tunnel, an answer as the row scripts it, and one plain
-// request behind it that shows what the answer left behind. Everything that was seen is returned; `violations` compares.
+// Plays a row of stage `origin`: one request in an intercepted tunnel, a response as the row's script specifies, and
+// then one plain request that shows the effect on the connections. Returns everything that was observed; `violations`
+// compares it.
 import { SECRET, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import { type Exchange, type RecordingOrigin, createOrigin } from '../../support/recording-origin.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
@@ -22,10 +23,10 @@ export type OriginScene = AsyncDisposable & {
 export type OriginObservation = {
   readonly client: string;
   readonly end: ClientEnd;
-  /** What the client read of the plain request behind the attack. */
+  /** The response to the plain request after the attack. */
   readonly next: string;
   readonly host: 'reused' | 'fresh';
-  /** Heads and body that the host was sent, the plain requests included. */
+  /** The heads and the body that the host received, including the plain requests. */
   readonly heads: readonly string[];
   readonly body: string;
   readonly elsewhere: number;
@@ -56,7 +57,7 @@ export async function createOriginScene(isImpatient = false): Promise<OriginScen
   return {
     proxy,
     async play(row) {
-      // A new revision: no connection of an earlier row is used again.
+      // A new revision: no connection of an earlier row is reused.
       proxy.apply({ rules: [rule] });
       script = new Turns(row.script, elsewhere.port);
       return playRow(row.script, script, { proxy, origin, elsewhere });
@@ -69,7 +70,7 @@ export async function createOriginScene(isImpatient = false): Promise<OriginScen
   };
 }
 
-/** The host's side: the attacked request gets the script's answer, every other its own target. */
+/** The host's side: the first request gets the response of the script, every other one a response with its target. */
 class Turns {
   readonly responded = Promise.withResolvers<void>();
   attacked: Exchange | undefined;
@@ -83,7 +84,7 @@ class Turns {
     this.#elsewhere = elsewhere;
   }
 
-  /** Resolves with the script's next `go`. */
+  /** Resolves at the next `go` of the script. */
   async gone(): Promise<void> {
     await this.#go.promise;
     this.#go = Promise.withResolvers();
@@ -115,7 +116,7 @@ class Turns {
   }
 }
 
-/** False once the connection is gone: the proxy may end it at any byte, and the row says whether it should. */
+/** False once the connection is closed: the proxy may close it at any byte, and the row specifies whether it must. */
 function sendOrBreak(exchange: Exchange, text: string): Promise<boolean> {
   return exchange.send(Buffer.from(text, 'latin1')).then(
     () => true,
@@ -161,7 +162,7 @@ async function playRow(script: OriginScript, turns: Turns, peers: Peers): Promis
   });
   turns.responded.resolve();
   await sending;
-  // What has joined two connections ends when both have.
+  // A relay of two connections ends when both have ended.
   if (end === 'ended') client.end();
   if (script.response.includes('closed')) await turns.attacked?.reader.finished;
   await proxy.record(seen.records + before + reads - 1);
@@ -199,7 +200,7 @@ async function playRow(script: OriginScript, turns: Turns, peers: Peers): Promis
 async function sendLater(client: WireClient, segments: readonly string[], turns: Turns): Promise<void> {
   for (const segment of segments) {
     await Promise.race([turns.gone(), client.finished]);
-    // A client that was cut off meanwhile has nothing more to say.
+    // A client whose connection was closed meanwhile sends no further request.
     await client.send(segment).catch(() => undefined);
   }
 }

@@ -1,17 +1,17 @@
-// Reads as many answers as a client waits for and says how it finds its connection then. It takes every head at its
-// word, as a client would: what a proxy let pass is what is believed.
+// Reads the responses that a client waits for and returns the state of its connection. Trusts every head, as a client does:
+// whatever the proxy relays counts.
 import { headerValues } from '../../support/message-reader.ts';
 import type { WireClient, WireHead } from '../../support/wire-client.ts';
 import type { ClientEnd } from './origin-script.ts';
 
 export type Reading = {
   readonly reads: number;
-  /** Of the requests, in order: an answer to HEAD has no body. */
+  /** The methods of the requests, in order: a response to HEAD has no body. */
   readonly methods: readonly string[];
   readonly leavesAfter: number | undefined;
 };
 
-/** `bytes`: how much of the transcript the answers take, or all of it where the connection is over. */
+/** `bytes`: the length of the responses in the transcript, or of the whole transcript if the connection ended. */
 export async function readResponses(
   client: WireClient,
   { reads, methods, leavesAfter }: Reading,
@@ -30,7 +30,7 @@ export async function readResponses(
   return { end, bytes: client.transcript.length - from };
 }
 
-/** True if the connection ends with this answer. */
+/** True if the connection closes after this response. */
 async function readResponse(client: WireClient, method: string): Promise<boolean> {
   let head = await client.readHead();
   while (head.status >= 100 && head.status < 200 && head.status !== 101) head = await client.readHead();

@@ -1,67 +1,67 @@
-// What a row of stage `origin` says: a client that behaves, a host that does not, and what the client must have read.
-// Bytes are strings of latin1; `{HOST}` stands for the authority of the tunnel, `{ELSEWHERE}` for the port of another
-// origin, at which nothing may ever arrive. It knows no proxy.
+// The script of a row of stage `origin`: a well-behaved client, a hostile host, and what the client must read. Bytes are
+// latin1 strings; `{HOST}` is the authority of the tunnel, `{ELSEWHERE}` the port of another origin, which must never get
+// a connection. Independent of the proxy.
 import type { AttackRow } from '../row.ts';
 
-/** Bytes; a list is its parts one behind the other, so that a megabyte need not be written out. */
+/** Bytes; a list is the concatenation of its parts, so that a megabyte can be written briefly. */
 export type Bytes = string | readonly (string | { readonly repeat: string; readonly times: number })[];
 
 export type OriginStep =
   | { readonly send: Bytes }
-  /** Every byte in a write of its own. */
+  /** Each byte in a separate write. */
   | { readonly drip: Bytes }
-  /** The same bytes until the connection is gone. */
+  /** The same bytes until the connection is closed. */
   | { readonly flood: string }
-  /** Waits until these bytes have come behind the request's head. */
+  /** Waits until these bytes have arrived after the request head. */
   | { readonly through: string }
   /** Waits for the request's body. */
   | 'body'
   /** Lets the client send the next segment of its request. */
   | 'go'
-  /** Waits until the client has read every answer that it waits for. */
+  /** Waits until the client has read every response that it waits for. */
   | 'responded'
-  /** Waits until the other side has ended or broken the connection. */
+  /** Waits until the other side has closed or reset the connection. */
   | 'closed'
   | 'end'
   | 'reset';
 
 export type OriginScript = {
-  /** Segments; the next one leaves at a `go`. A plain GET if left out. */
+  /** Segments; the next one is sent at a `go`. A plain GET by default. */
   readonly request?: readonly string[];
-  /** Answers that the client waits for (1). */
+  /** The number of responses that the client waits for (default 1). */
   readonly reads?: number;
-  /** Plain exchanges before it, on the same two connections (0). */
+  /** The number of plain exchanges before, on the same two connections (default 0). */
   readonly before?: number;
-  /** What the host does with the request; every later one it answers plainly. */
+  /** What the host does on the request; later requests get a plain response. */
   readonly response: readonly OriginStep[];
-  /** The client leaves once it has read so many bytes. */
+  /** The client disconnects once it has read this number of bytes. */
   readonly leavesAfter?: number;
-  /** Another name in the CONNECT than `api.test`; with a port, at another place than the origin. */
+  /** The name in the CONNECT (default `api.test`); with a port, another destination than the origin. */
   readonly host?: string;
-  /** The limits of silence are short, so that they end what is silent. */
+  /** Short idle timeouts, so that silence is ended soon. */
   readonly isImpatient?: boolean;
 };
 
-/** How the client finds its connection: to be used again, ended in order, or cut within an answer. */
+/** The state of the client's connection: reusable, closed after a complete response, or cut within a response. */
 export type ClientEnd = 'open' | 'ended' | 'cut';
 
 export type OriginExpectation = {
   /**
-   * What the client read: these bytes, a refusal of ours, or, where the cut meets bytes under way, as much of these as
-   * came before it.
+   * What the client read: these bytes, a refusal of the proxy, or, where bytes are in transit at the cut, a prefix of
+   * these bytes.
    */
   readonly client: Bytes | { readonly refused: string } | { readonly within: Bytes };
-  /** `open` if left out. */
+  /** `open` by default. */
   readonly end?: ClientEnd;
-  /** Whether the next request came to the host by the same connection; `fresh` if left out. */
+  /** Whether the next request reached the host on the same connection; `fresh` by default. */
   readonly host?: 'reused' | 'fresh';
-  /** Members of the record of the attacked exchange. */
+  /** Members of the record of the first exchange. */
   readonly record: Readonly<Record<string, unknown>>;
-  /** Requests that the host saw, where they are not one for each that the client sent. */
+  /** The number of requests at the host, if it is not one for each request of the client. */
   readonly arrivals?: number;
-  /** What the host read as the body of the attacked request. */
+  /** The body that the host read from the first request. */
   readonly body?: string;
-  /** The host put the secret where nothing is masked (SECURITY.md, Limits). */
+  /** The host sends the secret in a place that is not masked (SECURITY.md, Limits). */
   readonly isLeakDocumented?: boolean;
 };
 

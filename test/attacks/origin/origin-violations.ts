@@ -1,5 +1,5 @@
-// What a row of stage `origin` expected and what was seen, compared. The texts of refusals stand here once more: a
-// refusal that says anything else has learnt it from the host. Pure.
+// Compares the expectation of a row of stage `origin` with what was observed. The texts of refusals are repeated here: a
+// refusal with any other text contains something from the host. Pure.
 import { type OriginObservation, plainResponse } from './origin-driver.ts';
 import { type OriginRow, expand } from './origin-script.ts';
 
@@ -28,7 +28,7 @@ export function violations({ script, expect }: OriginRow, seen: OriginObservatio
   };
   differs('the end of the connection', seen.end, end);
   if (host === undefined) {
-    differs('the next answer', seen.next, plainResponse('/next'));
+    differs('the next response', seen.next, plainResponse('/next'));
     differs('the next connection of the host', seen.host, expect.host ?? 'fresh');
     differs('requests at the host', seen.heads.length, expect.arrivals ?? before + reads + 1);
     for (const head of seen.heads) {
@@ -60,7 +60,7 @@ function clientViolations(
   return seen.client === wanted ? [] : [`the client read ${brief(seen.client)}, expected ${brief(wanted)}`];
 }
 
-/** Interim heads may stand before it: what has been relayed cannot be taken back. */
+/** Interim heads may precede it: they were already relayed. */
 function refusalText(code: string, read: string, isHead: boolean): string {
   const [status = '', message = '', hint] = refusals[code] ?? [];
   const body = `${JSON.stringify({ error: code, message, hint })}\n`;

@@ -1,4 +1,4 @@
-// Stage `origin`: hosts that answer what no host should, before a client that asks plainly.
+// Stage `origin`: hosts that send invalid responses to a plain request.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OriginScene, createOriginScene } from './origin-driver.ts';
 import { violations } from './origin-violations.ts';
@@ -8,7 +8,7 @@ const patient = originRows.filter(({ script }) => !script.isImpatient);
 const impatient = originRows.filter(({ script }) => script.isImpatient);
 
 describe.each([
-  ['a host that answers', patient, false],
+  ['a host that responds', patient, false],
   ['a host that falls silent', impatient, true],
 ] as const)('%s', (_, rows, isImpatient) => {
   let scene: OriginScene;
@@ -21,13 +21,13 @@ describe.each([
     expect(violations(row, await scene.play(row))).toEqual([]);
   });
 
-  it('leaves nothing behind', async () => {
+  it('leaves no open exchange', async () => {
     const bystander = rows[0] ?? expect.fail('no rows');
     const plain = { ...bystander, script: { response: [{ send: RESPONSE }], isImpatient } };
     const record = { outcome: 'injected', status: 200 };
     const seen = await scene.play(plain);
     expect(violations({ ...plain, expect: { client: RESPONSE, host: 'reused', record } }, seen)).toEqual([]);
-    // Closing would end what is still under way, and leave a record of it.
+    // Closing aborts an open exchange, which leaves a record.
     const before = scene.proxy.records().length;
     await scene.proxy.sidecar.close();
     expect(scene.proxy.records().length).toBe(before);

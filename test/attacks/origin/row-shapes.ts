@@ -1,4 +1,4 @@
-// The few shapes that most rows of stage `origin` have: one answer to a plain GET, passed on as it is or refused whole.
+// The shapes of most rows of stage `origin`: one response to a plain GET, relayed unchanged or refused as a whole.
 import type { Bytes, OriginExpectation, OriginRow, OriginScript, OriginStep } from './origin-script.ts';
 
 type More = { readonly script?: Partial<OriginScript>; readonly expect?: Partial<OriginExpectation> };
@@ -8,7 +8,7 @@ export function response(fields: readonly string[], body = 'ok', status = '200 O
   return [`HTTP/1.1 ${status}`, ...fields, `Content-Length: ${body.length}`, '', body].join('\r\n');
 }
 
-/** Passed on whole; by default as it came, on connections that both serve again. */
+/** Relayed completely; by default unchanged, and both connections are reused. */
 export function relayed(id: OriginRow['id'], sent: Bytes, client: Bytes = sent, more: More = {}): OriginRow {
   return {
     id,
@@ -17,7 +17,7 @@ export function relayed(id: OriginRow['id'], sent: Bytes, client: Bytes = sent, 
   };
 }
 
-/** Refused with 502 before a byte of it was passed on; `cause` is what the record says. */
+/** Refused with 502 before a byte of it was relayed; `cause` is from the record. */
 export function malformed(id: OriginRow['id'], sent: Bytes, cause: string, more: More = {}): OriginRow {
   return {
     id,
@@ -30,7 +30,7 @@ export function malformed(id: OriginRow['id'], sent: Bytes, cause: string, more:
   };
 }
 
-/** Cut within: the head was passed on, and the client sees that the body is not whole. */
+/** Truncated: the head was relayed, and the client detects that the body is incomplete. */
 export function cutWithin(
   id: OriginRow['id'],
   steps: readonly OriginStep[],

@@ -1,5 +1,5 @@
-// R-06 and R-07: bodies without end, in crumbs, or small ones that would become large. They pass as they are, at the
-// pace of the client, and nothing is decoded on the way.
+// R-06 and R-07: bodies that are endless, in tiny pieces, or compressed bombs. They are relayed unchanged with back-pressure from
+// the client, and the proxy decodes nothing.
 import { gzipSync } from 'node:zlib';
 import { response, cutWithin, relayed } from './row-shapes.ts';
 import type { OriginExpectation, OriginRow, OriginScript } from './origin-script.ts';
@@ -12,7 +12,7 @@ const event = (text: string): string => {
   return `${data.length.toString(16)}\r\n${data}\r\n`;
 };
 
-/** The client has had enough; the host is not let on sending. */
+/** The client disconnects; the host must not continue to send. */
 const endless = (name: string, head: string, flood: string): OriginRow => ({
   id: `R-06 endless-${name}`,
   script: { response: [{ send: head }, { flood }], leavesAfter: 200_000 },
@@ -34,7 +34,7 @@ const silent = (
 
 const slow: readonly OriginRow[] = [
   silent(
-    'no-answer-at-all',
+    'no-response',
     { response: ['closed'] },
     {
       client: { refused: 'upstream_timeout' },
@@ -128,7 +128,7 @@ const bombs: readonly OriginRow[] = [
       'none',
     ),
   ),
-  relayed('R-07 coding-that-lies', response(['Content-Encoding: gzip'], 'plain text')),
+  relayed('R-07 wrong-coding', response(['Content-Encoding: gzip'], 'plain text')),
   relayed('R-07 coding-unknown', response(['Content-Encoding: zstd, dcb, exi'], '\x28\xb5\x2f\xfd\0')),
   relayed(
     'R-07 bomb-in-chunks',

@@ -1,4 +1,4 @@
-// heads that are too much. They are refused before they are held whole.
+// heads that are too large. They are refused before they are buffered completely.
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 

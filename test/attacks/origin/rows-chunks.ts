@@ -1,13 +1,13 @@
-// R-02: chunks that lie. The head has been passed on by then, so the client must see that the body is not whole.
+// R-02: malformed chunks. The head has already been relayed, so that the client must detect an incomplete body.
 import { cutWithin, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const HEAD = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 
-/** Behind the head; whatever part of `within` has gone out, the end of the body is not in it. */
+/** After the head the client may read any part of `within`, but never the end of the body. */
 const broken: readonly (readonly [name: string, body: string, cause: string])[] = [
   ['size-with-a-prefix', '0x2\r\nok\r\n0\r\n\r\n', 'chunk_size_malformed'],
-  ['size-behind-a-space', ' 2\r\nok\r\n0\r\n\r\n', 'chunk_size_malformed'],
+  ['size-after-a-space', ' 2\r\nok\r\n0\r\n\r\n', 'chunk_size_malformed'],
   ['size-before-a-space', '2 \r\nok\r\n0\r\n\r\n', 'chunk_size_malformed'],
   ['size-before-a-tab', '2\t\r\nok\r\n0\r\n\r\n', 'chunk_size_malformed'],
   ['size-with-a-sign', '+2\r\nok\r\n0\r\n\r\n', 'chunk_size_malformed'],

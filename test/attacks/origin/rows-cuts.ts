@@ -1,4 +1,4 @@
-// R-09: hosts that end, break off or answer at the wrong moment.
+// R-09: hosts that close, reset or respond at the wrong moment.
 import { response, cutWithin, relayed } from './row-shapes.ts';
 import type { OriginExpectation, OriginRow, OriginScript, OriginStep } from './origin-script.ts';
 
@@ -107,15 +107,15 @@ const beforeTheBodyEnded: readonly OriginRow[] = [
     request: [`${post('PUT', 100_000)}part`],
     response: [{ send: response([]) }],
   }),
-  early('answer-within-chunks', response([]), {
+  early('response-within-chunks', response([]), {
     request: ['POST / HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe'],
     response: [{ send: response([]) }],
   }),
-  early('answer-then-reset-within-a-body', TOO_LARGE, {
+  early('response-then-reset-within-a-body', TOO_LARGE, {
     request: [`${post('POST', 100_000)}part`],
     response: [{ send: TOO_LARGE }, 'responded', 'reset'],
   }),
-  early('answer-then-end-within-a-body', TOO_LARGE, {
+  early('response-then-end-within-a-body', TOO_LARGE, {
     request: [`${post('POST', 100_000)}part`],
     response: [{ send: TOO_LARGE }, 'end'],
   }),
@@ -151,7 +151,7 @@ const beforeTheBodyEnded: readonly OriginRow[] = [
     },
   },
   {
-    id: 'R-09 malformed-answer-within-a-body',
+    id: 'R-09 malformed-response-within-a-body',
     script: { request: [`${post('POST', 100_000)}part`], response: [{ send: 'SSH-2.0-OpenSSH\r\n' }] },
     expect: {
       client: { refused: 'upstream_malformed' },
@@ -161,10 +161,10 @@ const beforeTheBodyEnded: readonly OriginRow[] = [
   },
 ];
 
-/** The host says that it is done; whether it has read the body it does not say (a CL.0 desync). */
+/** The host ends the exchange and may not have read the body (a CL.0 desync). */
 const unread = (method: string, status: string, host: 'reused' | 'fresh'): OriginRow =>
   relayed(
-    `R-09 ${method.toLowerCase()}-answered-${status.slice(0, 3)}`,
+    `R-09 ${method.toLowerCase()}-with-response-${status.slice(0, 3)}`,
     response([], 'ok', status),
     undefined,
     {
@@ -196,7 +196,7 @@ function noContent(row: OriginRow): OriginRow {
   };
 }
 
-/** On a connection that has served before: a host may have been about to close it. */
+/** On a reused connection, which the host may have been about to close. */
 const afterReuse: readonly OriginRow[] = [
   {
     id: 'R-09 end-on-reuse-for-a-get',
@@ -236,7 +236,7 @@ const afterReuse: readonly OriginRow[] = [
     },
   },
   {
-    id: 'R-09 end-behind-a-byte-on-reuse',
+    id: 'R-09 end-after-a-byte-on-reuse',
     script: { before: 1, response: [{ send: 'H' }, 'end'] },
     expect: {
       client: { refused: 'upstream_closed' },

@@ -1,4 +1,4 @@
-// R-10 and H-09 to H-11: what a host puts into its answer so that the sandbox learns what it must not, and error texts.
+// R-10 and H-09 to H-11: what a host puts into its response to disclose secrets to the sandbox, and error texts.
 import { SECRET } from '../../invariants/credential-scene.ts';
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
@@ -8,7 +8,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const stars = (text: string): string => '*'.repeat(text.length);
 const escaped = [...bytes].map((byte) => `%${byte.toString(16)}`).join('');
 
-/** The same places in the head that was sent and in the one that may be read. */
+/** The same fields in the head that is sent and in the one that the client may read. */
 const hidden = (name: string, sent: string, secret: string): OriginRow =>
   relayed(`H-09 ${name}`, sent, sent.replaceAll(secret, stars(secret)));
 
@@ -50,7 +50,7 @@ const echoes: readonly OriginRow[] = [
   hidden('not-modified', `HTTP/1.1 304 Not Modified\r\nETag: "${SECRET}"\r\n\r\n`, SECRET),
   hidden('vary', response([`Vary: ${SECRET}`]), SECRET),
   hidden('content-type', response([`Content-Type: text/plain; charset=${SECRET}`]), SECRET),
-  // Of base64 only what the secret alone determines is known beforehand; what is around it stays.
+  // Only the part of base64 that the secret alone determines is known in advance; the rest is not masked.
   relayed(
     'H-09 base64',
     response([`X-Echo: ${base64(SECRET)}`]),
@@ -81,7 +81,7 @@ function basic(user: string): OriginRow {
   const to = Math.floor(((user.length + SECRET.length) * 8) / 6);
   const masked = `${whole.slice(0, from)}${'*'.repeat(to - from)}${whole.slice(to)}`;
   return relayed(
-    `H-09 basic-behind-${user.length}-bytes`,
+    `H-09 basic-after-${user.length}-bytes`,
     response([`X-Echo: Basic ${whole}`]),
     response([`X-Echo: Basic ${masked}`]),
   );
@@ -93,13 +93,13 @@ const range = (value: string): readonly string[] => [
 const partial = (slice: string, at: string): string =>
   response([`Content-Range: bytes ${at}/22`], slice, '206 Partial Content');
 
-/** Bodies are relayed as they are: slices and codings of them too (SECURITY.md, Limits). */
+/** Bodies are relayed unchanged, also slices and codings of them (SECURITY.md, Limits). */
 const oracles: readonly OriginRow[] = [
   relayed('H-10 four-bytes', partial(SECRET.slice(0, 4), '0-3'), undefined, {
     script: { request: range('bytes=0-3'), response: [{ send: partial(SECRET.slice(0, 4), '0-3') }] },
   }),
   relayed(
-    'H-10 range-in-its-own-answer',
+    'H-10 range-in-a-206',
     response([`Content-Range: bytes ${SECRET}`], '', '416 Range Not Satisfiable'),
     response([`Content-Range: bytes ${stars(SECRET)}`], '', '416 Range Not Satisfiable'),
     {
@@ -142,7 +142,7 @@ const oracles: readonly OriginRow[] = [
   ),
 ];
 
-/** A session that a host gives to the credential's owner is given to the sandbox (SECURITY.md, Limits). */
+/** A session that a host opens for the owner of the credential is relayed to the sandbox (SECURITY.md, Limits). */
 const cookies: readonly OriginRow[] = [
   ['session', 'sid=31d4d96e407aad42; Path=/; Secure; HttpOnly'],
   ['session-for-a-wider-domain', 'sid=1; Domain=test'],
@@ -158,7 +158,7 @@ const failing = (name: string, host: string, code: string, status: number): Orig
   expect: { client: { refused: code }, record: { outcome: 'failed', status, reason: code } },
 });
 
-/** Whatever the host or the system says, the client reads a sentence of ours. */
+/** Whatever text the host or the system returns, the client reads a fixed text of the proxy. */
 const errors: readonly OriginRow[] = [
   failing('name-that-cannot-be-resolved', 'lost.test:443', 'dns_failed', 502),
   failing('port-that-refuses', 'api.test:1', 'upstream_unreachable', 502),

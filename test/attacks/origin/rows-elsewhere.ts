@@ -1,10 +1,10 @@
-// D-20 and D-21: answers that would lead a client, or a proxy that follows them, to another place.
+// D-20 and D-21: responses that direct a client, or a proxy that follows them, to another destination.
 import { response, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
 const EVIL = 'http://127.0.0.1:{ELSEWHERE}/';
 
-/** A port stands in the row's place; the client reads what the host sent. */
+/** The port placeholder is replaced; the client reads what the host sent. */
 const redirects: readonly (readonly [name: string, status: string, fields: readonly string[]])[] = [
   ['moved-permanently', '301 Moved Permanently', [`Location: ${EVIL}`]],
   ['found', '302 Found', ['Location: https://evil.test/steal']],
@@ -46,7 +46,7 @@ const posted: OriginRow = relayed(
       request: ['POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 4\r\n\r\nbody'],
       response: ['body', { send: response(['Location: https://evil.test/'], '', '307 Temporary Redirect') }],
     },
-    // A host that refuses a body may have left it unread.
+    // A host that refuses a body may not have read it.
     expect: { host: 'fresh', body: 'body' },
   },
 );

@@ -1,4 +1,4 @@
-// R-02: heads that do not say once and plainly how long the body is, and status lines that are none.
+// R-02: heads with an ambiguous body length, and invalid status lines.
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
@@ -20,7 +20,7 @@ const lengths: readonly (readonly [name: string, value: string])[] = [
   ['quoted', '"2"'],
   ['inner-space', '2 0'],
   ['tab-before', '\t2'],
-  ['tab-behind', '2\t'],
+  ['tab-after', '2\t'],
   ['thousands', '1_0'],
   ['arabic-digit', '\xd9\xa2'],
   ['fullwidth-digit', '\xef\xbc\x92'],
@@ -38,7 +38,7 @@ const codings: readonly (readonly [name: string, value: string])[] = [
   ['gzip-then-chunked', 'gzip, chunked'],
   ['chunked-then-gzip', 'chunked, gzip'],
   ['chunked-twice', 'chunked, chunked'],
-  ['comma-behind', 'chunked,'],
+  ['comma-after', 'chunked,'],
   ['comma-before', ',chunked'],
   ['prefix', 'xchunked'],
   ['suffix', 'chunkedx'],
@@ -46,7 +46,7 @@ const codings: readonly (readonly [name: string, value: string])[] = [
   ['quoted', '"chunked"'],
   ['nothing', ''],
   ['tab-before', '\tchunked'],
-  ['tab-behind', 'chunked\t'],
+  ['tab-after', 'chunked\t'],
   ['inner-nul-look-alike', 'chun\x80ked'],
   ['kelvin-sign', 'chun\xe2\x84\xaaed'],
 ];
@@ -103,7 +103,7 @@ const together: readonly OriginRow[] = [
     response(['transfer_ENCODING: chunked']),
     'framing_lookalike',
   ),
-  malformed('R-02 space-behind-length', `${OK}Content-Length : 2\r\n\r\nok`, 'space_before_colon'),
+  malformed('R-02 space-after-length', `${OK}Content-Length : 2\r\n\r\nok`, 'space_before_colon'),
   malformed(
     'R-02 chunked-in-http-10',
     'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
@@ -146,7 +146,7 @@ const closing = { expect: { end: 'ended', host: 'fresh' } } as const;
 
 const accepted: readonly OriginRow[] = [
   relayed('R-02 no-reason', 'HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok'),
-  relayed('R-02 no-space-behind-status', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok'),
+  relayed('R-02 no-space-after-status', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok'),
   relayed('R-02 status-599', response([], 'ok', '599 Odd')),
   relayed('R-02 length-between-spaces', `${OK}Content-Length:   2   \r\n\r\nok`),
   relayed('R-02 chunked-in-capitals', chunked('Transfer-Encoding: CHUNKED')),

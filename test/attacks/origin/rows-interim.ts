@@ -1,4 +1,4 @@
-// R-04: interim heads, many, large, malformed, unasked, or cut off from what they announce.
+// R-04: interim heads that are many, large, malformed, unsolicited, or not followed by a final response.
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
@@ -12,7 +12,7 @@ const post = (...fields: readonly string[]): string =>
 
 const expecting = [post('Expect: 100-continue'), 'body'];
 
-/** A hint cannot be taken back; what the client reads behind it is its own refusal. */
+/** A relayed hint cannot be undone; after it the client reads a refusal. */
 const refused: readonly OriginRow[] = [
   malformed(
     'R-04 continue-with-a-length',
@@ -69,7 +69,7 @@ const refused: readonly OriginRow[] = [
 const within = (id: OriginRow['id'], sent: string, whole: string, cause: string): OriginRow => ({
   id,
   script: { response: [{ send: sent }] },
-  // The refusal follows the hints that have gone out.
+  // The refusal follows the relayed hints.
   expect: {
     client: whole + refusal('upstream_malformed', 'the response of the upstream is not valid HTTP/1.1'),
     record: { outcome: 'failed', status: 502, reason: 'upstream_malformed', cause },
@@ -153,7 +153,7 @@ const passed: readonly OriginRow[] = [
     script: { request: expecting, response: [{ send: CONTINUE }, 'go', 'body', { send: FINAL }] },
     expect: { body: 'body' },
   }),
-  relayed('R-04 continue-asked-for-and-told-twice', CONTINUE + CONTINUE + FINAL, undefined, {
+  relayed('R-04 requested-continue-sent-twice', CONTINUE + CONTINUE + FINAL, undefined, {
     script: { request: expecting, response: [{ send: CONTINUE + CONTINUE }, 'go', 'body', { send: FINAL }] },
     expect: { body: 'body' },
   }),
@@ -164,7 +164,7 @@ const passed: readonly OriginRow[] = [
     },
     expect: { body: 'body' },
   }),
-  relayed('R-04 continue-behind-the-body', CONTINUE + FINAL, FINAL, {
+  relayed('R-04 continue-after-the-body', CONTINUE + FINAL, FINAL, {
     script: { request: [`${post()}body`], response: ['body', { send: CONTINUE }, { send: FINAL }] },
     expect: { body: 'body' },
   }),

@@ -1,4 +1,4 @@
-// R-03: bytes that no request has asked for. They must answer nobody: neither the request that waits already nor the next.
+// R-03: bytes that belong to no request. They must not become the response to a waiting request or to the next one.
 import { response, relayed } from './row-shapes.ts';
 import type { OriginRow, OriginScript } from './origin-script.ts';
 
@@ -7,27 +7,27 @@ const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: {HOST}\
 const plain = (target: string): string =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${target.length}\r\nX-Plain: yes\r\n\r\n${target}`;
 
-/** `own` is the whole answer; `surplus` comes behind it. */
+/** `own` is the complete response; `surplus` follows it. */
 const behind: readonly (readonly [
   name: string,
   own: string,
   surplus: string,
   script?: Partial<OriginScript>,
 ])[] = [
-  ['behind-a-length', response([]), FORGED],
-  ['behind-a-length-of-zero', response([], ''), FORGED],
-  ['behind-chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', FORGED],
-  ['behind-204', 'HTTP/1.1 204 No Content\r\n\r\n', FORGED],
-  ['behind-304', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n', 'forged'],
-  ['behind-304-a-whole-answer', 'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\n\r\n', FORGED],
+  ['after-a-length', response([]), FORGED],
+  ['after-a-length-of-zero', response([], ''), FORGED],
+  ['after-chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', FORGED],
+  ['after-204', 'HTTP/1.1 204 No Content\r\n\r\n', FORGED],
+  ['after-304', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n', 'forged'],
+  ['after-304-a-whole-response', 'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\n\r\n', FORGED],
   [
-    'behind-head',
+    'after-head',
     'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n',
     'forged',
     { request: ['HEAD / HTTP/1.1\r\nHost: {HOST}\r\n\r\n'] },
   ],
   [
-    'behind-head-of-chunks',
+    'after-head-of-chunks',
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
     '0\r\n\r\n',
     { request: ['HEAD /c HTTP/1.1\r\nHost: {HOST}\r\n\r\n'] },
@@ -39,7 +39,7 @@ const behind: readonly (readonly [
   ['an-interim-head', response([]), 'HTTP/1.1 100 Continue\r\n\r\n'],
   ['an-early-hint', response([]), 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'],
   ['a-second-last-chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', '0\r\n\r\n'],
-  ['the-head-of-a-long-answer', response([]), 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n'],
+  ['the-head-of-a-long-response', response([]), 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n'],
   ['half-a-head', response([]), 'HTTP/1.1 200 OK\r\nX-Prefix: '],
   ['sixty-four-kibibytes', response([]), 'x'.repeat(65_536)],
 ];
@@ -96,7 +96,7 @@ const others: readonly OriginRow[] = [
     script: { response: [{ send: own }, 'responded', 'reset', 'closed'] },
     expect: { host: 'fresh' },
   }),
-  relayed('R-03 a-timeout-told-on-the-idle-connection', own, own, {
+  relayed('R-03 a-timeout-sent-on-the-idle-connection', own, own, {
     script: {
       response: [
         { send: own },

@@ -1,4 +1,4 @@
-// R-01: bytes in a head that some parser takes for a line end, a fold, or another field.
+// R-01: bytes in a head that some parsers read as a line end, a fold, or another field.
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
@@ -6,7 +6,7 @@ const OK = 'HTTP/1.1 200 OK\r\n';
 const FORGED = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
 const REST = 'Content-Length: 2\r\n\r\nok';
 
-/** What stands within a field line, and what is wrong with it. */
+/** The bytes within a field line, and the cause of the refusal. */
 const lines: readonly (readonly [name: string, line: string, cause: string])[] = [
   ['lf-in-value', 'X-A: one\nX-B: two\r\n', 'bare_lf'],
   ['cr-in-value', 'X-A: one\rX-B: two\r\n', 'bare_cr'],
@@ -56,7 +56,7 @@ const reasons: readonly OriginRow[] = [
   malformed('R-01 byte-order-mark-before-head', `\xef\xbb\xbf${response([])}`, 'version_malformed'),
 ];
 
-// What only looks dangerous passes with its bytes unchanged: folding it to one byte would make the danger.
+// Harmless look-alikes are relayed unchanged: truncating a wide character to one byte would create the attack.
 const passed: readonly OriginRow[] = [
   relayed('R-01 wide-characters-that-end-in-crlf', response(['X-A: \xc4\x8d\xc4\x8aX-Evil: 1'])),
   relayed('R-01 next-line-character', response(['X-A: one\x85two'])),

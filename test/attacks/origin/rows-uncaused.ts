@@ -1,4 +1,4 @@
-// R-05: answers that our request could not have caused: switching, proxy challenges, bodies where there are none.
+// R-05: responses that the request could not have caused: 101, proxy challenges, bodies where none is allowed.
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginExpectation, OriginRow, OriginScript } from './origin-script.ts';
 
@@ -19,7 +19,7 @@ const FRAME = '\x81\x02ok';
 const OK = 'HTTP/1.1 200 OK\r\n';
 const CHUNKS = 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-A: one\r\n\r\n';
 
-/** Switched for a request that did not ask, or to what it did not ask for. */
+/** A 101 to a request without an upgrade, or to another protocol than the requested one. */
 const unasked: readonly (readonly [name: string, request: readonly string[] | undefined, sent: string])[] = [
   ['switch-for-a-plain-get', undefined, switching(...WEBSOCKET)],
   ['switch-without-fields', undefined, switching()],
@@ -69,7 +69,7 @@ const unasked: readonly (readonly [name: string, request: readonly string[] | un
 const switches = unasked.map(([name, request, sent]) =>
   malformed(`R-05 ${name}`, `${sent}${FRAME}`, 'unasked_101', {
     script: { response: [{ send: `${sent}${FRAME}` }], ...(request ? { request } : {}) },
-    // An HTTP/1.0 client, or one that asked for an end, has none of these.
+    // An HTTP/1.0 client, or one that sent Connection: close, cannot upgrade.
     expect: { record: { outcome: 'failed', status: 502, reason: 'upstream_malformed' } },
   }),
 );
@@ -115,7 +115,7 @@ const trueSwitches: readonly OriginRow[] = [
   ),
 ];
 
-/** What a client sends behind its upgrade is a stream after a 101, and requests after anything else. */
+/** Bytes after an upgrade are the new protocol after a 101, and requests after any other status. */
 const early: readonly OriginRow[] = [
   {
     id: 'R-05 early-frames-and-a-switch',
@@ -131,9 +131,9 @@ const early: readonly OriginRow[] = [
   },
   ...['403 Forbidden', '200 OK', '426 Upgrade Required'].map(
     (status): OriginRow =>
-      relayed(`R-05 upgrade-answered-${status.slice(0, 3)}`, response([], 'no', status), undefined, {
+      relayed(`R-05 upgrade-with-response-${status.slice(0, 3)}`, response([], 'no', status), undefined, {
         script: { request: asked, response: [{ send: response([], 'no', status) }] },
-        // Whether the host still reads HTTP there is its secret.
+        // The proxy cannot know whether the host still reads HTTP on this connection.
         expect: { host: 'fresh' },
       }),
   ),

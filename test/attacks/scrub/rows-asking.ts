@@ -1,5 +1,5 @@
-// H-10: clients that ask for a part of an answer or for a coding of it, so that no secret stands in it as it is searched
-// for, and hosts that send such an answer unasked.
+// H-10: clients that request a part of a response or a coding of it, so that it does not contain the secret in a searched
+// form, and hosts that send such a response without a request for it.
 import { SECRET } from '../../invariants/credential-scene.ts';
 import { type Field, type ScrubRow, overBothVersions } from './scrub-script.ts';
 
@@ -110,7 +110,7 @@ export const askingRows: readonly ScrubRow[] = [
       pieces: [SECRET],
     },
     { refused: 'encoded' },
-  ).filter(({ script }) => script.entry === 'h1'),
+  ).filter(({ script }) => script.version === 'h1'),
   ...(['HEAD', 'GET'] as const).flatMap((method): ScrubRow[] => {
     const status = method === 'HEAD' ? 200 : 304;
     const fields: readonly Field[] = [['Content-Encoding', 'gzip']];

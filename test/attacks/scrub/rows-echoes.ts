@@ -1,4 +1,4 @@
-// H-09 in bodies: hosts that echo the credential, whole or in pieces, as it stands or as encodings write it.
+// H-09 in bodies: hosts that echo the credential, whole or in pieces, unencoded or encoded.
 import { INJECTED, SECRET } from '../../invariants/credential-scene.ts';
 import { type ScrubRow, overBothVersions } from './scrub-script.ts';
 
@@ -7,7 +7,7 @@ const escaped = (text: string): string =>
   [...text].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** A body in which these texts are masked, each a place. */
+/** A body in which these texts are masked, each counted as one place. */
 function echo(name: string, pieces: readonly string[], ...hidden: string[]): ScrubRow[] {
   let body = pieces.join('');
   for (const text of hidden) body = body.replace(text, stars(text));
@@ -23,7 +23,7 @@ const form = encodeURIComponent(INJECTED).replace('%20', '+');
 const json = JSON.stringify({ headers: { authorization: INJECTED } });
 const page = `<p>${INJECTED.replaceAll('>', '&gt;')}</p>`;
 const wrapped = base64(`user:${SECRET}`);
-/** What the secret alone determines of base64 behind `user:`, two bytes into a group of three. */
+/** The part of the base64 after `user:` that only the secret determines, two bytes into a group of three. */
 const wrappedPart = wrapped.slice(7, Math.floor(((5 + SECRET.length) * 8) / 6));
 
 const forms: readonly ScrubRow[] = [
@@ -34,7 +34,7 @@ const forms: readonly ScrubRow[] = [
   echo('percent', [`?token=${percent}&`], percent),
   echo('percent-lower-case', [`?token=${percent.toLowerCase()}&`], percent.toLowerCase()),
   echo('percent-every-byte', [`?token=${escaped(SECRET)}&`], escaped(SECRET)),
-  echo('percent-behind-a-percent', [`LIKE '%${percent}%'`], percent),
+  echo('percent-after-a-percent', [`LIKE '%${percent}%'`], percent),
   echo('form', [`a=${form}`], form),
   echo('hex', [Buffer.from(SECRET).toString('hex')], Buffer.from(SECRET).toString('hex')),
   echo('json-numbered', [`"${SECRET.replaceAll('>', '\\u003e')}"`], SECRET.replaceAll('>', '\\u003e')),
@@ -47,9 +47,9 @@ const forms: readonly ScrubRow[] = [
   echo('basic-credentials', [`Basic ${wrapped}`], wrappedPart),
 ].flat();
 
-/** The forms in one body, cut behind each of its bytes in turn: a row for each cut that falls into the secret. */
+/** All forms in one body, split after each byte in turn: one row for each split inside the secret. */
 const cuts: readonly ScrubRow[] = [1, 2, 6, 7, 8, 11, SECRET.length - 1, SECRET.length].flatMap((at) =>
-  echo(`cut-behind-${at}`, [`a ${SECRET.slice(0, at)}`, `${SECRET.slice(at)} b`], SECRET),
+  echo(`cut-after-${at}`, [`a ${SECRET.slice(0, at)}`, `${SECRET.slice(at)} b`], SECRET),
 );
 
 const splits: readonly ScrubRow[] = [
@@ -65,10 +65,14 @@ const splits: readonly ScrubRow[] = [
 const whole = `a ${SECRET} b`;
 const hidden = { body: `a ${stars(SECRET)} b`, places: 1 };
 const framings: readonly ScrubRow[] = (['length', 'close'] as const).flatMap((framing): ScrubRow[] => [
-  { id: `H-09 body-framed-by-${framing}`, script: { entry: 'h1', framing, pieces: [whole] }, expect: hidden },
+  {
+    id: `H-09 body-framed-by-${framing}`,
+    script: { version: 'h1', framing, pieces: [whole] },
+    expect: hidden,
+  },
   {
     id: `H-09 body-cut-framed-by-${framing}`,
-    script: { entry: 'h1', framing, pieces: ['a sesame>>', 'open??now', '~~42~ b'] },
+    script: { version: 'h1', framing, pieces: ['a sesame>>', 'open??now', '~~42~ b'] },
     expect: hidden,
   },
 ]);
@@ -77,12 +81,12 @@ const [begun, left] = ['a sesame>>open', 'a '];
 const broken: readonly ScrubRow[] = [
   {
     id: 'H-09 body-broken-off-h1',
-    script: { entry: 'h1', framing: 'length', pieces: [begun], isCut: true },
+    script: { version: 'h1', framing: 'length', pieces: [begun], isCut: true },
     expect: { body: left },
   },
   {
     id: 'H-09 body-broken-off-h2',
-    script: { entry: 'h2', pieces: [begun], isCut: true },
+    script: { version: 'h2', pieces: [begun], isCut: true },
     expect: { body: left },
   },
 ];
@@ -92,7 +96,7 @@ const others: readonly ScrubRow[] = [
   overBothVersions('H-09 body-of-a-post', { method: 'POST', pieces: [whole] }, hidden),
   overBothVersions('H-09 body-and-head', { fields: [['X-Echo', SECRET]], pieces: [whole] }, hidden),
   overBothVersions(
-    'H-09 digest-is-left-to-fail',
+    'H-09 digest-is-not-adjusted',
     { fields: [['Digest', 'sha-256=AAAA']], pieces: [whole] },
     hidden,
   ),
@@ -105,12 +109,12 @@ const others: readonly ScrubRow[] = [
 
 const trailers: ScrubRow = {
   id: 'H-09 body-and-trailers-h2',
-  script: { entry: 'h2', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
+  script: { version: 'h2', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
   expect: { body: 'sesame>>open', trailers: [['x-echo', stars(SECRET)]] },
 };
 const droppedTrailers: ScrubRow = {
   id: 'H-09 body-and-trailers-h1',
-  script: { entry: 'h1', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
+  script: { version: 'h1', pieces: ['sesame>>open'], trailers: [['x-echo', SECRET]] },
   expect: { body: 'sesame>>open' },
 };
 

@@ -1,5 +1,5 @@
-// Plays a row of stage `scrub` through one sidecar whose rule says `scrub: body`, before one origin of each version.
-// Everything that was seen is returned; `violations` compares.
+// Plays a row of stage `scrub` through one sidecar whose rule has `scrub: body`, with one origin for each HTTP version.
+// Returns everything that was observed; `violations` compares it.
 import { SECRET, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
 import { type H2Origin, createH2Origin } from '../../support/h2-origin.ts';
@@ -21,7 +21,7 @@ export type ScrubObservation = {
   readonly body: string;
   readonly trailers: readonly Field[] | undefined;
   readonly isCut: boolean;
-  /** The fields of every request that came to either origin. */
+  /** The fields of every request that reached either origin. */
   readonly arrived: readonly (readonly Field[])[];
   readonly record: LogRecord;
   readonly traces: readonly string[];
@@ -68,7 +68,7 @@ export async function createScrubScene(): Promise<ScrubScene> {
 async function playScript(script: ScrubScript, peers: Peers): Promise<ScrubObservation> {
   const { proxy, h1, h2 } = peers;
   const before = { records: proxy.records().length, h1: h1.requests.length, h2: h2.streams.length };
-  const read = await (script.entry === 'h1' ? askH1(script, peers) : askH2(script, peers));
+  const read = await (script.version === 'h1' ? askH1(script, peers) : askH2(script, peers));
   const record = await proxy.record(before.records);
   const arrived = [...h1.requests.slice(before.h1), ...h2.streams.slice(before.h2)];
   const seen = [read.body, JSON.stringify([read.headers, read.trailers ?? []]), JSON.stringify(record)];
@@ -133,13 +133,13 @@ async function respondH2(
   else if (trailers) await sendTrailers(trailers);
 }
 
-/** What would have the host send a part of its answer, or another coding of it. */
+/** Request fields that make a host send a part of its response, or another coding of it. */
 const asking: ReadonlySet<string> = new Set([
   ...['range', 'if-range', 'if_range', 'accept-encoding', 'accept_encoding', 'a-im'],
   ...['grpc-accept-encoding', 'connect-accept-encoding'],
 ]);
 
-/** Each way in which what was seen is not what the row says. */
+/** Every difference between the observation and the row. */
 export function violations({ script, expect }: ScrubRow, seen: ScrubObservation): string[] {
   const { record } = seen;
   const { refused, places, status = refused ? 502 : (script.status ?? 200) } = expect;

@@ -1,54 +1,54 @@
-// What a row of stage `scrub` says: what a client asks for beside its request, how a host echoes the credential in a body,
-// and what the client must have read of it where bodies are searched. Bytes are strings of latin1. It knows no proxy.
+// The script of a row of stage `scrub`: extra request fields, how a host echoes the credential in a body, and what the
+// client must read of a scrubbed body. Bytes are latin1 strings. Independent of the proxy.
 import type { AttackRow } from '../row.ts';
 
 export type Field = readonly [name: string, value: string];
 
 export type ScrubScript = {
-  readonly entry: 'h1' | 'h2';
-  /** GET if left out. */
+  readonly version: 'h1' | 'h2';
+  /** GET by default. */
   readonly method?: string;
-  /** What the client sends beside what every request has. */
+  /** Additional request fields. */
   readonly asks?: readonly Field[];
-  /** 200 if left out. */
+  /** 200 by default. */
   readonly status?: number;
   readonly fields?: readonly Field[];
-  /** Over HTTP/1.1: a length, chunks of one piece each, or all up to the end of the connection. `chunks` if left out. */
+  /** Over HTTP/1.1: a length, chunks of one piece each, or a body that ends with the connection. `chunks` by default. */
   readonly framing?: 'length' | 'chunks' | 'close';
-  /** Each leaves by itself. */
+  /** Each is sent in a separate write. */
   readonly pieces: readonly string[];
-  /** The host breaks off behind the last piece. */
+  /** The host closes the connection after the last piece, before the end of the body. */
   readonly isCut?: boolean;
-  /** Fields behind the body. */
+  /** Trailer fields. */
   readonly trailers?: readonly Field[];
 };
 
 export type ScrubExpectation = {
-  /** What the client read as the body; of an answer that is cut, what came before the cut. */
+  /** The body that the client read; of a truncated response, the part before the cut. */
   readonly body?: string;
-  /** Places that were masked, in the record; none if left out. */
+  /** The number of masked places in the record; none by default. */
   readonly places?: number;
   readonly status?: number;
-  /** Of a refusal: what the record says beside its code. */
+  /** The cause in the record of a refusal. */
   readonly refused?: 'encoded' | 'partial';
   readonly trailers?: readonly Field[];
-  /** Another form than those that are searched for (SECURITY.md, Limits). */
+  /** A form that is not searched for (SECURITY.md, Limits). */
   readonly isLeakDocumented?: boolean;
 };
 
 export type ScrubRow = AttackRow<ScrubScript, ScrubExpectation>;
 
-type Shared = Omit<ScrubScript, 'entry'>;
+type Shared = Omit<ScrubScript, 'version'>;
 
-/** The same by both versions of HTTP. */
+/** The same row for both versions of HTTP. */
 export function overBothVersions(
   id: `${string} ${string}`,
   script: Shared,
   expect: ScrubExpectation,
 ): ScrubRow[] {
-  return (['h1', 'h2'] as const).map((entry) => ({
-    id: `${id}-${entry}`,
-    script: { entry, ...script },
+  return (['h1', 'h2'] as const).map((version) => ({
+    id: `${id}-${version}`,
+    script: { version, ...script },
     expect,
   }));
 }

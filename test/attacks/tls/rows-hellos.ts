@@ -36,7 +36,7 @@ const s01 = tlsRows('S-01', [
     malformed,
   ],
   [
-    'the-name-behind-the-padding',
+    'the-name-after-the-padding',
     {
       hello: {
         more: [
@@ -48,7 +48,7 @@ const s01 = tlsRows('S-01', [
     shown,
   ],
   [
-    'another-name-behind-the-padding',
+    'another-name-after-the-padding',
     {
       hello: {
         more: [
@@ -61,7 +61,7 @@ const s01 = tlsRows('S-01', [
   ],
   ['another-name-in-records-of-1', { hello: { names: ['evil.test'] }, records: 1 }, otherName],
   [
-    'a-second-hello-with-another-name-behind',
+    'a-second-hello-with-another-name-after',
     { hello: api, behind: '160301000401000000' },
     { ...shown, seen: 'certificate of api.test|alert 10|alert 50|alert 47|alert 70' },
   ],
@@ -87,9 +87,9 @@ const s02 = tlsRows('S-02', [
   ['an-address-in-hex', { hello: name('0x7f000001') }, otherName],
   ['a-wildcard', { hello: name('*.test') }, malformed],
   ['a-dot-before', { hello: name('.api.test') }, malformed],
-  ['two-dots-behind', { hello: name('api.test..') }, malformed],
+  ['two-dots-after', { hello: name('api.test..') }, malformed],
   ['only-a-dot', { hello: name('.') }, malformed],
-  ['a-nul-behind', { hello: name('api.test\0') }, malformed],
+  ['a-nul-after', { hello: name('api.test\0') }, malformed],
   ['a-nul-and-another', { hello: name('api.test\0.evil.test') }, malformed],
   ['a-port', { hello: name('api.test:443') }, malformed],
   ['a-path', { hello: name('api.test/') }, malformed],
@@ -109,7 +109,7 @@ const s02 = tlsRows('S-02', [
   ['a-list-that-is-shorter-than-it-says', { hello: { nameData: `000c000008${apiHex}` } }, malformed],
   ['a-name-that-is-longer-than-its-list', { hello: { nameData: `000b000009${apiHex}` } }, malformed],
   ['in-capitals', { hello: name('API.TEST') }, shown],
-  ['a-dot-behind', { hello: name('api.test.') }, shown],
+  ['a-dot-after', { hello: name('api.test.') }, shown],
   ['none', { hello: {} }, shown],
   ['a-name-above', { hello: name('test') }, otherName],
   ['a-name-below', { hello: name('x.api.test') }, otherName],
@@ -119,8 +119,8 @@ const s02 = tlsRows('S-02', [
 const ech = `00000100012a0020${'ab'.repeat(32)}0010${'cd'.repeat(16)}`;
 const s05 = tlsRows('S-05', [
   ['beside-the-name', { hello: { ...api, more: [[0xfe0d, ech]] } }, shown],
-  ['behind-a-cover-name', { hello: { names: ['cover.test'], more: [[0xfe0d, ech]] } }, otherName],
-  ['behind-no-name', { hello: { more: [[0xfe0d, ech]] } }, shown],
+  ['after-a-cover-name', { hello: { names: ['cover.test'], more: [[0xfe0d, ech]] } }, otherName],
+  ['after-no-name', { hello: { more: [[0xfe0d, ech]] } }, shown],
   ['that-says-it-is-the-inner-one', { hello: { ...api, more: [[0xfe0d, '01']] } }, shown],
   ['of-nothing', { hello: { ...api, more: [[0xfe0d, '']] } }, shown],
   ['of-noise', { hello: { ...api, more: [[0xfe0d, 'ff'.repeat(200)]] } }, shown],
@@ -203,7 +203,7 @@ const s11 = tlsRows('S-11', [
   ['a-session-id-of-33', { hello: { ...api, sessionId: '08'.repeat(33) } }, malformed],
   ['early-data-without-a-key', { hello: { ...api, more: [[42, '']] } }, shown],
   [
-    'early-data-behind-it',
+    'early-data-after-it',
     { hello: { ...api, more: [[42, '']] }, behind: `17030300104745542f${'00'.repeat(12)}`.slice(0, 42) },
     { seen: 'alert 10', arrives: 0, record: 'failed handshake_failed' },
   ],

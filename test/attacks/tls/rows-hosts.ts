@@ -17,7 +17,7 @@ const untrusted: readonly string[] = [
   'below.wildcard',
   'wildcard-of-everything',
   'wildcard-of-two',
-  'wildcard-behind',
+  'wildcard-after',
   'wildcard-above',
   'suffix',
   'constrained-elsewhere',
