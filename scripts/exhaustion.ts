@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { percentilesOf } from '../bench/support/percentiles.ts';
-import { respondAsAsked } from '../test/attacks/load/load-origin.ts';
+import { respondByPath } from '../test/attacks/load/load-origin.ts';
 import { lookUntil } from '../test/e2e/deadline.ts';
 import { sampleResident } from '../test/e2e/resident-sampler.ts';
 import { createAdminClient } from '../test/support/admin-client.ts';
@@ -40,8 +40,8 @@ type Measured = { readonly lines: readonly string[]; readonly errors: readonly s
 export async function runExhaustion(report: (lines: readonly string[]) => void): Promise<readonly string[]> {
   const authority = createTestAuthority();
   const tls = { authority, names: NAMES };
-  await using secure = await createOrigin({ tls, respond: respondAsAsked });
-  await using clear = await createOrigin({ respond: respondAsAsked });
+  await using secure = await createOrigin({ tls, respond: respondByPath });
+  await using clear = await createOrigin({ respond: respondByPath });
   await using callback = await createCallbackEndpoint({ headers: { 'X-Called': 'value' } });
   await using proxy = await spawnSallyport({
     proxyConfig: documentOf(callback.url),

@@ -1,5 +1,5 @@
-// Somebody who has nothing to do with the attack: a client of another sandbox on the same port, who asks again and again,
-// and once on a new connection. Whoever is attacked must not be felt here.
+// A client that is not part of the attack: it belongs to another sandbox on the same port, repeats its request on one
+// connection, and sends one on a new connection. The attack must not affect it.
 import { headerValues } from '../../support/message-reader.ts';
 import type { OriginRequest, RecordingOrigin } from '../../support/recording-origin.ts';
 import { WireClient } from '../../support/wire-client.ts';
@@ -9,8 +9,8 @@ const TOKEN = 'token-of-the-bystander';
 const VALUE = 'value-of-the-bystander';
 const BASIC: string = Buffer.from(`x:${TOKEN}`).toString('base64');
 
-/** The sandbox that it speaks for. */
-export const bystandersBox: object = {
+/** The sandbox of the bystander. */
+export const bystanderSandbox: object = {
   id: 'bystander',
   token: TOKEN,
   proxy_config: {
@@ -18,47 +18,47 @@ export const bystandersBox: object = {
   },
 };
 
-export type Standing = {
+export type BystanderReport = {
   readonly errors: readonly string[];
-  /** Of the slowest answer, and of the new connection's first. */
+  /** The time of the slowest response, and of the first response on the new connection. */
   readonly slowestMs: number;
   readonly newcomerMs: number;
 };
-export type Bystander = { stop(): Promise<Standing> };
-export type Way = {
+export type Bystander = { stop(): Promise<BystanderReport> };
+export type Target = {
   readonly port: number;
   readonly caPem: string;
   readonly authority: string;
   readonly origin: RecordingOrigin;
 };
 
-/** Resolves when it has had its first answer. */
-export async function createBystander(way: Way): Promise<Bystander> {
+/** Resolves after its first response. */
+export async function createBystander(target: Target): Promise<Bystander> {
   const errors: string[] = [];
   let slowestMs = 0;
-  const client = await open(way);
+  const client = await open(target);
   await ask(client);
   const stopping = new AbortController();
 
   async function ask(one: WireClient): Promise<number> {
     const startedMs = performance.now();
-    await one.send(`GET /bystander HTTP/1.1\r\nHost: ${way.authority}\r\nX-Bystander: 1\r\n\r\n`);
+    await one.send(`GET /bystander HTTP/1.1\r\nHost: ${target.authority}\r\nX-Bystander: 1\r\n\r\n`);
     const { head, text } = await one.readResponse();
     if (head.status !== 200 || text !== 'fine') errors.push(`${head.status} ${text}`);
-    if (!way.origin.requests.every(isInjected)) errors.push('a request left without its credential');
+    if (!target.origin.requests.every(isInjected)) errors.push('a request was sent without its credential');
     return performance.now() - startedMs;
   }
 
-  async function askAgain(): Promise<void> {
+  async function repeatRequests(): Promise<void> {
     while (!stopping.signal.aborted) {
       slowestMs = Math.max(slowestMs, await ask(client));
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
 
-  async function askAnew(): Promise<number> {
+  async function requestOnNewConnection(): Promise<number> {
     const startedMs = performance.now();
-    await using newcomer = await open(way);
+    await using newcomer = await open(target);
     await ask(newcomer);
     return performance.now() - startedMs;
   }
@@ -67,8 +67,8 @@ export async function createBystander(way: Way): Promise<Bystander> {
     errors.push(String(error));
     return Number.POSITIVE_INFINITY;
   };
-  const running = askAgain().catch(note);
-  const newcomer = askAnew().catch(note);
+  const running = repeatRequests().catch(note);
+  const newcomer = requestOnNewConnection().catch(note);
   return {
     async stop() {
       const newcomerMs = await newcomer;
@@ -80,10 +80,10 @@ export async function createBystander(way: Way): Promise<Bystander> {
   };
 }
 
-async function open({ port, caPem, authority }: Way): Promise<WireClient> {
+async function open({ port, caPem, authority }: Target): Promise<WireClient> {
   const client = await WireClient.connect(port);
   const head = await client.openTunnel(authority, [`Proxy-Authorization: Basic ${BASIC}`]);
-  if (head.status !== 200) throw new Error(`CONNECT was answered ${head.text}`);
+  if (head.status !== 200) throw new Error(`CONNECT got ${head.text}`);
   await client.startTls({ ca: caPem, name: 'api.test' });
   return client;
 }

@@ -1,4 +1,4 @@
-// One client of a row of the stage `load`: goes through its door, does its steps, and says what it was answered.
+// One client of a row of the stage `load`: uses its entryPoint point, takes its steps, and returns the responses that it got.
 import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { WireClient } from '../../support/wire-client.ts';
@@ -9,19 +9,19 @@ export type Place = {
   readonly caPem: string;
   /** `<NAME>` becomes its value. */
   readonly names: Readonly<Record<string, string>>;
-  /** Of the host with a rule. */
+  /** The port of the host with a rule. */
   readonly hostPort: number;
-  /** Resolves when a host has the head of a request of client `n`: its target ends so. */
+  /** Resolves when a host has the head of a request of client `n`, which is the end of its target. */
   arrived(n: number): Promise<unknown>;
   blockSink(): void;
 };
 
-/** A client that stopped reading hears of no end; the row's records tell. */
+/** A client that stopped reading does not notice the end of its connection; the records of the row show it. */
 export type Played = { readonly client: WireClient; readonly responses: () => readonly string[] };
 
 export async function playClient(script: LoadScript, n: number, place: Place): Promise<Played> {
   const client = await WireClient.connect(place.port);
-  await passEntry(client, script, n, place);
+  await openEntryPoint(client, script, n, place);
   const from = client.transcript.length;
   const responses = (): readonly string[] => responsesIn(client.transcript.slice(from));
   const hasStopped = script.steps.some((step) => 'stop' in step);
@@ -31,19 +31,24 @@ export async function playClient(script: LoadScript, n: number, place: Place): P
   return { client, responses };
 }
 
-/** The reader holds a client up that takes nothing. */
+/** Reads everything: without a reader the client would cause back-pressure. */
 async function readOn(client: WireClient): Promise<void> {
   while ((await client.readSome()) !== undefined);
 }
 
-async function passEntry(client: WireClient, script: LoadScript, n: number, place: Place): Promise<void> {
-  const { entry, host = 'api.test' } = script;
-  if (entry === 'plain') return;
+async function openEntryPoint(
+  client: WireClient,
+  script: LoadScript,
+  n: number,
+  place: Place,
+): Promise<void> {
+  const { entryPoint, host = 'api.test' } = script;
+  if (entryPoint === 'plain') return;
   const name = fill(host, n, place);
-  const authority = entry === 'blind' ? fill('<BLIND>', n, place) : `${name}:${place.hostPort}`;
+  const authority = entryPoint === 'blind' ? fill('<BLIND>', n, place) : `${name}:${place.hostPort}`;
   const head = await client.openTunnel(authority);
-  if (head.status !== 200) throw new Error(`CONNECT was answered ${head.text}`);
-  if (entry === 'inside') await client.startTls({ ca: place.caPem, name });
+  if (head.status !== 200) throw new Error(`CONNECT got ${head.text}`);
+  if (entryPoint === 'inside') await client.startTls({ ca: place.caPem, name });
 }
 
 type Playing = {
@@ -54,14 +59,14 @@ type Playing = {
 
 async function take(step: LoadStep, client: WireClient, { n, place, responses }: Playing): Promise<void> {
   if ('send' in step) {
-    // It may be refused before all of it was taken.
+    // The proxy may refuse the request before it has read all bytes.
     client.send(await bytesOf(step.send, n, place)).catch(() => undefined);
   } else if ('drip' in step) {
     const bytes = await bytesOf(step.drip, n, place);
     const drip = setInterval(() => client.send(bytes).catch(() => undefined), step.pauseMs);
     await client.finished;
     clearInterval(drip);
-  } else if ('await' in step) await haveCome(step.await, client, responses);
+  } else if ('await' in step) await untilResponses(step.await, client, responses);
   else if ('arrived' in step) await place.arrived(n);
   else if ('sink' in step) place.blockSink();
   else if ('stop' in step) client.socket.pause();
@@ -69,8 +74,12 @@ async function take(step: LoadStep, client: WireClient, { n, place, responses }:
   else client.reset();
 }
 
-/** Or the connection has ended before they came. */
-async function haveCome(count: number, client: WireClient, responses: Playing['responses']): Promise<void> {
+/** Waits until `count` responses have arrived or the connection has ended. */
+async function untilResponses(
+  count: number,
+  client: WireClient,
+  responses: Playing['responses'],
+): Promise<void> {
   const ending = client.finished.then(() => 'ended' as const);
   while (responses().length < count) {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -102,7 +111,7 @@ async function bytesOf(bytes: Bytes, n: number, place: Place): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Status and code of each answer. No body of the stage's hosts holds a status line. */
+/** Status and code of each response. No body of the stage's hosts contains a status line. */
 function responsesIn(transcript: string): readonly string[] {
   return transcript
     .split(/(?=HTTP\/1\.1 [1-5]\d\d )/)
@@ -115,7 +124,7 @@ function responsesIn(transcript: string): readonly string[] {
 
 let recorded: Promise<Buffer> | undefined;
 
-/** As node:tls writes it. */
+/** A ClientHello as node:tls writes it. */
 function helloFor(servername: string): Promise<Buffer> {
   recorded ??= new Promise((resolve) => {
     const pieces: Buffer[] = [];
@@ -124,7 +133,7 @@ function helloFor(servername: string): Promise<Buffer> {
       write(piece: Buffer, _, done) {
         pieces.push(piece);
         done();
-        // A ClientHello comes in several writes of one turn.
+        // node:tls writes a ClientHello in several writes of one event-loop turn.
         setImmediate(() => resolve(Buffer.concat(pieces)));
       },
     });

@@ -1,17 +1,17 @@
-// Plays a row of the stage `load`: all its clients at once against one sidecar, with a bystander of another sandbox beside
-// them, and sees what came to the hosts, what was recorded, and that nothing stays.
+// Plays a row of the stage `load`: all its clients concurrently against one sidecar, with a bystander of another sandbox. Checks
+// the requests at the hosts, the records, and that no connection stays open.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { vi } from 'vitest';
 import { INJECTED, type Scene, SECRET, createScene, tracesOf } from '../../invariants/credential-scene.ts';
 import { headerValues } from '../../support/message-reader.ts';
 import { type RecordingOrigin, createOrigin } from '../../support/recording-origin.ts';
-import { type Standing, bystandersBox, createBystander, isBystanders } from './load-bystander.ts';
+import { type BystanderReport, bystanderSandbox, createBystander, isBystanders } from './load-bystander.ts';
 import { type Place, type Played, playClient } from './load-client.ts';
-import { respondAsAsked } from './load-origin.ts';
+import { respondByPath } from './load-origin.ts';
 import { callbacksAt, reply, ruleHosts, rules } from './load-policy.ts';
 import type { LoadExpectation, LoadScript } from './load-script.ts';
 
-/** Ten times what it takes where eight other processes want the processor. */
+/** Ten times the duration on a processor shared with eight other processes. */
 const MAX_WAIT_MS = 5_000;
 const WITHIN_MS = 10_000;
 
@@ -32,16 +32,16 @@ const tight = {
 const usual = { timeouts: { drain_ms: 1_000 } };
 
 export type Observation = Required<LoadExpectation> & {
-  readonly bystander: Standing;
-  /** The longest time in which nothing else could run. */
+  readonly bystander: BystanderReport;
+  /** The longest delay of the event loop. */
   readonly loopMs: number;
-  /** Connections of the attacked sandbox that are still there. */
+  /** The number of open connections of the attacked sandbox. */
   readonly left: number;
-  /** Forms of the secret that a client, or the host without a rule, got. */
-  readonly strayed: readonly string[];
-  /** What the host with rules got as Authorization, other than the credential once. */
+  /** Forms of the secret that a client or the host without a rule received. */
+  readonly leaks: readonly string[];
+  /** Requests at the host with rules whose Authorization is not exactly the credential. */
   readonly misinjected: readonly string[];
-  readonly bugs: readonly unknown[];
+  readonly unexpectedErrors: readonly unknown[];
 };
 
 export type LoadStage = AsyncDisposable & {
@@ -55,7 +55,7 @@ type Host = {
 
 export async function createLoadStage(at: 'tight' | 'usual'): Promise<LoadStage> {
   await using made = new AsyncDisposableStack();
-  const blind = made.use(await createOrigin({ respond: respondAsAsked }));
+  const blind = made.use(await createOrigin({ respond: respondByPath }));
   const callback = made.use(await createOrigin({ respond: reply }));
   const scene = made.use(
     await createScene({
@@ -63,12 +63,12 @@ export async function createLoadStage(at: 'tight' | 'usual'): Promise<LoadStage>
       rules,
       resolve: { 'lost.test': new Error('ENOTFOUND') },
       callbacks: callbacksAt(`http://127.0.0.1:${callback.port}`),
-      respond: respondAsAsked,
+      respond: respondByPath,
       config: () => (at === 'tight' ? tight : usual),
       sidecar: { admin: true },
     }),
   );
-  await scene.proxy.admin('POST', '/v1/sandboxes', bystandersBox);
+  await scene.proxy.admin('POST', '/v1/sandboxes', bystanderSandbox);
   const host = { scene, blind, place: placeOf(scene, blind) };
   const stack = made.move();
   return {
@@ -98,16 +98,16 @@ async function play(
 ): Promise<Observation> {
   const { proxy, origin } = scene;
   const before = { lines: proxy.lines.length, api: origin.requests.length, blind: blind.requests.length };
-  const came = (): readonly Arrived[] => [
+  const arrivals = (): readonly Arrived[] => [
     ...origin.requests.slice(before.api),
     ...blind.requests.slice(before.blind),
   ];
   const arrived = (n: number): Promise<unknown> =>
-    until(() => came().some(({ target }) => target.endsWith(`/n${n}`)));
-  const way = { port: proxy.port, caPem: proxy.caPem, authority: scene.at(), origin };
-  // Without a sink nobody is served: then he comes behind them.
+    until(() => arrivals().some(({ target }) => target.endsWith(`/n${n}`)));
+  const target = { port: proxy.port, caPem: proxy.caPem, authority: scene.at(), origin };
+  // With a blocked sink no client is served: then the bystander runs after the row.
   const isBlocked = script.steps.some((step) => 'sink' in step);
-  const beside = isBlocked ? undefined : await createBystander(way);
+  const bystander = isBlocked ? undefined : await createBystander(target);
   const delay = monitorEventLoopDelay({ resolution: 5 });
   delay.enable();
   const clients = await Promise.all(
@@ -117,25 +117,27 @@ async function play(
   await until(() => sum(recordsOf()) >= sum(expected.records)).catch(() => undefined);
   for (const { client } of clients) await client[Symbol.asyncDispose]();
   delay.disable();
-  const standing = await (beside ?? (await createBystander(way))).stop();
+  const bystanderReport = await (bystander ?? (await createBystander(target))).stop();
   const left = await connectionsLeft(scene);
   return {
     responses: tally(clients.map((one) => one.responses().join(', ') || 'nothing')),
     arrived: tally(
-      came()
+      arrivals()
         .filter((request) => !isBystanders(request))
         .map(arrivalOf),
     ),
     records: recordsOf(),
-    bystander: standing,
+    bystander: bystanderReport,
     loopMs: delay.max / 1e6,
     left,
-    strayed: tracesOf(SECRET, [
+    leaks: tracesOf(SECRET, [
       ...clients.map(transcriptOf),
       ...blind.requests.slice(before.blind).map(({ head }) => head),
     ]),
     misinjected: origin.requests.slice(before.api).flatMap(misinjectionOf),
-    bugs: proxy.lines.slice(before.lines).filter(({ level }) => level === 'error' || level === 'fatal'),
+    unexpectedErrors: proxy.lines
+      .slice(before.lines)
+      .filter(({ level }) => level === 'error' || level === 'fatal'),
   };
 }
 
@@ -149,7 +151,7 @@ function arrivalOf({ method, target, body }: Arrived): string {
   return `${method} ${target.replace(/\/n\d+$/, '')} ${body ? body.length : 'cut'}`;
 }
 
-/** The bystander's and those of callbacks have others. */
+/** The bystander and hosts with callbacks have other credentials. */
 function misinjectionOf(request: Arrived): readonly string[] {
   if (isBystanders(request) || /^(?:called|deep|keys)\.test/.test(request.serverName ?? '')) return [];
   const values = headerValues(request, 'authorization');
@@ -162,7 +164,7 @@ function recordOf({ msg, sandbox, outcome, reason }: Scene['proxy']['lines'][num
   return [reason === undefined ? String(outcome) : `${String(outcome)} ${String(reason)}`];
 }
 
-/** What is over goes in a moment. */
+/** Ended connections are removed shortly afterwards. */
 async function connectionsLeft({ proxy }: Scene): Promise<number> {
   let left = 0;
   const isGone = async (): Promise<boolean> => {
@@ -205,9 +207,9 @@ export function violations(expected: LoadExpectation, seen: Observation): readon
     ['the event loop', seen.loopMs],
   ] as const)
     if (ms > MAX_WAIT_MS) found.push(`${what} waited ${ms.toFixed(0)} ms`);
-  if (seen.left > 0) found.push(`${seen.left} connections stay`);
-  found.push(...seen.strayed.map((form) => `the secret strayed: ${form}`));
-  found.push(...seen.misinjected.map((what) => `not injected once: ${what}`));
-  found.push(...seen.bugs.map((bug) => `a bug: ${JSON.stringify(bug)}`));
+  if (seen.left > 0) found.push(`${seen.left} connections stay open`);
+  found.push(...seen.leaks.map((form) => `the secret leaked: ${form}`));
+  found.push(...seen.misinjected.map((what) => `not injected exactly once: ${what}`));
+  found.push(...seen.unexpectedErrors.map((error) => `an unexpected error: ${JSON.stringify(error)}`));
   return found;
 }

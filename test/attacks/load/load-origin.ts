@@ -1,4 +1,4 @@
-// The host of the stage `load`: what it does is in the path that it is asked for. It must not know who asks.
+// The host of the stage `load`: the path of the request selects what it does.
 import type { Exchange } from '../../support/recording-origin.ts';
 import { response } from '../../support/recording-origin.ts';
 
@@ -64,7 +64,7 @@ const acts: Readonly<Record<string, (exchange: Exchange) => Promise<void>>> = {
   },
 };
 
-export async function respondAsAsked(exchange: Exchange): Promise<void> {
+export async function respondByPath(exchange: Exchange): Promise<void> {
   const [, name = ''] = /^\/([a-z-]+)/.exec(exchange.request.target) ?? [];
   const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
   if (act) return act(exchange);

@@ -1,5 +1,5 @@
-// The rules of the stage `load`: one host that gets a credential, names without end below another, rules that cost work to
-// match, a body that is searched, and callbacks whose answers are hard to read.
+// The rules of the stage `load`: one host that gets a credential, many names below another, rules that are expensive to
+// match, a scrubbed body, and callbacks whose responses are expensive to parse.
 import { type Exchange, jsonResponse, response } from '../../support/recording-origin.ts';
 import { bearerRule } from '../../invariants/credential-scene.ts';
 
@@ -33,12 +33,12 @@ export function callbacksAt(url: string): readonly unknown[] {
 
 const replies: Readonly<Record<string, () => Buffer>> = {
   called: () => jsonResponse({ headers: { 'X-Called': 'value-of-the-callback' } }),
-  // As deep as 64 KiB can be.
+  // The deepest nesting that fits into 64 KiB.
   deep: () => response(200, [['Content-Type', 'application/json']], `{"headers":${'['.repeat(60_000)}`),
   keys: () => jsonResponse({ headers: {}, ...integerKeys(5_000) }),
 };
 
-/** As property names that V8 hashes by their number. */
+/** Property names that V8 hashes by their integer value. */
 function integerKeys(count: number): Record<string, number> {
   return Object.fromEntries(Array.from({ length: count }, (_, i) => [String(i * 16_777_216), 0]));
 }

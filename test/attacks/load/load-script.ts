@@ -1,49 +1,49 @@
-// What a row of the stage `load` says: how many clients do the same at once, through which door, and what becomes of each.
+// The script of a row of the stage `load`: how many clients act concurrently, through which entryPoint point, with which steps.
 import type { AttackRow } from '../row.ts';
 
 /**
- * `plain` is the proxy port; `opened` a tunnel to a host with rules, answered 200; `inside` the same with TLS in it; `blind`
- * a tunnel to a host of no rule.
+ * `plain` is the proxy port; `opened` an open tunnel to a host with rules; `inside` the same with TLS in it; `blind` a
+ * tunnel to a host without a rule.
  */
-export type Entry = 'plain' | 'opened' | 'inside' | 'blind';
+export type EntryPoint = 'plain' | 'opened' | 'inside' | 'blind';
 
-/** A pair is a piece and how often it comes. */
+/** A pair is a piece and its number of repetitions. */
 export type Bytes = readonly (string | readonly [piece: string, count: number])[];
 
 /**
- * Bytes are latin1. `<API>` is the authority of the host with a rule, `<BLIND>` that of one without, `<HOST:name>` a name at
- * the first one's port, `<N>` the number of the client, `<HELLO>` a ClientHello for the first.
+ * Bytes are latin1. `<API>` is the authority of the host with a rule, `<BLIND>` of one without, `<HOST:name>` a name with
+ * the port of `<API>`, `<N>` the number of the client, `<HELLO>` a ClientHello for `<API>`.
  */
 export type LoadStep =
   | { readonly send: Bytes }
-  /** Again and again, until the connection ends. */
+  /** Repeated until the connection ends. */
   | { readonly drip: Bytes; readonly pauseMs: number }
-  /** So many answers have come. */
+  /** Waits until this number of responses has arrived. */
   | { readonly await: number }
-  /** The host has got the head of this client's request. */
+  /** Waits until a host has the head of this client's request. */
   | { readonly arrived: true }
   | { readonly stop: 'reading' }
-  /** The sink of records takes nothing from here on, for any client; freed behind the last step of all. */
+  /** Blocks the record sink for all clients until the last step of all. */
   | { readonly sink: 'blocked' }
   | { readonly leave: 'FIN' | 'RST' };
 
 export type LoadScript = {
-  /** `tight`: limits and times so small that they are reached at once. Else the defaults. */
+  /** `tight`: limits and timeouts so small that they are reached at once. The defaults otherwise. */
   readonly at?: 'tight';
-  readonly entry: Entry;
-  /** Of the tunnel, `api.test` without it; `<N>` is the number of the client. */
+  readonly entryPoint: EntryPoint;
+  /** The host of the tunnel, `api.test` by default; `<N>` is the number of the client. */
   readonly host?: string;
   readonly clients: number;
-  /** One does not wait for another. After the last step each waits until its connection ends. */
+  /** Clients do not wait for each other. After the last step each waits until its connection ends. */
   readonly steps: readonly LoadStep[];
 };
 
 export type LoadExpectation = {
-  /** What each client was answered, in order, and how many were answered that; left out where a reset may overtake it. */
+  /** The responses of a client in order, with the number of clients that got them; absent if a reset may overtake them. */
   readonly responses?: Readonly<Record<string, number>>;
-  /** `METHOD target bytes-of-body` of what came to a host; `cut` for a body without its end. */
+  /** `METHOD target bytes-of-body` of each request at a host; `cut` for a body without its end. */
   readonly arrived?: Readonly<Record<string, number>>;
-  /** `outcome reason` of the records that the clients left. */
+  /** `outcome reason` of the records of the clients. */
   readonly records: Readonly<Record<string, number>>;
 };
 

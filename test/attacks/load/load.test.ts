@@ -1,4 +1,4 @@
-// Too much of everything: each row's clients all at once, and somebody beside them who must not feel it.
+// Stage `load`: overload by many concurrent clients, slow clients and expensive input; a bystander must not be affected.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LoadStage, createLoadStage, violations } from './load-driver.ts';
 import { loadRows } from './load-rows.ts';

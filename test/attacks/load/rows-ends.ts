@@ -1,15 +1,15 @@
-// X-09, X-10 and X-11: connections that end where nobody expects it, on either side, and records that nobody takes.
+// X-09, X-10 and X-11: connections that end at an unexpected point, on either side, and records that are not read.
 import { type LoadRow, type LoadScript, type LoadStep, connectTo, inside } from './load-script.ts';
 
 const N = 16;
 type Expect = LoadRow['expect'];
 const row = (
   id: LoadRow['id'],
-  entry: LoadScript['entry'],
+  entryPoint: LoadScript['entryPoint'],
   steps: readonly LoadStep[],
   expect: Expect,
   more: Partial<LoadScript> = {},
-): LoadRow => ({ id, script: { entry, clients: N, steps, ...more }, expect });
+): LoadRow => ({ id, script: { entryPoint, clients: N, steps, ...more }, expect });
 const upgrade = (path: string): string =>
   inside(`GET ${path}`, ['Connection: Upgrade', 'Upgrade: websocket']);
 const RST: LoadStep = { leave: 'RST' };
@@ -25,7 +25,7 @@ const thrown: readonly LoadRow[] = [
     records: { 'upgraded reset': N },
   }),
   row(
-    'X-09 upgrade-that-is-answered-by-no-http',
+    'X-09 upgrade-with-a-response-that-is-not-http',
     'inside',
     [{ send: [upgrade('/garbage')] }, { await: 1 }, FIN],
     {
@@ -35,7 +35,7 @@ const thrown: readonly LoadRow[] = [
     },
   ),
   row(
-    'X-09 hello-that-is-no-hello',
+    'X-09 malformed-hello',
     'opened',
     [{ send: ['\u0016\u0003\u0001\u0000\u0005\u0001\u0000\u0000\u0001\u0000'] }],
     {
@@ -45,23 +45,23 @@ const thrown: readonly LoadRow[] = [
   row('X-09 hello-and-reset', 'opened', [{ send: ['<HELLO>'] }, RST], {
     records: { 'failed handshake_aborted': N },
   }),
-  row('X-09 bytes-of-no-protocol', 'opened', [{ send: [['\u00ff', 1_000]] }], {
+  row('X-09 bytes-of-an-unknown-protocol', 'opened', [{ send: [['\u00ff', 1_000]] }], {
     records: { 'failed not_tls_nor_http': N },
   }),
   row('X-09 connect-and-reset-at-once', 'plain', [{ send: [connectTo('<BLIND>')] }, RST], {
     records: { 'failed client_gone': N },
   }),
-  row('X-09 name-that-is-nowhere', 'plain', [{ send: [connectTo('lost.test:443')] }], {
+  row('X-09 name-that-does-not-resolve', 'plain', [{ send: [connectTo('lost.test:443')] }], {
     responses: { '502 dns_failed': N },
     records: { 'refused dns_failed': N },
   }),
 ];
 
-/** At each phase by FIN and by RST. */
+/** Disconnects at each phase, by FIN and by RST. */
 const phases = [
   ['tunnel-is-open', 'opened', []],
   ['half-a-hello-was-sent', 'opened', [{ send: ['<HELLO 100>'] }]],
-  ['nothing-is-under-way', 'inside', [{ send: [inside('GET /first')] }, { await: 1 }]],
+  ['connection-is-idle', 'inside', [{ send: [inside('GET /first')] }, { await: 1 }]],
   [
     'half-a-head-was-sent',
     'inside',
@@ -73,27 +73,27 @@ const phases = [
     'inside',
     [{ send: [`${inside('POST /silent/n<N>', ['Content-Length: 9'])}half`] }, { arrived: true }],
   ],
-  ['half-a-response-has-come', 'inside', [{ send: [inside('GET /half')] }, { await: 1 }]],
-] as const satisfies readonly (readonly [string, LoadScript['entry'], readonly LoadStep[]])[];
+  ['half-a-response-arrived', 'inside', [{ send: [inside('GET /half')] }, { await: 1 }]],
+] as const satisfies readonly (readonly [string, LoadScript['entryPoint'], readonly LoadStep[]])[];
 
 const arrivals: Readonly<Record<string, Expect['arrived']>> = {
-  'nothing-is-under-way': { 'GET /first 0': N },
+  'connection-is-idle': { 'GET /first 0': N },
   'half-a-head-was-sent': { 'GET /first 0': N },
   'host-is-silent': { 'GET /silent 0': N },
   'half-a-body-was-sent': { 'POST /silent cut': N },
-  'half-a-response-has-come': { 'GET /half 0': N },
+  'half-a-response-arrived': { 'GET /half 0': N },
 };
 
 const gone: Expect['records'] = { 'failed client_gone': N };
-/** Where no exchange is under way, nothing is left to record. */
+/** Without an open exchange there is nothing to record. */
 const records: Readonly<Record<string, Expect['records']>> = {
-  'nothing-is-under-way': { injected: N },
+  'connection-is-idle': { injected: N },
   'half-a-head-was-sent': { injected: N },
 };
 
-const left: readonly LoadRow[] = phases.flatMap(([phase, entry, steps]) =>
+const left: readonly LoadRow[] = phases.flatMap(([phase, entryPoint, steps]) =>
   ([FIN, RST] as const).map((end) =>
-    row(`X-10 ${end === FIN ? 'fin' : 'rst'}-when-${phase}`, entry, [...steps, end], {
+    row(`X-10 ${end === FIN ? 'fin' : 'rst'}-when-${phase}`, entryPoint, [...steps, end], {
       records: records[phase] ?? gone,
       ...(arrivals[phase] ? { arrived: arrivals[phase] } : {}),
     }),
@@ -128,23 +128,27 @@ const blocked: readonly LoadRow[] = [
     refusedAll,
   ),
   {
-    id: 'X-11 body-under-way-when-records-stop',
+    id: 'X-11 body-in-progress-when-records-stop',
     script: {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 1,
       steps: [halfBody, { arrived: true }, BLOCKED, { send: ['rest'] }, { await: 1 }, FIN],
     },
     expect: { responses: { '200': 1 }, arrived: { 'POST  8': 1 }, records: { injected: 1 } },
   },
   {
-    id: 'X-11 request-in-a-tunnel-that-stood-before',
-    script: { entry: 'inside', clients: 1, steps: [BLOCKED, { send: [inside('GET /')] }, { await: 1 }, FIN] },
+    id: 'X-11 request-in-an-open-tunnel',
+    script: {
+      entryPoint: 'inside',
+      clients: 1,
+      steps: [BLOCKED, { send: [inside('GET /')] }, { await: 1 }, FIN],
+    },
     expect: { responses: { '503 record_sink_blocked': 1 }, records: { 'refused record_sink_blocked': 1 } },
   },
   {
-    id: 'X-11 bytes-in-a-blind-tunnel-that-stood-before',
+    id: 'X-11 bytes-in-an-open-blind-tunnel',
     script: {
-      entry: 'blind',
+      entryPoint: 'blind',
       clients: 1,
       steps: [BLOCKED, { send: [inside('GET /', [], '<BLIND>')] }, { await: 1 }, FIN],
     },

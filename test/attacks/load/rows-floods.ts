@@ -1,4 +1,4 @@
-// X-02, X-05 and X-12: too many connections, too many bytes, and one sandbox that takes all that it can get.
+// X-02, X-05 and X-12: too many connections, too many bytes, and one sandbox that uses all that it can get.
 import { type LoadRow, connectTo, inside } from './load-script.ts';
 
 type Case = readonly [name: string, script: LoadRow['script'], expect: LoadRow['expect']];
@@ -11,18 +11,18 @@ const TIMEOUT = '408 request_timeout';
 
 const connections = named('X-02', [
   [
-    'strangers-that-say-a-byte',
-    { at: 'tight', entry: 'plain', clients: 64, steps: [{ send: ['G'] }] },
+    'clients-that-send-one-byte',
+    { at: 'tight', entryPoint: 'plain', clients: 64, steps: [{ send: ['G'] }] },
     {
       responses: { [MANY]: 52, [TIMEOUT]: 12 },
       records: { 'refused too_many_connections': 52, 'refused request_timeout': 12 },
     },
   ],
   [
-    'strangers-that-say-half-a-head',
+    'clients-that-send-half-a-head',
     {
       at: 'tight',
-      entry: 'plain',
+      entryPoint: 'plain',
       clients: 40,
       steps: [{ send: ['GET http://<CLEAR>/ HTTP/1.1\r\nHost: h'] }],
     },
@@ -33,7 +33,7 @@ const connections = named('X-02', [
   ],
   [
     'clients-that-stay-after-their-response',
-    { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [absolute('/')] }] },
+    { at: 'tight', entryPoint: 'plain', clients: 40, steps: [{ send: [absolute('/')] }] },
     {
       responses: { '200': 24, [MANY]: 16 },
       arrived: { 'GET / 0': 24 },
@@ -42,32 +42,32 @@ const connections = named('X-02', [
   ],
   [
     'tunnels-that-are-intercepted-and-silent',
-    { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [connectTo('<API>')] }] },
+    { at: 'tight', entryPoint: 'plain', clients: 40, steps: [{ send: [connectTo('<API>')] }] },
     {
       responses: { '200': 24, [MANY]: 16 },
       records: { 'failed sniff_timeout': 24, 'refused too_many_connections': 16 },
     },
   ],
   [
-    'two-hundred-that-come-and-reset',
-    { entry: 'plain', clients: 200, steps: [{ leave: 'RST' }] },
+    'two-hundred-that-connect-and-reset',
+    { entryPoint: 'plain', clients: 200, steps: [{ leave: 'RST' }] },
     { responses: { nothing: 200 }, records: {} },
   ],
   [
-    'two-hundred-that-come-and-end',
-    { entry: 'plain', clients: 200, steps: [{ leave: 'FIN' }] },
+    'two-hundred-that-connect-and-close',
+    { entryPoint: 'plain', clients: 200, steps: [{ leave: 'FIN' }] },
     { responses: { nothing: 200 }, records: {} },
   ],
   [
     'two-hundred-with-one-request-each',
-    { entry: 'plain', clients: 200, steps: [{ send: [absolute('/')] }, { await: 1 }, { leave: 'FIN' }] },
+    { entryPoint: 'plain', clients: 200, steps: [{ send: [absolute('/')] }, { await: 1 }, { leave: 'FIN' }] },
     { responses: { '200': 200 }, arrived: { 'GET / 0': 200 }, records: { 'forwarded no_match': 200 } },
   ],
   [
     'probes-of-health',
     {
       at: 'tight',
-      entry: 'plain',
+      entryPoint: 'plain',
       clients: 64,
       steps: [{ send: ['GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n'] }],
     },
@@ -82,7 +82,7 @@ const uploads = named('X-05', [
   [
     'eight-mebibytes-with-a-length',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 2,
       steps: [
         { send: [post('/up', [`Content-Length: ${8 * MIB}`]), ['u', 8 * MIB]] },
@@ -95,7 +95,7 @@ const uploads = named('X-05', [
   [
     'two-mebibytes-in-chunks-of-four-kibibytes',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 2,
       steps: [
         {
@@ -114,7 +114,7 @@ const uploads = named('X-05', [
   [
     'chunks-of-one-byte',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 2,
       steps: [
         { send: [post('/crumbs-up', ['Transfer-Encoding: chunked']), ['1\r\nc\r\n', 16_384], '0\r\n\r\n'] },
@@ -127,7 +127,7 @@ const uploads = named('X-05', [
   [
     'host-that-responds-without-reading',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 4,
       steps: [{ send: [post('/early', [`Content-Length: ${64 * MIB}`]), ['u', MIB]] }],
     },
@@ -136,7 +136,7 @@ const uploads = named('X-05', [
   [
     'host-that-resets-in-the-middle',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 4,
       steps: [{ send: [post('/reset', [`Content-Length: ${64 * MIB}`]), ['u', MIB]] }],
     },
@@ -147,9 +147,9 @@ const uploads = named('X-05', [
     },
   ],
   [
-    'announced-and-left',
+    'announced-and-aborted',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 8,
       steps: [
         { send: [post('/deaf/n<N>', [`Content-Length: ${1024 * MIB}`]), ['u', 65_536]] },
@@ -163,7 +163,7 @@ const uploads = named('X-05', [
     'through-a-blind-tunnel-to-a-host-that-does-not-read',
     {
       at: 'tight',
-      entry: 'blind',
+      entryPoint: 'blind',
       clients: 2,
       steps: [{ send: [inside('POST /deaf', [`Content-Length: ${64 * MIB}`], '<BLIND>'), ['u', 16 * MIB]] }],
     },
@@ -175,7 +175,7 @@ const shares = named('X-12', [
   [
     'requests-one-after-the-other',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 8,
       steps: [{ send: [[inside('GET /p'), 100]] }, { await: 100 }, { leave: 'FIN' }],
     },
@@ -184,7 +184,7 @@ const shares = named('X-12', [
   [
     'refusals-on-a-hundred-connections',
     {
-      entry: 'plain',
+      entryPoint: 'plain',
       clients: 100,
       steps: [
         { send: ['TRACE http://<CLEAR>/ HTTP/1.1\r\nHost: <CLEAR>\r\n\r\n'] },
@@ -197,7 +197,7 @@ const shares = named('X-12', [
   [
     'big-responses',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 8,
       steps: [{ send: [inside('GET /big', ['Connection: close'])] }],
     },
@@ -206,16 +206,16 @@ const shares = named('X-12', [
   [
     'crumbs-of-a-response',
     {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: 8,
       steps: [{ send: [inside('GET /crumbs', ['Connection: close'])] }],
     },
     { responses: { '200': 8 }, arrived: { 'GET /crumbs 0': 8 }, records: { injected: 8 } },
   ],
   [
-    'tunnels-that-carry-much',
+    'tunnels-with-much-data',
     {
-      entry: 'blind',
+      entryPoint: 'blind',
       clients: 8,
       steps: [
         { send: [inside('GET /big', ['Connection: close'], '<BLIND>')] },
@@ -229,7 +229,7 @@ const shares = named('X-12', [
     'all-of-its-own-connections',
     {
       at: 'tight',
-      entry: 'plain',
+      entryPoint: 'plain',
       clients: 24,
       steps: [{ send: [absolute('/silent')] }],
     },

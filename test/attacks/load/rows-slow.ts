@@ -1,5 +1,5 @@
-// X-01, X-03 and X-04: clients that take their time: heads, bodies and answers a byte at a time or not at all, tunnels that
-// nobody uses, handshakes that nobody ends.
+// X-01, X-03 and X-04: slow clients: heads, bodies and responses a byte at a time or not at all, idle tunnels, and
+// unfinished handshakes.
 import { type LoadRow, type LoadStep, connectTo, inside } from './load-script.ts';
 
 const N = 8;
@@ -11,14 +11,14 @@ type Case = readonly [name: string, row: Omit<LoadRow, 'id'>];
 const named = (id: string, cases: readonly Case[]): readonly LoadRow[] =>
   cases.map(([name, row]) => ({ id: `${id} ${name}`, ...row }));
 
-/** A head that does not end. */
-const lateHead = (entry: 'plain' | 'inside', ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
-  script: { at: 'tight', entry, clients: N, steps },
+/** A head without an end. */
+const lateHead = (entryPoint: 'plain' | 'inside', ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
+  script: { at: 'tight', entryPoint, clients: N, steps },
   expect: { responses: { [TIMEOUT]: N }, records: { 'refused request_timeout': N } },
 });
-/** A body that does not end: its host has the head. */
+/** A body without an end, after its host has received the head. */
 const lateBody = (head: string, target: string, ...steps: LoadStep[]): Omit<LoadRow, 'id'> => ({
-  script: { at: 'tight', entry: 'inside', clients: N, steps: [{ send: [head] }, ...steps] },
+  script: { at: 'tight', entryPoint: 'inside', clients: N, steps: [{ send: [head] }, ...steps] },
   expect: {
     responses: { [TIMEOUT]: N },
     arrived: { [`POST ${target} cut`]: N },
@@ -28,7 +28,7 @@ const lateBody = (head: string, target: string, ...steps: LoadStep[]): Omit<Load
 
 const slowloris = named('X-01', [
   ['method-a-byte-at-a-time', lateHead('plain', drip('G'))],
-  ['field-value-that-goes-on', lateHead('plain', { send: [`${absolute('/')}X-Slow: `] }, drip('z'))],
+  ['endless-field-value', lateHead('plain', { send: [`${absolute('/')}X-Slow: `] }, drip('z'))],
   [
     'field-after-field',
     lateHead('inside', { send: ['GET / HTTP/1.1\r\nHost: <API>\r\n'] }, drip('a: b\r\n')),
@@ -38,10 +38,10 @@ const slowloris = named('X-01', [
   ['one-byte-and-nothing', lateHead('inside', { send: ['G'] })],
   ['connect-without-its-end', lateHead('plain', { send: ['CONNECT <API> HTTP/1.1\r\nHost: <API>\r\n'] })],
   [
-    // RFC 9112 §2.2: at least one is passed over.
+    // RFC 9112 §2.2: a server ignores at least one empty line.
     'empty-lines-without-a-request',
     {
-      script: { at: 'tight', entry: 'plain', clients: N, steps: [drip('\r\n', 100)] },
+      script: { at: 'tight', entryPoint: 'plain', clients: N, steps: [drip('\r\n', 100)] },
       expect: { responses: { '400 malformed_request': N }, records: { 'refused malformed_request': N } },
     },
   ],
@@ -50,7 +50,7 @@ const slowloris = named('X-01', [
     {
       script: {
         at: 'tight',
-        entry: 'inside',
+        entryPoint: 'inside',
         clients: N,
         steps: [{ send: [inside('GET /first')] }, { await: 1 }, { send: ['GET /second HTTP/1.1\r\nHo'] }],
       },
@@ -61,7 +61,7 @@ const slowloris = named('X-01', [
       },
     },
   ],
-  ['body-that-never-comes', lateBody(inside('POST /none', ['Content-Length: 100']), '/none')],
+  ['body-that-is-never-sent', lateBody(inside('POST /none', ['Content-Length: 100']), '/none')],
   ['body-that-stops', lateBody(`${inside('POST /stops', ['Content-Length: 100'])}half`, '/stops')],
   [
     'chunk-size-that-stops',
@@ -72,11 +72,11 @@ const slowloris = named('X-01', [
     lateBody(`${inside('POST /trailers', ['Transfer-Encoding: chunked'])}0\r\nX-A: b\r\n`, '/trailers'),
   ],
   [
-    'response-that-nobody-reads',
+    'response-that-is-not-read',
     {
       script: {
         at: 'tight',
-        entry: 'inside',
+        entryPoint: 'inside',
         clients: 2,
         steps: [{ send: [inside('GET /endless')] }, { stop: 'reading' }],
       },
@@ -89,7 +89,7 @@ const tunnels = named('X-03', [
   [
     'silent-from-the-start',
     {
-      script: { at: 'tight', entry: 'blind', clients: N, steps: [] },
+      script: { at: 'tight', entryPoint: 'blind', clients: N, steps: [] },
       expect: { responses: { nothing: N }, records: { 'tunnelled idle': N } },
     },
   ],
@@ -98,7 +98,7 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        entry: 'blind',
+        entryPoint: 'blind',
         clients: N,
         steps: [{ send: [inside('GET /used', [], '<BLIND>')] }],
       },
@@ -110,7 +110,7 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        entry: 'blind',
+        entryPoint: 'blind',
         clients: N,
         steps: [{ send: [inside('GET /deaf/n<N>', [], '<BLIND>')] }, { arrived: true }, { leave: 'FIN' }],
       },
@@ -126,7 +126,7 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        entry: 'inside',
+        entryPoint: 'inside',
         clients: N,
         steps: [{ send: [inside('GET /upgrade', ['Connection: Upgrade', 'Upgrade: websocket'])] }],
       },
@@ -134,9 +134,9 @@ const tunnels = named('X-03', [
     },
   ],
   [
-    'more-than-a-sandbox-may-have',
+    'more-than-the-limit-of-a-sandbox',
     {
-      script: { at: 'tight', entry: 'plain', clients: 40, steps: [{ send: [connectTo('<BLIND>')] }] },
+      script: { at: 'tight', entryPoint: 'plain', clients: 40, steps: [{ send: [connectTo('<BLIND>')] }] },
       expect: {
         responses: { '200': 24, '503 too_many_connections': 16 },
         records: { 'tunnelled idle': 24, 'refused too_many_connections': 16 },
@@ -144,9 +144,9 @@ const tunnels = named('X-03', [
     },
   ],
   [
-    'intercepted-and-never-asked',
+    'intercepted-and-never-used',
     {
-      script: { at: 'tight', entry: 'inside', clients: N, steps: [] },
+      script: { at: 'tight', entryPoint: 'inside', clients: N, steps: [] },
       expect: { responses: { nothing: N }, records: { 'failed client_gone': N } },
     },
   ],
@@ -155,7 +155,7 @@ const tunnels = named('X-03', [
     {
       script: {
         at: 'tight',
-        entry: 'blind',
+        entryPoint: 'blind',
         clients: N,
         steps: [{ send: [inside('GET /silent/n<N>', [], '<BLIND>')] }, { arrived: true }, { leave: 'RST' }],
       },
@@ -183,7 +183,7 @@ const halfOpen = named(
     ([name, bytes, reason]): Case => [
       name,
       {
-        script: { at: 'tight', entry: 'opened', clients: N, steps: [{ send: [bytes] }] },
+        script: { at: 'tight', entryPoint: 'opened', clients: N, steps: [{ send: [bytes] }] },
         expect: { records: { [`failed ${reason}`]: N } },
       },
     ],
@@ -198,7 +198,12 @@ export const slowRows: readonly LoadRow[] = [
     [
       'hello-and-garbage',
       {
-        script: { at: 'tight', entry: 'opened', clients: N, steps: [{ send: ['<HELLO>', ['\u0000', 64]] }] },
+        script: {
+          at: 'tight',
+          entryPoint: 'opened',
+          clients: N,
+          steps: [{ send: ['<HELLO>', ['\u0000', 64]] }],
+        },
         expect: { records: { 'failed handshake_failed': N } },
       },
     ],
@@ -207,7 +212,7 @@ export const slowRows: readonly LoadRow[] = [
       {
         script: {
           at: 'tight',
-          entry: 'opened',
+          entryPoint: 'opened',
           clients: N,
           steps: [{ send: ['<HELLO 40>'] }, drip('\u0000')],
         },

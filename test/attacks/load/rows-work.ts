@@ -1,4 +1,4 @@
-// X-06, X-07 and X-08: bytes that were chosen to cost more to read than to send.
+// X-06, X-07 and X-08: input that is more expensive to process than to send.
 import { type Bytes, type LoadRow, connectTo, inside } from './load-script.ts';
 
 const N = 8;
@@ -7,11 +7,11 @@ const fields = (count: number, name: (i: number) => string): string[] =>
 
 type Host = { readonly host?: string };
 
-/** One request each, which arrives and is answered. */
+/** One request for each client; it arrives and gets a response. */
 const served = (id: LoadRow['id'], request: string, arrived: string, host: Host = {}): LoadRow => ({
   id,
   script: {
-    entry: 'inside',
+    entryPoint: 'inside',
     ...host,
     clients: N,
     steps: [{ send: [request] }, { await: 1 }, { leave: 'FIN' }],
@@ -25,7 +25,7 @@ const refused = (
   { outcome = 'refused', ...host }: Host & { readonly outcome?: string } = {},
 ): LoadRow => ({
   id,
-  script: { entry: 'inside', ...host, clients: N, steps: [{ send }, { await: 1 }, { leave: 'FIN' }] },
+  script: { entryPoint: 'inside', ...host, clients: N, steps: [{ send }, { await: 1 }, { leave: 'FIN' }] },
   expect: { responses: { [response]: N }, records: { [`${outcome} ${response.slice(4)}`]: N } },
 });
 const narrow: Host = { host: 'narrow.test' };
@@ -42,7 +42,7 @@ const hashes: readonly LoadRow[] = [
     'GET /w 0',
   ),
   served(
-    'X-06 names-that-differ-in-case-alone',
+    'X-06 names-that-differ-only-in-case',
     inside(
       'GET /c',
       fields(90, (i) => `x-${i % 2 === 0 ? 'same' : 'SAME'}`),
@@ -89,11 +89,11 @@ const depths: readonly LoadRow[] = [
     '400 ambiguous_path',
     narrow,
   ),
-  // Read to the end it is the same for every rule: for none.
+  // In its final form the path matches no rule.
   {
     id: 'X-07 escapes-in-escapes',
     script: {
-      entry: 'inside',
+      entryPoint: 'inside',
       ...narrow,
       clients: N,
       steps: [{ send: [to('narrow.test', `GET /${nested}41`)] }, { await: 1 }, { leave: 'FIN' }],
@@ -105,7 +105,7 @@ const depths: readonly LoadRow[] = [
     },
   },
   served(
-    'X-07 a-thousand-steps-up-where-no-rule-tells-paths-apart',
+    'X-07 a-thousand-steps-up-without-path-rules',
     inside(`GET ${'/..'.repeat(1_000)}`),
     `GET ${'/..'.repeat(1_000)} 0`,
   ),
@@ -122,7 +122,7 @@ const depths: readonly LoadRow[] = [
   ),
   {
     id: 'X-07 tunnel-in-a-tunnel',
-    script: { entry: 'inside', clients: N, steps: [{ send: [[connectTo('<API>'), 20]] }] },
+    script: { entryPoint: 'inside', clients: N, steps: [{ send: [[connectTo('<API>'), 20]] }] },
     expect: { responses: { '405 method_refused': N }, records: { 'refused method_refused': N } },
   },
   refused(
@@ -136,9 +136,9 @@ const depths: readonly LoadRow[] = [
 const nearly = `/x/${'a'.repeat(3_800)}/${'a'.repeat(3_800)}/9/z`;
 const blocks: readonly LoadRow[] = [
   {
-    id: 'X-08 forty-names-that-each-want-a-leaf',
+    id: 'X-08 forty-names-that-each-need-a-leaf',
     script: {
-      entry: 'inside',
+      entryPoint: 'inside',
       host: 'n<N>.many.test',
       clients: 40,
       steps: [{ send: [to('n<N>.many.test', 'GET /')] }, { await: 1 }, { leave: 'FIN' }],
@@ -146,9 +146,9 @@ const blocks: readonly LoadRow[] = [
     expect: { responses: { '200': 40 }, arrived: { 'GET / 0': 40 }, records: { injected: 40 } },
   },
   {
-    id: 'X-08 path-that-is-nearly-every-pattern',
+    id: 'X-08 path-that-nearly-matches-every-pattern',
     script: {
-      entry: 'inside',
+      entryPoint: 'inside',
       ...narrow,
       clients: N,
       steps: [{ send: [to('narrow.test', `GET ${nearly}`)] }, { await: 1 }, { leave: 'FIN' }],
@@ -168,7 +168,7 @@ const blocks: readonly LoadRow[] = [
   {
     id: 'X-08 interim-responses-without-end',
     script: {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: N,
       steps: [{ send: [inside('GET /interim')] }, { await: 21 }, { leave: 'FIN' }],
     },
@@ -181,7 +181,7 @@ const blocks: readonly LoadRow[] = [
   {
     id: 'X-08 response-of-twenty-thousand-fields',
     script: {
-      entry: 'inside',
+      entryPoint: 'inside',
       clients: N,
       steps: [{ send: [inside('GET /fields')] }, { await: 1 }, { leave: 'FIN' }],
     },
