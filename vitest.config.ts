@@ -1,16 +1,60 @@
-import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
+import { JsonReporter } from 'vitest/node';
+import { SummaryReporter } from './test/support/summary-reporter.ts';
+
+// The split of the tests: `npm test` runs every test without the tag `long`, with a tenth of the property counts
+// (test/support/run-size.ts). `npm run test:all` runs every test with the full counts.
+const tags = [
+  {
+    name: 'long',
+    description: 'storms, loads, a second PostgreSQL, repeated kills: run by npm run test:all alone',
+  },
+];
+
+/** A worker runs many files; without a limit its heap is mostly garbage of those before. */
+const execArgv = ['--max-old-space-size=320'];
+
+/** A file for the JSON report: continuous integration counts from it. */
+const report = process.env['SALLYPORT_TEST_REPORT'];
+
+/** Files that replace modules: each needs a process that has not loaded those modules yet. */
+const isolated: readonly string[] = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter(
+  (file) => readFileSync(join(import.meta.dirname, file), 'utf8').includes('vi.mock('),
+);
+
+function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
+  return {
+    test: {
+      name,
+      tags,
+      pool: 'forks',
+      setupFiles: ['test/support/property-setup.ts'],
+      // Tests wait for events, not for time; these end one that hangs, also on a machine that is starved of its processor.
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      ...test,
+    },
+  };
+}
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // Starts nothing until a test asks for a database.
     globalSetup: ['test/support/postgres-setup.ts'],
-    // Tests wait for events, not for time; these end one that hangs, also on a machine that is starved of its processor.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    pool: 'forks',
-    // They wait for sockets more than they compute: one worker a core, not one core less.
-    maxWorkers: '100%',
+    // They wait for sockets and timers more than they compute: three workers on two cores.
+    maxWorkers: '150%',
+    reporters: [
+      new SummaryReporter(),
+      ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
+    ],
+    experimental: { diagnostics: false },
+    projects: [
+      // One process loads the product once for all the files that it runs.
+      project('shared', { isolate: false, execArgv, include: ['test/**/*.test.ts'], exclude: [...isolated] }),
+      project('isolated', { isolate: true, include: [...isolated] }),
+    ],
   },
 });
 

@@ -175,6 +175,7 @@ type TestResult = {
 async function runVitest(copy: string, args: readonly string[]): Promise<void> {
   const child = spawn(process.execPath, [join('node_modules', 'vitest', 'vitest.mjs'), ...args], {
     cwd: copy,
+    env: { ...process.env, SALLYPORT_TEST: 'all' },
     stdio: 'ignore',
     timeout: RUN_TIMEOUT_MS,
     killSignal: 'SIGKILL',

@@ -51,7 +51,7 @@ async function judge(file: string, tests: string): Promise<number> {
   const manifest = createRequire(import.meta.url).resolve('@stryker-mutator/core/package.json');
   const stryker = join(manifest, '..', 'bin', 'stryker.js');
   const child = spawn(process.execPath, [stryker, 'run', '--mutate', file], {
-    env: { ...process.env, SALLYPORT_MUTATION_TESTS: tests },
+    env: { ...process.env, SALLYPORT_TEST: 'all', SALLYPORT_MUTATION_TESTS: tests },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let said = '';

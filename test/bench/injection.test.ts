@@ -1,5 +1,6 @@
 // The benchmark itself: its arithmetic, what it calls latency, and that a run of it says what it should and leaves
 // nothing behind. No figure of such a short run means anything.
+// @module-tag long
 import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

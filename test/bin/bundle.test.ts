@@ -1,5 +1,6 @@
 // The bundle, built into a package of its own and run from there: what users of npm and of the image get. The demo
 // touches every part of it: rule, callback, cache, refusal.
+// @module-tag long
 import { access, copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

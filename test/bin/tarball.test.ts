@@ -1,4 +1,5 @@
 // I5 for what is published: a package made in a checkout where everything secret lies about holds none of it, in no form.
+// @module-tag long
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { cp, mkdir, readdir, readFile } from 'node:fs/promises';

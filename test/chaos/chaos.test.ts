@@ -1,4 +1,5 @@
 // The faults that take little time and need nothing from the machine; `npm run chaos` runs all of them.
+// @module-tag long
 import { describe, expect, it } from 'vitest';
 import { chaosRows } from './faults.ts';
 import { runRow } from './fault-run.ts';

@@ -360,7 +360,9 @@ describe('at run time', () => {
   });
 });
 
-it('killed ten times while documents are put, it starts each time on the last that was answered or the one after', async () => {
+it('killed ten times while documents are put, it starts each time on the last that was answered or the one after', {
+  tags: ['long'],
+}, async () => {
   await using scratch = await createScratch();
   // So that the starts are quick. It is written by a process that ends by itself.
   await using cache = await createScratch();

@@ -1,5 +1,6 @@
 // Many clients that disconnect: everything that belongs to them is released within two seconds, and the process keeps
 // serving.
+// @module-tag long
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';

@@ -1,4 +1,5 @@
 // curl sends and receives a hundred megabytes through an interception while the memory of the proxy is sampled.
+// @module-tag long
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';

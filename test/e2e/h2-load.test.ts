@@ -1,4 +1,5 @@
 // Fifty thousand requests over HTTP/2; `npm run stress` sends a million.
+// @module-tag long
 import { expect, it } from 'vitest';
 import { runH2Load } from './h2-load.ts';
 

@@ -1,6 +1,7 @@
 // I5 in memory: a revoked secret is gone from the heap after a garbage collection, and an active one has only a few copies
 // there. A process that can read the live memory finds more: freed memory is not wiped. Those copies are counted and
 // printed; a core dump contains none of them (test/cli/process/core-dumps.test.ts).
+// @module-tag long
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
 // The document replaced fifty times a second under load, as `npm run stress` does it for longer.
+// @module-tag long
 import { expect, it } from 'vitest';
 import { runReplacements } from './replacement-load.ts';
 

@@ -1,5 +1,6 @@
 // A hundred megabytes of messages to a WebSocket that does not read: its sender has to wait, the proxy buffers nothing, and
 // everything arrives when it reads again.
+// @module-tag long
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';

@@ -2,9 +2,10 @@
 // PROPERTY_SEED=<seed> vitest run test/framing. Two hundred thousand: npm run stress -- --part framing.
 import { describe, expect, it } from 'vitest';
 import { propertySeed } from '../properties/property-seed.ts';
+import { runs } from '../support/run-size.ts';
 import { runFraming } from './framing-run.ts';
 
-const MESSAGES = 10_000;
+const MESSAGES = runs(10_000);
 const seed = propertySeed();
 
 describe('mutated messages', () => {

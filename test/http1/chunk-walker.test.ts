@@ -3,6 +3,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
+import { runs } from '../support/run-size.ts';
 import { chunkedBody } from './arbitraries.ts';
 import { requestRows } from './fixtures/requests.ts';
 import { responseRows } from './fixtures/responses.ts';
@@ -158,7 +159,7 @@ describe('a walker that is at its end', () => {
       fc.property(bytes, fc.boolean(), (parts, isRequest) => {
         walk(isRequest ? 'request' : 'response', split(parts.join(''), []));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

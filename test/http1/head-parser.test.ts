@@ -13,6 +13,7 @@ import {
   type RequestHead,
   type ResponseHead,
 } from '../../src/http1/head-parser.ts';
+import { runs } from '../support/run-size.ts';
 import { type HeadText, limits, requestText, responseText, toWire } from './arbitraries.ts';
 import { fieldTexts, requestOf, responseOf } from './parsed-head.ts';
 
@@ -119,7 +120,7 @@ describe('any bytes', () => {
           if (head !== undefined && !isHeadError(head)) expect(head.end).toBeLessThanOrEqual(input.length);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

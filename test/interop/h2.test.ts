@@ -45,7 +45,7 @@ const proxy = (): { url: string; caFile: string } => ({
   caFile: sallyport.caFile,
 });
 
-type Client = { readonly name: ClientName; readonly flags?: readonly string[] };
+type Client = { readonly name: ClientName; readonly flags?: readonly string[]; readonly tags?: string[] };
 type Reported = { readonly status: number; readonly text: string };
 
 /** Status and body, as the script of each client prints them; curl has options for it. */
@@ -65,13 +65,15 @@ const clients: readonly Client[] = [
   { name: 'curl', flags: ['--http2'] },
   { name: 'node-http2' },
   { name: 'python-httpx-h2' },
-  { name: 'go-net-http' },
+  // Compiled at each run.
+  { name: 'go-net-http', tags: ['long'] },
 ];
 
 describe.each(clients)('$name', (client) => {
   const present = isInstalled(client.name);
+  const { tags = [] } = client;
 
-  it.runIf(present)('reaches a host with a rule, over HTTP/2', async () => {
+  it.runIf(present)('reaches a host with a rule, over HTTP/2', { tags }, async () => {
     const before = origin.streams.length;
     const { status, text } = await ask(client, `https://good.test:${origin.port}/v1/x?y=z`);
     expect({ status, reported: JSON.parse(text) }).toMatchObject({
@@ -86,7 +88,7 @@ describe.each(clients)('$name', (client) => {
     }
   });
 
-  it.runIf(present)('uploads a body over HTTP/2', async () => {
+  it.runIf(present)('uploads a body over HTTP/2', { tags }, async () => {
     const before = origin.streams.length;
     const body = Buffer.alloc(3_000_000, 'abcdefg');
     const file = await scratch.write(`body-${client.name}`, body.toString());

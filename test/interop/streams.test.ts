@@ -52,7 +52,9 @@ async function mirror(exchange: Exchange): Promise<void> {
 }
 
 describe.runIf(isInstalled('curl'))('through the proxy', () => {
-  it('100 MiB are sent and received, and its memory grows by at most 32 MiB', async () => {
+  it('100 MiB are sent and received, and its memory grows by at most 32 MiB', {
+    tags: ['long'],
+  }, async () => {
     await using scene = await createScene({ respond: mirror });
     const { file, sha256 } = await writeBody(scene);
     const url = `https://good.test:${scene.origin.port}/large`;

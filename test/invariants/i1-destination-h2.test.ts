@@ -13,6 +13,7 @@ import { encodeFrame } from '../support/h2-frames.ts';
 import { type H2Origin, createH2Origin } from '../support/h2-origin.ts';
 import { H2WireClient, fieldOf, refusalOf } from '../support/h2-wire-client.ts';
 import type { SentField } from '../support/hpack.ts';
+import { runs } from '../support/run-size.ts';
 import { proxyAuthority } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { INJECTED, SECRET, bearerRule, publicAuthority, tracesOf } from './credential-scene.ts';
@@ -285,7 +286,7 @@ describe('I1 destination: arbitrary names on a stream', () => {
           agrees ? [[INJECTED]] : [],
         );
       }),
-      { numRuns: 80 },
+      { numRuns: runs(80, 16) },
     );
     expect([evil.connections, tracesAt(evil)]).toEqual([[], []]);
   });

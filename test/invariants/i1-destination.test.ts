@@ -10,6 +10,7 @@ import {
   createCertificateAuthority,
 } from '../../src/tls/certificate-authority.ts';
 import { type Exchange, createOrigin, response } from '../support/recording-origin.ts';
+import { runs } from '../support/run-size.ts';
 import { proxyAuthority } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
 import {
@@ -378,7 +379,7 @@ describe('I1 destination: arbitrary names', () => {
           expect(isInjected).toBe(agrees && serverName !== 'evil.test');
         }
       }),
-      { numRuns: 80 },
+      { numRuns: runs(80, 16) },
     );
   });
 });

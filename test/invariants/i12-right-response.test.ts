@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { headerValues } from '../support/message-reader.ts';
 import { type Exchange, type OriginRequest, response } from '../support/recording-origin.ts';
+import { runs } from '../support/run-size.ts';
 import type { WireClient } from '../support/wire-client.ts';
 import { type Scene, createScene, head } from './credential-scene.ts';
 
@@ -76,7 +77,7 @@ describe('I12 right response: one client', () => {
           expect(got).toEqual(asked.map(({ reply }) => reply));
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40, 10) },
     );
   });
 

@@ -3,6 +3,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, createOrigin, response } from '../support/recording-origin.ts';
+import { runs } from '../support/run-size.ts';
 import type { WireClient } from '../support/wire-client.ts';
 import { bearerRule, createScene, head, type Scene } from './credential-scene.ts';
 
@@ -55,7 +56,7 @@ describe('I2 one-to-one: pipelined requests', () => {
         const sent = messages.map((message) => message.slice(0, message.indexOf(' HTTP')));
         expect(targetsAt(scene).slice(before)).toEqual(sent);
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40, 10) },
     );
   });
 

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { H2Request } from '../support/h2-exchange.ts';
 import { refusalOf } from '../support/h2-wire-client.ts';
 import type { SentField } from '../support/hpack.ts';
+import { runs } from '../support/run-size.ts';
 import { INJECTED, bearerRule } from './credential-scene.ts';
 import { arrival, bytesAt, createH2Scene } from './h2-scene.ts';
 
@@ -243,7 +244,7 @@ describe('I3 judged is sent: any target, over HTTP/2', () => {
         // Other readings of a path are tested with the policy, which is the same for both versions.
         for (const request of arrived) if (isInjected(request)) expect(request.path).toMatch(/^\/v1\//);
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150, 30) },
     );
   });
 });

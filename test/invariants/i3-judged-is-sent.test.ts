@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { headerValues } from '../support/message-reader.ts';
 import type { OriginRequest } from '../support/recording-origin.ts';
+import { runs } from '../support/run-size.ts';
 import { INJECTED, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
 
 const rules = [bearerRule('api.test', { match_paths: ['/v1/*'] }), bearerRule('any.test')];
@@ -306,7 +307,7 @@ describe('I3 judged is sent: any target', () => {
         if (request === undefined || !isInjected(request)) return;
         for (const reading of readingsOf(text)) expect(`${reading}/`).toMatch(/^\/v1\//);
       }),
-      { numRuns: 600 },
+      { numRuns: runs(600) },
     );
   });
 });

@@ -6,6 +6,7 @@ import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type H2Request, echoStream } from '../support/h2-exchange.ts';
 import { encodeBlock, indexed, literal, type SentField } from '../support/hpack.ts';
 import { headersFrame } from '../support/h2-frames.ts';
+import { runs } from '../support/run-size.ts';
 import { INJECTED, SECRET, bearerRule } from './credential-scene.ts';
 import { arrival, bytesAt, createH2Scene } from './h2-scene.ts';
 
@@ -172,7 +173,7 @@ describe('I4 exactly once: the agent sends the same name over HTTP/2', () => {
         expect((await client.request(client.fields('/', fields))).status).toBe(200);
         expectOnce(scene.origin.streams[before]);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200, 40) },
     );
   });
 });

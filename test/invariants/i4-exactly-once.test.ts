@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type Exchange, type OriginRequest, echo } from '../support/recording-origin.ts';
+import { runs } from '../support/run-size.ts';
 import { INJECTED, SECRET, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
 
 const KEY = 'X-Api-Key';
@@ -145,7 +146,7 @@ describe('I4 exactly once: the agent sends the same name', () => {
         if (isEnding) await own[Symbol.asyncDispose]();
         expectOnce(scene.origin.requests[before]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { createTestDatabase } from '../support/platform-database.ts';
 import { createScratch } from '../support/scratch.ts';

@@ -9,6 +9,7 @@ import { type Authority, parseAuthority } from '../../src/policy/authority/autho
 import { compileProxyConfig, emptyPolicy } from '../../src/policy/compile.ts';
 import type { Decision, Policy } from '../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
+import { runs } from '../support/run-size.ts';
 
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'v' }];
 
@@ -491,7 +492,7 @@ describe('a policy', () => {
         expect(['rule v1', 'no_path_match', 'ambiguous_path']).toContain(decision);
         if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path)) expect(decision).toBe('ambiguous_path');
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import { readClientHello } from '../../src/tls/client-hello.ts';
+import { runs } from '../support/run-size.ts';
 import { alpn, extension, helloBody, inRecords, message, serverName } from './hello-bytes.ts';
 
 type OpensslReading = {
@@ -87,7 +88,7 @@ describe('OpenSSL, given the same bytes', () => {
         expect(ours.alpn?.map(asNodeReads)).toEqual(theirs.alpn);
       },
     );
-    await fc.assert(agreement, { numRuns: 1_000 });
+    await fc.assert(agreement, { numRuns: runs(1_000) });
     expect(accepted).toBeGreaterThan(200);
   });
 });

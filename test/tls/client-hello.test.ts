@@ -7,6 +7,7 @@ import {
   maxHelloBytes,
   readClientHello,
 } from '../../src/tls/client-hello.ts';
+import { runs } from '../support/run-size.ts';
 import { captureHello, curl, nodeClient, openssl, python } from './captured-hello.ts';
 import {
   alpn,
@@ -241,7 +242,7 @@ describe('any bytes', () => {
         collector.push(bytes.subarray(0, split));
         expect(collector.push(bytes.subarray(split))).toEqual(readClientHello(bytes));
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 });

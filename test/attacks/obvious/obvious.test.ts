@@ -1,4 +1,5 @@
 // The rows of the stage `message` against the obvious design: they can fail. How many break it is printed with their classes.
+// @module-tag long
 import { expect, it } from 'vitest';
 import { playMessage } from '../message/message-driver.ts';
 import { messageRows } from '../message/message-rows.ts';

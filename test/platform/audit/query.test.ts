@@ -7,6 +7,7 @@ import type { Operation } from '../../../src/platform/audit/operations.ts';
 import { type EventQuery, listEvents } from '../../../src/platform/audit/query.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { runs } from '../../support/run-size.ts';
 import { entryOf } from './audit-entry.ts';
 
 let database: TestDatabase;
@@ -236,7 +237,7 @@ describe('adjacent windows', () => {
           expect(read.toSorted()).toEqual((await idsInOrder(organizationId)).toSorted());
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40, 10) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { propertySeed } from '../../properties/property-seed.ts';
+import { runs } from '../../support/run-size.ts';
 import type { Operation } from './document.ts';
 import { defectiveRoutes } from './defective-routes.ts';
 import { toPath } from './fixtures.ts';
@@ -15,7 +16,7 @@ import { validValues } from './schema-values.ts';
 import { asWritten, canary, variantsOf } from './schema-variants.ts';
 
 const seed = propertySeed();
-const runs = Number(process.env['EVERY_ROUTE_RUNS'] ?? 10);
+const examples = Number(process.env['EVERY_ROUTE_RUNS'] ?? runs(10, 3));
 
 let scene: EveryRoute;
 let prober: Prober;
@@ -26,7 +27,10 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]());
 
 describe('every route', () => {
-  it('accepts valid requests and rejects invalid ones, with one error at a time', async () => {
+  it('accepts valid requests and rejects invalid ones, with one error at a time', {
+    tags: ['long'],
+    timeout: 600_000,
+  }, async () => {
     const found: string[] = [];
     let sent = 0;
     for (const operation of scene.operations) {
@@ -36,7 +40,7 @@ describe('every route', () => {
     }
     expect([seed, found.slice(0, 40), found.length]).toEqual([seed, [], 0]);
     expect(sent).toBeGreaterThan(1000);
-  }, 600_000);
+  });
 
   it('does so for random values', async () => {
     for (const operation of scene.operations) {
@@ -54,7 +58,7 @@ describe('every route', () => {
           );
           expect(reported.found).toEqual([]);
         }),
-        { seed, numRuns: runs },
+        { seed, numRuns: examples },
       );
     }
   }, 600_000);

@@ -1,5 +1,6 @@
 // Response times do not reveal whether a foreign resource exists: for every route with an id, the median times for a foreign
 // and for an unknown id differ by at most a tenth.
+// @module-tag long
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Operation } from './document.ts';

@@ -35,7 +35,8 @@ describe.each([
   ['the embedded server', 'embedded', true],
   ['PostgreSQL 15', 'debian', hasDebian],
 ] as const)('jobs on %s', (_, server, isInstalled) => {
-  describe.runIf(isInstalled)('a job', () => {
+  const tags = server === 'debian' ? ['long'] : [];
+  describe.runIf(isInstalled)('a job', { tags }, () => {
     it('runs once the transaction that sent it commits, and never when that is rolled back', async () => {
       const database = await openDatabase(server);
       const jobs = await startJobs(database);
@@ -50,7 +51,7 @@ describe.each([
       expect(await promise).toEqual({ to: 'Ada' });
     });
 
-    it('runs again within 15 s after its process was killed', async () => {
+    it('runs again within 15 s after its process was killed', { tags: ['long'] }, async () => {
       const database = await openDatabase(server);
       await using stuck = new SpawnedProcess(process.execPath, [
         join(projectRoot, 'test/support/stuck-worker.ts'),
@@ -71,7 +72,7 @@ describe.each([
       expect(tookMs).toBeLessThan(15_000);
     });
 
-    it('is retried after a failure, and every failure is logged', async () => {
+    it('is retried after a failure, and every failure is logged', { tags: ['long'] }, async () => {
       const database = await openDatabase(server);
       const reported: unknown[] = [];
       const jobs = await startJobs(database, reported);
@@ -113,15 +114,19 @@ describe.each([
     });
   });
 
-  it.runIf(isInstalled)('are scheduled once, even when several processes schedule them', async () => {
-    const database = await openDatabase(server);
-    for (const jobs of [await startJobs(database), await startJobs(database)]) {
-      await jobs.work('nightly', async () => undefined);
-      await jobs.schedule('nightly', '17 3 * * *');
-    }
-    const { rows } = await connectOnce(database.ownerConnection, (client) =>
-      client.query('select name, cron, timezone from pgboss.schedule'),
-    );
-    expect(rows).toEqual([{ name: 'nightly', cron: '17 3 * * *', timezone: 'UTC' }]);
-  });
+  it.runIf(isInstalled)(
+    'are scheduled once, even when several processes schedule them',
+    { tags },
+    async () => {
+      const database = await openDatabase(server);
+      for (const jobs of [await startJobs(database), await startJobs(database)]) {
+        await jobs.work('nightly', async () => undefined);
+        await jobs.schedule('nightly', '17 3 * * *');
+      }
+      const { rows } = await connectOnce(database.ownerConnection, (client) =>
+        client.query('select name, cron, timezone from pgboss.schedule'),
+      );
+      expect(rows).toEqual([{ name: 'nightly', cron: '17 3 * * *', timezone: 'UTC' }]);
+    },
+  );
 });

@@ -14,9 +14,10 @@ describe.each([
   ['the embedded server', 'embedded', true],
   ['PostgreSQL 15', 'debian', hasDebian],
 ] as const)('on %s', (_, server, isInstalled) => {
+  const tags = server === 'debian' ? ['long'] : [];
   const empty = (): Promise<TestDatabase> => createTestDatabase({ server, isMigrated: false });
 
-  describe.runIf(isInstalled)('the schema', () => {
+  describe.runIf(isInstalled)('the schema', { tags }, () => {
     let reference: unknown;
     beforeAll(async () => {
       await using database = await empty();
@@ -93,7 +94,7 @@ describe.each([
     });
   });
 
-  describe.runIf(isInstalled)('the runtime role', () => {
+  describe.runIf(isInstalled)('the runtime role', { tags }, () => {
     let database: TestDatabase;
     beforeAll(async () => {
       database = await createTestDatabase({ server });
@@ -125,7 +126,7 @@ describe.each([
     });
   });
 
-  describe.runIf(isInstalled)('an owner without administrator rights', () => {
+  describe.runIf(isInstalled)('an owner without administrator rights', { tags }, () => {
     it('can migrate its own database for another user at run time', async () => {
       await using database = await empty();
       const suffix = database.ownerConnection.database ?? '';

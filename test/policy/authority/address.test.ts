@@ -10,6 +10,7 @@ import {
   parseAddress,
   parseCidr,
 } from '../../../src/policy/authority/address.ts';
+import { runs } from '../../support/run-size.ts';
 
 function addressOf(text: string): Address {
   const address = parseAddress(text);
@@ -241,7 +242,7 @@ describe('whatever the text,', () => {
       fc.property(texts, (text) => {
         expect(parseAddress(text)?.family ?? 0).toBe(isIP(text));
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
   it('the URL parser writes IPv6 as we do, but for mapped addresses', () => {
@@ -250,7 +251,7 @@ describe('whatever the text,', () => {
         const ours = addressOf(text).text;
         if (!ours.startsWith('::ffff:')) expect(new URL(`http://[${text}]`).hostname).toBe(`[${ours}]`);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

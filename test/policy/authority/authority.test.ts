@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatAuthority, parseAuthority, parseHost } from '../../../src/policy/authority/authority.ts';
+import { runs } from '../../support/run-size.ts';
 
 const label63 = 'a'.repeat(63);
 const name253 = `${label63}.${label63}.${label63}.${'b'.repeat(61)}`;
@@ -137,7 +138,7 @@ describe('whatever the text,', () => {
         expect(parseAuthority(first.text)).toEqual(first);
         expect(formatAuthority(first.host, first.kind, first.port)).toBe(first.text);
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
   it('the URL parser reads the same host', () => {
@@ -150,7 +151,7 @@ describe('whatever the text,', () => {
         expect(typeof host === 'string' ? host : host.host).toBe(ours.host);
         expect(Number(url.port || 80)).toBe(ours.port);
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 });

@@ -8,6 +8,7 @@ import {
   parseSecretTemplate,
   requestHeaderNameError,
 } from '../../../src/policy/document/header-rules.ts';
+import { runs } from '../../support/run-size.ts';
 
 describe('a header name', () => {
   const allowed = [
@@ -151,7 +152,7 @@ describe('a template', () => {
         const again = template.parts.map((part) => (typeof part === 'string' ? part : `{${part.secret}}`));
         expect(again.join('')).toBe(text);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

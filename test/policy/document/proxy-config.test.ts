@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
+import { runs } from '../../support/run-size.ts';
 
 const header = { name: 'X-Key', type: 'plaintext', value: 'v' };
 const rule = { match_hosts: ['api.test'], headers: [header] };
@@ -527,7 +528,7 @@ describe('a document', () => {
           expect(typeof parseProxyConfig(input).ok).toBe('boolean');
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { parseAuthority } from '../../../src/policy/authority/authority.ts';
 import { createHostIndex } from '../../../src/policy/match/host-index.ts';
 import { compileHostPattern, parseHostPattern } from '../../../src/policy/match/host-pattern.ts';
+import { runs } from '../../support/run-size.ts';
 
 const label = fc.constantFrom('a', 'b', 'c');
 const name = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join('.'));
@@ -25,7 +26,7 @@ describe('the host index', () => {
         const found = createHostIndex(entries).matching(authority);
         expect(found.map(({ value }) => value)).toEqual(walked.map(({ value }) => value));
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

@@ -7,6 +7,7 @@ import {
   type HostPattern,
   parseHostPattern,
 } from '../../../src/policy/match/host-pattern.ts';
+import { runs } from '../../support/run-size.ts';
 
 function patternOf(text: string): HostPattern {
   const pattern = parseHostPattern(text);
@@ -140,7 +141,7 @@ describe('a compiled pattern', () => {
           expect(compileHostPattern(pattern)(authority)).toBe(expected);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

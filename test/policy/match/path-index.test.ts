@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPathIndex } from '../../../src/policy/match/path-index.ts';
 import { globMatches, parsePathPattern } from '../../../src/policy/match/path-pattern.ts';
+import { runs } from '../../support/run-size.ts';
 
 const text = fc
   .string({ unit: fc.constantFrom('a', 'b', '/', '*', '%61'), maxLength: 6 })
@@ -34,7 +35,7 @@ describe('the path index', () => {
         expect(index.winnerAsSent(asked)).toBe(first('asWritten'));
         expect(index.winnerDecoded(asked)).toBe(first('decoded'));
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 });

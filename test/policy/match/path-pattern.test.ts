@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import picomatch from 'picomatch';
 import { describe, expect, it } from 'vitest';
 import { globMatches, matchingEffort, parsePathPattern } from '../../../src/policy/match/path-pattern.ts';
+import { runs } from '../../support/run-size.ts';
 
 function matches(text: string, path: string): boolean {
   const pattern = parsePathPattern(text);
@@ -121,7 +122,7 @@ describe('whatever pattern and path,', () => {
         if (expected) hits += 1;
         expect(matches(pattern, path)).toBe(expected);
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(20_000) },
     );
     expect(hits).toBeGreaterThan(500);
   });
@@ -142,7 +143,7 @@ describe('whatever pattern and path,', () => {
           picomatch.isMatch(path, theirs, { dot: true, strictSlashes: true }),
         );
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(20_000) },
     );
   });
 });

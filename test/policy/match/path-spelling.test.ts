@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutPath, decodePath, readPath } from '../../../src/policy/match/path-spelling.ts';
+import { runs } from '../../support/run-size.ts';
 
 const mostDecoded = (path: string): string => cutPath(decodePath(path));
 
@@ -141,7 +142,7 @@ describe('whatever the path,', () => {
         const decoded = mostDecoded(path);
         expect(mostDecoded(decoded)).toBe(decoded);
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 
@@ -159,7 +160,7 @@ describe('whatever the path,', () => {
           .replace(/\/+/g, '/');
         expect(mostDecoded(path)).toBe(expected);
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 
@@ -183,7 +184,7 @@ describe('whatever the path,', () => {
           );
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 });

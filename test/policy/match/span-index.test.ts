@@ -14,6 +14,7 @@ import {
   parseHostPattern,
 } from '../../../src/policy/match/host-pattern.ts';
 import { createSpanIndex, type Span, spanOfPattern } from '../../../src/policy/match/span-index.ts';
+import { runs } from '../../support/run-size.ts';
 
 function parsed<T>(value: T | string): T {
   if (typeof value === 'string') throw new Error(value);
@@ -70,7 +71,7 @@ describe('the index of spans', () => {
         expect(found === undefined ? overlapping.length === 0 : overlapping.includes(found)).toBe(true);
         if (containing[0] !== undefined) expect(found).toBeDefined();
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 

@@ -1,6 +1,7 @@
 // A storm: clients and hosts that leave by FIN or RST at any byte and at any moment, reset, say GOAWAY, send garbage. What the
 // storm does is random, by a seed that it says; afterwards nothing is left of it, nothing was thrown, and no request has
 // two records.
+// @module-tag long
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { BodyMask } from '../../../src/proxy/mask/body-mask.ts';
 import { compileMask } from '../../../src/proxy/mask/mask.ts';
 import { compileNeedles, type NeedleSet } from '../../../src/proxy/mask/needle-set.ts';
+import { runs } from '../../support/run-size.ts';
 
 const secret = 'sesame-open-now';
 
@@ -279,7 +280,7 @@ describe('for any needles and any body', () => {
         const { out } = collect(compileNeedles(texts), [Buffer.from(text, 'latin1')]);
         expect(out).toBe(reference(text, texts));
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -297,7 +298,7 @@ describe('for any needles and any body', () => {
           ),
         ).toEqual(whole);
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -324,7 +325,7 @@ describe('for any needles and any body', () => {
           expect(folded(undo(whole.out))).not.toContain(folded(text));
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 

@@ -6,6 +6,7 @@ import { isHeadError } from '../../../src/http1/head-error.ts';
 import { responseFraming } from '../../../src/http1/framing.ts';
 import { type ResponseHead, parseResponseHead } from '../../../src/http1/head-parser.ts';
 import { MIN_MASKED_BYTES, compileMask, maskResponseHead } from '../../../src/proxy/mask/mask.ts';
+import { runs } from '../../support/run-size.ts';
 
 const secret = 'sesame-open-now';
 const limits = { maxHeadBytes: 65_536, maxFields: 100, maxTargetBytes: 8_192 };
@@ -181,7 +182,7 @@ describe('for any secret', () => {
         expect(out).toHaveLength(head.length);
         expect(out.slice('HTTP/1.1 200 OK\r\nX-Echo: '.length)).not.toContain(form);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -195,7 +196,7 @@ describe('for any secret', () => {
         const decoded = Buffer.from(echoed.replaceAll('*', 'A'), 'base64').toString('latin1');
         expect(decoded).not.toContain(text.slice(1, -1));
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -218,7 +219,7 @@ describe('for any secret', () => {
         for (let i = 0; i < after.fields.count; i += 1)
           expect(after.fields.lineEnd(i)).toBe(before.fields.lineEnd(i));
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 

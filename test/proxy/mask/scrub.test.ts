@@ -136,7 +136,7 @@ describe('events', () => {
   });
 });
 
-describe('a body of 100 MB', () => {
+describe('a body of 100 MB', { tags: ['long'] }, () => {
   it('passes at the pace of its client, and is masked at its end', async () => {
     const block = Buffer.alloc(1_000_000, 'lorem ipsum sesame, 42% dolor; ');
     let sent = 0;

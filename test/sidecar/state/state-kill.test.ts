@@ -1,5 +1,6 @@
 // A sidecar that is killed while it writes, a hundred times: what the next start finds is the state that was last said
 // to stand, or the one that was begun after it.
+// @module-tag long
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';

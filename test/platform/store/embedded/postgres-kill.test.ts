@@ -1,3 +1,4 @@
+// @module-tag long
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
