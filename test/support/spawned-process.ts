@@ -99,6 +99,11 @@ export class SpawnedProcess {
     return this.#awaitThat(() => (predicate(this.#stdout) ? this.#stdout : undefined));
   }
 
+  /** Resolves with standard error once the predicate accepts it; rejects when the process ends before. */
+  errorOutput(predicate: (text: string) => boolean): Promise<string> {
+    return this.#awaitThat(() => (predicate(this.#stderr) ? this.#stderr : undefined));
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }

@@ -1,0 +1,33 @@
+// `sallyport start`, as the README shows it: the commands it prints reach an origin with the injected credential.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createScratch } from '../support/scratch.ts';
+import { launcher, SpawnedProcess } from '../support/spawned-process.ts';
+import { WireClient } from '../support/wire-client.ts';
+
+it('prints commands that reach its origin through the proxy, with the credential of the example', async () => {
+  await using scratch = await createScratch();
+  const preload = join(import.meta.dirname, 'free-ports.ts');
+  await using start = new SpawnedProcess(process.execPath, ['--import', preload, launcher, 'start'], {
+    env: {
+      SALLYPORT_LISTEN: '127.0.0.1:0',
+      SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
+      SALLYPORT_STATE_DIR: scratch.path,
+    },
+  });
+  const printed = await start.errorOutput((text) => text.includes('Ctrl-C'));
+  const [, ca = '', proxyPort, authority = ''] =
+    /--cacert (\S+) -x http:\/\/127\.0\.0\.1:(\d+) https:\/\/(\S+)\/v1\/hello/.exec(printed) ?? [];
+  await using client = await WireClient.connectThrough(Number(proxyPort), authority, {
+    ca: await readFile(ca, 'utf8'),
+    name: 'api.localhost',
+  });
+  await client.send(`GET /v1/hello HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+  const { head, text } = await client.readResponse();
+  expect(head.status).toBe(200);
+  expect(JSON.parse(text)).toMatchObject({ host: authority, path: '/v1/hello' });
+  expect(text).toContain('demo-token-4f1c9a');
+  start.kill('SIGTERM');
+  expect(await start.exited).toEqual({ code: 0, signal: null });
+});
