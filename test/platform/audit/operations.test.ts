@@ -27,8 +27,4 @@ describe('the tracked operations', () => {
     const kinds = Object.entries(KINDS).filter(([, pattern]) => pattern.test(name));
     expect(kinds.map(([id]) => Number(id))).toEqual([activityOf(name).id]);
   });
-
-  it('of a later release have the activity Other', () => {
-    expect(activityOf('teleport_dataset')).toEqual({ id: 99, name: 'Other' });
-  });
 });
