@@ -55,7 +55,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'wrong tokens on reads are not recorded',
-    file: 'src/admin/exchange.ts',
+    file: 'src/admin/request-pipeline.ts',
     text: "if (!isRead || token === 'wrong') {",
     replacement: 'if (!isRead) {',
     breaks: 'tokens can be guessed without a record',
@@ -63,7 +63,7 @@ export const accountable: readonly Mutation[] = [
   {
     invariant: 'I11',
     name: 'a delayed write is carried out without a record',
-    file: 'src/admin/exchange.ts',
+    file: 'src/admin/request-pipeline.ts',
     text: 'scope.isRecordBlocked()\n        ? RECORDS_BLOCKED\n        : route.handler',
     replacement: 'route.handler',
     breaks: 'a caller that sends its body slowly writes while no record can be written',

@@ -75,7 +75,7 @@ export const reach: readonly Mutation[] = [
   {
     invariant: 'I8',
     name: 'the admin API does not require a token',
-    file: 'src/admin/exchange.ts',
+    file: 'src/admin/request-pipeline.ts',
     text: 'if (!isTrusted && !match.isOpen) return tokenRequired;',
     replacement: '',
     breaks: 'any process on the same loopback changes rules',

@@ -1,67 +1,77 @@
-// Reading and replacing a sandbox's proxy_config. What the document says is judged by the target; here it is only unwrapped.
+// Reads and replaces a sandbox's proxy_config, with the preconditions of RFC 9110 §13.1. The target validates the document;
+// here it is only unwrapped.
+import { jsonResponse } from '../base/http/http-response.ts';
 import { type Issue, type Loc, toLocKey } from '../base/schema.ts';
-import { type AdminResponse, invalid, ok, refused } from './answer.ts';
-import { matchesWeakly, parseTagList, strongTags, type TagList } from './entity-tag.ts';
-import { sendProblem } from './problem-answer.ts';
+import { adminError, type AdminResponse, invalid, prefixed, problemResponse } from './admin-errors.ts';
 import type { AdminRequest } from './route.ts';
-import { noSuchSandbox } from './sandbox-routes.ts';
 import type { AdminTarget, ShownConfig } from './target.ts';
 
 export function showProxyConfig(request: AdminRequest, target: AdminTarget): AdminResponse {
   const shown = target.proxyConfig(request.sandbox);
-  if (shown === undefined) return noSuchSandbox;
+  if (shown === undefined) return adminError('not_found');
   const known = tagsOf(request, 'if-none-match');
-  if (known?.ok === false) return malformedTags('If-None-Match');
+  if (known === MALFORMED) return adminError('malformed_etag');
   const fields = { ETag: shown.etag };
-  if (known !== undefined && matchesWeakly(known.tags, shown.etag)) return { status: 304, fields };
-  return ok({ proxy_config: shown.document, revision: shown.revision, etag: shown.etag }, { fields });
+  if (known !== undefined && matchesWeakly(known, shown.etag)) return { status: 304, fields };
+  const { document, revision, etag } = shown;
+  return jsonResponse(200, { proxy_config: document, revision, etag }, fields);
 }
 
 export async function applyProxyConfig(request: AdminRequest, target: AdminTarget): Promise<AdminResponse> {
   const known = tagsOf(request, 'if-match');
-  if (known?.ok === false) return malformedTags('If-Match');
   const unwanted = tagsOf(request, 'if-none-match');
-  if (unwanted?.ok === false) return malformedTags('If-None-Match');
+  if (known === MALFORMED || unwanted === MALFORMED) return adminError('malformed_etag');
   const wrapped = unwrap(request.body);
   if (!wrapped.ok) return invalid(wrapped.issues);
   const { document, loc } = wrapped;
   const found = unwanted === undefined ? undefined : target.proxyConfig(request.sandbox);
-  if (unwanted !== undefined && found !== undefined && isUnwanted(found, unwanted.tags))
+  if (unwanted !== undefined && found !== undefined && isUnwanted(found, unwanted))
     return stale(request, target);
-  // What was found is what must still be there when the turn of this write comes.
+  // What was found must still be in force when the turn of this write comes.
   const etag = wrapped.etag ?? found?.etag;
   const change = await target.applyProxyConfig(request.sandbox, document, {
-    ...(known === undefined ? {} : { etags: strongTags(known.tags) }),
+    ...(known === undefined ? {} : { etags: strongTags(known) }),
     ...(etag === undefined ? {} : { etag }),
   });
   if (change.ok) {
     const { revision, warnings, etag } = change.value;
-    const inRequest = warnings.map((issue) => ({ ...issue, loc: [...loc, ...issue.loc] }));
-    return ok({ revision, warnings: inRequest }, { fields: { ETag: etag }, revision });
+    const body = { revision, warnings: prefixed(warnings, loc) };
+    return { ...jsonResponse(200, body, { ETag: etag }), revision };
   }
-  return change.problem.kind === 'stale' ? stale(request, target) : sendProblem(change.problem, loc);
+  return change.problem.kind === 'stale' ? stale(request, target) : problemResponse(change.problem, loc);
 }
 
 /** RFC 9110 §13.1.2; before the first document there is nothing that `*` could match. */
-function isUnwanted({ revision, etag }: ShownConfig, tags: readonly string[] | '*'): boolean {
+function isUnwanted({ revision, etag }: ShownConfig, tags: Tags): boolean {
   return tags === '*' ? revision > 0 : matchesWeakly(tags, etag);
 }
 
 function stale(request: AdminRequest, target: AdminTarget): AdminResponse {
   const shown = target.proxyConfig(request.sandbox);
-  if (shown === undefined) return noSuchSandbox;
+  if (shown === undefined) return adminError('not_found');
   const detail = `Revision ${shown.revision} is in force, which is not the one that this request expects: read it with GET, then send its ETag as If-Match`;
-  return refused({ status: 412, reason: 'stale', detail, fields: { ETag: shown.etag } });
+  return adminError('stale', { detail, fields: { ETag: shown.etag } });
 }
 
-function tagsOf(request: AdminRequest, name: string): TagList | undefined {
+type Tags = readonly string[] | '*';
+const MALFORMED = 'malformed';
+const TAG_LIST = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")*$/;
+
+/** `*`, or the entity tags of the field, weak ones with their `W/`; undefined when the field is absent. */
+function tagsOf(request: AdminRequest, name: string): Tags | typeof MALFORMED | undefined {
   const field = request.field(name);
-  return field === undefined ? undefined : parseTagList(field);
+  if (field === undefined || field === '*') return field;
+  return TAG_LIST.test(field) ? (field.match(/(?:W\/)?"[^"]*"/g) ?? []) : MALFORMED;
 }
 
-function malformedTags(name: string): AdminResponse {
-  const detail = `${name} should be * or a list of entity tags in double quotes, as ETag gave them`;
-  return refused({ status: 400, reason: 'malformed_etag', detail });
+/** Strong comparison: a weak tag never matches, so it is left out (RFC 9110 §8.8.3.2). */
+function strongTags(tags: Tags): Tags {
+  return tags === '*' ? tags : tags.filter((tag) => !tag.startsWith('W/'));
+}
+
+/** Weak comparison, for reads: tags that differ only in `W/` are the same. */
+function matchesWeakly(tags: Tags, current: string): boolean {
+  return tags === '*' || tags.some((tag) => tag.replace(/^W\//, '') === current.replace(/^W\//, ''));
 }
 
 type Unwrapped =
@@ -74,8 +84,8 @@ type Unwrapped =
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 /**
- * `{"proxy_config": document}`, else the body is the document. What GET answered may be sent back as it is: `etag` then
- * says what is to be replaced, and `revision` is passed over (numbers come again after a restart, tags do not).
+ * `{"proxy_config": document}`, else the body is the document. The response of GET may be sent back unchanged: its `etag`
+ * is then what the write replaces, and its `revision` is ignored (after a restart numbers repeat, tags do not).
  */
 function unwrap(body: unknown): Unwrapped {
   if (!isObject(body) || !Object.hasOwn(body, 'proxy_config'))
@@ -84,7 +94,7 @@ function unwrap(body: unknown): Unwrapped {
   const issues = Object.keys(rest).map(
     (key): Issue => ({
       loc: ['body', toLocKey(key)],
-      msg: 'Beside proxy_config only etag and revision may stand: remove it, or move it into proxy_config',
+      msg: 'Only etag and revision may be beside proxy_config: remove this, or move it into proxy_config',
       type: 'extra_forbidden',
     }),
   );
@@ -99,7 +109,7 @@ function unwrap(body: unknown): Unwrapped {
 }
 
 const REVISION_ALONE =
-  'A number may come again after a restart: send the etag that GET answered beside it, or neither of the two';
+  'Revision numbers repeat after a restart: send the etag that GET returned beside it, or neither of the two';
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,77 +1,62 @@
-// The connections of the admin API and which of them to give up. Whoever shares its loopback can fill every place, so the
-// oldest connection that has not shown the token makes room for a new one: the operator always gets in.
-import type { ServerResponse } from 'node:http';
+// The connections of the admin API, and which of them to end. Whoever shares its loopback can use up every connection, so
+// the oldest one that has not shown the token is ended for a new one: the operator can always connect.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { PacedSocket } from './paced-socket.ts';
-import type { RequestBody } from './request-body.ts';
+import { PacedSocket } from '../base/http/paced-socket.ts';
 
-export type Connection = {
-  readonly socket: PacedSocket;
-  /** It has shown the token. */
-  isTrusted: boolean;
-  /** Requests that are not answered yet. */
-  running: number;
-  /** The body of the latest request, and its answer. */
-  body: RequestBody | undefined;
-  response: ServerResponse | undefined;
-};
-
-export type Places = {
+export type ConnectionLimits = {
   readonly connections: number;
-  /** Of these, for connections that have not shown the token. */
-  readonly outsiders: number;
+  /** Of these, connections that have not shown the token. */
+  readonly unauthenticated: number;
 };
+
+const UNAUTHENTICATED_BYTES = 1024;
+const AUTHENTICATED_BYTES = 16 * 1024;
 
 export class ConnectionTable {
-  /** Those with the token in the order of their latest requests. */
-  readonly #connections: Map<Duplex, Connection> = new Map();
-  readonly #places: Places;
+  /** Authenticated ones in the order of their latest requests. */
+  readonly #sockets: Map<Duplex, PacedSocket> = new Map();
+  readonly #authenticated: WeakSet<Duplex> = new WeakSet();
+  readonly #limits: ConnectionLimits;
+  readonly #isBusy: (socket: Duplex) => boolean;
 
-  constructor(places: Places) {
-    this.#places = places;
+  /** `isBusy`: a request on the connection has no complete response yet. */
+  constructor(limits: ConnectionLimits, isBusy: (socket: Duplex) => boolean) {
+    this.#limits = limits;
+    this.#isBusy = isBusy;
   }
 
-  /** Undefined when there is no place; the connection is ended then. */
+  /** Undefined when no connection can be ended for this one, which is destroyed then. */
   add(raw: Socket): PacedSocket | undefined {
-    if (!this.#makeSpace()) {
+    if (!this.#evict()) {
       raw.destroy();
       return undefined;
     }
-    const socket = new PacedSocket(raw);
-    const connection = { socket, isTrusted: false, running: 0, body: undefined, response: undefined };
-    this.#connections.set(socket, connection);
-    socket.once('close', () => this.#connections.delete(socket));
+    const socket = new PacedSocket(raw, UNAUTHENTICATED_BYTES);
+    this.#sockets.set(socket, socket);
+    socket.once('close', () => this.#sockets.delete(socket));
     return socket;
   }
 
-  get(socket: Duplex): Connection | undefined {
-    return this.#connections.get(socket);
+  /** The connection has shown the token: it may send faster, and is the last to be ended. */
+  authenticate(socket: Duplex): void {
+    const paced = this.#sockets.get(socket);
+    if (paced === undefined) return;
+    this.#authenticated.add(socket);
+    paced.pieceBytes = AUTHENTICATED_BYTES;
+    this.#sockets.delete(socket);
+    this.#sockets.set(socket, paced);
   }
 
-  trust(connection: Connection): void {
-    const { socket } = connection;
-    connection.isTrusted = true;
-    socket.trust();
-    if (this.#connections.delete(socket)) this.#connections.set(socket, connection);
-  }
-
-  destroyIdle(): void {
-    for (const [socket, { running }] of this.#connections) if (running === 0) socket.destroy();
-  }
-
-  destroyAll(): void {
-    for (const socket of this.#connections.keys()) socket.destroy();
-  }
-
-  #makeSpace(): boolean {
-    const all = [...this.#connections.values()];
-    const outsiders = all.filter(({ isTrusted }) => !isTrusted);
-    if (outsiders.length < this.#places.outsiders && all.length < this.#places.connections) return true;
-    const leaver = outsiders[0] ?? all.find(({ running }) => running === 0);
-    if (leaver === undefined) return false;
-    this.#connections.delete(leaver.socket);
-    leaver.socket.destroy();
+  #evict(): boolean {
+    const all = [...this.#sockets.keys()];
+    const unauthenticated = all.filter((socket) => !this.#authenticated.has(socket));
+    if (unauthenticated.length < this.#limits.unauthenticated && all.length < this.#limits.connections)
+      return true;
+    const evicted = unauthenticated[0] ?? all.find((socket) => !this.#isBusy(socket));
+    if (evicted === undefined) return false;
+    this.#sockets.delete(evicted);
+    evicted.destroy();
     return true;
   }
 }

@@ -1,5 +1,5 @@
-// Binds the admin API to a port or to a unix socket that nobody but its owner can open. Its errors say which setting to
-// change. It must not know HTTP.
+// Binds the admin API to a port, or to a unix socket that only its owner can open. Its errors say which setting to change.
+// Independent of HTTP.
 import { randomBytes } from 'node:crypto';
 import { link, lstat, rename, unlink } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
@@ -9,7 +9,7 @@ export type AdminListen = { readonly host: string; readonly port: number } | { r
 export type AdminAddress = { readonly url: string; readonly address: string; readonly port: number };
 
 const SETTING = 'change admin.listen or SALLYPORT_ADMIN_LISTEN';
-// The kernel cuts longer ones (sun_path), and would bind elsewhere than was asked.
+// The kernel truncates a longer path (sun_path), and would bind elsewhere.
 const MAX_PATH_BYTES = 103;
 
 /** Throws an Error that names the address. */
@@ -27,7 +27,7 @@ async function listenAtPath(server: Server, path: string): Promise<AdminAddress>
     throw new Error(`the admin socket ${path} is over ${MAX_PATH_BYTES} bytes long: ${SETTING}`);
   await removeStale(path);
   await bound(server, path, () => {
-    // bind() happens within this call and makes the file, so there is no moment at which others could open it.
+    // bind() happens within this call and creates the file, so others can open it at no moment.
     const before = process.umask(0o177);
     try {
       server.listen({ path });
@@ -40,7 +40,7 @@ async function listenAtPath(server: Server, path: string): Promise<AdminAddress>
 
 async function bound(server: Server, where: string, listen: () => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const onError = (error: NodeJS.ErrnoException): void => reject(new Error(toSentence(where, error)));
+  const onError = (error: NodeJS.ErrnoException): void => reject(new Error(describeError(where, error)));
   server.once('error', onError);
   server.once('listening', resolve);
   listen();
@@ -48,7 +48,7 @@ async function bound(server: Server, where: string, listen: () => void): Promise
   server.off('error', onError);
 }
 
-function toSentence(where: string, { code = 'an unknown error' }: NodeJS.ErrnoException): string {
+function describeError(where: string, { code = 'an unknown error' }: NodeJS.ErrnoException): string {
   switch (code) {
     case 'EADDRINUSE':
       return `the admin API cannot listen at ${where}, which is in use: end what listens there, or ${SETTING}`;
@@ -60,37 +60,37 @@ function toSentence(where: string, { code = 'an unknown error' }: NodeJS.ErrnoEx
   }
 }
 
-/** A process that was killed leaves its socket behind; nobody answers there. Anything else is not ours to remove. */
+/** A process that was killed leaves its socket behind, and nothing listens there. Anything else is not ours to remove. */
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
-    throw new Error(`the admin socket ${path} cannot be made (${error.code}): ${SETTING}`);
+    throw new Error(`the admin socket ${path} cannot be created (${error.code}): ${SETTING}`);
   });
   if (found === undefined) return;
-  if (!found.isSocket()) throw new Error(`${path} exists and is no socket: remove it, or ${SETTING}`);
-  await demandStale(path, path);
+  if (!found.isSocket()) throw new Error(`${path} exists and is not a socket: remove it, or ${SETTING}`);
+  await requireStale(path, path);
   await removeAside(path);
 }
 
 /**
- * Another start may have put its own socket there since it was asked. So it is moved aside first, where nobody else takes
- * or replaces it, asked again, and put back if somebody answers after all.
+ * Another process that starts may have bound its own socket there since the check. So the socket is moved aside first,
+ * where no other process replaces it, checked again, and put back if a process listens there after all.
  */
 async function removeAside(path: string): Promise<void> {
   const aside = join(dirname(path), `.${randomBytes(4).toString('hex')}`);
   try {
     await rename(path, aside);
   } catch (error) {
-    // Another start was faster; whether it listens there by now is told by binding.
+    // Another process was faster; binding shows whether it listens there by now.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw new Error(`the admin socket ${path} cannot be replaced (${codeOf(error)}): ${SETTING}`, {
       cause: error,
     });
   }
   try {
-    await demandStale(aside, path);
+    await requireStale(aside, path);
   } catch (error) {
-    // Not by rename, which would replace what a third start has bound.
+    // Not by rename, which would replace what a third process has bound.
     await link(aside, path);
     throw error;
   } finally {
@@ -98,27 +98,27 @@ async function removeAside(path: string): Promise<void> {
   }
 }
 
-/** Throws an Error about `path` unless nobody answers at `at`. */
-async function demandStale(at: string, path: string): Promise<void> {
-  const refusal = await refusalOf(at);
-  if (refusal === undefined)
-    throw new Error(`another process answers at the admin socket ${path}: end it, or ${SETTING}`);
-  if (refusal !== 'ECONNREFUSED')
-    throw new Error(`the admin socket ${path} exists and cannot be asked (${refusal}): ${SETTING}`);
+/** Throws an Error about `path` unless connections to `at` are refused. */
+async function requireStale(at: string, path: string): Promise<void> {
+  const code = await connectError(at);
+  if (code === undefined)
+    throw new Error(`another process listens at the admin socket ${path}: end it, or ${SETTING}`);
+  if (code !== 'ECONNREFUSED')
+    throw new Error(`the admin socket ${path} exists and cannot be connected to (${code}): ${SETTING}`);
 }
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? 'an unknown error';
 }
 
-/** Undefined when somebody answers. */
-async function refusalOf(path: string): Promise<string | undefined> {
+/** The error code of a connection to `path`; undefined when it succeeds. */
+async function connectError(path: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const socket = connect({ path }, () => resolve(undefined));
   socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'an unknown error'));
-  const refusal = await promise;
+  const code = await promise;
   socket.destroy();
-  return refusal;
+  return code;
 }
 
 function bracketed(host: string): string {

@@ -1,6 +1,5 @@
-// What a route is: data, and a plain function from a request that is already judged and read to an answer. It must not
-// know sockets or the router.
-import type { AdminResponse } from './answer.ts';
+// What a route of the admin API is: data, and a plain function from a checked request to a response.
+import type { AdminResponse } from './admin-errors.ts';
 import type { AdminTarget } from './target.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -18,10 +17,10 @@ export type Route = {
   readonly method: Method;
   /** With at most one parameter, `{id}`. */
   readonly path: string;
-  /** The sandbox that it is about: the one in the path, `default`, or none. */
+  /** The sandbox that the route is about: the one in the path, `default`, or none. */
   readonly subject: 'path' | 'default' | 'none';
   readonly needsToken: boolean;
-  /** What it writes has an ETag, so that a request may say what it expects to find. */
+  /** What the route writes has an ETag, so that a request may state what it expects to replace. */
   readonly hasEtag: boolean;
   /** For the record. */
   readonly action: string;
@@ -29,11 +28,3 @@ export type Route = {
   readonly what: string;
   handler(request: AdminRequest, target: AdminTarget): AdminResponse | Promise<AdminResponse>;
 };
-
-export function isWrite({ method }: Pick<Route, 'method'>): boolean {
-  return method !== 'GET';
-}
-
-export function hasDocument({ method }: Pick<Route, 'method'>): boolean {
-  return method !== 'GET' && method !== 'DELETE';
-}

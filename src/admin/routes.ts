@@ -1,21 +1,24 @@
-// The table of routes: all that the admin API can do, as data. `GET /` shows it.
-import { type AdminResponse, ok } from './answer.ts';
+// The table of routes: everything that the admin API can do, as data. `GET /` shows it.
+import { jsonResponse } from '../base/http/http-response.ts';
+import { adminError, type AdminResponse } from './admin-errors.ts';
 import { applyProxyConfig, showProxyConfig } from './config-routes.ts';
-import { showCa, showHealth, showReadiness } from './open-routes.ts';
-import type { Method, Route } from './route.ts';
-import { changeSandbox, createSandbox, listSandboxes, removeSandbox, showSandbox } from './sandbox-routes.ts';
-import { changeSecrets, listSecrets } from './secret-routes.ts';
+import type { AdminRequest, Method, Route } from './route.ts';
+import {
+  changeSandbox,
+  changeSecrets,
+  createSandbox,
+  listSandboxes,
+  listSecrets,
+  removeSandbox,
+  showSandbox,
+} from './sandbox-routes.ts';
+import type { AdminTarget } from './target.ts';
 
 type Row = readonly [method: Method, action: string, what: string, handler: Route['handler']];
 
 const CONFIG: readonly Row[] = [
   ['GET', 'proxy_config.show', 'shows the proxy_config in force; opaque values as is_set', showProxyConfig],
-  [
-    'PUT',
-    'proxy_config.apply',
-    'replaces the proxy_config, whole; honours If-Match and If-None-Match',
-    applyProxyConfig,
-  ],
+  ['PUT', 'proxy_config.apply', 'replaces it, whole; uses If-Match and If-None-Match', applyProxyConfig],
   ['POST', 'proxy_config.apply', 'the same as PUT', applyProxyConfig],
 ];
 const SECRETS: readonly Row[] = [
@@ -32,9 +35,10 @@ const SANDBOX: readonly Row[] = [
   ['PATCH', 'sandbox.change', 'changes a sandbox', changeSandbox],
   ['DELETE', 'sandbox.remove', 'removes a sandbox', removeSandbox],
 ];
+/** What anyone may read: no config, host or name. */
 const OPEN: readonly (readonly [path: string, ...Row])[] = [
-  ['/', 'GET', 'routes.list', 'this list', listRoutes],
-  ['/healthz', 'GET', 'health.show', 'answers as long as the process does', showHealth],
+  ['/', 'GET', 'routes.list', 'this list', () => LIST],
+  ['/healthz', 'GET', 'health.show', '200 as long as the process runs', () => HEALTHY],
   ['/readyz', 'GET', 'readiness.show', '200 once requests are served, else 503', showReadiness],
   ['/v1/ca.pem', 'GET', 'ca.show', 'the CA certificate that clients must trust', showCa],
 ];
@@ -57,15 +61,19 @@ export const routes: readonly Route[] = [
   ...at('/v1/sandboxes/{id}/workspace_secrets', SECRETS),
 ];
 
-const LIST: AdminResponse = ok({
-  routes: routes.map(({ method, path, what, needsToken }) => ({
-    method,
-    path,
-    what,
-    needs_token: needsToken,
+const HEALTHY: AdminResponse = jsonResponse(200, { status: 'ok' });
+const LIST: AdminResponse = jsonResponse(200, {
+  routes: routes.map(({ method, path, what, needsToken: needs_token }) => ({
+    ...{ method, path, what, needs_token },
   })),
 });
 
-function listRoutes(): AdminResponse {
-  return LIST;
+function showReadiness(_request: AdminRequest, target: AdminTarget): AdminResponse {
+  return target.isReady()
+    ? jsonResponse(200, { status: 'ready' })
+    : adminError('not_ready', { waitMs: 1000 });
+}
+
+function showCa(_request: AdminRequest, target: AdminTarget): AdminResponse {
+  return { status: 200, fields: { 'Content-Type': 'application/x-pem-file' }, body: target.caPem };
 }

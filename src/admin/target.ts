@@ -1,5 +1,4 @@
-// What the admin API knows of the sidecar: a set of closures and the documents that pass through them. It must not know
-// how a document is judged, where it is kept, or that there is a proxy at all.
+// What the admin API knows of the sidecar: a set of closures and the documents that pass through them.
 import type { Issue } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
 
@@ -32,9 +31,9 @@ export function refused(problem: Problem): Refused {
 }
 
 /**
- * What a writer expects to replace: entity tags, any (`*`), or nothing said; `etag` is the one that a document brought
- * with it. An entity tag is written as it stands in the field, quotes included (RFC 9110 §8.8.3); an empty list matches
- * nothing.
+ * What a writer expects to replace: one of these entity tags, anything that exists (`*`), or no condition; `etag` is the
+ * one that the document itself contained. Entity tags are as in the field, quotes included (RFC 9110 §8.8.3); an empty
+ * list matches nothing.
  */
 export type Expected = { readonly etags?: readonly string[] | '*'; readonly etag?: string };
 
@@ -54,12 +53,12 @@ export type ShownSandbox = {
   readonly limits: Readonly<Record<string, number>>;
   readonly connections: number;
   readonly created_at: string;
-  /** Why it has served nobody since the start. */
+  /** Why it has served no client since the start. */
   readonly failed?: string;
 };
 
 export type ChangedSecrets = { readonly names: readonly string[]; readonly warnings: readonly Issue[] };
-/** A token that was made here is told once. */
+/** A token that was created here is shown once. */
 export type ChangedSandbox = { readonly sandbox: ShownSandbox; readonly token?: string };
 export type CreatedSandbox = ChangedSandbox & { readonly warnings: readonly Issue[] };
 

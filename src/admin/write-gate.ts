@@ -1,7 +1,7 @@
 // How many writes there may be: so many a second, so many at once, and one at a time on the state behind. A document can
 // cost half a second of the one event loop, which serves the proxy too.
-import { type AdminResponse, refused, retryAfter } from './answer.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { RateLimit } from '../base/http/rate-limit.ts';
+import { adminError, type AdminResponse } from './admin-errors.ts';
 
 export class WriteGate {
   readonly #max: number;
@@ -11,25 +11,19 @@ export class WriteGate {
   #last: Promise<void> = Promise.resolve();
   #isStalled = false;
 
-  /** `stallMs`: how long one write may keep the others waiting. */
+  /** `stallMs`: how long one write may delay the others. */
   constructor(max: number, rate: RateLimit, stallMs: number) {
     this.#max = max;
     this.#rate = rate;
     this.#stallMs = stallMs;
   }
 
-  /** Lets a write in, who must `leave`, or says why not. */
+  /** Admits a write, which must `leave`, or returns why not. */
   enter(): AdminResponse | undefined {
     if (this.#isStalled) return STALLED;
-    if (this.#inside >= this.#max) return BUSY;
+    if (this.#inside >= this.#max) return adminError('busy', { waitMs: 1000 });
     const waitMs = this.#rate.take();
-    if (waitMs > 0)
-      return refused({
-        status: 429,
-        reason: 'too_many_writes',
-        detail: 'Too many writes: send fewer a second',
-        fields: retryAfter(waitMs),
-      });
+    if (waitMs > 0) return adminError('too_many_writes', { waitMs });
     this.#inside += 1;
     return undefined;
   }
@@ -39,17 +33,17 @@ export class WriteGate {
   }
 
   /**
-   * Runs `work` after all that was given before: what two writers do is decided by order, not by interleaving. Work whose
-   * turn does not come is never done. Work that has begun is waited for, however long: what became of it is not known.
+   * Runs `work` after all earlier work: the order decides what two writers do, not the interleaving. Work that does not
+   * start within `stallMs` is never done. Work that has started is waited for, however long: its result is not known.
    */
   async run(work: () => AdminResponse | Promise<AdminResponse>): Promise<AdminResponse> {
-    const turn = this.#last;
+    const earlier = this.#last;
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    this.#last = turn.then(() => ended);
+    this.#last = earlier.then(() => ended);
     try {
-      if (!(await isWithin(turn, this.#stallMs))) {
+      if (!(await isWithin(earlier, this.#stallMs))) {
         this.#isStalled = true;
-        void turn.then(() => (this.#isStalled = false));
+        void earlier.then(() => (this.#isStalled = false));
         return STALLED;
       }
       return await work();
@@ -69,16 +63,7 @@ async function isWithin(event: Promise<void>, ms: number): Promise<boolean> {
   }
 }
 
-const STALLED: AdminResponse = refused({
-  status: 503,
-  reason: 'busy',
-  detail:
-    'An earlier write does not end, so nothing is changed: see to the disk that holds the state directory',
-  fields: retryAfter(10_000),
-});
-const BUSY: AdminResponse = refused({
-  status: 503,
-  reason: 'busy',
-  detail: 'Other writes are under way: try again',
-  fields: retryAfter(1000),
+const STALLED: AdminResponse = adminError('busy', {
+  detail: 'An earlier write does not end, so nothing is changed: check the disk of the state directory',
+  waitMs: 10_000,
 });

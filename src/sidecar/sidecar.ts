@@ -1,7 +1,7 @@
 // The composition root: config becomes one running proxy with its sandboxes. The only place that knows every part and
 // where each comes from.
 import { readFile } from 'node:fs/promises';
-import type { AdminServer } from '../admin/server.ts';
+import type { AdminServer } from '../admin/admin-server.ts';
 import { readInput } from '../base/input-error.ts';
 import { type Log, type LogSink, createFdSink, createLineWriter, createLog } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
@@ -121,7 +121,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
       if (listen === 'off') throw new Error('admin.listen is off');
       // Loaded when it is asked for: a command behind a proxy of its own has no use for it.
       const [{ createAdminServer }, { createAdminTarget }] = await Promise.all([
-        import('../admin/server.ts'),
+        import('../admin/admin-server.ts'),
         import('./sandboxes/admin-target.ts'),
       ]);
       // Before it is open: a name that was judged a moment earlier may be connected to a moment later.

@@ -2,8 +2,12 @@
 import type { Issue } from '../../src/base/schema.ts';
 import { createLog } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
-import type { AdminRecord } from '../../src/admin/record.ts';
-import { type AdminServer, type AdminServerOptions, createAdminServer } from '../../src/admin/server.ts';
+import type { AdminRecord } from '../../src/admin/admin-records.ts';
+import {
+  type AdminServer,
+  type AdminServerOptions,
+  createAdminServer,
+} from '../../src/admin/admin-server.ts';
 import type { AdminTarget, Change, Expected, ShownSandbox } from '../../src/admin/target.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { WireClient, type WireResponse } from '../support/wire-client.ts';

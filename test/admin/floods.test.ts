@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { createServer, connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { PacedSocket } from '../../src/admin/paced-socket.ts';
+import { PacedSocket } from '../../src/base/http/paced-socket.ts';
 import { createAdminScene, OWN, request } from './admin-scene.ts';
 
 const BURST = 'GET / HTTP/1.1\r\n\r\n'.repeat(3400);
@@ -95,7 +95,7 @@ describe('a paced socket', () => {
     const accepted = once(listener, 'connection');
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     client.end(sent);
-    const paced = new PacedSocket((await accepted)[0]);
+    const paced = new PacedSocket((await accepted)[0], 1024);
     const pieces: Buffer[] = [];
     let isSameTurn = false;
     paced.on('data', (piece: Buffer) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AdminResponse } from '../../src/admin/answer.ts';
-import { RateLimit } from '../../src/admin/rate-limit.ts';
+import type { AdminResponse } from '../../src/admin/admin-errors.ts';
+import { RateLimit } from '../../src/base/http/rate-limit.ts';
 import { WriteGate } from '../../src/admin/write-gate.ts';
 import type { AdminTarget } from '../../src/admin/target.ts';
 import { createAdminScene, field, OWN, readResponse, request, SANDBOX } from './admin-scene.ts';
@@ -145,7 +145,7 @@ describe('connections', () => {
   });
 
   it('that have not shown the token share fewer places', async () => {
-    await using scene = await createAdminScene({ limits: { outsiders: 2 } });
+    await using scene = await createAdminScene({ limits: { unauthenticated: 2 } });
     await using first = await scene.connect();
     await using second = await scene.connect();
     await using third = await scene.connect();

@@ -75,14 +75,14 @@ describe('a unix socket', () => {
     const other = createServer().listen(path);
     await once(other, 'listening');
     await expect(createAdminScene({ listen: { path } })).rejects.toThrow(
-      /another process answers .*admin\.sock/,
+      /another process listens .*admin\.sock/,
     );
     expect((await lstat(path)).isSocket()).toBe(true);
     other.close();
   });
 
   it.each([
-    ['before', /another process answers .*admin\.sock/],
+    ['before', /another process listens .*admin\.sock/],
     ['after', /admin\.sock, which is in use/],
   ] as const)(
     'that another start took %s this one moved the old one away stays his',
@@ -102,7 +102,7 @@ describe('a unix socket', () => {
     },
   );
 
-  it('is not made in the place of what is no socket', async () => {
+  it('does not replace a file that is not a socket', async () => {
     await using scratch = await createScratch();
     const file = await scratch.write('file', 'kept');
     const directory = join(scratch.path, 'directory');
@@ -110,7 +110,9 @@ describe('a unix socket', () => {
     await mkdir(directory);
     await symlink(join(scratch.path, 'elsewhere'), link);
     for (const path of [file, directory, link]) {
-      await expect(createAdminScene({ listen: { path } })).rejects.toThrow(`${path} exists and is no socket`);
+      await expect(createAdminScene({ listen: { path } })).rejects.toThrow(
+        `${path} exists and is not a socket`,
+      );
       expect((await lstat(path)).isSocket()).toBe(false);
     }
   });

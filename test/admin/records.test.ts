@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
-import { RateLimit } from '../../src/admin/rate-limit.ts';
-import type { AdminRecord } from '../../src/admin/record.ts';
-import { UnauthenticatedRecords } from '../../src/admin/stranger-records.ts';
+import { RateLimit } from '../../src/base/http/rate-limit.ts';
+import { type AdminRecord, UnauthenticatedRecords } from '../../src/admin/admin-records.ts';
 import { createAdminScene, field, readResponse, request, TOKEN } from './admin-scene.ts';
 
 const PATH = '/v1/proxy_config';
@@ -110,8 +109,8 @@ describe('a write', () => {
       expect(response.head.text + response.text + scene.logLines.join()).not.toContain(canary);
     }
     expect(scene.records).toMatchObject([
-      { status: 500, outcome: 'failed', reason: 'bug' },
-      { status: 500, outcome: 'failed', reason: 'bug' },
+      { status: 500, outcome: 'failed', reason: 'internal_error' },
+      { status: 500, outcome: 'failed', reason: 'internal_error' },
     ]);
     expect(scene.logLines.map((line) => JSON.parse(line).error)).toEqual(['TypeError', 'RangeError']);
   });
@@ -194,14 +193,14 @@ describe('refusals of callers without the token', () => {
   it('that are counted wait as long as records cannot be written', async () => {
     const blocked = [true, true, false];
     const reported = Promise.withResolvers<AdminRecord>();
-    const outsiders = new UnauthenticatedRecords({
+    const unauthenticated = new UnauthenticatedRecords({
       rate: new RateLimit(1, 1000, () => 0),
       log: createLog('silent', { write() {} }),
       record: reported.resolve,
       isRecordBlocked: () => blocked.shift() ?? false,
     });
     const entry = { action: 'a', status: 401, outcome: 'refused', request: 'r', duration_ms: 1 } as const;
-    outsiders.add(entry);
+    unauthenticated.add(entry);
     expect(await reported.promise).toEqual({ ...entry, count: 1, suppressed: 1 });
     expect(blocked).toEqual([]);
   });

@@ -277,7 +277,10 @@ describe('a refusal of the target', () => {
       await scene.ask('POST', '/v1/sandboxes', { body: {} }),
       await scene.ask('DELETE', '/v1/sandboxes/default'),
     ]) {
-      expect([response.head.status, JSON.parse(response.text)]).toEqual([status, { detail: 'Do this.' }]);
+      expect([response.head.status, JSON.parse(response.text)]).toEqual([
+        status,
+        { detail: 'Do this.', code: kind },
+      ]);
       expect(field(response, 'retry-after')).toBe(status === 503 ? '1' : undefined);
     }
     expect(scene.records.map(({ reason }) => reason)).toEqual([kind, kind]);

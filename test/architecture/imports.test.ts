@@ -19,6 +19,7 @@ const PROXY_GROUND: readonly string[] = ['proxy/limits', 'proxy/record', 'proxy/
 /** What the files of a module may import besides their own module. Everything points down. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   base: [],
+  'base/http': ['base'],
   policy: ['base', 'policy/authority', 'policy/match', 'policy/document'],
   'policy/authority': ['base'],
   'policy/match': ['base', 'policy/authority'],
@@ -47,7 +48,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/store/embedded': ['base', 'platform/store'],
   'platform/identity': ['base', 'platform/store'],
   'platform/audit': ['base', 'platform/store'],
-  'platform/api': ['base', 'platform/store', 'platform/identity', 'platform/audit'],
+  'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
   ...Object.fromEntries(
     RESOURCES.map((module) => [
       module,

@@ -51,8 +51,11 @@ const tokenRows: readonly AdminRow[] = [
   },
 ];
 
-const NO_BODY = '{"detail":"There is no such sandbox: GET /v1/sandboxes lists those that there are"}\n';
-const NO_PATH = '{"detail":"There is no such path: GET / lists those that there are"}\n';
+const NO_BODY =
+  '{"detail":"There is no such sandbox: GET /v1/sandboxes lists all sandboxes","code":"not_found"}\n';
+const NO_PATH = '{"detail":"There is no such path: GET / lists all paths","code":"no_route"}\n';
+const NO_TOKEN =
+  '{"detail":"This route needs the admin token: send it as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN","code":"no_token"}\n';
 const own = (line: string, body?: string): string =>
   request(line, [HOST, BEARER, ...(body === undefined ? [] : [JSON_TYPE])], body);
 const IDS: readonly (readonly [name: string, id: string, body: string])[] = [
@@ -102,7 +105,7 @@ const tenantRows: readonly AdminRow[] = [
     adminRow(`A-07 ${name}`, own(`GET /v1/sandboxes/${id}`), 404, undefined, { bodies: [body] }),
   ),
   adminRow('A-07 write-to-nobody', own('PUT /v1/sandboxes/nobody/proxy_config', '{}'), 404, '404 not_found', {
-    bodies: ['{"detail":"There is no sandbox nobody"}\n'],
+    bodies: ['{"detail":"There is no sandbox nobody","code":"not_found"}\n'],
   }),
   adminRow(
     'A-07 secrets-of-nobody',
@@ -133,10 +136,10 @@ const tenantRows: readonly AdminRow[] = [
     request('GET /v1/sandboxes/tenant-a', [HOST]),
     401,
     undefined,
-    { bodies: ['{"detail":"Send the admin token as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN"}\n'] },
+    { bodies: [NO_TOKEN] },
   ),
   adminRow('A-07 not-there-without-a-token', request('GET /v1/sandboxes/nobody', [HOST]), 401, undefined, {
-    bodies: ['{"detail":"Send the admin token as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN"}\n'],
+    bodies: [NO_TOKEN],
   }),
   adminRow(
     'A-07 a-header-names-another',

@@ -1,17 +1,17 @@
-// Fuzz target: the admin API reads a body alike however it is split, responds with a status of its own, and repeats no
-// credential of it. Input: how the bytes are split, which route they are sent to, then the bytes.
+// Fuzz target: the admin API reads a body the same however it is split, responds with one of its statuses, and repeats no
+// credential from the body. Input: how the bytes are split, the route that they are sent to, then the bytes.
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createAccessGuard } from '../../../src/admin/access-guard.ts';
-import type { AdminResponse } from '../../../src/admin/answer.ts';
-import { type AdminScope, respondToArrival } from '../../../src/admin/exchange.ts';
-import { RateLimit } from '../../../src/admin/rate-limit.ts';
-import { RequestBody } from '../../../src/admin/request-body.ts';
-import { readHead } from '../../../src/admin/request-head.ts';
+import type { AdminResponse } from '../../../src/admin/admin-errors.ts';
+import { UnauthenticatedRecords } from '../../../src/admin/admin-records.ts';
+import { type AdminScope, handleRequest } from '../../../src/admin/request-pipeline.ts';
 import { routes } from '../../../src/admin/routes.ts';
-import { UnauthenticatedRecords } from '../../../src/admin/stranger-records.ts';
 import { WriteGate } from '../../../src/admin/write-gate.ts';
+import { RateLimit } from '../../../src/base/http/rate-limit.ts';
+import { RequestBody } from '../../../src/base/http/request-body.ts';
+import { readRequestHead } from '../../../src/base/http/request-head.ts';
+import { createRouteTable } from '../../../src/base/http/route-table.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { createJudgingTarget } from '../judging-target.ts';
@@ -29,17 +29,16 @@ export async function fuzz(data: Buffer): Promise<void> {
   const route = writes[(data[1] ?? 0) % writes.length];
   if (route === undefined) return;
   const response = await ask(route, [whole]);
-  assert.deepEqual(await ask(route, pieces), response, 'the split shows in the response');
+  assert.deepEqual(await ask(route, pieces), response, 'the split changes the response');
   assert(STATUSES.includes(response.status), `status ${response.status}`);
   const json = readJson(whole);
   if (response.status < 300) assert(json !== undefined && whole.length <= MAX_BODY_BYTES);
   if (whole.length > MAX_BODY_BYTES) assert.equal(response.status, 413);
-  const reported = JSON.stringify(response);
+  const shown = JSON.stringify(response);
   const long = stringsOf(json?.value).filter((text) => text.length >= MIN_CREDENTIAL);
   // Responses show the names of entries and patterns in full, as their authors gave them; values, never.
   if (response.status === 422 && /secrets/.test(route.path))
-    for (const text of long)
-      assert(!reported.includes(JSON.stringify(text).slice(1, -1)), 'a value is shown');
+    for (const text of long) assert(!shown.includes(JSON.stringify(text).slice(1, -1)), 'a value is shown');
 }
 
 async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): Promise<AdminResponse> {
@@ -47,25 +46,18 @@ async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): P
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const rawHeaders = ['Host', 'localhost', 'Authorization', `Bearer ${TOKEN}`];
   rawHeaders.push('Content-Type', 'application/json', 'Transfer-Encoding', 'chunked');
-  const stream = Object.assign(Readable.from(pieces, { objectMode: false }), { headers: {} });
-  const body = new RequestBody(stream as unknown as IncomingMessage, MAX_BODY_BYTES);
   const url = route.path.replace('{id}', 'default');
-  const head = readHead({ method: route.method, url, httpVersion: '1.1', rawHeaders });
-  const arrival = {
-    request: 'r',
+  const head = readRequestHead({ method: route.method, url, httpVersion: '1.1', rawHeaders });
+  const body = new RequestBody(Readable.from(pieces, { objectMode: false }), { head });
+  const response = await handleRequest(scope, {
+    requestId: 'r',
     head,
+    body,
     client: '127.0.0.1',
     startedMs: 0,
-    readDocument: () => body.read(),
-    onTrusted: () => undefined,
-  };
-  const response = await respondToArrival(scope, arrival, {
-    route,
-    id: 'default',
-    allowed: [],
-    isOpen: false,
+    onAuthenticated: () => undefined,
   });
-  assert.deepEqual(errors, [], 'an internal error');
+  assert.deepEqual(errors, [], 'an error of ours');
   assert(body.isWhole || length > MAX_BODY_BYTES, 'a body that fits is not read to its end');
   return response;
 }
@@ -78,10 +70,11 @@ function createScope(): { readonly scope: AdminScope; readonly errors: readonly 
   const record = (): void => undefined;
   const isRecordBlocked = (): boolean => false;
   const guard = createAccessGuard({ token: new Secret(TOKEN), hosts: [], wrongTokens: rate });
-  const outsiders = new UnauthenticatedRecords({ rate, log, record, isRecordBlocked });
-  const gate = new WriteGate(8, rate, 30_000);
-  return {
-    scope: { target: createJudgingTarget(), guard, writes: gate, log, outsiders, record, isRecordBlocked },
-    errors,
-  };
+  const unauthenticated = new UnauthenticatedRecords({ rate, log, record, isRecordBlocked });
+  const writes = new WriteGate(8, rate, 30_000);
+  const findRoute = createRouteTable(routes);
+  const target = createJudgingTarget();
+  const bodyBytes = MAX_BODY_BYTES;
+  const outlets = { record, isRecordBlocked, unauthenticated };
+  return { scope: { target, guard, findRoute, writes, bodyBytes, log, ...outlets }, errors };
 }

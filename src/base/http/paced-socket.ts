@@ -1,33 +1,29 @@
-// A client's socket that hands over little in each turn of the event loop. Node's parser takes what it is given to the
-// end before anything else runs, and 64 KiB of small requests are thousands. It must not know what the bytes say.
+// A client's socket that delivers few bytes in each turn of the event loop. Node's parser processes what it is given to
+// the end before anything else runs, and 64 KiB of small requests are thousands of requests.
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
-const OUTSIDER_BYTES = 1024;
-const TRUSTED_BYTES = 16 * 1024;
-
 export class PacedSocket extends Duplex {
-  /** Taken at once: a socket that was reset does not know it any more. */
+  /** Read at once: a socket that was reset no longer has it. */
   readonly remoteAddress: string | undefined;
+  readonly remotePort: number | undefined;
+  /** How many bytes one turn of the event loop delivers at most. */
+  pieceBytes: number;
   readonly #raw: Socket;
-  #pieceBytes = OUTSIDER_BYTES;
   #isWanted = false;
   #next: NodeJS.Immediate | undefined;
 
-  constructor(raw: Socket) {
-    super({ readableHighWaterMark: OUTSIDER_BYTES, writableHighWaterMark: raw.writableHighWaterMark });
+  constructor(raw: Socket, pieceBytes: number) {
+    super({ readableHighWaterMark: pieceBytes, writableHighWaterMark: raw.writableHighWaterMark });
     this.#raw = raw;
+    this.pieceBytes = pieceBytes;
     this.remoteAddress = raw.remoteAddress;
+    this.remotePort = raw.remotePort;
     raw.on('readable', () => this.#plan());
     raw.on('end', () => this.push(null));
     raw.on('timeout', () => this.emit('timeout'));
     raw.on('error', (error) => this.destroy(error));
     raw.on('close', () => this.destroy());
-  }
-
-  /** Whoever has shown the token may send faster. */
-  trust(): void {
-    this.#pieceBytes = TRUSTED_BYTES;
   }
 
   // Node's HTTP server calls these two of any socket that has them, as a net.Socket does.
@@ -65,8 +61,8 @@ export class PacedSocket extends Duplex {
     if (!this.#isWanted || this.#next !== undefined) return;
     this.#next = setImmediate(() => {
       this.#next = undefined;
-      // Also where nothing is buffered: that is how the raw socket learns to tell its end.
-      const piece: Buffer | null = this.#raw.read(Math.min(this.#pieceBytes, this.#raw.readableLength));
+      // Also with nothing buffered: a read makes the raw socket emit its end.
+      const piece: Buffer | null = this.#raw.read(Math.min(this.pieceBytes, this.#raw.readableLength));
       if (piece === null) return;
       this.#isWanted = false;
       this.push(piece);

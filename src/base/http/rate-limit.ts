@@ -1,4 +1,4 @@
-// At most so many events in any window of time. It must not know what is counted.
+// At most a number of events in any window of time.
 
 export class RateLimit {
   readonly #times: number[] = [];
@@ -13,7 +13,7 @@ export class RateLimit {
     this.#now = now;
   }
 
-  /** Counts one event and answers 0, or counts nothing and answers how long to wait. */
+  /** Counts one event and returns 0, or counts nothing and returns the milliseconds to wait. */
   take(): number {
     const now = this.#now();
     while (this.#times.length > 0 && now - this.#times[0]! >= this.#windowMs) this.#times.shift();

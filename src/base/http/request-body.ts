@@ -1,0 +1,103 @@
+// The body of a request as a stream that asks for no more than is consumed, with a limit on its bytes. The server can end
+// it from outside (deadline, broken framing). Leaving it early does not end the connection: the response is still to go.
+import type { Readable } from 'node:stream';
+import type { RequestHead } from './request-head.ts';
+
+export type RequestErrorKind = 'too_large' | 'late' | 'malformed' | 'head_too_large' | 'client_gone';
+
+/** Why a request did not arrive whole. */
+export class RequestError extends Error {
+  override readonly name: string = 'RequestError';
+  readonly kind: RequestErrorKind;
+
+  constructor(kind: RequestErrorKind) {
+    super(kind);
+    this.kind = kind;
+  }
+}
+
+type Source = {
+  readonly head: Pick<RequestHead, 'hasBody' | 'contentLength'>;
+  /** Called before the first byte is asked for: where a client waits for `100 Continue`, it is sent here. */
+  readonly onWanted?: () => void;
+};
+
+/** Iterate it, or collect it with `read`. Both throw RequestError; either may be used once. */
+export class RequestBody implements AsyncIterable<Uint8Array> {
+  readonly #stream: Readable;
+  readonly #source: Source;
+  readonly #pieces: Buffer[] = [];
+  #error: RequestErrorKind | undefined;
+  #wake: (() => void) | undefined;
+  #isEnded: boolean;
+  #isLeft = false;
+
+  constructor(stream: Readable, source: Source) {
+    this.#stream = stream;
+    this.#source = source;
+    this.#isEnded = !source.head.hasBody;
+  }
+
+  /** True once every byte was received. */
+  get isWhole(): boolean {
+    return this.#isEnded;
+  }
+
+  /** The consumer gets this error, now or when it asks for more. False when nobody will: the body was read, or left. */
+  interrupt(kind: RequestErrorKind): boolean {
+    if (this.#isEnded || this.#isLeft) return false;
+    this.#error ??= kind;
+    this.#wake?.();
+    return true;
+  }
+
+  /** The whole body. A body that announces too much is rejected before a byte of it is asked for. */
+  async read(maxBytes: number): Promise<Buffer> {
+    if (this.#source.head.contentLength > maxBytes) throw new RequestError('too_large');
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    for await (const piece of this) {
+      length += piece.length;
+      if (length > maxBytes) throw new RequestError('too_large');
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.#isEnded) return;
+    const stream = this.#stream;
+    this.#source.onWanted?.();
+    const take = (piece: Buffer): void => {
+      this.#pieces.push(piece);
+      stream.pause();
+      this.#wake?.();
+    };
+    const end = (): void => {
+      this.#isEnded = true;
+      this.#wake?.();
+    };
+    const fail = (): void => void this.interrupt('client_gone');
+    stream.on('data', take).on('end', end).on('error', fail).on('close', fail);
+    // The client may have left before anybody listened; no event would come then.
+    if (stream.destroyed) fail();
+    try {
+      for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) yield piece;
+    } finally {
+      this.#isLeft = true;
+      stream.off('data', take).pause();
+    }
+  }
+
+  async #next(): Promise<Buffer | undefined> {
+    while (this.#pieces.length === 0) {
+      if (this.#error !== undefined) throw new RequestError(this.#error);
+      if (this.#isEnded) return undefined;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      this.#stream.resume();
+      await promise;
+    }
+    return this.#pieces.shift();
+  }
+}
