@@ -1,6 +1,6 @@
 // The composition root: turns a config into one running platform, and closes its parts in the right order.
 import { describeBug, type Log } from '../base/log.ts';
-import { createApi } from './api/answering.ts';
+import { createApi } from './api/pipeline.ts';
 import { withDocuments } from './api/openapi/documents.ts';
 import type { Metrics } from './api/metrics.ts';
 import { openServer } from './api/server.ts';
@@ -62,7 +62,7 @@ export async function openPlatform(
       limits: config.limits,
       trustedProxies: config.trustedProxies,
       log,
-      onResponded: (responded) => metrics?.onResponded(responded),
+      onFinished: (finished) => metrics?.onFinished(finished),
     }),
   ]);
   opened.adopt(backgroundTasks, (one) => one.close());

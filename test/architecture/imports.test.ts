@@ -77,8 +77,6 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 /** The one file that imports an npm package. */
 const ADAPTERS: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
-  '@hono/node-server': 'src/base/request-listener.ts',
-  hono: 'src/base/router.ts',
   kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
   'lru-cache': 'src/base/bounded-cache.ts',

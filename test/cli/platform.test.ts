@@ -139,9 +139,12 @@ describe('a platform on DATABASE_URL', SLOW, () => {
       { name: 'sallyport', version: expect.stringMatching(/^\d+\.\d+\.\d+/) },
     ]);
     expect(await ask('/openapi.json')).toEqual([200, expect.objectContaining({ openapi: '3.1.1' })]);
-    expect(await ask('/nothing')).toEqual([404, { detail: expect.any(String) }]);
-    expect(await ask('/ok', 'DELETE')).toEqual([405, { detail: expect.any(String) }]);
-    expect(await ask('/v2/listeners')).toEqual([401, { detail: expect.any(String) }]);
+    expect(await ask('/nothing')).toEqual([404, { detail: expect.any(String), code: 'no_route' }]);
+    expect(await ask('/ok', 'DELETE')).toEqual([405, { detail: expect.any(String), code: 'method' }]);
+    expect(await ask('/v2/listeners')).toEqual([
+      401,
+      { detail: expect.any(String), code: 'unauthenticated' },
+    ]);
     const page = await fetch(`${url}/docs`);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");

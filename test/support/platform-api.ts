@@ -2,14 +2,16 @@
 // keys are inserted directly into the tables, so that the test of a route depends on no other route.
 import { randomUUID } from 'node:crypto';
 import { createLog } from '../../src/base/log.ts';
-import { type Api, createApi } from '../../src/platform/api/answering.ts';
+import type { Api, ApiRequest } from '../../src/platform/api/api-request.ts';
 import { withDocuments } from '../../src/platform/api/openapi/documents.ts';
+import { createApi } from '../../src/platform/api/pipeline.ts';
 import type { Route } from '../../src/platform/api/route.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
 import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identity/permission.ts';
 import { createResourceRoutes } from '../../src/platform/routes.ts';
 import { authenticateSandbox } from '../../src/platform/sandbox-records/sandbox-token.ts';
+import { createApiRequest, textOf } from './api-request.ts';
 import type { ServerKind } from './postgres-setup.ts';
 import { createTestDatabase, type TestDatabase } from './platform-database.ts';
 
@@ -102,15 +104,10 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     authenticator,
     logged,
     async ask(method, path, asked = {}) {
-      const arrival = {
-        requestId: randomUUID(),
-        host: asked.peer ?? '192.0.2.1',
-        port: 40_000,
-        note: () => {},
-      };
-      const response = await api(toRequest(method, path, asked), arrival);
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text, body: toBody(response, text) };
+      const response = await api(toRequest(method, path, asked));
+      const headers = new Headers(response.fields);
+      const text = textOf(response);
+      return { status: response.status, headers, text, body: toBody(headers, text) };
     },
     async [Symbol.asyncDispose]() {
       await authenticator.settle();
@@ -194,7 +191,7 @@ function idOf(rows: readonly { readonly id: string }[]): string {
   return row.id;
 }
 
-function toRequest(method: string, path: string, asked: Ask): Request {
+function toRequest(method: string, path: string, asked: Ask): ApiRequest {
   const body = asked.raw ?? (asked.body === undefined ? undefined : JSON.stringify(asked.body));
   const headers = {
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -204,11 +201,10 @@ function toRequest(method: string, path: string, asked: Ask): Request {
     ...(asked.organization === undefined ? {} : { 'x-organization-id': asked.organization }),
     ...asked.headers,
   };
-  const init = { method, headers, ...(body === undefined ? {} : { body, duplex: 'half' }) };
-  return new Request(`http://platform.test${path}`, init as RequestInit);
+  return createApiRequest(path, { method, headers, body, peer: asked.peer });
 }
 
-function toBody(response: Response, text: string): unknown {
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+function toBody(headers: Headers, text: string): unknown {
+  const isJson = headers.get('content-type')?.startsWith('application/json') ?? false;
   return isJson && text !== '' ? JSON.parse(text) : undefined;
 }

@@ -67,21 +67,20 @@ export async function sendResponse(
 ): Promise<void> {
   const { status, body, fields } = response;
   if (outgoing.destroyed) return;
-  // Some of the request is still to come, and nobody will read it.
-  const isUnread = !incoming.complete;
   const isStream = body !== undefined && typeof body === 'object' && Symbol.asyncIterator in body;
+  // The end of a request that is not read to its end is not known to the next one, so the connection ends.
   outgoing.writeHead(status, {
     ...commonFields(options.requestId),
     ...fields,
     ...(body === undefined || isStream ? {} : { 'Content-Length': Buffer.byteLength(body) }),
-    ...(options.isLast || response.isLast || isUnread ? { Connection: 'close' } : {}),
+    ...(options.isLast || response.isLast || !incoming.complete ? { Connection: 'close' } : {}),
   });
   const last = isStream ? undefined : body;
   if (isStream && incoming.method !== 'HEAD') await sendStream(incoming, outgoing, body, options.idleMs);
   if (outgoing.destroyed) return;
   const limit = limitIdle(incoming, options.idleMs);
   outgoing.once('close', () => clearTimeout(limit));
-  if (!isUnread) return void outgoing.end(last, options.onWritten);
+  if (incoming.complete) return void outgoing.end(last, options.onWritten);
   outgoing.write(last ?? '', (error) => {
     if (!error) options.onWritten();
   });

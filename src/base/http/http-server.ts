@@ -139,8 +139,8 @@ export class HttpServer {
     outgoing.on('error', () => outgoing.destroy());
     outgoing.once('close', () => {
       this.#exchanges.delete(socket);
-      if (!isWritten) left.abort();
       closed.resolve(isWritten ? outgoing.statusCode : undefined);
+      if (!isWritten) left.abort();
     });
     const handled = this.#respond(exchange, incoming, outgoing, () => (isWritten = true));
     const work = Promise.all([handled, closed.promise]);

@@ -3,9 +3,15 @@
 import type { Readable } from 'node:stream';
 import type { RequestHead } from './request-head.ts';
 
-export type RequestErrorKind = 'too_large' | 'late' | 'malformed' | 'head_too_large' | 'client_gone';
+export type RequestErrorKind =
+  | 'too_large'
+  | 'late'
+  | 'malformed'
+  | 'head_too_large'
+  | 'content_type'
+  | 'client_gone';
 
-/** Why a request did not arrive whole. */
+/** Why a request did not arrive whole, or cannot be read. */
 export class RequestError extends Error {
   override readonly name: string = 'RequestError';
   readonly kind: RequestErrorKind;

@@ -1,6 +1,6 @@
-// Who stands behind a request, and where: the access of its route, granted or refused. It must not know what the route
-// does.
+// Who calls, and where: access to the route of a request, granted or denied.
 import { DomainError, InvalidInput } from '../../base/domain-error.ts';
+import type { RequestHead } from '../../base/http/request-head.ts';
 import type { Authenticator, Caller, Credentials } from '../identity/authentication.ts';
 import {
   authorizeInOrganization,
@@ -12,7 +12,7 @@ import type { Permission } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
 import type { Access } from './route.ts';
 
-/** What the token of a sandbox stands for. */
+/** What the token of a sandbox gives access to. */
 export type SandboxStanding = {
   readonly organizationId: string;
   readonly workspaceId: string;
@@ -24,7 +24,7 @@ export type Gatekeeper = {
   authenticateSandbox(db: Database, credentials: Credentials): Promise<SandboxStanding>;
 };
 
-/** Empty texts where there is nothing of the kind. */
+/** Empty where there is no organization, workspace or sandbox. */
 export type Granted = {
   readonly caller: Caller | undefined;
   /** Of the caller, in the organization or the workspace that the route gives access to. */
@@ -34,48 +34,47 @@ export type Granted = {
   readonly sandbox: string;
 };
 
-/** A request at the door, and where to ask about it. */
-export type Entry = { readonly headers: Headers; readonly peer: string; readonly db: Database };
+/** A request whose access is checked, and the database that knows its keys. */
+export type Entry = { readonly head: RequestHead; readonly peer: string; readonly db: Database };
 
 /**
- * Throws DomainError, or InvalidInput for a header that is none. `onCaller` is told who asks as soon as it is known: a
- * refusal after that is his too.
+ * Throws DomainError, or InvalidInput for a malformed header. `onCaller` is called as soon as the caller is known: a
+ * later rejection is recorded as theirs.
  */
 export async function grant(
   access: Access,
-  { headers, peer, db }: Entry,
+  { head, peer, db }: Entry,
   gatekeeper: Gatekeeper,
   onCaller: (caller: Caller) => void,
 ): Promise<Granted> {
   if (access.to === 'anyone') return nobody;
-  const credentials = credentialsOf(headers, peer);
+  const credentials = credentialsOf(head, peer);
   if (access.to === 'sandbox') return enterSandbox(db, credentials, gatekeeper);
   const caller = await gatekeeper.authenticator.authenticate(db, credentials);
   onCaller(caller);
-  const named = headers.get('x-organization-id') ?? undefined;
+  const named = head.field('x-organization-id');
   if (access.to === 'organization') {
     authorizeInOrganization(caller, named, access.permission);
     return grantedTo(caller);
   }
   authorizeInOrganization(caller, named);
-  const workspace = parseWorkspaceHeader(headers.get('x-tenant-id') ?? undefined);
+  const workspace = parseWorkspaceHeader(head.field('x-tenant-id'));
   if (!workspace.ok) throw new InvalidInput(workspace.issues);
   const inWorkspace = await authorizeInWorkspace(db, caller, workspace.value, access.permission);
   return { ...grantedTo(caller), ...inWorkspace };
 }
 
 /**
- * What was granted, as it stands in `db` now. A body may have been long in coming: who held one back could else go on
- * with a key that was deleted in between, or a role that was taken from him.
+ * Checks the grant again inside the transaction, so that a slow request body cannot outlive a revoked key or role.
  */
 export async function confirm(
   access: Access,
   granted: Granted,
-  { headers, peer, db }: Entry,
+  { head, peer, db }: Entry,
   { authenticator, authenticateSandbox }: Gatekeeper,
 ): Promise<Granted> {
   if (access.to === 'sandbox')
-    return { ...nobody, ...(await authenticateSandbox(db, credentialsOf(headers, peer))) };
+    return { ...nobody, ...(await authenticateSandbox(db, credentialsOf(head, peer))) };
   if (access.to === 'anyone' || granted.caller === undefined) return granted;
   const caller = await authenticator.confirm(db, granted.caller);
   if (access.to === 'organization') {
@@ -114,10 +113,10 @@ export function grantedTo(caller: Caller): Granted {
   return { ...nobody, caller, permissions, organizationId: organization.id };
 }
 
-function credentialsOf(headers: Headers, peer: string): Credentials {
-  const authorization = headers.get('authorization');
-  const bearer = authorization === null ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1];
-  if (authorization !== null && bearer === undefined)
-    throw new DomainError('unauthenticated', 'Authorization should be: Bearer KEY');
-  return { apiKey: headers.get('x-api-key') ?? undefined, bearer, peer };
+function credentialsOf(head: RequestHead, peer: string): Credentials {
+  const authorization = head.field('authorization');
+  const bearer = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+  if (authorization !== undefined && bearer === undefined)
+    throw new DomainError('unauthenticated', 'Authorization must be: Bearer KEY');
+  return { apiKey: head.field('x-api-key'), bearer, peer };
 }

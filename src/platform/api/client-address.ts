@@ -1,18 +1,18 @@
-// Whose request it is when proxies stand in front: X-Forwarded-For is believed only where a proxy that the operator
-// names has written it, for everybody else can write what he likes there. Pure.
+// The client's address behind proxies: X-Forwarded-For is trusted only where a proxy that the operator names wrote it, for
+// every other sender can write anything there. Pure.
 import { BlockList, isIP, type Socket } from 'node:net';
 
 export type TrustedProxies = Pick<BlockList, 'check'>;
 
 export type ClientAddress = {
   readonly host: string | undefined;
-  /** Undefined behind a proxy, which tells no port of the client; its own is none of the client's. */
+  /** Undefined behind a proxy, which does not pass on the client's port. */
   readonly port: number | undefined;
 };
 
 export const noProxies: TrustedProxies = new BlockList();
 
-/** Undefined when one of them is no address and no range. */
+/** Undefined when one of them is neither an address nor a range. */
 export function parseTrustedProxies(entries: readonly string[]): TrustedProxies | undefined {
   const list = new BlockList();
   for (const entry of entries) {
@@ -27,17 +27,17 @@ export function parseTrustedProxies(entries: readonly string[]): TrustedProxies 
 }
 
 /**
- * The address behind the proxies that are trusted: from the right, the first that is not one of them. What stands to the
- * left of it, its sender may have made up.
+ * The address behind the trusted proxies: from the right, the first that is not one of them. Its sender may have invented
+ * everything to the left of it.
  */
 export function clientAddress(
   { remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>,
-  forwardedFor: string | null,
+  forwardedFor: string | undefined,
   trusted: TrustedProxies,
 ): ClientAddress {
   const peer = plain(remoteAddress);
   let client = peer;
-  const hops = forwardedFor === null ? [] : forwardedFor.split(',').toReversed();
+  const hops = forwardedFor?.split(',').toReversed() ?? [];
   for (const hop of hops) {
     const address = plain(hop.trim());
     if (client === undefined || address === undefined || !isTrusted(client, trusted)) break;
@@ -50,7 +50,7 @@ function isTrusted(address: string, trusted: TrustedProxies): boolean {
   return trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Without what a listener of both families puts before an address of version 4; undefined for what is no address. */
+/** Without the prefix that a dual-stack listener puts before an IPv4 address; undefined for what is no address. */
 function plain(text: string | undefined): string | undefined {
   const address = text?.replace(/^::ffff:(?=\d+\.)/i, '');
   return address !== undefined && isIP(address) !== 0 ? address : undefined;

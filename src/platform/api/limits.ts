@@ -1,13 +1,13 @@
-// How much one server takes of what clients send, and how long it waits for it. Data alone.
+// How much a server accepts from its clients, and how long it waits for it. Data alone.
 
 export type ServerLimits = {
   readonly bodyBytes: number;
   readonly headBytes: number;
   readonly connections: number;
-  /** For a whole request to arrive, and again for its answer to be taken. */
+  /** For a whole request to arrive, and again for the client to read the response. */
   readonly requestMs: number;
   readonly keepAliveMs: number;
-  /** For what is under way when the process is told to end. */
+  /** For requests that run when the process begins to shut down. */
   readonly drainMs: number;
 };
 
@@ -16,7 +16,7 @@ export const defaultLimits: ServerLimits = {
   headBytes: 16 * 1024,
   connections: 1024,
   requestMs: 30_000,
-  // Longer than proxies in front keep theirs mostly is not needed; shorter costs them a failed request.
+  // Longer than most proxies in front keep theirs: a shorter limit makes them send requests into a closed connection.
   keepAliveMs: 75_000,
   drainMs: 30_000,
 };

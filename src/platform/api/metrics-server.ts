@@ -1,5 +1,4 @@
-// The metrics on a listener of their own: they tell of every organization, and are for the operator alone. It must not
-// know what is counted.
+// The metrics on a listener of their own: they are about every organization, and for the operator alone.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
@@ -19,12 +18,12 @@ export async function openMetricsServer(
     const response = (status: number, type: string, text: string): void => {
       outgoing.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
     };
-    if (incoming.url !== '/metrics') return response(404, 'text/plain', 'There is /metrics\n');
+    if (incoming.url !== '/metrics') return response(404, 'text/plain', 'Not found. See /metrics.\n');
     metrics.read().then(
       (text) => response(200, metrics.contentType, text),
       (error: unknown) => {
         log.error(describeBug(error), 'metrics failed');
-        response(503, 'text/plain', 'The metrics cannot be read now\n');
+        response(503, 'text/plain', 'The metrics are temporarily unavailable.\n');
       },
     );
   });

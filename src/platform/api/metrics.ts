@@ -1,23 +1,23 @@
-// The door to prom-client: what this process counts, and what it asks for when it is read. Labels are bounded: a route by
-// its template, never a path. It must not know who reads.
+// The adapter of prom-client: what this process counts, and what it looks up when it is read. Labels are bounded: a route
+// by its template, never a path.
 import { setTimeout } from 'node:timers/promises';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import type { Responded } from './reception.ts';
+import type { FinishedRequest } from './server.ts';
 
-/** What is asked for at each reading. */
+/** What is looked up at each reading. */
 export type Readings = {
   running(): number;
   pool(): { readonly size: number; readonly idle: number; readonly waiting: number };
-  /** How many events all chains have, in the whole database. */
+  /** Events of all chains, in the whole database. */
   auditEvents(): Promise<number>;
   /** Jobs by state. */
   jobs(): Promise<Readonly<Record<string, number>>>;
-  /** One of the two could not be told: it is left out. */
+  /** One of the two could not be read: it is left out. */
   onError(error: unknown): void;
 };
 
 export type Metrics = {
-  onResponded(responded: Responded): void;
+  onFinished(finished: FinishedRequest): void;
   readonly contentType: string;
   /** In the text form of Prometheus. */
   read(): Promise<string>;
@@ -31,28 +31,28 @@ export function createMetrics(readings: Readings): Metrics {
   collectDefaultMetrics({ register });
   const requests = new Counter({
     name: 'sallyport_platform_requests_total',
-    help: 'Requests that are over',
+    help: 'Finished requests',
     labelNames: ['method', 'route', 'status'],
     registers,
   });
   const seconds = new Histogram({
     name: 'sallyport_platform_request_seconds',
-    help: 'From the head of a request to the end of its answer',
+    help: 'From the head of a request to the end of its response',
     labelNames: ['method', 'route'],
     buckets: SECONDS,
     registers,
   });
-  const outsiders = new Counter({
+  const unauthenticated = new Counter({
     name: 'sallyport_platform_failed_authentications_total',
-    help: 'Requests that were answered 401',
+    help: 'Responses with status 401',
     registers,
   });
   addGauges(registers, readings);
   return {
-    onResponded({ method, route = 'none', status, seconds: taken }) {
+    onFinished({ method, route = 'none', status, seconds: taken }) {
       requests.inc({ method, route, status: `${Math.floor(status / 100)}xx` });
       seconds.observe({ method, route }, taken);
-      if (status === 401) outsiders.inc();
+      if (status === 401) unauthenticated.inc();
     },
     contentType: register.contentType,
     read: () => register.metrics(),
@@ -74,8 +74,10 @@ function addGauges(registers: Registry[], readings: Readings): void {
       collect: async () => void (await collect(made)),
     });
   };
-  gauge('requests_running', 'Requests that are not answered yet', [], (one) => one.set(readings.running()));
-  gauge('pool_connections', 'Connections with the database', ['state'], (one) => {
+  gauge('requests_running', 'Requests whose response is not written yet', [], (one) =>
+    one.set(readings.running()),
+  );
+  gauge('pool_connections', 'Connections to the database', ['state'], (one) => {
     const { size, idle, waiting } = readings.pool();
     one.set({ state: 'busy' }, size - idle);
     one.set({ state: 'idle' }, idle);
@@ -93,10 +95,10 @@ function addGauges(registers: Registry[], readings: Readings): void {
   });
 }
 
-/** Who reads metrics waits for some ten seconds. */
+/** A reader of metrics waits for some ten seconds. */
 const READING_MS = 5_000;
 
-/** Undefined for what the database does not tell now: what this process counts is wanted most while it is away. */
+/** Undefined while the database does not respond: what this process counts is needed most then. */
 async function inTime<T>(
   reading: Promise<T>,
   { onError }: Pick<Readings, 'onError'>,

@@ -1,5 +1,5 @@
-// A route as data: who may call it, what it reads, what it answers, what it leaves in the audit log. The pipeline around
-// it (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part of it.
+// A route as data: who may call it, what it reads, how it responds, what it leaves in the audit log. The pipeline around it
+// (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part of it.
 import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Caller } from '../identity/authentication.ts';
@@ -7,23 +7,23 @@ import type { Permission } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
 
 export type Access =
-  /** Anybody: probes and documents. */
+  /** Anybody: probes and documentation. */
   | { readonly to: 'anyone' }
-  /** In the organization of the key; `X-Organization-Id`, if there, must be that one. */
+  /** In the organization of the key; `X-Organization-Id`, if sent, must name it. */
   | { readonly to: 'organization'; readonly permission: Permission }
-  /** In the workspace that `X-Tenant-Id` names, or that the key stands for. */
+  /** In the workspace that `X-Tenant-Id` names, or in the only one of the key. */
   | { readonly to: 'workspace'; readonly permission: Permission }
-  /** By the token of a sandbox. */
+  /** With the token of a sandbox. */
   | { readonly to: 'sandbox' };
 
-/** What the audit log gets: a tracked operation, or the reason why there is nothing to track. */
+/** A tracked operation of the audit log, or the reason why there is none. */
 export type Tracking = { readonly operation: Operation } | { readonly untracked: string };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The parts of a request, by schema. A part that is absent is refused where it comes all the same. */
+/** The parts of a request, by schema. A part without a schema is rejected when it is sent. */
 export type RequestParts = {
-  /** Of the path; every name in braces. */
+  /** Of the path: every name in braces. */
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
@@ -37,18 +37,18 @@ export type Route = RequestParts & {
   readonly summary: string;
   readonly access: Access;
   readonly tracking: Tracking;
-  /** The type of a body that is a text and no JSON stands in `text`. */
+  /** `text` is the type of a body that is not JSON. */
   readonly success: {
     readonly status: 200 | 201 | 204;
     readonly body?: z.ZodType;
     readonly text?: 'text/html';
   };
-  /** Statuses that it may answer besides 401, 403, 422, 429 and 5xx. */
+  /** Statuses that it may have besides 401, 403, 422, 429 and 5xx. */
   readonly failures: readonly (404 | 409 | 400 | 413)[];
   handle(call: Call): Promise<Outcome>;
 };
 
-/** One request that may pass. Everything in it is checked. */
+/** One authorized request. Everything in it is validated. */
 export type Call<P = unknown, Q = unknown, B = unknown, C = Caller | undefined> = {
   /** Undefined where anyone or a sandbox may call. */
   readonly caller: C;
@@ -58,20 +58,20 @@ export type Call<P = unknown, Q = unknown, B = unknown, C = Caller | undefined> 
   readonly organizationId: string;
   /** Empty outside a workspace. */
   readonly workspaceId: string;
-  /** The sandbox whose token came; else empty. */
+  /** The sandbox whose token was sent; else empty. */
   readonly sandbox: string;
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** Of a write a transaction, in which the audit event will be too. */
+  /** For a write, a transaction that the audit event will be part of. */
   readonly db: Database;
 };
 
 export type Outcome = {
-  /** What success.body describes. */
+  /** As `success.body` describes it. */
   readonly body?: unknown;
   readonly fields?: Readonly<Record<string, string>>;
-  /** Ids of what was affected, for the audit log. */
+  /** Ids of the affected resources, for the audit log. */
   readonly resources?: readonly string[];
 };
 

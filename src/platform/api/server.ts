@@ -1,73 +1,127 @@
-// The API on its listener: every bound on time, bytes and numbers is set here. It must not know what a route does.
-import { createServer } from 'node:http';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+// The API on its listener: every limit on time, bytes and numbers is set here. Whatever two readers could understand
+// differently in a head is rejected before the API sees it. Every request leaves one line in the log.
+import { type AddressInfo, Server as NetServer } from 'node:net';
+import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
+import type { HttpResponse } from '../../base/http/http-response.ts';
+import { type RequestHead, requestIdOf } from '../../base/http/request-head.ts';
 import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
-import { refusal } from './problem.ts';
-import { Reception, type ReceptionOptions } from './reception.ts';
+import type { Log } from '../../base/log.ts';
+import type { Api, RequestFacts } from './api-request.ts';
+import { type TrustedProxies, clientAddress } from './client-address.ts';
+import { platformError, type PlatformErrorCode } from './errors.ts';
+import type { ServerLimits } from './limits.ts';
 
 export type Server = {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
-  /** Requests that are not answered yet. */
+  /** Requests whose response is not written yet. */
   readonly running: number;
-  /** Stops accepting and lets running requests end, at most for the drain time; each answer ends its connection. */
+  /** Stops accepting and lets running requests end, at most for the drain time; each response ends its connection. */
   close(): Promise<void>;
 };
 
-export type ServerOptions = ReceptionOptions & { readonly listen: ListenAddress };
+/** A request whose response was written, or whose client has left. */
+export type FinishedRequest = {
+  readonly method: string;
+  /** The route's path with its braces, never the path of the request; undefined where there is none. */
+  readonly route: string | undefined;
+  /** 499: the client left before its response was written. */
+  readonly status: number;
+  readonly seconds: number;
+};
+
+export type ServerOptions = {
+  readonly api: Api;
+  readonly listen: ListenAddress;
+  readonly limits: ServerLimits;
+  readonly trustedProxies: TrustedProxies;
+  readonly log: Log;
+  onFinished(finished: FinishedRequest): void;
+};
 
 /** Throws an Error that says where it cannot listen. */
 export async function openServer(options: ServerOptions): Promise<Server> {
   const { limits, log } = options;
-  const reception = new Reception(options);
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headBytes,
-      headersTimeout: Math.min(10_000, limits.requestMs),
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.requestMs / 10)),
-      // Answered by ourselves, with the fields that every answer has.
-      requireHostHeader: false,
+  const server = new HttpServer({
+    limits: { ...limits, headMs: Math.min(10_000, limits.requestMs) },
+    log,
+    requestId: requestIdOf,
+    // Read while it is there: Node stores it then, also when the client resets the connection right after its request.
+    // Where it is gone already no request is served, for every audit event must have it.
+    accept: (socket) => (socket.remoteAddress === undefined ? void socket.destroy() : socket),
+    handle: (exchange) => handle(options, exchange),
+    reject(kind, requestId) {
+      const response = platformError(kind);
+      report(options, { requestId, status: response.status, ms: 0 }, {});
+      return response;
     },
-    (incoming, outgoing) => reception.receive(incoming, outgoing),
-  );
-  server.maxConnections = limits.connections;
-  // Asked for while it is there: node keeps it then, also when the client cuts the connection behind his request. Where
-  // it has gone already nobody is served, for no event may lack it.
-  server.on('connection', (socket: Socket) => {
-    if (socket.remoteAddress === undefined) socket.destroy();
   });
-  server.on('checkContinue', (incoming, outgoing) => reception.receive(incoming, outgoing));
-  server.on('checkExpectation', (incoming, outgoing) =>
-    reception.receive(incoming, outgoing, refusal(417, 'Expect may say 100-continue alone')),
-  );
-  server.on('connect', (incoming, socket) => reception.refuseConnect(incoming, socket as Socket));
-  server.on('clientError', (error, socket) => reception.giveUp(error, socket as Socket));
-  await listenAt(server, options.listen, 'listen or SALLYPORT_PLATFORM_LISTEN');
-  // As when no descriptor is left for a connection: those that stand go on.
-  server.on('error', (error: NodeJS.ErrnoException) => log.warn({ error: error.code }, 'listener'));
-  const { address, port } = server.address() as AddressInfo;
-
+  server.listener.maxConnections = limits.connections;
+  await listenAt(server.listener, options.listen, 'listen or SALLYPORT_PLATFORM_LISTEN');
   return {
-    url: listenerUrl({ address, port }),
+    url: listenerUrl(server.listener.address() as AddressInfo),
     get running() {
-      return reception.running;
+      return server.running;
     },
-    async close() {
-      // Not the close of an HTTP server, which ends connections whose next request may be on its way.
-      const closed = new Promise<void>((done) => NetServer.prototype.close.call(server, () => done()));
-      const limit = Promise.withResolvers<void>();
-      const timer = setTimeout(limit.resolve, limits.drainMs);
-      await Promise.race([reception.drain(), limit.promise]);
-      clearTimeout(timer);
-      server.closeAllConnections();
-      await closed;
-      // It says that the server is closed, and ends its timer.
-      server.close(() => undefined);
-    },
+    // The next request of an idle connection may be on its way.
+    close: () => server.close(limits.drainMs, 'serve'),
   };
 }
+
+async function handle(options: ServerOptions, exchange: Exchange): Promise<HttpResponse> {
+  const { head, requestId, socket, startedMs, closed } = exchange;
+  const facts: RequestFacts = {};
+  void closed.then((status = 499) =>
+    report(options, { head, requestId, status, ms: performance.now() - startedMs }, facts),
+  );
+  const code = checkHead(head);
+  if (code !== undefined) return { ...platformError(code), isLast: true };
+  const forwardedFor = head.field('x-forwarded-for');
+  return options.api({
+    ...exchange,
+    client: clientAddress(socket, forwardedFor, options.trustedProxies),
+    note: (more) => void Object.assign(facts, more),
+  });
+}
+
+type Finished = {
+  /** Absent where there was no request. */
+  readonly head?: RequestHead;
+  readonly requestId: string;
+  readonly status: number;
+  readonly ms: number;
+};
+
+function report(
+  { onFinished, log }: ServerOptions,
+  { head, requestId, status, ms }: Finished,
+  { route, keyId, cause }: RequestFacts,
+): void {
+  const method = head !== undefined && METHODS.has(head.method) ? head.method : 'other';
+  onFinished({ method, route, status, seconds: ms / 1000 });
+  const rounded = Math.round(ms * 100) / 100;
+  log.info({ method, path: route, status, ms: rounded, key: keyId, cause, request: requestId }, 'request');
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** Why the API must not see this head; undefined for one that may pass. */
+function checkHead(head: RequestHead): PlatformErrorCode | undefined {
+  const { version, method, target } = head;
+  if (head.hasUnknownExpectation) return 'expectation';
+  if (version !== '1.1' && version !== '1.0') return 'version';
+  if (method === 'CONNECT') return 'method';
+  if (!head.isOriginForm) return 'proxy_request';
+  if (!PLAIN_TARGET.test(target) || DOT_SEGMENT.test(target)) return 'bad_target';
+  if (head.host === undefined && (version === '1.1' || head.values('host').length > 0)) return 'bad_host';
+  if (!head.isFramedPlainly) return 'framing';
+  if (method === 'TRACE') return 'method';
+  return (method === 'GET' || method === 'HEAD') && head.hasBody ? 'unexpected_body' : undefined;
+}
+
+// A client never sends its fragment, and a backslash is a slash to some readers.
+const PLAIN_TARGET = /^\/[!"$-[\]-~]*$/;
+const DOT_SEGMENT = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i;
 
 /** Throws an Error that names the address, and `setting` as what to change. */
 export async function listenAt(

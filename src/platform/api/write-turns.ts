@@ -1,9 +1,9 @@
-// How many writes of one organization are under way at a time. They follow one another at the end of its audit chain in
-// any case: more of them at once would only hold connections of the database, for which every other tenant then waits.
+// How many writes of one organization run at a time. The audit chain serializes them in any case: more of them at once
+// would only occupy connections of the database, for which every other tenant then waits.
 import { DomainError } from '../../base/domain-error.ts';
 import type { Store, Transaction } from '../store/database.ts';
 
-/** Runs `work` in a transaction in its turn; throws DomainError when that does not come in time. */
+/** Runs `work` in a transaction in its turn; throws DomainError when the turn does not come in time. */
 export type Write = <T>(organizationId: string, work: (trx: Transaction) => Promise<T>) => Promise<T>;
 
 export type TurnLimits = {
@@ -11,14 +11,14 @@ export type TurnLimits = {
   readonly waitMs: number;
 };
 
-/** As long as the database is waited for. */
+/** As long as a request waits for the database. */
 export const defaultTurns: TurnLimits = { ofOne: 4, waitMs: 10_000 };
 
 const RETRY_MS = 1_000;
 
 type Line = {
   running: number;
-  /** In the order of asking. */
+  /** First come, first served. */
   readonly waiting: Set<() => void>;
 };
 
@@ -34,7 +34,7 @@ export function createWriteTurns(store: Pick<Store, 'write'>, { ofOne, waitMs }:
   };
   const leave = (key: string, line: Line): void => {
     const [next] = line.waiting;
-    // Whoever leaves hands his turn on.
+    // A write that ends passes its turn on.
     if (next !== undefined) return next();
     line.running -= 1;
     if (line.running === 0) lines.delete(key);
@@ -59,7 +59,7 @@ function turnIn({ waiting }: Line, waitMs: number): Promise<void> {
     };
     const timer = setTimeout(() => {
       waiting.delete(take);
-      reject(new DomainError('too_many', 'Too many writes of this organization at a time', RETRY_MS));
+      reject(new DomainError('too_many', 'Too many concurrent writes of this organization', RETRY_MS));
     }, waitMs);
     waiting.add(take);
   });

@@ -1,12 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
-import { createApi } from '../../../src/platform/api/answering.ts';
+import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { listenerRoutes } from '../../../src/platform/control-plane/listener-routes.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
 import { createFirstOrganization } from '../../../src/platform/management/first-organization.ts';
 import { authenticateSandbox } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
+import { createApiRequest } from '../../support/api-request.ts';
 import { type Cut, openDatabaseCutter } from '../../support/database-cutter.ts';
 import { createTestDatabase } from '../../support/platform-database.ts';
 import { createScratch } from '../../support/scratch.ts';
@@ -34,19 +34,14 @@ it.each(rows)(
       log: createLog('trace', { write: () => undefined }),
       maxBodyBytes: 65_536,
     });
-    const request = new Request('http://platform.test/v2/listeners', {
+    const request = createApiRequest('/v2/listeners', {
       method: 'POST',
       headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
       body: JSON.stringify({ compute_type: 'k8s', compute_id: 'one', compute_config: {} }),
     });
 
     cutter.cut(cut);
-    const response = await api(request, {
-      requestId: randomUUID(),
-      host: '192.0.2.1',
-      port: 1,
-      note: () => {},
-    });
+    const response = await api(request);
 
     expect(response.status).toBe(503);
     await authenticator.settle();

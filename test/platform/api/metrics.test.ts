@@ -20,8 +20,8 @@ async function read(metrics: Metrics): Promise<readonly string[]> {
 describe('metrics', () => {
   it('count requests by route template and class of status, and tell what is asked for', async () => {
     const metrics = createMetrics(readings);
-    metrics.onResponded({ method: 'GET', route: '/v2/listeners/{listener_id}', status: 404, seconds: 0.003 });
-    metrics.onResponded({ method: 'POST', route: undefined, status: 401, seconds: 0.1 });
+    metrics.onFinished({ method: 'GET', route: '/v2/listeners/{listener_id}', status: 404, seconds: 0.003 });
+    metrics.onFinished({ method: 'POST', route: undefined, status: 401, seconds: 0.1 });
     const lines = await read(metrics);
     expect(lines).toEqual(
       expect.arrayContaining([

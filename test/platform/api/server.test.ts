@@ -1,16 +1,17 @@
-// The listener of the API, byte by byte: what is refused before anybody acts on it, what every answer has, and how it
-// ends.
+// The listener of the API, byte by byte: what is rejected before the API sees it, what every response has, and how the
+// listener closes.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { type HttpResponse, jsonResponse } from '../../../src/base/http/http-response.ts';
 import { createLog } from '../../../src/base/log.ts';
-import type { Api } from '../../../src/platform/api/answering.ts';
+import { z } from '../../../src/base/schema.ts';
+import type { Api } from '../../../src/platform/api/api-request.ts';
 import { noProxies, parseTrustedProxies } from '../../../src/platform/api/client-address.ts';
 import { type ServerLimits, defaultLimits } from '../../../src/platform/api/limits.ts';
-import type { Responded } from '../../../src/platform/api/reception.ts';
-import { type Server, openServer } from '../../../src/platform/api/server.ts';
-import { readBody } from '../../../src/platform/api/body-reading.ts';
-import { respondWithError } from '../../../src/platform/api/problem.ts';
+import { toErrorResponse } from '../../../src/platform/api/errors.ts';
+import { readParts } from '../../../src/platform/api/request-parts.ts';
+import { type FinishedRequest, type Server, openServer } from '../../../src/platform/api/server.ts';
 import { WireClient, type WireResponse } from '../../support/wire-client.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -19,25 +20,28 @@ type Stage = {
   readonly server: Server;
   readonly port: number;
   readonly lines: string[];
-  readonly over: Responded[];
+  readonly finished: FinishedRequest[];
 };
 const opened: Server[] = [];
 afterEach(async () => {
   for (const server of opened.splice(0)) await server.close();
 });
 
-/** Tells the body that came, as the pipeline would read it. */
-const echo: Api = async (request, arrival) => {
-  arrival.note({ route: '/things/{id}', keyId: 'key-1' });
+/** Responds with the request as the pipeline reads it. */
+const echo: Api = async (request) => {
+  request.note({ route: '/things/{id}', keyId: 'key-1' });
+  const url = new URL('http://localhost/');
   try {
-    const body = await readBody(request, 1000);
-    return Response.json({ method: request.method, url: request.url, body, host: arrival.host });
+    const { body } = await readParts({ body: z.unknown() }, { ...request, url }, {}, 1000);
+    const { client, head } = request;
+    return jsonResponse(200, { method: head.method, url: head.target, body, host: client.host });
   } catch (error) {
-    const response = respondWithError(error);
+    const response = toErrorResponse(error);
     if (response === undefined) throw error;
-    return Response.json(response.body, { status: response.status });
+    return response;
   }
 };
+const respond = (body = ''): HttpResponse => ({ status: 200, body });
 
 async function open(
   api: Api = echo,
@@ -45,17 +49,17 @@ async function open(
   trusted: readonly string[] = [],
 ): Promise<Stage> {
   const lines: string[] = [];
-  const over: Responded[] = [];
+  const finished: FinishedRequest[] = [];
   const server = await openServer({
     api,
     listen: { host: '127.0.0.1', port: 0 },
     limits: { ...defaultLimits, drainMs: 2000, ...limits },
     trustedProxies: parseTrustedProxies(trusted) ?? noProxies,
     log: createLog('info', { write: (line) => void lines.push(line) }),
-    onResponded: (responded) => void over.push(responded),
+    onFinished: (request) => void finished.push(request),
   });
   opened.push(server);
-  return { server, port: Number(new URL(server.url).port), lines, over };
+  return { server, port: Number(new URL(server.url).port), lines, finished };
 }
 
 async function ask(port: number, text: string): Promise<WireResponse> {
@@ -69,7 +73,7 @@ const field = ({ head }: WireResponse, name: string): string | undefined =>
 
 describe('every answer', () => {
   it('has an id of its own, is not to be kept, and leaves one line without path, query and values', async () => {
-    const { port, lines, over } = await open();
+    const { port, lines, finished } = await open();
     const response = await ask(
       port,
       'GET /things/4711?token=hush HTTP/1.1\r\nHost: a\r\nX-Api-Key: hush\r\n\r\n',
@@ -93,7 +97,7 @@ describe('every answer', () => {
       },
     ]);
     expect(lines.join('')).not.toMatch(/hush|4711/);
-    expect(over).toEqual([
+    expect(finished).toEqual([
       { method: 'GET', route: '/things/{id}', status: 200, seconds: expect.any(Number) },
     ]);
   });
@@ -109,11 +113,11 @@ describe('every answer', () => {
   });
 
   it('to HEAD has the head of GET and no body', async () => {
-    const { port } = await open(async () => new Response('four'));
+    const { port } = await open(async () => respond('four'));
     await using client = await WireClient.connect(port);
     await client.send('HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     const head = await client.readHead();
-    expect(head.headers).toContainEqual(['content-length', '4']);
+    expect(head.headers).toContainEqual(['Content-Length', '4']);
     expect(await client.readToEnd()).toBe('');
   });
 });
@@ -148,11 +152,14 @@ describe('a request that is none of ours is refused before the API sees it', () 
     let asked = 0;
     const { port } = await open(async () => {
       asked += 1;
-      return new Response('');
+      return respond();
     });
     const response = await ask(port, text);
     expect([response.head.status, asked]).toEqual([status, 0]);
-    expect(JSON.parse(response.text)).toEqual({ detail: expect.stringMatching(/^[A-Z]/) });
+    expect(JSON.parse(response.text)).toEqual({
+      detail: expect.stringMatching(/^[A-Z]/),
+      code: expect.stringMatching(/^[a-z_]+$/),
+    });
     expect(field(response, 'x-request-id')).toMatch(UUID);
     expect(field(response, 'connection')).toBe('close');
   });
@@ -192,12 +199,12 @@ describe('a body', () => {
   });
 
   it('that stays away is given up in time', async () => {
-    const { port, over } = await open(echo, { requestMs: 300 });
+    const { port, finished } = await open(echo, { requestMs: 300 });
     const late = await ask(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{');
     expect(late.head.status).toBe(408);
     const head = await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\n');
     expect(head.head.status).toBe(408);
-    expect(over.map(({ status }) => status)).toEqual([408, 408]);
+    expect(finished.map(({ status }) => status)).toEqual([408, 408]);
   });
 
   it('that breaks its framing is refused', async () => {
@@ -208,8 +215,8 @@ describe('a body', () => {
 
   it('whose client leaves is no bug', async () => {
     const done = Promise.withResolvers<void>();
-    const { port, lines } = await open(async (request, arrival) => {
-      const response = await echo(request, arrival);
+    const { port, lines } = await open(async (request) => {
+      const response = await echo(request);
       done.resolve();
       return response;
     });
@@ -223,13 +230,13 @@ describe('a body', () => {
 
 describe('a connection', () => {
   it('has one request answered at once', async () => {
-    const held = Promise.withResolvers<Response>();
+    const held = Promise.withResolvers<HttpResponse>();
     const { port } = await open(() => held.promise);
     await using client = await WireClient.connect(port);
     await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.finished;
     expect(client.transcript).toBe('');
-    held.resolve(new Response(''));
+    held.resolve(respond());
   });
 
   it('over the limit is closed', async () => {
@@ -244,16 +251,16 @@ describe('a connection', () => {
 
   it('whose client leaves ends what runs for it by a signal', async () => {
     const aborted = Promise.withResolvers<void>();
-    const { port, over, lines } = await open(async (request) => {
-      request.signal.addEventListener('abort', () => aborted.resolve());
+    const { port, finished, lines } = await open(async (request) => {
+      request.left.addEventListener('abort', () => aborted.resolve());
       await aborted.promise;
-      return new Response('');
+      return respond();
     });
     await using client = await WireClient.connect(port);
     await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     client.reset();
     await aborted.promise;
-    expect(over.map(({ status }) => status)).toEqual([499]);
+    expect(finished.map(({ status }) => status)).toEqual([499]);
     expect(lines).toHaveLength(1);
   });
 
@@ -279,9 +286,9 @@ describe('the address of a client', () => {
   it('goes with the port of its socket, and with none where a proxy stands between', async () => {
     const seen: (number | undefined)[] = [];
     const { port } = await open(
-      async (_, arrival) => {
-        seen.push(arrival.port);
-        return new Response('');
+      async (request) => {
+        seen.push(request.client.port);
+        return respond();
       },
       {},
       ['127.0.0.0/8'],
@@ -292,9 +299,9 @@ describe('the address of a client', () => {
   });
   it('is known of each request that is served: who cuts his connection behind one hides nothing', async () => {
     const hosts: (string | undefined)[] = [];
-    const { port } = await open(async (request, arrival) => {
-      hosts.push(arrival.host);
-      return echo(request, arrival);
+    const { port } = await open(async (request) => {
+      hosts.push(request.client.host);
+      return echo(request);
     });
     for (let count = 0; count < 20; count += 1) {
       const socket = connect(port, '127.0.0.1');
@@ -318,9 +325,9 @@ describe('the address of a client', () => {
 
 describe('the end', () => {
   it('waits for what runs, answers what comes on open connections for a last time, and accepts nobody', async () => {
-    const held = Promise.withResolvers<Response>();
+    const held = Promise.withResolvers<HttpResponse>();
     const api: Api = (request) =>
-      request.url.endsWith('/held') ? held.promise : Promise.resolve(new Response('ok'));
+      request.head.target.endsWith('/held') ? held.promise : Promise.resolve(respond('ok'));
     const { server, port } = await open(api);
     await using slow = await WireClient.connect(port);
     await using idle = await WireClient.connect(port);
@@ -335,19 +342,19 @@ describe('the end', () => {
     await idle.send('GET /third HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(field(await idle.readResponse(), 'connection')).toBe('close');
     await expect(WireClient.connect(port)).rejects.toThrow('ECONNREFUSED');
-    held.resolve(new Response('at last'));
+    held.resolve(respond('at last'));
     const last = await slow.readResponse();
     expect([last.text, field(last, 'connection')]).toEqual(['at last', 'close']);
     await closed;
   });
 
   it('does not wait for ever', async () => {
-    const { server, port, over } = await open(() => new Promise(() => {}), { drainMs: 50 });
+    const { server, port, finished } = await open(() => new Promise(() => {}), { drainMs: 50 });
     await using client = await WireClient.connect(port);
     await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await expect.poll(() => server.running).toBe(1);
     await server.close();
     await client.finished;
-    await expect.poll(() => over.map(({ status }) => status)).toEqual([499]);
+    await expect.poll(() => finished.map(({ status }) => status)).toEqual([499]);
   });
 });

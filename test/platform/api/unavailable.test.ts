@@ -1,12 +1,13 @@
 // What is said when the database is away: to the client that he may come back, to the operator what it is.
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
-import { createApi } from '../../../src/platform/api/answering.ts';
+import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
 import { createResourceRoutes } from '../../../src/platform/routes.ts';
 import { authenticateSandbox } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
+import { createApiRequest, textOf } from '../../support/api-request.ts';
 
 it('a request without a database is a 503, and what is away is noted for the log', async () => {
   const connection = { host: '/nonexistent', user: 'a', database: 'a' };
@@ -19,18 +20,17 @@ it('a request without a database is a 503, and what is away is noted for the log
     maxBodyBytes: 1024,
   });
   const noted: object[] = [];
-  const request = new Request('http://localhost/v2/listeners', {
-    headers: { 'X-Api-Key': mintKey('service').text },
+  const response = await api(
+    createApiRequest('/v2/listeners', {
+      headers: { 'X-Api-Key': mintKey('service').text },
+      note: (facts) => void noted.push(facts),
+    }),
+  );
+  expect([response.status, response.fields?.['Retry-After']]).toEqual([503, '1']);
+  expect(JSON.parse(textOf(response))).toEqual({
+    detail: 'The database is not available: try again',
+    code: 'unavailable',
   });
-  const arrival = {
-    requestId: 'id',
-    host: '192.0.2.1',
-    port: 1,
-    note: (facts: object) => void noted.push(facts),
-  };
-  const response = await api(request, arrival);
-  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
-  expect(await response.json()).toEqual({ detail: 'The database is not available: try again' });
   expect(noted).toContainEqual({ cause: 'ENOENT' });
   expect(lines).toEqual([]);
   await store.close();

@@ -76,7 +76,10 @@ describe('a listener', () => {
     const deleted = await api.ask('DELETE', `${path}/${id}`, { key });
     expect([deleted.status, deleted.text]).toEqual([204, '']);
     const gone = await api.ask('GET', `${path}/${id}`, { key });
-    expect([gone.status, gone.body]).toEqual([404, { detail: `Listener ID ${id} not found.` }]);
+    expect([gone.status, gone.body]).toEqual([
+      404,
+      { detail: `Listener ID ${id} not found.`, code: 'not_found' },
+    ]);
     expect(await eventsOf(id)).toEqual([
       ['create_listener', true],
       ['update_listener', true],
@@ -105,6 +108,7 @@ describe('a listener', () => {
       409,
       {
         detail: `Listener for workspace ID '${workspace}' and compute ID '${asked['compute_id']}' already exists.`,
+        code: 'conflict',
       },
     ]);
     const last = await api.database.owner.db
@@ -160,7 +164,7 @@ describe('a listener', () => {
       expect([method, response.status, response.body]).toEqual([
         method,
         404,
-        { detail: `Listener ID ${id} not found.` },
+        { detail: `Listener ID ${id} not found.`, code: 'not_found' },
       ]);
     }
     expect(await eventsOf(id)).toEqual([
@@ -286,6 +290,7 @@ describe('an organization that is not entitled', () => {
         403,
         {
           detail: `Listeners cannot be created for workspace ID '${there}'. Creating listeners is only allowed for organizations with self-hosted enterprise plans.`,
+          code: 'forbidden',
         },
       ]);
     }

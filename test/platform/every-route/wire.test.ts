@@ -33,7 +33,7 @@ beforeAll(async () => {
     limits: { ...defaultLimits, bodyBytes: MAX_BODY_BYTES, requestMs: REQUEST_MS },
     trustedProxies: noProxies,
     log: createLog('silent', { write: () => undefined }),
-    onResponded: () => undefined,
+    onFinished: () => undefined,
   });
   port = Number(new URL(server.url).port);
 });

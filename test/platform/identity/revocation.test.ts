@@ -106,7 +106,7 @@ describe('a request with a delayed body', () => {
     });
     expect([late.status, late.body]).toEqual([
       403,
-      { detail: 'This request requires the permission organization:manage' },
+      { detail: 'This request requires the permission organization:manage', code: 'forbidden' },
     ]);
     expect(await lastEvent()).toEqual(['update_org_member', false, 403]);
   });

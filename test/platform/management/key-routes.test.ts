@@ -103,7 +103,10 @@ describe.each([
     ] as const)
       for (const unknown of [id, randomUUID()]) {
         const gone = await api.ask('DELETE', `${place}/${unknown}`, { key });
-        expect([gone.status, gone.text]).toEqual([404, '{"detail":"API key not found"}']);
+        expect([gone.status, gone.text]).toEqual([
+          404,
+          '{"detail":"API key not found","code":"not_found"}\n',
+        ]);
       }
     expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
   });
@@ -193,7 +196,10 @@ describe('a personal access token', () => {
     expect(listed.body.map(({ id }: { id: string }) => id)).toEqual([other.id]);
     for (const id of [mine.id, randomUUID()]) {
       const refused = await api.ask('DELETE', `${own}/${id}`, { key: other.key });
-      expect([refused.status, refused.text]).toEqual([404, '{"detail":"API key not found"}']);
+      expect([refused.status, refused.text]).toEqual([
+        404,
+        '{"detail":"API key not found","code":"not_found"}\n',
+      ]);
     }
     expect((await api.ask('GET', ofMembers, { key: other.key })).status).toBe(403);
     expect((await api.ask('GET', ofMembers, { key: admin })).body).toHaveLength(2);
@@ -221,7 +227,7 @@ describe('a personal access token', () => {
       const refused = await api.ask('POST', ofMembers, { key: admin, body: { user_id } });
       expect([refused.status, refused.text]).toEqual([
         404,
-        '{"detail":"User not found in this organization"}',
+        '{"detail":"User not found in this organization","code":"not_found"}\n',
       ]);
     }
   });

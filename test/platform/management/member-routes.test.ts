@@ -96,9 +96,15 @@ describe('a member of the organization', () => {
     for (const unknown of [id, randomUUID(), user_id]) {
       const options = { key: foreign, body: { role: 'ORGANIZATION_ADMIN' } };
       const changed = await api.ask('PATCH', `${path}/${unknown}`, options);
-      expect([changed.status, changed.text]).toEqual([404, '{"detail":"Member not found"}']);
+      expect([changed.status, changed.text]).toEqual([
+        404,
+        '{"detail":"Member not found","code":"not_found"}\n',
+      ]);
       const removed = await api.ask('DELETE', `${path}/${unknown}`, { key: foreign });
-      expect([removed.status, removed.text]).toEqual([404, '{"detail":"Member not found"}']);
+      expect([removed.status, removed.text]).toEqual([
+        404,
+        '{"detail":"Member not found","code":"not_found"}\n',
+      ]);
     }
     expect((await api.ask('GET', path, { key: admin })).body).toMatchObject([{ role: 'ORGANIZATION_USER' }]);
   });
@@ -219,7 +225,7 @@ describe('a member of a workspace', () => {
       const refused = await api.ask('POST', places, { key: admin, tenant, body });
       expect([refused.status, refused.text]).toEqual([
         404,
-        '{"detail":"User not found in this organization"}',
+        '{"detail":"User not found in this organization","code":"not_found"}\n',
       ]);
     }
   });
@@ -232,9 +238,15 @@ describe('a member of a workspace', () => {
     for (const unknown of [id, randomUUID()]) {
       const options = { key: admin, tenant: sibling, body: { role: 'WORKSPACE_ADMIN' } };
       const changed = await api.ask('PATCH', `${places}/${unknown}`, options);
-      expect([changed.status, changed.text]).toEqual([404, '{"detail":"Member not found"}']);
+      expect([changed.status, changed.text]).toEqual([
+        404,
+        '{"detail":"Member not found","code":"not_found"}\n',
+      ]);
       const removed = await api.ask('DELETE', `${places}/${unknown}`, { key: admin, tenant: sibling });
-      expect([removed.status, removed.text]).toEqual([404, '{"detail":"Member not found"}']);
+      expect([removed.status, removed.text]).toEqual([
+        404,
+        '{"detail":"Member not found","code":"not_found"}\n',
+      ]);
     }
   });
 

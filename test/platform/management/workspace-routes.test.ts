@@ -137,9 +137,15 @@ describe('a workspace', () => {
     const body = { display_name: 'Mine' };
     for (const id of [foreign, randomUUID()]) {
       const changed = await api.ask('PATCH', `${path}/${id}`, { key: admin, body });
-      expect([changed.status, changed.text]).toEqual([404, '{"detail":"Workspace not found"}']);
+      expect([changed.status, changed.text]).toEqual([
+        404,
+        '{"detail":"Workspace not found","code":"not_found"}\n',
+      ]);
       const gone = await api.ask('DELETE', `${path}/${id}`, { key: admin });
-      expect([gone.status, gone.text]).toEqual([404, '{"detail":"Workspace not found"}']);
+      expect([gone.status, gone.text]).toEqual([
+        404,
+        '{"detail":"Workspace not found","code":"not_found"}\n',
+      ]);
     }
   });
 

@@ -1,4 +1,4 @@
-// The OpenAPI document as one page to read: no script, nothing from elsewhere. Pure.
+// The OpenAPI document as one HTML page: no script, nothing from another origin. Pure.
 import { createHash } from 'node:crypto';
 import type { Content, JsonSchema, Parameter, Reference } from './openapi-components.ts';
 import type { OpenApiDocument, Operation } from './openapi.ts';
@@ -23,7 +23,7 @@ export function toPage(document: OpenApiDocument): Page {
     html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escape(info.title)}</title><style>${STYLE}</style></head><body>
 <h1>${escape(info.title)} <small>${escape(info.version)}</small></h1>
-<p>${escape(info.description)} The same for machines: <a href="/openapi.json">/openapi.json</a>.</p>
+<p>${escape(info.description)} For programs: <a href="/openapi.json">/openapi.json</a>.</p>
 <nav>${links.join(' ')} <a href="#schemas">Schemas</a></nav>
 ${sections.join('')}<h2 id="schemas">Schemas</h2>${schemas.join('')}</body></html>`,
     fields: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': POLICY },
@@ -71,7 +71,7 @@ function toSection(document: OpenApiDocument, { path, method, operation }: Locat
   return `<section id="${operation.operationId}"><h3><code>${method} ${escape(path)}</code></h3>
 <p>${escape(operation.summary)}. <span class="note">${escape(accessOf(operation))}</span></p>
 <table><tr><th>name</th><th>in</th><th></th></tr>${rows.map((cells) => `<tr><td>${cells.join('</td><td>')}</td></tr>`).join('')}</table>
-${body === undefined ? '' : `<p>Body</p>${toPre(body)}`}${response === undefined ? '' : `<p>Answer</p>${toPre(response)}`}
+${body === undefined ? '' : `<p>Body</p>${toPre(body)}`}${response === undefined ? '' : `<p>Response</p>${toPre(response)}`}
 <p>Example</p><pre>${escape(toCurl({ path, method, operation }))}</pre></section>`;
 }
 
@@ -79,12 +79,12 @@ function accessOf(operation: Operation): string {
   const permission = operation['x-permission'];
   const tracked = operation['x-audit-operation'];
   const who = {
-    anyone: 'Anybody may ask.',
+    anyone: 'No key is needed.',
     organization: `Needs ${permission} in the organization.`,
     workspace: `Needs ${permission} in the workspace.`,
-    sandbox: 'By the token of a sandbox.',
+    sandbox: 'Needs the token of a sandbox.',
   }[operation['x-access']];
-  return tracked === undefined ? who : `${who} The audit log has it as ${tracked}.`;
+  return tracked === undefined ? who : `${who} The audit operation is ${tracked}.`;
 }
 
 function toCurl({ path, method, operation }: Located): string {

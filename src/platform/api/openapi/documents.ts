@@ -1,4 +1,4 @@
-// What anybody may ask of a platform: is it alive, which version is it, how is it spoken to.
+// The routes that anybody may call: liveness, version, and the description of the API.
 import { DomainError } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
 import { toPage } from './documents-page.ts';
@@ -6,38 +6,38 @@ import { type OpenApiDocument, toOpenApi } from './openapi.ts';
 import { type Route, defineRoute } from '../route.ts';
 
 export type DocumentOptions = {
-  /** All others; the document describes them together with those that are made here. */
+  /** All other routes; the document describes them together with those of this file. */
   readonly routes: readonly Route[];
   readonly version: string;
-  /** False once the process is ending: whoever deals out requests should choose another. */
+  /** False once the process shuts down: a load balancer must choose another. */
   isReady(): boolean;
 };
 
-/** The routes that were given, and those that tell of them. */
+/** The given routes, and those that describe them. */
 export function withDocuments({ routes, version, isReady }: DocumentOptions): readonly Route[] {
-  // Made when it is first asked for: most processes never are.
+  // Created with the first request for it: most processes never get one.
   let text: string | undefined;
   let page: ReturnType<typeof toPage> | undefined;
   const document = (): OpenApiDocument => toOpenApi(all, version);
   const all: readonly Route[] = [
     ...routes,
     defineRoute({
-      ...open('/ok', 'Tell whether requests are taken'),
+      ...open('/ok', 'Liveness probe'),
       success: { status: 200, body: z.strictObject({ ok: z.literal(true) }) },
       async handle() {
-        if (!isReady()) throw new DomainError('unavailable', 'This process is ending', 1000);
+        if (!isReady()) throw new DomainError('unavailable', 'This process is shutting down', 1000);
         return { body: { ok: true } };
       },
     }),
     defineRoute({
-      ...open('/info', 'Tell what this is'),
+      ...open('/info', 'Server name and version'),
       success: { status: 200, body: z.strictObject({ name: z.literal('sallyport'), version: z.string() }) },
       async handle() {
         return { body: { name: 'sallyport', version } };
       },
     }),
     defineRoute({
-      ...open('/openapi.json', 'Tell every route, for machines'),
+      ...open('/openapi.json', 'OpenAPI document'),
       success: { status: 200, body: z.record(z.string(), z.unknown()) },
       async handle() {
         text ??= JSON.stringify(document());
@@ -45,7 +45,7 @@ export function withDocuments({ routes, version, isReady }: DocumentOptions): re
       },
     }),
     defineRoute({
-      ...open('/docs', 'Tell every route, for people: a page in HTML'),
+      ...open('/docs', 'API reference (HTML)'),
       success: { status: 200, text: 'text/html' },
       async handle() {
         page ??= toPage(document());
@@ -66,7 +66,7 @@ function open(
     summary,
     tag: 'Platform',
     access: { to: 'anyone' },
-    tracking: { untracked: 'it tells nothing of anybody' },
+    tracking: { untracked: 'it reveals nothing about any organization' },
     failures: [],
   };
 }

@@ -1,4 +1,4 @@
-// The parts of the OpenAPI document that all routes share: answers, headers, ways to say who asks. Data alone.
+// The parts of the OpenAPI document that all routes share: responses, headers, authentication schemes. Data alone.
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 export type Reference = { readonly $ref: string };
@@ -25,7 +25,7 @@ export function asJson(schema: JsonSchema): Content {
 export const requestId: ResponseHeaders = {
   'X-Request-Id': {
     schema: { type: 'string' },
-    description: 'That of the request, if it was well formed, else a new one',
+    description: 'The X-Request-Id of the request if it was well-formed, else a new id',
   },
 };
 const retryAfter: ResponseHeaders = {
@@ -35,8 +35,11 @@ const retryAfter: ResponseHeaders = {
 
 export const problemSchema: JsonSchema = {
   type: 'object',
-  properties: { detail: { type: 'string' } },
-  required: ['detail'],
+  properties: {
+    detail: { type: 'string', description: 'For people; may change' },
+    code: { type: 'string', description: 'For programs; does not change' },
+  },
+  required: ['detail', 'code'],
 };
 export const validationErrorSchema: JsonSchema = {
   type: 'object',
@@ -59,22 +62,26 @@ export const validationErrorSchema: JsonSchema = {
 
 const problem: Content = asJson({ $ref: '#/components/schemas/Problem' });
 export const sharedResponses: Readonly<Record<string, ResponseObject>> = {
-  Unusable: { description: 'The request cannot be done', headers: requestId, content: problem },
-  Unauthenticated: { description: 'No valid key came', headers: requestId, content: problem },
-  Forbidden: { description: 'The key may not do this here', headers: requestId, content: problem },
-  NotFound: { description: 'There is no such thing here', headers: requestId, content: problem },
-  Conflict: { description: 'The state does not allow it', headers: requestId, content: problem },
-  TooLarge: { description: 'The body is too large', headers: requestId, content: problem },
-  UnknownType: { description: 'The body is not JSON', headers: requestId, content: problem },
+  Unusable: { description: 'Bad request', headers: requestId, content: problem },
+  Unauthenticated: { description: 'Missing or invalid key', headers: requestId, content: problem },
+  Forbidden: { description: 'The key does not have the permission', headers: requestId, content: problem },
+  NotFound: { description: 'Not found', headers: requestId, content: problem },
+  Conflict: { description: 'Conflict with the state of the resource', headers: requestId, content: problem },
+  TooLarge: { description: 'The request body is too large', headers: requestId, content: problem },
+  UnknownType: { description: 'The request body is not JSON', headers: requestId, content: problem },
   Invalid: {
-    description: 'Every issue of the request, each with its place',
+    description: 'Every issue of the request, each with its location',
     headers: requestId,
     content: asJson({ $ref: '#/components/schemas/ValidationError' }),
   },
   TooMany: { description: 'Too many requests', headers: retryAfter, content: problem },
-  Unavailable: { description: 'A fault of the platform, or not now', headers: retryAfter, content: problem },
+  Unavailable: {
+    description: 'Internal error, or temporarily unavailable',
+    headers: retryAfter,
+    content: problem,
+  },
 };
-/** Which of them has a status. */
+/** The shared response of each status. */
 export const responseNames: Readonly<Record<number, string>> = {
   400: 'Unusable',
   401: 'Unauthenticated',
@@ -92,14 +99,14 @@ export const sharedParameters: Readonly<Record<string, Parameter>> = {
     name: 'X-Tenant-Id',
     in: 'header',
     required: false,
-    description: 'The workspace. Needed where the key stands for more than one',
+    description: 'The workspace. Required for a key that gives access to more than one',
     schema: { type: 'string', format: 'uuid' },
   },
   OrganizationId: {
     name: 'X-Organization-Id',
     in: 'header',
     required: false,
-    description: 'The organization. It must be that of the key',
+    description: 'The organization. It must be the one of the key',
     schema: { type: 'string', format: 'uuid' },
   },
 };

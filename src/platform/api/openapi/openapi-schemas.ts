@@ -1,9 +1,9 @@
-// The schemas that an OpenAPI document shares: what a schema defines beside itself is moved to one place, and pointed at
+// The schemas that an OpenAPI document shares: what a schema defines beside itself is moved to one place and referenced
 // there. Pure.
 import type { JsonSchema } from './openapi-components.ts';
 
 export type ComponentSchemas = {
-  /** The schema with its definitions taken out of it. What is read may be defined otherwise than what is written. */
+  /** The schema without its definitions. The input form of a definition may differ from its output form. */
   take(
     schema: JsonSchema,
     from: { readonly io: 'input' | 'output'; readonly operationId: string },
@@ -16,7 +16,7 @@ export function createComponentSchemas(fixed: Readonly<Record<string, JsonSchema
   return {
     take(schema, { io, operationId }) {
       const { $schema: _, $defs = {}, ...rest } = schema as JsonSchema & { readonly $defs?: JsonSchema };
-      // Zod's own names are unique in one schema only.
+      // Zod's own names are unique only within one schema.
       const rename = (name: string): string =>
         name.startsWith('__') ? `${operationId}${name}` : io === 'input' ? `${name}Input` : name;
       for (const [name, definition] of Object.entries($defs)) {

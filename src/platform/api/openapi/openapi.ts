@@ -1,5 +1,5 @@
-// The routes as an OpenAPI 3.1 document. It says what the pipeline does with every route, so that a new route is
-// described by being there. Pure.
+// The routes as an OpenAPI 3.1 document. It describes what the pipeline does for every route, so that a new route needs no
+// description of its own. Pure.
 import { type z, toJsonSchema } from '../../../base/schema.ts';
 import {
   type Content,
@@ -47,7 +47,7 @@ export type Operation = {
   readonly 'x-audit-operation'?: string;
 };
 
-/** Throws an Error for routes that cannot be described: that is a bug of theirs. */
+/** Throws an Error for routes that cannot be described: that is a bug in the routes. */
 export function toOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
   const schemas = createComponentSchemas({ ValidationError: validationErrorSchema, Problem: problemSchema });
   const paths: Record<string, Record<string, Operation>> = {};
@@ -110,7 +110,7 @@ function operationIdOf({ method, path }: Route): string {
     .replace(/_$/, '');
 }
 
-/** Throws an Error where the braces of a path and its schema do not name the same. */
+/** Throws an Error where the braces of a path and its schema do not have the same names. */
 function parametersIn(place: 'path' | 'query', schema: JsonSchema | undefined, path: string): Parameter[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;
@@ -119,7 +119,7 @@ function parametersIn(place: 'path' | 'query', schema: JsonSchema | undefined, p
   const names = Object.keys(properties);
   const braces = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   if (place === 'path' && String(names.toSorted()) !== String(braces.toSorted()))
-    throw new Error(`${path} has other parameters than its schema: ${names.join(', ')}`);
+    throw new Error(`${path} has parameters that differ from its schema: ${names.join(', ')}`);
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
     in: place,
@@ -137,15 +137,15 @@ function headersOf({ to }: Access): readonly string[] {
 function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['responses'] {
   const { success, failures, access, method } = route;
   const refused = access.to === 'anyone' ? [422] : [401, 403, 422, 429];
-  // The key may stand for more than one workspace.
+  // The key may give access to more than one workspace.
   const unspecified = access.to === 'workspace' ? [400] : [];
-  // A body is read, and refused, also where none is wanted.
+  // A body is read, and rejected, also where the route takes none.
   const unreadable = method === 'GET' ? [] : [400, 413, 415];
   const all = [...failures, ...refused, ...unspecified, ...unreadable];
   const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
     [success.status]: {
-      description: success.status === 204 ? 'Done; there is nothing to say' : 'Done',
+      description: success.status === 204 ? 'No content' : 'Success',
       headers: requestId,
       ...(schema === undefined ? {} : { content: asJson(schema) }),
       ...(success.text === undefined ? {} : { content: { [success.text]: { schema: { type: 'string' } } } }),
@@ -158,8 +158,8 @@ function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['r
 }
 
 const DESCRIPTION =
-  'Ids of another workspace or organization are answered as those that do not exist. A field that is not described here ' +
-  'is refused. Every answer carries X-Request-Id.';
+  'The response for an id of another workspace or organization is the same as for one that does not exist. A field that is ' +
+  'not described here is rejected. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
 
 const SECURITY: Readonly<Record<Access['to'], Operation['security']>> = {
   anyone: [],

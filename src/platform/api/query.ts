@@ -1,14 +1,14 @@
-// The query of a request, by the schema of its route: text becomes what the schema asks for, and nothing is passed over.
+// The query of a request, by the schema of its route: text becomes the type that the schema wants, and nothing is ignored.
 // Pure.
 import { type Issue, toLocKey, type z } from '../../base/schema.ts';
 
-/** `value` is for the schema, which judges it; the issues are of names, which it does not see. */
+/** `value` is for the schema to check; the issues are about names, which the schema does not see. */
 export type RawQuery = {
   readonly value: Readonly<Record<string, unknown>>;
   readonly issues: readonly Issue[];
 };
 
-/** A name that the schema does not know is an issue, and so is one that comes twice where it wants one value. */
+/** A name that the schema does not have is an issue, and so is a repeated one where the schema wants one value. */
 export function readQuery(search: URLSearchParams, schema: z.ZodObject | undefined): RawQuery {
   const shape = schema?.shape ?? {};
   const value: Record<string, unknown> = {};
@@ -36,14 +36,14 @@ function kindOf(schema: unknown): Kind {
   return { kind: def.type, isList: false };
 }
 
-/** The part of zod's own description that is read here. */
+/** The part of zod's own description that is used here. */
 type Def = { readonly type: string; readonly innerType?: unknown; readonly element?: unknown };
 
 function defOf(schema: unknown): Def {
   return (schema as { readonly def: Def }).def;
 }
 
-/** What is no number stays a text, which the schema then refuses by its own words. */
+/** What is no number stays a text, which the schema then rejects with its own message. */
 function read(text: string, kind: string): unknown {
   if (kind === 'number') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind !== 'boolean') return text;
@@ -56,5 +56,5 @@ function unknownName(name: string): Issue {
 }
 
 function repeatedName(name: string): Issue {
-  return { loc: ['query', name], msg: 'Give this query parameter once', type: 'value_error' };
+  return { loc: ['query', name], msg: 'Send this query parameter once', type: 'value_error' };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from '../../../src/base/schema.ts';
-import { readQuery } from '../../../src/platform/api/query-reading.ts';
+import { readQuery } from '../../../src/platform/api/query.ts';
 
 const schema = z.strictObject({
   limit: z.int().min(1).default(10),

@@ -1,0 +1,88 @@
+// The audit event of a request: in the request's own transaction when it succeeds, in a separate one when it was rejected
+// or failed.
+import { describeBug, type Log } from '../../base/log.ts';
+import { type AuditEntry, appendEvent, hasEvent } from '../audit/journal.ts';
+import type { Transaction } from '../store/database.ts';
+import type { Granted } from './access.ts';
+import type { RequestContext } from './api-request.ts';
+import type { Outcome, Route } from './route.ts';
+import type { Write } from './write-turns.ts';
+
+type Audited<G> = { readonly route: Route; readonly context: RequestContext; readonly granted: G };
+
+/** The last statement of the transaction of a success. Returns the event's id. */
+export async function appendSuccess(
+  trx: Transaction,
+  audited: Audited<Granted>,
+  { resources }: Outcome,
+): Promise<string> {
+  const { status } = audited.route.success;
+  const entry = toEntry(audited, { isSuccess: true, status, ...(resources && { resources }) });
+  if (entry === undefined) throw new Error(`${audited.route.path} is not tracked`);
+  return appendEvent(trx, entry);
+}
+
+/**
+ * Never rejects: the response does not change, and the log reports a missing event. A caller who is not known leaves no
+ * event, for there is no organization whose log could hold it.
+ */
+export async function recordFailure(
+  { write, log }: { readonly write: Write; readonly log: Log },
+  failed: Audited<Granted | undefined> & {
+    readonly status: number;
+    /** The event of its success, where the outcome of the commit is unknown: it may be stored all the same. */
+    readonly pending: string | undefined;
+  },
+): Promise<void> {
+  const { granted, status, pending, context } = failed;
+  const entry = granted && toEntry({ ...failed, granted }, { isSuccess: false, status });
+  if (entry === undefined) return;
+  try {
+    await write(entry.organizationId, async (trx) => {
+      await appendEvent(trx, entry);
+      // Its writer held the chain, which this transaction holds now: the event is stored, or never will be.
+      if (pending !== undefined && (await hasEvent(trx, pending))) throw new Succeeded();
+    });
+  } catch (error) {
+    if (error instanceof Succeeded) return;
+    const { requestId } = context.request;
+    log.error({ ...describeBug(error), request: requestId }, 'a failure is missing in the audit log');
+  }
+}
+
+/** Rolls back the event of a failure that was none. */
+class Succeeded extends Error {}
+
+/** Undefined where the route is not tracked. */
+function toEntry(
+  { route: { tracking }, context: { request, url, match }, granted }: Audited<Granted>,
+  result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources'>>,
+): AuditEntry | undefined {
+  if (!('operation' in tracking)) return undefined;
+  const { caller, organizationId, workspaceId } = granted;
+  return {
+    operation: tracking.operation,
+    organizationId,
+    workspaceId: workspaceId === '' ? undefined : workspaceId,
+    userId: caller?.userId,
+    keyId: caller?.keyId,
+    resources: idsIn(match.params),
+    ...result,
+    request: {
+      method: request.head.method,
+      path: url.pathname,
+      clientHost: request.client.host,
+      clientPort: request.client.port,
+      forwardedFor: request.head.field('x-forwarded-for'),
+    },
+  };
+}
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** The ids in the path, whether or not there is such a resource; in lower case, as everywhere else. */
+function idsIn(params: Readonly<Record<string, string>>): readonly string[] {
+  return Object.values(params)
+    .filter((value) => UUID.test(value))
+    .map((id) => id.toLowerCase());
+}

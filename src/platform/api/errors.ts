@@ -1,0 +1,67 @@
+// Every error of the platform's API: its code, its status and what happened. The only file that maps an error to a status.
+// No response repeats what was sent.
+import { DomainError, type DomainErrorKind, InvalidInput } from '../../base/domain-error.ts';
+import {
+  type ErrorCode,
+  errorResponse,
+  type HttpResponse,
+  jsonResponse,
+  listErrors,
+  retryAfter,
+} from '../../base/http/http-response.ts';
+import { RequestError, type RequestErrorKind } from '../../base/http/request-body.ts';
+import { capIssues } from '../../base/schema.ts';
+
+// Codes do not change.
+const ERRORS = {
+  malformed: [400, 'The request is not HTTP/1.1, or its body is framed wrongly'],
+  client_gone: [400, 'The request body was cut off'],
+  framing: [400, 'Frame the body by Content-Length, or by Transfer-Encoding: chunked alone'],
+  bad_host: [400, 'Exactly one valid Host header is required'],
+  bad_target: [400, 'Invalid path: dot segments, backslashes and non-ASCII bytes are not allowed'],
+  proxy_request: [400, 'This is not a proxy: send the path alone'],
+  unexpected_body: [400, 'GET and HEAD must have no body'],
+  unusable: [400, 'The request is well-formed and cannot be carried out'],
+  unauthenticated: [401, 'A valid key is required'],
+  forbidden: [403, 'The key does not have the permission'],
+  not_found: [404, 'There is no such resource'],
+  no_route: [404, 'There is no such path. See /openapi.json'],
+  method: [405, 'Method not allowed. See the Allow header'],
+  late: [408, 'The request did not arrive in time'],
+  conflict: [409, 'The state of the resource does not allow this'],
+  too_large: [413, 'The request body is too large'],
+  content_type: [415, 'Send JSON, with Content-Type: application/json'],
+  expectation: [417, 'Expect must be 100-continue'],
+  too_many: [429, 'Too many requests: try again later'],
+  head_too_large: [431, 'The head of the request is too large: send fewer or shorter header fields'],
+  internal_error: [500, 'Internal server error. Quote X-Request-Id when you report it'],
+  unavailable: [503, 'Temporarily unavailable: try again later'],
+  version: [505, 'Use HTTP/1.1'],
+} as const satisfies Readonly<
+  Record<DomainErrorKind | RequestErrorKind, readonly [status: number, meaning: string]>
+> &
+  Readonly<Record<string, readonly [status: number, meaning: string]>>;
+
+export type PlatformErrorCode = keyof typeof ERRORS;
+export const platformErrorCodes: readonly ErrorCode[] = listErrors(ERRORS);
+
+/** `detail` replaces the general text of the code. */
+export function platformError(
+  code: PlatformErrorCode,
+  detail?: string,
+  fields?: Readonly<Record<string, string>>,
+): HttpResponse {
+  const [status, meaning] = ERRORS[code];
+  return errorResponse(status, code, detail ?? meaning, fields);
+}
+
+/** The response to what a handler threw; undefined for a bug. */
+export function toErrorResponse(error: unknown): HttpResponse | undefined {
+  if (error instanceof InvalidInput) return jsonResponse(422, { detail: capIssues(error.issues) });
+  if (error instanceof RequestError) return platformError(error.kind);
+  if (!(error instanceof DomainError)) return undefined;
+  return platformError(error.kind, error.message, {
+    ...(error.kind === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer' } : {}),
+    ...(error.retryMs === undefined ? {} : retryAfter(error.retryMs)),
+  });
+}
