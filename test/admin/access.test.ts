@@ -32,7 +32,7 @@ describe('the token', () => {
     expect(JSON.parse(response.text).detail).toContain('Authorization: Bearer TOKEN');
   });
 
-  it('in the query is none, and the parameter is refused', async () => {
+  it('in the query does not count, and the parameter is rejected', async () => {
     await using scene = await createAdminScene();
     const path = `/v1/proxy_config?token=${TOKEN}`;
     expect((await scene.ask('GET', path, { fields: [LOCAL] })).head.status).toBe(401);
@@ -43,7 +43,7 @@ describe('the token', () => {
     ]);
   });
 
-  it('that is wrong is a 401 five times in a minute, then a 429, and the right one always passes', async () => {
+  it('that is wrong is a 401 five times in a minute, then a 429, and the right one is always accepted', async () => {
     await using scene = await createAdminScene();
     const statuses: number[] = [];
     for (let turn = 0; turn < 8; turn += 1) {
@@ -57,7 +57,7 @@ describe('the token', () => {
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
   });
 
-  it('that is wrong is refused where none is needed, and counted', async () => {
+  it('that is wrong is rejected where none is needed, and counted', async () => {
     await using scene = await createAdminScene({ limits: { wrongTokensPerMinute: 1 } });
     const statuses: number[] = [];
     for (const path of ['/healthz', '/', '/v1/ca.pem'])
@@ -101,7 +101,7 @@ describe('Host', () => {
     ['user@localhost', 400],
     ['localhost, localhost', 400],
     ['', 400],
-  ])('%s is answered %i without a token', async (host, status) => {
+  ])('%s without a token gets the status %i', async (host, status) => {
     await using scene = await createAdminScene({ hosts: ['admin.internal', 'Other.internal:8443'] });
     const response = await scene.ask('GET', '/healthz', { fields: [`Host: ${host}`] });
     expect(response.head.status).toBe(status);
@@ -110,7 +110,7 @@ describe('Host', () => {
     expect(other.head.status).toBe(status === 200 ? 401 : status);
   });
 
-  it('may be any name for whoever has the token', async () => {
+  it('may be any name for a caller with the token', async () => {
     await using scene = await createAdminScene();
     for (const host of ['proxy.example', '1.2.3.4.5', '0x7f.1', 'name:99999', '[::::]', '-.']) {
       const fields = [`Host: ${host}`, BEARER];
@@ -171,7 +171,7 @@ describe('a request that came through a proxy', () => {
   });
 });
 
-describe('a CONNECT behind a request that is not answered yet', () => {
+describe('a CONNECT behind a request that has no response yet', () => {
   it('ends the connection and nothing else', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
@@ -190,21 +190,21 @@ describe('a method', () => {
     ['OPTIONS', '/v1/workspace_secrets', 'GET, HEAD, PUT, POST'],
     ['TRACE', '/healthz', 'GET, HEAD'],
     ['PROPFIND', '/', 'GET, HEAD'],
-  ])('%s %s that the path does not know is a 405 with Allow', async (method, path, allow) => {
+  ])('%s %s that the path does not have is a 405 with Allow', async (method, path, allow) => {
     await using scene = await createAdminScene();
     const response = await scene.ask(method, path);
     expect([response.head.status, field(response, 'allow')]).toEqual([405, allow]);
     expect(scene.records).toHaveLength(1);
   });
 
-  it('is told without a token only where the path needs none', async () => {
+  it('gets a 405 without a token only where the path needs no token', async () => {
     await using scene = await createAdminScene();
     expect((await scene.ask('POST', '/healthz', { fields: [LOCAL] })).head.status).toBe(405);
     expect((await scene.ask('DELETE', '/v1/proxy_config', { fields: [LOCAL] })).head.status).toBe(401);
   });
 });
 
-describe('every answer', () => {
+describe('every response', () => {
   it.each([
     ['GET', '/healthz', {}],
     ['GET', '/v1/ca.pem', {}],
@@ -222,7 +222,7 @@ describe('every answer', () => {
       { more: ['Origin: http://a.test', 'Access-Control-Request-Method: PUT'] },
     ],
     ['GET', 'not-a-path', {}],
-  ])('has the fields that keep it from caches and pages: %s %s', async (method, path, options) => {
+  ])('has the fields that exclude caches and foreign pages: %s %s', async (method, path, options) => {
     await using scene = await createAdminScene();
     const response = await scene.ask(method, path, options);
     expect(field(response, 'cache-control')).toBe('no-store');
@@ -231,7 +231,7 @@ describe('every answer', () => {
     expect(response.head.text).not.toMatch(/^(access-control-|set-cookie)/im);
   });
 
-  it('to requests on one connection comes in order', async () => {
+  it('on one connection comes in the order of the requests', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     const statuses = [];

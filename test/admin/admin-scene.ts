@@ -1,4 +1,4 @@
-// An admin server on loopback over a target that is scripted by the test, with every record and log line kept.
+// An admin server on loopback with a target that the test scripts; it stores every record and log line.
 import type { Issue } from '../../src/base/schema.ts';
 import { createLog } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
@@ -23,10 +23,10 @@ export type AdminScene = AsyncDisposable & {
   readonly calls: readonly Call[];
   readonly records: readonly AdminRecord[];
   readonly logLines: readonly string[];
-  /** The nth record, counted from 0, once it is there. */
+  /** The nth record, counted from 0, as soon as it exists. */
   record(index: number): Promise<AdminRecord>;
   connect(): Promise<WireClient>;
-  /** Sends one request on a connection of its own, with the token unless `fields` says who asks. */
+  /** Sends one request on a connection of its own, with the token unless `fields` replaces it. */
   ask(method: string, path: string, options?: AskOptions): Promise<WireResponse>;
   blockRecords(isBlocked: boolean): void;
 };
@@ -34,9 +34,9 @@ export type AdminScene = AsyncDisposable & {
 export type AskOptions = {
   /** Replaces Host and Authorization. */
   readonly fields?: readonly string[];
-  /** Stands beside Host and Authorization. */
+  /** Added to Host and Authorization. */
   readonly more?: readonly string[];
-  /** Text as it is, anything else as JSON. */
+  /** A text unchanged, anything else as JSON. */
   readonly body?: unknown;
 };
 
@@ -46,7 +46,7 @@ export async function createAdminScene(
   options: {
     readonly target?: Partial<AdminTarget>;
     readonly listen?: AdminServerOptions['listen'];
-    /** Takes the place of what keeps the records. */
+    /** Replaces the function that stores the records. */
     readonly record?: AdminServerOptions['record'];
   } & Pick<Partial<AdminServerOptions>, 'hosts' | 'limits'> = {},
 ): Promise<AdminScene> {
@@ -108,7 +108,7 @@ export function request(
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${content}`);
 }
 
-/** An answer to HEAD announces a length and brings no body. */
+/** A response to HEAD announces a length and has no body. */
 export async function readResponse(client: WireClient, method: string = 'GET'): Promise<WireResponse> {
   if (method !== 'HEAD') return client.readResponse();
   const head = await client.readHead();
@@ -135,7 +135,7 @@ export function problem<T>(kind: 'not_found' | 'stale' | 'busy'): Change<T> {
   return { ok: false, problem: { kind, message: 'A sentence of the target.' } };
 }
 
-/** Knows the sandbox `default` at revision 7, takes everything and keeps what it was given. */
+/** Has the sandbox `default` at revision 7, accepts everything and stores what it was given. */
 function createFakeTarget(calls: Call[]): AdminTarget {
   const isKnown = (id: string): boolean => id === 'default';
   return {
@@ -158,7 +158,7 @@ function createFakeTarget(calls: Call[]): AdminTarget {
     sandbox: (id) => (isKnown(id) ? SANDBOX : undefined),
     async createSandbox(document) {
       calls.push({ name: 'createSandbox', given: [document] });
-      const value = { sandbox: { ...SANDBOX, id: 'box-1' }, token: 'told-once', warnings: [WARNING] };
+      const value = { sandbox: { ...SANDBOX, id: 'box-1' }, token: 'shown-once', warnings: [WARNING] };
       return { ok: true, value };
     },
     async changeSandbox(id, document) {

@@ -16,7 +16,7 @@ describe('a document', () => {
     ['text/plain', 415],
     ['application/x-www-form-urlencoded', 415],
     ['', 415],
-  ])('sent as Content-Type: %s is answered %i', async (type, status) => {
+  ])('sent as Content-Type: %s gets the status %i', async (type, status) => {
     await using scene = await createAdminScene();
     const response = await scene.ask('PUT', PATH, { body: {}, more: [`Content-Type: ${type}`] });
     expect(response.head.status).toBe(status);
@@ -94,7 +94,7 @@ describe('a document', () => {
     expect((await client.readResponse()).head.status).toBe(200);
   });
 
-  it('of a mebibyte is taken, and one of a byte more is a 413', async () => {
+  it('of a mebibyte is accepted, and one of a byte more is a 413', async () => {
     await using scene = await createAdminScene();
     const whole = `"${'x'.repeat(MIB - 2)}"`;
     expect((await scene.ask('PUT', PATH, { body: whole })).head.status).toBe(200);
@@ -103,7 +103,7 @@ describe('a document', () => {
     expect(scene.calls).toHaveLength(1);
   });
 
-  it('that announces too much is refused before a byte of it was sent', async () => {
+  it('that announces too much is rejected before a byte of it was sent', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     const more = ['Content-Type: application/json', `Content-Length: ${50 * MIB}`];
@@ -112,7 +112,7 @@ describe('a document', () => {
     expect(['end', 'ECONNRESET']).toContain(await client.finished);
   });
 
-  it('that is too large may still be sent to its end, so that no reset overtakes the answer', async () => {
+  it('that is too large may still be sent to its end, so that no reset overtakes the response', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     const more = ['Content-Type: application/json', `Content-Length: ${2 * MIB}`];
@@ -123,14 +123,14 @@ describe('a document', () => {
     expect(scene.calls).toEqual([]);
   });
 
-  it('in chunks without end is refused at the limit, and its connection ends', async () => {
+  it('in chunks without end is rejected at the limit, and its connection ends', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     const more = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
     await client.send(request('PUT', PATH, { more }));
     await client.send(`${(MIB + 1).toString(16)}\r\n${'x'.repeat(MIB + 1)}\r\n`);
     expect((await client.readResponse()).head.status).toBe(413);
-    // A client that goes on sending is thrown away, not read for ever.
+    // What a client goes on sending is discarded for a while, not read for ever.
     const sent = (async () => {
       for (;;) await client.send(`10000\r\n${'x'.repeat(65536)}\r\n`);
     })().catch((error: NodeJS.ErrnoException) => error.code);
@@ -139,7 +139,7 @@ describe('a document', () => {
     expect(typeof (await sent)).toBe('string');
   });
 
-  it('is asked for by 100 only when it is wanted', async () => {
+  it('is asked for with a 100 only when it will be read', async () => {
     await using scene = await createAdminScene();
     const more = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2'];
     await using client = await scene.connect();
@@ -154,7 +154,7 @@ describe('a document', () => {
     expect([odd.head.status, field(odd, 'cache-control')]).toEqual([417, 'no-store']);
   });
 
-  it('is not asked for by 100 over HTTP/1.0, which does not know it', async () => {
+  it('is not asked for with a 100 over HTTP/1.0, which has no interim responses', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     const more = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2'];
@@ -194,7 +194,7 @@ describe('a document', () => {
     },
   );
 
-  it('framed in two ways, or wrongly, is a 400 and reaches nobody', async () => {
+  it('framed in two ways, or wrongly, is a 400 and reaches no handler', async () => {
     await using scene = await createAdminScene();
     const type = 'Content-Type: application/json';
     for (const [more, body] of [
@@ -210,7 +210,7 @@ describe('a document', () => {
     expect(scene.calls).toEqual([]);
   });
 
-  it('where none belongs is not read', async () => {
+  it('on a route without one is not read', async () => {
     await using scene = await createAdminScene();
     const response = await scene.ask('DELETE', '/v1/sandboxes/default', { body: { a: 1 } });
     expect([response.head.status, field(response, 'connection')]).toEqual([204, 'close']);

@@ -4,7 +4,7 @@ import { createAdminScene, OWN, request } from './admin-scene.ts';
 
 const BURST = 'GET / HTTP/1.1\r\n\r\n'.repeat(3400);
 
-/** Counts what Node's parser makes of all connections, and the most of it within one turn of the event loop. */
+/** Counts the requests that Node's parser finds on all connections, and the most within one turn of the event loop. */
 function countRequests(): Disposable & { readonly seen: { all: number; most: number } } {
   const seen = { all: 0, most: 0 };
   let inTurn = 0;
@@ -30,18 +30,18 @@ function countRequests(): Disposable & { readonly seen: { all: number; most: num
   };
 }
 
-describe('a second request before the first is answered', () => {
+describe('a second request before the response to the first', () => {
   it.each([
     [
-      'of odd framing, then garbage',
+      'with unusual framing, then garbage',
       'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n' +
         'POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n"x"' +
         'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n' +
         'garbage\r\n\r\n',
     ],
-    ['with nothing odd', String(request('GET', '/healthz')).repeat(2)],
+    ['that is an ordinary one', String(request('GET', '/healthz')).repeat(2)],
     [
-      'with a body that nobody reads',
+      'with a body that is not read',
       String(request('DELETE', '/v1/sandboxes/x', { body: 'x' })) + String(request('GET', '/')),
     ],
     ['in great number', BURST],
@@ -75,7 +75,7 @@ describe('a burst of requests', () => {
     for (const client of clients) void client.send(BURST).catch(() => undefined);
     expect((await other.ask('GET', '/healthz')).head.status).toBe(200);
     for (const client of clients) await client.finished;
-    // A piece holds 56 of them, and no more than 16 strangers have a place.
+    // A piece holds 56 of them, and at most 16 connections are unauthenticated.
     expect(counted.seen.most).toBeLessThanOrEqual(17 * 57);
     expect(counted.seen.all).toBeLessThanOrEqual(65 * 57);
     expect((await scene.ask('GET', '/v1/proxy_config', { fields: OWN })).head.status).toBe(200);

@@ -8,7 +8,7 @@ import { createAdminScene, field, OWN, readResponse, request, SANDBOX } from './
 const PATH = '/v1/proxy_config';
 const BEGUN = ['Content-Type: application/json', 'Content-Length: 10'];
 
-/** A target whose writes wait until they are let go, and which counts how many run at once. */
+/** A target whose writes wait for `open`, and which counts how many run at once. */
 function createGatedTarget(): {
   readonly target: Partial<AdminTarget>;
   readonly seen: { running: number; most: number; started: number };
@@ -39,13 +39,13 @@ function createGatedTarget(): {
 describe('a client that is slow', () => {
   const limits = { requestMs: 150 };
 
-  it('with nothing at all is let go', async () => {
+  it('to send anything is disconnected', async () => {
     await using scene = await createAdminScene({ limits });
     await using client = await scene.connect();
     expect(await client.finished).toBe('end');
   });
 
-  it('with a head gets a 408 with the fields that every answer has', async () => {
+  it('with a head gets a 408 with the fields that every response has', async () => {
     await using scene = await createAdminScene({ limits });
     await using client = await scene.connect();
     await client.send('GET / HTTP/1.1\r\nHost: loc');
@@ -71,7 +71,7 @@ describe('a client that is slow', () => {
     expect(scene.calls).toEqual([]);
   });
 
-  it('with its next request is let go', async () => {
+  it('with its next request is disconnected', async () => {
     await using scene = await createAdminScene({ limits: { keepAliveMs: 100 } });
     await using client = await scene.connect();
     await client.send(request('GET', '/healthz'));
@@ -79,7 +79,7 @@ describe('a client that is slow', () => {
     expect(await client.finished).toBe('end');
   });
 
-  it('in reading its answer is let go', async () => {
+  it('in reading its response is disconnected', async () => {
     const document = { text: 'x'.repeat(32 * 1024 * 1024) };
     const target = { proxyConfig: () => ({ revision: 1, etag: '"e"', document }) };
     await using scene = await createAdminScene({ limits, target });
@@ -114,7 +114,7 @@ describe('a head', () => {
     expect(typeof JSON.parse(response.text).detail).toBe('string');
   });
 
-  it('that is none behind a request under way ends the connection without a second answer', async () => {
+  it('that is malformed, behind a running request, ends the connection without a second response', async () => {
     const gated = createGatedTarget();
     await using scene = await createAdminScene({ target: gated.target });
     await using client = await scene.connect();
@@ -129,7 +129,7 @@ describe('a head', () => {
 });
 
 describe('connections', () => {
-  it('over the limit take the place of the oldest one that has not shown the token', async () => {
+  it('over the limit replace the oldest one that has not shown the token', async () => {
     await using scene = await createAdminScene({ limits: { connections: 3 } });
     await using operator = await scene.connect();
     await operator.send(request('GET', PATH));
@@ -144,7 +144,7 @@ describe('connections', () => {
     }
   });
 
-  it('that have not shown the token share fewer places', async () => {
+  it('that have not shown the token have a lower limit', async () => {
     await using scene = await createAdminScene({ limits: { unauthenticated: 2 } });
     await using first = await scene.connect();
     await using second = await scene.connect();
@@ -159,7 +159,7 @@ describe('connections', () => {
     expect((await fourth.readResponse()).head.status).toBe(200);
   });
 
-  it('that all have shown the token give way when they are idle, the one that is longest first', async () => {
+  it('that all have shown the token are ended when idle, the longest idle one first', async () => {
     await using scene = await createAdminScene({ limits: { connections: 2 } });
     await using first = await scene.connect();
     await using second = await scene.connect();
@@ -175,7 +175,7 @@ describe('connections', () => {
     }
   });
 
-  it('that all have shown the token keep their places while they are answered', async () => {
+  it('that all have shown the token stay while a request runs', async () => {
     const gated = createGatedTarget();
     await using scene = await createAdminScene({ target: gated.target, limits: { connections: 1 } });
     await using operator = await scene.connect();
@@ -209,7 +209,7 @@ describe('writes', () => {
     expect((await scene.ask('GET', PATH)).head.status).toBe(200);
     for (const client of clients) await client.send('{}');
     await gated.begun;
-    // Answered after all that had arrived before them: by then every document was read.
+    // Handled after everything that arrived before them: by then every document was read.
     for (let turn = 0; turn < 3; turn += 1) await scene.ask('GET', PATH);
     gated.open();
     for (const client of clients) {
@@ -232,7 +232,7 @@ describe('writes', () => {
     expect(reported).toEqual([200, undefined, 200, undefined, 200, undefined, 429, '1']);
   });
 
-  it('behind one that does not end are told so and never done, until it ends', async () => {
+  it('behind one that does not end are rejected and never done, until it ends', async () => {
     const gated = createGatedTarget();
     await using scene = await createAdminScene({ target: gated.target, limits: { stallMs: 50 } });
     await using client = await scene.connect();
@@ -250,7 +250,7 @@ describe('writes', () => {
     expect(gated.seen).toEqual({ running: 0, most: 1, started: 2 });
   });
 
-  it('behind one that does not end are refused at once when it is known', async () => {
+  it('behind one that is known not to end are rejected at once', async () => {
     const gate = new WriteGate(8, new RateLimit(100, 1000, () => 0), 20);
     const { promise, resolve } = Promise.withResolvers<AdminResponse>();
     const hung = gate.run(() => promise);
@@ -263,7 +263,7 @@ describe('writes', () => {
     expect(gate.enter()).toBeUndefined();
   });
 
-  it('of callers without the token take no place', async () => {
+  it('of callers without the token do not count', async () => {
     await using scene = await createAdminScene({ limits: { writesPerSecond: 1, writesAtOnce: 1 } });
     for (let turn = 0; turn < 3; turn += 1)
       await scene.ask('PUT', PATH, { fields: ['Host: localhost'], body: {} });
@@ -290,7 +290,7 @@ describe('close', () => {
     await closed;
   });
 
-  it('lets an answer that is not yet sent be read to its end', async () => {
+  it('lets a client read a response that is not yet sent to its end', async () => {
     const document = { text: 'x'.repeat(8 * 1024 * 1024) };
     const target = { proxyConfig: () => ({ revision: 1, etag: '"e"', document }) };
     await using scene = await createAdminScene({ target });
@@ -321,7 +321,7 @@ describe('close', () => {
     await client.send(request('PATCH', '/v1/sandboxes/default', { body: {}, fields: OWN }));
     await gated.begun;
     client.reset();
-    // By its answer the server has seen the reset.
+    // When this has a response, the server has seen the reset.
     await scene.ask('GET', PATH);
     let isClosed = false;
     const closed = scene.server.close(60_000).then(() => (isClosed = true));

@@ -69,7 +69,7 @@ describe('a unix socket', () => {
     expect(await askOver(path)).toContain('200 OK');
   });
 
-  it('at which somebody answers stays his', async () => {
+  it('at which another process listens stays with it', async () => {
     await using scratch = await createScratch();
     const path = join(scratch.path, 'admin.sock');
     const other = createServer().listen(path);
@@ -133,7 +133,7 @@ describe('a unix socket', () => {
 });
 
 describe('a port', () => {
-  it('is told as a URL', async () => {
+  it('is reported as a URL', async () => {
     await using scene = await createAdminScene();
     expect(scene.server).toMatchObject({ url: `http://127.0.0.1:${scene.port}`, address: '127.0.0.1' });
   });

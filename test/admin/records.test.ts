@@ -9,7 +9,7 @@ const LOCAL = 'Host: localhost';
 const ANYONE = { fields: [LOCAL] };
 
 describe('a write', () => {
-  it('leaves one record that its answer names', async () => {
+  it('leaves one record, and its response has the id of the record', async () => {
     await using scene = await createAdminScene();
     const response = await scene.ask('PUT', '/v1/sandboxes/default/proxy_config', { body: { rules: [] } });
     expect(scene.records).toEqual([
@@ -27,7 +27,7 @@ describe('a write', () => {
     expect(scene.records[0]?.duration_ms).toBeGreaterThan(0);
   });
 
-  it('that creates names the sandbox that it made', async () => {
+  it('that creates a sandbox leaves a record with its id', async () => {
     await using scene = await createAdminScene();
     await scene.ask('POST', '/v1/sandboxes', { body: {} });
     expect(scene.records).toMatchObject([{ action: 'sandbox.create', sandbox: 'box-1', status: 201 }]);
@@ -39,7 +39,7 @@ describe('a write', () => {
     ['DELETE', '/v1/sandboxes/Box', undefined],
     ['POST', '/v1/sandboxes', undefined],
     ['PUT', '/v1/other', undefined],
-  ])('that is refused names the sandbox that it was about: %s %s', async (method, path, sandbox) => {
+  ])('that is rejected leaves a record with its sandbox: %s %s', async (method, path, sandbox) => {
     await using scene = await createAdminScene();
     await scene.ask(method, path, { ...ANYONE, body: {} });
     expect(scene.records.map((record) => record.sandbox)).toEqual([sandbox]);
@@ -60,7 +60,7 @@ describe('a write', () => {
     ['to a path that is not there', 'PUT', '/v1/other', { body: {} }, 404, 'no_route'],
     ['by a method that is not known', 'DELETE', PATH, {}, 405, 'method'],
   ] as const)(
-    'that is refused leaves one record too: %s',
+    'that is rejected leaves one record too: %s',
     async (_, method, path, options, status, reason) => {
       await using scene = await createAdminScene();
       const response = await scene.ask(method, path, options);
@@ -89,7 +89,7 @@ describe('a write', () => {
     },
   );
 
-  it('leaves one record and frees its place when its handler throws', async () => {
+  it('leaves one record and no longer counts as running when its handler throws', async () => {
     const canary = 'canary-in-an-error';
     const fail = async (): Promise<never> => {
       throw new TypeError(canary);
@@ -130,7 +130,7 @@ describe('a write', () => {
     },
   );
 
-  it('is refused while records cannot be written, reads are not', async () => {
+  it('is rejected while records cannot be written, reads are not', async () => {
     await using scene = await createAdminScene();
     scene.blockRecords(true);
     const response = await scene.ask('PUT', PATH, { body: {} });
@@ -141,7 +141,7 @@ describe('a write', () => {
     expect((await scene.ask('PUT', PATH, { body: {} })).head.status).toBe(200);
   });
 
-  it('is refused when records cannot be written any more once its body has come', async () => {
+  it('is rejected when records can no longer be written after its body arrived', async () => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     const more = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2'];
@@ -154,15 +154,15 @@ describe('a write', () => {
   });
 });
 
-describe('refusals of callers without the token', () => {
+describe('rejected requests of callers without the token', () => {
   const WRONG = { fields: [LOCAL, 'X-Api-Key: x'], body: {} };
 
-  it('over so many a second are counted, and told in one record', async () => {
+  it('over so many a second are counted, and reported in one record', async () => {
     await using scene = await createAdminScene({ limits: { unauthenticatedRecordsPerSecond: 3 } });
     for (let turn = 0; turn < 4; turn += 1) await scene.ask('PUT', PATH, { ...ANYONE, body: {} });
     const response = await scene.ask('PUT', '/v1/workspace_secrets', WRONG);
     expect(scene.records).toHaveLength(3);
-    // Who has the token is recorded whatever others do.
+    // A caller with the token is recorded whatever others do.
     for (let turn = 0; turn < 4; turn += 1) await scene.ask('PUT', '/v1/other', { body: {} });
     expect(scene.records.map(({ count }) => count)).toEqual(Array(7).fill(undefined));
     expect(await scene.record(7)).toEqual({
@@ -178,7 +178,7 @@ describe('refusals of callers without the token', () => {
     });
   });
 
-  it('while records cannot be written are counted, and told once they can', async () => {
+  it('while records cannot be written are counted, and reported as soon as they can be', async () => {
     await using scene = await createAdminScene();
     scene.blockRecords(true);
     for (let turn = 0; turn < 3; turn += 1) await scene.ask('GET', PATH, WRONG);
@@ -205,7 +205,7 @@ describe('refusals of callers without the token', () => {
     expect(blocked).toEqual([]);
   });
 
-  it('that are counted are told at the end', async () => {
+  it('that are counted are reported when the server closes', async () => {
     await using scene = await createAdminScene({ limits: { unauthenticatedRecordsPerSecond: 0 } });
     await scene.ask('PUT', PATH, WRONG);
     expect(scene.records).toEqual([]);
@@ -213,7 +213,7 @@ describe('refusals of callers without the token', () => {
     expect(scene.records).toMatchObject([{ reason: 'wrong_token', count: 1 }]);
   });
 
-  it('that are counted and cannot be told end nothing', async () => {
+  it('that are counted and cannot be recorded do not end the process', async () => {
     const record = (): never => {
       throw new RangeError('canary');
     };
@@ -270,7 +270,7 @@ describe('a secret that was sent', () => {
     ['GET', PATH, { fields: [`Host: ${PLANTED}`] }],
     ['GET', PATH, { more: [`X-Forwarded-For: ${PLANTED}`] }],
     ['PUT', PATH, { body: {}, more: [`Expect: ${PLANTED}`] }],
-  ])('stands in no answer, record or log line: %s %s %j', async (method, path, options) => {
+  ])('is in no response, record or log line: %s %s %j', async (method, path, options) => {
     await using scene = await createAdminScene();
     await using client = await scene.connect();
     await client.send(request(method, path, options));

@@ -70,7 +70,7 @@ describe('proxy_config', () => {
     ['*', 304],
     ['"x"', 200],
     ['e7', 400],
-  ])('read with If-None-Match: %s is answered %i', async (tags, status) => {
+  ])('read with If-None-Match: %s gets the status %i', async (tags, status) => {
     await using scene = await createAdminScene();
     const response = await scene.ask('GET', '/v1/proxy_config', { more: [`If-None-Match: ${tags}`] });
     expect(response.head.status).toBe(status);
@@ -88,7 +88,7 @@ describe('proxy_config', () => {
     [['*, "e7"'], 400, undefined],
     [['*', '*'], 400, undefined],
     [[''], 400, undefined],
-  ] as const)('replaced with If-Match: %j is answered %i', async (tags, status, etags) => {
+  ] as const)('replaced with If-Match: %j gets the status %i', async (tags, status, etags) => {
     await using scene = await createAdminScene();
     const more = tags.map((tag) => `If-Match: ${tag}`);
     const response = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
@@ -107,18 +107,21 @@ describe('proxy_config', () => {
     ['"x", "e7"', 7, 412],
     ['"x"', 7, 200],
     ['e7', 7, 400],
-  ])('replaced with If-None-Match: %s over revision %i is answered %i', async (tags, revision, status) => {
-    const proxyConfig = (): ShownConfig => ({ revision, etag: '"e7"', document: {} });
-    await using scene = await createAdminScene({ target: { proxyConfig } });
-    const more = [`If-None-Match: ${tags}`];
-    const response = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
-    expect(response.head.status).toBe(status);
-    // What it was compared with is what it may replace.
-    expect(scene.calls.map(({ given }) => given[1])).toEqual(status === 200 ? [{ etag: '"e7"' }] : []);
-    if (status === 412) expect(field(response, 'etag')).toBe('"e7"');
-  });
+  ])(
+    'replaced with If-None-Match: %s over revision %i gets the status %i',
+    async (tags, revision, status) => {
+      const proxyConfig = (): ShownConfig => ({ revision, etag: '"e7"', document: {} });
+      await using scene = await createAdminScene({ target: { proxyConfig } });
+      const more = [`If-None-Match: ${tags}`];
+      const response = await scene.ask('PUT', '/v1/proxy_config', { body: DOCUMENT, more });
+      expect(response.head.status).toBe(status);
+      // What it was compared with is what it may replace.
+      expect(scene.calls.map(({ given }) => given[1])).toEqual(status === 200 ? [{ etag: '"e7"' }] : []);
+      if (status === 412) expect(field(response, 'etag')).toBe('"e7"');
+    },
+  );
 
-  it('of a sandbox that is not there is a 404, whatever is expected', async () => {
+  it('of a sandbox that does not exist is a 404, whatever is expected', async () => {
     await using scene = await createAdminScene();
     const path = '/v1/sandboxes/other/proxy_config';
     const response = await scene.ask('PUT', path, { body: DOCUMENT, more: ['If-None-Match: *'] });
@@ -138,7 +141,7 @@ describe('proxy_config', () => {
     expect(response.head.status).toBe(412);
   });
 
-  it('tells every issue of a document at the place where it stood in the body', async () => {
+  it('reports every issue of a document with its location in the body', async () => {
     const issues = [{ loc: ['rules', 3, 'name'], msg: 'Field required', type: 'missing' }];
     const applyProxyConfig = async (): Promise<never> =>
       ({ ok: false, problem: { kind: 'invalid', issues } }) as never;
@@ -194,7 +197,7 @@ describe('sandboxes', () => {
     expect([made.head.status, field(made, 'location')]).toEqual([201, '/v1/sandboxes/box-1']);
     expect(JSON.parse(made.text)).toMatchObject({
       id: 'box-1',
-      token: 'told-once',
+      token: 'shown-once',
       warnings: [inBody('body')],
     });
     const changed = await scene.ask('PATCH', '/v1/sandboxes/default', { body: { limits: {} } });
@@ -219,7 +222,7 @@ describe('sandboxes', () => {
     ['GET', '/v1/sandboxes/-x'],
     ['GET', '/v1/sandboxes/x-'],
     ['GET', '/v1/sandboxes/Default'],
-    ['GET', '/v1/sandboxes/d%65fault'],
+    ['GET', '/v1/sandboxes/defa%75lt'],
     ['GET', `/v1/sandboxes/${'x'.repeat(64)}`],
     ['GET', '/v1/sandboxes/./default'],
     ['GET', '/v1/sandboxes/x/../default'],
@@ -228,7 +231,7 @@ describe('sandboxes', () => {
     ['GET', '/V1/proxy_config'],
     ['GET', '/v1\\proxy_config'],
     ['PUT', '/v1/nothing'],
-  ])('or paths that are not there are a 404: %s %s', async (method, path) => {
+  ])('or paths that do not exist are a 404: %s %s', async (method, path) => {
     await using scene = await createAdminScene();
     const body = method === 'PUT' || method === 'PATCH' ? {} : undefined;
     const response = await scene.ask(method, path, { body });
@@ -244,7 +247,7 @@ describe('a precondition where there is no ETag', () => {
     ['POST', '/v1/sandboxes'],
     ['PUT', '/v1/workspace_secrets'],
     ['POST', '/v1/sandboxes/default/workspace_secrets'],
-  ])('is refused and not passed over: %s %s', async (method, path) => {
+  ])('is rejected and not ignored: %s %s', async (method, path) => {
     await using scene = await createAdminScene();
     const body = method === 'DELETE' ? undefined : {};
     for (const condition of ['If-Match: "e7"', 'If-None-Match: *']) {
@@ -259,7 +262,7 @@ describe('a precondition where there is no ETag', () => {
   });
 });
 
-describe('a refusal of the target', () => {
+describe('a problem of the target', () => {
   it.each([
     ['not_found', 404],
     ['exists', 409],
@@ -269,7 +272,7 @@ describe('a refusal of the target', () => {
     ['storage_failed', 500],
     ['records_blocked', 503],
     ['busy', 503],
-  ] as const)('%s is answered %i with its sentence', async (kind, status) => {
+  ] as const)('%s gets the status %i, its message and its code', async (kind, status) => {
     const refuse = async (): Promise<never> =>
       ({ ok: false, problem: { kind, message: 'Do this.' } }) as never;
     await using scene = await createAdminScene({ target: { createSandbox: refuse, removeSandbox: refuse } });

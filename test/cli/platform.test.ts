@@ -209,7 +209,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     await probe.send('GET /ok HTTP/1.1\r\nHost: a\r\n\r\n');
     const { head: last } = await probe.readResponse();
     expect(last.status).toBe(503);
-    expect(last.headers).toContainEqual(['connection', 'close']);
+    expect(last.headers).toContainEqual(['Connection', 'close']);
     await slow.send(body);
     expect((await slow.readResponse()).head.status).toBe(201);
     expect(await child.exited).toEqual({ code: 0, signal: null });

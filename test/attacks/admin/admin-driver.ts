@@ -1,6 +1,6 @@
-// Plays a row of the stage `admin` against one sidecar with three sandboxes, and sees whether anything has changed and
-// whether the data path goes on. The clock stands still in a row and leaps a minute between two, so that limits by time
-// count the row alone.
+// Plays a row of the corpus `admin` against one sidecar with three sandboxes, and checks that nothing has changed and that
+// the data path goes on. The clock stands still during a row and advances a minute between two, so that limits by time count
+// the row alone.
 import { vi } from 'vitest';
 import { headerValues } from '../../support/message-reader.ts';
 import { type RecordingOrigin, createOrigin, response } from '../../support/recording-origin.ts';
@@ -12,7 +12,7 @@ export type Observation = {
   readonly heads: readonly WireHead[];
   readonly bodies: readonly string[];
   readonly records: readonly string[];
-  /** Values of X-Key, by what the row asked for. */
+  /** Values of X-Key that the row's requests made arrive at the origin. */
   readonly arrived: readonly string[];
   readonly bytes: string;
   readonly isUnchanged: boolean;
@@ -50,7 +50,7 @@ export async function createAdminStage(): Promise<AdminStage> {
       const lines = proxy.lines.length;
       const count = origin.requests.length;
       const { heads, bodies, bytes } = await converse(script, expected, proxy, origin);
-      // A request that was cut is recorded when it is seen.
+      // A request that was cut off is recorded later.
       const records = await recordsOf(proxy, lines, expected.records?.length ?? 0);
       const arrived = keysIn(origin, count);
       const isUnchanged = (await snapshot(proxy)) === before;
@@ -87,7 +87,7 @@ async function converse(
   for (const [at, parts] of turns.entries()) {
     const text = parts.map((part) => (typeof part === 'string' ? part : part[0].repeat(part[1]))).join('');
     const sent = client.send(fill(text, adminPort, origin.port, proxy.adminToken));
-    // An answer may come, and the connection go, before all of it was taken.
+    // The response may arrive, and the connection end, before all of it was read.
     sent.catch(() => undefined);
     if (leaves === 'FIN' && at === turns.length - 1) client.end();
     if (leaves === 'RST' && at === turns.length - 1) client.reset();
@@ -150,7 +150,7 @@ function clockAt(ms: number): Disposable {
   return { [Symbol.dispose]: () => spy.mockRestore() };
 }
 
-/** No answer may be kept, sniffed, shared with another origin, or set a cookie. */
+/** No response may be cached, sniffed, shared with another origin, or set a cookie. */
 const FORBIDDEN_FIELD = /^(?:access-control-|set-cookie$|server$|x-powered-by$)/;
 
 export function violations(expected: Expectation, seen: Observation): readonly string[] {
@@ -165,19 +165,19 @@ export function violations(expected: Expectation, seen: Observation): readonly s
     seen.heads.map(({ status }) => status),
     statuses,
   );
-  same('answers in all', [...seen.bytes.matchAll(/HTTP\/1\.1 \d{3} /g)].length, statuses.length);
+  same('responses in all', [...seen.bytes.matchAll(/HTTP\/1\.1 \d{3} /g)].length, statuses.length);
   same('records', seen.records, records);
   same('arrived', seen.arrived, arrived);
   same('in force afterwards', seen.inForce, ['canary-value-of-default']);
   if (bodies) same('bodies', seen.bodies, bodies);
   if (!seen.isUnchanged) found.push('something has changed');
-  if (/canary/i.test(seen.bytes)) found.push('a token or a value was answered');
+  if (/canary/i.test(seen.bytes)) found.push('a token or a value is in a response');
   for (const { headers } of seen.heads) {
     const names = headers.map(([name]) => name.toLowerCase());
     found.push(...names.filter((name) => FORBIDDEN_FIELD.test(name)).map((name) => `a field ${name}`));
     if (code !== undefined) same('code', headers.find(([name]) => name === 'X-Sallyport-Error')?.[1], code);
     else if (arrived.length === 0 && !names.includes('x-content-type-options'))
-      found.push('an answer that may be sniffed');
+      found.push('a response that may be sniffed');
   }
   return found;
 }

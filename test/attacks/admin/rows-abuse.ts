@@ -1,4 +1,4 @@
-// A-09: HTTP that is none, too much of it, and clients that leave in the middle, at a port that serves few.
+// A-09: malformed HTTP, too much of it, and clients that leave in the middle, at a port with few connections.
 import { type AdminRow, BEARER, HOST, JSON_TYPE, adminRow, request } from './admin-script.ts';
 
 const CONFIG = '/v1/proxy_config';
@@ -8,7 +8,7 @@ const own = (...fields: readonly string[]): string =>
   head(`PUT ${CONFIG} HTTP/1.1`, HOST, BEARER, JSON_TYPE, ...fields);
 const ENDS = { ends: true } as const;
 
-/** Heads and framings that the parser of the port gives up on: one answer, and the end. */
+/** Heads and framings that the parser of the port rejects: one response, and the end. */
 const MALFORMED: readonly (readonly [name: string, bytes: string])[] = [
   ['two-lengths', `${own('Content-Length: 2', 'Content-Length: 3')}{} `],
   ['length-list', `${own('Content-Length: 2, 2')}{}`],
@@ -149,7 +149,7 @@ const sizeRows: readonly AdminRow[] = [
     { statuses: [413], records: ['413 too_large'], ends: true },
   ),
   turnsOf(
-    'A-09 continue-is-not-asked-of-strangers',
+    'A-09 continue-is-not-asked-without-a-token',
     [[head(`PUT ${CONFIG} HTTP/1.1`, HOST, JSON_TYPE, 'Content-Length: 2', 'Expect: 100-continue')]],
     { statuses: [401], records: ['401 no_token'], ends: true },
   ),

@@ -42,7 +42,7 @@ describe('metrics', () => {
     expect(await metrics.read()).toContain('process_resident_memory_bytes');
   });
 
-  it('are told without what the database does not tell', async () => {
+  it('leave out what the database does not report', async () => {
     const errors: unknown[] = [];
     let isAway = false;
     const away = new Error('away');
@@ -60,7 +60,7 @@ describe('metrics', () => {
     expect(errors).toEqual([away, away]);
   });
 
-  it('are told on a listener of their own, at one path', async () => {
+  it('are served on a listener of their own, at one path', async () => {
     const server = await openMetricsServer(createMetrics(readings), { host: '127.0.0.1', port: 0 }, log);
     const response = await fetch(`${server.url}/metrics`);
     expect([response.status, response.headers.get('content-type')]).toEqual([
@@ -78,7 +78,10 @@ describe('metrics', () => {
     const own = createLog('info', { write: (line) => void lines.push(line) });
     const server = await openMetricsServer(broken, { host: '127.0.0.1', port: 0 }, own);
     const response = await fetch(`${server.url}/metrics`);
-    expect([response.status, await response.text()]).toEqual([503, 'The metrics cannot be read now\n']);
+    expect([response.status, await response.text()]).toEqual([
+      503,
+      'The metrics are temporarily unavailable.\n',
+    ]);
     expect(lines).toHaveLength(1);
     await server.close();
   });

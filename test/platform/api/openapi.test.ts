@@ -118,7 +118,9 @@ describe('the document', () => {
       }),
       ...over,
     });
-    expect(() => toOpenApi([route({ path: '/a/{other}' })], '1')).toThrow('other parameters than its schema');
+    expect(() => toOpenApi([route({ path: '/a/{other}' })], '1')).toThrow(
+      'parameters that differ from its schema',
+    );
     expect(() => toOpenApi([route({}), route({})], '1')).toThrow('two routes for GET /a/{id}');
   });
 });

@@ -42,7 +42,7 @@ describe('a query', () => {
   it('that gives one value twice is an issue, since two readers could take different ones', () => {
     const { value, issues } = readQuery(new URLSearchParams('limit=5&limit=6'), schema);
     expect(issues).toEqual([
-      { loc: ['query', 'limit'], msg: 'Give this query parameter once', type: 'value_error' },
+      { loc: ['query', 'limit'], msg: 'Send this query parameter once', type: 'value_error' },
     ]);
     expect(value).toEqual({});
   });

@@ -71,8 +71,8 @@ async function ask(port: number, text: string): Promise<WireResponse> {
 const field = ({ head }: WireResponse, name: string): string | undefined =>
   head.headers.find(([one]) => one.toLowerCase() === name)?.[1];
 
-describe('every answer', () => {
-  it('has an id of its own, is not to be kept, and leaves one line without path, query and values', async () => {
+describe('every response', () => {
+  it('has an id of its own, is not cached, and leaves one line without path, query and values', async () => {
     const { port, lines, finished } = await open();
     const response = await ask(
       port,
@@ -102,7 +102,7 @@ describe('every answer', () => {
     ]);
   });
 
-  it('keeps an id that is well formed and no other', async () => {
+  it('has the id of the request if that is well-formed', async () => {
     const { port } = await open();
     const kept = await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: abc-1.2_3\r\n\r\n');
     expect(field(kept, 'x-request-id')).toBe('abc-1.2_3');
@@ -122,7 +122,7 @@ describe('every answer', () => {
   });
 });
 
-describe('a request that is none of ours is refused before the API sees it', () => {
+describe('a head that is unacceptable is rejected before the API sees it', () => {
   const rows: readonly (readonly [string, string, number])[] = [
     ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 405],
     ['absolute-form', 'GET http://a/ok HTTP/1.1\r\nHost: a\r\n\r\n', 400],
@@ -166,7 +166,7 @@ describe('a request that is none of ours is refused before the API sees it', () 
 });
 
 describe('a body', () => {
-  it('that is too long is refused while it still comes, and the client reads why', async () => {
+  it('that is too long is rejected while it still arrives, and the client reads why', async () => {
     const { port } = await open();
     const announced = await ask(
       port,
@@ -180,7 +180,7 @@ describe('a body', () => {
     expect([counted.head.status, field(counted, 'connection')]).toEqual([413, 'close']);
   });
 
-  it('is asked for by a 100 only when somebody reads it', async () => {
+  it('is asked for with a 100 only when it will be read', async () => {
     const { port } = await open();
     await using client = await WireClient.connect(port);
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length:';
@@ -198,7 +198,7 @@ describe('a body', () => {
     expect((await ask(port, `${head}{}`)).head.status).toBe(200);
   });
 
-  it('that stays away is given up in time', async () => {
+  it('that does not arrive gets a 408 in time', async () => {
     const { port, finished } = await open(echo, { requestMs: 300 });
     const late = await ask(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{');
     expect(late.head.status).toBe(408);
@@ -207,13 +207,13 @@ describe('a body', () => {
     expect(finished.map(({ status }) => status)).toEqual([408, 408]);
   });
 
-  it('that breaks its framing is refused', async () => {
+  it('with broken framing is rejected', async () => {
     const { port } = await open();
     const broken = await ask(port, 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n');
     expect(broken.head.status).toBe(400);
   });
 
-  it('whose client leaves is no bug', async () => {
+  it('whose client leaves is not logged as an error', async () => {
     const done = Promise.withResolvers<void>();
     const { port, lines } = await open(async (request) => {
       const response = await echo(request);
@@ -229,7 +229,7 @@ describe('a body', () => {
 });
 
 describe('a connection', () => {
-  it('has one request answered at once', async () => {
+  it('has one running request', async () => {
     const held = Promise.withResolvers<HttpResponse>();
     const { port } = await open(() => held.promise);
     await using client = await WireClient.connect(port);
@@ -249,7 +249,7 @@ describe('a connection', () => {
     expect(second.transcript).toBe('');
   });
 
-  it('whose client leaves ends what runs for it by a signal', async () => {
+  it('whose client leaves aborts the signal of its request', async () => {
     const aborted = Promise.withResolvers<void>();
     const { port, finished, lines } = await open(async (request) => {
       request.left.addEventListener('abort', () => aborted.resolve());
@@ -264,7 +264,7 @@ describe('a connection', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('of a bug of ours is cut, and the log has it', async () => {
+  it('on which the API fails is cut, and the failure is logged', async () => {
     const { port, lines } = await open(() => Promise.reject(new Error('hush')));
     await using client = await WireClient.connect(port);
     await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -283,7 +283,7 @@ describe('the address of a client', () => {
   it('is that of its socket, whatever it says itself', async () => {
     expect(await hosts([], '198.51.100.7')).toBe('127.0.0.1');
   });
-  it('goes with the port of its socket, and with none where a proxy stands between', async () => {
+  it('goes with the port of its socket, and with none behind a proxy', async () => {
     const seen: (number | undefined)[] = [];
     const { port } = await open(
       async (request) => {
@@ -297,7 +297,7 @@ describe('the address of a client', () => {
     await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n\r\n');
     expect(seen).toEqual([expect.any(Number), undefined]);
   });
-  it('is known of each request that is served: who cuts his connection behind one hides nothing', async () => {
+  it('is known for each request that is served, also when the client resets its connection right after one', async () => {
     const hosts: (string | undefined)[] = [];
     const { port } = await open(async (request) => {
       hosts.push(request.client.host);
@@ -314,7 +314,7 @@ describe('the address of a client', () => {
     expect(new Set(hosts)).toEqual(new Set(['127.0.0.1']));
   });
 
-  it('is what a trusted proxy says, and nothing that stands to the left of it', async () => {
+  it('is what a trusted proxy wrote, and nothing to the left of it', async () => {
     expect(await hosts(['127.0.0.0/8'], '203.0.113.9, 198.51.100.7')).toBe('198.51.100.7');
     expect(await hosts(['127.0.0.0/8', '10.0.0.0/8'], '203.0.113.9, 198.51.100.7, 10.1.2.3')).toBe(
       '198.51.100.7',
@@ -323,8 +323,8 @@ describe('the address of a client', () => {
   });
 });
 
-describe('the end', () => {
-  it('waits for what runs, answers what comes on open connections for a last time, and accepts nobody', async () => {
+describe('closing', () => {
+  it('waits for running requests, serves open connections once more, and accepts no connection', async () => {
     const held = Promise.withResolvers<HttpResponse>();
     const api: Api = (request) =>
       request.head.target.endsWith('/held') ? held.promise : Promise.resolve(respond('ok'));
