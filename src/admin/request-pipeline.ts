@@ -145,8 +145,8 @@ async function readDocument({ body }: AdminExchange, maxBytes: number): Promise<
     const parsed = parseJsonBody(await body.read(maxBytes), false);
     if (parsed.ok) return parsed;
     const where = parsed.position === undefined ? '' : `, at character ${parsed.position + 1}`;
-    const issue = { loc: ['body'], msg: `${parsed.msg}${where}`, type: 'json_invalid' };
-    return { ok: false, response: invalid([issue]) };
+    const msg = `${parsed.msg}${where}`;
+    return { ok: false, response: invalid([{ loc: ['body'], msg, type: 'json_invalid' }]) };
   } catch (error) {
     if (error instanceof RequestError) return { ok: false, response: adminError(error.kind) };
     throw error;

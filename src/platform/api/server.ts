@@ -1,6 +1,6 @@
 // The API on its listener: every limit on time, bytes and numbers is set here. Whatever two readers could understand
 // differently in a head is rejected before the API sees it. Every request leaves one line in the log.
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
 import { type RequestHead, requestIdOf } from '../../base/http/request-head.ts';
