@@ -1,5 +1,5 @@
-// Log lines and exchange records leave through one asynchronous, bounded sink, so that a slow reader of our
-// output never slows the proxy. The door to pino. Nothing here knows what a record holds.
+// Log lines and exchange records are written through one asynchronous, bounded sink, so that a slow reader of the output
+// never slows the proxy. The adapter of pino.
 import { write as writeFd, writeSync } from 'node:fs';
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 
@@ -8,21 +8,21 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export type LogSink = {
   write(line: string): void;
-  /** True while so much waits to be written that new work should be refused. */
+  /** True while so much waits to be written that new work must be rejected. */
   readonly isBlocked: boolean;
   /** Lines lost because the sink was full. */
   readonly dropped: number;
-  /** Resolves when all is written, or after `timeoutMs`. */
+  /** Resolves when everything is written, or after `timeoutMs`. */
   close(timeoutMs?: number): Promise<void>;
 };
 
 const MAX_BUFFERED_CHARS = 8 * 1024 * 1024;
 const BLOCKED_CHARS = 4 * 1024 * 1024;
-// One write a request costs more CPU than the request's own parsing: lines wait for company.
+// A write for each request costs more CPU than parsing the request, so lines wait for more lines.
 const FLUSH_DELAY_MS = 20;
 const FLUSH_CHARS = 32 * 1024;
 const RETRY_DELAY_MS = 50;
-/** A write under way for longer has a reader that does not read. */
+/** When a write takes longer, its reader does not read. */
 const STUCK_MS = 1000;
 
 /** A sink over a file descriptor. Writes go to the thread pool; at most 8 Mi characters wait. */
@@ -35,7 +35,7 @@ class FdSink implements LogSink {
   #waiting: string[] = [];
   #waitingChars = 0;
   #inFlight: Buffer | undefined;
-  /** When the write began that the thread pool has in hand. */
+  /** When the current write in the thread pool began. */
   #writingSinceMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
@@ -140,8 +140,8 @@ class FdSink implements LogSink {
 }
 
 /**
- * Ends the process with `code` while a write of it hangs. An exit would wait for the thread pool, and with it for the
- * reader, for ever; a process that is replaced waits for nothing.
+ * Ends the process with `code` while one of its writes hangs. An exit would wait for the thread pool, and so for the
+ * reader, without limit; execve() waits for nothing.
  */
 function endStuck(code: number): void {
   process.execve?.(process.execPath, [process.execPath, '-e', `process.exit(${code})`], {});
@@ -163,7 +163,7 @@ export function createLog(level: LogLevel, sink: Pick<LogSink, 'write'>): Log {
 /** Writes one JSON line of level info, as the logger would, with the fields in their order. */
 export type LineWriter = (fields: object, msg: string) => void;
 
-/** For lines that every request has: past the logger one costs a sixth of the time. */
+/** For lines that every request writes: without the logger, a line costs a sixth of the time. */
 export function createLineWriter(sink: Pick<LogSink, 'write'>): LineWriter {
   const stamp = createStamp();
   return (fields, msg) => writeStamped(sink, stamp(fields), msg);
@@ -183,12 +183,12 @@ export function createStamp(): (fields: object) => string {
   };
 }
 
-/** Writes the line of what was stamped. */
+/** Writes a line with fields that createStamp() formatted. */
 export function writeStamped(sink: Pick<LogSink, 'write'>, stamped: string, msg: string): void {
   sink.write(`{"level":"info",${stamped},"msg":"${msg}"}\n`);
 }
 
-/** An unexpected error for the log: its kind and where it came from. Its message may quote input, so it stays out. */
+/** An unexpected error for the log: its class and its stack. Its message may quote input, so it is omitted. */
 export function describeBug(error: unknown): {
   readonly error: string;
   readonly code?: string;
@@ -196,14 +196,14 @@ export function describeBug(error: unknown): {
 } {
   const code = errorCode(error);
   const coded = code === undefined ? {} : { code };
-  // Some libraries tell of an error by a copy of its members.
+  // Some libraries report an error as a copy of its members.
   const { name, stack } = typeof error === 'object' && error !== null ? (error as Partial<Error>) : {};
   if (typeof stack !== 'string') return { error: typeof error, ...coded, at: [] };
   const frames = stack.split('\n').filter((line) => line.startsWith('    at '));
   return { error: name ?? 'object', ...coded, at: frames.slice(0, 8).map((frame) => frame.trim()) };
 }
 
-/** The word of a system or a database for what went wrong, of the error itself or of what it was caused by. */
+/** The code of a system or database error, from the error itself or from its cause. */
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { code, cause } = error as { readonly code?: unknown; readonly cause?: { readonly code?: unknown } };

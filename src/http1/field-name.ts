@@ -1,7 +1,7 @@
 // Field names as small integers, recognised from bytes without creating a string.
 import { byteAt, lowerAt } from './byte-class.ts';
 
-/** The names that the relay acts on; every other name is `other`. `proxyOther` is any other `Proxy-*`. */
+/** The names that the proxy acts on; every other name is `other`. `proxyOther` is any other `Proxy-*`. */
 export const Field = {
   other: 0,
   host: 1,
@@ -18,47 +18,19 @@ export const Field = {
   upgrade: 12,
   expect: 13,
   altSvc: 14,
-  range: 15,
-  ifRange: 16,
-  acceptEncoding: 17,
-  contentEncoding: 18,
-  contentRange: 19,
-  secWebSocketKey: 20,
-  secWebSocketAccept: 21,
-  http2Settings: 22,
-  authorization: 23,
-  wwwAuthenticate: 24,
+  http2Settings: 15,
+  authorization: 16,
+  wwwAuthenticate: 17,
 } as const;
 
 export type FieldId = (typeof Field)[keyof typeof Field];
 
 type KnownName = { readonly name: string; readonly id: FieldId };
 
-const knownNames: readonly KnownName[] = [
-  { name: 'host', id: Field.host },
-  { name: 'content-length', id: Field.contentLength },
-  { name: 'transfer-encoding', id: Field.transferEncoding },
-  { name: 'connection', id: Field.connection },
-  { name: 'keep-alive', id: Field.keepAlive },
-  { name: 'proxy-connection', id: Field.proxyConnection },
-  { name: 'proxy-authorization', id: Field.proxyAuthorization },
-  { name: 'proxy-authenticate', id: Field.proxyAuthenticate },
-  { name: 'te', id: Field.te },
-  { name: 'trailer', id: Field.trailer },
-  { name: 'upgrade', id: Field.upgrade },
-  { name: 'expect', id: Field.expect },
-  { name: 'alt-svc', id: Field.altSvc },
-  { name: 'range', id: Field.range },
-  { name: 'if-range', id: Field.ifRange },
-  { name: 'accept-encoding', id: Field.acceptEncoding },
-  { name: 'content-encoding', id: Field.contentEncoding },
-  { name: 'content-range', id: Field.contentRange },
-  { name: 'sec-websocket-key', id: Field.secWebSocketKey },
-  { name: 'sec-websocket-accept', id: Field.secWebSocketAccept },
-  { name: 'http2-settings', id: Field.http2Settings },
-  { name: 'authorization', id: Field.authorization },
-  { name: 'www-authenticate', id: Field.wwwAuthenticate },
-];
+/** `contentLength` -> `content-length`. */
+const knownNames: readonly KnownName[] = Object.entries(Field)
+  .filter(([, id]) => id !== Field.other && id !== Field.proxyOther)
+  .map(([key, id]) => ({ name: key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), id }));
 
 const UNDERSCORE_BYTE = 0x5f;
 const HYPHEN_BYTE = 0x2d;

@@ -1,73 +1,22 @@
 // The closed catalogue of what can be wrong with the bytes of a message. A HeadError is a value, never thrown, and always
 // one of these objects, so `error === headErrors.bareLf` works. `status` is for a request; an invalid response is a 502.
 
-export type HeadErrorCode =
-  | 'bare_lf'
-  | 'bare_cr'
-  | 'control_byte'
-  | 'empty_line'
-  | 'method_malformed'
-  | 'method_too_long'
-  | 'http2_preface'
-  | 'target_malformed'
-  | 'target_too_long'
-  | 'version_missing'
-  | 'version_malformed'
-  | 'version_unsupported'
-  | 'status_malformed'
-  | 'name_empty'
-  | 'name_malformed'
-  | 'colon_missing'
-  | 'space_before_colon'
-  | 'line_folded'
-  | 'framing_lookalike'
-  | 'too_many_fields'
-  | 'head_too_large'
-  | 'content_length_malformed'
-  | 'content_length_repeated'
-  | 'content_length_unexpected'
-  | 'transfer_encoding_unsupported'
-  | 'transfer_encoding_repeated'
-  | 'transfer_encoding_unexpected'
-  | 'length_and_encoding'
-  | 'connection_malformed'
-  | 'connection_too_long'
-  | 'connection_strips_framing'
-  | 'expectation_unknown'
-  | 'chunk_size_malformed'
-  | 'chunk_size_too_large'
-  | 'chunk_extension_refused'
-  | 'chunk_extension_malformed'
-  | 'chunk_end_missing'
-  | 'trailer_malformed'
-  | 'trailer_has_framing'
-  | 'trailer_too_large';
+type Status = 400 | 414 | 417 | 431 | 501 | 505;
 
-export type HeadError = {
-  readonly code: HeadErrorCode;
+/** Private, so that only objects of the catalogue have this class; checking it costs less than searching the catalogue. */
+class CataloguedError<Code extends string> {
+  readonly code: Code;
   readonly text: string;
-  readonly status: 400 | 414 | 417 | 431 | 501 | 505;
-};
+  readonly status: Status;
 
-/** `bare_lf` -> `bareLf`: the catalogue is complete and its names agree with the codes, or tsc objects. */
-type NameOf<Code extends string> = Code extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<NameOf<Tail>>}`
-  : Code;
-
-/** Private: what is of this class is of the catalogue. A check of the class costs less than a search of the catalogue. */
-class CataloguedError implements HeadError {
-  readonly code: HeadErrorCode;
-  readonly text: string;
-  readonly status: HeadError['status'];
-
-  constructor(code: HeadErrorCode, text: string, status: HeadError['status']) {
+  constructor(code: Code, text: string, status: Status) {
     this.code = code;
     this.text = text;
     this.status = status;
   }
 }
 
-export const headErrors: { readonly [Code in HeadErrorCode as NameOf<Code>]: HeadError } = Object.freeze({
+export const headErrors = Object.freeze({
   bareLf: error('bare_lf', 'a line ends in LF without CR'),
   bareCr: error('bare_cr', 'a CR is not followed by LF'),
   controlByte: error('control_byte', 'the head contains a control byte'),
@@ -123,11 +72,17 @@ export const headErrors: { readonly [Code in HeadErrorCode as NameOf<Code>]: Hea
   trailerTooLarge: error('trailer_too_large', 'the trailers are too large', 431),
 });
 
-/** True only for the catalogue's own objects: nothing built from a message's bytes can pass for a fault. */
+export type HeadErrorCode = (typeof headErrors)[keyof typeof headErrors]['code'];
+export type HeadError = { readonly code: HeadErrorCode; readonly text: string; readonly status: Status };
+
+/** Every code, for documents that list them. */
+export const headErrorCodes: readonly HeadErrorCode[] = Object.values(headErrors).map(({ code }) => code);
+
+/** True only for the objects of the catalogue: nothing built from the bytes of a message passes for an error. */
 export function isHeadError(value: unknown): value is HeadError {
   return value instanceof CataloguedError;
 }
 
-function error(code: HeadErrorCode, text: string, status: HeadError['status'] = 400): HeadError {
+function error<Code extends string>(code: Code, text: string, status: Status = 400): CataloguedError<Code> {
   return Object.freeze(new CataloguedError(code, text, status));
 }

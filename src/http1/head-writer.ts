@@ -1,5 +1,5 @@
-// Writes heads: a parsed one with some lines dropped and some appended, or a whole one from text. Bytes that
-// are not asked to change are copied as they stand. It decides nothing about what is dropped or appended.
+// Writes heads: a parsed one with some lines dropped and some appended, or a whole one from text. All other bytes are
+// copied unchanged. The caller decides what is dropped and appended.
 import { CR, classOf, FIELD_VALUE, LF, TOKEN } from './byte-class.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
@@ -32,9 +32,9 @@ export function rewriteResponseHead(head: ResponseHead, edit: HeadEdit): Buffer 
   return rewriteLines(head, edit);
 }
 
-/** One field line with its CRLF. Throws on text that could not be read back: a bug of the caller. */
+/** One field line with its CRLF. Throws on text that a parser would not accept: a bug of the caller. */
 export function fieldLine(name: string, value: string): Buffer {
-  if (name === '') throw new TypeError('a field needs a name');
+  if (name === '') throw new TypeError('a field name must not be empty');
   assertOf(TOKEN, name);
   assertOf(FIELD_VALUE, value);
   return Buffer.from(`${name}: ${value}${CRLF}`, 'latin1');
@@ -92,6 +92,6 @@ function finish(
 function assertOf(bits: number, text: string): void {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code > 0xff || (classOf(code) & bits) === 0) throw new TypeError('text that cannot stand in a head');
+    if (code > 0xff || (classOf(code) & bits) === 0) throw new TypeError('a head must not contain this text');
   }
 }

@@ -1,6 +1,6 @@
-// The compiled form of a proxy_config: immutable, and after it deciding cannot fail. Two questions: what becomes of a
-// CONNECT to this authority (coverOf), and of a request for this target there (decide). This file decides;
-// it opens no socket, resolves no name and reads no secret.
+// The compiled form of a proxy_config. It is immutable, and its decisions cannot fail: whether a CONNECT to an authority
+// is denied, tunnelled or intercepted (coverOf), and what a request for a target there gets (decide). Opens no socket,
+// resolves no name and reads no secret.
 import type { Secret } from '../base/secret.ts';
 import type { Address } from './authority/address.ts';
 import type { Authority } from './authority/authority.ts';
@@ -11,7 +11,7 @@ import { createPathIndex, type PathFinder, type PathIndex } from './match/path-i
 import type { PathPattern } from './match/path-pattern.ts';
 import { readPath } from './match/path-spelling.ts';
 
-/** `masks`: the values to mask in what the origin answers. */
+/** `masks`: the values to mask in the responses of the upstream. */
 export type InjectedHeader = {
   readonly name: string;
   readonly value: Secret | string;
@@ -40,16 +40,16 @@ export type CompiledCallback = {
   readonly scrubsBodies: boolean;
 };
 
-type Refusal<Reason> = { readonly kind: 'refuse'; readonly reason: Reason; readonly detail: string };
+type Denial<Reason> = { readonly kind: 'refuse'; readonly reason: Reason; readonly detail: string };
 
 /** `portListed`: the allow_list names this very port; `exactName`: a rule or callback names this very host. */
 export type Cover =
-  | Refusal<'access_denied'>
+  | Denial<'access_denied'>
   | { readonly kind: 'tunnel'; readonly reason: 'no_proxy' | 'no_match'; readonly portListed: boolean }
   | { readonly kind: 'intercept'; readonly by: 'rule' | 'callback'; readonly exactName: boolean };
 
 export type Decision =
-  | Refusal<'access_denied' | 'ambiguous_path'>
+  | Denial<'access_denied' | 'ambiguous_path'>
   | { readonly kind: 'tunnel'; readonly reason: 'no_proxy' | 'no_match' }
   | { readonly kind: 'intercept'; readonly apply: 'rule'; readonly rule: CompiledRule }
   | { readonly kind: 'intercept'; readonly apply: 'callback'; readonly callback: CompiledCallback }
@@ -57,15 +57,15 @@ export type Decision =
 
 export type Policy = {
   readonly revision: number;
-  /** What becomes of a connection to this authority. */
+  /** Decides on a connection to this authority. */
   coverOf(authority: Authority): Cover;
-  /** What becomes of a request for `target`, in origin-form as it will be sent (or `*`). Never throws. */
+  /** Decides on a request for `target`, in origin-form as it will be sent (or `*`). Never throws. */
   decide(authority: Authority, target: string): Decision;
   /** Is a resolved address, at this port, in a range of the deny_list? */
   deniesAddress(address: Address, port: number): boolean;
-  /** The secrets of every rule on this host, to mask in its answers; the same array each time. */
+  /** The secrets of every rule on this host, to mask in its responses; the same array each time. */
   secretsFor(authority: Authority): readonly Secret[];
-  /** Are they to be masked in bodies too? Any rule or callback on this host can ask for it, also one that another takes it from. */
+  /** Are they masked in bodies too? Yes if any rule or callback on this host says so, also one that never wins. */
   scrubsBodies(authority: Authority): boolean;
   readonly noProxyEntries: readonly string[];
   readonly summary: { readonly rules: number; readonly callbacks: number };
@@ -82,21 +82,21 @@ export type PolicyParts = {
   readonly deny: DestinationList | undefined;
 };
 
-/** Makes the policy. A destination is judged once; after that, asking for it is one look into a map. */
+/** Creates the policy. A destination is evaluated once; after that its verdict is one lookup in a map. */
 export function createPolicy(parts: PolicyParts): Policy {
-  const judge = createJudge(parts);
+  const evaluate = createEvaluator(parts);
   const verdicts = new Map<string, Verdict>();
   let held = 0;
   const decide = createDecider();
   const verdictOn = (authority: Authority): Verdict => {
     const known = verdicts.get(authority.text);
     if (known !== undefined) return known;
-    // Emptied when full: an agent that sprays names pays for the walk each time and cannot make this grow.
+    // Emptied when full: an agent that requests many names pays for the evaluation each time and cannot make this grow.
     if (verdicts.size >= MAX_VERDICTS || held >= MAX_HELD) {
       verdicts.clear();
       held = 0;
     }
-    const verdict = judge(authority);
+    const verdict = evaluate(authority);
     held += verdict.secrets.length;
     verdicts.set(authority.text, verdict);
     return verdict;
@@ -114,15 +114,15 @@ export function createPolicy(parts: PolicyParts): Policy {
 }
 
 const MAX_VERDICTS = 512;
-// Secrets that verdicts point to: thousands may meet on each of many hosts.
+// Secrets that verdicts reference: each of many hosts may have thousands.
 const MAX_HELD = 200_000;
 
-/** What is known of a destination before any request. */
+/** What is decided for a destination before any request. */
 type Verdict = {
   readonly cover: Cover;
-  /** For every request, unless the path is read. */
+  /** For every request, unless `paths` is set. */
   readonly decision: Decision;
-  /** The rules of a host of which one reads the path. */
+  /** The rules of a host, if one of them has path patterns. */
   readonly paths: PathFinder<RuleDecision> | undefined;
   readonly secrets: readonly Secret[];
   readonly scrubsBodies: boolean;
@@ -133,7 +133,7 @@ const NO_SECRETS: readonly Secret[] = Object.freeze([]);
 type RuleDecision = Extract<Decision, { apply: 'rule' }>;
 type CallbackDecision = Extract<Decision, { apply: 'callback' }>;
 
-function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
+function createEvaluator(parts: PolicyParts): (authority: Authority) => Verdict {
   const decisions = parts.rules.map(toRuleDecision);
   const rules = createHostIndex(
     decisions.flatMap((value) => value.rule.hosts.map((pattern) => ({ pattern, value }))),
@@ -143,8 +143,8 @@ function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
     createPathIndex(decisions.map((value) => ({ patterns: value.rule.paths, value }))),
   );
   return (authority) => {
-    const access = judgeAccess(parts, authority);
-    if (access.kind === 'refuse') return untouched(access);
+    const access = checkAccess(parts, authority);
+    if (access.kind === 'refuse') return notIntercepted(access);
     if (parts.noProxy.matches(authority).length > 0) return tunnel('no_proxy', access.portListed);
     const matchingRules = rules.matching(authority);
     const matchingCallbacks = callbacks.matching(authority);
@@ -154,16 +154,17 @@ function createJudge(parts: PolicyParts): (authority: Authority) => Verdict {
     if (matchingRules.length > 0)
       return { cover: intercept('rule', matchingRules), ...rulesTogether(matchingRules), scrubsBodies };
     return matchingCallbacks.length > 0
-      ? { ...judgeCallbacks(matchingCallbacks), scrubsBodies }
+      ? { ...firstCallback(matchingCallbacks), scrubsBodies }
       : tunnel('no_match', access.portListed);
   };
 }
 
-type Access = Refusal<'access_denied'> | { readonly kind: 'pass'; readonly portListed: boolean };
+type Access = Denial<'access_denied'> | { readonly kind: 'pass'; readonly portListed: boolean };
 
-function judgeAccess({ allow, deny }: PolicyParts, authority: Authority): Access {
+function checkAccess({ allow, deny }: PolicyParts, authority: Authority): Access {
   const denied = deny?.matches(authority)[0];
-  if (denied !== undefined) return accessDenied(`${authority.text} is in the deny_list, by ${denied.text}`);
+  if (denied !== undefined)
+    return accessDenied(`${authority.text} is denied by the entry ${denied.text} of the deny_list`);
   const allowed = allow?.matches(authority) ?? [];
   if (allow !== undefined && allowed.length === 0)
     return accessDenied(`${authority.text} is not in the allow_list`);
@@ -172,7 +173,7 @@ function judgeAccess({ allow, deny }: PolicyParts, authority: Authority): Access
 
 type RuleSet = Omit<Verdict, 'cover' | 'scrubsBodies'>;
 
-/** Remembers each set of rules that some host has: hosts under one wildcard share it. */
+/** Caches each set of rules that some host has: hosts under one wildcard share it. */
 function createRuleSets(
   paths: PathIndex<RuleDecision>,
 ): (matching: readonly Indexed<RuleDecision>[]) => RuleSet {
@@ -198,18 +199,18 @@ function createRuleSets(
 
 const MAX_RULE_SETS = 64;
 
-function judgeCallbacks(matching: readonly Indexed<CallbackDecision>[]): Omit<Verdict, 'scrubsBodies'> {
+function firstCallback(matching: readonly Indexed<CallbackDecision>[]): Omit<Verdict, 'scrubsBodies'> {
   const decision = matching[0]?.value ?? NO_PATH_MATCH;
   const own = matching.filter(({ value }) => value === decision);
   return { cover: intercept('callback', own), decision, paths: undefined, secrets: NO_SECRETS };
 }
 
 /**
- * Remembers what the last paths of each set of rules led to. Paths with a query are read anew each time: a part of a
- * text would hold all of it in memory, and queries hold secrets.
+ * Caches the decisions on the last paths of each set of rules. Paths with a query are not cached: a substring keeps the
+ * whole string in memory, and queries contain secrets.
  */
 function createDecider(): (verdict: Verdict, target: string) => Decision {
-  // Weak: rules that no verdict names any more take their paths with them.
+  // Weak: when no verdict has a set of rules any more, its paths are collected with it.
   let memos = new WeakMap<PathFinder<RuleDecision>, Map<string, Decision>>();
   let count = 0;
   return (verdict, target) => {
@@ -236,7 +237,7 @@ const MAX_MEMOS = 1_024;
 const MAX_MEMO_CHARS = 256;
 
 function decideTarget({ cover, decision, paths }: Verdict, target: string): Decision {
-  // `OPTIONS *` speaks of the server, not of a resource on it, so no credential is for it (RFC 9110 §9.3.7).
+  // `OPTIONS *` is about the server, not about a resource on it, so it gets no credential (RFC 9110 §9.3.7).
   if (target === '*' && cover.kind === 'intercept') return NO_PATH_MATCH;
   if (paths === undefined) return decision;
   const query = target.indexOf('?');
@@ -251,7 +252,7 @@ function decideTarget({ cover, decision, paths }: Verdict, target: string): Deci
   return isAgreed ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
 }
 
-const TWO_READINGS = 'the path as sent and the path decoded meet different rules';
+const TWO_READINGS = 'the path as sent and the path decoded match different rules';
 const NO_PATH_MATCH: Decision = Object.freeze({ kind: 'intercept', apply: 'none', reason: 'no_path_match' });
 
 function toRuleDecision(rule: CompiledRule): RuleDecision {
@@ -273,15 +274,14 @@ function intercept(by: 'rule' | 'callback', matching: readonly Indexed<unknown>[
 
 function tunnel(reason: 'no_proxy' | 'no_match', portListed: boolean): Verdict {
   const cover = Object.freeze({ kind: 'tunnel', reason, portListed } as const);
-  return untouched(cover);
+  return notIntercepted(cover);
 }
 
-/** What is not intercepted. */
-function untouched(cover: Cover & Decision): Verdict {
+function notIntercepted(cover: Cover & Decision): Verdict {
   return { cover, decision: cover, paths: undefined, secrets: NO_SECRETS, scrubsBodies: false };
 }
 
-function accessDenied(detail: string): Refusal<'access_denied'> {
+function accessDenied(detail: string): Denial<'access_denied'> {
   return Object.freeze({ kind: 'refuse', reason: 'access_denied', detail });
 }
 

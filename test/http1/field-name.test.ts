@@ -27,13 +27,6 @@ const known: readonly [name: string, id: number][] = [
   ['Upgrade', Field.upgrade],
   ['Expect', Field.expect],
   ['Alt-Svc', Field.altSvc],
-  ['Range', Field.range],
-  ['If-Range', Field.ifRange],
-  ['Accept-Encoding', Field.acceptEncoding],
-  ['Content-Encoding', Field.contentEncoding],
-  ['Content-Range', Field.contentRange],
-  ['Sec-WebSocket-Key', Field.secWebSocketKey],
-  ['Sec-WebSocket-Accept', Field.secWebSocketAccept],
   ['Authorization', Field.authorization],
   ['WWW-Authenticate', Field.wwwAuthenticate],
 ];
