@@ -46,8 +46,19 @@ const clients: Readonly<Record<ClientName, { run: readonly string[]; probe: read
 
 /** False when the client is not installed: its tests are skipped, and CI, which installs all, fails. */
 export function isInstalled(name: ClientName): boolean {
+  const known = installed.get(name);
+  if (known !== undefined) return known;
   const [program = '', ...args] = clients[name].probe;
-  return spawnSync(program, args, { env: cleanEnvironment(), stdio: 'ignore' }).status === 0;
+  const found = spawnSync(program, args, { env: cleanEnvironment(), stdio: 'ignore' }).status === 0;
+  installed.set(name, found);
+  return found;
+}
+
+const installed = new Map<ClientName, boolean>();
+
+/** The name for a title, with the reason why its tests are skipped if they are. */
+export function titleOf(name: ClientName): string {
+  return isInstalled(name) ? name : `${name} (skipped: not installed)`;
 }
 
 /** Runs a client behind the proxy until it ends. */

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import type { Finished } from '../support/spawned-process.ts';
-import { isInstalled, runClient } from './client-programs.ts';
+import { isInstalled, runClient, titleOf } from './client-programs.ts';
 import { createScene, credentialsAt, INJECTED, type Scene, SECRET } from './interop-scene.ts';
 
-describe.runIf(isInstalled('curl'))('curl', () => {
+describe.runIf(isInstalled('curl'))(titleOf('curl'), () => {
   let scene: Scene;
   beforeAll(async () => void (scene = await createScene()));
   afterAll(() => scene[Symbol.asyncDispose]());

@@ -8,7 +8,7 @@ import { headerValues } from '../support/message-reader.ts';
 import type { Exchange } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
 import { cleanEnvironment, runToEnd } from '../support/spawned-process.ts';
-import { isInstalled, runClient } from './client-programs.ts';
+import { isInstalled, runClient, titleOf } from './client-programs.ts';
 import { createScene, credentialsAt, INJECTED, SECRET } from './interop-scene.ts';
 
 const identity = {
@@ -55,7 +55,7 @@ async function serveRepository(exchange: Exchange, root: string): Promise<void> 
   await exchange.send(body);
 }
 
-describe.runIf(isInstalled('git'))('git', () => {
+describe.runIf(isInstalled('git'))(titleOf('git'), () => {
   it('clones over HTTPS with a credential that it does not have', async () => {
     await using scratch = await createScratch();
     const work = join(scratch.path, 'work');

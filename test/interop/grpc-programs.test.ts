@@ -2,7 +2,7 @@
 import { status as codes } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { type ClientName, isInstalled, runClient } from './client-programs.ts';
+import { type ClientName, isInstalled, runClient, titleOf } from './client-programs.ts';
 import { createGrpcProxy, createGrpcServer, type GrpcProxy, type GrpcServer } from './grpc-scene.ts';
 import { INJECTED } from './interop-scene.ts';
 
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const libraries: readonly ClientName[] = ['grpc-js', 'python-grpcio'];
 
-describe.each(libraries)('%s', (name) => {
+describe.each(libraries.map((name) => [titleOf(name), name] as const))('%s', (_, name) => {
   it.runIf(isInstalled(name))('makes every kind of call', async () => {
     const caFile = await scratch.write('ca.pem', proxy.sidecar.caPem);
     const before = server.calls.length;

@@ -7,7 +7,7 @@ import { createH2Origin, type H2Origin } from '../support/h2-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { type LogRecord, spawnSallyport, type SpawnedSallyport } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
-import { type ClientName, isInstalled, runClient } from './client-programs.ts';
+import { type ClientName, isInstalled, runClient, titleOf } from './client-programs.ts';
 import { INJECTED, SECRET } from './interop-scene.ts';
 
 const authority = createTestAuthority();
@@ -69,7 +69,7 @@ const clients: readonly Client[] = [
   { name: 'go-net-http', tags: ['long'] },
 ];
 
-describe.each(clients)('$name', (client) => {
+describe.each(clients.map((client) => ({ ...client, title: titleOf(client.name) })))('$title', (client) => {
   const present = isInstalled(client.name);
   const { tags = [] } = client;
 
@@ -108,7 +108,7 @@ describe.runIf(isInstalled('node-fetch'))('fetch of Node', () => {
   });
 });
 
-describe.runIf(isInstalled('curl'))('curl', () => {
+describe.runIf(isInstalled('curl'))(titleOf('curl'), () => {
   it.each([
     ['--http2', ['h2', 'http/1.1'], '2'],
     ['--http2', ['http/1.1'], '1.1'],

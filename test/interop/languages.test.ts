@@ -2,7 +2,7 @@
 // exactly once, instead of the one that the client sent.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ClientName, isInstalled, runClient } from './client-programs.ts';
+import { type ClientName, isInstalled, runClient, titleOf } from './client-programs.ts';
 import { createScene, credentialsAt, INJECTED, type Scene, SECRET } from './interop-scene.ts';
 
 const libraries: readonly ClientName[] = [
@@ -13,7 +13,7 @@ const libraries: readonly ClientName[] = [
   'python-httpx',
 ];
 
-describe.each(libraries)('%s', (name) => {
+describe.each(libraries.map((name) => [titleOf(name), name] as const))('%s', (_, name) => {
   let scene: Scene;
   beforeAll(async () => void (scene = await createScene()));
   afterAll(() => scene[Symbol.asyncDispose]());
