@@ -1,4 +1,4 @@
-// What one head costs, in nanoseconds: parse, framing, connection fields, rewrite. `node bench/http1-parse.ts`.
+// The cost of one head in nanoseconds: parsing, framing, connection fields, rewriting. `node bench/http1-parse.ts`.
 import { ChunkWalker } from '../src/http1/chunk-walker.ts';
 import { readConnectionFields } from '../src/http1/connection-fields.ts';
 import { isHeadError } from '../src/http1/head-error.ts';

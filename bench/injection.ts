@@ -1,5 +1,5 @@
-// What does an injected header cost? Latency and CPU for each request, memory and start, beside going direct, a blind
-// tunnel, nginx and HAProxy. `npm run bench -- [--full] [--h2] [--json] [--package DIR] [--profile DIR]`: only the loads
+// The cost of an injected header: latency and CPU per request, memory and start time, compared with a direct connection, a
+// blind tunnel, nginx and HAProxy. `npm run bench -- [--full] [--h2] [--json] [--package DIR] [--profile DIR]`: only the loads
 // over HTTP/2; another package than this checkout's bundle; a CPU profile of the proxy. Progress goes to standard error.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const { values: flags } = parseArgs({
 const plan: Plan = flags.full ? plans.full : flags.tiny ? plans.tiny : plans.quick;
 const startedMs: number = performance.now();
 const directory: string = mkdtempSync(join(tmpdir(), 'sallyport-bench-'));
-// nginx runs as nobody and has a folder in it.
+// nginx runs as the user nobody and has a folder in it.
 chmodSync(directory, 0o711);
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 await using children = createChildren();
@@ -56,7 +56,7 @@ async function bench(children: Children): Promise<Bench> {
   const profileDirectory = flags.profile === undefined ? undefined : resolve(flags.profile);
   const programs = { nginx: findProgram('nginx'), haproxy: findProgram('haproxy') };
   await using scene = await createScene(children, directory);
-  // First of all, so that a busy machine, which draws them out, is made up for by fewer rounds.
+  // Measured first: on a busy machine this takes longer, and then fewer rounds are run.
   say('starts');
   const starts = await measureStarts(children, scene, { packageDirectory, count: plan.starts });
   const sallyport = await startSallyport(children, scene, { packageDirectory, profileDirectory });
@@ -77,7 +77,7 @@ async function bench(children: Children): Promise<Bench> {
     startedMs,
     say,
     onRound() {
-      // An empty file would mean that the proxy was measured without its records.
+      // With an empty file the proxy would have been measured without writing records.
       if (sallyport.emptyRecords() === 0) throw new Error('no records were written');
     },
   };
@@ -86,7 +86,7 @@ async function bench(children: Children): Promise<Bench> {
   const h2 = await measureH2(client, schedule);
   const loadedH2 = residentMb(sallyport.child.pid);
   if (!flags.h2 && scene.callbackCalls() !== 1)
-    throw new Error(`the callback was asked ${scene.callbackCalls()} times`);
+    throw new Error(`the callback was called ${scene.callbackCalls()} times`);
   if (profileDirectory !== undefined) await drain(sallyport.child);
   await sallyport.child.stop();
   const measured: Measured = {

@@ -1,4 +1,4 @@
-// What one intercepted host costs, in microseconds: signing a leaf, and making a SecureContext of it.
+// The cost of one intercepted host in microseconds: signing a leaf certificate and creating a SecureContext.
 // `node bench/leaf-mint.ts`.
 import { createCertificateAuthority } from '../src/tls/certificate-authority.ts';
 import { createLeafCache } from '../src/tls/leaf-cache.ts';
@@ -14,7 +14,7 @@ for (const keyType of ['p256', 'rsa'] as const) {
   report(`${keyType}: leaf`, () => ca.issueLeaf(subject(), now));
 
   const cache = createLeafCache(ca);
-  report(`${keyType}: leaf and context, first visit`, () => cache.contextFor(subject()));
+  report(`${keyType}: leaf and context, new host`, () => cache.contextFor(subject()));
   const known = subject();
   report(`${keyType}: context, known host`, () => cache.contextFor(known));
 }

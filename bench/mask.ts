@@ -1,5 +1,5 @@
-// What hiding secrets in one response head costs, in microseconds: for an ordinary head, for one with escapes, for
-// many secrets, and for heads that imitate secrets as often as they can. `node bench/mask.ts`.
+// The cost of masking secrets in one response head, in microseconds: an ordinary head, one with escapes, many secrets, and
+// heads that resemble secrets as often as possible. `node bench/mask.ts`.
 import { isHeadError } from '../src/http1/head-error.ts';
 import { type ResponseHead, parseResponseHead } from '../src/http1/head-parser.ts';
 import { compileMask, maskResponseHead } from '../src/proxy/mask/mask.ts';
@@ -11,7 +11,7 @@ const original = Buffer.alloc(HEAD_BYTES);
 const token = (i: number): string => `ghp_${(i * 7_919 + 1_000_003).toString(36).repeat(6).slice(0, 36)}`;
 const two = [token(1), `Bearer ${token(1)}`];
 const thousand = Array.from({ length: 500 }, (_, i) => [token(i), `Bearer ${token(i)}`]).flat();
-// As much as one rule may hold, and alike but for the end, the middle or the beginning.
+// The limit of one rule; the secrets differ only at the end, in the middle or at the beginning.
 const alike = (value: (tag: string) => string): string[] =>
   Array.from({ length: 64 }, (_, i) => value(`x${i.toString(36).padStart(2, '0')}`));
 const ends = alike((tag) => `${'a'.repeat(4_000)}${tag}`);
@@ -40,8 +40,8 @@ report('500 bytes, 1,000 secrets', thousand, plain);
 report('32 KiB, 2 secrets', two, [`X: ${'lorem ipsum, dolor sit amet; '.repeat(1_120)}`]);
 report('32 KiB, 1,000 secrets', thousand, [`X: ${'lorem ipsum, dolor sit amet; '.repeat(1_120)}`]);
 for (const [name, secrets] of Object.entries({ ends, middles, starts, lengths })) {
-  report(`32 KiB of likenesses, ${name} differ`, secrets, [`X: ${'a'.repeat(long)}`]);
-  report(`32 KiB behind an escape, ${name} differ`, secrets, [`X: %${'a'.repeat(long - 1)}`]);
+  report(`32 KiB that resemble secrets, ${name} differ`, secrets, [`X: ${'a'.repeat(long)}`]);
+  report(`32 KiB after an escape, ${name} differ`, secrets, [`X: %${'a'.repeat(long - 1)}`]);
   report(`32 KiB of escapes, ${name} differ`, secrets, [`X: ${'%61'.repeat(long / 3)}`]);
 }
 report('32 KiB of beginnings, 1,000 secrets', thousand, [`X: ${'Bearer ghp_'.repeat(long / 11)}`]);
@@ -58,7 +58,7 @@ function report(what: string, secrets: readonly string[], lines: readonly string
   print(what, bytes.length > 1_000 ? 5 : 20_000, () => run(head, bytes, mask));
 }
 
-// Masking writes into the head: each run gets the bytes as they were.
+// Masking writes into the head: each run gets the original bytes.
 function run(head: ResponseHead, bytes: Buffer, mask: ReturnType<typeof compileMask>): void {
   bytes.copy(original);
   if (maskResponseHead(head, mask)) original.copy(bytes, 0, 0, bytes.length);

@@ -1,6 +1,6 @@
-// What a decision costs: 1,000 hosts, 1,000 rules on the paths of one host, and hosts that were never seen before.
-// Run it by `node bench/policy-decide.ts`; figures are CPU microseconds a decision, the median of nine rounds, so that
-// a busy machine does not show in them.
+// The cost of a decision: 1,000 hosts, 1,000 rules on the paths of one host, and hosts that were never seen before.
+// `node bench/policy-decide.ts`; figures are CPU microseconds per decision, the median of nine rounds, so that a busy
+// machine does not affect them.
 import { type Authority, parseAuthority } from '../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../src/policy/compile.ts';
 import type { Policy } from '../src/policy/policy.ts';
@@ -40,7 +40,7 @@ report('1,000 path rules, 8 KiB of escapes, none', 1_000, () =>
   paths.decide(api, `/v1/${'%61'.repeat(2700)}`),
 );
 
-// The dearest that limits allow: every kind of pattern at its limit, on the longest path that each nearly meets.
+// The most expensive case within the limits: every kind of pattern at its limit, on the longest path that almost matches.
 const long = 'z'.repeat(250);
 const dear = [
   ...texts(10, (i) => `/*zz${i}*`),

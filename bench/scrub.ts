@@ -1,5 +1,5 @@
-// What searching bodies for secrets costs, in microseconds a KiB: prose, JSON with escapes, bytes without a pattern, and
-// bodies that imitate secrets; in pieces as large as a TLS record. `node bench/scrub.ts`.
+// The cost of searching bodies for secrets, in microseconds per KiB: prose, JSON with escapes, random bytes, and bodies that
+// resemble secrets; in pieces of the size of a TLS record. `node bench/scrub.ts`.
 import { createHash } from 'node:crypto';
 import { BodyMask } from '../src/proxy/mask/body-mask.ts';
 import { type Mask, compileMask } from '../src/proxy/mask/mask.ts';
@@ -26,7 +26,7 @@ report('noise, 2 secrets', two, noise);
 report('noise, 1,000 secrets', thousand, noise);
 report('base64, 2 secrets', two, Buffer.from(noise.toString('base64').slice(0, BODY_BYTES)));
 report('nothing but a secret', two, Buffer.alloc(BODY_BYTES, token(1)));
-report('likenesses of 64 long secrets', alike, Buffer.alloc(BODY_BYTES, 'a'));
+report('text that resembles 64 long secrets', alike, Buffer.alloc(BODY_BYTES, 'a'));
 report('likenesses, escaped', alike, Buffer.alloc(BODY_BYTES, '%61'));
 
 /** Prints the median of the rounds and their spread; the first round warms up and is not counted. */

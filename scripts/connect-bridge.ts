@@ -1,6 +1,6 @@
-// `node scripts/connect-bridge.ts <listen port> <proxy host:port> <target host:port>`: a plain port for tools that know no
-// proxy (h2spec, h2load). Whatever connects to it on loopback is joined to the target through a CONNECT at the proxy; the
-// tool speaks TLS with what it takes for the target. Prints its port, which may be asked for as 0.
+// `node scripts/connect-bridge.ts <listen port> <proxy host:port> <target host:port>`: a plain port for tools without
+// proxy support (h2spec, h2load). Each connection to it on loopback is forwarded to the target through a CONNECT at the
+// proxy; the tool speaks TLS through it. Prints its port; 0 chooses a free one.
 import { request } from 'node:http';
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { pipeline } from 'node:stream/promises';
@@ -22,7 +22,7 @@ const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => 
   asked.once('error', () => client.destroy());
   asked.once('connect', (response, tunnel) => {
     if (response.statusCode !== 200) {
-      console.error(`CONNECT ${target} was answered ${response.statusCode}`);
+      console.error(`CONNECT ${target} failed with ${response.statusCode}`);
       tunnel.destroy();
       client.destroy();
       return;
@@ -35,7 +35,7 @@ server.listen(Number(listenPort), '127.0.0.1', () => {
   console.log((server.address() as AddressInfo).port);
 });
 
-/** A reset on one side is one on the other. */
+/** A reset on one side resets the other. */
 function join(client: Socket, tunnel: Socket): void {
   tunnel.setNoDelay(true);
   const cut = (): void => {

@@ -1,19 +1,19 @@
-// Attacks on what a process has: memory, descriptors, processor, threads. Each opens all that it needs, goes on until the
-// proxy has answered or ended what it began, and closes the rest. It measures nothing.
+// Attacks on the resources of a process: memory, descriptors, processor, threads. Each opens its connections, continues until
+// the proxy has responded or closed them, and closes the rest. Measures nothing.
 import { type Socket, connect } from 'node:net';
 import { openTunnel, secureTunnel } from '../test/e2e/tunnel.ts';
 
 export type Target = {
   readonly port: number;
   readonly caPem: string;
-  /** `host:port` of the host by TLS, under any name below `test`, and of the one in clear. */
+  /** `host:port` of the TLS host, with any name below `test`, and of the plaintext host. */
   readonly securePort: number;
   readonly clearPort: number;
 };
 export type Attack = { readonly what: string; run(target: Target): Promise<void> };
 
 const AT_A_TIME = 200;
-/** Handshakes: more at once would keep those who measure waiting for their own processor, not for the proxy. */
+/** Concurrent handshakes: with more, the measurement would wait for its own processor, not for the proxy. */
 const HANDSHAKES_AT_A_TIME = 16;
 const MIB = 1_048_576;
 
@@ -46,7 +46,7 @@ function closed(socket: Socket): Promise<void> {
   });
 }
 
-/** `count` connections that stand at once, each with these bytes, until the proxy has ended them. */
+/** `count` concurrent connections, each with these bytes, until the proxy has closed them. */
 async function stand(target: Target, count: number, bytes: string, dripped = ''): Promise<void> {
   const sockets: Socket[] = [];
   await each(count, async () => {
@@ -62,7 +62,7 @@ async function stand(target: Target, count: number, bytes: string, dripped = '')
   clearInterval(drip);
 }
 
-/** One after another inside tunnels, `count` in all. */
+/** One after another inside tunnels, `count` in total. */
 async function askInside(
   target: Target,
   count: number,
@@ -86,7 +86,7 @@ const ask = (path: string, host: string, ...fields: readonly string[]): string =
 
 export const attacks: readonly Attack[] = [
   {
-    what: 'slowloris: 2,000 heads a byte at a time',
+    what: 'slowloris: 2,000 heads, one byte at a time',
     run: (target) => stand(target, 2_000, 'GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nX-A: ', 'z'),
   },
   {
@@ -98,7 +98,7 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
-    what: 'slow read: 200 endless answers that nobody reads',
+    what: 'slow read: 200 endless responses that the client does not read',
     async run(target) {
       const host = `clear.test:${target.clearPort}`;
       const sockets: Socket[] = [];
@@ -108,13 +108,13 @@ export const attacks: readonly Attack[] = [
         socket.pause().write(ask('/endless', host).replace('GET ', `GET http://${host}`));
         sockets.push(socket);
       });
-      // A paused socket hears of no end: what it is sent after the proxy's limit is.
+      // A paused socket reports no end: only what is sent after the timeout of the proxy shows it.
       await new Promise((resolve) => setTimeout(resolve, 8_000));
       for (const socket of sockets) socket.destroy();
     },
   },
   {
-    what: 'connections: 20,000 that say nothing, 4,000 at a time',
+    what: 'connections: 20,000 silent ones, 4,000 at a time',
     async run(target) {
       for (let round = 0; round < 5; round += 1) await stand(target, 4_000, 'G');
     },
@@ -154,7 +154,7 @@ export const attacks: readonly Attack[] = [
       ),
   },
   {
-    what: 'interim answers without end, and heads of answers, 100 each',
+    what: 'endless interim responses and response heads, 100 each',
     async run(target) {
       for (const path of ['/interim', '/fields'])
         await askInside(
@@ -176,7 +176,7 @@ export const attacks: readonly Attack[] = [
       ),
   },
   {
-    what: 'silent DNS: 1,000 names that nobody answers for',
+    what: 'silent DNS: 1,000 names without a DNS response',
     run: async (target) => {
       await each(1_000, async (n) => {
         const socket = await open(target.port);

@@ -1,5 +1,5 @@
-// Preloaded into a spawned proxy (`node --import`): SIGUSR2 has it collect its garbage and say what it then holds and how long
-// its loop was kept since the last time. Names below `silent.test` are answered by nobody. The product has no such doors.
+// Preloaded into a spawned proxy (`node --import`): on SIGUSR2 it collects garbage and reports its memory and the delays of its
+// event loop since the last time. DNS queries for names below `silent.test` get no response. For tests only.
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -24,7 +24,7 @@ process.on('SIGUSR2', async () => {
   process.stderr.write(`${JSON.stringify({ msg: 'vitals', sample, ...loop })}\n`);
 });
 
-/** A resolver gives up in the end, and with it the thread that asked. */
+/** A resolver times out eventually, and frees its thread. */
 const GIVES_UP_MS = 4_000;
 const silence = (): Promise<never> =>
   new Promise((_, reject) => {

@@ -1,5 +1,6 @@
-// The exhaustion part of `npm run stress`: each attack against one process while a bystander asks on, and what it cost: memory
-// at the peak and behind it, the bystander's answers, the longest turn of the loop. Whoever is over a ceiling is a fault.
+// The exhaustion part of `npm run stress`: each attack against one process while a bystander keeps sending requests. Measures
+// the memory at the peak and afterwards, the responses to the bystander, and the longest delay of the event loop. Exceeding a
+// limit is an error.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { percentilesOf } from '../bench/support/percentiles.ts';
@@ -18,16 +19,16 @@ const MAX_RESIDENT_BYTES = 384 * 1024 * 1024;
 const BYSTANDERS_TOKEN = 'token-of-the-bystander';
 const MAX_KEPT_SHARE = 0.15;
 const RECOVERY_MS = 60_000;
-/** An attack that is over sooner is made again: the bystander should meet it. */
+/** A shorter attack is repeated, so that the bystander is affected by it. */
 const AT_LEAST_MS = 4_000;
-/** Of a bystander who shares two cores with the attack, its sender and its host. */
+/** Of a bystander that shares two cores with the attack, its sender and its host. */
 const MAX_P99_MS = 2_000;
 const NAMES = [
   'api.test',
   ...count(300, (n) => `n${n}.many.test`),
   ...count(500, (n) => `n${n}.called.test`),
 ];
-/** Shorter than the defaults, so that what waits for them is over in seconds. */
+/** Shorter than the defaults, so that they expire within seconds. */
 const TIMES: Readonly<Record<string, string>> = {
   SALLYPORT_TIMEOUTS_HEAD_MS: '3000',
   SALLYPORT_TIMEOUTS_CLIENT_IDLE_MS: '5000',
@@ -69,7 +70,7 @@ export async function runExhaustion(report: (lines: readonly string[]) => void):
       errors.push(...seen.errors.map((error) => `${attack.what}: ${error}`));
     }
   };
-  // What is compiled, allocated and remembered once is no growth: what a second round adds to it would be.
+  // Code, buffers and caches that are created once are not growth; what a second round adds would be.
   report(['the first round']);
   await all(undefined);
   await collected();
@@ -107,19 +108,19 @@ async function measure(
   return {
     lines: [
       what,
-      `  resident: ${mib(before)} before, ${mib(memory.peakBytes)} at the peak, ${mib(after)} ${(recoveryMs / 1000).toFixed(1)} s behind it`,
-      `  bystander: ${responses} answers, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; loop: p99 ${loop.p99Ms.toFixed(1)} ms, at worst ${loop.worstMs.toFixed(0)} ms`,
+      `  resident: ${mib(before)} before, ${mib(memory.peakBytes)} at the peak, ${mib(after)} ${(recoveryMs / 1000).toFixed(1)} s afterwards`,
+      `  bystander: ${responses} responses, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; loop: p99 ${loop.p99Ms.toFixed(1)} ms, at worst ${loop.worstMs.toFixed(0)} ms`,
     ],
     errors: [
       ...errors,
       ...(memory.peakBytes <= MAX_RESIDENT_BYTES ? [] : [`${mib(memory.peakBytes)} were resident`]),
-      ...(after <= most ? [] : [`${mib(after)} are kept, of ${mib(most)}`]),
+      ...(after <= most ? [] : [`${mib(after)} remain, more than ${mib(most)}`]),
       ...(p99 <= MAX_P99_MS ? [] : [`the bystander's p99 was ${p99.toFixed(0)} ms`]),
     ],
   };
 }
 
-/** Of a sandbox of his own: what one does to itself is its own affair. */
+/** In a sandbox of its own: limits within one sandbox are not tested here. */
 async function addBystandersBox({ process: child }: SpawnedSallyport): Promise<void> {
   const ready = await child.record(({ msg }) => msg === 'ready');
   const token = (await readFile(String(ready['admin_token']), 'utf8')).trim();
@@ -134,7 +135,7 @@ async function addBystandersBox({ process: child }: SpawnedSallyport): Promise<v
 
 type Bystander = { stop(): Promise<{ latencies: readonly number[]; errors: readonly string[] }> };
 
-/** On one connection, again and again; the times of the attack are short, so that it must not rest. */
+/** Sends requests on one connection without a pause: with the short timeouts of the attack an idle one would be closed. */
 async function createBystander({ port, caPem, securePort }: Target): Promise<Bystander> {
   const host = `api.test:${securePort}`;
   const client = await WireClient.connect(port);

@@ -1,7 +1,7 @@
 // Loads the native engine of jazzer.js where the system's C library is older than the one it was linked with (glibc
-// 2.38; Debian 12 has 2.36). Preloaded by `scripts/fuzz.ts` into the process that fuzzes; it must not know what is fuzzed.
-// The engine asks the newer library for two functions alone, C23's spellings of strtol and strtoul, which differ in
-// reading `0b101`. In a copy of it they become the old ones, and the newer versions no longer must be there.
+// 2.38; Debian 12 has 2.36). Preloaded by `scripts/fuzz.ts` into the process that fuzzes. The engine needs only two functions of
+// the newer library, the C23 variants of strtol and strtoul, which differ only in parsing `0b101`. In a copy of the engine
+// they are replaced by the old ones, so that the newer library is not required.
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ type Section = {
   readonly size: number;
   readonly link: number;
 };
-/** One version that a library is asked for: where its entry lies, and the number that symbols call it by. */
+/** One required version of a library: the offset of its entry, and the number by which symbols refer to it. */
 type Need = { readonly at: number; readonly library: string; readonly name: string; readonly index: number };
 
 const { platform, arch } = process;
@@ -107,7 +107,7 @@ function textAt(elf: Buffer, at: number): string {
 
 function glibcVersion(): readonly number[] {
   const report = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } };
-  // musl tells none, and has no prebuilt engine anyway.
+  // musl reports none, and there is no prebuilt engine for it.
   return numbersOf(report.header.glibcVersionRuntime ?? '9999');
 }
 

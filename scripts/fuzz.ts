@@ -1,6 +1,6 @@
-// `npm run fuzz -- TARGET SECONDS`: lets jazzer.js (libFuzzer) look for an input that breaks what test/fuzz/targets/TARGET.ts
-// asserts; `all` takes each in turn, no target lists them. An input that breaks one is kept among the target's seeds, where
-// `npm test` finds it. Exits with 1 for that, and where the fuzzer learns nothing of what its inputs reach.
+// `npm run fuzz -- TARGET SECONDS`: jazzer.js (libFuzzer) searches for an input that breaks an assertion of
+// test/fuzz/targets/TARGET.ts; `all` runs each target, no target lists them. Such an input is stored among the seeds of the
+// target, where `npm test` runs it. Exits with 1 then, and when the fuzzer gets no coverage feedback.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const FLAGS = [
 
 const DONE = /^Done (\d+) runs in (\d+) second/;
 
-/** What libFuzzer says of itself: edges reached, and edges told apart by how often they were. */
+/** The output of libFuzzer: covered edges, and features, which also count how often an edge was taken. */
 type Reach = { readonly coverage: number; readonly features: number };
 type Run = {
   readonly target: string;
@@ -63,7 +63,7 @@ async function fuzz(target: string, seconds: number): Promise<Run> {
     await mkdir(seeds, { recursive: true });
     const program = await bundle(target, folder);
     const cli = createRequire(import.meta.url).resolve('@jazzer.js/core/dist/cli.js');
-    // One thread is quicker where nothing is waited for.
+    // One thread is faster when nothing waits.
     const mode = target === 'admin-body' ? [] : ['--sync'];
     const engine = [
       `-max_total_time=${seconds}`,
@@ -77,7 +77,7 @@ async function fuzz(target: string, seconds: number): Promise<Run> {
   }
 }
 
-/** One CommonJS file, which jazzer.js can instrument whole, packages and all. */
+/** One CommonJS file, which jazzer.js can instrument completely, including packages. */
 async function bundle(target: string, folder: string): Promise<string> {
   const outfile = join(folder, `${target}.cjs`);
   await build({
@@ -95,7 +95,7 @@ async function bundle(target: string, folder: string): Promise<string> {
 }
 
 async function watch(target: string, args: readonly string[], cwd: string): Promise<Run> {
-  // A file, since the engine loses what a full pipe does not take.
+  // A file, because the engine loses output when a pipe is full.
   const log = await open(join(cwd, 'log'), 'w');
   const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'ignore', log.fd] });
   const code = await new Promise<number | null>((resolve) => child.on('exit', resolve));
@@ -103,7 +103,7 @@ async function watch(target: string, args: readonly string[], cwd: string): Prom
   const said = (await readFile(join(cwd, 'log'), 'utf8')).split('\n');
   const [first, last] = [reachOf(said.find(isReach)), reachOf(said.findLast(isReach))];
   const [executions = 0, took = 1] = said.flatMap((line) => DONE.exec(line)?.slice(1).map(Number) ?? []);
-  // Without feedback every input looks alike: the run would find nothing and say so.
+  // Without coverage feedback all inputs look alike: the run would find nothing and pass.
   const isFine = code === 0 && first.coverage > 0 && executions > 0;
   if (!isFine) console.error(said.filter((line) => !isReach(line)).join('\n'));
   const perSecond = Math.round(executions / Math.max(1, took));

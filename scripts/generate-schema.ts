@@ -1,4 +1,4 @@
-// Writes config/proxy-config.schema.json from the schema that the parser uses. A test fails while the file is behind.
+// Writes config/proxy-config.schema.json from the schema that the parser uses. A test fails when the file is outdated.
 import { writeFileSync } from 'node:fs';
 import { proxyConfigJsonSchema } from '../src/policy/document/proxy-config.ts';
 

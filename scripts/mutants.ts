@@ -1,6 +1,6 @@
-// `npm run mutants [-- I2 h2 …]`: breaks the sources in every listed way, one at a time and in private copies of the
-// tree, and expects the invariant's own tests, of each version of HTTP that the mutation names, to turn red. Exits with 1 if a mutation survives, does not even run, or
-// no longer fits its file.
+// `npm run mutants [-- I2 h2 …]`: applies every listed mutation, one at a time and in private copies of the tree, and expects
+// the tests of its invariant to fail, for each version of HTTP that the mutation names. Exits with 1 if a mutation survives,
+// does not run, or no longer matches its file.
 import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,10 +24,10 @@ const COPIED = [
 
 type Verdict = {
   readonly outcome: 'killed' | 'SURVIVED' | 'DID NOT RUN' | 'NOT FOUND';
-  /** The first test that turned red, or why none did. */
+  /** The first test that failed, or why none did. */
   readonly by: string;
 };
-/** What failed, and whether by its time limit: then no expectation saw the mutation. */
+/** The failed test, and whether its time limit expired: then no expectation has noticed the mutation. */
 type TestRun = {
   readonly passed: number;
   readonly failed: readonly { readonly title: string; readonly isTimeout: boolean }[];
@@ -51,7 +51,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     const unmutated = await inTurns(copies, used, (copy, suite) => runTests(copy, suite));
     const red = used.filter((_, i) => !isGreen(unmutated[i])).map(nameOf);
     if (red.length > 0) {
-      console.log(`red without any mutation, so red would prove nothing: ${red.join(', ')}`);
+      console.log(`failing without any mutation, so a failure would prove nothing: ${red.join(', ')}`);
       return 1;
     }
     const verdicts = await inTurns(copies, chosen, tryMutation);
@@ -64,7 +64,7 @@ async function main(wanted: readonly string[]): Promise<number> {
   }
 }
 
-/** Those of the invariants and of the versions that are wanted; where none of a kind is named, of all. */
+/** The mutations of the requested invariants and versions of HTTP; without a request, all. */
 function suitesOf(wanted: readonly string[]): readonly Suite[] {
   const invariants = Object.keys(invariantTests) as Invariant[];
   const among = <T extends string>(all: readonly T[]): readonly T[] => {
@@ -91,7 +91,7 @@ async function createCopy(): Promise<string> {
   return copy;
 }
 
-/** Works through the items in order, each on whichever copy is free. */
+/** Processes the items in order, each in the next free copy. */
 async function inTurns<Item, Result>(
   copies: readonly string[],
   items: readonly Item[],
@@ -112,7 +112,7 @@ async function tryMutation(copy: string, { mutation, suite }: Trial): Promise<Ve
   const source = await readFile(file, 'utf8');
   const [before, after, ...more] = source.split(mutation.text);
   if (before === undefined || after === undefined || more.length > 0)
-    return { outcome: 'NOT FOUND', by: `the text does not stand in ${mutation.file} exactly once` };
+    return { outcome: 'NOT FOUND', by: `the text is not in ${mutation.file} exactly once` };
   await writeFile(file, `${before}${mutation.replacement}${after}`);
   try {
     return verdictOn(await runTests(copy, suite), suite);
@@ -121,14 +121,14 @@ async function tryMutation(copy: string, { mutation, suite }: Trial): Promise<Ve
   }
 }
 
-// A mutation that does not parse, or a run that ends by itself, is red too, and shows nothing: only a named test counts.
+// A mutation that does not parse, or a run that crashes, fails too, but shows nothing: only a failed test counts.
 function verdictOn(run: TestRun | undefined, { invariant }: Suite): Verdict {
-  if (run === undefined) return { outcome: 'DID NOT RUN', by: 'the tests did not come to an end' };
+  if (run === undefined) return { outcome: 'DID NOT RUN', by: 'the tests did not finish' };
   const killer = run.failed.find(({ title }) => title.startsWith(`${invariant} `));
   if (killer !== undefined)
     return { outcome: 'killed', by: killer.isTimeout ? `its time limit: ${killer.title}` : killer.title };
   return run.passed > 0
-    ? { outcome: 'SURVIVED', by: 'every test is green' }
+    ? { outcome: 'SURVIVED', by: 'every test passed' }
     : { outcome: 'DID NOT RUN', by: 'no test ran' };
 }
 
@@ -150,7 +150,7 @@ async function runTests(copy: string, { invariant, version }: Suite): Promise<Te
   ]);
   const text = await readFile(report, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
-  // The shape of vitest's own report.
+  // The format of the report of vitest.
   const { testResults } = JSON.parse(text) as {
     testResults: readonly { assertionResults: readonly TestResult[] }[];
   };

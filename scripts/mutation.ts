@@ -1,12 +1,12 @@
-// `npm run mutation [-- FILE …]`: Stryker changes the sources that judge, one small change after another, each file by itself,
-// and only the tests of that file look on. Prints the share that they saw and what they did not; exits with 1 below 85 %.
+// `npm run mutation [-- FILE …]`: Stryker makes many small changes to the sources that make decisions, file by file, and runs
+// only the tests of that file. Prints the share that they detected and the survivors; exits with 1 below 85 %.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const MIN_SCORE = 85;
 
-/** A source, and the tests that speak of it. */
+/** A source file and its tests. */
 const JUDGED: Readonly<Record<string, string>> = {
   'src/policy/authority/authority.ts': 'test/policy/authority/authority.test.ts',
   'src/policy/match/path-pattern.ts': 'test/policy/match/path-pattern.test.ts',
@@ -36,7 +36,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(wanted: readonly string[]): Promise<number> {
   const unknown = wanted.filter((file) => !(file in JUDGED));
   if (unknown.length > 0) {
-    console.error(`no tests are named for ${unknown.join(', ')}`);
+    console.error(`no tests are listed for ${unknown.join(', ')}`);
     return 2;
   }
   const chosen = wanted.length > 0 ? wanted : Object.keys(JUDGED);
@@ -46,7 +46,7 @@ async function main(wanted: readonly string[]): Promise<number> {
   return scores.every(({ score }) => score >= MIN_SCORE) ? 0 : 1;
 }
 
-/** The score in percent; 0 where Stryker did not come to one. */
+/** The score in percent; 0 when Stryker reports none. */
 async function judge(file: string, tests: string): Promise<number> {
   const manifest = createRequire(import.meta.url).resolve('@stryker-mutator/core/package.json');
   const stryker = join(manifest, '..', 'bin', 'stryker.js');

@@ -1,4 +1,4 @@
-// A straight line through samples over time, by least squares, and how steep it may be. It knows nothing of what is sampled.
+// A straight line through samples over time, by least squares, and an upper bound of its slope. Independent of what is sampled.
 
 export type Sample = { readonly atMs: number; readonly value: number };
 export type Slope = { readonly perHour: number; readonly upperPerHour: number };

@@ -1,5 +1,5 @@
-// What stands behind the proxy in a soak: a host by TLS and in clear that answers only with the credential it should get,
-// speaks WebSocket, and a callback. They keep nothing of what they were sent, so that they can serve for days.
+// The hosts behind the proxy in a soak: a host with TLS and in plaintext that responds only to requests with the expected
+// credential and supports WebSocket, and a callback. They store nothing, so that they can serve for days.
 import { type RequestListener, type Server, createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ export type SoakHosts = AsyncDisposable & {
   readonly securePort: number;
   readonly clearPort: number;
   readonly callbackUrl: string;
-  /** Times the callback was asked. */
+  /** How often the callback was called. */
   readonly calls: number;
 };
 
@@ -34,7 +34,7 @@ export async function createSoakHosts(authority: TestAuthority): Promise<SoakHos
   });
   const sockets = new WebSocketServer({ noServer: true });
   secure.on('upgrade', (request, socket, head) => {
-    // A client may leave before it is answered.
+    // A client may disconnect before its response.
     socket.on('error', () => socket.destroy());
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const { authorization } = request.headers;
@@ -63,7 +63,7 @@ export async function createSoakHosts(authority: TestAuthority): Promise<SoakHos
   };
 }
 
-/** Says which credential came, so that a request without it, or with another's, is seen. */
+/** Responds with the received credential, so that a missing or a wrong one is detected. */
 const response: RequestListener = (request, response) => {
   request.on('error', () => response.destroy());
   request.resume().on('end', () => {

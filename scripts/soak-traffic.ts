@@ -1,5 +1,5 @@
-// The clients of a soak: requests that are injected, tunnels, hosts with a callback, WebSockets and attacks, a fixed number
-// of each among twenty. Each checks its own answer; what is wrong is said in words.
+// The clients of a soak: injected requests, tunnels, hosts with a callback, WebSockets and attacks, a fixed number of each in
+// twenty. Each checks its own response and returns errors as text.
 import { WebSocket } from 'ws';
 import { messageRows } from '../test/attacks/message/message-rows.ts';
 import { openTunnel, secureTunnel } from '../test/e2e/tunnel.ts';
@@ -13,7 +13,7 @@ export type Route = {
   readonly clearPort: number;
 };
 export type Traffic = AsyncDisposable & {
-  /** Does the nth thing, counted from 0; answers what was wrong with it. */
+  /** Runs the nth activity, counted from 0; returns what was wrong with it. */
   act(n: number): Promise<{ readonly kind: Kind; readonly error: string | undefined }>;
 };
 
@@ -25,9 +25,9 @@ const mix: readonly Kind[] = [
   ...['injected', 'injected', 'tunnel', 'injected', 'attack'],
 ] as Kind[];
 const USES = 50;
-/** For one host: a burst on a starved machine should not stay as descriptors. */
+/** Per host: a burst on a busy machine must not leave many open descriptors. */
 const MAX_IDLE = 4;
-/** Each is asked for once a minute; between, the answer is remembered. */
+/** The callback of each is called once a minute; in between, its response is cached. */
 const CALLED_HOSTS = 30;
 const ATTACK_MS = 200;
 const attacks: readonly string[] = messageRows
@@ -120,7 +120,7 @@ function createActs(route: Route, { borrowed, connectTo }: Connections): Readonl
     },
     async attack() {
       const nth = attacked++;
-      // Each row at either door in turn.
+      // Each row alternates between plain connection and tunnel.
       const entry = (nth + Math.floor(nth / attacks.length)) % 2 === 0 ? 'plain' : 'tunnel';
       const bytes = fill(attacks[nth % attacks.length] ?? '', entry, route);
       await using client =

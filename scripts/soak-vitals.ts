@@ -1,5 +1,5 @@
-// Preloaded into a spawned proxy (`node --import`): SIGUSR2 has it collect its garbage and say with a record what it then
-// holds: heap, memory outside of it, descriptors, timers. The product has no such door.
+// Preloaded into a spawned proxy (`node --import`): on SIGUSR2 it collects garbage and logs its heap, external memory,
+// descriptors and timers. For tests only.
 import { readdirSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -9,7 +9,7 @@ setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 let sample = 0;
 
-// Those of the runtime itself (one for each socket) are not made here: descriptors stand for them.
+// Timers of the runtime itself (one per socket) are not counted here: descriptors represent them.
 const timers = new Set<NodeJS.Timeout>();
 const setTimer = globalThis.setTimeout;
 globalThis.setTimeout = Object.assign(
@@ -21,7 +21,7 @@ globalThis.setTimeout = Object.assign(
   { __promisify__: setTimer.__promisify__ },
 ) as typeof setTimer;
 
-/** Neither fired nor cleared. Node tells it of a timer nowhere else. */
+/** Neither fired nor cleared. Node reports it nowhere else. */
 function pendingTimers(): number {
   for (const timer of timers) if ((timer as { _destroyed?: boolean })._destroyed) timers.delete(timer);
   return timers.size;
@@ -29,7 +29,7 @@ function pendingTimers(): number {
 
 process.on('SIGUSR2', async () => {
   const pending = pendingTimers();
-  // What a turn of the loop lets go of, another collection takes: finalizers run in between.
+  // Finalizers run between the collections, and release what the next one collects.
   for (let round = 0; round < 3; round += 1) {
     collect();
     await turn();

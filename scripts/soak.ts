@@ -13,18 +13,18 @@ import { SECRET, type SoakHosts, createSoakHosts } from './soak-hosts.ts';
 import { type Kind, type Traffic, createTraffic } from './soak-traffic.ts';
 
 const SAMPLES = 120;
-/** What is fitted: the beginning fills caches. */
+/** The fitted part of the run: the beginning fills caches. */
 const FITTED_SHARE = 0.75;
 const MAX_BYTES_PER_HOUR = 8 * 1024 * 1024;
 /**
- * Of the fewest descriptors and timers, between the first and the last third of what is fitted. The fewest, since pools
- * hold more or less of them at any moment, and what leaks is never given back.
+ * Growth of the minimum of descriptors and timers between the first and the last third of the fitted part. The minimum,
+ * because the use of pools varies, while leaked ones are never released.
  */
 const MAX_DRIFT = 10;
 const HANGS_MS = 60_000;
 const MAX_IN_FLIGHT = 100;
 const MAX_LATE_MS = 100;
-/** Of the rate that was asked for. */
+/** Of the requested rate. */
 const MIN_RATE_SHARE = 0.9;
 const SHOWN_ERRORS = 10;
 
@@ -33,8 +33,8 @@ const { values } = parseArgs({
 });
 const minutes = Number(values.minutes);
 const rate = Number(values.rate);
-if (!(minutes >= 0.1 && minutes <= 10_000)) throw new Error('--minutes should be from 0.1 to 10000');
-if (!(rate >= 1 && rate <= 5_000)) throw new Error('--rate should be from 1 to 5000');
+if (!(minutes >= 0.1 && minutes <= 10_000)) throw new Error('--minutes must be from 0.1 to 10000');
+if (!(rate >= 1 && rate <= 5_000)) throw new Error('--rate must be from 1 to 5000');
 
 type Vitals = Readonly<Record<'bytes' | 'resident' | 'descriptors' | 'timers', readonly Sample[]>>;
 type Ledger = {
@@ -44,7 +44,7 @@ type Ledger = {
   readonly records: Map<string, number>;
   inFlight: number;
   begun: number;
-  /** In which they were begun. */
+  /** The seconds in which the requests were started. */
   busyMs: number;
 };
 
@@ -98,7 +98,7 @@ function start(hosts: SoakHosts, upstreamCaPem: string, secrets: string): Promis
   });
 }
 
-/** Begins one thing after another at the rate, whether or not those before have ended, up to a number of them. */
+/** Starts one activity after another at the rate, whether or not earlier ones have ended, up to a maximum. */
 async function run(proxy: SpawnedSallyport, traffic: Traffic): Promise<Vitals> {
   const vitals = { bytes: [], resident: [], descriptors: [], timers: [] } as Record<keyof Vitals, Sample[]>;
   const perSample = Math.max(1, Math.round((minutes * 60 * rate) / SAMPLES));
@@ -110,7 +110,7 @@ async function run(proxy: SpawnedSallyport, traffic: Traffic): Promise<Vitals> {
     for (let i = 0; i < perSample; i += 1) {
       await pauseUntil(dueMs);
       while (ledger.inFlight >= MAX_IN_FLIGHT) await pauseUntil(performance.now() + 1);
-      // What a stalled machine did not begin in time is not made up for in one burst.
+      // After a stall of the machine, the missed activities are not started in one burst.
       dueMs = Math.max(dueMs, performance.now() - MAX_LATE_MS) + pace;
       void begin(traffic, n);
       n += 1;
@@ -142,10 +142,10 @@ function error(text: string): void {
   ledger.errorCount += 1;
   if (ledger.errors.length >= SHOWN_ERRORS) return;
   ledger.errors.push(text);
-  console.log(`FAULT: ${text}`);
+  console.log(`ERROR: ${text}`);
 }
 
-/** Memory is read while nothing is under way: what is in use for a moment is no growth. */
+/** Memory is read while nothing is running: temporary use is not growth. */
 async function hasEnded(): Promise<boolean> {
   const untilMs = performance.now() + HANGS_MS;
   while (ledger.inFlight > 0 && performance.now() < untilMs) await pauseUntil(performance.now() + 20);
@@ -179,7 +179,7 @@ function driftOf(samples: readonly Sample[]): Drift {
 }
 
 function judge(vitals: Vitals, isSameProcess: boolean, errors: readonly LogRecord[]): readonly string[] {
-  if (vitals.bytes.length < SAMPLES) return [...ledger.errors, 'it did not come to its end'];
+  if (vitals.bytes.length < SAMPLES) return [...ledger.errors, 'it did not finish'];
   const { upperPerHour } = fitSlope(fitted(vitals.bytes));
   const drifting = (['descriptors', 'timers'] as const).filter((name) => {
     const { first, last } = driftOf(vitals[name]);
@@ -194,14 +194,14 @@ function judge(vitals: Vitals, isSameProcess: boolean, errors: readonly LogRecor
     ...errors.map((error) => `the log has ${JSON.stringify(error)}`),
     ...(perSecond() >= rate * MIN_RATE_SHARE
       ? []
-      : [`no more than ${perSecond().toFixed(0)} a second were begun`]),
-    ...(isSameProcess ? [] : ['the process did not live']),
+      : [`no more than ${perSecond().toFixed(0)} a second were started`]),
+    ...(isSameProcess ? [] : ['the process did not survive']),
   ];
 }
 
 function progress({ bytes, resident, descriptors, timers }: Vitals, n: number): string {
   const last = (samples: readonly Sample[]): number => samples.at(-1)?.value ?? Number.NaN;
-  return `${n} begun, ${ledger.errorCount} faults; ${mib(last(bytes))} held, ${mib(last(resident))} resident, ${last(descriptors)} descriptors, ${last(timers)} timers`;
+  return `${n} started, ${ledger.errorCount} errors; ${mib(last(bytes))} held, ${mib(last(resident))} resident, ${last(descriptors)} descriptors, ${last(timers)} timers`;
 }
 
 function print(vitals: Vitals, hosts: SoakHosts): void {
@@ -214,7 +214,7 @@ function print(vitals: Vitals, hosts: SoakHosts): void {
       `  ${kind}: ${count}, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, max ${max.toFixed(0)} ms`,
     );
   }
-  console.log(`  ${hosts.calls} callbacks; ${ledger.errorCount} faults`);
+  console.log(`  ${hosts.calls} callbacks; ${ledger.errorCount} errors`);
   const reported = [...ledger.records].toSorted((a, b) => b[1] - a[1]);
   console.log(`  records: ${reported.map(([what, count]) => `${what} ${count}`).join(', ')}`);
   if (vitals.bytes.length < 12) return;

@@ -13,15 +13,15 @@ import { propertySeed } from '../test/properties/property-seed.ts';
 import { runExhaustion } from './exhaustion.ts';
 
 const PER_SECOND = 50;
-/** The timer's grain and the last write's own time. */
+/** The resolution of the timer and the duration of the last write. */
 const MIN_PER_SECOND = 48;
 const MAX_LAG_MS = 100;
 const SANDBOXES = 200;
 const MAX_SANDBOX_BYTES = 3_000_000;
-/** What a million requests may leave behind: pages that the allocator keeps. */
+/** The memory that may remain after a million requests: pages that the allocator keeps. */
 const MAX_GROWTH_BYTES = 60_000_000;
 const WARM_UP = 20_000;
-/** One part in so many is disturbed. */
+/** One part in this many is disturbed. */
 const DISTURBED_SHARE = 20;
 /** Of each outcome among the generated pairs. */
 const MIN_SHARE = 0.01;
@@ -29,7 +29,7 @@ const MIN_SHARE = 0.01;
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '30' },
-    // Clients that never rest would take the whole machine: each document has all of them dial their hosts anew.
+    // Clients without a pause would use the whole machine: after each document all of them dial their hosts again.
     'pause-ms': { type: 'string', default: '20' },
     requests: { type: 'string', default: '1000000' },
     pairs: { type: 'string', default: '2000000' },
@@ -47,17 +47,17 @@ const parts: Readonly<Record<string, () => Promise<readonly string[]>>> = {
 };
 const seconds = Number(values.seconds);
 const pauseMs = Number(values['pause-ms']);
-if (!(seconds >= 1 && seconds <= 3_600)) throw new Error('--seconds should be from 1 to 3600');
-if (!(pauseMs >= 0 && pauseMs <= 1_000)) throw new Error('--pause-ms should be from 0 to 1000');
+if (!(seconds >= 1 && seconds <= 3_600)) throw new Error('--seconds must be from 1 to 3600');
+if (!(pauseMs >= 0 && pauseMs <= 1_000)) throw new Error('--pause-ms must be from 0 to 1000');
 
 const requests = Number(values.requests);
 if (!(requests >= 1_000 && requests <= 100_000_000))
-  throw new Error('--requests should be from 1000 to 100000000');
+  throw new Error('--requests must be from 1000 to 100000000');
 const names = values.part === undefined ? Object.keys(parts) : [values.part];
 const errors: string[] = [];
 for (const name of names) {
   const part = parts[name];
-  if (!part) throw new Error(`--part should be one of ${Object.keys(parts).join(', ')}`);
+  if (!part) throw new Error(`--part must be one of ${Object.keys(parts).join(', ')}`);
   errors.push(...(await part()));
 }
 for (const error of errors) console.log(`BROKEN: ${error}`);
@@ -68,14 +68,14 @@ async function replace(): Promise<readonly string[]> {
   const { lagSinceResponse: lag, lagSinceSent: sent, replacements, replacementsPerSecond: rate } = figures;
   print('replacement', [
     `${replacements} documents, ${rate.toFixed(1)} a second, and ${figures.secretWrites} secrets`,
-    `${figures.requests} requests, ${figures.abandoned} given up, ${figures.violationCount} violations`,
-    `revoked to last use: p99 ${ms(lag.p99)}, max ${ms(lag.max)} after the answer; p99 ${ms(sent.p99)}, max ${ms(sent.max)} after it was sent`,
+    `${figures.requests} requests, ${figures.abandoned} abandoned, ${figures.violationCount} violations`,
+    `revoked to last use: p99 ${ms(lag.p99)}, max ${ms(lag.max)} after the response; p99 ${ms(sent.p99)}, max ${ms(sent.max)} after it was sent`,
   ]);
   return [
     ...figures.violations,
-    ...(figures.isLastKept ? [] : ['the last document is not what is kept']),
+    ...(figures.isLastKept ? [] : ['the last document is not the stored one']),
     ...(lag.max <= MAX_LAG_MS ? [] : [`what was revoked arrived ${ms(lag.max)} later`]),
-    ...(figures.abandoned <= figures.requests / 100 ? [] : [`${figures.abandoned} requests were given up`]),
+    ...(figures.abandoned <= figures.requests / 100 ? [] : [`${figures.abandoned} requests were abandoned`]),
     ...(rate >= MIN_PER_SECOND ? [] : [`${rate.toFixed(1)} replacements a second, not ${PER_SECOND}`]),
   ];
 }
@@ -111,15 +111,15 @@ async function streams(): Promise<readonly string[]> {
     `${figures.requests} requests, ${counts.lost + hanging} lost, ${counts.crossed} crossed, ${misrecorded} misrecorded`,
     `${counts.reset} reset by the host, ${counts.cancelled} by the client, ${counts.unread} refused unread`,
     `calm: ${figures.perSecond.toFixed(0)} a second, p50 ${ms(latency.p50)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
-    `resident: ${mb(before)} before, ${mb(figures.uncollectedBytes)} behind the load, ${mb(calm)} collected, ${mb(end)} at the end`,
+    `resident: ${mb(before)} before, ${mb(figures.uncollectedBytes)} after the load, ${mb(calm)} collected, ${mb(end)} at the end`,
   ]);
   return [
     ...figures.errors,
     ...(counts.lost + hanging === 0 ? [] : [`${counts.lost + hanging} requests were lost`]),
     ...(counts.crossed === 0 ? [] : [`${counts.crossed} requests were crossed`]),
     ...(misrecorded === 0 ? [] : [`${misrecorded} requests have the wrong record`]),
-    ...(end - before <= MAX_GROWTH_BYTES ? [] : [`${mb(end - before)} were left behind`]),
-    ...(figures.isSameProcess ? [] : ['the process did not live']),
+    ...(end - before <= MAX_GROWTH_BYTES ? [] : [`${mb(end - before)} were not released`]),
+    ...(figures.isSameProcess ? [] : ['the process did not survive']),
   ];
 }
 
@@ -129,7 +129,7 @@ async function pairs(): Promise<readonly string[]> {
   const shares = [...figures.outcomes].toSorted((a, b) => b[1] - a[1]);
   const share = (count: number): string => `${((count / figures.pairs) * 100).toFixed(2)} %`;
   print('pairs', [
-    `${figures.pairs} pairs of ${figures.documents} documents, ${figures.refusedDocuments} of them refused as a whole`,
+    `${figures.pairs} pairs of ${figures.documents} documents, ${figures.refusedDocuments} of them rejected as a whole`,
     `${figures.perSecond.toFixed(0)} a second, last PROPERTY_SEED=${figures.seed}`,
     ...shares.map(([reported, count]) => `${share(count).padStart(8)}  ${reported}`),
   ]);
@@ -141,19 +141,19 @@ async function pairs(): Promise<readonly string[]> {
   ];
 }
 
-/** I2 and I3: mutated messages, decided by us and read by node:http. */
+/** I2 and I3: mutated messages, decided by the proxy and parsed by node:http. */
 async function framing(): Promise<readonly string[]> {
   const figures = await runFramingRounds({ messages: Number(values.messages), seed: propertySeed() });
   const { open, incomplete, refused, closed } = figures.endings;
   print('framing', [
     `${figures.messages} messages, ${figures.perSecond.toFixed(0)} a second, last PROPERTY_SEED=${figures.seed}`,
     `${figures.whole} requests read whole, ${figures.cut} cut, ${figures.errors.length} disagreements`,
-    `${open} connections to go on, ${closed} to end, ${refused} refused, ${incomplete} left unfinished`,
+    `${open} connections kept open, ${closed} closed, ${refused} rejected, ${incomplete} incomplete`,
   ]);
   return figures.errors.map((error) => `PROPERTY_SEED=${figures.seed}: ${error}`);
 }
 
-/** I7 and I9: what an attack may cost, and whom. */
+/** I7 and I9: the limits of the effects of an attack. */
 function exhaustion(): Promise<readonly string[]> {
   console.log('exhaustion');
   return runExhaustion((lines) => console.log(lines.map((line) => `  ${line}`).join('\n')));

@@ -1,19 +1,19 @@
-// When requests are due, and who sends them: closed loop (each connection asks again once it is answered) or at a
-// constant rate. Latency counts from the time a request was due, sent or not, so that a server that stalls is charged
-// for every request it kept from being sent (coordinated omission). Opens no socket and reads no clock of its own.
+// When requests are due, and on which connection: in a closed loop (each connection sends the next request after a response)
+// or at a constant rate. Latency counts from the time a request was due, sent or not, so that a stalled server is charged
+// for every request that it delayed (coordinated omission). Opens no socket and reads no clock of its own.
 
 export type Arrivals = {
   /** The due time of the next request, if it is due by now. */
   take(nowMs: number): number | undefined;
-  /** True when no request will become due any more. */
-  isOver(nowMs: number): boolean;
+  /** True when no more requests will become due. */
+  isFinished(nowMs: number): boolean;
 };
 
 /** A connection: one request at a time. */
 export type Line = { exchange(onResponse: () => void): void };
 
 export type Dispatch = {
-  /** Sends what is due, as long as a connection is free. To be called whenever time has passed. */
+  /** Sends the due requests while a connection is free. Call it whenever time has passed. */
   pump(): void;
 };
 
@@ -21,11 +21,11 @@ export type Dispatch = {
 export function createClosedLoop(endMs: number): Arrivals {
   return {
     take: (nowMs) => (nowMs < endMs ? nowMs : undefined),
-    isOver: (nowMs) => nowMs >= endMs,
+    isFinished: (nowMs) => nowMs >= endMs,
   };
 }
 
-/** `count` requests, due at equal distances from `startMs` on, whatever becomes of those before. */
+/** `count` requests, due at equal intervals from `startMs` on, independent of the ones before. */
 export function createConstantRate(startMs: number, ratePerSecond: number, count: number): Arrivals {
   let taken = 0;
   return {
@@ -35,7 +35,7 @@ export function createConstantRate(startMs: number, ratePerSecond: number, count
       taken += 1;
       return dueMs;
     },
-    isOver: () => taken >= count,
+    isFinished: () => taken >= count,
   };
 }
 
@@ -46,9 +46,9 @@ export function dispatch(options: {
   readonly now: () => number;
   readonly latencies: number[];
   readonly delays: number[];
-  readonly onOver: () => void;
+  readonly onFinished: () => void;
 }): Dispatch {
-  const { arrivals, now, latencies, delays, onOver } = options;
+  const { arrivals, now, latencies, delays, onFinished } = options;
   const free = [...options.lines];
   let inFlight = 0;
 
@@ -57,7 +57,7 @@ export function dispatch(options: {
       const sentMs = now();
       const dueMs = arrivals.take(sentMs);
       if (dueMs === undefined) {
-        if (inFlight === 0 && arrivals.isOver(sentMs)) onOver();
+        if (inFlight === 0 && arrivals.isFinished(sentMs)) onFinished();
         return;
       }
       free.shift();

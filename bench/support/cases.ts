@@ -1,5 +1,5 @@
-// The cases that are compared and the loads that each of them is put under. A case is a way to the same origin, and
-// the process whose CPU it costs.
+// The cases that are compared, and the loads for each of them. A case is a path to the same origin, and the process whose
+// CPU time is measured.
 import type { Target } from './connection.ts';
 import type { OriginCounts } from './origin.ts';
 import type { Peer } from './peer.ts';
@@ -14,9 +14,9 @@ export type BenchCase = {
   readonly target: Target;
   /** The process between client and origin. */
   readonly pid: number | undefined;
-  /** What clients speak to it in the loads that it takes part in. */
+  /** The protocols between client and process, which select its loads. */
   readonly protocols: readonly Protocol[];
-  /** What it speaks to the origin, where that is not what its client speaks. */
+  /** The protocol to the origin, when it differs from that of the client. */
   readonly upstream?: Protocol;
 };
 
@@ -27,25 +27,25 @@ export type LoadName = 'h1_1' | 'h1_32' | 'h2_4x8' | 'h2_4x100' | 'rate';
 export type Load = {
   readonly name: LoadName;
   readonly clients: number;
-  /** Requests at a time on each connection, over HTTP/2. */
+  /** Concurrent requests on each connection, over HTTP/2. */
   readonly streams?: number;
   readonly durationMs: number;
   readonly ratePerSecond?: number;
 };
 
 export type Plan = {
-  /** Connections under the loads that are not of one client. */
+  /** Connections under the loads with more than one client. */
   readonly clients: number;
   readonly rounds: number;
   readonly h2Rounds: number;
-  /** Each case runs so long, unmeasured, before the first round: compilers and caches settle. */
+  /** The unmeasured time of each case before the first round, for compilers and caches. */
   readonly warmUpMs: number;
   readonly h2WarmUpMs: number;
   /** The same for new connections, before each measurement. */
   readonly settleMs: number;
   readonly durationMs: Readonly<Record<LoadName, number>>;
   readonly starts: number;
-  /** When a busy machine cuts rounds, from the start of the benchmark, in the order in which they are run. */
+  /** After these times from the start of the benchmark, in the order of the loads, a busy machine runs fewer rounds. */
   readonly lastRoundMs: { readonly closed: number; readonly rate: number; readonly h2: number };
 };
 
@@ -72,7 +72,7 @@ export const plans: Readonly<Record<'quick' | 'full' | 'tiny', Plan>> = {
     starts: 11,
     lastRoundMs: { closed: Infinity, rate: Infinity, h2: Infinity },
   },
-  // For its own test: everything runs, no figure means anything.
+  // For its own test: everything runs, the figures mean nothing.
   tiny: {
     clients: 4,
     rounds: 1,
@@ -112,7 +112,7 @@ export function benchCases(scene: Scene, sallyport: Sallyport, peers: Peers): re
     },
     {
       name: 'tunnel',
-      about: 'no_proxy, bytes relayed unread',
+      about: 'no_proxy, bytes forwarded unread',
       target: through(hosts.tunnel, '/v0', caPem),
       ...ours,
     },
@@ -131,7 +131,7 @@ export function benchCases(scene: Scene, sallyport: Sallyport, peers: Peers): re
     },
     {
       name: 'callback',
-      about: 'the header of a callback, asked once',
+      about: 'the header of a callback, called once',
       target: through(hosts.callback, '/v1'),
       ...ours,
     },
@@ -148,7 +148,7 @@ function peerCases({ originPort, caPem }: Scene, { nginx, haproxy }: Peers): rea
   if (nginx) {
     cases.push({
       name: 'nginx',
-      about: 'fixed reverse proxy, reached by TLS without CONNECT; HTTP/1.1 to the origin',
+      about: 'fixed reverse proxy, reached with TLS without CONNECT; HTTP/1.1 to the origin',
       target: target(nginx.port),
       pid: nginx.workerPid,
       protocols: both,

@@ -1,5 +1,5 @@
-// The processes of a benchmark: started on a core of their own where the system can, measured by the kernel's own
-// accounting, and gone when the benchmark ends, whatever way it ends. Linux only.
+// The processes of a benchmark: each on a core of its own if the system allows it, measured by the kernel, and ended when
+// the benchmark ends for any reason. Linux only.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -9,27 +9,27 @@ export type Child = {
   readonly name: string;
   readonly pid: number;
   readonly process: ChildProcess;
-  /** Sends a message and resolves with the next one that comes back; rejects when the child ends instead. */
+  /** Sends a message and resolves with the next one from the child; rejects when the child ends instead. */
   ask(message: unknown): Promise<unknown>;
-  /** Kills it, and what it started. */
+  /** Kills it and the processes that it started. */
   stop(): Promise<void>;
 };
 
 export type StartOptions = {
   readonly env?: Readonly<Record<string, string>>;
-  /** A core to stay on, if the machine lets us choose. */
+  /** The core to run on, if the system allows it. */
   readonly core?: number;
-  /** A descriptor for standard output, or `ipc` for a program that is told by messages. */
+  /** A descriptor for standard output, or `ipc` for a program that is controlled by messages. */
   readonly output: number | 'ipc';
   readonly errors?: number;
   readonly uid?: number;
-  /** Ours, if not given: one that another user may be unable to enter. */
+  /** By default that of this process, which another user may not have access to. */
   readonly cwd?: string;
 };
 
 export type Children = AsyncDisposable & {
   readonly isPinned: boolean;
-  /** Name, process and command of all that run. */
+  /** Name, process and command of all running children. */
   list(): readonly { readonly name: string; readonly pid: number; readonly command: string }[];
   start(name: string, command: readonly string[], options: StartOptions): Child;
 };
@@ -39,7 +39,7 @@ const MS_PER_TICK = 1000 / Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 
 export function createChildren(): Children {
   const running = new Set<Child>();
   const isPinned = canPin();
-  // The last net, for ends that leave no time: what is signalled here is reaped by the system.
+  // For ends without time for a clean-up: the system reaps what is signalled here.
   process.on('exit', () => running.forEach(killTree));
   return {
     isPinned,
@@ -117,7 +117,7 @@ function startChild(
 
 function killTree({ pid, process: child }: Child): void {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  // Parents first: they would replace a child that ends.
+  // Parents first: they would restart a child that ends.
   const below = childrenOf(pid);
   for (const each of [pid, ...below]) {
     try {
@@ -128,7 +128,7 @@ function killTree({ pid, process: child }: Child): void {
   }
 }
 
-/** The processes that a process started and that still run. */
+/** The running processes that a process started. */
 export function childrenOf(pid: number): readonly number[] {
   const all = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
   return all.map(Number).filter((each) => statFields(each)?.[1] === String(pid));
@@ -137,13 +137,13 @@ export function childrenOf(pid: number): readonly number[] {
 /** User and system time of a process, all its threads. */
 export function cpuMs(pid: number): number {
   const fields = statFields(pid);
-  if (fields === undefined) throw new Error(`process ${pid} is gone`);
+  if (fields === undefined) throw new Error(`process ${pid} has ended`);
   return exactCpuMs(pid) ?? (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
 /**
- * The same from the scheduler's own count in nanoseconds: what `stat` rounds to ticks of 10 ms, several percent of one
- * measurement. Undefined where the kernel does not show it.
+ * The same in nanoseconds from the scheduler: `stat` rounds to ticks of 10 ms, several percent of one measurement. Undefined
+ * when the kernel does not provide it.
  */
 function exactCpuMs(pid: number): number | undefined {
   const threads = `/proc/${pid}/task`;
@@ -160,13 +160,13 @@ export function residentMb(pid: number): { readonly now: number; readonly peak: 
   return { now: mb('VmRSS'), peak: mb('VmHWM') };
 }
 
-/** /proc/PID/stat from the third field on: the second is a name that may hold anything. */
+/** /proc/PID/stat from the third field on: the second is a name that may contain anything. */
 function statFields(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch (error) {
-    // Gone since it was listed; reading it while it ends gives ESRCH.
+    // It ended after it was listed; reading it while it ends gives ESRCH.
     if (['ENOENT', 'ESRCH'].includes(String((error as NodeJS.ErrnoException).code))) return undefined;
     throw error;
   }

@@ -1,17 +1,17 @@
-// One connection of a client: TCP, CONNECT if there is a proxy, TLS that is verified, then one request after the
-// other. Used by the load client and by the measure of a start.
+// One connection of a client: TCP, CONNECT if there is a proxy, verified TLS, then one request after the other. Used by the
+// load client and by the measurement of the start time.
 import { type Socket, connect as connectTcp } from 'node:net';
 import { type TLSSocket, connect as connectTls } from 'node:tls';
 import type { Line } from './arrivals.ts';
-import { createResponseReader } from './answer-reader.ts';
+import { createResponseReader } from './response-reader.ts';
 
 export type Target = {
   readonly port: number;
-  /** Where the proxy should connect to; without it the port speaks TLS at once. */
+  /** The target of CONNECT; undefined: TLS to the port directly. */
   readonly connectTo?: string;
   readonly host: string;
   readonly caPem: string;
-  /** An HTTP/1.1 head; over HTTP/2 the same in fields. */
+  /** An HTTP/1.1 head; over HTTP/2 the same as fields. */
   readonly request: string;
 };
 
@@ -43,7 +43,7 @@ export async function openConnection(
     }
     const done = responded;
     responded = undefined;
-    if (done === undefined) onError(new Error('an answer came that nobody asked for'));
+    if (done === undefined) onError(new Error('received a response without a request'));
     else done();
   });
   const onEnd = (): void => onError(new Error('a connection was closed'));
@@ -60,7 +60,7 @@ export async function openConnection(
   };
 }
 
-/** To the proxy, if there is one, and through it to the origin. */
+/** Connects to the proxy, if there is one, and through it to the origin. */
 export async function openTls(
   target: Target,
   protocols: readonly string[],

@@ -1,5 +1,5 @@
-// From samples to figures: medians over rounds with their spread, percentiles of all samples together, and the
-// ratios that the design sets goals for. Prints nothing.
+// Figures from samples: medians over rounds with their spread, percentiles of all samples together, and the ratios for which
+// there are targets. Prints nothing.
 import type { CaseName, LoadName } from './cases.ts';
 import type { Sample, Samples } from './measure.ts';
 import { type Percentiles, type Spread, percentilesOf, spreadOf } from './percentiles.ts';
@@ -12,7 +12,7 @@ export type Figures = {
   readonly cpu_us: Spread | null;
   readonly client_cpu_us: Spread;
   readonly per_second: Spread;
-  /** Milliseconds. Each round's percentile; the median of the rounds withstands one that was disturbed. */
+  /** Milliseconds. The percentile of each round; the median of the rounds is robust against a disturbed one. */
   readonly p50: Spread;
   readonly p90: Spread;
   readonly p99: Spread;
@@ -42,7 +42,7 @@ export type Ratios = {
   readonly start_ms: number;
 };
 
-/** The most that a rule may cost, in what nginx costs. */
+/** The maximum cost of a rule relative to nginx. */
 export const cpuGoals: Readonly<Partial<Record<LoadName, number>>> = {
   h1_32: 1.25,
   h2_4x8: 3,
@@ -88,7 +88,7 @@ function summarize(name: CaseName, load: LoadName, list: readonly Sample[]): Fig
 
 type Percentile = 'p50' | 'p90' | 'p99' | 'p999';
 
-/** Milliseconds that a case adds to going direct. */
+/** Milliseconds that a case adds to a direct connection. */
 export function addedMs(
   figures: readonly Figures[],
   name: CaseName,
@@ -100,7 +100,7 @@ export function addedMs(
   return through && direct ? through[at].median - direct[at].median : null;
 }
 
-/** How a rule compares with the peers, and a callback hit with a rule, under one load; null where one did not run. */
+/** A rule compared with the other proxies, and a callback hit with a rule, under one load; null when one did not run. */
 export function ratiosUnder(figures: readonly Figures[], load: LoadName): LoadRatios {
   const cpu = (name: CaseName): number | null => find(figures, name, load)?.cpu_us?.median ?? null;
   const added = (at: Percentile): number | null =>
@@ -115,7 +115,7 @@ export function ratiosUnder(figures: readonly Figures[], load: LoadName): LoadRa
   };
 }
 
-/** What is nothing or less drowned in noise, and no ratio can be made of it: null. */
+/** Null when a difference is zero or negative because of noise: it has no ratio. */
 function divide(one: number | null, by: number | null): number | null {
   return one === null || by === null || !(one > 0 && by > 0) ? null : Math.round((one / by) * 1000) / 1000;
 }

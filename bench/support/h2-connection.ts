@@ -1,5 +1,5 @@
-// One HTTP/2 connection of a client, for several requests at a time: the request of the HTTP/1.1 loads in fields, each
-// answer checked. A line is a place for one request; it asks on the next stream.
+// One HTTP/2 connection of a client for concurrent requests: the request of the HTTP/1.1 loads as fields, each response
+// checked. A line sends one request at a time, each on the next stream.
 import type { Duplex } from 'node:stream';
 import type { Line } from './arrivals.ts';
 import { type Target, openTls } from './connection.ts';
@@ -46,7 +46,7 @@ export async function openH2Connection(
   };
 }
 
-/** Resolves with the way to ask once the other side has said what it wants. */
+/** Resolves when the SETTINGS of the other side have arrived. */
 async function startExchanges(
   socket: Duplex,
   request: string,
@@ -59,10 +59,10 @@ async function startExchanges(
   const settings = { [ENABLE_PUSH]: 0, [INITIAL_WINDOW_SIZE]: LARGE_WINDOW };
   const receive = (stream: number, length: number, isEnd: boolean): void => {
     const exchange = exchanges.get(stream);
-    if (exchange?.left === undefined) throw new Error('an answer came that nobody asked for');
+    if (exchange?.left === undefined) throw new Error('received a response without a request');
     exchange.left -= length;
     if (!isEnd) return;
-    if (exchange.left !== 0) throw new Error('an answer is not as long as it says');
+    if (exchange.left !== 0) throw new Error('a response has a wrong Content-Length');
     exchanges.delete(stream);
     exchange.onResponse();
   };
@@ -80,10 +80,10 @@ async function startExchanges(
   return createExchange(writer, exchanges, request, checkSettings(await greeted.promise, streams));
 }
 
-/** Whether the other side keeps the fields of requests in a table of the usual size. */
+/** Whether the HPACK table of the other side has the default size. */
 function checkSettings(settings: ReadonlyMap<number, number>, streams: number): boolean {
   if ((settings.get(MAX_CONCURRENT_STREAMS) ?? streams) < streams)
-    throw new Error('too few streams at a time');
+    throw new Error('too few concurrent streams');
   if ((settings.get(INITIAL_WINDOW_SIZE) ?? DEFAULT_WINDOW) < 0) throw new Error('no window');
   return (settings.get(HEADER_TABLE_SIZE) ?? DEFAULT_TABLE_SIZE) >= DEFAULT_TABLE_SIZE;
 }
@@ -106,7 +106,7 @@ function createExchange(
   };
 }
 
-/** The fields of a request that is given as an HTTP/1.1 head. */
+/** The fields of a request in the form of an HTTP/1.1 head. */
 export function fieldsOf(head: string): readonly Field[] {
   const [start = '', ...lines] = head.trimEnd().split('\r\n');
   const [method = '', path = ''] = start.split(' ');
@@ -122,8 +122,8 @@ export function fieldsOf(head: string): readonly Field[] {
 function responseLength(fields: readonly Field[]): number {
   const valueOf = (name: string): string | undefined => fields.find(([each]) => each === name)?.[1];
   if (valueOf(':status') !== '200')
-    throw new Error(`an answer was ${fields.map((field) => field.join(': ')).join('\n')}`);
+    throw new Error(`a response was ${fields.map((field) => field.join(': ')).join('\n')}`);
   const length = valueOf('content-length');
-  if (length === undefined) throw new Error('an answer has no Content-Length');
+  if (length === undefined) throw new Error('a response has no Content-Length');
   return Number(length);
 }

@@ -1,5 +1,5 @@
-// One end of an HTTP/2 connection, as little of it as a benchmark needs (RFC 9113): frames in and out, settings and pings
-// answered, what is sent in one turn written at once. It knows no fields, and never reads a body.
+// One end of an HTTP/2 connection, reduced to what a benchmark needs (RFC 9113): frames in and out, acknowledgements of
+// SETTINGS and PING, one write for all frames of a turn of the event loop. It parses no fields and no bodies.
 import type { Duplex } from 'node:stream';
 
 export type FrameHandlers = {
@@ -7,13 +7,13 @@ export type FrameHandlers = {
   onSettings(settings: ReadonlyMap<number, number>): void;
   onHeaders(stream: number, block: Buffer, isEnd: boolean): void;
   onData(stream: number, length: number, isEnd: boolean): void;
-  /** Octets of content that the other side takes more, on all streams together. */
+  /** The connection window: octets of content that the other side still accepts on all streams together. */
   onWindow(octets: number): void;
   onError(error: Error): void;
 };
 
 export type FrameWriter = {
-  /** Frames that were laid out for stream 0; those of `at` go to `stream`. */
+  /** Frames written for stream 0; those of `at` go to `stream`. */
   send(frames: Buffer, at: readonly number[], stream: number): void;
 };
 
@@ -29,7 +29,7 @@ export const HEADER_TABLE_SIZE = 1;
 export const ENABLE_PUSH = 2;
 export const MAX_CONCURRENT_STREAMS = 3;
 export const INITIAL_WINDOW_SIZE = 4;
-/** As h2load asks for: no window stands in the way. */
+/** As large as that of h2load: flow control does not limit the load. */
 export const LARGE_WINDOW: number = 2 ** 30 - 1;
 export const DEFAULT_WINDOW = 65_535;
 
@@ -45,7 +45,7 @@ export function frame(type: number, flags: number, payload: Buffer): Buffer {
   return bytes;
 }
 
-/** Greets the other side and reads it from now on. A client says so by sending the preface. */
+/** Sends SETTINGS and starts to read; a client sends the preface first. */
 export function startFrames(
   socket: Duplex,
   role: 'client' | 'server',
@@ -80,7 +80,7 @@ export function startFrames(
 
 type Sent = { readonly bytes: Buffer; readonly offset: number };
 
-/** Collects what is sent until the end of the turn, or until `flush`: one write, one TLS record. */
+/** Collects frames until the end of the turn, or until `flush`: one write, one TLS record. */
 function createOutput(socket: Duplex): { send(frames: Buffer): Sent; flush(): void } {
   let bytes = Buffer.allocUnsafe(65_536);
   let length = 0;
@@ -160,7 +160,7 @@ function obey(
 ): void {
   const isEnd = (flags & END_STREAM) !== 0;
   if (type === HEADERS) {
-    if ((flags & END_HEADERS) === 0) throw new Error('a header block came in more than one frame');
+    if ((flags & END_HEADERS) === 0) throw new Error('a header block has more than one frame');
     handlers.onHeaders(stream, unpad(payload, flags), isEnd);
   } else if (type === DATA) handlers.onData(stream, unpad(payload, flags & ~PRIORITY).length, isEnd);
   else if (type === WINDOW_UPDATE && stream === 0) handlers.onWindow(payload.readUInt32BE(0));
@@ -170,7 +170,7 @@ function obey(
   } else if (type === PING && (flags & ACK) === 0) send(frame(PING, ACK, payload));
   else if (type === RST_STREAM)
     throw new Error(`stream ${stream} was reset, code ${payload.readUInt32BE(0)}`);
-  else if (type === GOAWAY) throw new Error(`the connection was ended, code ${payload.readUInt32BE(4)}`);
+  else if (type === GOAWAY) throw new Error(`the connection was closed, code ${payload.readUInt32BE(4)}`);
 }
 
 function parseSettings(payload: Buffer): ReadonlyMap<number, number> {

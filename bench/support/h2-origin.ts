@@ -1,4 +1,4 @@
-// The origin over HTTP/2: what origin.ts answers, as cheaply. Never more content than the other side's window takes.
+// The origin over HTTP/2: the responses of origin.ts, as cheaply as possible, within the flow-control window.
 import type { Duplex } from 'node:stream';
 import {
   DATA,
@@ -15,12 +15,12 @@ import {
 } from './h2-frames.ts';
 import { DEFAULT_TABLE_SIZE, type Field, createDecoder, encodeBlocks, encodeLiterals } from './hpack.ts';
 
-/** As nginx has it; more than any client of the benchmark asks for. */
+/** The value of nginx; more than any client of the benchmark needs. */
 const STREAMS = 128;
 
 type Frames = { readonly bytes: Buffer; readonly at: readonly number[] };
 
-/** `judge` says what is wrong with a request; it is asked once for requests that are the same. */
+/** `check` returns what is wrong with a request; it is called once for identical requests. */
 export function serveH2(
   socket: Duplex,
   response: { readonly fields: readonly Field[]; readonly body: string },

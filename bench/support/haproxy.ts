@@ -1,5 +1,5 @@
-// HAProxy as the peer over HTTP/2 on both sides: one thread, the same certificates, header and verification; its log
-// goes to a file. It shares upstream connections between clients, and is reached by TLS directly.
+// HAProxy for comparison, with HTTP/2 on both sides: one thread, the same certificates, header and verification; its log
+// goes to a file. It shares upstream connections between clients, and is reached with TLS directly.
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import type { Children } from './children.ts';
@@ -12,7 +12,7 @@ export function startHaproxy(path: string, children: Children, scene: Scene): Pr
       'leaf.pem': readFileSync(scene.certFile, 'utf8') + readFileSync(scene.keyFile, 'utf8'),
       'haproxy.cfg': haproxyConfig(scene, directory, port),
     }),
-    // In the foreground and without a master: the process that is started does the work.
+    // In the foreground and without a master process: the started process does the work.
     command: (directory) => [path, '-db', '-f', join(directory, 'haproxy.cfg')],
     workerOf: ({ pid }) => pid,
   });

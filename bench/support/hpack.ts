@@ -1,6 +1,6 @@
-// HPACK (RFC 7541) for a benchmark: fields that are the same on every request, as a client with a dynamic table sends
-// them, and any block read in full, without the octets that no header of ours has (Huffman codes over 15 bits). A
-// block that is byte for byte the last one, with the same table before it, needs no second reading.
+// HPACK (RFC 7541) for a benchmark: writes fields that are equal on every request, as a client with a dynamic table does,
+// and reads any block, except octets that no header here has (Huffman codes over 15 bits). A block that equals the last one
+// byte for byte, with the same table before it, is not decoded again.
 
 export type Field = readonly [name: string, value: string];
 
@@ -18,7 +18,7 @@ const STATIC: readonly Field[] = (
   .map((each) => each.split('='))
   .map(([name = '', value = '']) => [name, value]);
 
-/** The code is canonical: its words follow from how many bits each symbol has. */
+/** The code is canonical: the code words follow from the number of bits of each symbol. */
 const SYMBOLS_BY_BITS: Readonly<Record<number, string>> = {
   5: '012aceiost',
   6: ' %-./3456789=A_bdfghlmnpru',
@@ -37,10 +37,10 @@ const ENTRY_OVERHEAD = 32;
 
 export type Blocks = { readonly first: Buffer; readonly next: Buffer };
 
-/** The block that a connection begins with and the one for all after it. What changes with requests stays literal. */
+/** The first block of a connection, and the block of all later requests. Fields that change stay literal. */
 export function encodeBlocks(fields: readonly Field[], hasTable: boolean): Blocks {
   const literals = encodeLiterals(fields);
-  // Whoever wants no table is owed the word that there is none.
+  // A peer without a table must get a table size update to 0.
   if (!hasTable) return { first: Buffer.concat([integer(0, 5, 0x20), literals]), next: literals };
   const inserted = fields.filter(isInserted);
   const last = STATIC.length + inserted.length;
@@ -52,7 +52,7 @@ export function encodeBlocks(fields: readonly Field[], hasTable: boolean): Block
   };
 }
 
-/** A block that leaves the table as it is. */
+/** A block that does not change the table. */
 export function encodeLiterals(fields: readonly Field[]): Buffer {
   return encodeFields(fields, (field) => literal(field, PASSING));
 }
@@ -97,7 +97,7 @@ function text(value: string): Buffer {
   return Buffer.concat([integer(octets.length, 7, 0), octets]);
 }
 
-/** Reads the blocks of one connection in their order. The same list comes back for the same block. */
+/** Decodes the blocks of one connection in order. Returns the same list for the same block. */
 export function createDecoder(): (block: Buffer) => readonly Field[] {
   const table = createTable();
   let known: Buffer | undefined;
@@ -191,7 +191,7 @@ function decode(block: Buffer, table: Table): readonly Field[] {
   return fields;
 }
 
-/** Keys are words behind a leading 1, so that 00 and 0 differ. */
+/** Keys are code words with a leading 1, so that 00 and 0 differ. */
 function huffmanSymbols(): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
   let word = 0;
@@ -214,7 +214,7 @@ function decodeHuffman(octets: Buffer): string {
       word = 1;
     }
   }
-  // What is left are the ones that fill the last octet.
-  if (word > 0xff || (word & (word + 1)) !== 0) throw new Error('a text is not in the Huffman code');
+  // The rest must be the ones that pad the last octet.
+  if (word > 0xff || (word & (word + 1)) !== 0) throw new Error('a text is not valid Huffman code');
   return decoded;
 }

@@ -1,6 +1,6 @@
-// The load client, a process of its own that is told by messages: open connections, run for a time, close. Its
-// connections are fixed and kept alive; it answers with every latency, and with the CPU that it took itself. Over
-// HTTP/2 each connection has several lines.
+// The load client, a process of its own that is controlled by messages: open connections, run for a time, close. Its
+// connections are fixed and kept alive; it returns every latency, and the CPU time that it used itself. Over HTTP/2 each
+// connection has several lines.
 import { createClosedLoop, createConstantRate, dispatch } from './arrivals.ts';
 import { type Target, openConnection } from './connection.ts';
 import { type H2Connection, openH2Connection } from './h2-connection.ts';
@@ -18,7 +18,7 @@ export type LoadResponse =
   | Record<string, never>;
 
 export type LoadResult = {
-  /** In milliseconds, one for each request. */
+  /** In milliseconds, one per request. */
   readonly latencies: Float64Array;
   /** From due to sent: what the client itself adds at a constant rate. */
   readonly delays: Float64Array;
@@ -48,7 +48,7 @@ async function open(target: Target, clients: number, streams: number | undefined
 async function run(durationMs: number, ratePerSecond: number | undefined): Promise<LoadResult> {
   const latencies: number[] = [];
   const delays: number[] = [];
-  const { promise: over, resolve: onOver } = Promise.withResolvers<void>();
+  const { promise: over, resolve: onFinished } = Promise.withResolvers<void>();
   let pump = (): void => {};
   let ticker: Ticker | undefined;
   if (ratePerSecond !== undefined)
@@ -60,7 +60,7 @@ async function run(durationMs: number, ratePerSecond: number | undefined): Promi
       ? createClosedLoop(startMs + durationMs)
       : createConstantRate(startMs, ratePerSecond, Math.ceil((ratePerSecond * durationMs) / 1000));
   const lines = connections.flatMap((connection) => connection.lines);
-  const options = { lines, arrivals, now: () => performance.now(), latencies, delays, onOver };
+  const options = { lines, arrivals, now: () => performance.now(), latencies, delays, onFinished };
   ({ pump } = dispatch(options));
   pump();
   await over;

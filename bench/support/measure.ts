@@ -1,5 +1,5 @@
-// Puts cases under load, in turns: each round takes every case once, every other round backwards, so that what
-// changes with time changes for all. Collects samples; what they amount to is asked in figures.ts.
+// Runs the cases under load, interleaved: each round runs every case once, every other round in reverse order, so that a
+// change over time affects all cases. Collects samples, which figures.ts evaluates.
 import { join } from 'node:path';
 import type { BenchCase, CaseName, Load, LoadName, Protocol } from './cases.ts';
 import { type Child, type Children, cpuMs } from './children.ts';
@@ -11,7 +11,7 @@ export type Sample = {
   readonly latencies: Float64Array;
   readonly delays: Float64Array;
   readonly perSecond: number;
-  /** CPU of the process in between, and of the load client, for each request. */
+  /** CPU of the process in between, and of the load client, per request. */
   readonly cpuUs: number | undefined;
   readonly clientCpuUs: number;
 };
@@ -86,7 +86,7 @@ export async function measureRounds(
   return samples;
 }
 
-/** The samples of all, which differ in their loads. */
+/** The samples of all cases, by load. */
 export function joinSamples(...all: readonly Samples[]): Samples {
   const names = new Set(all.flatMap((each) => [...each.keys()]));
   return new Map(
@@ -94,11 +94,11 @@ export function joinSamples(...all: readonly Samples[]): Samples {
   );
 }
 
-/** Each answer comes from one request that the origin found right, over the protocol that is compared. */
+/** Each response belongs to one request that the origin accepted, over the protocol that is compared. */
 function checkCounts(before: OriginCounts, after: OriginCounts, upstream: Protocol, responses: number): void {
   const [h1, h2] = [after.h1 - before.h1, after.h2 - before.h2];
   if (h1 === (upstream === 'h1' ? responses : 0) && h2 === (upstream === 'h2' ? responses : 0)) return;
-  throw new Error(`${responses} answers, but ${h1} right requests over HTTP/1.1 and ${h2} over HTTP/2`);
+  throw new Error(`${responses} responses, but ${h1} correct requests over HTTP/1.1 and ${h2} over HTTP/2`);
 }
 
 async function command(child: Child, message: LoadCommand): Promise<LoadResponse> {
@@ -110,7 +110,7 @@ async function command(child: Child, message: LoadCommand): Promise<LoadResponse
 function toSample(result: LoadResult, usedMs: number | undefined): Sample {
   const { latencies, delays, seconds, cpuMs: clientMs } = result;
   const count = latencies.length;
-  if (count === 0) throw new Error('no request was answered');
+  if (count === 0) throw new Error('no request got a response');
   return {
     latencies,
     delays,

@@ -1,6 +1,6 @@
-// nginx as the peer: one worker, a fixed reverse proxy that ends TLS with the same kind of certificate and sets the
-// same Authorization; HTTP/1.1 and HTTP/2 to it, upstream TLS verified, with session reuse, HTTP/1.1 and more idle
-// connections than there are streams. It is reached by TLS directly: it does not speak CONNECT.
+// nginx for comparison: one worker, a fixed reverse proxy that terminates TLS with the same kind of certificate and sets the
+// same Authorization; HTTP/1.1 and HTTP/2 from clients, verified upstream TLS with session reuse, HTTP/1.1 and more idle
+// connections than there are streams. It is reached with TLS directly: it does not support CONNECT.
 import { join } from 'node:path';
 import { type Children, childrenOf } from './children.ts';
 import { type Peer, startPeer } from './peer.ts';

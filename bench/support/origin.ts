@@ -1,6 +1,6 @@
-// A TLS origin, HTTP/1.1 and HTTP/2, that costs as little as Node allows, and that is strict about one thing: below /v1/ each request must
-// carry the injected Authorization exactly once and nothing else under that name, elsewhere the client's own. Any
-// other request is answered 500, which fails the benchmark. Started and told by messages.
+// A TLS origin, HTTP/1.1 and HTTP/2, as cheap as Node allows, with one strict check: below /v1/ each request must have the
+// injected Authorization exactly once and no other, elsewhere the client's own. Any other request gets a 500, which fails
+// the benchmark. Started and controlled by messages.
 import type { AddressInfo } from 'node:net';
 import { type TLSSocket, createSecureContext, createServer } from 'node:tls';
 import { serveH2 } from './h2-origin.ts';
@@ -8,17 +8,17 @@ import type { Field } from './hpack.ts';
 
 export type OriginOptions = {
   readonly leaves: readonly { readonly host: string; readonly chainPem: string; readonly keyPem: string }[];
-  /** What /v1/ must bring, and what every other path must. */
+  /** The Authorization required below /v1/, and on every other path. */
   readonly injected: string;
   readonly untouched: string;
 };
 
-/** Starts with the options; any other message asks for the counts. */
+/** The first message contains the options; any later one requests the counts. */
 export type OriginCommand = OriginOptions | 'count';
 
 export type OriginResponse = { readonly port: number };
 
-/** Requests that were right, by protocol. */
+/** Correct requests, by protocol. */
 export type OriginCounts = { readonly h1: number; readonly h2: number };
 
 const body: string = JSON.stringify({ ok: true, pad: 'x'.repeat(200) });
@@ -34,15 +34,15 @@ const response: Buffer = Buffer.from(
 );
 const counts: { h1: number; h2: number } = { h1: 0, h2: 0 };
 
-/** What is wrong with the request for a path that brings these Authorizations, if anything. */
+/** What is wrong with a request for a path with these Authorization values; undefined when it is correct. */
 function errorIn(
   path: string,
   values: readonly string[],
   { injected, untouched }: OriginOptions,
 ): string | undefined {
-  if (values.length !== 1) return `Authorization came ${values.length} times`;
+  if (values.length !== 1) return `Authorization was sent ${values.length} times`;
   const expected = path.startsWith('/v1/') ? injected : untouched;
-  return values[0] === expected ? undefined : 'Authorization has another value than it should';
+  return values[0] === expected ? undefined : 'Authorization has a wrong value';
 }
 
 function errorInHead(head: string, options: OriginOptions): string | undefined {
@@ -64,15 +64,13 @@ function serve(socket: TLSSocket, options: OriginOptions): void {
     socket.write(response);
   };
   socket.on('data', (chunk: Buffer) => {
-    // Byte for byte the head that was checked last needs no second reading.
+    // A head that equals the last checked one byte for byte is not parsed again.
     if (unread.length === 0 && chunk.equals(known)) return accept();
     unread = Buffer.concat([unread, chunk]);
     const end = unread.indexOf('\r\n\r\n');
     if (end === -1) return;
     const error =
-      end + 4 === unread.length
-        ? errorInHead(unread.toString('latin1'), options)
-        : 'bytes came behind the request';
+      end + 4 === unread.length ? errorInHead(unread.toString('latin1'), options) : 'bytes after the request';
     if (error === undefined) {
       known = unread;
       unread = Buffer.alloc(0);

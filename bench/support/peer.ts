@@ -1,5 +1,5 @@
-// What the programs that Sallyport is compared with have in common: where they are installed, whom they run as, a folder
-// of their own. A peer that is not installed is no fault.
+// What the programs that Sallyport is compared with have in common: where they are installed, which user they run as, a
+// folder of their own. A program that is not installed is left out.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
@@ -13,13 +13,13 @@ export type Program = { readonly path: string; readonly version: string };
 
 export type Peer = { readonly port: number; readonly workerPid: number };
 
-/** nobody, where we could become anybody. */
+/** The user nobody, when we run as root. */
 const UNPRIVILEGED = process.getuid?.() === 0 ? 65_534 : undefined;
 const START_DEADLINE_MS = 5_000;
 
-/** Its path and version, if it is installed. */
+/** The path and version of the program, if it is installed. */
 export function findProgram(name: string): Program | undefined {
-  // A login shell of an ordinary user has no sbin.
+  // The PATH of an ordinary user has no sbin.
   const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   const path = directories.map((directory) => join(directory, name)).find((file) => existsSync(file));
   if (path === undefined) return undefined;

@@ -1,5 +1,5 @@
-// Exact percentiles over all samples, and medians with their spread over rounds. Nearest rank, no interpolation, no
-// buckets: every figure is a latency that was measured. Knows nothing of what the numbers mean.
+// Exact percentiles over all samples, and medians with their spread over rounds. Nearest rank, no interpolation, no buckets:
+// every figure is a measured latency.
 
 export type Percentiles = {
   readonly count: number;

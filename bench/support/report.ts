@@ -1,4 +1,4 @@
-// What the benchmark found, as one JSON object. Measures nothing and prints nothing.
+// The results of the benchmark as one JSON object. Measures nothing and prints nothing.
 import { cpus, loadavg, release, type } from 'node:os';
 import type { LoadName, Plan } from './cases.ts';
 import { type Figures, type LoadRatios, type Ratios, figuresOf, ratiosUnder } from './figures.ts';
@@ -19,7 +19,7 @@ export type Report = {
   readonly cases: readonly Figures[];
 } & Measured;
 
-/** What a run brings besides its samples. */
+/** The results of a run besides its samples. */
 export type Measured = {
   readonly plan: Plan;
   readonly versions: {
@@ -30,7 +30,7 @@ export type Measured = {
   readonly commands: Readonly<Record<string, string>>;
   /** TLS version and suite, the same on every connection of clients. */
   readonly suite: string;
-  /** Null where only HTTP/2 was measured. */
+  /** Null when only HTTP/2 was measured. */
   readonly rate_per_second: number | null;
   readonly callback_calls: number;
   readonly memory: Readonly<

@@ -1,5 +1,5 @@
-// Sallyport as it is shipped: the bundle, laid out as a package without sources, started by its launcher with the
-// default configuration and its records written to a file. Also how long such a start takes.
+// Sallyport as it is shipped: the bundle in the layout of the package, without sources, started by its launcher with the
+// default configuration, its records written to a file.
 import { once } from 'node:events';
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ export type Sallyport = {
   readonly child: Child;
   readonly port: number;
   readonly caPem: string;
-  /** Empties the file of records, and answers how large it was. */
+  /** Empties the file of records, and returns how large it was. */
   emptyRecords(): number;
 };
 
@@ -32,7 +32,7 @@ export type SallyportStart = {
 const root: string = join(import.meta.dirname, '..', '..');
 const START_DEADLINE_MS = 10_000;
 
-/** The bundle, made anew if it is older than what it is made of, as a package in `directory`. */
+/** The bundle as a package in `directory`; rebuilt when it is older than its sources. */
 export function layOutPackage(directory: string): string {
   const bundle = join(root, 'dist', 'sallyport.js');
   const inputs = globSync(['src/**/*.ts', 'scripts/build.ts', 'package-lock.json'], { cwd: root });
@@ -51,7 +51,7 @@ export function layOutPackage(directory: string): string {
   return laidOut;
 }
 
-/** One rule, one callback and one host that is left alone. */
+/** One rule, one callback and one host in no_proxy. */
 export async function writeProxyConfig(scene: Scene): Promise<string> {
   const file = join(scene.directory, 'proxy-config.json');
   const header = { name: 'Authorization', type: 'opaque', value: scene.credential };
@@ -64,7 +64,7 @@ export async function writeProxyConfig(scene: Scene): Promise<string> {
   return file;
 }
 
-/** Starts the process; it is not ready yet. */
+/** Starts the process, without waiting until it is ready. */
 export function spawnSallyport(
   children: Children,
   start: SallyportStart,
@@ -86,12 +86,12 @@ export function spawnSallyport(
   );
 }
 
-/** What the proxy reads to know the scene: its rules, and the authority of the origin. */
+/** The files of the proxy for the scene: its rules, and the CA of the origin. */
 export function sceneEnvironment(scene: Scene, proxyConfigFile: string): Record<string, string> {
   return { SALLYPORT_PROXY_CONFIG: proxyConfigFile, SALLYPORT_UPSTREAM_CA: scene.caFile };
 }
 
-/** The line that says that the proxy is ready, with its addresses. */
+/** The log line that reports that the proxy is ready, with its addresses. */
 export async function waitForReady(
   child: Child,
   recordsFile: string,
@@ -143,7 +143,7 @@ export async function startSallyport(
   };
 }
 
-/** Ends a proxy as an operator does, so that it writes what it writes at its end. */
+/** Stops a proxy like an operator does, so that it writes its last records. */
 export async function drain(child: Child): Promise<void> {
   const exited = once(child.process, 'exit');
   child.process.kill('SIGTERM');

@@ -1,5 +1,5 @@
-// Everything that stands around a proxy while it is measured: names and certificates, the origin, the callback
-// endpoint, the credential. It knows no proxy.
+// The environment of a measured proxy: names and certificates, the origin, the callback endpoint, the credential.
+// Independent of the proxy.
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
@@ -22,13 +22,13 @@ export type Scene = AsyncDisposable & {
   /** The Authorization that a proxy injects. */
   readonly credential: string;
   readonly callbackUrl: string;
-  /** What the origin has answered so far. */
+  /** The counts of the origin so far. */
   originCounts(): Promise<OriginCounts>;
-  /** How often the callback endpoint was asked. */
+  /** How often the callback endpoint was called. */
   callbackCalls(): number;
 };
 
-/** Names under localhost need no lookup; each is dealt with in its own way by the proxy. */
+/** Names below localhost need no lookup; the proxy handles each in a different way. */
 export const hosts = {
   rule: 'api.localhost',
   callback: 'minted.localhost',
@@ -74,7 +74,7 @@ export async function createScene(children: Children, directory: string): Promis
   };
 }
 
-/** A request as a client library sends it. Below /v1/ the origin wants the credential, elsewhere what stands here. */
+/** A request like that of a client library. Below /v1/ the origin requires the credential, elsewhere this placeholder. */
 export function requestTo(authority: string, folder: '/v0' | '/v1'): string {
   return (
     `GET ${folder}/models?limit=20 HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: bench/1.0\r\n` +
@@ -106,7 +106,7 @@ async function createEndpoint(credential: string): Promise<Endpoint> {
   };
 }
 
-/** A port that was free a moment ago, for programs that cannot be told to find one. */
+/** A port that was free a moment ago, for programs that cannot listen on port 0. */
 export async function findFreePort(): Promise<number> {
   const server = createTcpServer();
   const port = await listen(server);
@@ -121,9 +121,9 @@ async function listen(server: Server | ReturnType<typeof createTcpServer>): Prom
   return (server.address() as AddressInfo).port;
 }
 
-/** Runs `use` with a file that output may be appended to. */
+/** Runs `use` with a file for appended output. */
 export function withOutput<T>(file: string, use: (fd: number) => T): T {
-  // Appending, so that the file may be emptied while a process writes.
+  // Opened for appending, so that the file can be emptied while a process writes.
   const fd = openSync(file, 'a', 0o600);
   try {
     return use(fd);

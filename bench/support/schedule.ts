@@ -1,5 +1,5 @@
-// The order in which the loads are run, and which cases take part: HTTP/1.1 in closed loops, then at a constant rate
-// that follows from them; HTTP/2 in closed loops. How a round is measured is in measure.ts.
+// The order of the loads and their cases: HTTP/1.1 in closed loops, then at a constant rate that is derived from them;
+// HTTP/2 in closed loops. measure.ts measures a round.
 import type { BenchCase, Load, LoadName, Plan, Protocol } from './cases.ts';
 import { type LoadClient, type Samples, joinSamples, measureRounds } from './measure.ts';
 import { spreadOf } from './percentiles.ts';
@@ -9,7 +9,7 @@ export type Schedule = {
   readonly cases: readonly BenchCase[];
   readonly startedMs: number;
   say(line: string): void;
-  /** Called once all cases have taken their turn. */
+  /** Called after all cases of a round. */
   onRound(): void;
 };
 

@@ -1,5 +1,5 @@
-// How long from the spawn of the launcher to the first byte of a request that was served through it: intercepted,
-// with an injected header. With compiled code kept as the image keeps it, and without.
+// The time from the start of the launcher to the first byte of an intercepted response with an injected header. With the
+// compile cache of the image, and without.
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,7 @@ export type StartTimes = { readonly warm: Spread; readonly cold: Spread };
 
 const START_DEADLINE_MS = 10_000;
 
-/** Starts in turn with and without the cache, `count` times each. */
+/** Starts alternately with and without the cache, `count` times each. */
 export async function measureStarts(
   children: Children,
   scene: Scene,
@@ -25,7 +25,7 @@ export async function measureStarts(
   const cache = { NODE_COMPILE_CACHE: join(scene.directory, 'compile-cache') };
   const common = { packageDirectory, stateDirectory, recordsFile: join(scene.directory, 'starts.jsonl') };
 
-  // As the image is built: a start without rules, ended once it is up. It also makes the CA that the others load.
+  // Like the build of the image: a start without rules, ended when it is ready. It also creates the CA for the others.
   const first = { ...common, name: 'first start', listen: '127.0.0.1:0', env: cache };
   const warming = spawnSallyport(children, first, {});
   const { ca } = await waitForReady(warming, common.recordsFile);
@@ -64,7 +64,7 @@ async function firstByteMs(child: Child, target: Target): Promise<number> {
     firstMs = performance.now();
   };
   const connection = await openConnection(target, error.reject, onFirstByte);
-  // The whole answer, so that a refusal does not pass for a served request.
+  // The whole response, so that an error does not count as a served request.
   const responded = new Promise<void>((resolve) => connection.exchange(resolve));
   await Promise.race([responded, error.promise]);
   connection.close();

@@ -1,4 +1,4 @@
-// The report as a table for people, with both sides of every ratio. Measures nothing.
+// The report as a readable table, with both sides of every ratio. Measures nothing.
 import type { BenchCase, CaseName, LoadName } from './cases.ts';
 import { type Figures, addedMs, cpuGoals, find } from './figures.ts';
 import type { Spread } from './percentiles.ts';
@@ -28,9 +28,9 @@ export function formatReport(report: Report, cases: readonly BenchCase[]): strin
     '',
     `Medians of up to ${plan.rounds} rounds in turns, over HTTP/2 ${plan.h2Rounds} (least to most); CPU of the process in between, for each request`,
     ...(['h1_1', 'h1_32', 'rate', 'h2_4x8', 'h2_4x100'] as const).flatMap((load) => section(report, load)),
-    `callback endpoint asked ${report.callback_calls} time(s)`,
+    `callback endpoint called ${report.callback_calls} time(s)`,
     `memory      idle ${memory.idle_mb.toFixed(1)} MB, after the load ${memory.loaded_mb.toFixed(1)} MB, highest ${memory.peak_mb.toFixed(1)} MB; after HTTP/2 ${memory.h2_loaded_mb.toFixed(1)} MB, highest ${memory.h2_peak_mb.toFixed(1)} MB`,
-    `start       to the first byte of an injected answer, bundle: ${spread(start.warm, 0)} ms with the compile cache of the image, ${spread(start.cold, 0)} ms without`,
+    `start       to the first byte of a response to an injected request, bundle: ${spread(start.warm, 0)} ms with the compile cache of the image, ${spread(start.cold, 0)} ms without`,
     '',
     ...Object.entries(report.ratios).map(([name, value]) => `${name.padEnd(24)}${value ?? 'null'}`),
     `${report.seconds.toFixed(0)} s`,

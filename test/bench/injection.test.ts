@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createResponseReader } from '../../bench/support/answer-reader.ts';
+import { createResponseReader } from '../../bench/support/response-reader.ts';
 import { type Line, createClosedLoop, createConstantRate, dispatch } from '../../bench/support/arrivals.ts';
 import { percentile, percentilesOf, spreadOf } from '../../bench/support/percentiles.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
@@ -45,9 +45,16 @@ describe('a server that stalls for 100 ms', () => {
     };
     const latencies: number[] = [];
     const over = new AbortController();
-    const onOver = (): void => over.abort();
+    const onFinished = (): void => over.abort();
     const now = (): number => nowMs;
-    const { pump } = dispatch({ lines: [line], arrivals: arrivalsOf(0), now, latencies, delays: [], onOver });
+    const { pump } = dispatch({
+      lines: [line],
+      arrivals: arrivalsOf(0),
+      now,
+      latencies,
+      delays: [],
+      onFinished,
+    });
     for (; !over.signal.aborted; nowMs += 0.5) {
       if (response && response.atMs <= nowMs) {
         const { onResponse } = response;

@@ -1,5 +1,5 @@
-// grpc-js, whose proxy and roots come from its own variables: HOST:PORT. One call of each kind and one that fails; prints
-// what came of them.
+// grpc-js, with proxy and CA from its own environment variables: HOST:PORT. One call of each kind and one that fails; prints
+// the results.
 import { once } from 'node:events';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 

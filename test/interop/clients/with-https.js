@@ -1,4 +1,4 @@
-// node:https with an agent that knows the proxy, two requests on it: URL [FILE to POST].
+// node:https with an agent for the proxy, two requests with it: URL [FILE to POST].
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 

@@ -1,4 +1,4 @@
-// Node's own WebSocket through the proxy: URL. Sends two messages, prints what came back, closes.
+// Node's own WebSocket through the proxy: URL. Sends two messages, prints the received messages, closes.
 const [url] = process.argv.slice(2);
 const socket = new WebSocket(url);
 socket.binaryType = 'arraybuffer';

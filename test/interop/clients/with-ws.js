@@ -1,4 +1,4 @@
-// The ws package through the proxy: URL. Sends two messages, prints what came back, closes.
+// The ws package through the proxy: URL. Sends two messages, prints the received messages, closes.
 import { Agent as ClearAgent } from 'node:http';
 import { Agent } from 'node:https';
 import { WebSocket } from 'ws';

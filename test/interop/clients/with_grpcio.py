@@ -1,5 +1,5 @@
-# grpcio, whose proxy and roots come from its own variables: HOST:PORT. One call of each kind and one that fails; prints
-# what came of them.
+# grpcio, with proxy and CA from its own environment variables: HOST:PORT. One call of each kind and one that fails; prints
+# the results.
 import json
 import sys
 

@@ -1,4 +1,4 @@
-# The websockets library through the proxy: URL. Sends two messages, prints what came back, closes.
+# The websockets library through the proxy: URL. Sends two messages, prints the received messages, closes.
 import json
 import sys
 

@@ -1,12 +1,12 @@
-// Reads the answers on one connection and checks each of them. An answer that is byte for byte the last one that was
-// checked needs no second reading: that keeps the load client cheap and the check exact.
+// Reads and checks the responses on one connection. A response that equals the last checked one byte for byte is not parsed
+// again: that keeps the load client cheap and the check exact.
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Feeds on the bytes of a connection; true when they complete an answer. Anything but a 200 is an error. */
+/** Takes the bytes of a connection; returns true when they complete a response. Anything but a 200 is an error. */
 export function createResponseReader(): (chunk: Buffer) => boolean {
   let known: Buffer = Buffer.alloc(0);
-  /** How much of `known` has come again. */
+  /** How many bytes of `known` have been received again. */
   let matched = 0;
   let unread: Buffer = Buffer.alloc(0);
 
@@ -22,20 +22,21 @@ export function createResponseReader(): (chunk: Buffer) => boolean {
     matched = 0;
     const length = responseLength(unread);
     if (length === undefined || unread.length < length) return false;
-    if (unread.length > length) throw new Error('more bytes came than one answer');
+    if (unread.length > length) throw new Error('received more bytes than one response');
     known = unread;
     unread = Buffer.alloc(0);
     return true;
   };
 }
 
-/** The length of the answer that begins the bytes; undefined while its head is incomplete. */
+/** The length of the response at the start of the bytes; undefined while its head is incomplete. */
 function responseLength(bytes: Buffer): number | undefined {
   const headEnd = bytes.indexOf(HEAD_END);
   if (headEnd === -1) return undefined;
   const head = bytes.toString('latin1', 0, headEnd);
-  if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`an answer was ${bytes.toString('latin1', 0, 400)}`);
+  if (!head.startsWith('HTTP/1.1 200 '))
+    throw new Error(`a response was ${bytes.toString('latin1', 0, 400)}`);
   const [, length] = /^content-length: *(\d+) *$/im.exec(head) ?? [];
-  if (length === undefined) throw new Error(`an answer has no Content-Length:\n${head}`);
+  if (length === undefined) throw new Error(`a response has no Content-Length:\n${head}`);
   return headEnd + HEAD_END.length + Number(length);
 }
