@@ -1,5 +1,5 @@
-// The benchmark's own HTTP/2, against node:http2 on the other side: what it says is understood, what it reads is what
-// was sent, and an answer that is wrong does not pass.
+// The HTTP/2 implementation of the benchmark, against node:http2: both sides understand each other, and a wrong response is
+// an error.
 import { once } from 'node:events';
 import {
   type IncomingHttpHeaders,
@@ -61,8 +61,8 @@ describe('the client', () => {
   it.each([
     ['with a table of fields', {}],
     ['without one', { headerTableSize: 0 }],
-  ])('sends the same request again and again, %s', async (_, settings) => {
-    const { seen, open } = await startServer(settings, () => ({ status: 200, length: 6 }));
+  ])('sends the same request repeatedly, %s', async (_, settings) => {
+    const { seen, open } = await startServer(settings, () => ({ status: 200, length: 8 }));
     const { ask, suite } = await open(8);
     for (let i = 0; i < 3; i += 1) await ask();
     expect(suite).toContain('TLSv1.3');
@@ -78,17 +78,17 @@ describe('the client', () => {
       });
   });
 
-  it('takes no other status, at first or later', async () => {
+  it('rejects any other status, at first or later', async () => {
     let count = 0;
-    const { open } = await startServer({}, () => ({ status: (count += 1) > 2 ? 500 : 200, length: 6 }));
+    const { open } = await startServer({}, () => ({ status: (count += 1) > 2 ? 500 : 200, length: 8 }));
     const { ask } = await open(1);
     await ask();
     await ask();
     await expect(ask()).rejects.toThrow(':status: 500');
   });
 
-  it('takes no answer that is shorter than it says', async () => {
-    const { open } = await startServer({}, () => ({ status: 200, length: 7 }));
+  it('rejects a response that is shorter than its Content-Length', async () => {
+    const { open } = await startServer({}, () => ({ status: 200, length: 9 }));
     const { ask } = await open(2);
     await expect(ask()).rejects.toThrow();
   });
@@ -130,7 +130,7 @@ describe('the origin', () => {
     return { ask, counts };
   }
 
-  it('reads every printable character, new fields and known ones', async () => {
+  it('decodes every printable character, new fields and known ones', async () => {
     const seen: (readonly Field[])[] = [];
     const { ask } = await startOrigin((request) => void seen.push(request));
     const printable = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => i + 32)).replace('\\', '');
@@ -141,7 +141,7 @@ describe('the origin', () => {
     }
   });
 
-  it('answers more than the window of a connection takes, and asks once about the same request', async () => {
+  it('sends more than the window of a connection, and checks identical requests once', async () => {
     let asked = 0;
     const { ask, counts } = await startOrigin(() => void (asked += 1));
     const all = Array.from({ length: 1000 }, () => ask({ authorization: 'Bearer of-some-length-123' }));
@@ -150,12 +150,12 @@ describe('the origin', () => {
     expect(asked).toBeLessThan(10);
   });
 
-  it('says what is wrong, between answers that are right', async () => {
+  it('reports what is wrong, between correct responses', async () => {
     const { ask, counts } = await startOrigin((request) =>
-      request.some(([name, value]) => name === 'x-value' && value === 'wrong') ? 'a fault' : undefined,
+      request.some(([name, value]) => name === 'x-value' && value === 'wrong') ? 'an error' : undefined,
     );
     expect(await ask({ 'x-value': 'right' })).toContain('200 0123456789');
-    expect(await ask({ 'x-value': 'wrong' })).toBe('500  a fault');
+    expect(await ask({ 'x-value': 'wrong' })).toBe('500  an error');
     expect(await ask({ 'x-value': 'right' })).toContain('200 0123456789');
     expect(counts.responses).toBe(2);
   });
