@@ -1,5 +1,5 @@
-// The benchmark itself: its arithmetic, what it calls latency, and that a run of it says what it should and leaves
-// nothing behind. No figure of such a short run means anything.
+// The benchmark itself: its arithmetic, its definition of latency, and the output and clean-up of a run. The figures of such
+// a short run mean nothing.
 // @module-tag long
 import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
@@ -20,7 +20,7 @@ describe('percentiles', () => {
     expect(percentilesOf([thousand.subarray(0, 400).toReversed(), thousand.subarray(400)])).toEqual(expected);
   });
 
-  it('are the largest sample where samples are few', () => {
+  it('are the largest sample when there are few samples', () => {
     expect([0.5, 0.9, 0.99].map((share) => percentile([1, 2, 3], share))).toEqual([2, 3, 3]);
     expect(percentile([7], 0.01)).toBe(7);
   });
@@ -32,7 +32,7 @@ describe('percentiles', () => {
 });
 
 describe('a server that stalls for 100 ms', () => {
-  /** One connection to a server that answers after 1 ms, but stalls at the fifth request; time is what we say. */
+  /** One connection to a server that responds after 1 ms, but stalls at the fifth request; with a controlled clock. */
   function latenciesUnder(arrivalsOf: (startMs: number) => ReturnType<typeof createClosedLoop>): number[] {
     let nowMs = 0;
     let response: { atMs: number; onResponse: () => void } | undefined;
@@ -66,20 +66,20 @@ describe('a server that stalls for 100 ms', () => {
     return latencies;
   }
 
-  it('is charged at a constant rate for every request that was due meanwhile', () => {
+  it('is charged at a constant rate for every request that was due during the stall', () => {
     const latencies = latenciesUnder((startMs) => createConstantRate(startMs, 500, 100));
     expect(latencies).toHaveLength(100);
     expect(latencies.slice(0, 8)).toEqual([1, 1, 1, 1, 100, 99, 98, 97]);
     expect(latencies.filter((latency) => latency > 50)).toHaveLength(50);
   });
 
-  it('is charged in a closed loop once, which is why both are measured', () => {
+  it('is charged once in a closed loop, which is why both are measured', () => {
     const latencies = latenciesUnder(() => createClosedLoop(200));
     expect(latencies.filter((latency) => latency > 1)).toEqual([100]);
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   const response = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-N: 1\r\n\r\nok');
   const other = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes');
   const refusal = Buffer.from('HTTP/1.1 500 Wrong\r\nContent-Length: 2\r\n\r\nno');
@@ -91,7 +91,7 @@ describe('an answer', () => {
         expect(read(each.subarray(at, at + size))).toBe(at + size >= each.length);
   });
 
-  it('that is no 200 is an error, the first or a later one', () => {
+  it('other than a 200 is an error, the first or a later one', () => {
     expect(() => createResponseReader()(refusal)).toThrow('500 Wrong');
     const read = createResponseReader();
     read(response);
@@ -105,7 +105,7 @@ describe('npm run bench', () => {
   const args = (): string[] => [bench, '--tiny', '--json', '--package', scratch.path];
 
   beforeAll(async () => {
-    // The bundle of a package of its own: dist/ is the developer's.
+    // A bundle in a package of its own: dist/ belongs to the developer.
     scratch = await createScratch();
     await mkdir(join(scratch.path, 'bin'));
     await copyFile(launcher, join(scratch.path, 'bin', 'sallyport.js'));
