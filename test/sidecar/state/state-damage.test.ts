@@ -186,7 +186,7 @@ describe('a write that fails', () => {
     await using scratch = await createScratch();
     const store = start(scratch.path);
     await store.close();
-    const program = join(projectRoot, 'test', 'sidecar', 'state-writer-program.ts');
+    const program = join(projectRoot, 'test', 'sidecar', 'state', 'state-writer-program.ts');
     // Its fourth state is the first large one. A limit on file size stands in for a full disk.
     const limited = 'ulimit -f 64 && exec "$0" "$1"';
     const input = `${JSON.stringify({ directory: scratch.path, first: 1 })}\n`;

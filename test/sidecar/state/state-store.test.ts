@@ -191,7 +191,7 @@ describe('the key', () => {
 describe('another process', () => {
   it('is turned away while one uses the state, and let in when that one was killed', async () => {
     await using state = await createState({ box: '0:0' });
-    const program = join(projectRoot, 'test', 'sidecar', 'state-writer-program.ts');
+    const program = join(projectRoot, 'test', 'sidecar', 'state', 'state-writer-program.ts');
     const input = `${JSON.stringify({ directory: state.directory, first: 1 })}\n`;
     await using other = new SpawnedProcess(process.execPath, [program], { input });
     await other.output((said) => said.includes('done 1\n'));
@@ -251,7 +251,7 @@ describe('nothing is loaded for state that is not there', () => {
     await using scratch = await createScratch();
     const file = await scratch.write('loaded', '');
     const loadRecord = join(projectRoot, 'test', 'architecture', 'load-record.ts');
-    const module = join(projectRoot, 'src', 'sidecar', 'state-store.ts');
+    const module = join(projectRoot, 'src', 'sidecar', 'state', 'state-store.ts');
     const program = await scratch.write(
       'program.mjs',
       `import { createStateStore } from ${JSON.stringify(module)};
