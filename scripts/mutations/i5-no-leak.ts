@@ -82,8 +82,8 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'invalid lines are quoted',
     file: 'src/sidecar/sandboxes/secret-document.ts',
-    text: 'this line should read NAME=value',
-    replacement: '${line} should read NAME=value',
+    text: 'this line must be NAME=value',
+    replacement: '${line} must be NAME=value',
     breaks: 'a secret without its name is printed at the start',
   },
   {
@@ -97,7 +97,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'the state is stored in plaintext',
-    file: 'src/sidecar/state/state-seal.ts',
+    file: 'src/sidecar/state/state-files.ts',
     text: 'await sealer.seal(plain, associatedWith(id))',
     replacement: 'plain',
     breaks: 'a copy of the state directory is a copy of every secret',

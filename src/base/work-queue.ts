@@ -1,28 +1,18 @@
-// Runs the work of one key in sequence, in the order given. Different keys do not wait for each other, and a failure does
-// not stop the work after it.
+// Runs work one piece after the other, in the order in which it was given. A piece that fails does not stop the next.
 
 export class WorkQueue {
-  readonly #last: Map<string, Promise<void>> = new Map();
+  #last: Promise<unknown> = Promise.resolve();
 
-  /** Queues `work` and settles as it does. */
-  run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const ended = (this.#last.get(key) ?? Promise.resolve()).then(work);
-    const forget = (): void => {
-      if (this.#last.get(key) === settled) this.#last.delete(key);
-    };
-    // A failure reaches the caller through `ended`.
-    const settled: Promise<void> = ended.then(forget, forget);
-    this.#last.set(key, settled);
+  /** Settles as `work` does. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const ended = this.#last.then(work);
+    // The caller of run() gets the failure.
+    this.#last = ended.catch(() => undefined);
     return ended;
   }
 
-  /** Resolves when all work queued so far has settled. */
+  /** Resolves when everything given so far has settled. */
   async idle(): Promise<void> {
-    await Promise.all(this.#last.values());
-  }
-
-  /** The number of keys with queued work. */
-  get size(): number {
-    return this.#last.size;
+    await this.#last;
   }
 }

@@ -1,8 +1,8 @@
-// `sallyport check FILE...`: every issue of every file at once. A config file and a proxy_config are told apart by
-// their keys.
-import { parseConfig } from '../sidecar/config.ts';
-import { parseProxyConfig } from '../policy/document/proxy-config.ts';
+// `sallyport check FILE...`: lists all issues of all files. The keys of a file show whether it is a config file or a
+// proxy_config.
 import type { Issue } from '../base/schema.ts';
+import { parseProxyConfig } from '../policy/document/proxy-config.ts';
+import { parseConfig } from '../sidecar/config.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 
@@ -33,18 +33,11 @@ async function checkFile(file: string): Promise<{ issues: readonly Issue[]; warn
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     return { issues: [{ loc: [], msg: 'not a JSON document', type: 'json_invalid' }], warnings: [] };
   }
-  if (isProxyConfig(document)) {
-    const parsed = parseProxyConfig(document);
-    return parsed.ok ? { issues: [], warnings: parsed.warnings } : { issues: parsed.issues, warnings: [] };
-  }
-  const parsed = parseConfig(document, {});
-  return { issues: parsed.ok ? [] : parsed.issues, warnings: [] };
-}
-
-function isProxyConfig(document: unknown): boolean {
-  return (
+  const isProxyConfig =
     typeof document === 'object' &&
     document !== null &&
-    Object.keys(document).some((key) => proxyConfigKeys.has(key))
-  );
+    Object.keys(document).some((key) => proxyConfigKeys.has(key));
+  const parsed = isProxyConfig ? parseProxyConfig(document) : parseConfig(document, {});
+  if (!parsed.ok) return { issues: parsed.issues, warnings: [] };
+  return { issues: [], warnings: 'warnings' in parsed ? parsed.warnings : [] };
 }

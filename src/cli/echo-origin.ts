@@ -1,10 +1,12 @@
-// A local TLS origin for `start` and `demo`: shows what arrived, so that nobody needs the internet to see an
-// injected header. Its CA is its own and lives in memory; the proxy is told to trust it as an operator would.
+// A local TLS origin and a callback endpoint for `start` and `demo`: they show an injected header without the internet.
+// The origin has its own CA, in memory; the proxy trusts it by the setting that an operator would use.
 import { type IncomingMessage, type ServerResponse, createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
+import { InputError } from '../base/input-error.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
+import { codeOf } from '../tls/pem-files.ts';
 
 export type SeenRequest = {
   readonly host: string;
@@ -21,7 +23,7 @@ export type LocalOrigin = AsyncDisposable & {
 
 const HOST = '127.0.0.1';
 
-/** Answers any name on 127.0.0.1. `echo`: the answer shows the request, credentials too. */
+/** Accepts any host name on 127.0.0.1. `echo`: the response shows the request, credentials included. */
 export async function createEchoOrigin(options: { port: number; echo: boolean }): Promise<LocalOrigin> {
   const ca = createCertificateAuthority({ commonName: 'Local echo origin' });
   const leaves = createLeafCache(ca);
@@ -52,7 +54,7 @@ export async function createEchoOrigin(options: { port: number; echo: boolean })
 
 export type LocalCallback = AsyncDisposable & { readonly url: string; readonly calls: number };
 
-/** A callback endpoint that gives `headers`, or fails while `headers` answers undefined. */
+/** A callback endpoint that responds with `headers`, or with 500 where `headers` returns undefined. */
 export async function createCallbackEndpoint(options: {
   port: number;
   headers: (host: string) => Readonly<Record<string, string>> | undefined;
@@ -96,7 +98,10 @@ function respond(response: ServerResponse, value: unknown): void {
 async function listen(server: Server, port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject).listen(port, HOST, resolve);
-  await promise;
+  await promise.catch((cause: unknown) => {
+    const hint = codeOf(cause) === 'EADDRINUSE' ? ': stop the process that uses it' : '';
+    throw new InputError(`cannot listen on ${HOST}:${port} (${codeOf(cause)})${hint}`, { cause });
+  });
 }
 
 async function close(server: Server & { closeAllConnections?(): void }): Promise<void> {

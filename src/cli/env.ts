@@ -1,14 +1,15 @@
-// `sallyport env`: for `eval "$(sallyport env)"`, the variables that send a shell's programs through a proxy which runs
-// already. Reads the config, the rules' placeholders and the CA certificate; no secret and no key.
+// `sallyport env`: for `eval "$(sallyport env)"`, the variables that make a shell's programs use a running proxy. Reads
+// the config, the placeholders of the rules and the CA certificate; no secret and no key.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
+import { codeOf } from '../tls/pem-files.ts';
 import { toShellExports } from './client/client-environment.ts';
 import { prepareClients, readRules } from './client/client-setup.ts';
 import { caFiles, configFlags, readConfig, stateDirectory } from './settings.ts';
 
-/** Exit code 0, or 2 for a configuration that should be mended; then nothing is on standard output. */
+/** Exit code 0, or 2 for a configuration that must be corrected; then nothing is on standard output. */
 export async function run(args: string[]): Promise<number> {
   const { config: file, 'proxy-config': proxyConfig, listen, 'state-dir': stateDir } = configFlags;
   const options = { config: file, 'proxy-config': proxyConfig, listen, 'state-dir': stateDir };
@@ -17,9 +18,11 @@ export async function run(args: string[]): Promise<number> {
   if (!config) return 2;
   const { host, port } = config.listen;
   if (port === 0)
-    throw new InputError('port 0 may be any: give the address of the running proxy as --listen');
+    throw new InputError(
+      'the port is 0, so it is unknown: give the address of the running proxy as --listen',
+    );
   const rules = await readRules(config);
-  if (rules === 'refused') return 2;
+  if (rules === 'invalid') return 2;
   const caPem = await readCertificate(caFiles(config).certificateFile);
   const variables = await prepareClients(
     config,
@@ -31,7 +34,7 @@ export async function run(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Every interface is an address to listen on, not one to call. */
+/** An unspecified address can be listened on, but not called. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;
@@ -40,11 +43,8 @@ function reachable(host: string): string {
 async function readCertificate(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new InputError(
-      `the CA certificate ${file} cannot be read (${code}): start \`sallyport proxy\` first, or give its --state-dir`,
-      { cause: error },
-    );
+  } catch (cause) {
+    const hint = 'start `sallyport proxy` first, or set its --state-dir';
+    throw new InputError(`the CA certificate ${file} cannot be read (${codeOf(cause)}): ${hint}`, { cause });
   }
 }

@@ -1,12 +1,12 @@
-// Issues as lines for a terminal: file, path into it, what to mend.
+// Formats issues as lines for a terminal: the file, the path in it, and what to change.
 import type { Issue } from '../base/schema.ts';
 
-/** One line an issue, `FILE: rules[0].headers[1].value: message`, with a line break behind each. */
+/** One line for each issue: `FILE: rules[0].headers[1].value: message`. */
 export function formatIssues(file: string, issues: readonly Issue[]): string {
   return issues.map(({ loc, msg }) => `${file}: ${escapeControls(`${formatLoc(loc)}${msg}`)}\n`).join('');
 }
 
-/** Written as JSON writes them: a terminal obeys control characters, and some turn a line around. */
+/** Escaped as in JSON: a terminal executes control characters, and some reverse the direction of a line. */
 function escapeControls(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu,

@@ -1,4 +1,4 @@
-// Where the package's own files are: beside src/ in a checkout, beside dist/ in the package and the image.
+// The directory of the package's own files: the parent of src/ in a checkout, of dist/ in the package and the image.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

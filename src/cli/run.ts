@@ -1,54 +1,44 @@
-// `sallyport run -- CMD`: a proxy for one command, with a CA that lives in memory. The command gets the proxy's address,
-// what to trust and the rules' placeholders, and no secret; its output is its own.
+// `sallyport run -- CMD`: a proxy for one command, with a CA in memory. The command gets the proxy's address, the CA
+// certificates and the placeholders of the rules, and no secret; its output is unchanged.
 import { openSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { InputError, readInput } from '../base/input-error.ts';
+import { InputError } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
+import { proxyTokenWarnings } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
-import { claimSecrets, handOverSecretVariables } from '../sidecar/secret-environment.ts';
-import { tokenWarnings } from '../sidecar/secret-files.ts';
-import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
-import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
+import { createSidecar } from '../sidecar/sidecar.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createSignalRelay, runCommand } from './client/child-command.ts';
 import { withoutProxySettings } from './client/client-environment.ts';
-import { type Rules, prepareClients, readRules } from './client/client-setup.ts';
-import { preventCoreDumps } from './process/core-dumps.ts';
-import { formatIssues } from './issue-lines.ts';
+import { prepareClients, readRules } from './client/client-setup.ts';
 import { oldNodeWarning } from './process/old-node.ts';
-import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
-import { environmentWarnings, configFlags, parseDescriptor, readConfig } from './settings.ts';
+import { prepareProcess } from './process/startup.ts';
+import { configFlags, parseDescriptor, readConfig, readSecrets, reportApplied } from './settings.ts';
 
-/** The command's exit code (see child-command.ts), or 2 for a configuration that should be mended. */
+/** The command's exit code (see child-command.ts), or 2 for a configuration that must be corrected. */
 export async function run(args: string[]): Promise<number> {
-  refuseRuntimeSwitches(process.env, ', or give it to the command alone: -- env NODE_OPTIONS=... CMD');
   const { flags, command } = parseCommandLine(args);
   const fd = parseDescriptor(flags['secrets-fd']);
-  handOverSecretVariables(fd);
-  // Before anything that can fail: what is not claimed stays behind as a file.
-  const handed = claimSecrets(process.env);
-  const cores = preventCoreDumps();
+  const startup = prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
+  const { handed, cores } = startup;
   const signals = createSignalRelay();
-  const ignored = environmentWarnings(process.env);
-  const settled = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });
-  if (!settled) return 2;
-  const config = forOneCommand(settled, flags.log !== undefined);
+  const configured = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });
+  if (!configured) return 2;
+  const config = forOneCommand(configured, flags.log !== undefined);
   const rules = await readRules(config);
-  if (rules === 'refused') return 2;
-  const { secretsDirectory, secretsFile } = config;
-  const secrets = await readInput(() =>
-    loadWorkspaceSecrets({ handed, fd, directory: secretsDirectory, file: secretsFile }, process.env),
-  );
+  if (rules === 'invalid') return 2;
+  const secrets = await readSecrets(config, handed, fd);
   const ca = createCertificateAuthority();
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(openLog(flags.log)) });
   const directory = await mkdtemp(join(tmpdir(), 'sallyport-run-'));
   try {
-    for (const warning of [...cores.warnings, ...ignored, ...tokenWarnings(config), ...secrets.warnings])
+    for (const warning of [...startup.warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
       sidecar.log.warn(warning);
-    if (!applyRules(sidecar, config, { rules, secrets })) return 2;
+    const applied = rules && sidecar.applyProxyConfig(rules.document, secrets.lookup);
+    if (applied && !reportApplied(sidecar, applied, config.proxyConfigFile)) return 2;
     await sidecar.listen();
     const caller = withoutProxySettings(process.env);
     const variables = await prepareClients(
@@ -67,23 +57,23 @@ export async function run(args: string[]): Promise<number> {
 }
 
 const { listen: _, 'admin-listen': __, ...ownFlags } = configFlags;
-const flagOptions = { ...ownFlags, 'secrets-fd': { type: 'string' }, log: { type: 'string' } } as const;
+const options = { ...ownFlags, 'secrets-fd': { type: 'string' }, log: { type: 'string' } } as const;
 
-type Flags = Partial<Record<keyof typeof flagOptions, string>>;
+type Flags = Partial<Record<keyof typeof options, string>>;
 
 function parseCommandLine(args: string[]): { flags: Flags; command: readonly string[] } {
   const end = args.indexOf('--');
   const command = end === -1 ? [] : args.slice(end + 1);
-  const { values } = parseArgs({ args: end === -1 ? args : args.slice(0, end), options: flagOptions });
+  const { values: flags } = parseArgs({ args: end === -1 ? args : args.slice(0, end), options });
   if (command.length === 0)
-    throw new InputError('a command is missing: sallyport run [OPTIONS] -- CMD ARGS...');
-  return { flags: values, command };
+    throw new InputError('missing command. Usage: sallyport run [OPTIONS] -- CMD ARGS...');
+  return { flags, command };
 }
 
-// What the command left running may still be talking; nobody waits for it as a supervisor does for a service.
+// Processes that the command left running may still be connected; unlike a service's supervisor, nothing waits for them.
 const MAX_DRAIN_MS = 1_000;
 
-/** On loopback, for whoever has the port; silent but for errors, since the terminal is the command's. */
+/** For any client of the loopback port; logs errors only unless asked, because the terminal is the command's. */
 function forOneCommand(config: Config, isLogged: boolean): Config {
   const { timeouts, logLevel } = config;
   return {
@@ -96,23 +86,7 @@ function forOneCommand(config: Config, isLogged: boolean): Config {
   };
 }
 
-/** `-` and no file at all are standard error. */
+/** `-` and no file mean standard error. */
 function openLog(file: string | undefined): number {
   return file === undefined || file === '-' ? 2 : openSync(file, 'a', 0o600);
-}
-
-function applyRules(
-  sidecar: Sidecar,
-  config: Config,
-  { rules, secrets }: { readonly rules: Rules | undefined; readonly secrets: WorkspaceSecrets },
-): boolean {
-  if (!rules) return true;
-  const applied = sidecar.applyProxyConfig(rules.document, secrets.lookup);
-  if (!applied.ok) {
-    process.stderr.write(formatIssues(config.proxyConfigFile ?? '', applied.issues));
-    return false;
-  }
-  for (const { loc, msg } of applied.warnings)
-    sidecar.log.warn({ file: config.proxyConfigFile, at: loc.join('.') }, msg);
-  return true;
 }

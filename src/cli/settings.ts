@@ -1,44 +1,89 @@
-// What the commands that need a config share: their flags, the file and the variables under them, and where the CA
-// lies. Opens no port and reads no secret.
+// The config of the commands that need one: flags over variables over the file, and the files that it leads to. Opens no
+// port.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { InputError } from '../base/input-error.ts';
-import type { AdminTokenSource } from '../sidecar/admin-token.ts';
+import { InputError, readInput } from '../base/input-error.ts';
+import type { AdminTokenSource } from '../sidecar/access-tokens.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
+import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
-import type { StateKeySource } from '../sidecar/state/state-key.ts';
+import type { Sidecar } from '../sidecar/sidecar.ts';
+import type { Applied } from '../sidecar/sandboxes/sandbox-rules.ts';
+import type { StateKeySource } from '../sidecar/state/state-store.ts';
+import { codeOf } from '../tls/pem-files.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
-import { unknownVariableWarnings } from './unknown-variables.ts';
 
-/** Flags that stand for a key of the config, for parseArgs. */
-export const configFlags = {
-  config: { type: 'string' },
-  'proxy-config': { type: 'string' },
-  listen: { type: 'string' },
-  'admin-listen': { type: 'string' },
-  'state-dir': { type: 'string' },
-  'secrets-dir': { type: 'string' },
-  'secrets-file': { type: 'string' },
+/** Flags that set a key of the config, for parseArgs, and the variables that they take precedence over. */
+const flagVariables = {
+  'proxy-config': 'SALLYPORT_PROXY_CONFIG',
+  listen: 'SALLYPORT_LISTEN',
+  'admin-listen': 'SALLYPORT_ADMIN_LISTEN',
+  'state-dir': 'SALLYPORT_STATE_DIR',
+  'secrets-dir': 'SALLYPORT_SECRETS_DIR',
+  'secrets-file': 'SALLYPORT_SECRETS_FILE',
 } as const;
+
+const text = { type: 'string' } as const;
+export const configFlags = {
+  config: text,
+  'proxy-config': text,
+  listen: text,
+  'admin-listen': text,
+  'state-dir': text,
+  'secrets-dir': text,
+  'secrets-file': text,
+};
 
 export type ConfigFlags = Partial<Record<keyof typeof configFlags, string>>;
 
-/** The config by file, variables and flags. Undefined: it was refused, and every issue is on standard error. */
+/** The config by file, variables and flags. Undefined: it is invalid, and all issues are on standard error. */
 export async function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Promise<Config | undefined> {
-  const document = flags.config === undefined ? {} : await readDocument(flags.config);
-  const parsed = parseConfig(document, { ...env, ...flagVariables(flags) });
+  const { config: file, ...given } = flags;
+  const document = file === undefined ? {} : await readDocument(file);
+  const overrides = Object.entries(flagVariables).flatMap(([flag, name]) => {
+    const value = given[flag as keyof typeof flagVariables];
+    return value === undefined ? [] : [[name, value]];
+  });
+  const parsed = parseConfig(document, { ...env, ...Object.fromEntries(overrides) });
   if (parsed.ok) return parsed.value;
-  process.stderr.write(formatIssues(flags.config ?? 'configuration', parsed.issues));
+  process.stderr.write(formatIssues(file ?? 'sallyport', parsed.issues));
   return undefined;
 }
 
-/** The state directory: as configured, else the user's own. */
+/** The workspace secrets from all sources. `fd`: of --secrets-fd. */
+export function readSecrets(
+  { secretsDirectory: directory, secretsFile: file }: Config,
+  handed: HandedSecrets,
+  fd?: number,
+): Promise<WorkspaceSecrets> {
+  return readInput(() => loadWorkspaceSecrets({ handed, fd, directory, file }, process.env));
+}
+
+/** The value of --secrets-fd. */
+export function parseDescriptor(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const fd = Number(given);
+  if (!Number.isInteger(fd) || fd < 3) throw new InputError('--secrets-fd must be a descriptor above 2');
+  return fd;
+}
+
+/** Logs the warnings of a document that was applied. False: it was rejected, and all issues are on standard error. */
+export function reportApplied(sidecar: Sidecar, applied: Applied, file: string | undefined): boolean {
+  if (!applied.ok) {
+    process.stderr.write(formatIssues(file ?? 'proxy_config', applied.issues));
+    return false;
+  }
+  for (const { loc, msg } of applied.warnings) sidecar.log.warn({ file, at: loc.join('.') }, msg);
+  return true;
+}
+
+/** The state directory: as configured, otherwise one in the user's home directory. */
 export function stateDirectory({ stateDir }: Pick<Config, 'stateDir'>): string {
   return stateDir ?? join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'sallyport');
 }
 
-/** The CA pair: as configured, else in the state directory. */
+/** The files of the CA: as configured, otherwise in the state directory. */
 export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
   certificateFile: string;
   keyFile: string;
@@ -48,58 +93,36 @@ export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
   return { certificateFile: join(directory, 'ca.pem'), keyFile: join(directory, 'ca.key') };
 }
 
-/** Where the admin token is: as configured, else a file in the state directory. */
+/** The admin token: of its variable, otherwise of a file, by default in the state directory. */
 export function adminTokenSource(config: Config, { operators }: HandedSecrets): AdminTokenSource {
-  const text = operators.SALLYPORT_ADMIN_TOKEN;
-  if (text !== undefined) return { text, from: 'SALLYPORT_ADMIN_TOKEN' };
+  const token = operators.SALLYPORT_ADMIN_TOKEN;
+  if (token !== undefined) return { text: token, from: 'SALLYPORT_ADMIN_TOKEN' };
   return { file: config.admin.tokenFile ?? join(stateDirectory(config), 'admin-token') };
 }
 
-/** The key that seals the state: as configured, else a file in the state directory. */
+/** The key that seals the state: of its variable, otherwise of a file, by default in the state directory. */
 export function stateKeySource(config: Config, { operators }: HandedSecrets): StateKeySource {
-  const text = operators.SALLYPORT_STATE_KEY;
-  if (text !== undefined) return { text, from: 'SALLYPORT_STATE_KEY' };
+  const key = operators.SALLYPORT_STATE_KEY;
+  if (key !== undefined) return { text: key, from: 'SALLYPORT_STATE_KEY' };
   return { file: config.stateKeyFile ?? join(stateDirectory(config), 'state.key') };
 }
 
-/** The value of --secrets-fd. */
-export function parseDescriptor(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const fd = Number(text);
-  if (!Number.isInteger(fd) || fd < 3) throw new InputError('--secrets-fd should be a descriptor above 2');
-  return fd;
+/** Runs `work`, which may create files in `directory`; an error of the file system gets a message that says what to do. */
+export async function writingTo<T>(directory: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await readInput(work);
+  } catch (error) {
+    const code = codeOf(error instanceof InputError ? error.cause : error);
+    const reason = UNWRITABLE[String(code)];
+    if (reason === undefined) throw error;
+    const hint = 'mount a writable volume there, or set SALLYPORT_STATE_DIR to a writable directory';
+    throw new InputError(`cannot write to ${directory} (${reason}): ${hint}`, { cause: error });
+  }
 }
 
-/** What has no effect here: variables that other programs heed, and variables of ours that are not settings. */
-export function environmentWarnings(env: NodeJS.ProcessEnv): string[] {
-  const set = withoutEffect.filter(
-    ({ name }) => env[name] !== undefined || env[name.toLowerCase()] !== undefined,
-  );
-  return [
-    ...set.map(({ name, instead }) => `${name} has no effect on the proxy itself: ${instead}`),
-    ...unknownVariableWarnings(env),
-  ];
-}
-
-function flagVariables(flags: ConfigFlags): NodeJS.ProcessEnv {
-  return {
-    ...(flags['proxy-config'] === undefined ? {} : { SALLYPORT_PROXY_CONFIG: flags['proxy-config'] }),
-    ...(flags.listen === undefined ? {} : { SALLYPORT_LISTEN: flags.listen }),
-    ...(flags['admin-listen'] === undefined ? {} : { SALLYPORT_ADMIN_LISTEN: flags['admin-listen'] }),
-    ...(flags['state-dir'] === undefined ? {} : { SALLYPORT_STATE_DIR: flags['state-dir'] }),
-    ...(flags['secrets-dir'] === undefined ? {} : { SALLYPORT_SECRETS_DIR: flags['secrets-dir'] }),
-    ...(flags['secrets-file'] === undefined ? {} : { SALLYPORT_SECRETS_FILE: flags['secrets-file'] }),
-  };
-}
-
-const withoutEffect: readonly { readonly name: string; readonly instead: string }[] = [
-  { name: 'NODE_EXTRA_CA_CERTS', instead: 'name the file in SALLYPORT_UPSTREAM_CA' },
-  { name: 'HTTPS_PROXY', instead: 'connections to hosts are direct' },
-  { name: 'HTTP_PROXY', instead: 'connections to hosts are direct' },
-  { name: 'ALL_PROXY', instead: 'connections to hosts are direct' },
-  {
-    name: 'NO_PROXY',
-    instead: 'connections to hosts are direct; hosts that are not intercepted are `no_proxy` of proxy_config',
-  },
-  { name: 'NODE_USE_ENV_PROXY', instead: 'connections to hosts are direct' },
-];
+const UNWRITABLE: Readonly<Record<string, string>> = {
+  EROFS: 'read-only file system',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  ENOSPC: 'no space left on the device',
+};

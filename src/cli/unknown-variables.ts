@@ -1,9 +1,9 @@
-// Variables named like ours that nothing reads: a setting with a slip in its name would be silently without effect, and
-// a limit that an operator believes in would not be there. It sees names and judges no value.
+// Finds variables that are named like settings and that nothing reads: a misspelt setting would silently have no effect,
+// and a limit that the operator relies on would be missing. Looks at names only.
 import { configVariables } from '../sidecar/config.ts';
 import { operatorVariables } from '../sidecar/secret-environment.ts';
 
-/** Read from the environment beside the settings. A name that ends with `_` stands for all that begin with it. */
+/** Variables that are no settings. A name that ends with `_` stands for all names that begin with it. */
 const furtherVariables: readonly string[] = [
   'SALLYPORT_SECRET_',
   'SALLYPORT_HANDED_SECRETS',
@@ -11,11 +11,11 @@ const furtherVariables: readonly string[] = [
   ...operatorVariables,
 ];
 
-/** Of the platform, which knows its own better. */
+/** Variables of the platform, which checks its own. */
 const platformVariables: readonly string[] = ['SALLYPORT_PLATFORM_', 'SALLYPORT_BOOTSTRAP_API_KEY'];
 
-/** As many letters too many, missing or wrong are a slip. */
-const MAX_SLIPS = 2;
+/** A name with at most so many letters added, missing or wrong is a typing error. */
+const MAX_TYPOS = 2;
 const OURS = 'SALLYPORT_';
 
 const ours: readonly string[] = [...configVariables().map(({ name }) => name), ...furtherVariables];
@@ -28,8 +28,8 @@ export function isKnownVariable(
 }
 
 /**
- * One sentence for each. What is set to nothing is left out: for a setting, too, that means not set. `others` are the
- * variables of another program than the proxy.
+ * One sentence for each. An empty variable is ignored: for a setting, too, it means not set. `others`: variables of
+ * another program than the proxy.
  */
 export function unknownVariableWarnings(
   env: NodeJS.ProcessEnv,
@@ -50,28 +50,28 @@ export function unknownVariableWarnings(
   });
 }
 
-/** Kubernetes gives every pod the address of each service, under that service's name. */
+/** Kubernetes sets variables with the address of each service, named after the service, in every pod. */
 function isOfService(name: string, services: readonly string[]): boolean {
   const prefixes = services.map((host) => host.slice(0, -'SERVICE_HOST'.length));
   return prefixes.some((prefix) => name.startsWith(`${prefix}SERVICE_`) || name.startsWith(`${prefix}PORT`));
 }
 
 function nearest(name: string, known: readonly string[]): string | undefined {
-  const slips = known.map((one) => ({ one, count: slipsTo(one, name) }));
-  const [closest] = slips.filter(({ count }) => count <= MAX_SLIPS).toSorted((a, b) => a.count - b.count);
+  const typos = known.map((one) => ({ one, count: typosIn(name, one) }));
+  const [closest] = typos.filter(({ count }) => count <= MAX_TYPOS).toSorted((a, b) => a.count - b.count);
   if (closest) return closest.one.endsWith('_') ? `${closest.one}<NAME>` : closest.one;
-  // The group was left out: DRAIN_MS without TIMEOUTS.
+  // The group is missing: DRAIN_MS without TIMEOUTS.
   return known.find((one) => one.endsWith(name.slice(OURS.length - 1)));
 }
 
-/** Letters to add, leave out or change; for a name that stands for many, up to its length. */
-function slipsTo(one: string, name: string): number {
+/** Letters to add, remove or change; for a name that stands for many, within its length. */
+function typosIn(name: string, one: string): number {
   if (!one.endsWith('_')) return editDistance(one, name);
   const starts = [-1, 0, 1].map((more) => name.slice(0, one.length + more));
   return Math.min(...starts.filter((start) => start.endsWith('_')).map((start) => editDistance(one, start)));
 }
 
-/** Levenshtein's, a row at a time. */
+/** The Levenshtein distance, computed row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (const [i, letter] of [...a].entries()) {

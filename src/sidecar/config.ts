@@ -1,7 +1,7 @@
-// What an operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
-// proxy_config, which a tenant authors. Parsing opens no file; the caller brings the document.
-import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
-import { type Issue, parseWith, z } from '../base/schema.ts';
+// What the operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
+// proxy_config, which a tenant writes. Parsing opens no file.
+import { parseListenAddress } from '../base/listen-address.ts';
+import { type Parsed, parseWith, z } from '../base/schema.ts';
 import {
   type Variable,
   asBoolean,
@@ -12,110 +12,50 @@ import {
   overlayVariables,
   toSnakeCase,
 } from '../base/variable-overlay.ts';
-import { type Cidr, parseCidr } from '../policy/authority/address.ts';
+import { parseCidr } from '../policy/authority/address.ts';
 import { parseAuthority } from '../policy/authority/authority.ts';
-import { type CleartextDestination, parseCleartextDestination } from '../proxy/upstream/address-guard.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
-import { exposureIssues } from './exposure.ts';
-import { type SocketPath, parseAdminListen } from './listen-address.ts';
-import {
-  type RecordForward,
-  recordVariables,
-  recordsSchema,
-  toRecordForward,
-} from './records/record-forward-config.ts';
+import { parseCleartextDestination } from '../proxy/upstream/address-guard.ts';
+import { exposureIssues, parseAdminListen } from './listen-address.ts';
+import { recordVariables, recordsSchema } from './records/record-forward-config.ts';
 
-export type Config = {
-  readonly listen: ListenAddress;
-  /** `none`: the operator says in so many words that anybody who reaches the port may use it. */
-  readonly auth: 'none' | { readonly tokenFile: string } | undefined;
-  readonly allowClients: readonly Cidr[] | undefined;
-  readonly proxyConfigFile: string | undefined;
-  readonly requireConfig: boolean;
-  readonly stateDir: string | undefined;
-  readonly stateKeyFile: string | undefined;
-  readonly admin: {
-    readonly listen: ListenAddress | SocketPath | 'off';
-    readonly tokenFile: string | undefined;
-    /** The operator says in so many words that it may listen where others reach it, in clear. */
-    readonly isExposed: boolean;
-    /** Names, besides those of loopback, by which requests without a token may call it. */
-    readonly hosts: readonly string[];
-  };
-  readonly secretsDirectory: string | undefined;
-  readonly secretsFile: string | undefined;
-  readonly ca: { readonly certificateFile: string; readonly keyFile: string } | undefined;
-  readonly upstreamCaFile: string | undefined;
-  readonly egress: {
-    readonly allowAllPrivate: boolean;
-    /** Undefined: allowed exactly when the proxy itself listens on loopback. */
-    readonly allowLoopback: boolean | undefined;
-    readonly allowCidrs: readonly Cidr[];
-    readonly privateByRule: 'tls' | 'never';
-    readonly ports: readonly number[];
-  };
-  readonly injectCleartext: readonly CleartextDestination[];
-  readonly allowWildcards: readonly string[];
-  /** Where secrets are masked in answers; a rule can ask for more, not for less. */
-  readonly scrub: 'head' | 'body';
-  readonly callback: { readonly allowPrivate: boolean; readonly timeoutMs: number };
-  readonly limits: Limits;
-  readonly timeouts: Timeouts;
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** One record for each exchange, whatever the level; `silent` and `log.records: false` leave them out. */
-  readonly isRecorded: boolean;
-  /** One record for each change of the rules and the sandboxes; only `silent` leaves them out. */
-  readonly areChangesRecorded: boolean;
-  readonly whenBlocked: 'refuse' | 'drop';
-  /** Where the records of exchanges go besides the log. */
-  readonly recordForward: RecordForward | undefined;
-};
+type Failure = { readonly error: string };
 
-export type ConfigResult =
-  | { readonly ok: true; readonly value: Config }
-  | { readonly ok: false; readonly issues: readonly Issue[] };
-
-/** Reads the document of the config file (`{}` if there is none) with the variables of `env` over it. */
-export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): ConfigResult {
-  const base = parseWith(z.record(z.string(), z.unknown()), document);
-  if (!base.ok) return base;
-  const { document: merged, naming } = overlayVariables(base.value, variables, env);
-  const parsed = parseWith(schema, merged);
-  if (!parsed.ok) return { ok: false, issues: parsed.issues.map(naming) };
-  const config = toConfig(parsed.value);
-  const exposed = exposureIssues(config);
-  return exposed.length > 0 ? { ok: false, issues: exposed } : { ok: true, value: Object.freeze(config) };
+/** A text that `parse` turns into a value, or into what is wrong with it. */
+function parsedText<P>(parse: (text: string) => P | Failure): z.ZodType<Exclude<P, Failure>, string> {
+  return z.string().transform((text, context) => {
+    const value = parse(text);
+    if (typeof value !== 'object' || value === null || !('error' in value))
+      return value as Exclude<P, Failure>;
+    context.addIssue({ code: 'custom', message: String(value.error) });
+    return z.NEVER;
+  });
 }
 
-/** Every variable and the key of the file that it sets. */
-export function configVariables(): readonly { readonly name: string; readonly key: string }[] {
-  return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
-}
-
-const listenAddress = z.string().superRefine((text, context) => {
+const listenAddress = parsedText((text) => {
   const parsed = parseListenAddress(text);
-  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+  return typeof parsed === 'string' ? { error: parsed } : parsed;
 });
-const cidr = z.string().refine((text) => parseCidr(text) !== undefined, {
-  message: 'should be an address or a CIDR without host bits, for example 10.0.0.0/8',
-});
-const cleartext = z.string().refine((text) => parseCleartextDestination(text) !== undefined, {
-  message: 'should be host:port or CIDR:port, for example mock.internal:8080 or 10.1.0.0/16:80',
-});
-const adminListen = z.string().superRefine((text, context) => {
-  const parsed = parseAdminListen(text);
-  if (typeof parsed === 'object' && 'error' in parsed)
-    context.addIssue({ code: 'custom', message: parsed.error });
-});
+const cidr = parsedText(
+  (text) =>
+    parseCidr(text) ?? { error: 'must be an address or a CIDR without host bits, for example 10.0.0.0/8' },
+);
+const cleartext = parsedText(
+  (text) =>
+    parseCleartextDestination(text) ?? {
+      error: 'must be host:port or CIDR:port, for example mock.internal:8080 or 10.1.0.0/16:80',
+    },
+);
 const hostName = z.string().refine((text) => typeof parseAuthority(`${text}:1`) !== 'string', {
-  message: 'should be a host name or an address, without a port',
+  message: 'must be a host name or an address, without a port',
 });
 const file = z.string().min(1);
 const milliseconds = z.int().min(1).max(86_400_000);
 const count = z.int().min(1).max(1_000_000);
+const privateRange = z.union([z.enum(['all', 'loopback']), cidr], '"loopback", "all", an address or a CIDR');
 
 const schema = z.strictObject({
-  listen: listenAddress.default('127.0.0.1:3128'),
+  listen: listenAddress.prefault('127.0.0.1:3128'),
   auth: z
     .union([z.literal('none'), z.strictObject({ token_file: file })], '"none" or {"token_file": path}')
     .optional(),
@@ -126,7 +66,7 @@ const schema = z.strictObject({
   state_key_file: file.optional(),
   admin: z
     .strictObject({
-      listen: adminListen.default('127.0.0.1:3129'),
+      listen: parsedText(parseAdminListen).prefault('127.0.0.1:3129'),
       token_file: file.optional(),
       exposed: z.boolean().default(false),
       hosts: z.array(hostName).default([]),
@@ -137,9 +77,7 @@ const schema = z.strictObject({
   upstream: z.strictObject({ ca_file: file.optional() }).prefault({}),
   egress: z
     .strictObject({
-      allow_private: z
-        .array(z.union([z.enum(['all', 'loopback']), cidr], '"loopback", "all", an address or a CIDR'))
-        .default([]),
+      allow_private: z.array(privateRange).default([]),
       private_by_rule: z.enum(['tls', 'never']).default('tls'),
       ports: z.array(z.int().min(1).max(65_535)).default([80, 443]),
     })
@@ -196,52 +134,73 @@ const variables: readonly Variable[] = [
   ...numericVariables('SALLYPORT_', 'timeouts', defaultTimeouts),
 ];
 
-function toConfig(document: z.infer<typeof schema>): Config {
-  const { egress, auth, ca } = document;
-  const cidrs = egress.allow_private.filter((entry) => entry !== 'all' && entry !== 'loopback');
-  // Every text below was checked by the schema; an entry that does not parse is one it refused.
+/** Every variable and the key of the file that it sets. */
+export function configVariables(): readonly { readonly name: string; readonly key: string }[] {
+  return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
+}
+
+export type Config = Readonly<ReturnType<typeof toConfig>>;
+
+/** Parses the document of the config file (`{}` if there is none) with the variables of `env` over it. */
+export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): Parsed<Config> {
+  const base = parseWith(z.record(z.string(), z.unknown()), document);
+  if (!base.ok) return base;
+  const { document: merged, naming } = overlayVariables(base.value, variables, env);
+  const parsed = parseWith(schema, merged);
+  if (!parsed.ok) return { ok: false, issues: parsed.issues.map(naming) };
+  const config = toConfig(parsed.value);
+  const exposed = exposureIssues(config);
+  return exposed.length > 0 ? { ok: false, issues: exposed } : { ok: true, value: Object.freeze(config) };
+}
+
+function toConfig(document: z.infer<typeof schema>) {
+  const { admin, auth, ca, callback, egress, log, secrets } = document;
   return {
-    listen: parseListenAddress(document.listen) as ListenAddress,
+    listen: document.listen,
+    /** `none`: the operator explicitly lets every client that reaches the port use it. */
     auth: auth === undefined || auth === 'none' ? auth : { tokenFile: auth.token_file },
-    allowClients: document.allow_clients && toCidrs(document.allow_clients),
+    allowClients: document.allow_clients,
     proxyConfigFile: document.proxy_config,
     requireConfig: document.require_config,
     stateDir: document.state_dir,
     stateKeyFile: document.state_key_file,
     admin: {
-      listen: parseAdminListen(document.admin.listen) as Config['admin']['listen'],
-      tokenFile: document.admin.token_file,
-      isExposed: document.admin.exposed,
-      hosts: document.admin.hosts,
+      listen: admin.listen,
+      tokenFile: admin.token_file,
+      /** The operator explicitly lets it listen, in plaintext, where other machines reach it. */
+      isExposed: admin.exposed,
+      /** Host names, besides those of loopback, that requests without a token may use. */
+      hosts: admin.hosts,
     },
-    secretsDirectory: document.secrets.directory,
-    secretsFile: document.secrets.file,
+    secretsDirectory: secrets.directory,
+    secretsFile: secrets.file,
     ca: ca && { certificateFile: ca.certificate, keyFile: ca.key },
     upstreamCaFile: document.upstream.ca_file,
     egress: {
       allowAllPrivate: egress.allow_private.includes('all'),
+      /** Undefined: allowed exactly if the proxy itself listens on loopback. */
       allowLoopback:
         egress.allow_private.some((entry) => entry === 'all' || entry === 'loopback') || undefined,
-      allowCidrs: toCidrs(cidrs),
+      allowCidrs: egress.allow_private.filter((entry) => typeof entry === 'object'),
       privateByRule: egress.private_by_rule,
       ports: egress.ports,
     },
-    injectCleartext: document.inject_cleartext.flatMap((entry) => parseCleartextDestination(entry) ?? []),
+    injectCleartext: document.inject_cleartext,
     allowWildcards: document.allow_wildcards,
+    /** Where secrets are masked in responses; a rule can ask for more, not for less. */
     scrub: document.scrub,
-    callback: { allowPrivate: document.callback.allow_private, timeoutMs: document.callback.timeout_ms },
+    callback: { allowPrivate: callback.allow_private, timeoutMs: callback.timeout_ms },
     limits: withDefaults(defaultLimits, document.limits),
     timeouts: withDefaults(defaultTimeouts, document.timeouts),
-    logLevel: document.log.level,
-    isRecorded: document.log.records && document.log.level !== 'silent',
-    areChangesRecorded: document.log.level !== 'silent',
-    whenBlocked: document.log.when_blocked,
-    recordForward: toRecordForward(document.records),
+    logLevel: log.level,
+    /** One record for each exchange, at every log level except `silent`. */
+    isRecorded: log.records && log.level !== 'silent',
+    /** One record for each change of rules and sandboxes, at every log level except `silent`. */
+    areChangesRecorded: log.level !== 'silent',
+    whenBlocked: log.when_blocked,
+    /** Where the records of exchanges go besides the log. */
+    recordForward: document.records.forward,
   };
-}
-
-function toCidrs(entries: readonly string[]): Cidr[] {
-  return entries.flatMap((entry) => parseCidr(entry) ?? []);
 }
 
 function optionalKeys<S extends z.ZodType>(defaults: object, each: S): Record<string, z.ZodOptional<S>> {

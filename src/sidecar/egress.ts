@@ -1,5 +1,5 @@
-// What the config says of addresses: which may be dialled for the agent, which for a callback, and which are our
-// own. Judging stays with the address guard.
+// Which addresses may be dialled for the agent and for a callback, and which are the process's own listeners. The address
+// guard decides with these rules.
 import type { VetHost } from '../callback/resolver.ts';
 import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/authority/address.ts';
 import { type EgressRules, refuseAddress } from '../proxy/upstream/address-guard.ts';
@@ -11,10 +11,10 @@ import { isLocalAddress } from './local-addresses.ts';
 /** An address and a port on which this process listens. */
 export type OwnListener = { readonly address: string; readonly port: number };
 
-/** All that are open now: those of the proxy, and that of the admin API if it has one on a port. */
+/** The open listeners: those of the proxy, and that of the admin API if it is on a port. */
 export class OwnListeners {
   readonly #proxies: Set<OwnListener> = new Set();
-  /** Proxy listeners that others than this machine reach. */
+  /** Proxy listeners that other machines can reach. */
   #exposed = 0;
   admin: OwnListener | undefined;
 
@@ -39,12 +39,12 @@ export class OwnListeners {
   }
 }
 
-/** What the operator allows to be dialled; `own` is looked at each time. */
+/** What the operator allows to be dialled; `own` is consulted each time. */
 export function egressRules(config: Config, own: OwnListeners): EgressRules {
   const { allowAllPrivate, allowLoopback, allowCidrs, privateByRule, ports } = config.egress;
   return {
     allowAllPrivate,
-    // A client that shares our loopback reaches it without us; refusing would only surprise it.
+    // A client on the same loopback reaches it without the proxy, so rejecting it would protect nothing.
     get allowLoopback() {
       return allowLoopback ?? (isLoopbackListen(config.listen) && !own.isExposed);
     },
@@ -56,12 +56,12 @@ export function egressRules(config: Config, own: OwnListeners): EgressRules {
   };
 }
 
-/** Whether a listener bound to `bound` answers on `address`, or on an IPv4 address inside it (the kernel unmaps). */
+/** Whether a listener bound to `bound` accepts connections to `address`, or to an IPv4 address embedded in it. */
 function listensOn(bound: string, address: Address): boolean {
   return [address, ...embeddedV4(address)].some((spelling) => isBoundTo(bound, spelling));
 }
 
-/** The address itself, or any address of ours for a wildcard. */
+/** The address itself or, for a wildcard, any address of this machine. */
 function isBoundTo(bound: string, address: Address): boolean {
   const own = parseAddress(bound);
   if (own && classifyAddress(own) !== 'unspecified') return own.text === address.text;
@@ -69,7 +69,7 @@ function isBoundTo(bound: string, address: Address): boolean {
   return isLocalAddress(address);
 }
 
-/** Resolves and judges a callback's host: the addresses that may be dialled, or why none may. */
+/** Resolves and checks a callback's host: the addresses that may be dialled, or why none may. */
 export function callbackGuard(config: Config, resolver: Resolver, egress: EgressRules): VetHost {
   return async (host, port) => {
     const family = parseAddress(host)?.family;
@@ -83,7 +83,7 @@ export function callbackGuard(config: Config, resolver: Resolver, egress: Egress
   };
 }
 
-/** A callback may be the integrator's own service beside us, but never metadata, link-local or our own ports. */
+/** A callback may be a private service of the operator, but never a metadata service, link-local or our own listener. */
 function refuseCallbackAddress(
   text: string,
   port: number,

@@ -1,6 +1,8 @@
-// Where a listener of the sidecar may stand besides at a host and a port, and who reaches it there. Pure; opens nothing.
+// Where listeners of the sidecar may be opened, which of them other machines can reach, and what the operator must set
+// for those. Pure; opens nothing.
 import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
-import { classifyAddress, parseAddress } from '../policy/authority/address.ts';
+import type { Issue } from '../base/schema.ts';
+import { type Cidr, classifyAddress, parseAddress } from '../policy/authority/address.ts';
 
 export type SocketPath = { readonly path: string };
 
@@ -9,15 +11,15 @@ export function parseAdminListen(
   text: string,
 ): ListenAddress | SocketPath | 'off' | { readonly error: string } {
   if (text === 'off') return 'off';
-  // The kernel cuts a longer path off, or refuses it: sun_path has room for 107 bytes.
+  // The kernel truncates or rejects a longer path: sun_path holds 107 bytes.
   if (text.startsWith('unix:')) {
     const path = text.slice('unix:'.length);
     const isUsable = path.startsWith('/') && !path.includes('\0') && Buffer.byteLength(path) <= 107;
-    return isUsable ? { path } : { error: 'should be unix: and an absolute path of at most 107 bytes' };
+    return isUsable ? { path } : { error: 'must be unix: and an absolute path of at most 107 bytes' };
   }
   const parsed = parseListenAddress(text);
   if (typeof parsed !== 'string') return parsed;
-  return { error: 'should be host:port, unix:/path or off, for example 127.0.0.1:3129' };
+  return { error: 'must be host:port, unix:/path or off, for example 127.0.0.1:3129' };
 }
 
 /** True for an address that only this machine can reach. */
@@ -25,3 +27,42 @@ export function isLoopbackListen({ host }: Pick<ListenAddress, 'host'>): boolean
   const address = parseAddress(host);
   return address ? classifyAddress(address) === 'loopback' : host === 'localhost';
 }
+
+/** What restricts the clients of the proxy: a token, or ranges of addresses, or `none` for no restriction. */
+export type Guards = {
+  readonly auth: 'none' | { readonly tokenFile: string } | undefined;
+  readonly allowClients: readonly Cidr[] | undefined;
+};
+
+/** Whether other machines reach a proxy listener at this address, and only a token of its own could restrict them. */
+export function isExposed(at: ListenAddress, { auth, allowClients }: Guards): boolean {
+  return !isLoopbackListen(at) && allowClients === undefined && auth !== 'none';
+}
+
+/** An open proxy must be a decision, never a default, and so must a token that is sent in plaintext. */
+export function exposureIssues(
+  config: Guards & {
+    readonly listen: ListenAddress;
+    readonly admin: { readonly listen: ListenAddress | SocketPath | 'off'; readonly isExposed: boolean };
+  },
+): Issue[] {
+  const issues: Issue[] = [];
+  if (config.auth === undefined && isExposed(config.listen, config))
+    issues.push(exposed(['listen'], config.listen, OPEN_PROXY));
+  const { listen, isExposed: isAllowed } = config.admin;
+  if (typeof listen === 'object' && 'port' in listen && !isLoopbackListen(listen) && !isAllowed)
+    issues.push(exposed(['admin', 'listen'], listen, OPEN_ADMIN));
+  return issues;
+}
+
+function exposed(loc: Issue['loc'], { host, port }: ListenAddress, msg: string): Issue {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return { loc, msg: `${address} is reachable from other machines${msg}`, type: 'value_error' };
+}
+
+const OPEN_PROXY =
+  ': set auth.token_file (SALLYPORT_AUTH_TOKEN_FILE) or allow_clients (SALLYPORT_ALLOW_CLIENTS), or set auth to ' +
+  '"none" (SALLYPORT_AUTH=none)';
+const OPEN_ADMIN =
+  ', and the token would be sent in plaintext: use loopback or unix:/path, or set admin.exposed ' +
+  '(SALLYPORT_ADMIN_EXPOSED=true)';

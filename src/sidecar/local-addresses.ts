@@ -1,6 +1,6 @@
-// Which addresses are this machine's own: the kernel answers on them, whatever interface they stand on. Node lists only
-// interfaces with a carrier, and an address on one without (a bridge that nobody uses) is answered all the same, so on
-// Linux the kernel's own tables are read as well.
+// Which addresses belong to this machine: the kernel accepts connections to them on any interface. Node lists only
+// interfaces with a carrier, but the kernel also accepts the address of one without (an unused bridge). So on Linux the
+// kernel's own tables are read as well.
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import {
@@ -11,7 +11,7 @@ import {
   parseCidr,
 } from '../policy/authority/address.ts';
 
-/** Asked anew each time: interfaces come and go. */
+/** Not cached: interfaces come and go. */
 export function isLocalAddress(address: Address): boolean {
   const listed = Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some((one) => parseAddress(one.address.split('%')[0] ?? '')?.text === address.text),
@@ -32,7 +32,7 @@ export function parseFibTrie(text: string): Cidr[] {
   return found;
 }
 
-/** The addresses of /proc/net/if_inet6: 32 hexadecimal digits begin each line. */
+/** The addresses of /proc/net/if_inet6: each line begins with 32 hexadecimal digits. */
 export function parseInet6(text: string): Cidr[] {
   return text.split('\n').flatMap((line) => {
     const groups = /^[0-9a-f]{32}(?= )/.exec(line)?.[0].match(/.{4}/g);
@@ -46,6 +46,6 @@ function kernelRanges(family: 4 | 6): Cidr[] {
       ? parseFibTrie(readFileSync('/proc/net/fib_trie', 'utf8'))
       : parseInet6(readFileSync('/proc/net/if_inet6', 'utf8'));
   } catch {
-    return []; // another system than Linux, or none of that family
+    return []; // not Linux, or no address of that family
   }
 }

@@ -1,8 +1,8 @@
-// Secrets in environment variables, for a try-out. /proc/PID/environ shows what a process was started with for as long
-// as it lives, whatever it deletes, so the process replaces itself (the same PID) by one that was started without them.
-// The values cross over in a sealed file: Node lets no descriptor but the three standard ones survive, and those are
-// in use. The file is unlinked before it is read; the key crosses in the environment and never touches a disk, so that
-// a crash in between leaves noise and afterwards the key opens nothing.
+// Secrets in environment variables, for trying things out. /proc/PID/environ shows the initial environment of a process
+// until it ends, whatever the process deletes, so the process replaces itself (same PID) by one that starts without them.
+// The values are handed over in an encrypted file: of the descriptors only the three standard ones survive in Node, and
+// those are in use. The file is unlinked before it is read. Its key is handed over in the environment and is never on
+// disk: after a crash the file cannot be decrypted, and later the key decrypts nothing.
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, constants, existsSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,9 +14,9 @@ const PREFIX = 'SALLYPORT_SECRET_';
 const FILE_SUFFIX = '_FILE';
 const HANDOVER = 'SALLYPORT_HANDED_SECRETS';
 
-/** Variables that hold a secret of the operator's own; each has a twin that names a file. */
+/** Variables that hold a secret of the operator; for each there is a setting that names a file instead. */
 export const operatorVariables = ['SALLYPORT_ADMIN_TOKEN', 'SALLYPORT_STATE_KEY'] as const;
-/** Those of the platform. A URL holds a password. */
+/** Such variables of the platform. A URL may contain a password. */
 export const platformSecretVariables = [
   'DATABASE_URL',
   'SALLYPORT_PLATFORM_DATABASE_OWNER_URL',
@@ -24,7 +24,7 @@ export const platformSecretVariables = [
 ] as const;
 export type OperatorVariable = (typeof operatorVariables | typeof platformSecretVariables)[number];
 
-/** `descriptor`: what --secrets-fd gave, if it was read before. */
+/** `descriptor`: the secrets of --secrets-fd, if they were read before. */
 export type HandedSecrets = {
   readonly variables: readonly FoundSecret[];
   readonly operators: Readonly<Partial<Record<OperatorVariable, string>>>;
@@ -36,14 +36,14 @@ export function secretVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
   return variables(env).filter(({ name }) => !name.endsWith(FILE_SUFFIX));
 }
 
-/** The variables that hold the path of a secret; `name` is the secret's, `value` the path. */
+/** The variables that hold the path of a secret; `name` is the name of the secret, `value` the path. */
 export function secretFileVariables(env: NodeJS.ProcessEnv): FoundSecret[] {
   return variables(env)
     .filter(({ name }) => name.endsWith(FILE_SUFFIX))
     .map(({ name, value, from }) => ({ name: name.slice(0, -FILE_SUFFIX.length), value, from }));
 }
 
-/** A copy of the environment that holds no secret. Paths of secrets stay. */
+/** A copy of the environment without secrets. Paths of secrets stay. */
 export function withoutSecretVariables(
   env: NodeJS.ProcessEnv,
   operators: readonly string[] = operatorVariables,
@@ -53,10 +53,9 @@ export function withoutSecretVariables(
 }
 
 /**
- * If the process was started with secrets in its environment, replaces it by one that was not and does not return.
- * To be called first of all: what the process has opened or read is lost. The descriptor of --secrets-fd would be too,
- * so it is read here and what it gives crosses over as well. `names` are the operator's own variables, of another program
- * other ones. Throws if it cannot be done.
+ * If the process was started with secrets in its environment, replaces it and does not return. Must be called first: what
+ * the process has opened or read is lost. So would be the descriptor of --secrets-fd: it is read here and its secrets are
+ * handed over as well. `names`: the program's own variables that hold a secret. Throws if the process cannot be replaced.
  */
 export function handOverSecretVariables(fd?: number, names: readonly string[] = operatorVariables): void {
   const variables = secretVariables(process.env);
@@ -64,7 +63,7 @@ export function handOverSecretVariables(fd?: number, names: readonly string[] = 
   if (variables.length === 0 && Object.keys(operators).length === 0) return;
   if (process.execve === undefined)
     throw new Error(
-      'a secret in a variable needs a process that can replace itself; give a file or --secrets-fd here',
+      'a secret in a variable needs process.execve, which this Node does not have: use a file or --secrets-fd',
     );
   const { key, path } = seal({
     variables,
@@ -85,7 +84,7 @@ export function handOverSecretVariables(fd?: number, names: readonly string[] = 
   }
 }
 
-/** In the process that came after: takes what was handed over, once. Removes its trace from `env`. */
+/** In the new process: takes the secrets that were handed over, once, and removes the key from `env`. */
 export function claimSecrets(env: NodeJS.ProcessEnv): HandedSecrets {
   const handover = env[HANDOVER];
   if (handover === undefined) return { variables: [], operators: {} };
@@ -109,7 +108,7 @@ function variables(env: NodeJS.ProcessEnv): FoundSecret[] {
 
 type SealedFile = { readonly key: string; readonly path: string };
 
-// A key seals one message, so one nonce does for all.
+// Each key encrypts one message, so the nonce can be constant.
 const CIPHER = 'chacha20-poly1305';
 const NONCE: Buffer = Buffer.alloc(12);
 const TAG_BYTES = 16;
@@ -133,7 +132,7 @@ function unseal({ key, path }: SealedFile): HandedSecrets {
     });
     decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
     const opened = Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]);
-    // We wrote it: the tag proves it.
+    // The tag proves that handOverSecretVariables wrote it.
     return JSON.parse(opened.toString()) as HandedSecrets;
   } finally {
     closeSync(fd);

@@ -139,7 +139,7 @@ describe('on a Node that is too old', () => {
     const file = await createPackage(scratch, { at: 'checkout', bundle: true });
     const { code, stdout, stderr } = await run(file, [], { old: true });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^sallyport: Node 24\.18\.1 or newer is needed and this is 18\.20\.0: .*\n$/);
+    expect(stderr).toMatch(/^sallyport: Node 24\.18\.1 or newer is required, and this is 18\.20\.0: .*\n$/);
   });
 
   it('hands over the descriptor that --secrets-fd names', async () => {

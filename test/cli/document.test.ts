@@ -35,9 +35,9 @@ describe('a document', () => {
   });
 
   it.each([
-    ['a name twice', '{"a": "private",\n "a": 1}', ':2:2: this name is given twice in one object'],
+    ['a name twice', '{"a": "private",\n "a": 1}', ':2:2: this name occurs twice in one object'],
     ['33 levels', '['.repeat(33) + ']'.repeat(33), ':1:33: nested deeper than 32 levels'],
-    ['more than 4 MiB', `"${'x'.repeat(4 * 2 ** 20)}"`, ': larger than 4 MiB'],
+    ['more than 4 MiB', `"${'x'.repeat(4 * 2 ** 20)}"`, ' is larger than 4 MiB'],
   ])('with %s is refused, though it is JSON', async (_, text, message) => {
     await using scratch = await createScratch();
     const file = await scratch.write('a.json', text);
@@ -51,7 +51,7 @@ describe('a document', () => {
   });
 
   it('without an end is read to the bound', async () => {
-    await expect(readDocument('/dev/zero')).rejects.toThrow('/dev/zero: larger than 4 MiB');
+    await expect(readDocument('/dev/zero')).rejects.toThrow('/dev/zero is larger than 4 MiB');
   });
 
   it('that is not there is refused by its code', async () => {

@@ -91,7 +91,7 @@ describe('env', () => {
   });
 
   const rows: readonly (readonly [string, (state: Scratch) => Promise<readonly string[]>, RegExp])[] = [
-    ['a port that may be any', async () => ['--listen', '127.0.0.1:0'], /port 0 .*--listen/],
+    ['a port that may be any', async () => ['--listen', '127.0.0.1:0'], /port is 0.*--listen/],
     [
       'a CA that is not there',
       async (state) => ['--state-dir', join(state.path, 'none')],

@@ -218,14 +218,14 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       'an admin token that is too short',
       async () => ({
         env: { SALLYPORT_ADMIN_TOKEN: 'canary-short' },
-        says: 'SALLYPORT_ADMIN_TOKEN: the admin token should have at least 16 characters',
+        says: 'SALLYPORT_ADMIN_TOKEN: the admin token must have at least 16 characters',
       }),
     ],
     [
       'a state key that is none',
       async () => ({
         env: { SALLYPORT_STATE_KEY: 'canary' },
-        says: 'SALLYPORT_STATE_KEY: should be 32 random bytes as base64, base64url or hex (openssl rand -base64 32)',
+        says: 'SALLYPORT_STATE_KEY: must be 32 random bytes as base64, base64url or hex (openssl rand -base64 32)',
       }),
     ],
     [
@@ -234,7 +234,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         await leaveState(scratch);
         return {
           env: { SALLYPORT_STATE_KEY: KEY },
-          says: 'SALLYPORT_STATE_KEY is not the key that sealed them, or they are damaged. Give the key that sealed them',
+          says: 'SALLYPORT_STATE_KEY is not the key that sealed them, or they are damaged. Set the key that sealed them',
         };
       },
     ],
@@ -243,7 +243,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       async (scratch) => {
         await leaveState(scratch);
         await rm(join(scratch.path, 'state.key'));
-        return { says: /state\.key: is gone and state that it sealed is there\. Restore it, or remove/ };
+        return { says: /state\.key: is missing, and state sealed with it exists\. Restore it, or remove/ };
       },
     ],
     [
@@ -265,7 +265,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         await leaveState(scratch);
         await writeFile(join(scratch.path, 'sandboxes', 'notes.txt'), 'x');
         return {
-          says: /sandboxes: notes\.txt is not a file of ours\. Move what is not NAME\.sealed elsewhere/,
+          says: /sandboxes: unknown files: notes\.txt\. Move what is not named ID\.sealed elsewhere/,
         };
       },
     ],
@@ -315,7 +315,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
     await using second = spawnProxy(scratch);
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(second.stderr).toBe(
-      `sallyport: ${scratch.path}: another process uses this state. Stop it, or name another state_dir.\n`,
+      `sallyport: ${scratch.path}: another process uses this state. Stop it, or set another state_dir.\n`,
     );
     expect((await first.admin('PUT', CONFIG, rules('still ours'))).status).toBe(200);
   });
@@ -340,7 +340,7 @@ describe('at run time', () => {
     expect(await key(origin)).toBe('rotated');
     await rm(join(secrets, 'T'));
     child.kill('SIGHUP');
-    await child.record(({ msg }) => String(msg).startsWith('proxy_config refused'));
+    await child.record(({ msg }) => String(msg).startsWith('proxy_config rejected'));
     expect(child.stderr).toMatch(/^proxy_config: rules\[0\]\.headers\[0\]\.value: .*T/m);
     expect(await key(origin)).toBe('rotated');
   });

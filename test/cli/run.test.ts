@@ -238,7 +238,7 @@ describe('records', () => {
 
 describe('what should be mended', () => {
   const rows: readonly (readonly [string, () => Promise<readonly string[]>, RegExp])[] = [
-    ['no command', async () => ['--'], /a command is missing: sallyport run/],
+    ['no command', async () => ['--'], /missing command\. Usage: sallyport run/],
     ['no --', async () => ['touch'], /touch/],
     ['an address, which is not for the caller to choose', async () => ['--listen', ':1', '--'], /--listen/],
     [

@@ -253,8 +253,8 @@ describe('an address that others reach', () => {
     ['10.0.0.1:3128'],
     ['127.example.com:3128'],
     ['proxy.internal:3128'],
-  ])('%s needs a word on who may use it', (listen) => {
-    expect(issues({ listen }).join()).toMatch(/^listen: .*auth\.token_file.*allow_clients.*auth: "none"/);
+  ])('%s needs a setting for which clients may use it', (listen) => {
+    expect(issues({ listen }).join()).toMatch(/^listen: .*auth\.token_file.*allow_clients.*auth to "none"/);
   });
 
   it.each([

@@ -50,8 +50,8 @@ describe('the admin API may stand', () => {
     expect(parseAdminListen(text)).toEqual(expected);
   });
 
-  const path = 'should be unix: and an absolute path of at most 107 bytes';
-  const address = 'should be host:port, unix:/path or off, for example 127.0.0.1:3129';
+  const path = 'must be unix: and an absolute path of at most 107 bytes';
+  const address = 'must be host:port, unix:/path or off, for example 127.0.0.1:3129';
   it.each([
     ['a relative path', 'unix:run/s', path],
     ['no path', 'unix:', path],

@@ -164,7 +164,7 @@ describe.runIf(process.platform === 'linux')('a process started with secrets in 
     });
     await using _ = child;
     expect(await child.exited).toEqual({ code: 1, signal: null });
-    expect(child.stderr).toContain('SALLYPORT_SECRET_A-B: the name of a secret should be of letters');
+    expect(child.stderr).toContain('SALLYPORT_SECRET_A-B: the name of a secret must have only letters');
     expect(child.stderr).not.toContain(CANARY);
   });
 });

@@ -4,7 +4,7 @@ import { type Issue, parseWith } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { recordBatch } from '../../src/platform/sandbox-records/record-schema.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
-import type { Applied } from '../../src/sidecar/sandboxes/sandboxes.ts';
+import type { Applied } from '../../src/sidecar/sandboxes/sandbox-rules.ts';
 import { type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
 import { type StateStore, createStateStore } from '../../src/sidecar/state/state-store.ts';
 import type { ResolvedAddress } from '../../src/proxy/upstream/resolver.ts';

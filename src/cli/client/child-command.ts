@@ -1,4 +1,4 @@
-// A command that stands in our place: it has our standard streams, gets our signals, and its end is our end.
+// Runs a command in place of this process: it has our standard streams and gets our signals; its exit code is ours.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
@@ -6,9 +6,9 @@ import type { CoreDumps } from '../process/core-dumps.ts';
 
 export type SignalRelay = { passTo(child: ChildProcess): void };
 
-/** From this call on signals are the command's; those that come before it runs are kept for it. */
+/** From this call on signals go to the command; those that arrive before it runs are delivered when it starts. */
 export function createSignalRelay(): SignalRelay {
-  // A terminal sends its signals to every process in the foreground: passing one on would deliver it twice.
+  // A terminal sends its signals to every process in the foreground: forwarding one would deliver it twice.
   const fromTerminal = [0, 1, 2].some((fd) => isatty(fd)) ? TERMINAL : [];
   const early: NodeJS.Signals[] = [];
   let child: ChildProcess | undefined;
@@ -27,8 +27,8 @@ export function createSignalRelay(): SignalRelay {
 }
 
 /**
- * Runs the command to its end. The exit code as a shell has it: the command's own, 128 + the signal's number if one
- * ended it, 127 if it is not there, 126 if it cannot be run.
+ * Runs the command to its end and returns the exit code that a shell would: the command's own, 128 + the number of the
+ * signal that ended it, 127 if it does not exist, 126 if it cannot be run.
  */
 export async function runCommand(
   [command = '', ...args]: readonly string[],
@@ -41,7 +41,7 @@ export async function runCommand(
   const { promise, resolve } = Promise.withResolvers<number>();
   const child = cores.whileAllowed(() => spawn(command, args, { stdio: 'inherit', env }));
   child.once('error', (error: NodeJS.ErrnoException) => {
-    // A signal that could not be delivered is an error too; the command runs on.
+    // A signal that could not be delivered is an error too; the command is still running.
     if (child.pid !== undefined) return;
     process.stderr.write(`sallyport: ${command} cannot be run: ${error.code ?? 'unknown error'}\n`);
     resolve(error.code === 'ENOENT' ? 127 : 126);

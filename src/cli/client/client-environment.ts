@@ -1,20 +1,19 @@
-// What a client must be told to go through the proxy, trust its CA and hold no key: values in, variables out. Touches
-// no file and no process.
+// The variables that make a client use the proxy, trust its CA and hold no key. Touches no file and no process.
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { toNoProxy } from './no-proxy.ts';
 
 export type ClientEnvironmentInput = {
   readonly proxy: { readonly host: string; readonly port: number; readonly token?: string | undefined };
-  /** `bundleFile`: everything to trust. `extraFile`: what comes on top of a client's own roots. */
+  /** `bundleFile`: all trusted certificates. `extraFile`: those to add to a client's own roots. */
   readonly trust: { readonly bundleFile: string; readonly extraFile: string };
-  /** Undefined: no rules, so nothing to be told of them. */
+  /** Undefined: there are no rules. */
   readonly proxyConfig: ProxyConfig | undefined;
   readonly caller: NodeJS.ProcessEnv;
 };
 
 export type ClientEnvironment = {
   readonly variables: Readonly<Record<string, string>>;
-  /** Sentences for whoever started us. */
+  /** For the user. */
   readonly warnings: readonly string[];
 };
 
@@ -56,7 +55,7 @@ export function toClientEnvironment(input: ClientEnvironmentInput): ClientEnviro
   const placeholders = rulePlaceholders(proxyConfig, own);
   const conflicts = noProxy.conflicts.map(
     ({ entry, pattern }) =>
-      `${entry} in NO_PROXY takes ${pattern} past the proxy, so no header is set there: remove it`,
+      `${entry} in NO_PROXY makes requests to ${pattern} bypass the proxy, so no header is injected: remove it`,
   );
   return {
     variables: { ...placeholders.variables, ...own },
@@ -64,7 +63,7 @@ export function toClientEnvironment(input: ClientEnvironmentInput): ClientEnviro
   };
 }
 
-/** The caller's environment without what is the proxy's: secrets and where they lie, its settings, its thread pool. */
+/** The caller's environment without the proxy's own variables: secrets and their files, settings, thread pool size. */
 export function withoutProxySettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const isPoolOurs = env[POOL_IS_OURS] !== undefined;
   return Object.fromEntries(
@@ -74,17 +73,17 @@ export function withoutProxySettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
   );
 }
 
-/** Lines that a POSIX shell can `eval`: whatever the values hold, they are values. */
+/** Lines that a POSIX shell can `eval`; no value can be read as a command. */
 export function toShellExports(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, value]) => `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`)
     .join('');
 }
 
-// Left by the launcher when it chose the size because nobody else had.
+// Set by the launcher if it chose the size because the user had not.
 const POOL_IS_OURS = 'SALLYPORT_OWN_THREADPOOL';
 
-// http:// for ALL_PROXY as well: some clients stop at a scheme that they do not know.
+// http:// for ALL_PROXY as well: some clients reject a scheme that they do not know.
 function proxyUrl({ host, port, token }: ClientEnvironmentInput['proxy']): string {
   const login = token === undefined ? '' : `sallyport:${encodeURIComponent(token)}@`;
   return `http://${login}${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -99,13 +98,13 @@ function inBothCases(names: readonly string[], value: string): Record<string, st
   );
 }
 
-/** git asks a person for the password after a 407 unless it is told to send it at once. */
+/** After a 407 git asks the user for the password unless it is configured to send it at once. */
 function gitProxyLogin(caller: NodeJS.ProcessEnv): Record<string, string> {
   const [key, value] = ['http.proxyAuthMethod', 'basic'];
   const count = /^[0-9]{1,4}$/.test(caller['GIT_CONFIG_COUNT'] ?? '')
     ? Number(caller['GIT_CONFIG_COUNT'])
     : 0;
-  // The last one counts, and a shell may ask for these lines more than once.
+  // The last setting wins, and a shell may evaluate these lines more than once.
   const isLast = caller[`GIT_CONFIG_KEY_${count - 1}`] === key;
   if (isLast && caller[`GIT_CONFIG_VALUE_${count - 1}`] === value) return {};
   return {
@@ -125,9 +124,9 @@ function rulePlaceholders(
   for (const [i, rule] of (config?.rules ?? []).entries()) {
     if (!rule.enabled) continue;
     for (const [name, value] of Object.entries(rule.env_vars)) {
-      if (Object.hasOwn(own, name) || STEERING.test(name))
+      if (Object.hasOwn(own, name) || CONTROLLING.test(name))
         warnings.push(
-          `env_vars.${name} of ${rule.name ?? `rules[${i}]`} is not set: it is no credential's name`,
+          `env_vars.${name} of ${rule.name ?? `rules[${i}]`} is not set: the name does not look like a credential`,
         );
       else if (!Object.hasOwn(variables, name)) variables[name] = value;
     }
@@ -135,8 +134,8 @@ function rulePlaceholders(
   return { variables, warnings };
 }
 
-// A tenant writes the rules. What a shell, a loader or an interpreter runs is not a tenant's to say.
-const STEERING: RegExp = new RegExp(
+// A tenant writes the rules, and must not control what a shell, a loader or an interpreter runs.
+const CONTROLLING: RegExp = new RegExp(
   `^(?:${[
     'PATH|HOME|XDG_.*|SHELL|ENV|IFS|PS[0-4]|PROMPT_COMMAND|BASH_ENV|BASHOPTS|SHELLOPTS|ZDOTDIR',
     'EDITOR|VISUAL|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|SSH_ASKPASS|SUDO_ASKPASS',

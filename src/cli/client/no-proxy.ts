@@ -1,5 +1,5 @@
-// NO_PROXY: the hosts that clients reach without asking the proxy. Clients read one entry in several ways, so every
-// entry is judged by its widest reading: `example.com` also means each name below it.
+// NO_PROXY: the hosts that clients reach without the proxy. Clients interpret an entry differently, so each entry counts
+// in its widest meaning: `example.com` also covers every name below it.
 import { cidrContains, parseAddress } from '../../policy/authority/address.ts';
 import { type Destination, parseDestination } from '../../policy/match/destination-list.ts';
 import { type HostPattern, parseHostPattern } from '../../policy/match/host-pattern.ts';
@@ -7,11 +7,11 @@ import { type ProxyConfig, noProxyEntries } from '../../policy/document/proxy-co
 
 export type NoProxy = {
   readonly entries: readonly string[];
-  /** Entries of the caller that take a host of a rule or callback past the proxy: no header is set there. */
+  /** Entries of the caller that make a host of a rule or callback bypass the proxy: no header is injected there. */
   readonly conflicts: readonly { readonly entry: string; readonly pattern: string }[];
 };
 
-/** `inherited`: the caller's own lists. They are kept whole; of ours only what hides no rule's host is added. */
+/** `inherited`: the caller's own lists, which stay complete. Of ours, entries that would bypass a rule's host are left out. */
 export function toNoProxy(
   config: ProxyConfig | undefined,
   inherited: readonly (string | undefined)[],
@@ -27,7 +27,7 @@ export function toNoProxy(
   return { entries: [...new Set([...callers, ...ours])], conflicts };
 }
 
-// What the agent runs beside itself is no business of the proxy.
+// Servers that the agent runs next to itself need no proxy.
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 
 function coveredHosts({ rules, callbacks }: ProxyConfig): HostPattern[] {
@@ -38,9 +38,9 @@ function coveredHosts({ rules, callbacks }: ProxyConfig): HostPattern[] {
     .filter((pattern) => typeof pattern !== 'string');
 }
 
-/** Leaving an entry out is always safe: the proxy relays such hosts untouched. */
+/** Omitting an entry is always safe: the proxy tunnels such hosts. */
 function policyEntries(config: ProxyConfig): string[] {
-  // A client that goes past the proxy goes past access_control too.
+  // A client that bypasses the proxy bypasses access_control too.
   if (config.access_control !== undefined) return [];
   return noProxyEntries(config).flatMap(({ text }) => {
     const parsed = parseDestination(text);
@@ -48,7 +48,7 @@ function policyEntries(config: ProxyConfig): string[] {
   });
 }
 
-/** As most clients understand it; undefined for an entry with a port, which many of them do not. */
+/** The form that most clients understand; undefined for an entry with a port, which many do not support. */
 function clientSpelling(entry: Destination): string | undefined {
   if (entry.port !== undefined) return undefined;
   if (entry.kind === 'range') return entry.text.replace(/^\[|\]$/g, '');

@@ -1,5 +1,5 @@
-// The files of CA certificates that clients are pointed to: ours, the system's, and what the caller's own variables
-// already named. Which variable names which file is said in client-environment.ts.
+// Writes the files of CA certificates for clients: the proxy's CA, the system's, and those that the caller's variables
+// already name. client-environment.ts sets the variables that point to these files.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ import { bundleVariables, extraVariable } from './client-environment.ts';
 export type TrustFiles = {
   /** Replaces a client's roots. */
   readonly bundleFile: string;
-  /** Comes on top of a client's roots. */
+  /** Adds to a client's roots. */
   readonly extraFile: string;
   readonly warnings: readonly string[];
 };
 
 /**
- * Writes both files into `directory`, which is made with mode 0700 if need be. Their names come from what they hold, so
- * that a client which was pointed to one never finds another there. Throws if a name is taken by something else.
+ * Writes both files into `directory`, which is created with mode 0700 if needed. Their names are derived from their
+ * content, so a file never changes under a running client. Throws if a file of that name has other content.
  */
 export async function writeTrustFiles(
   directory: string,
@@ -49,7 +49,7 @@ async function readCallers(
       texts.push(await readFile(file, 'utf8'));
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-      warnings.push(`the certificates of ${name}=${file} are left out, it cannot be read: ${code}`);
+      warnings.push(`${name}: ${file} cannot be read (${code}), so its certificates are left out`);
     }
   }
   return texts;
@@ -61,7 +61,7 @@ async function writeBlocks(directory: string, name: string, texts: readonly stri
   const file = join(directory, `${name}-${digest}.pem`);
   const isMade = await createFiles([{ file, text, mode: 0o644 }]);
   if (!isMade && (await readCertificateFile(file)) !== text)
-    throw new Error(`${file} holds something else than was written there: remove it`);
+    throw new Error(`${file} has other content than Sallyport wrote: remove it`);
   return file;
 }
 

@@ -1,5 +1,5 @@
-// No picture of this process's memory on a disk: a core holds every secret that it has in use. The size limit stops the
-// kernel's own file; what is piped to a crash handler ignores that limit, so the filter empties it as well. Linux only.
+// Prevents core dumps: a core file holds every secret in memory. The size limit stops the kernel's own file; a dump that
+// is piped to a crash handler ignores that limit, so the filter empties it as well. Linux only.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -8,9 +8,9 @@ const NOTHING = '0';
 const LIMITS = '/proc/self/limits';
 
 export type CoreDumps = {
-  /** One sentence for each thing that could not be done. */
+  /** One for each measure that failed. */
   readonly warnings: readonly string[];
-  /** What `start` starts has the filter that this process was given: another program's core is its own affair. */
+  /** A process that `start` starts gets the original filter: core dumps of other programs must not change. */
   whileAllowed<T>(start: () => T): T;
 };
 
@@ -20,7 +20,7 @@ export function preventCoreDumps(): CoreDumps {
   const warnings = [
     ...(given !== undefined && setFilter(NOTHING)
       ? []
-      : [`${FILTER} cannot be set: a crash may write memory`]),
+      : [`${FILTER} cannot be set: a crash may write memory to a disk`]),
     ...(isLimitSet() ? [] : ['the limit of core dumps cannot be set to 0: start with `ulimit -c 0`']),
   ];
   return {
@@ -37,10 +37,10 @@ export function preventCoreDumps(): CoreDumps {
   };
 }
 
-/** The soft limit only, which a command that we run may raise again. */
+/** Sets the soft limit only, which a command that `run` starts may raise again. */
 function isLimitSet(): boolean {
   if (softLimit() === '0') return true;
-  // It is told where programs are, and nothing else that stands in our environment.
+  // PATH only: nothing else of our environment is needed.
   const env = { PATH: process.env['PATH'] };
   spawnSync('prlimit', [`--pid=${process.pid}`, '--core=0:'], { stdio: 'ignore', env });
   return softLimit() === '0';
@@ -50,7 +50,7 @@ function softLimit(): string | undefined {
   try {
     return /^Max core file size +(\S+)/m.exec(readFileSync(LIMITS, 'utf8'))?.[1];
   } catch {
-    return undefined; // no /proc: a limit that cannot be read counts as one that is not set
+    return undefined; // no /proc: an unreadable limit counts as not set
   }
 }
 

@@ -1,19 +1,18 @@
-// Node learned to read the proxy variables late; before that its fetch goes past the proxy without a word. Whoever is
-// about to run such a Node should be told.
+// Warns before `run` starts a Node that ignores the proxy variables: fetch of an old Node silently bypasses the proxy.
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A sentence if `command` is a Node, or a script for one, that ignores the proxy variables. Asks the Node itself. */
+/** A warning if `command` is a Node, or a script for one, that ignores the proxy variables. Runs `node --version`. */
 export async function oldNodeWarning(command: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const program = await findProgram(command, env);
   const node = program === undefined ? undefined : await nodeBehind(program, env);
   const version = node === undefined ? undefined : await versionOf(node, env);
   if (version === undefined || readsProxyVariables(version)) return undefined;
   return (
-    `${node} is ${version}, which ignores the proxy variables in fetch or https: its requests go past the proxy, ` +
+    `${node} is ${version}, which ignores the proxy variables in fetch or https: its requests bypass the proxy, ` +
     'without a credential; use Node 22.21, 24.5 or newer'
   );
 }
@@ -39,7 +38,7 @@ async function isExecutable(file: string): Promise<boolean> {
     await access(file, constants.X_OK);
     return (await stat(file)).isFile();
   } catch {
-    return false; // not there, or not for us: the search goes on, as the shell's does
+    return false; // missing or not executable: the search continues, as in a shell
   }
 }
 
@@ -62,7 +61,7 @@ async function firstLine(file: string): Promise<string> {
     const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');
     return line.startsWith('#!') ? line : '';
   } catch {
-    return ''; // running it will say what is wrong with it
+    return ''; // running it will report the error
   }
 }
 
@@ -70,6 +69,6 @@ async function versionOf(node: string, env: NodeJS.ProcessEnv): Promise<string |
   try {
     return (await promisify(execFile)(node, ['--version'], { env, timeout: 2_000 })).stdout.trim();
   } catch {
-    return undefined; // no Node after all, or one that cannot start: not for us to report
+    return undefined; // no Node, or one that cannot start, which running it will report
   }
 }

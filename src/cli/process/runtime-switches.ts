@@ -1,9 +1,9 @@
-// Switches of the runtime in the environment that undo what the proxy promises: code from elsewhere in the process that
-// holds the secrets, a door into its memory, TLS that trusts anybody. What was loaded before this line has run already, so
-// this holds off accidents and images that set such a thing for everybody; only whoever starts the process can do more.
+// Rejects runtime switches in the environment that break the proxy's promises: foreign code in the process that holds the
+// secrets, access to its memory, TLS without verification. Code that such a switch loads has already run by now, so this
+// prevents accidents, for example by a base image; only the user who starts the process can prevent more.
 import { InputError } from '../../base/input-error.ts';
 
-/** Sizes, warnings, and what only makes the process stricter. Every other switch could load, show or loosen something. */
+/** Sizes, warnings, and switches that make the process stricter. Any other switch could load code or expose memory. */
 const harmless: ReadonlySet<string> = new Set([
   '--max-old-space-size',
   '--max-old-space-size-percentage',
@@ -35,44 +35,44 @@ const harmless: ReadonlySet<string> = new Set([
   '--dns-result-order',
 ]);
 
-/** Their opposites loosen what they make stricter. */
+/** Switches that may be negated; the negation of any other would make the process less strict. */
 const NEGATABLE = /^--no-(warnings|deprecation|pending-deprecation|trace-warnings|trace-deprecation)$/;
 
 /**
- * Throws an InputError that names the variable and what to do instead. To be called before a secret is read.
- * `further`: one more way out, for a program that has one.
+ * Throws an InputError that names the variable and says what to do. Must be called before a secret is read. `hint`:
+ * another solution that the command offers.
  */
-export function refuseRuntimeSwitches(env: NodeJS.ProcessEnv, further: string = ''): void {
+export function refuseRuntimeSwitches(env: NodeJS.ProcessEnv, hint = ''): void {
   const refused = refusedSwitch(env['NODE_OPTIONS'] ?? '');
   if (refused !== undefined)
     throw new InputError(
-      `NODE_OPTIONS has ${refused}, which could load code into this process, show its memory or loosen its checks: ` +
-        `unset NODE_OPTIONS here (sizes of the heap and switches for warnings may stay)${further}`,
+      `NODE_OPTIONS has ${refused}, which could load code into this process, expose its memory or weaken its checks: ` +
+        `remove it there (heap sizes and switches for warnings are allowed)${hint}`,
     );
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
     throw new InputError(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host: unset it, and name your CA in SALLYPORT_UPSTREAM_CA',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 would accept any certificate: unset it, and set SALLYPORT_UPSTREAM_CA to your CA',
     );
   const reported = ['NODE_DEBUG', 'NODE_DEBUG_NATIVE'].find((name) => (env[name] ?? '') !== '');
   if (reported !== undefined)
     throw new InputError(
-      `${reported} would have the runtime write what passes to standard error: unset it, and use SALLYPORT_LOG_LEVEL`,
+      `${reported} makes the runtime write traffic to standard error: unset it, and use SALLYPORT_LOG_LEVEL`,
     );
 }
 
-/** The first switch that may not stand in NODE_OPTIONS, without its value. */
+/** The first switch that is not allowed in NODE_OPTIONS, without its value. */
 export function refusedSwitch(options: string): string | undefined {
   const switches = words(options).filter((word) => word.startsWith('-'));
   return switches.map(nameOf).find((name) => !harmless.has(name) && !NEGATABLE.test(name));
 }
 
-/** As Node has it: `_` for `-`, the value behind `=`. */
+/** As in Node: `_` equals `-`, and a value follows `=`. */
 function nameOf(word: string): string {
   const [name = ''] = word.split('=', 1);
   return name.replaceAll('_', '-');
 }
 
-/** As Node splits the variable: at spaces, but not between double quotes, where a backslash keeps what follows it. */
+/** Splits as Node does: at spaces, but not between double quotes, where a backslash escapes the next character. */
 function words(options: string): string[] {
   const found: string[] = [];
   for (const [word] of options.matchAll(/(?:"(?:\\[^]|[^"\\])*"?|[^ "])+/g)) {

@@ -1,11 +1,10 @@
-// The records of one token on their way: collected for a moment, sent one batch at a time in their order, again until
-// they are taken. It must not know HTTP, nor what a record holds.
+// Delivers the records of one token: collects them for a moment, sends one batch at a time in order, and retries until
+// the platform accepts it. Independent of HTTP and of the content of records.
 import type { Log } from '../../base/log.ts';
 import type { Posted } from './record-post.ts';
 import type { RecordQueue } from './record-queue.ts';
 
-/** What there is of a delivery to count. */
-export type DeliveryCounts = { taken: number; lost: number };
+export type DeliveryCounts = { accepted: number; lost: number };
 
 export type DeliveryOptions = {
   readonly queue: RecordQueue;
@@ -20,24 +19,24 @@ export type DeliveryOptions = {
 export type Pace = {
   readonly maxCount: number;
   readonly maxChars: number;
-  /** How long a record waits for company. */
+  /** How long a record waits for others to be sent with it. */
   readonly lingerMs: number;
-  /** The first pause after a failure; each next one is twice as long, up to the last. */
+  /** The first pause after a failure; it doubles after each further failure, up to the last. */
   readonly firstPauseMs: number;
   readonly lastPauseMs: number;
 };
 
-/** While it ends, no pause is longer. */
+/** The longest pause during shutdown. */
 const LAST_PAUSE_AT_END_MS = 500;
 
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #end: AbortController = new AbortController();
+  readonly #end = new AbortController();
   #run: Promise<void> | undefined;
   #wake: () => void = () => undefined;
   #isEnding = false;
   #failures = 0;
-  /** Smaller than the pace says while a record is looked for that is not taken. */
+  /** Below the pace's limit while a rejected batch is halved to find the record that the platform rejects. */
   #maxCount: number;
 
   constructor(options: DeliveryOptions) {
@@ -49,18 +48,18 @@ export class Delivery {
     return this.#run === undefined;
   }
 
-  /** Whether the last batch was not taken. */
+  /** Whether the last attempt must be retried. */
   get isFailing(): boolean {
     return this.#failures > 0;
   }
 
-  /** There is something new in the queue. */
-  notice(): void {
+  /** Must be called after each push to the queue. */
+  notify(): void {
     if (this.#run === undefined) this.#start();
     else if (this.#failures === 0 && this.#isEnough()) this.#wake();
   }
 
-  /** Sends what is left until `signal` aborts; what is left then is lost. */
+  /** Sends the waiting records until `signal` aborts; the remaining ones are lost. */
   async close(signal: AbortSignal): Promise<void> {
     this.#isEnding = true;
     this.#wake();
@@ -72,16 +71,18 @@ export class Delivery {
     signal.addEventListener('abort', abort);
     while (this.#run !== undefined) await this.#run;
     signal.removeEventListener('abort', abort);
-    this.#lose(this.#options.queue.length, 'shutting down');
+    const { queue } = this.#options;
+    const left = queue.length;
+    queue.remove(left);
+    this.#countLost(left, 'shutting down');
   }
 
   #start(): void {
-    const run = this.#deliver().finally(() => {
+    this.#run = this.#deliver().finally(() => {
       this.#run = undefined;
-      // One that came after the last look at the queue.
+      // A record may have come after the last look at the queue.
       if (this.#options.queue.length > 0 && !this.#end.signal.aborted) this.#start();
     });
-    this.#run = run;
   }
 
   async #deliver(): Promise<void> {
@@ -89,47 +90,45 @@ export class Delivery {
     while (queue.length > 0 && !this.#end.signal.aborted) {
       if (this.#failures === 0 && !this.#isEnough()) await this.#pause(pace.lingerMs);
       const batch = queue.peek(this.#maxCount, pace.maxChars);
-      const pauseMs = this.#settle(await send(batch, this.#end.signal), batch.length);
-      if (pauseMs > 0) await this.#pause(pauseMs);
+      const posted = await send(batch, this.#end.signal);
+      if (posted.kind === 'retry') await this.#pause(this.#countFailure(posted));
+      else this.#settle(posted, batch.length);
     }
   }
 
-  /** Takes note of what became of a batch; answers how long to wait before the next. */
-  #settle(posted: Posted, count: number): number {
-    const { queue, counts, log, name } = this.#options;
-    if (posted.kind === 'later') return this.#putOff(posted);
-    if (this.#failures > 0) log.info({ sandbox: name }, 'records are taken again');
+  #settle(posted: Exclude<Posted, { readonly kind: 'retry' }>, count: number): void {
+    const { queue, counts, log, name, pace } = this.#options;
+    if (this.#failures > 0) log.info({ sandbox: name }, 'the platform accepts records again');
     this.#failures = 0;
-    if (posted.kind === 'unfit' && count > 1) {
-      // One of them is at fault: the others shall not be lost with it.
+    if (posted.kind === 'rejected' && count > 1) {
+      // The platform rejects one of them: the others must not be lost with it.
       this.#maxCount = Math.ceil(count / 2);
-      return 0;
+      return;
     }
     queue.remove(count);
-    this.#maxCount = Math.min(this.#options.pace.maxCount, this.#maxCount * 2);
-    if (posted.kind === 'taken') counts.taken += count;
-    else this.#lose(count, posted.cause, true);
-    return 0;
+    this.#maxCount = Math.min(pace.maxCount, this.#maxCount * 2);
+    if (posted.kind === 'accepted') counts.accepted += count;
+    else this.#countLost(count, posted.cause);
   }
 
-  #putOff({ cause, afterMs }: Posted & { readonly kind: 'later' }): number {
+  /** Returns how long to wait before the next attempt. */
+  #countFailure({ cause, afterMs }: Posted & { readonly kind: 'retry' }): number {
     const { log, name, pace } = this.#options;
     if (this.#failures === 0 && !this.#end.signal.aborted)
-      log.warn({ sandbox: name, cause }, 'records are not taken; they are sent again');
+      log.warn({ sandbox: name, cause }, 'the platform did not accept the records; retrying');
     const last = this.#isEnding ? LAST_PAUSE_AT_END_MS : pace.lastPauseMs;
     const pauseMs = Math.min(last, pace.firstPauseMs * 2 ** Math.min(this.#failures, 20));
     this.#failures += 1;
-    const asked = this.#isEnding ? Math.min(afterMs, LAST_PAUSE_AT_END_MS) : afterMs;
-    // Not all at one moment, when many sidecars lost one platform.
-    return Math.max(asked, pauseMs * (0.5 + Math.random() / 2));
+    const requested = this.#isEnding ? Math.min(afterMs, LAST_PAUSE_AT_END_MS) : afterMs;
+    // Random: many sidecars that lost one platform must not all retry at the same moment.
+    return Math.max(requested, pauseMs * (0.5 + Math.random() / 2));
   }
 
-  #lose(count: number, cause: string, isRemoved = false): void {
-    const { queue, counts, log, name } = this.#options;
+  #countLost(count: number, cause: string): void {
+    const { counts, log, name } = this.#options;
     if (count === 0) return;
-    if (!isRemoved) queue.remove(count);
     counts.lost += count;
-    log.error({ sandbox: name, cause, lost: count }, 'records are lost to the platform');
+    log.error({ sandbox: name, cause, lost: count }, 'records were lost before they reached the platform');
   }
 
   #isEnough(): boolean {
@@ -137,7 +136,7 @@ export class Delivery {
     return this.#isEnding || queue.fills(this.#maxCount, pace.maxChars);
   }
 
-  /** Ends early by `#wake`. */
+  /** `#wake` ends it early. */
   async #pause(ms: number): Promise<void> {
     if (this.#end.signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();

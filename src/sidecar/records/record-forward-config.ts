@@ -3,26 +3,9 @@ import { z } from '../../base/schema.ts';
 import { type Variable, asBoolean, asText } from '../../base/variable-overlay.ts';
 import { isLoopbackListen } from '../listen-address.ts';
 
-export type RecordForward = {
-  /** Of the platform, with the prefix of its paths; without a slash at its end. */
-  readonly url: string;
-  /** `{sandbox}` in it stands for the id of the sandbox whose records are sent. */
-  readonly tokenFile: string;
-  /** The only authority that is trusted there; undefined: Node's roots. */
-  readonly caFile: string | undefined;
-};
-
-/** As the operator writes it. */
-export type RecordsDocument = {
-  readonly forward?:
-    | {
-        readonly url: string;
-        readonly token_file: string;
-        readonly ca_file?: string | undefined;
-        readonly cleartext: boolean;
-      }
-    | undefined;
-};
+const CLEARTEXT =
+  'The token would be sent in plaintext: use https://, or set records.forward.cleartext ' +
+  '(SALLYPORT_RECORDS_FORWARD_CLEARTEXT=true)';
 
 const file = z.string().min(1);
 const forward = z
@@ -33,22 +16,24 @@ const forward = z
     }),
     token_file: file,
     ca_file: file.optional(),
-    cleartext: z
-      .boolean()
-      .default(false)
-      .describe('The token may pass in clear, to a host that is not loopback'),
+    cleartext: z.boolean().default(false),
   })
   .superRefine(({ url, cleartext }, context) => {
-    if (cleartext || !isCleartext(url)) return;
-    context.addIssue({ code: 'custom', path: ['url'], message: CLEARTEXT });
-  });
+    if (!cleartext && isCleartext(url))
+      context.addIssue({ code: 'custom', path: ['url'], message: CLEARTEXT });
+  })
+  .transform((given) => ({
+    /** The base URL of the platform, without a slash at its end. */
+    url: given.url.replace(/\/+$/, ''),
+    /** `{sandbox}` in it stands for the id of the sandbox whose records are sent. */
+    tokenFile: given.token_file,
+    /** The only CA that is trusted for it; undefined: Node's roots. */
+    caFile: given.ca_file,
+  }));
 
-const CLEARTEXT =
-  'The token would pass in clear: use https://, or set records.forward.cleartext (SALLYPORT_RECORDS_FORWARD_CLEARTEXT=true)';
+export type RecordForward = Readonly<z.infer<typeof forward>>;
 
-export const recordsSchema: z.ZodType<RecordsDocument> = z
-  .strictObject({ forward: forward.optional() })
-  .prefault({});
+export const recordsSchema = z.strictObject({ forward: forward.optional() }).prefault({});
 
 export const recordVariables: readonly Variable[] = [
   { name: 'SALLYPORT_RECORDS_FORWARD_URL', path: ['records', 'forward', 'url'], read: asText },
@@ -56,12 +41,6 @@ export const recordVariables: readonly Variable[] = [
   { name: 'SALLYPORT_RECORDS_FORWARD_CA', path: ['records', 'forward', 'ca_file'], read: asText },
   { name: 'SALLYPORT_RECORDS_FORWARD_CLEARTEXT', path: ['records', 'forward', 'cleartext'], read: asBoolean },
 ];
-
-/** Undefined: records stay here. */
-export function toRecordForward({ forward: found }: RecordsDocument): RecordForward | undefined {
-  if (found === undefined) return undefined;
-  return { url: found.url.replace(/\/+$/, ''), tokenFile: found.token_file, caFile: found.ca_file };
-}
 
 function urlError(text: string): string | undefined {
   const url = URL.parse(text);
@@ -73,6 +52,5 @@ function urlError(text: string): string | undefined {
 
 function isCleartext(text: string): boolean {
   const url = URL.parse(text);
-  if (url?.protocol !== 'http:') return false;
-  return !isLoopbackListen({ host: url.hostname.replace(/^\[|\]$/g, '') });
+  return url?.protocol === 'http:' && !isLoopbackListen({ host: url.hostname.replace(/^\[|\]$/g, '') });
 }

@@ -1,24 +1,15 @@
-// Records of exchanges on their way to the platform: a queue and a delivery for each token. Loaded when the config names
-// a platform. It must not know what a record holds.
+// Forwards the records of exchanges to the platform: a queue and a delivery for each token. Loaded if the config names a
+// platform. Independent of the content of records.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Log } from '../../base/log.ts';
 import { Secret } from '../../base/secret.ts';
+import { codeOf } from '../../tls/pem-files.ts';
+import { readSecretFile } from '../secret-files.ts';
 import { Delivery, type DeliveryCounts, type Pace } from './record-delivery.ts';
 import type { RecordForward } from './record-forward-config.ts';
 import { type Posted, type RecordPost, createRecordPost } from './record-post.ts';
 import { type Held, RecordQueue } from './record-queue.ts';
-import { readSecretFile } from '../secret-files.ts';
-
-export type RecordForwarder = {
-  /** `members`: of the record, as JSON without its braces. */
-  take(sandbox: string, members: string): void;
-  /** Whether so much of this sandbox waits that new exchanges should be refused. */
-  isBlocked(sandbox: string): boolean;
-  readonly counts: Readonly<DeliveryCounts>;
-  /** Sends what waits, for at most `timeoutMs`. */
-  close(timeoutMs: number): Promise<void>;
-};
 
 export type RecordForwarderOptions = RecordForward & {
   readonly log: Log;
@@ -27,8 +18,6 @@ export type RecordForwarderOptions = RecordForward & {
 };
 
 type Lane = {
-  /** Of the records of this lane, with their numbers: a file that was copied for two sandboxes mixes nothing up. */
-  readonly source: string;
   readonly queue: RecordQueue;
   readonly delivery: Delivery;
   nextNumber: number;
@@ -43,110 +32,131 @@ const PACE: Pace = {
   lastPauseMs: 30_000,
 };
 const TIMEOUT_MS = 30_000;
-/** Twice as many as there can be sandboxes: of those that are gone, lanes that are empty are forgotten, or stuck ones given up. */
+/** Twice the possible number of sandboxes. Beyond it idle lanes are removed, then failing ones with their records. */
 const MAX_LANES = 2_000;
+const PLACEHOLDER = '{sandbox}';
+/** The name in the log if one token sends the records of all sandboxes. */
+const ALL = 'all';
 
-/** Throws an Error that says what to mend when a file that it needs from the beginning cannot be read. */
-export function createRecordForwarder(options: RecordForwarderOptions): RecordForwarder {
-  const { url, tokenFile, caFile, log } = options;
-  const pace = { ...PACE, ...options.pace };
-  const caPem = caFile === undefined ? undefined : readFileSync(caFile, 'utf8');
-  const hasOneToken = !tokenFile.includes(PLACEHOLDER);
-  if (hasOneToken) readToken(tokenFile);
-  const poster = createRecordPost({ url, caPem, timeoutMs: options.timeoutMs ?? TIMEOUT_MS });
-  const held: Held = { total: 0 };
-  const counts: DeliveryCounts = { taken: 0, lost: 0 };
-  const lanes = new Map<string, Lane>();
-  const ending = new Set<Promise<void>>();
+export class RecordForwarder {
+  readonly counts: DeliveryCounts = { accepted: 0, lost: 0 };
+  readonly #options: RecordForwarderOptions;
+  readonly #pace: Pace;
+  readonly #post: RecordPost;
+  readonly #held: Held = { total: 0 };
+  readonly #lanes = new Map<string, Lane>();
+  readonly #ending = new Set<Promise<void>>();
 
-  function laneOf(sandbox: string): Lane {
-    const name = hasOneToken ? ALL : sandbox;
-    return lanes.get(name) ?? addLane(name);
+  /** Throws an Error that says what to do if a file cannot be read that is needed from the start. */
+  constructor(options: RecordForwarderOptions) {
+    const { url, tokenFile, caFile, timeoutMs = TIMEOUT_MS } = options;
+    this.#options = options;
+    this.#pace = { ...PACE, ...options.pace };
+    const caPem = caFile === undefined ? undefined : readCa(caFile);
+    if (!tokenFile.includes(PLACEHOLDER)) readToken(tokenFile);
+    this.#post = createRecordPost({ url, caPem, timeoutMs });
   }
 
-  function addLane(name: string): Lane {
-    if (lanes.size >= MAX_LANES) makeSpace();
-    const queue = new RecordQueue(held);
+  /** `members`: the record as JSON without its braces. */
+  add(sandbox: string, members: string): void {
+    const name = this.#laneName(sandbox);
+    const lane = this.#lanes.get(name) ?? this.#addLane(name);
+    const number = lane.nextNumber;
+    lane.nextNumber += 1;
+    if (lane.queue.isFull) {
+      this.counts.lost += 1;
+      if (!lane.isLosing)
+        this.#options.log.error({ sandbox }, 'records are lost: too many wait for the platform');
+      lane.isLosing = true;
+      return;
+    }
+    lane.isLosing = false;
+    lane.queue.push(`{"number":${number},${members}}`);
+    lane.delivery.notify();
+  }
+
+  /** Whether so many records of this sandbox wait that new exchanges must be rejected. */
+  isBlocked(sandbox: string): boolean {
+    return this.#lanes.get(this.#laneName(sandbox))?.queue.isBlocked ?? false;
+  }
+
+  /** Sends the waiting records, for at most `timeoutMs`. */
+  async close(timeoutMs: number): Promise<void> {
+    const end = new AbortController();
+    const timer = setTimeout(() => end.abort(), timeoutMs);
+    const all = this.#lanes.values().map(({ delivery }) => delivery.close(end.signal));
+    await Promise.all([...all, ...this.#ending]);
+    clearTimeout(timer);
+    this.#post.close();
+  }
+
+  #laneName(sandbox: string): string {
+    return this.#options.tokenFile.includes(PLACEHOLDER) ? sandbox : ALL;
+  }
+
+  #addLane(name: string): Lane {
+    if (this.#lanes.size >= MAX_LANES) this.#makeSpace();
+    const { log, tokenFile } = this.#options;
+    const queue = new RecordQueue(this.#held);
+    // With its number it identifies a record, even if two sandboxes use copies of one token.
     const source = randomUUID();
     const file = tokenFile.replaceAll(PLACEHOLDER, name);
     const send = (records: readonly string[], signal: AbortSignal): Promise<Posted> =>
-      sendBatch(poster, file, { source, records }, signal);
-    const delivery = new Delivery({ queue, counts, log, name, pace, send });
-    const lane = { source, queue, delivery, nextNumber: 0, isLosing: false };
-    lanes.set(name, lane);
+      sendBatch(this.#post, file, { source, records }, signal);
+    const delivery = new Delivery({ queue, counts: this.counts, log, name, pace: this.#pace, send });
+    const lane = { queue, delivery, nextNumber: 0, isLosing: false };
+    this.#lanes.set(name, lane);
     return lane;
   }
 
-  function makeSpace(): void {
+  #makeSpace(): void {
+    const lanes = this.#lanes;
     for (const [name, { delivery }] of lanes) if (delivery.isIdle) lanes.delete(name);
-    if (lanes.size < MAX_LANES) return;
-    const [stuck] = [...lanes].filter(([, { delivery }]) => delivery.isFailing);
-    if (stuck === undefined) return;
-    const [name, { delivery }] = stuck;
+    const failing = lanes.entries().find(([, { delivery }]) => delivery.isFailing);
+    if (lanes.size < MAX_LANES || failing === undefined) return;
+    const [name, { delivery }] = failing;
     lanes.delete(name);
-    const ended = delivery.close(AbortSignal.abort()).finally(() => ending.delete(ended));
-    ending.add(ended);
+    const ended = delivery.close(AbortSignal.abort()).finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
   }
-
-  return {
-    counts,
-    take(sandbox, members) {
-      const lane = laneOf(sandbox);
-      const number = lane.nextNumber;
-      lane.nextNumber += 1;
-      if (lane.queue.isFull) {
-        counts.lost += 1;
-        if (!lane.isLosing) log.error({ sandbox }, 'records are lost to the platform: too many wait');
-        lane.isLosing = true;
-        return;
-      }
-      lane.isLosing = false;
-      lane.queue.push(`{"number":${number},${members}}`);
-      lane.delivery.notice();
-    },
-    isBlocked: (sandbox) => lanes.get(hasOneToken ? ALL : sandbox)?.queue.isBlocked ?? false,
-    async close(timeoutMs) {
-      const end = new AbortController();
-      const timer = setTimeout(() => end.abort(), timeoutMs);
-      const all = [...lanes.values()].map(({ delivery }) => delivery.close(end.signal));
-      await Promise.all([...all, ...ending]);
-      clearTimeout(timer);
-      poster.close();
-    },
-  };
 }
 
-const PLACEHOLDER = '{sandbox}';
-/** In the log, where one token sends the records of all. */
-const ALL = 'all';
+function readCa(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const setting = 'records.forward.ca_file (SALLYPORT_RECORDS_FORWARD_CA)';
+    throw new Error(`${setting}: ${file} cannot be read: ${codeOf(cause)}`, { cause });
+  }
+}
 
 type Sending = { readonly source: string; readonly records: readonly string[] };
 
 async function sendBatch(
-  poster: RecordPost,
+  post: RecordPost,
   file: string,
   { source, records }: Sending,
   signal: AbortSignal,
 ): Promise<Posted> {
   let token: Secret;
   try {
-    // Each time: it may have been replaced.
+    // Read for each batch: it may have been replaced.
     token = readToken(file);
   } catch (error) {
-    return { kind: 'later', cause: error instanceof Error ? error.message : 'no token', afterMs: 0 };
+    return { kind: 'retry', cause: error instanceof Error ? error.message : 'no token', afterMs: 0 };
   }
   const body = Buffer.from(wellFormed(`{"source":"${source}","records":[${records.join(',')}]}`), 'utf8');
-  return poster.post({ count: records.length, body }, token, signal);
+  return post.post({ count: records.length, body }, token, signal);
 }
 
 function readToken(file: string): Secret {
   const token = new Secret(readSecretFile('record token', file).value);
   if (!token.satisfies((value) => /^[\x21-\x7e]{1,512}$/.test(value)))
-    throw new Error(`${file}: the token should be one line of visible ASCII`);
+    throw new Error(`${file}: the record token must be one line of visible ASCII`);
   return token;
 }
 
-/** Half a character in the name of a rule, which JSON writes as an escape, is nothing that a database keeps. */
+/** A lone surrogate, for example in the name of a rule, cannot be stored by a database. JSON writes it as an escape. */
 function wellFormed(json: string): string {
   if (!json.includes('\\ud')) return json;
   return json.replaceAll(/\\(?:ud[0-9a-f]{3}|.)/g, (escape) =>

@@ -1,34 +1,41 @@
-// Records of exchanges into the log and to the platform. Loaded when the config names a platform. It must not know what a
-// record holds.
-import { type Log, type LogSink, createStamp, writeStamped } from '../../base/log.ts';
+// Where the records of exchanges go: into the log and, if the config names a platform, to the platform.
+import { readInput } from '../../base/input-error.ts';
+import { type Log, type LogSink, createLineWriter, createStamp, writeStamped } from '../../base/log.ts';
 import { type Recorder, createRecorder } from '../../proxy/record.ts';
 import type { Config } from '../config.ts';
-import type { RecordForward } from './record-forward-config.ts';
-import { createRecordForwarder } from './record-forwarder.ts';
 
 export type RecordOutlets = {
   recorderOf(sandbox: string): Recorder;
-  /** Sends what waits to be sent, for at most `timeoutMs`. */
+  /** Sends the waiting records, for at most `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 };
 
-/** Throws an Error that says what to mend when a file that it needs cannot be read. */
-export function createRecordOutlets(
-  { isRecorded, whenBlocked }: Pick<Config, 'isRecorded' | 'whenBlocked'>,
-  forward: RecordForward,
+/** Throws an Error that says what to do if a file of the config cannot be read. */
+export async function createRecordOutlets(
+  { isRecorded, whenBlocked, recordForward }: Pick<Config, 'isRecorded' | 'whenBlocked' | 'recordForward'>,
   { sink, log }: { readonly sink: LogSink; readonly log: Log },
-): RecordOutlets {
-  const forwarder = createRecordForwarder({ ...forward, log });
+): Promise<RecordOutlets> {
+  if (recordForward === undefined) {
+    // Independent of the log level: a quieter log must not lose records.
+    const recorder = createRecorder({
+      write: isRecorded ? createLineWriter(sink) : undefined,
+      sink,
+      whenBlocked,
+    });
+    return { recorderOf: () => recorder, close: async () => undefined };
+  }
+  const { RecordForwarder } = await import('./record-forwarder.ts');
+  const forwarder = await readInput(() => new RecordForwarder({ ...recordForward, log }));
   const stamp = createStamp();
   const recorderOf = (sandbox: string): Recorder =>
     createRecorder({
       write(fields, msg) {
         const stamped = stamp(fields);
         if (isRecorded) writeStamped(sink, stamped, msg);
-        forwarder.take(sandbox, stamped);
+        forwarder.add(sandbox, stamped);
       },
       sink: {
-        // With `drop` the log loses nothing for the platform's sake: the forwarder drops by itself.
+        // With `drop` the platform cannot block the log: the forwarder drops records itself.
         get isBlocked() {
           return sink.isBlocked || (whenBlocked === 'refuse' && forwarder.isBlocked(sandbox));
         },

@@ -1,14 +1,14 @@
-// One batch of records to the platform and what became of it. No redirect is followed: the token is for this host. It
-// must not know what a record holds, nor when to try again.
+// Posts one batch of records to the platform. No redirect is followed: the token is for this host only. Independent of the
+// content of records and of the retries.
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Secret } from '../../base/secret.ts';
 
 export type Posted =
-  | { readonly kind: 'taken' }
-  /** It will never be taken as it is. */
-  | { readonly kind: 'unfit'; readonly cause: string }
-  | { readonly kind: 'later'; readonly cause: string; readonly afterMs: number };
+  | { readonly kind: 'accepted' }
+  /** The platform will never accept the batch as it is. */
+  | { readonly kind: 'rejected'; readonly cause: string }
+  | { readonly kind: 'retry'; readonly cause: string; readonly afterMs: number };
 
 export type Batch = { readonly count: number; readonly body: Buffer };
 
@@ -27,14 +27,14 @@ export type RecordPostOptions = {
 /** Of all sandboxes together. */
 const MAX_SOCKETS = 16;
 const MAX_RESPONSE_BYTES = 4_096;
-/** A platform that asks for more patience is asked again all the same. */
+/** The longest Retry-After that is respected. */
 const MAX_AFTER_MS = 60_000;
 
 export function createRecordPost({ url, caPem, timeoutMs }: RecordPostOptions): RecordPost {
   const target = new URL(`${url}/v1/sandbox-records`);
   const pool = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const isTls = target.protocol === 'https:';
-  // Whatever the environment says of proxies and of verification does not count for these.
+  // Agents of our own: proxies and certificate checks that the environment sets must not apply here.
   const agent = isTls
     ? new HttpsAgent({ ...pool, rejectUnauthorized: true, ...(caPem === undefined ? {} : { ca: caPem }) })
     : new HttpAgent(pool);
@@ -52,27 +52,27 @@ export function createRecordPost({ url, caPem, timeoutMs }: RecordPostOptions): 
         const request = start(target, { method: 'POST', agent, headers, signal: limit }, resolve);
         request.on('error', reject);
         request.end(body);
-        return await judge(await promise, count);
+        return await readOutcome(await promise, count);
       } catch (error) {
-        return later(limit.aborted ? 'no answer in time' : codeOf(error));
+        return retry(limit.aborted ? 'no response in time' : codeOf(error));
       }
     },
     close: () => agent.destroy(),
   };
 }
 
-async function judge(response: IncomingMessage, count: number): Promise<Posted> {
+async function readOutcome(response: IncomingMessage, count: number): Promise<Posted> {
   const { statusCode: status = 0, headers } = response;
   const text = await readText(response);
   const cause = `status ${status}`;
   if (status === 200)
-    return isReceipt(text, count) ? { kind: 'taken' } : later('an answer that is no receipt');
-  if (status === 400 || status === 413 || status === 422) return { kind: 'unfit', cause };
-  // The batch is at fault for nothing else: a token may be replaced, a platform or what stands before it may come back.
-  return later(cause, headers['retry-after']);
+    return isReceipt(text, count) ? { kind: 'accepted' } : retry('a response that is no receipt');
+  if (status === 400 || status === 413 || status === 422) return { kind: 'rejected', cause };
+  // Every other status may change: a token may be replaced, the platform or a gateway before it may recover.
+  return retry(cause, headers['retry-after']);
 }
 
-/** The word of the platform for this batch. Whatever else answers 200 has kept nothing. */
+/** The platform's confirmation for this batch. Any other server that responds 200 has stored nothing. */
 function isReceipt(text: string, count: number): boolean {
   try {
     return JSON.parse(text).received === count;
@@ -86,19 +86,19 @@ async function readText(response: IncomingMessage): Promise<string> {
   let length = 0;
   for await (const piece of response as AsyncIterable<Buffer>) {
     length += piece.length;
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (length > MAX_RESPONSE_BYTES) return '';
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');
 }
 
-function later(cause: string, retryAfter: string = ''): Posted {
+function retry(cause: string, retryAfter: string = ''): Posted {
   const afterMs = /^\d{1,6}$/.test(retryAfter) ? Math.min(Number(retryAfter) * 1_000, MAX_AFTER_MS) : 0;
-  return { kind: 'later', cause, afterMs };
+  return { kind: 'retry', cause, afterMs };
 }
 
-/** The code alone: a message may hold an address, or what was sent. */
+/** The code alone: a message may quote an address or the request. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'failed';
 }

@@ -1,9 +1,9 @@
-// Records of one sandbox that wait to be sent, in their order, and the memory that all of them may take. Pure.
+// The records of one sandbox that wait to be sent, in order, and the limit on the memory of all such queues. Pure.
 
-/** What the queues of a process hold together, in characters. */
+/** The characters in all queues of the process. */
 export type Held = { total: number };
 
-/** Characters; a record has some hundreds, plus what its objects take. */
+/** In characters; a record has a few hundred, plus the overhead of its objects. */
 const MAX_HELD = 16 * 1024 * 1024;
 const ENTRY = 128;
 
@@ -21,14 +21,14 @@ export class RecordQueue {
   }
 
   /**
-   * A queue may hold as much as is left free: one of them half of all, two a third each. However many hold as much as
-   * they may, there is room for another, so that a sandbox whose records nobody takes cannot stop its neighbours.
+   * A queue may hold as much as is left free: a single queue half of the limit, two queues a third each. So there is
+   * always space for one more queue, and a sandbox whose records are not accepted cannot block the others.
    */
   get isBlocked(): boolean {
     return this.#own >= MAX_HELD - this.#held.total;
   }
 
-  /** Between blocked and full is room for what was under way when it became blocked. */
+  /** Between blocked and full there is space for the exchanges that were running when it became blocked. */
   get isFull(): boolean {
     return this.#own >= 2 * (MAX_HELD - this.#held.total);
   }
@@ -38,7 +38,7 @@ export class RecordQueue {
     this.#weigh(text.length + ENTRY);
   }
 
-  /** The oldest, which stay until they are removed; at least one, if there is one. */
+  /** The oldest records, which stay until they are removed; at least one unless the queue is empty. */
   peek(maxCount: number, maxChars: number): readonly string[] {
     let chars = 0;
     let count = 0;
@@ -50,7 +50,7 @@ export class RecordQueue {
     return this.#texts.slice(0, count);
   }
 
-  /** Whether a batch of that size would be full. */
+  /** Whether there are enough records for a full batch. */
   fills(maxCount: number, maxChars: number): boolean {
     return this.#texts.length >= maxCount || this.#own - ENTRY * this.#texts.length >= maxChars;
   }

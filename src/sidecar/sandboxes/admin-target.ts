@@ -1,50 +1,34 @@
-// The sidecar as the admin API knows it: what is shown of sandboxes, and the changes. No value of a secret passes here,
-// but for a token that was made a moment ago.
+// What the admin API sees of the sidecar: its sandboxes, and the changes that it may request. No secret value passes
+// here, except a token that was just generated.
 import type { AdminTarget, Change, ShownSandbox } from '../../admin/target.ts';
 import { listenerUrl } from '../../base/listen-address.ts';
 import type { Issue } from '../../base/schema.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
-import { createSandboxChanges } from './sandbox-changes.ts';
-import type { Made } from './sandbox-creation.ts';
+import { SandboxChanges } from './sandbox-changes.ts';
+import type { ChangedEntry } from './sandbox-creation.ts';
 import { showLimits } from './sandbox-document.ts';
-import { DEFAULT, type Entry, type Sandboxes } from './sandboxes.ts';
+import { DEFAULT } from './sandbox-rules.ts';
+import type { Entry, Sandboxes } from './sandboxes.ts';
 
 export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTarget {
-  const changes = createSandboxChanges(sandboxes);
-
-  function show({ state, inForce, sandbox, listener, failure }: Entry): ShownSandbox {
-    const { context } = sandbox;
-    return {
-      id: state.id,
-      proxy: listenerUrl(state.listen ? listener : sandboxes.default.listener),
-      has_token: state.token !== undefined,
-      revision: inForce.revision,
-      limits: showLimits(context.limits),
-      connections: context.clients.size,
-      created_at: state.createdAt,
-      ...(failure !== undefined && { failed: failure }),
-    };
-  }
-
-  function showMade({ entry, token, warnings }: Made): {
-    sandbox: ShownSandbox;
-    token?: string;
-    warnings: Made['warnings'];
-  } {
-    return { sandbox: show(entry), ...(token !== undefined && { token }), warnings };
-  }
-
+  const changes = new SandboxChanges(sandboxes);
+  const show = (entry: Entry): ShownSandbox => showSandbox(entry, sandboxes.default);
+  const showChanged = ({ entry, token, warnings }: ChangedEntry) => ({
+    sandbox: show(entry),
+    ...(token !== undefined && { token }),
+    warnings,
+  });
   return {
     isReady: () => sandboxes.main.own.isReady(),
     caPem,
     proxyConfig(id) {
-      const inForce = sandboxes.get(id)?.inForce;
-      if (!inForce) return undefined;
-      const document = toProxyConfigDocument(inForce.proxyConfig ?? EMPTY, () => ({ is_set: true }));
-      return { revision: inForce.revision, etag: inForce.etag, document };
+      const active = sandboxes.get(id)?.active;
+      if (!active) return undefined;
+      const document = toProxyConfigDocument(active.proxyConfig ?? EMPTY, () => ({ is_set: true }));
+      return { revision: active.revision, etag: active.etag, document };
     },
-    applyProxyConfig: changes.apply,
+    applyProxyConfig: (id, document, expected) => changes.apply(id, document, expected),
     secretNames(id) {
       const secrets = sandboxes.get(id)?.state.secrets;
       return secrets && [...secrets.keys()].toSorted();
@@ -52,7 +36,7 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
     async changeSecrets(id, given) {
       const changed = await changes.changeSecrets(id, given);
       const shadowed = [...given].filter(
-        ([name, value]) => value !== null && id === DEFAULT && sandboxes.isOperators(name),
+        ([name, value]) => value !== null && id === DEFAULT && sandboxes.rules.hasOperatorSecret(name),
       );
       const warnings = shadowed.map(([name]): Issue => ({ loc: [name], msg: SHADOWED, type: 'shadowed' }));
       return mapChange(changed, ({ state }) => ({ names: [...state.secrets.keys()].toSorted(), warnings }));
@@ -62,16 +46,31 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
       const entry = sandboxes.get(id);
       return entry && show(entry);
     },
-    createSandbox: async (document) => mapChange(await changes.create(document), showMade),
-    changeSandbox: async (id, document) => mapChange(await changes.change(id, document), showMade),
-    removeSandbox: changes.remove,
+    createSandbox: async (document) => mapChange(await changes.create(document), showChanged),
+    changeSandbox: async (id, document) => mapChange(await changes.change(id, document), showChanged),
+    removeSandbox: (id) => changes.remove(id),
   };
 }
 
 const SHADOWED =
-  "The operator's files give a secret of this name too; this one is used instead of it, until it is deleted";
+  "The operator's files hold a secret of this name too; this value replaces it until you delete it";
 
 const EMPTY: ProxyConfig = { rules: [], callbacks: [], no_proxy: [] };
+
+function showSandbox(entry: Entry, main: Entry): ShownSandbox {
+  const { state, active, sandbox, listener, failure } = entry;
+  const { context } = sandbox;
+  return {
+    id: state.id,
+    proxy: listenerUrl(state.listen ? listener : main.listener),
+    has_token: state.token !== undefined,
+    revision: active.revision,
+    limits: showLimits(context.limits),
+    connections: context.clients.size,
+    created_at: state.createdAt,
+    ...(failure !== undefined && { failed: failure }),
+  };
+}
 
 function mapChange<T, U>(change: Change<T>, map: (value: T) => U): Change<U> {
   return change.ok ? { ok: true, value: map(change.value) } : change;

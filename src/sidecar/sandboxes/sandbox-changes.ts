@@ -1,5 +1,5 @@
-// How sandboxes are changed at run time: one writer after the other, each change whole, kept before it is in force.
-// A change that cannot be kept is not made. It answers with values; what they mean over HTTP is the admin API's part.
+// Changes sandboxes at run time: one change at a time, each atomic, stored before it is active. A change that cannot be
+// stored is not made. The results are values; the admin API maps them to HTTP.
 import {
   type AppliedConfig,
   type Change,
@@ -11,148 +11,150 @@ import {
 import type { Issue } from '../../base/schema.ts';
 import type { Secret } from '../../base/secret.ts';
 import { WorkQueue } from '../../base/work-queue.ts';
-import { type Made, createSandboxMaker } from './sandbox-creation.ts';
+import { maxSecrets } from '../secret-files.ts';
+import type { SandboxState } from '../state/sandbox-state.ts';
+import { type ChangedEntry, TOKEN_TAKEN, createFromDocument, issueToken } from './sandbox-creation.ts';
 import { parseSandboxChange } from './sandbox-document.ts';
 import { startSandbox } from './sandbox-restore.ts';
-import type { SandboxState } from '../state/sandbox-state.ts';
-import { TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
-import { DEFAULT, type Entry, type InForce, type Sandboxes, causeOf } from './sandboxes.ts';
-import { maxSecrets } from '../secret-files.ts';
+import { type ActiveRules, DEFAULT } from './sandbox-rules.ts';
+import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
-export type SandboxChanges = {
-  apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>>;
-  /** null deletes. What is in force stays as it is until a proxy_config is applied. */
-  changeSecrets(id: string, changes: ReadonlyMap<string, Secret | null>): Promise<Change<Entry>>;
-  create(document: unknown): Promise<Change<Made>>;
-  change(id: string, document: unknown): Promise<Change<Made>>;
-  remove(id: string): Promise<Change<undefined>>;
-};
+export class SandboxChanges {
+  readonly #sandboxes: Sandboxes;
+  readonly #queue = new WorkQueue();
 
-export function createSandboxChanges(sandboxes: Sandboxes): SandboxChanges {
-  const { config, log, isDraining } = sandboxes.shared;
-  const create = createSandboxMaker(sandboxes, keep);
-  const queue = new WorkQueue();
-
-  /** One writer at a time, whatever the sandbox: each sees what the one before it left. */
-  function inTurn<T>(act: () => Promise<Change<T>>): Promise<Change<T>> {
-    return queue.run('sandboxes', async () => (isDraining() ? refused(STOPPING) : act()));
+  constructor(sandboxes: Sandboxes) {
+    this.#sandboxes = sandboxes;
   }
 
-  async function stored(what: Promise<void>, id: string): Promise<Problem | undefined> {
+  apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
+    return this.#changing(id, (entry) => this.#apply(entry, document, expected));
+  }
+
+  /** null deletes. The active rules keep their values until a proxy_config is applied. */
+  changeSecrets(id: string, changes: ReadonlyMap<string, Secret | null>): Promise<Change<Entry>> {
+    return this.#changing(id, async (entry) => {
+      const next = { ...entry.state, secrets: mergeSecrets(entry.state.secrets, changes) };
+      const tooMuch = sizeError(next.secrets);
+      if (tooMuch) return refused({ kind: 'invalid', issues: [tooMuch] });
+      const failed = await this.#save(next);
+      if (failed) return refused(failed);
+      entry.state = next;
+      return done(entry);
+    });
+  }
+
+  create(document: unknown): Promise<Change<ChangedEntry>> {
+    return this.#inOrder(() => createFromDocument(this.#sandboxes, document, (state) => this.#save(state)));
+  }
+
+  change(id: string, document: unknown): Promise<Change<ChangedEntry>> {
+    return this.#changing(id, async (entry) =>
+      id === DEFAULT ? refused(PROTECTED) : this.#change(entry, document),
+    );
+  }
+
+  remove(id: string): Promise<Change<undefined>> {
+    return this.#changing(id, async (entry) => {
+      if (id === DEFAULT) return refused(PROTECTED);
+      const failed = await this.#stored(this.#sandboxes.removeStored(id), id);
+      if (failed) return refused(failed);
+      await this.#sandboxes.drop(entry);
+      return done(undefined);
+    });
+  }
+
+  /** One change at a time, whatever the sandbox: each sees the result of the one before it. */
+  #inOrder<T>(act: () => Promise<Change<T>>): Promise<Change<T>> {
+    return this.#queue.run(async () => (this.#sandboxes.shared.isDraining() ? refused(STOPPING) : act()));
+  }
+
+  #changing<T>(id: string, act: (entry: Entry) => Promise<Change<T>>): Promise<Change<T>> {
+    return this.#inOrder(async () => {
+      const entry = this.#sandboxes.get(id);
+      return entry ? act(entry) : refused({ kind: 'not_found', message: `There is no sandbox ${id}` });
+    });
+  }
+
+  #save(state: SandboxState): Promise<Problem | undefined> {
+    return this.#stored(this.#sandboxes.save(state), state.id);
+  }
+
+  async #stored(operation: Promise<void>, id: string): Promise<Problem | undefined> {
     try {
-      await what;
+      await operation;
       return undefined;
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown error';
-      log.error({ sandbox: id, reason }, 'the state could not be written');
+      this.#sandboxes.shared.log.error({ sandbox: id, reason }, 'the state could not be written');
       const message = `The state could not be written (${causeOf(error)}); nothing was changed`;
       return { kind: 'storage_failed', message };
     }
   }
 
-  function keep(state: SandboxState): Promise<Problem | undefined> {
-    return stored(sandboxes.keep(state), state.id);
+  async #apply(entry: Entry, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
+    const { rules } = this.#sandboxes;
+    const { active, version } = entry;
+    if (isStale(active, expected)) return refused(stale(active));
+    const base = { ...entry.state, revision: active.revision };
+    const prepared = rules.prepare(base, document, active.proxyConfig);
+    if (!prepared.ok) return refused({ kind: 'invalid', issues: prepared.issues });
+    const failed = await this.#save(prepared.next);
+    if (failed) return refused(failed);
+    // The operator's files were read again meanwhile: this document must be checked again.
+    if (entry.version !== version)
+      return this.#undoUnlessDone(entry, await this.#apply(entry, document, expected));
+    rules.adopt(entry, prepared);
+    const { revision, etag } = prepared.next;
+    return done({ revision, etag, warnings: [...prepared.warnings, ...(await this.#warningsOf(entry))] });
   }
 
-  /** Something was kept for `result`, which may be a refusal: then the next start must not find it. */
-  async function undoneUnlessDone<T>(entry: Entry, result: Change<T>): Promise<Change<T>> {
-    const failed = result.ok ? undefined : await keep(entry.state);
+  /** Something was stored for `result`: if it was rejected after all, the next start must not find that. */
+  async #undoUnlessDone<T>(entry: Entry, result: Change<T>): Promise<Change<T>> {
+    const failed = result.ok ? undefined : await this.#save(entry.state);
     return failed ? refused(IN_DOUBT) : result;
   }
 
-  async function apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
-    const entry = sandboxes.get(id);
-    if (!entry) return refused(notFound(id));
-    const { inForce, version } = entry;
-    if (isStale(inForce, expected)) return refused(stale(inForce));
-    const base = { ...entry.state, revision: inForce.revision };
-    const prepared = sandboxes.prepare(base, document, inForce.proxyConfig);
-    if (!prepared.ok) return refused({ kind: 'invalid', issues: prepared.issues });
-    const failed = await keep(prepared.next);
-    if (failed) return refused(failed);
-    // The operator's files were read again in the meantime: this document is judged anew.
-    if (entry.version !== version) return undoneUnlessDone(entry, await apply(id, document, expected));
-    sandboxes.adopt(entry, prepared);
-    const { revision, etag } = prepared.next;
-    return done({ revision, etag, warnings: [...prepared.warnings, ...(await warningsOf(entry))] });
-  }
-
-  async function warningsOf(entry: Entry): Promise<readonly Issue[]> {
+  async #warningsOf(entry: Entry): Promise<readonly Issue[]> {
+    const { config } = this.#sandboxes.shared;
     if (entry.state.id === DEFAULT) return config.proxyConfigFile === undefined ? [] : [FILE_WINS];
     if (entry.failure === undefined) return [];
-    // With rules that can be used it may open again.
-    await startAgain(entry);
+    // With usable rules it may start again.
+    await this.#restart(entry);
     return entry.failure === undefined ? [] : [{ loc: [], msg: entry.failure, type: 'closed' }];
   }
 
-  async function startAgain(entry: Entry): Promise<void> {
+  async #restart(entry: Entry): Promise<void> {
     entry.failure = undefined;
-    await startSandbox(sandboxes, entry);
+    await startSandbox(this.#sandboxes, entry);
   }
 
-  async function changeSecrets(
-    id: string,
-    changes: ReadonlyMap<string, Secret | null>,
-  ): Promise<Change<Entry>> {
-    const entry = sandboxes.get(id);
-    if (!entry) return refused(notFound(id));
+  async #change(entry: Entry, document: unknown): Promise<Change<ChangedEntry>> {
     const { state } = entry;
-    const next = { ...state, secrets: mergeSecrets(state.secrets, changes) };
-    const tooMuch = sizeError(next.secrets);
-    if (tooMuch) return refused({ kind: 'invalid', issues: [tooMuch] });
-    const failed = await keep(next);
-    if (failed) return refused(failed);
-    entry.state = next;
-    return done(entry);
-  }
-
-  async function change(id: string, document: unknown): Promise<Change<Made>> {
-    const entry = sandboxes.get(id);
-    if (!entry) return refused(notFound(id));
-    if (id === DEFAULT) return refused(PROTECTED);
-    const parsed = parseSandboxChange(document, config);
+    const parsed = parseSandboxChange(document, this.#sandboxes.shared.config);
     if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
-    const token = givenToken(parsed.value.token, entry.admission, entry.sandbox.context);
+    const token = issueToken(parsed.value.token, entry.admission, entry.sandbox.context);
     if (token === 'taken') return refused({ kind: 'invalid', issues: [TOKEN_TAKEN] });
-    const { state } = entry;
     const limits = { ...state.limits, ...parsed.value.limits };
     const next = { ...state, limits, token: token?.secret ?? state.token };
-    const failed = await keep(next);
+    const failed = await this.#save(next);
     if (failed) return refused(failed);
     entry.state = next;
-    entry.sandbox.limit(limits);
-    if (token && entry.isAdmitting) await exchangeToken(entry, state.token, token.secret);
-    // The token may be what kept it closed. Under rules that are not its own nobody is let in.
-    else if (token && hasItsRules(entry)) await startAgain(entry);
-    return done({ entry, token: token?.reported, warnings: [] });
+    entry.sandbox.setLimits(limits);
+    if (token && entry.isAdmitting) await replaceToken(entry, state.token, token.secret);
+    // The token may be why it is disabled. Without its own rules it must not admit clients.
+    else if (token && hasItsRules(entry)) await this.#restart(entry);
+    return done({ entry, token: token?.generated, warnings: [] });
   }
-
-  async function remove(id: string): Promise<Change<undefined>> {
-    const entry = sandboxes.get(id);
-    if (!entry) return refused(notFound(id));
-    if (id === DEFAULT) return refused(PROTECTED);
-    const failed = await stored(sandboxes.forget(id), id);
-    if (failed) return refused(failed);
-    await sandboxes.drop(entry);
-    return done(undefined);
-  }
-
-  return {
-    apply: (id, document, expected) => inTurn(() => apply(id, document, expected)),
-    changeSecrets: (id, changes) => inTurn(() => changeSecrets(id, changes)),
-    create: (document) => inTurn(() => create(document)),
-    change: (id, document) => inTurn(() => change(id, document)),
-    remove: (id) => inTurn(() => remove(id)),
-  };
 }
 
-/** False where what it had in force cannot be used since the start. */
-function hasItsRules({ sandbox, inForce }: Entry): boolean {
-  return sandbox.context.policy().revision === inForce.revision;
+/** False if its stored rules could not be used at the start. */
+function hasItsRules({ sandbox, active }: Entry): boolean {
+  return sandbox.context.policy().revision === active.revision;
 }
 
-/** A token is changed because somebody should not have it any more: whoever came in by it leaves. */
-async function exchangeToken(entry: Entry, old: Secret | undefined, token: Secret): Promise<void> {
+/** A token is replaced because its holder must lose access: clients that used the old one are disconnected. */
+async function replaceToken(entry: Entry, old: Secret | undefined, token: Secret): Promise<void> {
   const { admission, sandbox } = entry;
   if (old) admission.remove(old);
   admission.add(token, sandbox.context);
@@ -163,57 +165,50 @@ function mergeSecrets(
   secrets: ReadonlyMap<string, Secret>,
   changes: ReadonlyMap<string, Secret | null>,
 ): ReadonlyMap<string, Secret> {
-  const merged = new Map(secrets);
-  for (const [name, value] of changes) {
-    if (value === null) merged.delete(name);
-    else merged.set(name, value);
-  }
-  return merged;
+  const merged = new Map<string, Secret | null>([...secrets, ...changes]);
+  return new Map([...merged].flatMap(([name, value]) => (value ? [[name, value]] : [])));
 }
 
-/** RFC 9110 §13.1.1: none of the tags that the writer names is the one in force. */
-function isStale(state: InForce, { etags, etag }: Expected): boolean {
-  if (etag !== undefined && etag !== state.etag) return true;
+/** RFC 9110 §13.1.1: no tag that the caller names is the active one. */
+function isStale(active: ActiveRules, { etags, etag }: Expected): boolean {
+  if (etag !== undefined && etag !== active.etag) return true;
   if (etags === undefined) return false;
-  return etags === '*' ? state.revision === 0 : !etags.includes(state.etag);
+  return etags === '*' ? active.revision === 0 : !etags.includes(active.etag);
 }
 
-function stale({ revision }: InForce): Problem {
-  return { kind: 'stale', message: `Revision ${revision} is in force: read it, and write on top of it` };
-}
-
-function notFound(id: string): Problem {
-  return { kind: 'not_found', message: `There is no sandbox ${id}` };
+function stale({ revision }: ActiveRules): Problem {
+  return { kind: 'stale', message: `Revision ${revision} is active: read it and base the change on it` };
 }
 
 const PROTECTED: Problem = {
   kind: 'protected',
-  message: 'The sandbox "default" is the operator\'s: its listener, token and limits stand in the config',
+  message: 'The operator\'s config sets the listener, token and limits of the sandbox "default"',
 };
 
 const FILE_WINS: Issue = {
   loc: [],
-  msg: "In force until the next start or SIGHUP: then the operator's file is read again",
+  msg: "Active until the next start or SIGHUP, which read the operator's file again",
   type: 'file_wins',
 };
 
-const STOPPING: Problem = { kind: 'busy', message: 'The process is stopping: ask the one that follows it' };
+const STOPPING: Problem = {
+  kind: 'busy',
+  message: 'The process is stopping: send the request to its successor',
+};
 
 const IN_DOUBT: Problem = {
   kind: 'storage_failed',
-  message: 'Refused, and the state could not be put back: apply a document before the next start',
+  message: 'Rejected, and the stored state could not be restored: apply a document before the next start',
 };
 
-// Each change seals all of them at once, in one turn of the event loop that serves the proxy.
+// Each change seals all of them at once, in one turn of the event loop that also runs the proxy.
 const MAX_SECRET_CHARS = 1_048_576;
 
-/** Why so many, or so large, secrets are not kept for one sandbox. */
 function sizeError(secrets: ReadonlyMap<string, Secret>): Issue | undefined {
   if (secrets.size > maxSecrets)
-    return { loc: [], msg: `At most ${maxSecrets} secrets may be kept`, type: 'too_long' };
-  let chars = 0;
-  for (const { length } of secrets.values()) chars += length;
+    return { loc: [], msg: `At most ${maxSecrets} secrets can be stored`, type: 'too_long' };
+  const chars = secrets.values().reduce((sum, { length }) => sum + length, 0);
   if (chars <= MAX_SECRET_CHARS) return undefined;
-  const msg = `The secrets should have at most ${MAX_SECRET_CHARS} characters in all; delete some first`;
+  const msg = `The secrets have more than ${MAX_SECRET_CHARS} characters in total: delete some first`;
   return { loc: [], msg, type: 'too_long' };
 }

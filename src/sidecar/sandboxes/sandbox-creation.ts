@@ -1,18 +1,20 @@
-// Makes a sandbox from a document: everything is read and compiled before anything is opened, and taken back if it
-// cannot be kept.
+// Creates a sandbox from a document: everything is validated and compiled before anything is opened, and undone if it
+// cannot be stored.
 import { randomBytes } from 'node:crypto';
 import { parseSecretChanges } from '../../admin/secret-changes.ts';
 import { type Change, type Problem, done, refused } from '../../admin/target.ts';
 import type { Issue, Loc } from '../../base/schema.ts';
-import type { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/secret.ts';
+import type { Admission } from '../../proxy/accept/admission.ts';
+import type { ProxyContext } from '../../proxy/context.ts';
 import { isLoopbackListen } from '../listen-address.ts';
-import { type SandboxDocument, parseSandboxDocument } from './sandbox-document.ts';
 import { type SandboxState, newSandboxState } from '../state/sandbox-state.ts';
-import { type GivenToken, TOKEN_TAKEN, givenToken } from './sandbox-token.ts';
-import { type Entry, type Prepared, type Sandboxes, causeOf } from './sandboxes.ts';
+import { type SandboxDocument, type WantedToken, parseSandboxDocument } from './sandbox-document.ts';
+import type { Prepared } from './sandbox-rules.ts';
+import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
-/** A sandbox as it is now; `token` is one that was made for it. */
-export type Made = {
+/** A sandbox after a change; `token`: one that was generated, in plaintext, for the one response that shows it. */
+export type ChangedEntry = {
   readonly entry: Entry;
   readonly token: string | undefined;
   readonly warnings: readonly Issue[];
@@ -20,69 +22,91 @@ export type Made = {
 
 const MAX_SANDBOXES = 1_000;
 
-/** `keep` makes a state durable, or says why it could not. */
-export function createSandboxMaker(
+/** `save` makes a state durable, or says why it cannot. */
+export async function createFromDocument(
   sandboxes: Sandboxes,
-  keep: (state: SandboxState) => Promise<Problem | undefined>,
-): (document: unknown) => Promise<Change<Made>> {
-  return async (input) => {
-    const parsed = parseSandboxDocument(input, sandboxes.shared.config);
-    if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
-    const { id = `sandbox-${randomBytes(8).toString('hex')}` } = parsed.value;
-    if (sandboxes.get(id)) return refused({ kind: 'exists', message: `There is a sandbox ${id} already` });
-    if (sandboxes.all().length > MAX_SANDBOXES)
-      return refused({ kind: 'full', message: `There are ${MAX_SANDBOXES} sandboxes: delete one first` });
-    const plan = planSandbox(id, parsed.value, sandboxes);
-    if (!plan.ok) return refused({ kind: 'invalid', issues: plan.issues });
-    const entry = sandboxes.add(plan.state);
-    // Rules first, then clients.
-    if (plan.prepared) sandboxes.adopt(entry, plan.prepared);
-    const problem = (await open(entry, sandboxes)) ?? (await keep(entry.state));
-    if (problem) {
-      await sandboxes.drop(entry);
-      return refused(problem);
-    }
-    sandboxes.admit(entry);
-    const ofRules = below('proxy_config', plan.prepared?.warnings ?? []);
-    const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
-    return done({ entry, token: plan.token?.reported, warnings });
-  };
+  document: unknown,
+  save: (state: SandboxState) => Promise<Problem | undefined>,
+): Promise<Change<ChangedEntry>> {
+  const parsed = parseSandboxDocument(document, sandboxes.shared.config);
+  if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
+  const { id = `sandbox-${randomBytes(8).toString('hex')}` } = parsed.value;
+  if (sandboxes.get(id)) return refused({ kind: 'exists', message: `The sandbox ${id} exists already` });
+  if (sandboxes.all().length > MAX_SANDBOXES)
+    return refused({ kind: 'full', message: `There are ${MAX_SANDBOXES} sandboxes: delete one first` });
+  const plan = planSandbox(id, parsed.value, sandboxes);
+  if (!plan.ok) return refused({ kind: 'invalid', issues: plan.issues });
+  const entry = sandboxes.add(plan.state);
+  // Rules first, then clients.
+  if (plan.prepared) sandboxes.rules.adopt(entry, plan.prepared);
+  const problem = (await openListener(entry, sandboxes)) ?? (await save(entry.state));
+  if (problem) {
+    await sandboxes.drop(entry);
+    return refused(problem);
+  }
+  sandboxes.admit(entry);
+  const ofRules = below('proxy_config', plan.prepared?.warnings ?? []);
+  const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
+  return done({ entry, token: plan.token?.generated, warnings });
 }
 
 type Plan = {
   readonly ok: true;
   readonly state: SandboxState;
   readonly prepared: Prepared | undefined;
-  readonly token: GivenToken | undefined;
+  readonly token: IssuedToken | undefined;
 };
 type Invalid = { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** Everything that can be known to be wrong before anything is opened. */
+/** Everything that can be checked before anything is opened. */
 function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes): Plan | Invalid {
   const { limits, listen, proxyConfig, workspaceSecrets } = document;
   const given = workspaceSecrets === undefined ? undefined : parseSecretChanges(workspaceSecrets);
   if (given && !given.ok) return { ok: false, issues: below('workspace_secrets', given.issues) };
-  // A listener of its own knows no other sandbox's token.
-  const token = givenToken(document.token, listen ? undefined : sandboxes.main);
+  // A listener of its own accepts no other sandbox's token.
+  const token = issueToken(document.token, listen ? undefined : sandboxes.main);
   if (token === 'taken') return { ok: false, issues: [TOKEN_TAKEN] };
   const secrets = new Map(
-    [...(given?.value ?? [])].filter((pair): pair is [string, Secret] => pair[1] !== null),
+    [...(given?.value ?? [])].flatMap(([name, value]) => (value ? [[name, value]] : [])),
   );
   const state = newSandboxState(id, { listen, token: token?.secret, limits, secrets });
   if (proxyConfig === undefined) return { ok: true, state, prepared: undefined, token };
-  const prepared = sandboxes.prepare(state, proxyConfig);
+  const prepared = sandboxes.rules.prepare(state, proxyConfig);
   if (!prepared.ok) return { ok: false, issues: below('proxy_config', prepared.issues) };
   return { ok: true, state, prepared, token };
 }
 
-/** Opens its own listener, if it has one, and notes the port that it got. */
-async function open(entry: Entry, sandboxes: Sandboxes): Promise<Problem | undefined> {
+export type IssuedToken = { readonly secret: Secret; readonly generated: string | undefined };
+
+/** Undefined: no token is wanted. `taken`: in `admission` it already belongs to a sandbox other than `own`. */
+export function issueToken(
+  wanted: WantedToken,
+  admission?: Admission,
+  own?: ProxyContext,
+): IssuedToken | undefined | 'taken' {
+  if (wanted === undefined) return undefined;
+  if (wanted === 'generate') {
+    const generated = randomBytes(32).toString('base64url');
+    return { secret: new Secret(generated), generated };
+  }
+  const holder = admission?.admit(wanted);
+  return holder === undefined || holder === own ? { secret: wanted, generated: undefined } : 'taken';
+}
+
+export const TOKEN_TAKEN: Issue = {
+  loc: ['token'],
+  msg: 'This token is in use: send another one, or "generate"',
+  type: 'value_error',
+};
+
+/** Opens the sandbox's own listener, if it has one, and stores the port that was opened. */
+async function openListener(entry: Entry, sandboxes: Sandboxes): Promise<Problem | undefined> {
   const { listen } = entry.state;
   if (!listen) return undefined;
   try {
     await sandboxes.openListener(entry, listen);
   } catch (error) {
-    const msg = `This address cannot be listened on (${causeOf(error)}): choose another port, or port 0 for any`;
+    const msg = `Cannot listen on this address (${causeOf(error)}): use another port, or port 0 for any`;
     return { kind: 'invalid', issues: [{ loc: ['listen'], msg, type: 'value_error' }] };
   }
   const { port = 0 } = entry.listener ?? {};
@@ -98,14 +122,14 @@ function warningsOf({ state }: Entry, { main, shared }: Sandboxes): Issue[] {
       return [];
     return [{ loc: ['listen'], msg: NO_LOOPBACK, type: 'loopback_closed' }];
   }
-  if (main.admit('none') === undefined) return [];
-  const msg =
-    'Whoever shows no token on the main listener is a client of "default": set auth.token_file to ask everybody for one';
-  return [{ loc: ['token'], msg, type: 'open_listener' }];
+  return main.admit('none') ? [{ loc: ['token'], msg: OPEN_LISTENER, type: 'open_listener' }] : [];
 }
 
 const NO_LOOPBACK =
-  'Since others reach this listener, no sandbox reaches loopback any more, unless egress.allow_private lists it';
+  'This listener is reachable from other machines, so no sandbox can connect to loopback any more unless ' +
+  'egress.allow_private lists it';
+const OPEN_LISTENER =
+  'Clients without a token on the main listener belong to "default": set auth.token_file to require a token';
 
 function below(key: string, issues: readonly Issue[]): readonly Issue[] {
   return issues.map((issue): Issue => ({ ...issue, loc: [key, ...issue.loc] satisfies Loc }));

@@ -1,6 +1,5 @@
-// One sandbox that runs: the data path of its own behind what the process shares. Its caches, pools, TLS sessions and
-// callbacks are its own, so that nothing which one sandbox warmed can serve another.
-// It knows nothing of documents, storage and tokens.
+// One running sandbox: its own data path on top of what the process shares. Caches, pools, TLS sessions and callbacks
+// belong to one sandbox, so that nothing cached for one sandbox can serve another.
 import type { Socket } from 'node:net';
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import { createCallbackResolver } from '../../callback/resolver.ts';
@@ -24,7 +23,7 @@ import type { TrustSet } from '../../tls/trust.ts';
 import type { Config } from '../config.ts';
 import { type OwnListeners, callbackGuard } from '../egress.ts';
 
-/** What all sandboxes of a process have in common. */
+/** What all sandboxes of a process share. */
 export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   readonly config: Config;
   readonly ca: CertificateAuthority;
@@ -46,56 +45,109 @@ export type SandboxLimits = Pick<
   'maxConnections' | 'maxLookups' | 'maxIdleUpstream' | 'maxIdlePerHost'
 >;
 
-export type Sandbox = {
-  readonly context: ProxyContext;
-  /** Requests that come after this turn are judged by `policy`; what an older one warmed is gone. */
-  putInForce(policy: Policy): void;
-  /** What `overrides` does not name is as the config says. */
-  limit(overrides: Partial<SandboxLimits>): void;
-  /** Ends every connection of its clients now, records included. */
-  disconnect(): Promise<void>;
-  /** Ends what is idle and under way on the other side. The clients are gone by then. */
-  close(): Promise<void>;
-};
-
-// What one sandbox may keep warm. There may be a thousand of them.
+// Cached for one sandbox; there may be a thousand sandboxes.
 const MAX_LEAVES = 64;
 const MAX_SESSIONS = 1_000;
-// A host chooses how long its tickets are: up to 64 KiB each.
+// An upstream chooses how long its session tickets are: up to 64 KiB each.
 const MAX_SESSION_BYTES = 1024 * 1024;
 
-export function createSandbox(
+export class Sandbox {
+  readonly context: ProxyContext;
+  readonly #operatorLimits: Limits;
+  readonly #limits: Limits;
+  readonly #tickets = new BoundedCache<Buffer>({
+    max: MAX_SESSIONS,
+    bytes: { max: MAX_SESSION_BYTES, of: (ticket) => ticket.length },
+  });
+  #policy: Policy = emptyPolicy(0);
+  #isClosing = false;
+
+  constructor(id: string, shared: SharedParts, overrides: Partial<SandboxLimits> = {}) {
+    const { config, egress, log } = shared;
+    this.#operatorLimits = config.limits;
+    this.#limits = { ...config.limits, ...overrides };
+    const isDraining = (): boolean => this.#isClosing || shared.isDraining();
+    this.context = {
+      sandbox: id,
+      policy: () => this.#policy,
+      ...upstreamParts(id, shared, this.#limits, this.#tickets),
+      hints: createAlpnHints(shared.now),
+      leaves: createLeafCache(shared.ca, { max: MAX_LEAVES }),
+      egress,
+      scrubsBodies: config.scrub === 'body',
+      limits: this.#limits,
+      timeouts: config.timeouts,
+      recorder: shared.recorderOf(id),
+      log,
+      connections: new Set<OpenConnection>(),
+      clients: new Set<Socket>(),
+      isDraining,
+      isReady: () => !isDraining() && (this.#policy.revision > 0 || !config.requireConfig),
+    };
+  }
+
+  /** Requests that begin after this call use `policy`; what was cached under the previous one is dropped. */
+  activate(policy: Policy): void {
+    const { upstream, sessions, callbacks } = this.context;
+    this.#policy = policy;
+    upstream.keepOnly(poolPrefix(policy.revision));
+    sessions.keepOnly(poolPrefix(policy.revision));
+    this.#tickets.clear();
+    callbacks.forget();
+  }
+
+  /** Limits that `overrides` does not name are those of the config. */
+  setLimits(overrides: Partial<SandboxLimits>): void {
+    Object.assign(this.#limits, this.#operatorLimits, overrides);
+  }
+
+  /** Closes every client connection now and writes its records. */
+  async disconnect(): Promise<void> {
+    const connections = [...this.context.connections];
+    for (const connection of connections) cutConnection(connection);
+    await Promise.all(connections.map(({ gone }) => gone));
+  }
+
+  /** Closes every connection, those to upstreams too. */
+  async close(): Promise<void> {
+    const { upstream, sessions, callbacks } = this.context;
+    this.#isClosing = true;
+    await this.disconnect();
+    upstream.close();
+    sessions.close();
+    await callbacks.close();
+  }
+}
+
+/** What dials and pools; `limits` may change later. */
+function upstreamParts(
   id: string,
   shared: SharedParts,
-  overrides: Partial<SandboxLimits> = {},
-): Sandbox {
-  const { config, ca, trust, egress, log, lookup, now } = shared;
-  const limits = { ...config.limits, ...overrides };
-  const { timeouts } = config;
+  limits: Limits,
+  tickets: BoundedCache<Buffer>,
+): Pick<ProxyContext, 'dialler' | 'upstream' | 'sessions' | 'callbacks'> {
+  const { config, trust, egress, lookup, now, idlePlaces } = shared;
+  const { connectMs, dnsMs, responseIdleMs } = config.timeouts;
   const resolver = createResolver({
     slots: shared.lookupSlots,
-    timeoutMs: timeouts.dnsMs,
+    timeoutMs: dnsMs,
     get maxLookups() {
       return limits.maxLookups;
     },
-    ...(lookup ? { lookup } : {}),
-  });
-  const tickets = new BoundedCache<Buffer>({
-    max: MAX_SESSIONS,
-    bytes: { max: MAX_SESSION_BYTES, of: (ticket) => ticket.length },
+    ...(lookup && { lookup }),
   });
   const dialler = createDialler({
     resolver,
     egress,
     trust,
     sessions: tickets,
-    connectMs: timeouts.connectMs,
+    connectMs,
     places: shared.hostPlaces,
   });
   const upstream = createUpstream({
     dialler,
-    responseIdleMs: timeouts.responseIdleMs,
-    places: shared.idlePlaces,
+    responseIdleMs,
+    places: idlePlaces,
     get maxIdle() {
       return limits.maxIdleUpstream;
     },
@@ -103,59 +155,13 @@ export function createSandbox(
       return limits.maxIdlePerHost;
     },
   });
-  const sessions = createUpstreamSessions({ dialler, limits, places: shared.idlePlaces });
   const callbacks = createCallbackResolver({
     sandbox: id,
     vet: callbackGuard(config, resolver, egress),
     trust,
     timeoutMs: config.callback.timeoutMs,
-    ...(now ? { now } : {}),
+    ...(now && { now }),
   });
-  let policy: Policy = emptyPolicy(0);
-  let isClosing = false;
-  const context: ProxyContext = {
-    sandbox: id,
-    policy: () => policy,
-    callbacks,
-    dialler,
-    upstream,
-    sessions,
-    hints: createAlpnHints(now),
-    leaves: createLeafCache(ca, { max: MAX_LEAVES }),
-    egress,
-    scrubsBodies: config.scrub === 'body',
-    limits,
-    timeouts,
-    recorder: shared.recorderOf(id),
-    log,
-    connections: new Set<OpenConnection>(),
-    clients: new Set<Socket>(),
-    isDraining: () => isClosing || shared.isDraining(),
-    isReady: () => !isClosing && !shared.isDraining() && (policy.revision > 0 || !config.requireConfig),
-  };
-  return {
-    context,
-    putInForce(next) {
-      policy = next;
-      upstream.keepOnly(poolPrefix(next.revision));
-      sessions.keepOnly(poolPrefix(next.revision));
-      tickets.clear();
-      callbacks.forget();
-    },
-    limit(next) {
-      Object.assign(limits, config.limits, next);
-    },
-    async disconnect() {
-      const connections = [...context.connections];
-      for (const connection of connections) cutConnection(connection);
-      await Promise.all(connections.map(({ gone }) => gone));
-    },
-    async close() {
-      isClosing = true;
-      await this.disconnect();
-      upstream.close();
-      sessions.close();
-      await callbacks.close();
-    },
-  };
+  const sessions = createUpstreamSessions({ dialler, limits, places: idlePlaces });
+  return { dialler, upstream, sessions, callbacks };
 }

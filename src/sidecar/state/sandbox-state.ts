@@ -1,8 +1,7 @@
-// What is kept of a sandbox across restarts: an immutable value, and its text for the sealed store. One of the files
-// that open secrets, because what is sealed must be what was given. It knows nothing of files and keys.
+// What is stored of a sandbox across restarts: an immutable value, and its text for the sealed store. One of the files
+// that may reveal secrets: it writes them into the text that is sealed.
 import { randomBytes } from 'node:crypto';
 import { parseJsonDocument } from '../../base/json-document.ts';
-import type { ListenAddress } from '../../base/listen-address.ts';
 import { type Issue, parseWith, z } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
@@ -10,62 +9,86 @@ import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { parseProxyConfig } from '../../policy/document/proxy-config.ts';
 import type { SandboxLimits } from '../sandboxes/sandbox.ts';
 
-export type SandboxState = {
-  readonly id: string;
+const secret = z.string().transform((text) => new Secret(text));
+// Pairs, because a secret may be named __proto__, which not every reader of objects preserves.
+const secrets = z
+  .array(z.tuple([z.string(), secret]))
+  .transform((pairs): ReadonlyMap<string, Secret> => new Map(pairs));
+const limit = z.int().min(1).optional();
+
+const VERSION = 1;
+const schema = z.strictObject({
+  version: z.literal(VERSION),
+  id: z.string(),
   /** ISO 8601. */
-  readonly createdAt: string;
-  /** Its own listener with the port that was opened; undefined: clients come by the main one and show the token. */
-  readonly listen: ListenAddress | undefined;
+  createdAt: z.string(),
+  /** Its own listener, with the port that was opened; undefined: its clients use the main listener and a token. */
+  listen: z.strictObject({ host: z.string(), port: z.int() }).optional(),
+  token: secret.optional(),
+  limits: z.strictObject({
+    maxConnections: limit,
+    maxLookups: limit,
+    maxIdleUpstream: limit,
+    maxIdlePerHost: limit,
+  }),
+  /** 0: no proxy_config was ever applied. */
+  revision: z.int().min(0),
+  /** An entity tag (RFC 9110 §8.8.3); its second part is random, so that no two documents share one. */
+  etag: z.string(),
+  proxyConfig: z.unknown().optional(),
+  /** The values that the active revision was compiled with, even if they were changed since. */
+  used: secrets,
+  secrets,
+});
+
+type Stored = z.infer<typeof schema>;
+export type SandboxState = Readonly<
+  Omit<Stored, 'version' | 'listen' | 'token' | 'limits' | 'proxyConfig'>
+> & {
+  readonly listen: Stored['listen'];
   readonly token: Secret | undefined;
   readonly limits: Partial<SandboxLimits>;
-  /** 0: no proxy_config was ever applied. */
-  readonly revision: number;
-  /** An entity tag (RFC 9110 §8.8.3); its second part is chance, so that no two documents share one. */
-  readonly etag: string;
   readonly proxyConfig: ProxyConfig | undefined;
-  /** The text of a document that this start refused: kept in its place, since without it the next start would open. */
-  readonly refused?: Secret | undefined;
-  /** The values that the revision in force was made of, whatever became of them since. */
-  readonly used: ReadonlyMap<string, Secret>;
-  readonly secrets: ReadonlyMap<string, Secret>;
+  /** The text of a document that this start rejected. It stays stored: without it the next start would have no rules. */
+  readonly rejected?: Secret | undefined;
 };
 
 export function newSandboxState(
   id: string,
   given: Partial<Pick<SandboxState, 'listen' | 'token' | 'limits' | 'secrets'>> = {},
 ): SandboxState {
-  const { listen, token, limits = {}, secrets = new Map<string, Secret>() } = given;
+  const fresh = { listen: undefined, token: undefined, limits: {}, secrets: new Map<string, Secret>() };
   const createdAt = new Date().toISOString();
-  const used = new Map<string, Secret>();
-  const revision = 0;
-  const etag = newEtag(revision);
-  return { id, createdAt, listen, token, limits, revision, etag, proxyConfig: undefined, used, secrets };
+  const none = { revision: 0, etag: newEtag(0), proxyConfig: undefined, used: new Map<string, Secret>() };
+  return { id, createdAt, ...fresh, ...given, ...none };
 }
 
 export function newEtag(revision: number): string {
   return `"${revision}-${randomBytes(9).toString('base64url')}"`;
 }
 
-/** The text to be sealed. It holds every value in clear. */
+/** The text to be sealed. It holds every value in plaintext. */
 export function encodeSandboxState(state: SandboxState): string {
-  const { proxyConfig, refused, token, used, secrets, ...rest } = state;
+  const { proxyConfig, rejected, token, used, secrets, ...rest } = state;
+  const document = proxyConfig && toProxyConfigDocument(proxyConfig, (value) => ({ value: value.reveal() }));
   return JSON.stringify({
     version: VERSION,
     ...rest,
-    ...(token && { token: token.reveal() }),
-    ...(refused && { proxyConfig: JSON.parse(refused.reveal()) }),
-    ...(proxyConfig && {
-      proxyConfig: toProxyConfigDocument(proxyConfig, (value) => ({ value: value.reveal() })),
-    }),
+    token: token?.reveal(),
+    proxyConfig: rejected ? JSON.parse(rejected.reveal()) : document,
     used: revealed(used),
     secrets: revealed(secrets),
   });
 }
 
-/** What was kept. `fault`: why its proxy_config cannot be used any more. */
+function revealed(values: ReadonlyMap<string, Secret>): [name: string, value: string][] {
+  return [...values].map(([name, value]) => [name, value.reveal()]);
+}
+
+/** `error`: why the stored proxy_config cannot be used any more. */
 export type DecodedState = { readonly state: SandboxState; readonly error: string | undefined };
 
-/** Reads what encodeSandboxState wrote; a sentence if that cannot be. */
+/** Reads what encodeSandboxState wrote; a sentence if it cannot be read. */
 export function decodeSandboxState(
   text: string,
   options: { readonly allowWildcards: readonly string[] },
@@ -73,58 +96,23 @@ export function decodeSandboxState(
   const document = parseJsonDocument(text);
   const parsed = document.ok ? parseWith(schema, document.value) : undefined;
   if (!parsed?.ok) return 'it was written by another version of Sallyport';
-  const { version: _, proxyConfig, token, listen, used, secrets, limits, ...rest } = parsed.value;
+  const { version: _, proxyConfig, token, listen, limits, ...rest } = parsed.value;
   const config = proxyConfig === undefined ? undefined : parseProxyConfig(proxyConfig, options);
   const state = {
     ...rest,
     listen,
+    token,
     // exactOptionalPropertyTypes: an absent limit is absent, not undefined.
     limits: Object.fromEntries(Object.entries(limits)),
-    token: token === undefined ? undefined : new Secret(token),
     proxyConfig: config?.ok ? config.value : undefined,
-    refused: config?.ok === false ? new Secret(JSON.stringify(proxyConfig)) : undefined,
-    used: sealed(used),
-    secrets: sealed(secrets),
+    rejected: config?.ok === false ? new Secret(JSON.stringify(proxyConfig)) : undefined,
   };
-  // What was sound once may be refused by the rules of now, such as a wildcard that the operator has withdrawn.
-  return { state, error: config && !config.ok ? describe(config.issues) : undefined };
+  // A document that was valid may be rejected now, for example because the operator no longer allows its wildcard.
+  return { state, error: config?.ok === false ? describeIssues(config.issues) : undefined };
 }
 
 /** The first of the issues, for a message of one line. */
-export function describe([first, ...more]: readonly Issue[]): string {
+export function describeIssues([first, ...more]: readonly Issue[]): string {
   const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
-  return first ? `${first.loc.join('.')}: ${first.msg}${rest}` : 'no reason is known';
-}
-
-const VERSION = 1;
-
-// Pairs, since a secret may be called __proto__, which not every reader of objects keeps.
-const values = z.array(z.tuple([z.string(), z.string()]));
-const limit = z.int().min(1).optional();
-
-const schema = z.strictObject({
-  version: z.literal(VERSION),
-  id: z.string(),
-  createdAt: z.string(),
-  listen: z.strictObject({ host: z.string(), port: z.int() }).optional(),
-  token: z.string().optional(),
-  limits: z.strictObject({
-    maxConnections: limit,
-    maxLookups: limit,
-    maxIdleUpstream: limit,
-    maxIdlePerHost: limit,
-  }),
-  revision: z.int().min(0),
-  etag: z.string(),
-  proxyConfig: z.unknown().optional(),
-  used: values,
-  secrets: values,
-});
-
-function revealed(secrets: ReadonlyMap<string, Secret>): [name: string, value: string][] {
-  return [...secrets].map(([name, value]) => [name, value.reveal()]);
-}
-
-function sealed(pairs: readonly (readonly [name: string, value: string])[]): ReadonlyMap<string, Secret> {
-  return new Map(pairs.map(([name, value]) => [name, new Secret(value)]));
+  return first ? `${first.loc.join('.')}: ${first.msg}${rest}` : 'the reason is unknown';
 }

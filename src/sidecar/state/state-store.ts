@@ -1,123 +1,209 @@
-// The state of every sandbox across restarts: one sealed file each, DIRECTORY/sandboxes/ID.sealed. Content is text that
-// it does not understand. What was not read is never written over, and what does not open stops the start: with half of
-// the state, rules would go missing unseen.
+// Stores the state of every sandbox across restarts, one sealed file each: DIRECTORY/sandboxes/ID.sealed. The content is
+// opaque text. State that was not read is never overwritten, and one file that does not open stops the start: with half
+// of the state, rules would be missing unnoticed.
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { readInput } from '../../base/input-error.ts';
 import { isSandboxId } from '../../base/sandbox-id.ts';
-import { createSealer, type Sealer } from '../../base/seal.ts';
+import { type Sealer, createSealer, sealKeyBytes } from '../../base/seal.ts';
 import { WorkQueue } from '../../base/work-queue.ts';
-import { isPresent, fileError } from '../../tls/pem-files.ts';
-import { createStateAccess } from './state-access.ts';
-import { type Durability, makeDirectory, removeFile, replaceFile } from './state-file.ts';
-import { createStateKey, readStateKey, type StateKeySource } from './state-key.ts';
-import { listState, readStates, stateFileName, outsidersFound } from './state-listing.ts';
-import { sealState } from './state-seal.ts';
+import { codeOf, createFiles, isPresent, readKeyFile, fileError } from '../../tls/pem-files.ts';
+import * as files from './state-files.ts';
 
 export type StateStore = {
-  /** Content by id. To be called before anything is written; an Error names each file that cannot be used. */
+  /** Content by sandbox id. Must be called before the first write. An Error names each file that cannot be used. */
   readAll(): Promise<ReadonlyMap<string, string>>;
-  /** Kept once the promise settles; if it rejects, what was there before is. In the order of the calls. */
-  write(id: string, content: string): Promise<Durability>;
-  /** If it rejects, it is still there. */
-  remove(id: string): Promise<Durability>;
-  /** Waits for what was begun, then lets another process in. */
+  /** If it rejects, the previous content is still stored. Writes happen in the order of the calls. */
+  write(id: string, content: string): Promise<files.Durability>;
+  /** If it rejects, the content is still stored. */
+  remove(id: string): Promise<files.Durability>;
+  /** Waits for the operations that were begun, then lets another process use the state. */
   close(): Promise<void>;
 };
 
 type Settings = { readonly directory: string; readonly key: StateKeySource };
-type ReadState = {
-  readonly contents: ReadonlyMap<string, string>;
-  readonly sealer: Sealer | undefined;
-};
 
-/** Touches nothing before it is asked. Libsodium and SQLite are loaded once there is state to read or write. */
+/** Touches no file before it is called. Libsodium and SQLite are loaded once there is state to read or write. */
 export function createStateStore({ directory, key }: Settings): StateStore {
   const folder = join(directory, 'sandboxes');
-  const access = createStateAccess({ directory, folder, keyFile: 'file' in key ? key.file : undefined });
   const queue = new WorkQueue();
   let isClosed = false;
-  // What opened the state is what seals it, whatever becomes of the key file while we run.
+  let lock: StateLock | undefined;
+  // The key that opened the state seals it, whatever happens to the key file while the process runs.
   let sealer: Sealer | undefined;
 
-  let hasFolder = false;
-
-  const makeFolder = async (): Promise<void> => {
-    if (hasFolder && existsSync(folder)) return;
-    await makeDirectory(folder);
-    hasFolder = true;
-  };
-  const assertOpen = (): void => {
+  async function inOrder<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Error(`${folder}: the state is closed`);
-  };
-  const inOrder = async (id: string, work: (file: string) => Promise<Durability>): Promise<Durability> => {
-    assertOpen();
-    if (!isSandboxId(id)) throw new Error('an id of state has a-z, 0-9 and inner hyphens, 63 at most');
-    return queue.run(id, () => work(join(folder, stateFileName(id))));
-  };
+    return queue.run(work);
+  }
+
+  /** Locks the state and removes what a crash left in the middle of a write. */
+  async function enter(): Promise<void> {
+    lock ??= await lockState(directory);
+    await files.removeLeftovers(folder, files.isStateFileName);
+    // Only in the state directory: elsewhere another process may be creating a key.
+    if ('file' in key && resolve(dirname(key.file)) === resolve(directory))
+      await files.removeLeftovers(directory, (name) => name === basename(key.file));
+  }
+
+  function leave(): void {
+    lock?.release();
+    lock = undefined;
+  }
+
+  async function read(): Promise<ReadonlyMap<string, string>> {
+    try {
+      const hasState = await isPresent(folder);
+      if (hasState) await enter();
+      return await readInput(async () => {
+        // Read even if nothing is sealed: an unusable key is reported at the start, not at the first write.
+        const found = await readStateKey(key);
+        sealer = found && createSealer(found);
+        return hasState ? files.openStates(folder, { sealer, name: nameOf(key) }) : new Map();
+      });
+    } catch (error) {
+      // The next write must find the state unread.
+      leave();
+      throw error;
+    }
+  }
+
+  /** Before the first write. State of another process, written since the start, must be read first. */
+  async function enterUnread(): Promise<void> {
+    if (lock) return;
+    try {
+      await enter();
+      if ((await files.listNames(folder)).some(files.isStateFileName))
+        throw fileError(folder, 'has state that was not read', 'Start again');
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async function change(id: string, work: () => Promise<files.Durability>): Promise<files.Durability> {
+    if (!isSandboxId(id))
+      throw new Error('a sandbox id has 1 to 63 characters of a-z, 0-9 and inner hyphens');
+    return inOrder(work);
+  }
 
   return {
-    async readAll() {
-      assertOpen();
-      const hasFolder = await isPresent(folder);
-      if (hasFolder) await access.toRead();
-      try {
-        const found = await readInput(() => readFolder(key, hasFolder ? folder : undefined));
-        sealer = found.sealer;
-        return found.contents;
-      } catch (error) {
-        // The next write must find it unread.
-        await access.release();
-        throw error;
-      }
-    },
+    readAll: () => inOrder(read),
     write: (id, content) =>
-      inOrder(id, async (file) => {
-        await makeFolder();
-        await access.toWrite();
-        sealer ??= createSealer(await keyToWrite(key));
-        return replaceFile(file, await sealState(sealer, id, content));
+      change(id, async () => {
+        if (!existsSync(folder)) await files.createDirectory(folder);
+        await enterUnread();
+        // Without a sealer nothing is sealed yet.
+        sealer ??= createSealer((await readStateKey(key)) ?? (await createStateKey(nameOf(key))));
+        return files.replaceFile(files.stateFile(folder, id), await files.sealState(sealer, id, content));
       }),
     remove: (id) =>
-      inOrder(id, async (file) => {
+      change(id, async () => {
         if (!(await isPresent(folder))) return 'durable';
-        await access.toWrite();
-        return removeFile(file);
+        await enterUnread();
+        return files.removeFile(files.stateFile(folder, id));
       }),
     async close() {
       isClosed = true;
       await queue.idle();
-      await access.release();
+      leave();
     },
   };
 }
 
-/** The key is read even if nothing is sealed: one that is no good is told at the start, not at the first write. */
-async function readFolder(source: StateKeySource, folder: string | undefined): Promise<ReadState> {
-  const key = await readStateKey(source);
-  const sealer = key && createSealer(key);
-  if (folder === undefined) return { contents: new Map(), sealer };
-  const { ids, outsiders } = await listState(folder);
-  if (outsiders.length > 0) throw outsidersFound(folder, outsiders);
-  if (ids.length === 0) return { contents: new Map(), sealer };
-  if (sealer === undefined) throw keyIsLost(source, folder);
-  return { contents: await readStates(folder, ids, { sealer, name: nameOf(source) }), sealer };
+type StateLock = { release(): void };
+
+const SQLITE_BUSY = 5;
+// SQLite locks in steps: without a wait, two processes that start at once could both give up.
+const LOCK_TIMEOUT_MS = 100;
+
+/**
+ * Throws an Error if another process has the lock. It is a POSIX record lock: the kernel releases it when the process
+ * ends, however it ends, and it holds across containers, where a process id means nothing. Node offers such a lock only
+ * through SQLite; the database stays empty.
+ */
+async function lockState(directory: string): Promise<StateLock> {
+  const file = join(directory, 'state.lock');
+  // SQLite would create it with a mode that lets others read it. An existing file is not opened here: closing it would
+  // release a lock that this process has on it.
+  await writeFile(file, '', { flag: 'wx', mode: 0o600 }).catch((cause: unknown) => {
+    if (codeOf(cause) === 'EEXIST') return;
+    throw fileError(
+      file,
+      `cannot be created (${codeOf(cause)})`,
+      'The state directory must be writable',
+      cause,
+    );
+  });
+  // Loaded only if there is state.
+  const { DatabaseSync } = await import('node:sqlite');
+  const database = new DatabaseSync(file, { timeout: LOCK_TIMEOUT_MS });
+  try {
+    // A journal on disk would be a second file, which other users could read.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    return { release: () => database.close() };
+  } catch (cause) {
+    database.close();
+    if (cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY)
+      throw fileError(
+        directory,
+        'another process uses this state',
+        'Stop it, or set another state_dir',
+        cause,
+      );
+    throw fileError(
+      file,
+      'cannot be locked',
+      'Remove it if it is not empty; otherwise use a local disk',
+      cause,
+    );
+  }
 }
 
-/** Only where nothing is sealed yet: access to write was given, and what was read has brought its key. */
-async function keyToWrite(source: StateKeySource): Promise<Buffer> {
-  return (await readStateKey(source)) ?? createStateKey(nameOf(source));
-}
-
-function keyIsLost(source: StateKeySource, folder: string): Error {
-  const name = nameOf(source);
-  return fileError(
-    name,
-    'is gone and state that it sealed is there',
-    `Restore it, or remove ${folder} to begin anew`,
-  );
-}
+/** A file, or the text of the key; `from` names the text in messages, for example its variable. */
+export type StateKeySource = { readonly file: string } | { readonly text: string; readonly from: string };
 
 function nameOf(source: StateKeySource): string {
   return 'file' in source ? source.file : source.from;
+}
+
+const WANTED = `${sealKeyBytes} random bytes as base64, base64url or hex`;
+const RESTORE = 'Restore the key from a backup, or remove it and the state that it sealed to start over';
+const ADVICE = {
+  unreadable: RESTORE,
+  exposed: 'if they may have read it, replace the secrets in the state and start over',
+};
+
+/** Undefined: the file does not exist. Throws an Error, without the text, if it is no key or others can read it. */
+export async function readStateKey(source: StateKeySource): Promise<Buffer | undefined> {
+  if ('text' in source) {
+    const key = parseStateKey(source.text);
+    if (key === undefined) throw new Error(`${source.from}: must be ${WANTED} (openssl rand -base64 32)`);
+    return key;
+  }
+  if (!(await isPresent(source.file))) return undefined;
+  const key = parseStateKey(await readKeyFile(source.file, ADVICE));
+  if (key === undefined) throw fileError(source.file, `does not hold ${WANTED}`, RESTORE);
+  return key;
+}
+
+/** Creates the file, or reads the key that another process created a moment earlier: there must not be two keys. */
+export async function createStateKey(file: string): Promise<Buffer> {
+  const key = randomBytes(sealKeyBytes);
+  if (await createFiles([{ file, text: `${key.toString('base64')}\n`, mode: 0o600 }])) return key;
+  const theirs = await readStateKey({ file });
+  if (theirs === undefined) throw fileError(file, 'disappeared while it was read', 'Start again');
+  return theirs;
+}
+
+/** White space around the key is allowed: editors and `echo` write a line end. */
+function parseStateKey(text: string): Buffer | undefined {
+  const trimmed = text.trim();
+  if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex');
+  if (!/^([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(trimmed)) return undefined;
+  const key = Buffer.from(trimmed, 'base64');
+  // The last letter has bits that belong to no byte; if they are set, the key was mistyped or truncated.
+  return key.toString('base64url').at(-1) === trimmed.at(42) ? key : undefined;
 }

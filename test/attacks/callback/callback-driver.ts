@@ -1,6 +1,6 @@
 // Plays a row of stage `callback`: applies the document, sends the requests, and handles the calls of the endpoint as the
 // row's script specifies. Returns everything that was observed; `violations` compares it.
-import type { Applied } from '../../../src/sidecar/sandboxes/sandboxes.ts';
+import type { Applied } from '../../../src/sidecar/sandboxes/sandbox-rules.ts';
 import { SECRET, publicAuthority, tracesOf } from '../../invariants/credential-scene.ts';
 import type { DialLedger } from '../../invariants/dial-ledger.ts';
 import { headerValues } from '../../support/message-reader.ts';

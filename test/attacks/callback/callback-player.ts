@@ -2,7 +2,7 @@
 // what the origin received.
 import { WireClient } from '../../support/wire-client.ts';
 import { headerValues } from '../../support/message-reader.ts';
-import type { Applied } from '../../../src/sidecar/sandboxes/sandboxes.ts';
+import type { Applied } from '../../../src/sidecar/sandboxes/sandbox-rules.ts';
 import type { RecordingOrigin } from '../../support/recording-origin.ts';
 import type { TestSidecar } from '../../support/test-sidecar.ts';
 import type { CallbackCalls } from './callback-calls.ts';

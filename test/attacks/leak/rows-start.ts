@@ -37,7 +37,7 @@ const entryRows: readonly StartRow[] = [
   variable(
     'L-05 debug-output-of-the-runtime',
     { NODE_DEBUG: 'http,tls,net' },
-    'NODE_DEBUG would have the runtime write',
+    'NODE_DEBUG makes the runtime write traffic',
   ),
   starts('L-05 sigusr1', { signal: 'SIGUSR1' }),
   starts('L-05 sighup', { signal: 'SIGHUP' }),
@@ -62,12 +62,12 @@ const shownRows: readonly StartRow[] = [
   variable(
     'L-06 admin-token-with-a-blank',
     { SALLYPORT_ADMIN_TOKEN: '<TOKEN> <TOKEN>' },
-    'SALLYPORT_ADMIN_TOKEN: the admin token should be one line',
+    'SALLYPORT_ADMIN_TOKEN: the admin token must be one line',
   ),
   variable(
     'L-06 state-key-that-is-none',
     { SALLYPORT_STATE_KEY: '<SECRET>' },
-    'SALLYPORT_STATE_KEY: should be 32 random bytes',
+    'SALLYPORT_STATE_KEY: must be 32 random bytes',
   ),
   variable(
     'L-06 token-in-the-place-of-a-file',
@@ -93,7 +93,7 @@ const steeringRows: readonly StartRow[] = [
   variable(
     'L-07 trust-of-anybody',
     { NODE_TLS_REJECT_UNAUTHORIZED: '0' },
-    'NODE_TLS_REJECT_UNAUTHORIZED=0 would trust any host',
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 would accept any certificate',
   ),
   starts('L-07 sizes-and-warnings-may-stay', {
     env: { NODE_OPTIONS: '--max-old-space-size=256 --no-warnings' },

@@ -22,13 +22,13 @@ export const stateRows: readonly StateRow[] = [
   refused('last-byte-of-the-tag', SHUT, flip(-1)),
   refused('first-byte-of-the-header', 'a.sealed is not sealed state', flip(0)),
   refused('version-of-the-format', 'a.sealed has the format of another version', flip(15)),
-  refused('cut-in-the-header', 'a.sealed is cut short', cut(9)),
+  refused('cut-in-the-header', 'a.sealed is truncated', cut(9)),
   refused('cut-behind-the-header', SHUT, cut(16)),
   refused('cut-in-the-nonce', SHUT, cut(30)),
   refused('cut-behind-the-nonce', SHUT, cut(40)),
   refused('cut-to-nonce-and-tag', SHUT, cut(56)),
   refused('cut-by-one-byte', SHUT, cut(-1)),
-  refused('cut-to-nothing', 'a.sealed is cut short', cut(0)),
+  refused('cut-to-nothing', 'a.sealed is truncated', cut(0)),
   refused('one-zero-behind', SHUT, { act: 'append', file: a, at: 1 }),
   refused('a-block-of-zeros-behind', SHUT, { act: 'append', file: a, at: 64 }),
   refused('exchanged-between-sandboxes', 'a.sealed does not open, b.sealed does not open', {
@@ -56,20 +56,20 @@ export const stateRows: readonly StateRow[] = [
     hex: Buffer.from('sallyport state\u0001{"proxy_config":{},"secrets":{},"token":null}').toString('hex'),
   }),
   refused('zeros', 'a.sealed is not sealed state', { act: 'write', file: a, hex: '00'.repeat(200) }),
-  refused('a-file-of-another-kind', 'notes.txt is not a file of ours', {
+  refused('a-file-of-another-kind', 'unknown files: notes.txt.', {
     act: 'copy',
     file: a,
     other: 'notes.txt',
   }),
-  refused('a-name-that-is-no-sandbox', 'A.sealed is not a file of ours', {
+  refused('a-name-that-is-no-sandbox', 'unknown files: A.sealed.', {
     act: 'copy',
     file: a,
     other: 'A.sealed',
   }),
   refused('another-key', 'THE_KEY is not the key that sealed them', { act: 'key', hex: '11'.repeat(32) }),
   refused('a-key-of-zeros', 'THE_KEY is not the key that sealed them', { act: 'key', hex: '00'.repeat(32) }),
-  refused('half-a-key', 'THE_KEY: should be 32 random bytes', { act: 'key', hex: '22'.repeat(16) }),
-  refused('a-passphrase', 'THE_KEY: should be 32 random bytes', {
+  refused('half-a-key', 'THE_KEY: must be 32 random bytes', { act: 'key', hex: '22'.repeat(16) }),
+  refused('a-passphrase', 'THE_KEY: must be 32 random bytes', {
     act: 'key',
     hex: 'correct horse battery staple',
   }),

@@ -4,7 +4,7 @@ import { chmod, cp, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { refuseRuntimeSwitches } from '../../../src/cli/process/runtime-switches.ts';
-import { loadAdminToken } from '../../../src/sidecar/admin-token.ts';
+import { loadAdminToken } from '../../../src/sidecar/access-tokens.ts';
 import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { findLeaks } from '../../e2e/canary-search.ts';

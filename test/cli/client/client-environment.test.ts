@@ -68,7 +68,9 @@ it('the caller’s NO_PROXY is kept in both cases, whichever case it had', () =>
 
 it('an entry of NO_PROXY that hides a rule’s host is told by name', () => {
   const { warnings } = environment({ rules: [ruleWith({})], caller: { no_proxy: 'test' } });
-  expect(warnings).toEqual([expect.stringMatching(/^test in NO_PROXY takes api\.test past the proxy/)]);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^test in NO_PROXY makes requests to api\.test bypass the proxy/),
+  ]);
 });
 
 it('what replaces a client’s roots gets the bundle, what adds to them gets the addition', () => {

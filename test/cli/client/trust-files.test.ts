@@ -52,8 +52,8 @@ describe('the files of CA certificates', () => {
     const caller = { CURL_CA_BUNDLE: '/nonexistent/ca.pem', REQUESTS_CA_BUNDLE: scratch.path };
     const { warnings } = await writeTrustFiles(scratch.path, { caPem: ours ?? '', caller });
     expect(warnings).toEqual([
-      expect.stringMatching(/CURL_CA_BUNDLE=\/nonexistent\/ca\.pem .*ENOENT/),
-      expect.stringMatching(/REQUESTS_CA_BUNDLE=.*EISDIR/),
+      expect.stringMatching(/CURL_CA_BUNDLE: \/nonexistent\/ca\.pem .*ENOENT/),
+      expect.stringMatching(/REQUESTS_CA_BUNDLE: .*EISDIR/),
     ]);
   });
 
@@ -63,6 +63,6 @@ describe('the files of CA certificates', () => {
     const once = await write();
     expect(await write()).toEqual(once);
     await writeFile(once.extraFile, first ?? '');
-    await expect(write()).rejects.toThrow(/ca-extra-\w+\.pem holds something else/);
+    await expect(write()).rejects.toThrow(/ca-extra-\w+\.pem has other content/);
   });
 });

@@ -4,9 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
 import type { Pace } from '../../../src/sidecar/records/record-delivery.ts';
 import {
-  type RecordForwarder,
+  RecordForwarder,
   type RecordForwarderOptions,
-  createRecordForwarder,
 } from '../../../src/sidecar/records/record-forwarder.ts';
 import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { createScratch } from '../../support/scratch.ts';
@@ -26,7 +25,7 @@ async function forwardTo(url: string, options: Partial<RecordForwarderOptions> =
   const scratch = await createScratch();
   const lines: Readonly<Record<string, unknown>>[] = [];
   const tokenFile = await scratch.write('token', `${token}\n`);
-  const forwarder = createRecordForwarder({
+  const forwarder = new RecordForwarder({
     url,
     tokenFile,
     caFile: undefined,
@@ -48,7 +47,7 @@ async function forwardTo(url: string, options: Partial<RecordForwarderOptions> =
 }
 
 function take(forwarder: RecordForwarder, count: number, sandbox = 'default', from = 0): void {
-  for (let i = from; i < from + count; i += 1) forwarder.take(sandbox, `"time":"t","mark":${i}`);
+  for (let i = from; i < from + count; i += 1) forwarder.add(sandbox, `"time":"t","mark":${i}`);
 }
 
 const marksOf = (receiver: RecordReceiver): readonly unknown[] => receiver.kept.map(({ mark }) => mark);
@@ -68,14 +67,14 @@ describe('a forwarder of records', () => {
       new Set([`${token} /v1/sandbox-records`]),
     );
     expect([receiver.mostAtOnce, receiver.sockets]).toEqual([1, 1]);
-    expect(scene.forwarder.counts).toEqual({ taken: 1_234, lost: 0 });
+    expect(scene.forwarder.counts).toEqual({ accepted: 1_234, lost: 0 });
   });
 
   it('bounds a batch by its length too, and sends a record that is longer alone', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url, { pace: { maxChars: 1_000 } });
     for (const length of [400, 400, 400, 5_000, 10])
-      scene.forwarder.take('default', `"x":"${'a'.repeat(length)}"`);
+      scene.forwarder.add('default', `"x":"${'a'.repeat(length)}"`);
     await receiver.keeps(5);
     expect(receiver.batches.map(({ records }) => records.length)).toEqual([2, 1, 1, 1]);
   });
@@ -107,11 +106,11 @@ describe('a forwarder of records', () => {
     await receiver.keeps(35);
     await scene.forwarder.close(5_000);
     expect(marksOf(receiver)).toEqual(range(35));
-    expect(scene.forwarder.counts).toEqual({ taken: 35, lost: 0 });
+    expect(scene.forwarder.counts).toEqual({ accepted: 35, lost: 0 });
     const said = scene.lines.map(({ msg }) => msg);
     expect(said.slice(0, 2)).toEqual([
-      'records are not taken; they are sent again',
-      'records are taken again',
+      'the platform did not accept the records; retrying',
+      'the platform accepts records again',
     ]);
   });
 
@@ -133,7 +132,7 @@ describe('a forwarder of records', () => {
     take(scene.forwarder, 1);
     await receiver.keeps(1);
     await scene.forwarder.close(1_000);
-    expect(scene.lines[0]).toMatchObject({ cause: 'no answer in time' });
+    expect(scene.lines[0]).toMatchObject({ cause: 'no response in time' });
   });
 
   it.each([400, 413, 422])('loses of a batch answered %i only the record at fault', async (status) => {
@@ -145,9 +144,11 @@ describe('a forwarder of records', () => {
     await receiver.keeps(499);
     await scene.forwarder.close(1_000);
     expect(marksOf(receiver)).toEqual(range(500).filter((mark) => mark !== 137));
-    expect(scene.forwarder.counts).toEqual({ taken: 499, lost: 1 });
+    expect(scene.forwarder.counts).toEqual({ accepted: 499, lost: 1 });
     expect(receiver.batches.length).toBeLessThan(40);
-    const lost = scene.lines.filter(({ msg }) => msg === 'records are lost to the platform');
+    const lost = scene.lines.filter(
+      ({ msg }) => msg === 'records were lost before they reached the platform',
+    );
     expect(lost).toMatchObject([{ lost: 1, cause: `status ${status}` }]);
   });
 
@@ -164,7 +165,7 @@ describe('a forwarder of records', () => {
       await receiver.keeps(20);
       await scene.forwarder.close(1_000);
       expect(marksOf(receiver)).toEqual(range(20));
-      expect(scene.forwarder.counts).toEqual({ taken: 20, lost: 0 });
+      expect(scene.forwarder.counts).toEqual({ accepted: 20, lost: 0 });
       expect(scene.lines.filter(({ cause }) => cause === `status ${status}`)).toHaveLength(1);
       expect(elsewhere.batches).toEqual([]);
     },
@@ -209,16 +210,16 @@ describe('a forwarder of records', () => {
     const record = `"path":"${'a'.repeat(500)}"`;
     let accepted = 0;
     while (!forwarder.isBlocked('loud')) {
-      forwarder.take('loud', record);
+      forwarder.add('loud', record);
       accepted += 1;
     }
     // Half of 16 Mi characters.
     expect(accepted * 640).toBeGreaterThan(8_000_000);
     expect(accepted * 640).toBeLessThan(9_000_000);
-    for (let i = 0; i < 100_000; i += 1) forwarder.take('loud', record);
+    for (let i = 0; i < 100_000; i += 1) forwarder.add('loud', record);
     expect(forwarder.counts.lost).toBeGreaterThan(80_000);
     expect(forwarder.isBlocked('calm')).toBe(false);
-    for (let i = 0; i < 1_000; i += 1) forwarder.take('calm', record);
+    for (let i = 0; i < 1_000; i += 1) forwarder.add('calm', record);
     expect(forwarder.isBlocked('calm')).toBe(false);
     await receiver.receives(1);
     expect(scene.lines.filter(({ msg }) => String(msg).includes('too many wait'))).toHaveLength(1);
@@ -234,7 +235,9 @@ describe('a forwarder of records', () => {
     while (scene.lines.length < 2_000) await setImmediate();
     for (let i = 2_000; i < 2_010; i += 1) take(scene.forwarder, 1, `gone-${i}`);
     while (scene.forwarder.counts.lost < 10) await setImmediate();
-    const lost = scene.lines.filter(({ msg }) => msg === 'records are lost to the platform');
+    const lost = scene.lines.filter(
+      ({ msg }) => msg === 'records were lost before they reached the platform',
+    );
     expect(lost.map(({ sandbox }) => sandbox)).toEqual(Array.from({ length: 10 }, (_, i) => `gone-${i}`));
   });
 
@@ -255,8 +258,11 @@ describe('a forwarder of records', () => {
     const startedMs = performance.now();
     await scene.forwarder.close(100);
     expect(performance.now() - startedMs).toBeLessThan(2_000);
-    expect(scene.forwarder.counts).toEqual({ taken: 0, lost: 7 });
-    expect(scene.lines.at(-1)).toMatchObject({ lost: 7, msg: 'records are lost to the platform' });
+    expect(scene.forwarder.counts).toEqual({ accepted: 0, lost: 7 });
+    expect(scene.lines.at(-1)).toMatchObject({
+      lost: 7,
+      msg: 'records were lost before they reached the platform',
+    });
   });
 
   it('sends nothing to a platform whose certificate the authority of the file did not sign', async () => {
@@ -291,7 +297,7 @@ describe('a forwarder of records', () => {
   it('writes half a character as the sign for one, so that no name makes a record undeliverable', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url);
-    scene.forwarder.take('default', JSON.stringify({ rule: 'a\ud800b', cause: '\\ud800' }).slice(1, -1));
+    scene.forwarder.add('default', JSON.stringify({ rule: 'a\ud800b', cause: '\\ud800' }).slice(1, -1));
     await receiver.keeps(1);
     expect(receiver.kept[0]).toMatchObject({ rule: 'a\ufffdb', cause: '\\ud800' });
   });

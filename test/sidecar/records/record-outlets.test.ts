@@ -33,9 +33,9 @@ async function outletsTo(url: string, whenBlocked: 'refuse' | 'drop'): Promise<O
     dropped: 0,
     close: async () => {},
   };
-  const outlets = createRecordOutlets(
-    { isRecorded: true, whenBlocked },
-    { url, tokenFile: `${scratch.path}/{sandbox}`, caFile: undefined },
+  const recordForward = { url, tokenFile: `${scratch.path}/{sandbox}`, caFile: undefined };
+  const outlets = await createRecordOutlets(
+    { isRecorded: true, whenBlocked, recordForward },
     { sink, log: createLog('silent', sink) },
   );
   return {

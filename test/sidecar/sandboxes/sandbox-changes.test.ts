@@ -120,7 +120,7 @@ it.each([
   const refused = await proxy.admin(method, '/v1/sandboxes/default', body);
   expect(refused).toMatchObject({
     status: 409,
-    body: { detail: expect.stringContaining('stand in the config') },
+    body: { detail: expect.stringContaining('sets the listener, token and limits') },
   });
   expect((await proxy.admin('GET', '/v1/sandboxes/default')).body).toMatchObject({
     limits: { max_connections: 10_000 },

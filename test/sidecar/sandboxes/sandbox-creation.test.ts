@@ -2,10 +2,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createAdmission } from '../../../src/proxy/accept/admission.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import { type Admission, createAdmission } from '../../../src/proxy/accept/admission.ts';
 import type { ProxyContext } from '../../../src/proxy/context.ts';
 import { parseConfig } from '../../../src/sidecar/config.ts';
-import { createSandboxMaker } from '../../../src/sidecar/sandboxes/sandbox-creation.ts';
+import { createFromDocument, issueToken } from '../../../src/sidecar/sandboxes/sandbox-creation.ts';
 import type { Sandboxes } from '../../../src/sidecar/sandboxes/sandboxes.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { createTestSidecar } from '../../support/test-sidecar.ts';
@@ -239,7 +240,8 @@ describe('none is made', () => {
       // `default` is one of them, and does not count.
       all: () => Array.from({ length: 1 + count }),
     } as unknown as Sandboxes;
-    const make = createSandboxMaker(sandboxes, async () => undefined);
+    const make = (document: unknown): ReturnType<typeof createFromDocument> =>
+      createFromDocument(sandboxes, document, async () => undefined);
     const invalid = { workspace_secrets: null };
     for (count of [0, 999])
       expect(await make(invalid)).toMatchObject({ ok: false, problem: { kind: 'invalid' } });
@@ -284,4 +286,34 @@ it('until it is kept, nobody is let in by its open listener', async () => {
   release();
   expect((await making).status).toBe(201);
   expect(await scene.keyAt(port)).toBe('box');
+});
+
+function admissionWith(text: string): Admission {
+  const own = { sandbox: 'default' } as ProxyContext;
+  const admission = createAdmission({ own, isOpen: () => true, allowClients: undefined });
+  admission.add(new Secret(text), { sandbox: 'box' } as ProxyContext);
+  return admission;
+}
+
+it('no token is issued if none is wanted', () => {
+  expect(issueToken(undefined, admissionWith('x'))).toBeUndefined();
+});
+
+it('a generated token has 256 bits, fits into a URL and is shown', () => {
+  const made = Array.from({ length: 100 }, () => issueToken('generate'));
+  const texts = made.map((one) => (typeof one === 'object' ? one.generated : undefined));
+  expect(new Set(texts).size).toBe(100);
+  for (const text of texts) expect(text).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  for (const one of made)
+    expect(typeof one === 'object' && one.secret.equals(one.generated ?? '')).toBe(true);
+});
+
+it('a token from the document is used as it is, and not shown', () => {
+  const wanted = new Secret('free');
+  expect(issueToken(wanted, admissionWith('other'))).toEqual({ secret: wanted, generated: undefined });
+  expect(issueToken(wanted)).toEqual({ secret: wanted, generated: undefined });
+});
+
+it('a token of another sandbox is taken', () => {
+  expect(issueToken(new Secret('same'), admissionWith('same'))).toBe('taken');
 });

@@ -31,7 +31,7 @@ describe('the document of a new sandbox', () => {
       value: {
         id: undefined,
         listen: undefined,
-        token: 'made',
+        token: 'generate',
         limits: {},
         proxyConfig: undefined,
         workspaceSecrets: undefined,
@@ -62,19 +62,23 @@ describe('the document of a new sandbox', () => {
     expect(isToken(parsed.value.token, TOKEN)).toBe(true);
   });
 
-  const tokens: readonly (readonly [string, object, 'made' | 'none' | 'given'])[] = [
-    ['on the main listener without a word has one made', {}, 'made'],
-    ['on the main listener that asks for one has one made', { token: 'generate' }, 'made'],
+  const tokens: readonly (readonly [string, object, 'generated' | 'none' | 'given'])[] = [
+    ['on the main listener without a word has one made', {}, 'generated'],
+    ['on the main listener that asks for one has one made', { token: 'generate' }, 'generated'],
     ['on the main listener may bring its own', { token: TOKEN }, 'given'],
     ['on its own loopback listener needs none', { listen: '127.0.0.1:0' }, 'none'],
-    ['on its own listener that asks for one has one made', { listen: '[::1]:0', token: 'generate' }, 'made'],
+    [
+      'on its own listener that asks for one has one made',
+      { listen: '[::1]:0', token: 'generate' },
+      'generated',
+    ],
     ['on an exposed listener may bring its own', { listen: '0.0.0.0:0', token: TOKEN }, 'given'],
   ];
   it.each(tokens)('a sandbox %s', (_, document, wanted) => {
     const parsed = parseSandboxDocument(document, closed);
     if (!parsed.ok) throw new Error(places(parsed).join());
     const { token } = parsed.value;
-    expect(token === undefined ? 'none' : token === 'made' ? 'made' : 'given').toBe(wanted);
+    expect(token === undefined ? 'none' : token === 'generate' ? 'generated' : 'given').toBe(wanted);
   });
 
   it.each(['a', '7', 'box-1', 'a--b', 'x'.repeat(63)])('takes the id %s', (id) => {
@@ -137,13 +141,13 @@ describe('a listener that others reach, without a token', () => {
   it.each(['0.0.0.0:0', ':0', '[::]:0', '10.1.2.3:0', '169.254.1.1:0'])('%s is refused', (listen) => {
     const parsed = parseSandboxDocument({ listen }, closed);
     expect(places(parsed)).toEqual(['listen value_error']);
-    expect(JSON.stringify(parsed)).toMatch(/give a token, or .*allow_clients or auth: \\"none\\"/);
+    expect(JSON.stringify(parsed)).toMatch(/send a token, or .*allow_clients or auth: \\"none\\"/);
   });
 
   it('is an address or localhost: a name would be looked up while other writers wait', () => {
     const parsed = parseSandboxDocument({ listen: 'box.internal:0', token: TOKEN }, closed);
     expect(places(parsed)).toEqual(['listen value_error']);
-    expect(JSON.stringify(parsed)).toContain('should be an address or localhost');
+    expect(JSON.stringify(parsed)).toContain('must be an IP address or localhost');
   });
 
   it('is refused although clients of the main one show a token', () => {
@@ -183,7 +187,7 @@ describe('the document of a change', () => {
   });
 
   it('asks for a token or brings one', () => {
-    expect(parseSandboxChange({ token: 'generate' }, closed)).toMatchObject({ value: { token: 'made' } });
+    expect(parseSandboxChange({ token: 'generate' }, closed)).toMatchObject({ value: { token: 'generate' } });
     const parsed = parseSandboxChange({ token: TOKEN }, closed);
     expect(parsed.ok && isToken(parsed.value.token, TOKEN)).toBe(true);
   });

@@ -293,7 +293,11 @@ describe('a start is stopped by', () => {
       { default: '{"version": 9}' },
       /^the state of sandbox default cannot be used: it was written by another version of Sallyport$/,
     ],
-    ['the state of another sandbox', { a: stateOf('b', {}) }, /^the state of sandbox a is that of another$/],
+    [
+      'the state of another sandbox',
+      { a: stateOf('b', {}) },
+      /^the state of sandbox a belongs to another sandbox$/,
+    ],
     [
       'a rule of default whose secret is not there',
       { default: stateOf('default', { proxyConfig: keyRules('{S}', 'workspace_secret'), revision: 3 }) },
@@ -337,14 +341,14 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     [
       'with a listener that others reach without a token, where the operator no longer says who may',
       stateOf('box', { listen: { host: '0.0.0.0', port: 4000 } }),
-      /^others can reach its listener, which asks for no token: set allow_clients/,
+      /^its listener is reachable from other machines and needs no token: set allow_clients/,
     ],
   ])('%s', async (_, content, reason) => {
     await using proxy = await createTestSidecar({ admin: true, state: createMemoryStore({ box: content }) });
     expect((await proxy.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
       failed: expect.stringMatching(reason),
     });
-    expect(proxy.lines.filter(({ msg }) => msg === 'the sandbox stays closed')).toHaveLength(1);
+    expect(proxy.lines.filter(({ msg }) => msg === 'the sandbox is disabled')).toHaveLength(1);
     await using client = await WireClient.connect(proxy.port);
     expect((await client.openTunnel('api.test:443', [showing(TOKEN)])).status).toBe(407);
   });
@@ -412,7 +416,7 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     const second = await scene.start();
     expect((await second.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
       proxy: '',
-      failed: `cannot be opened on 127.0.0.1:${port} (EADDRINUSE)`,
+      failed: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)`,
     });
     expect(await scene.keyAt(second.port)).toBe('of default');
     expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);
@@ -427,7 +431,7 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     const auth = { token_file: await scratch.write('token', TOKEN) };
     const second = await scene.start({ config: { auth } });
     expect((await second.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
-      failed: expect.stringMatching(/^its token lets clients of another sandbox in/),
+      failed: expect.stringMatching(/^its token belongs to another sandbox on the main listener/),
     });
     expect(await scene.keyAt(second.port, TOKEN)).toBe('of default');
     expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);
@@ -461,9 +465,9 @@ describe('what only a document of the operator’s stands above', () => {
       proxyConfig: keyRules('file'),
     });
     expect(await scene.keyAt(second.port)).toBe('file');
-    expect(
-      second.lines.filter(({ msg }) => msg === 'the proxy_config that is kept cannot be used'),
-    ).toHaveLength(1);
+    expect(second.lines.filter(({ msg }) => msg === 'the stored proxy_config cannot be used')).toHaveLength(
+      1,
+    );
   });
 
   it('is never kept: a start without the file has what the admin API put last', async () => {

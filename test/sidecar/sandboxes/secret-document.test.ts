@@ -33,8 +33,8 @@ it('lines: each says where it stands', () => {
 });
 
 const ADVICE =
-  'this line should read NAME=value, the name of letters, digits and underscores, not beginning with a digit';
-const QUOTES = 'a value that begins with a quote should end with the same one and hold no other';
+  'this line must be NAME=value, and a name must have only letters, digits and underscores, and no digit at the beginning';
+const QUOTES = 'a value that begins with a quote must end with the same quote and contain no other';
 
 const errors: readonly [string, string, string][] = [
   ['a line without =', `A=1\n${CANARY}`, `secrets.env:2: ${ADVICE}`],
@@ -42,7 +42,7 @@ const errors: readonly [string, string, string][] = [
   ['a name with a hyphen', `${CANARY}=1`, `secrets.env:1: ${ADVICE}`],
   ['a name that begins with a digit', '1A=1', `secrets.env:1: ${ADVICE}`],
   ['a name with a blank', `set A=${CANARY}`, `secrets.env:1: ${ADVICE}`],
-  ['a name twice', `A=1\nB=2\nA=${CANARY}`, 'secrets.env:3: A is given before, at secrets.env:1'],
+  ['a name twice', `A=1\nB=2\nA=${CANARY}`, 'secrets.env:3: A is set before, at secrets.env:1'],
   ['a quote that does not end', `A="${CANARY}`, `secrets.env:1: ${QUOTES}`],
   ['a quote alone', "A='", `secrets.env:1: ${QUOTES}`],
   ['something after the quote', `A="${CANARY}" # b`, `secrets.env:1: ${QUOTES}`],
@@ -50,14 +50,14 @@ const errors: readonly [string, string, string][] = [
 ];
 
 const jsonErrors: readonly [string, string, string][] = [
-  ['JSON cut short', `{"A":"${CANARY}`, 'fd: this begins with { and is not valid JSON'],
-  ['a name twice', `{"A":"a","\\u0041":"${CANARY}"}`, 'fd: a name is given twice'],
-  ['a number', '{"A":1}', 'fd: A should be a string'],
-  ['an object', `{"A":{"B":"${CANARY}"}}`, 'fd: A should be a string'],
+  ['JSON cut short', `{"A":"${CANARY}`, 'fd: it begins with { but is not valid JSON'],
+  ['a name twice', `{"A":"a","\\u0041":"${CANARY}"}`, 'fd: a name occurs twice'],
+  ['a number', '{"A":1}', 'fd: A must be a string'],
+  ['an object', `{"A":{"B":"${CANARY}"}}`, 'fd: A must be a string'],
   [
     'a name with a hyphen',
     `{"${CANARY}":"a"}`,
-    'fd: each name should be of letters, digits and underscores, not beginning with a digit',
+    'fd: each name must have only letters, digits and underscores, and no digit at the beginning',
   ],
 ];
 

@@ -59,7 +59,7 @@ describe('a directory', () => {
     mkdirSync(join(directory, 'nested'));
     const secrets = loadWorkspaceSecrets({ directory }, {});
     holds(secrets, { A: 'a' });
-    const rule = 'its name should be of letters, digits and underscores, not beginning with a digit';
+    const rule = 'its name must have only letters, digits and underscores, and no digit at the beginning';
     expect(secrets.warnings).toEqual([
       `${directory}/1B is skipped: ${rule}`,
       `${directory}/nested is skipped: it is not a file`,
@@ -110,7 +110,7 @@ it('of several sources the most deliberate wins: descriptor, _FILE, directory, f
   const env = { SALLYPORT_SECRET_A_FILE: variable, SALLYPORT_SECRET_B_FILE: variable };
   const secrets = loadWorkspaceSecrets({ fd, directory, file }, env);
   holds(secrets, { A: 'descriptor', B: 'variable', C: 'directory', D: 'file' });
-  expect(secrets.warnings).toContain(`B of ${directory}/B is not used: SALLYPORT_SECRET_B_FILE gives it`);
+  expect(secrets.warnings).toContain(`B of ${directory}/B is not used: SALLYPORT_SECRET_B_FILE sets it too`);
   expect(secrets.warnings).toHaveLength(6);
 });
 
@@ -151,22 +151,22 @@ describe('the start fails with the place and never the value', () => {
     [
       'a secret over 64 KiB in a file of its own',
       () => loadWorkspaceSecrets({ directory: directoryOf({ A: CANARY.padEnd(64 * KIB + 1) }) }, {}),
-      /\/A: A is over 65536 bytes$/,
+      /\/A: A is larger than 65536 bytes$/,
     ],
     [
       'a secret over 64 KiB in lines, counted in bytes',
       () => loadWorkspaceSecrets({ file: fileOf(`A=${CANARY}${'é'.repeat(33_000)}`) }, {}),
-      /:1: A is over 65536 bytes$/,
+      /:1: A is larger than 65536 bytes$/,
     ],
     [
       '1,001 secrets',
       () => loadWorkspaceSecrets({ file: fileOf(names(1_001)) }, {}),
-      /^1001 secrets are given; at most 1000/,
+      /^1001 secrets are set; at most 1000/,
     ],
     [
       'a file without end',
       () => loadWorkspaceSecrets({}, { SALLYPORT_SECRET_A_FILE: '/dev/zero' }),
-      /^SALLYPORT_SECRET_A_FILE holds more than \d+ bytes$/,
+      /^SALLYPORT_SECRET_A_FILE is larger than \d+ bytes$/,
     ],
     [
       'what is not UTF-8',
@@ -196,7 +196,7 @@ describe('the start fails with the place and never the value', () => {
     [
       'a variable without a name',
       () => loadWorkspaceSecrets({}, { SALLYPORT_SECRET__FILE: fileOf(CANARY) }),
-      /^SALLYPORT_SECRET__FILE: the name of a secret should be of letters/,
+      /^SALLYPORT_SECRET__FILE: the name of a secret must have only letters/,
     ],
     [
       'a secret that is still in the environment',

@@ -6,7 +6,7 @@ import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import {
   type SandboxState,
   decodeSandboxState,
-  describe as describeIssues,
+  describeIssues,
   encodeSandboxState,
   newEtag,
   newSandboxState,
@@ -139,5 +139,5 @@ it('issues are described by the first, and the number of the others', () => {
   const issue: Issue = { loc: ['a', 0], msg: 'M', type: 'value_error' };
   expect(describeIssues([issue])).toBe('a.0: M');
   expect(describeIssues([issue, issue, issue])).toBe('a.0: M (and 2 more)');
-  expect(describeIssues([])).toBe('no reason is known');
+  expect(describeIssues([])).toBe('the reason is unknown');
 });

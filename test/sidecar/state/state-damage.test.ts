@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { maxStateFileBytes } from '../../../src/sidecar/state/state-seal.ts';
+import { maxStateFileBytes } from '../../../src/sidecar/state/state-files.ts';
 import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { projectRoot, runToEnd } from '../../support/spawned-process.ts';
@@ -29,8 +29,7 @@ async function flip(file: string, at: number): Promise<void> {
   await writeFile(file, bytes);
 }
 
-const OTHERS_OPEN =
-  'the key opens others, so what does not open is damaged, cut short or the copy of another';
+const OTHERS_OPEN = 'the key opens other files, so these are damaged, truncated or copies of another file';
 
 type Damage = (folder: string) => Promise<unknown>;
 const damages: readonly (readonly [string, Damage, string])[] = [
@@ -49,8 +48,8 @@ const damages: readonly (readonly [string, Damage, string])[] = [
   ],
   ['its end', (folder) => truncate(join(folder, 'a.sealed'), 60), 'a.sealed does not open'],
   ['most of it', (folder) => truncate(join(folder, 'a.sealed'), 20), 'a.sealed does not open'],
-  ['half its header', (folder) => truncate(join(folder, 'a.sealed'), 8), 'a.sealed is cut short'],
-  ['all of it', (folder) => truncate(join(folder, 'a.sealed'), 0), 'a.sealed is cut short'],
+  ['half its header', (folder) => truncate(join(folder, 'a.sealed'), 8), 'a.sealed is truncated'],
+  ['all of it', (folder) => truncate(join(folder, 'a.sealed'), 0), 'a.sealed is truncated'],
   [
     'its name',
     (folder) => rename(join(folder, 'a.sealed'), join(folder, 'c.sealed')),
@@ -69,7 +68,7 @@ const damages: readonly (readonly [string, Damage, string])[] = [
   [
     'its size',
     (folder) => truncate(join(folder, 'a.sealed'), maxStateFileBytes + 1),
-    `a.sealed is over ${maxStateFileBytes} bytes`,
+    `a.sealed is larger than ${maxStateFileBytes} bytes`,
   ],
   ['a directory', (folder) => mkdir(join(folder, 'c.sealed')), 'c.sealed is not a regular file'],
   [
@@ -89,7 +88,9 @@ describe('the start is stopped', () => {
       .catch((reason: Error) => reason);
     expect(String(error)).toContain(`${folder}: 1 of `);
     expect(String(error)).toContain(`files cannot be used: ${found}`);
-    expect(String(error)).toContain('Restore each from a copy, or remove it to begin that sandbox anew.');
+    expect(String(error)).toContain(
+      'Restore each file from a backup, or remove it to start over with that sandbox.',
+    );
     expect(String(error)).not.toContain('not the key');
   });
 
@@ -109,8 +110,8 @@ describe('the start is stopped', () => {
       .catch((reason: Error) => reason);
     expect(String(error)).toBe(
       `InputError: ${folder}: 2 of 2 files cannot be used: a.sealed does not open, b.sealed does not open; THE_VARIABLE is ` +
-        'not the key that sealed them, or they are damaged. Give the key that sealed them, or remove this directory ' +
-        'to begin anew.',
+        'not the key that sealed them, or they are damaged. Set the key that sealed them, or remove this directory ' +
+        'to start over.',
     );
   });
 
@@ -138,7 +139,7 @@ describe('the start is stopped', () => {
     const folder = await sealTwo(scratch.path);
     await writeFile(join(folder, name), '');
     await expect(start(scratch.path).readAll()).rejects.toThrow(
-      `${folder}: ${name} is not a file of ours. Move what is not NAME.sealed elsewhere.`,
+      `${folder}: unknown files: ${name}. Move what is not named ID.sealed elsewhere.`,
     );
     expect(await readdir(folder)).toContain(name);
   });
@@ -147,7 +148,7 @@ describe('the start is stopped', () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     await writeFile(join(folder, '\u001b[2J'), '');
-    await expect(start(scratch.path).readAll()).rejects.toThrow(String.raw`\u001b[2J is not a file of ours`);
+    await expect(start(scratch.path).readAll()).rejects.toThrow(String.raw`unknown files: \u001b[2J.`);
   });
 
   it('and afterwards nothing is written over', async () => {
@@ -195,7 +196,7 @@ describe('a write that fails', () => {
     });
     const file = join(scratch.path, 'sandboxes', 'box.sealed');
     expect(stdout, stderr).toContain(
-      `failed 4 Error: ${file}: cannot be written (EFBIG). What it held before is kept.`,
+      `failed 4 Error: ${file}: cannot be written (EFBIG). Its previous content is unchanged.`,
     );
     // Before the next start would tidy up.
     expect(await readdir(join(scratch.path, 'sandboxes'))).toEqual(['box.sealed']);

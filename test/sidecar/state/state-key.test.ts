@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createStateKey, readStateKey } from '../../../src/sidecar/state/state-key.ts';
+import { createStateKey, readStateKey } from '../../../src/sidecar/state/state-store.ts';
 import { createScratch } from '../../support/scratch.ts';
 
 // Bytes that have + and / in base64, and - and _ in base64url.
@@ -43,7 +43,7 @@ describe('the key of a variable', () => {
     async (_, text) => {
       const error = await readStateKey({ text, from }).catch((reason: Error) => reason);
       expect(String(error)).toBe(
-        'Error: THE_VARIABLE: should be 32 random bytes as base64, base64url or hex (openssl rand -base64 32)',
+        'Error: THE_VARIABLE: must be 32 random bytes as base64, base64url or hex (openssl rand -base64 32)',
       );
     },
   );
@@ -84,7 +84,9 @@ describe('the key of a file', () => {
     await using scratch = await createScratch();
     const file = join(scratch.path, 'state.key');
     await symlink(join(scratch.path, 'nowhere'), file);
-    await expect(readStateKey({ file })).rejects.toThrow(`${file}: cannot be opened (ENOENT). Restore it`);
+    await expect(readStateKey({ file })).rejects.toThrow(
+      `${file}: cannot be opened (ENOENT). Restore the key`,
+    );
     await expect(createStateKey(file)).rejects.toThrow('cannot be opened (ENOENT)');
     expect(await readdir(scratch.path)).toEqual(['state.key']);
   });

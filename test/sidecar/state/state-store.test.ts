@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { maxStateBytes } from '../../../src/sidecar/state/state-seal.ts';
+import { maxStateBytes } from '../../../src/sidecar/state/state-files.ts';
 import { type StateStore, createStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { type Scratch, createScratch } from '../../support/scratch.ts';
 import { SpawnedProcess, projectRoot } from '../../support/spawned-process.ts';
@@ -108,8 +108,8 @@ describe('state', () => {
     async (id) => {
       await using state = await createState();
       const store = state.start();
-      await expect(store.write(id, 'a')).rejects.toThrow('an id of state has');
-      await expect(store.remove(id)).rejects.toThrow('an id of state has');
+      await expect(store.write(id, 'a')).rejects.toThrow('a sandbox id has');
+      await expect(store.remove(id)).rejects.toThrow('a sandbox id has');
       await store.close();
     },
   );
@@ -119,7 +119,7 @@ describe('state', () => {
     const store = state.start();
     await store.readAll();
     await expect(store.write('box', 'é'.repeat(maxStateBytes / 2 + 1))).rejects.toThrow(
-      `the state of box has ${maxStateBytes + 2} bytes; at most ${maxStateBytes} are kept`,
+      `the state of box has ${maxStateBytes + 2} bytes; at most ${maxStateBytes} can be stored`,
     );
     expect(await store.readAll()).toEqual(new Map([['box', 'old']]));
     await store.close();
@@ -145,7 +145,7 @@ describe('the key', () => {
       directory: state.directory,
       key: { text: 'short', from: 'THE_VARIABLE' },
     });
-    await expect(store.readAll()).rejects.toThrow('THE_VARIABLE: should be 32 random bytes');
+    await expect(store.readAll()).rejects.toThrow('THE_VARIABLE: must be 32 random bytes');
   });
 
   it('that others can read stops the start', async () => {
@@ -161,7 +161,7 @@ describe('the key', () => {
     const store = state.start();
     const folder = join(state.directory, 'sandboxes');
     await expect(store.readAll()).rejects.toThrow(
-      `${file}: is gone and state that it sealed is there. Restore it, or remove ${folder} to begin anew.`,
+      `${file}: is missing, and state sealed with it exists. Restore it, or remove ${folder} to start over.`,
     );
     await expect(store.write('new', 'b')).rejects.toThrow('has state that was not read');
     await expect(stat(file)).rejects.toThrow('ENOENT');
@@ -196,7 +196,7 @@ describe('another process', () => {
     await using other = new SpawnedProcess(process.execPath, [program], { input });
     await other.output((said) => said.includes('done 1\n'));
     const store = state.start();
-    const refused = `${state.directory}: another process uses this state. Stop it, or name another state_dir.`;
+    const refused = `${state.directory}: another process uses this state. Stop it, or set another state_dir.`;
     await expect(store.readAll()).rejects.toThrow(refused);
     await expect(store.write('box', 'mine')).rejects.toThrow(refused);
     await expect(store.remove('box')).rejects.toThrow(refused);

@@ -1,6 +1,6 @@
 // How many clients fit into the descriptors of the process.
 import { expect, it } from 'vitest';
-import { maxOpenClients } from '../../src/sidecar/descriptor-limit.ts';
+import { maxOpenClients } from '../../src/sidecar/process-limits.ts';
 
 it.each([
   [1_048_576, 349_354],

@@ -3,7 +3,7 @@
 import { fstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { removeFile, replaceFile } from '../../../src/sidecar/state/state-file.ts';
+import { removeFile, replaceFile } from '../../../src/sidecar/state/state-files.ts';
 import { createScratch } from '../../support/scratch.ts';
 
 type Done = (error: Error | null) => void;
@@ -54,6 +54,6 @@ it('a directory that cannot be synced leaves the change in doubt, not undone', a
 it('a directory that is gone is told before anything is changed', async () => {
   await using scratch = await createScratch();
   await expect(replaceFile(join(scratch.path, 'gone', 'box.sealed'), Buffer.from('new'))).rejects.toThrow(
-    /cannot be written \(ENOENT\). What it held before is kept/,
+    /cannot be written \(ENOENT\). Its previous content is unchanged/,
   );
 });
