@@ -93,11 +93,15 @@ function readToEnd(fd: number, maxBytes: number): Buffer | undefined {
   return undefined;
 }
 
-// The code alone: the error also holds the path, which may be a secret that was put in the wrong variable.
 function reading<T>(source: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new Error(`${source} cannot be read: ${codeOf(error) ?? 'failed'}`);
+    throw unreadable(source, error);
   }
+}
+
+// The code alone: the error also holds the path, which may be a secret that was put in the wrong variable.
+function unreadable(source: string, error: unknown): Error {
+  return new Error(`${source} cannot be read: ${codeOf(error) ?? 'failed'}`);
 }
