@@ -56,7 +56,7 @@ describe('a running sidecar', () => {
     // The admin API is a route table on base/http: no web framework.
     expect(packagesIn(loaded).filter((name) => name.includes('hono'))).toEqual([]);
     // Records are forwarded where a platform is named.
-    expect(own.filter((file) => /\/record-(?!forward-config)/.test(file))).toEqual([]);
+    expect(own.filter((file) => /\/record-(?!forward-config|outlets)/.test(file))).toEqual([]);
     const elsewhere = loaded.filter(
       (url) => !/^(src|bin|node_modules|node:|test\/(support|architecture))/.test(url),
     );
