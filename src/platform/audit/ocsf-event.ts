@@ -69,13 +69,13 @@ function actorOf(record: StoredRecord | undefined): OcsfEvent['actor'] {
 }
 
 function endpointOf(record: StoredRecord | undefined): OcsfEvent['src_endpoint'] {
-  const { client_host, client_port, x_forwarded_for } = record?.enrichments ?? {};
+  const { client_host, client_port: port = null, x_forwarded_for } = record?.enrichments ?? {};
   const [ip] = addressesIn(client_host ?? '');
   if (ip === undefined) return { svc_name: SYSTEM };
   const before = addressesIn(x_forwarded_for ?? '');
   return {
     ip,
-    ...(isPort(client_port) ? { port: client_port } : {}),
+    ...(port !== null && port >= 0 && port <= 65_535 ? { port } : {}),
     ...(before.length > 0 ? { intermediate_ips: before } : {}),
   };
 }
@@ -83,10 +83,6 @@ function endpointOf(record: StoredRecord | undefined): OcsfEvent['src_endpoint']
 function addressesIn(list: string): string[] {
   const words = list.split(',').map((word) => word.trim().replace(/%.*$/, ''));
   return words.filter((word) => isIP(word) !== 0 && word.length <= maxAddress);
-}
-
-function isPort(port: number | null | undefined): port is number {
-  return typeof port === 'number' && port >= 0 && port <= 65_535;
 }
 
 function toNativeRecord(

@@ -39,9 +39,9 @@ export function publicKeyFile(file: string): string {
 
 /** Several processes may create the key at once: the first link wins, and the others use that key. */
 async function createKey(file: string): Promise<KeyObject> {
-  const { privateKey } = generateKeyPairSync('ed25519');
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const draft = `${file}.${randomUUID()}`;
-  await writeDurably(draft, pemOf(privateKey, 'pkcs8'), 0o600);
+  await writeDurably(draft, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
   try {
     await link(draft, file);
   } catch (error) {
@@ -50,15 +50,11 @@ async function createKey(file: string): Promise<KeyObject> {
   } finally {
     await unlink(draft);
   }
-  await writeDurably(publicKeyFile(file), pemOf(createPublicKey(privateKey), 'spki'), 0o644);
+  await writeDurably(publicKeyFile(file), publicKey.export({ type: 'spki', format: 'pem' }), 0o644);
   return privateKey;
 }
 
-function pemOf(key: KeyObject, type: 'pkcs8' | 'spki'): string {
-  return String(key.export({ type: type as 'spki', format: 'pem' }));
-}
-
-async function writeDurably(file: string, text: string, mode: number): Promise<void> {
+async function writeDurably(file: string, text: string | Buffer, mode: number): Promise<void> {
   await using handle = await open(file, 'w', mode);
   await handle.writeFile(text);
   await handle.sync();

@@ -16,13 +16,9 @@ export type JobContext = {
 export type JobHandler = (data: unknown, context: JobContext) => Promise<void>;
 
 export type QueueOptions = {
-  /** Maximum retries. */
+  /** Maximum retries; 5 when absent. */
   readonly retries?: number;
-  /** Delay before each retry, also after the death of a process. */
-  readonly retryDelaySeconds?: number;
-  /** After this the job is considered lost and retried. */
-  readonly timeoutSeconds?: number;
-  /** Jobs that run at once in this process. */
+  /** Jobs that run at once in this process; 1 when absent. */
   readonly concurrency?: number;
 };
 
@@ -101,11 +97,13 @@ async function startWork(
   handler: JobHandler,
   options: QueueOptions,
 ): Promise<void> {
-  const { retries = 5, retryDelaySeconds = 1, timeoutSeconds = 900, concurrency = 1 } = options;
+  const { retries = 5, concurrency = 1 } = options;
   const settings = {
     retryLimit: retries,
-    retryDelay: retryDelaySeconds,
-    expireInSeconds: timeoutSeconds,
+    // Also after the death of a process.
+    retryDelay: 1,
+    // After this the job is considered lost and retried.
+    expireInSeconds: 900,
     heartbeatSeconds: HEARTBEAT_SECONDS,
     deleteAfterSeconds: 86_400,
   };

@@ -19,6 +19,8 @@ const HISTORY = `
   )
 `;
 
+const READ_HISTORY = 'select id, name, hash from schema_migrations order by id';
+
 export type MigrateOptions = {
   /** The user of the platform at run time, if that is not the owner: it is granted `sallyport_app`. */
   readonly runtimeUser?: string | undefined;
@@ -35,7 +37,7 @@ export async function migrate(
     await client.query(`select pg_advisory_lock(${LOCK})`);
     await createRuntimeRole(client, runtimeUser);
     await client.query(HISTORY);
-    const applied = await readApplied(client);
+    const { rows: applied } = await client.query<AppliedStep>(READ_HISTORY);
     refuseOtherHistory(applied, steps);
     for (const step of steps.slice(applied.length)) await apply(client, step);
     await installJobs(client);
@@ -43,13 +45,6 @@ export async function migrate(
 }
 
 type AppliedStep = { readonly id: number; readonly name: string; readonly hash: string };
-
-async function readApplied(client: Client): Promise<readonly AppliedStep[]> {
-  const { rows } = await client.query<AppliedStep>(
-    'select id, name, hash from schema_migrations order by id',
-  );
-  return rows;
-}
 
 function refuseOtherHistory(applied: readonly AppliedStep[], steps: readonly Migration[]): void {
   if (applied.length > steps.length)

@@ -3,7 +3,7 @@ import { chown, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { codeOf } from '../database-error.ts';
 import { type Account, runProgram } from './account.ts';
-import { type DataDirectory, explainError } from './data-directory.ts';
+import type { DataDirectory } from './data-directory.ts';
 import type { PostgresPrograms } from './programs.ts';
 
 export type ClusterOptions = {
@@ -49,9 +49,8 @@ export async function createCluster(
       `--username=${options.user}`,
       ...(options.isDurable ? [] : ['--no-sync']),
     ]);
+    await rm(passwordFile);
     await rename(unfinished, directory.cluster);
-  } catch (error) {
-    throw explainError(directory.path, error);
   } finally {
     await rm(passwordFile, { force: true });
   }

@@ -1,5 +1,7 @@
 // The PostgreSQL server as a child process that ends with this process, however this process ends.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { type Account, programEnvironment } from './account.ts';
 import type { PostgresPrograms } from './programs.ts';
 
@@ -47,7 +49,9 @@ export function startProcess(options: {
   // It may reject after the last caller has stopped waiting.
   ready.promise.catch(() => undefined);
   let lastError = 'it ended without an error message';
-  readLines(child, (line) => {
+  // Never null: it is a pipe.
+  createInterface({ input: child.stderr as Readable }).on('line', (line) => {
+    if (line === '') return;
     if (line.includes('ready to accept connections')) ready.resolve();
     if (/^(FATAL|PANIC): /.test(line)) lastError = line;
     options.onLine(line);
@@ -70,13 +74,4 @@ export function startProcess(options: {
       await ended;
     },
   };
-}
-
-function readLines({ stderr }: ChildProcess, onLine: (line: string) => void): void {
-  let unfinished = '';
-  stderr?.setEncoding('utf8').on('data', (text: string) => {
-    const lines = (unfinished + text).split('\n');
-    unfinished = lines.pop() ?? '';
-    for (const line of lines) if (line !== '') onLine(line);
-  });
 }
