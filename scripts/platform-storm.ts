@@ -114,14 +114,14 @@ function printProgress(nth: number, ledger: Ledger): void {
 }
 
 function print(result: Omit<StormResult, 'rerunsMs'>): void {
-  const { ledger, startsMs, gonesMs, events, verified, busyMs, errors } = result;
+  const { ledger, startsMs, cleanupsMs, events, verified, busyMs, errors } = result;
   console.log(
     `  ${responsesIn(ledger)} responses in ${(busyMs / 1000).toFixed(0)} s, ${responsesPerSecond(result).toFixed(0)} a second; ` +
       `${ledger.lost.responses} lost, ${ledger.lost.resent} sent again; ${events} audit events`,
   );
   for (const [what, samples] of ledger.latenciesMs) console.log(`  ${what}: ${report(samples)}`);
   console.log(`  start until ready: ${report(startsMs)}`);
-  console.log(`  connections closed after a kill: ${report(gonesMs)}`);
+  console.log(`  connections closed after a kill: ${report(cleanupsMs)}`);
   console.log(`  audit verify: ${verified}`);
   for (const error of errors.slice(0, SHOWN_ERRORS)) console.log(`BROKEN: ${error}`);
   if (errors.length > SHOWN_ERRORS) console.log(`BROKEN: ${errors.length - SHOWN_ERRORS} more`);

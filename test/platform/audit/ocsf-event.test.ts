@@ -84,7 +84,7 @@ function officialErrors(validate: ValidateFunction): readonly unknown[] {
 
 describe('an event', () => {
   it.skipIf(schemaPath === undefined)(
-    'validates against the JSON Schema of OCSF (at SALLYPORT_OCSF_SCHEMA; skipped without it)',
+    'is valid under the JSON Schema of OCSF (at SALLYPORT_OCSF_SCHEMA; skipped without it)',
     () => {
       const schema = JSON.parse(readFileSync(schemaPath ?? '', 'utf8'));
       const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
@@ -93,12 +93,12 @@ describe('an event', () => {
     },
   );
 
-  it.each(Object.entries(records))('%s validates against our own schema', (_, record) => {
+  it.each(Object.entries(records))('%s is valid under our own schema', (_, record) => {
     for (const operation of operations)
       expect(ocsfEventSchema.safeParse(toOcsfEvent(rowOf(operation, record))).error).toBeUndefined();
   });
 
-  it.each(operations)('%s has uids that add up and captions that fit them', (operation) => {
+  it.each(operations)('%s has consistent uids and captions', (operation) => {
     const event = toOcsfEvent(rowOf(operation, recordOf({})));
     const captions = { 1: 'Create', 2: 'Read', 3: 'Update', 4: 'Delete', 99: 'Other' };
     expect(event.type_uid).toBe(event.class_uid * 100 + event.activity_id);
@@ -111,7 +111,7 @@ describe('an event', () => {
     [records['of a user'], 1, 'Success'],
     [records['that failed'], 2, 'Failure'],
     [records['whose record is damaged'], 0, 'Unknown'],
-  ])('has a status that fits its id', (record, id, caption) => {
+  ])('has a caption for its status', (record, id, caption) => {
     expect(toOcsfEvent(rowOf('login', record ?? ''))).toMatchObject({ status_id: id, status: caption });
   });
 
@@ -120,19 +120,19 @@ describe('an event', () => {
     expect(actor).toEqual({ user: { uid: USER, credential_uid: KEY } });
   });
 
-  it('has no credential where none was used', () => {
+  it('has no credential without a key', () => {
     const { actor } = toOcsfEvent(rowOf('login', recordOf({ api_key_id: null })));
     expect(actor).toEqual({ user: { uid: USER, credential_uid: null } });
   });
 
-  it('names the platform where nobody acted', () => {
+  it('names the platform as the actor of what it does by itself', () => {
     const event = toOcsfEvent(rowOf('delete_runs', records['of the system'] ?? ''));
     expect(event.actor).toEqual({ app_name: 'sallyport' });
     expect(event.src_endpoint).toEqual({ svc_name: 'sallyport' });
     expect(event).not.toHaveProperty('http_response');
   });
 
-  it('holds the native record', () => {
+  it('contains the native record', () => {
     const event = toOcsfEvent(rowOf('create_listener', recordOf({}), RESOURCE));
     expect(event.unmapped.original_audit_log).toMatchObject({
       id: event.metadata.uid,

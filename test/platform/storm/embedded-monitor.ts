@@ -12,7 +12,7 @@ export type EmbeddedMonitor = Monitor & {
 
 const POLL_MS = 20;
 /** After a crash of the platform, the shutdown of the server first writes its data. */
-const MAX_GONE_MS = 20_000;
+const MAX_CLEANUP_MS = 20_000;
 const MAX_CONNECTED_MS = 5_000;
 
 /** `directory` is the data directory of the platform. */
@@ -41,12 +41,12 @@ export function openEmbeddedMonitor(directory: string): EmbeddedMonitor {
       await Promise.race([seen(), limit]);
       return servers();
     },
-    async gone(_, backends, sinceMs) {
+    async cleanedUp(_, backends, sinceMs) {
       for (;;) {
         const now = await servers();
         const elapsedMs = performance.now() - sinceMs;
         if (!now.some((pid) => backends.includes(pid))) return elapsedMs;
-        if (elapsedMs > MAX_GONE_MS) return undefined;
+        if (elapsedMs > MAX_CLEANUP_MS) return undefined;
         await delay(POLL_MS);
       }
     },

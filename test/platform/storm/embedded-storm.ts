@@ -48,7 +48,7 @@ export async function runEmbeddedStorm(
     ],
     ledger,
     startsMs: process.startsMs,
-    gonesMs: process.gonesMs,
+    cleanupsMs: process.cleanupsMs,
     events: snapshot.events.length,
     verified: verified.reported,
     busyMs,

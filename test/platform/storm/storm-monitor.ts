@@ -12,7 +12,7 @@ export type StormMonitor = AsyncDisposable &
   };
 
 const POLL_MS = 10;
-const MAX_GONE_MS = 5_000;
+const MAX_CLEANUP_MS = 5_000;
 /** Another check measures the whole start. */
 const MAX_CONNECTED_MS = 5_000;
 /** Twice the time in which a job must run again. */
@@ -41,11 +41,11 @@ export function openStormMonitor(owner: Connection): StormMonitor {
       await Promise.race([seen(), limit]);
       return backendsOf(name);
     },
-    async gone(name, backends, sinceMs) {
+    async cleanedUp(name, backends, sinceMs) {
       for (;;) {
         const elapsedMs = performance.now() - sinceMs;
         if ((await backendsOf(name)).length === 0 && (await locksOf(backends)) === 0) return elapsedMs;
-        if (elapsedMs > MAX_GONE_MS) return undefined;
+        if (elapsedMs > MAX_CLEANUP_MS) return undefined;
         await delay(POLL_MS);
       }
     },

@@ -11,7 +11,7 @@ export type Monitor = {
   /** The same, once there is one or `limit` settles. */
   connected(life: string, limit: Promise<unknown>): Promise<readonly number[]>;
   /** How long after `sinceMs` all of them had ended; undefined when some have not ended in time. */
-  gone(life: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
+  cleanedUp(life: string, backends: readonly number[], sinceMs: number): Promise<number | undefined>;
 };
 
 export type Death = { readonly life: string; readonly atMs: number };
@@ -21,7 +21,7 @@ export type StormProcess = Target & {
   /** The duration of each start until the process accepted requests. */
   readonly startsMs: readonly number[];
   /** The time after each kill until all of its connections had ended. */
-  readonly gonesMs: readonly number[];
+  readonly cleanupsMs: readonly number[];
   readonly deaths: readonly Death[];
   readonly errors: readonly string[];
   /** Sends SIGKILL, with `isTwice` again during the restart, and resolves when a new process accepts requests. */
@@ -48,7 +48,7 @@ export type StormProcessOptions = PlatformOptions & {
 export function openStormProcess(options: StormProcessOptions): StormProcess & AsyncDisposable {
   const { name, monitor } = options;
   const startsMs: number[] = [];
-  const gonesMs: number[] = [];
+  const cleanupsMs: number[] = [];
   const deaths: Death[] = [];
   const errors: string[] = [];
   const watches: Promise<void>[] = [];
@@ -101,15 +101,15 @@ export function openStormProcess(options: StormProcessOptions): StormProcess & A
   }
 
   async function watchEnd(ended: string, backends: readonly number[], sinceMs: number): Promise<void> {
-    const ms = await monitor.gone(ended, backends, sinceMs);
+    const ms = await monitor.cleanedUp(ended, backends, sinceMs);
     if (ms === undefined) errors.push(`connections or locks of ${ended} remain`);
-    else gonesMs.push(ms);
+    else cleanupsMs.push(ms);
   }
 
   return {
     name,
     startsMs,
-    gonesMs,
+    cleanupsMs,
     deaths,
     errors,
     port: () => port,

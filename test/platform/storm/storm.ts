@@ -28,7 +28,7 @@ export type StormResult = {
   readonly errors: readonly string[];
   readonly ledger: Ledger;
   readonly startsMs: readonly number[];
-  readonly gonesMs: readonly number[];
+  readonly cleanupsMs: readonly number[];
   readonly rerunsMs: readonly number[];
   readonly events: number;
   /** The output of `sallyport audit verify`. */
@@ -77,7 +77,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     ],
     ledger,
     startsMs: processes.flatMap((each) => each.startsMs),
-    gonesMs: processes.flatMap((each) => each.gonesMs),
+    cleanupsMs: processes.flatMap((each) => each.cleanupsMs),
     rerunsMs: jobResult.rerunsMs,
     events: snapshot.events.length,
     verified: verified.reported,
