@@ -1,4 +1,7 @@
 // The content of docs/errors.md, from the catalogues in the sources.
+import { adminErrorCodes } from '../src/admin/admin-errors.ts';
+import type { ErrorCode } from '../src/base/http/http-response.ts';
+import { platformErrorCodes } from '../src/platform/api/errors.ts';
 import { type RefusalCode, refusalCatalogue, refuse } from '../src/proxy/refusal.ts';
 
 export function errorReference(): string {
@@ -6,7 +9,20 @@ export function errorReference(): string {
     const { hint = '' } = refuse(code as RefusalCode);
     return `| \`${code}\` | ${status} | ${message} | ${hint} |`;
   });
-  return `${INTRODUCTION}\n${rows.join('\n')}\n`;
+  return `${INTRODUCTION}
+${rows.join('\n')}
+
+${ADMIN}
+${table(adminErrorCodes)}
+
+${PLATFORM}
+${table(platformErrorCodes)}
+`;
+}
+
+function table(codes: readonly ErrorCode[]): string {
+  const rows = codes.map(({ code, status, meaning }) => `| \`${code}\` | ${status} | ${meaning} |`);
+  return ['| code | status | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 const INTRODUCTION = `# Error codes
@@ -20,3 +36,14 @@ gRPC clients get the status and the message as a gRPC status. The cause is in th
 
 | code | status | message | hint |
 |---|---|---|---|`;
+
+const ADMIN = `## The admin API
+
+An error has the JSON body \`{"detail": TEXT, "code": CODE}\`; the text may be more specific than the meaning below. An invalid document
+is a 422 without a code: \`detail\` is then a list of \`{"loc": PATH, "msg": TEXT, "type": TYPE}\`, one for each issue.
+`;
+
+const PLATFORM = `## The platform
+
+Errors have the same bodies as those of the admin API.
+`;

@@ -21,77 +21,37 @@ export type AdminResponse = HttpResponse & {
 // Codes do not change. 507 for `full`: a limit of ours that time does not lift, so that no client retries by itself as it
 // may after a 429. 499: nobody reads the response; the status is for the record.
 const ERRORS = {
-  malformed: [400, 'The request is not HTTP/1.1, or its body is framed wrongly', 'correct it'],
-  framing: [400, 'Transfer-Encoding is not one "chunked" over HTTP/1.1', 'send Content-Length instead'],
-  bad_host: [
-    400,
-    'Host is missing, repeated or malformed',
-    'send one Host, a name or an address with or without a port',
-  ],
-  no_etag: [400, 'What this route writes has no ETag', 'leave out If-Match and If-None-Match'],
-  malformed_etag: [
-    400,
-    'If-Match or If-None-Match is malformed',
-    'send * or entity tags in double quotes, as ETag gave them',
-  ],
-  no_token: [
-    401,
-    'This route needs the admin token',
-    'send it as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN',
-  ],
-  wrong_token: [
-    401,
-    'The token is wrong',
-    'send the admin token once, as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN',
-  ],
-  proxied: [403, 'The request came through a proxy', 'connect to this API directly (unset HTTP_PROXY)'],
-  no_route: [404, 'There is no such path', 'GET / lists all paths'],
-  not_found: [404, 'There is no such sandbox', 'GET /v1/sandboxes lists all sandboxes'],
-  method: [405, 'The path does not have this method', 'use one of those in Allow'],
-  late: [408, 'The request did not arrive in time', 'send the whole request sooner'],
-  exists: [409, 'There is already a sandbox with this id, token or address', 'choose another'],
-  protected: [409, 'The config determines this', 'change the config'],
-  stale: [
-    412,
-    'Another revision is in force than this request expects',
-    'read it with GET, then send its ETag as If-Match',
-  ],
-  too_large: [413, 'The document is too large', 'send a smaller document'],
-  content_type: [
-    415,
-    'The document is not declared as JSON in UTF-8',
-    'send the header Content-Type: application/json once',
-  ],
-  content_encoding: [415, 'The document has a Content-Encoding', 'send it without one'],
-  expectation: [417, 'Expect holds something other than 100-continue', 'remove it'],
-  foreign_host: [
-    421,
-    'Host is not a name of this API',
-    'without the token, use localhost, a loopback address or a name in admin.hosts',
-  ],
-  too_many_wrong_tokens: [
-    429,
-    'Too many wrong tokens were sent',
-    'correct the token; the right one is accepted at any time',
-  ],
-  too_many_writes: [429, 'Too many writes were sent', 'send fewer writes a second'],
-  head_too_large: [431, 'The head of the request is too large', 'send fewer or shorter header fields'],
-  client_gone: [499, 'The client left before its request was whole', 'send the request again'],
-  internal_error: [
-    500,
-    'The sidecar has a bug',
-    'find the X-Request-Id of this response in its log, and report both',
-  ],
-  storage_failed: [500, 'The state could not be written', 'check the state directory'],
-  busy: [503, 'Other writes are running', 'try again'],
-  not_ready: [503, 'This sidecar does not serve requests yet', 'try again'],
-  records_blocked: [
-    503,
-    'Records cannot be written, so nothing was changed',
-    'have the output of the sidecar read, then try again',
-  ],
-  version: [505, 'The HTTP version is neither 1.0 nor 1.1', 'use HTTP/1.1'],
-  full: [507, 'A limit of the sidecar is reached', 'remove something, or raise the limit in the config'],
+  malformed: [400, 'The request is not HTTP/1.1, or its body is framed wrongly: correct it'],
+  framing: [400, 'Transfer-Encoding is not one "chunked" over HTTP/1.1: send Content-Length instead'],
+  bad_host: [400, 'Host is missing, repeated or malformed: send one name or address, with or without port'],
+  no_etag: [400, 'What this route writes has no ETag: leave out If-Match and If-None-Match'],
+  malformed_etag: [400, 'If-Match or If-None-Match is malformed: send * or entity tags in double quotes'],
+  no_token: [401, 'The admin token is missing: send Authorization: Bearer TOKEN or X-Api-Key: TOKEN'],
+  wrong_token: [401, 'The token is wrong: send one Authorization: Bearer TOKEN or X-Api-Key: TOKEN'],
+  proxied: [403, 'The request came through a proxy: connect to this API directly (unset HTTP_PROXY)'],
+  no_route: [404, 'There is no such path: GET / lists all paths'],
+  not_found: [404, 'There is no such sandbox: GET /v1/sandboxes lists all sandboxes'],
+  method: [405, 'The path does not have this method: use one of those in Allow'],
+  late: [408, 'The request did not arrive in time: send the whole request sooner'],
+  exists: [409, 'There is already a sandbox with this id, token or address: choose another'],
+  protected: [409, 'The config determines this: change the config'],
+  stale: [412, 'Another revision is in force: read it with GET, then send its ETag as If-Match'],
+  too_large: [413, 'The document is too large: send a smaller one'],
+  content_type: [415, 'The document is not declared as UTF-8 JSON: send Content-Type: application/json'],
+  content_encoding: [415, 'The document has a Content-Encoding: send it without one'],
+  expectation: [417, 'Expect holds something other than 100-continue: remove it'],
+  foreign_host: [421, 'Without the token, Host must be localhost, a loopback address or in admin.hosts'],
+  too_many_wrong_tokens: [429, 'Too many wrong tokens: correct the token; the right one is always accepted'],
+  too_many_writes: [429, 'Too many writes: send fewer a second'],
+  head_too_large: [431, 'The head of the request is too large: send fewer or shorter header fields'],
+  client_gone: [499, 'The client left before its request was whole'],
+  internal_error: [500, 'The sidecar has a bug: its log has the X-Request-Id of this response'],
+  storage_failed: [500, 'The state could not be written: check the state directory'],
+  busy: [503, 'Other writes are running: try again'],
+  not_ready: [503, 'This sidecar does not serve requests yet: try again'],
+  records_blocked: [503, 'Records cannot be written, so nothing was changed: check the reader of the output'],
+  version: [505, 'The HTTP version is neither 1.0 nor 1.1: use HTTP/1.1'],
+  full: [507, 'A limit of the sidecar is reached: remove something, or raise the limit in the config'],
 } as const;
 
 export type AdminErrorCode = keyof typeof ERRORS;
@@ -106,8 +66,8 @@ export function adminError(
     readonly waitMs?: number;
   } = {},
 ): AdminResponse {
-  const [status, meaning, action] = ERRORS[code];
-  const { detail = `${meaning}: ${action}`, fields, waitMs } = given;
+  const [status, meaning] = ERRORS[code];
+  const { detail = meaning, fields, waitMs } = given;
   const all = { ...fields, ...(waitMs === undefined ? {} : retryAfter(waitMs)) };
   return { ...errorResponse(status, code, detail, all), reason: code };
 }

@@ -5,14 +5,15 @@ import type { RateLimit } from '../base/http/rate-limit.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import type { AdminResponse } from './admin-errors.ts';
 
+/** A member that is undefined is left out of the log. */
 export type AdminRecord = {
   readonly action: string;
-  readonly sandbox?: string;
+  readonly sandbox?: string | undefined;
   readonly status: number;
   readonly outcome: 'done' | 'refused' | 'failed';
-  readonly reason?: string;
-  readonly revision?: number;
-  readonly client?: string;
+  readonly reason?: string | undefined;
+  readonly revision?: number | undefined;
+  readonly client?: string | undefined;
   readonly request: string;
   readonly duration_ms: number;
   /** How many rejected requests without the token this record stands for; it describes the latest of them. */
@@ -32,16 +33,19 @@ export type RecordStart = {
 
 export function toAdminRecord(start: RecordStart, response: AdminResponse, endedMs: number): AdminRecord {
   const sandbox = response.sandbox ?? start.sandbox;
+  const { status, reason, revision } = response;
+  const duration_ms = Math.round((endedMs - start.startedMs) * 1000) / 1000;
+  const { action, client, requestId: request } = start;
   return {
-    action: start.action,
-    ...(sandbox === undefined ? {} : { sandbox }),
-    status: response.status,
-    outcome: outcomeOf(response.status),
-    ...(response.reason === undefined ? {} : { reason: response.reason }),
-    ...(response.revision === undefined ? {} : { revision: response.revision }),
-    ...(start.client === undefined ? {} : { client: start.client }),
-    request: start.requestId,
-    duration_ms: Math.round((endedMs - start.startedMs) * 1000) / 1000,
+    action,
+    sandbox,
+    status,
+    outcome: outcomeOf(status),
+    reason,
+    revision,
+    client,
+    request,
+    duration_ms,
   };
 }
 

@@ -48,7 +48,7 @@ export function errorResponse(
 export type ErrorCode = { readonly code: string; readonly status: number; readonly meaning: string };
 
 export function listErrors(
-  errors: Readonly<Record<string, readonly [status: number, meaning: string, ...unknown[]]>>,
+  errors: Readonly<Record<string, readonly [status: number, meaning: string]>>,
 ): readonly ErrorCode[] {
   return Object.entries(errors).map(([code, [status, meaning]]) => ({ code, status, meaning }));
 }

@@ -55,7 +55,7 @@ const NO_BODY =
   '{"detail":"There is no such sandbox: GET /v1/sandboxes lists all sandboxes","code":"not_found"}\n';
 const NO_PATH = '{"detail":"There is no such path: GET / lists all paths","code":"no_route"}\n';
 const NO_TOKEN =
-  '{"detail":"This route needs the admin token: send it as Authorization: Bearer TOKEN or as X-Api-Key: TOKEN","code":"no_token"}\n';
+  '{"detail":"The admin token is missing: send Authorization: Bearer TOKEN or X-Api-Key: TOKEN","code":"no_token"}\n';
 const own = (line: string, body?: string): string =>
   request(line, [HOST, BEARER, ...(body === undefined ? [] : [JSON_TYPE])], body);
 const IDS: readonly (readonly [name: string, id: string, body: string])[] = [

@@ -14,7 +14,7 @@ it('an error response has a text for people and a code for programs', () => {
   expect(errorResponse(404, 'not_found', 'No such thing').body).toBe(
     '{"detail":"No such thing","code":"not_found"}\n',
   );
-  expect(listErrors({ not_found: [404, 'No such thing', 'more'] })).toEqual([
+  expect(listErrors({ not_found: [404, 'No such thing'] })).toEqual([
     { code: 'not_found', status: 404, meaning: 'No such thing' },
   ]);
 });

@@ -28,7 +28,7 @@ it('a request without a database is a 503, and what is away is noted for the log
   );
   expect([response.status, response.fields?.['Retry-After']]).toEqual([503, '1']);
   expect(JSON.parse(textOf(response))).toEqual({
-    detail: 'The database is temporarily unavailable: try again',
+    detail: 'The database is not available: try again',
     code: 'unavailable',
   });
   expect(noted).toContainEqual({ cause: 'ENOENT' });

@@ -60,39 +60,32 @@ export const validationErrorSchema: JsonSchema = {
   required: ['detail'],
 };
 
-const problem: Content = asJson({ $ref: '#/components/schemas/Problem' });
-export const sharedResponses: Readonly<Record<string, ResponseObject>> = {
-  Unusable: { description: 'Bad request', headers: requestId, content: problem },
-  Unauthenticated: { description: 'Missing or invalid key', headers: requestId, content: problem },
-  Forbidden: { description: 'The key does not have the permission', headers: requestId, content: problem },
-  NotFound: { description: 'Not found', headers: requestId, content: problem },
-  Conflict: { description: 'Conflict with the state of the resource', headers: requestId, content: problem },
-  TooLarge: { description: 'The request body is too large', headers: requestId, content: problem },
-  UnknownType: { description: 'The request body is not JSON', headers: requestId, content: problem },
-  Invalid: {
-    description: 'Every issue of the request, each with its location',
-    headers: requestId,
-    content: asJson({ $ref: '#/components/schemas/ValidationError' }),
-  },
-  TooMany: { description: 'Too many requests', headers: retryAfter, content: problem },
-  Unavailable: {
-    description: 'Internal error, or temporarily unavailable',
-    headers: retryAfter,
-    content: problem,
-  },
+/** Of each status that routes may have, the name and the description of the shared response. */
+const SHARED: Readonly<Record<number, readonly [name: string, description: string]>> = {
+  400: ['Unusable', 'Bad request'],
+  401: ['Unauthenticated', 'Missing or invalid key'],
+  403: ['Forbidden', 'The key does not have the permission'],
+  404: ['NotFound', 'Not found'],
+  409: ['Conflict', 'Conflict with the state of the resource'],
+  413: ['TooLarge', 'The request body is too large'],
+  415: ['UnknownType', 'The request body is not JSON'],
+  422: ['Invalid', 'Every issue of the request, each with its location'],
+  429: ['TooMany', 'Too many requests'],
+  500: ['Unavailable', 'Internal error, or temporarily unavailable'],
 };
-/** The shared response of each status. */
-export const responseNames: Readonly<Record<number, string>> = {
-  400: 'Unusable',
-  401: 'Unauthenticated',
-  403: 'Forbidden',
-  404: 'NotFound',
-  409: 'Conflict',
-  413: 'TooLarge',
-  415: 'UnknownType',
-  422: 'Invalid',
-  429: 'TooMany',
-};
+export const sharedResponses: Readonly<Record<string, ResponseObject>> = Object.fromEntries(
+  Object.entries(SHARED).map(([status, [name, description]]) => {
+    const schema = { $ref: `#/components/schemas/${name === 'Invalid' ? 'ValidationError' : 'Problem'}` };
+    return [
+      name,
+      { description, headers: Number(status) < 429 ? requestId : retryAfter, content: asJson(schema) },
+    ];
+  }),
+);
+
+export function responseReference(status: number): Reference {
+  return { $ref: `#/components/responses/${SHARED[status]?.[0]}` };
+}
 
 export const sharedParameters: Readonly<Record<string, Parameter>> = {
   TenantId: {

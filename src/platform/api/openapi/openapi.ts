@@ -10,7 +10,7 @@ import {
   asJson,
   problemSchema,
   requestId,
-  responseNames,
+  responseReference,
   securitySchemes,
   sharedParameters,
   sharedResponses,
@@ -150,10 +150,8 @@ function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['r
       ...(schema === undefined ? {} : { content: asJson(schema) }),
       ...(success.text === undefined ? {} : { content: { [success.text]: { schema: { type: 'string' } } } }),
     },
-    ...Object.fromEntries(
-      statuses.map((status) => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
-    ),
-    '5XX': { $ref: '#/components/responses/Unavailable' },
+    ...Object.fromEntries(statuses.map((status) => [status, responseReference(status)])),
+    '5XX': responseReference(500),
   };
 }
 
