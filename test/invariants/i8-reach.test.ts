@@ -116,7 +116,7 @@ async function withDocuments(
   const found = [];
   for (const authority of authorities) {
     for (const document of documentsFor(authority)) {
-      // A document that cannot hold such an entryPoint is rejected as a whole, and the previous one stays in force.
+      // A document that cannot hold such a host is rejected as a whole, and the previous one stays in force.
       scene.proxy.apply(document);
       found.push(...(await unexpectedAttempts(scene, entryPoint, [authority], expected)));
     }
@@ -199,7 +199,7 @@ describe('I8 reach: own listeners', () => {
     }
   });
 
-  it('I8 reach: every entryPoint point reaches an ordinary origin', async () => {
+  it('I8 reach: every entry point reaches an ordinary origin', async () => {
     await using scene = await openScene();
     await using origin = await createOrigin({ respond: ({ send }) => send(jsonResponse({ headers: {} })) });
     for (const [entryPoint, ask] of allEntryPoints) {

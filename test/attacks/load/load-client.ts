@@ -1,4 +1,4 @@
-// One client of a row of the stage `load`: uses its entryPoint point, takes its steps, and returns the responses that it got.
+// One client of a row of the stage `load`: uses its entry point, takes its steps, and returns the responses that it got.
 import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { WireClient } from '../../support/wire-client.ts';

@@ -1,4 +1,4 @@
-// The script of a row of the stage `load`: how many clients act concurrently, through which entryPoint point, with which steps.
+// The script of a row of the stage `load`: how many clients act concurrently, through which entry point, with which steps.
 import type { AttackRow } from '../row.ts';
 
 /**

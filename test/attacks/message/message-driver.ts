@@ -1,22 +1,22 @@
-// Plays one `message` row at one door of a target and says what was seen. Which proxy stands behind the door it does not know: the
-// sidecar and the obvious design are played alike. Judging is in message-verdict.ts.
+// Plays one `message` row through one entry point of a target and returns what was observed. Independent of the proxy behind
+// it: rows are played in the same way against the sidecar and the obvious design. message-verdict.ts compares the result.
 import type { LogRecord } from '../../support/spawned-process.ts';
 import type { OriginRequest, RecordingOrigin } from '../../support/recording-origin.ts';
 import type { WireClient } from '../../support/wire-client.ts';
-import type { Entry, MessageExpectation, MessageScript, Step } from './message-script.ts';
+import type { EntryPoint, MessageExpectation, MessageScript, Step } from './message-script.ts';
 
 export type MessageTarget = {
-  /** A client at that door that has sent no request. */
-  open(entry: Entry): Promise<WireClient>;
+  /** A client at that entry point that has sent no request. */
+  open(entryPoint: EntryPoint): Promise<WireClient>;
   readonly origins: readonly RecordingOrigin[];
-  /** What the placeholders stand for. */
-  values(entry: Entry): Readonly<Record<string, string>>;
-  /** Exchange records so far, where the target keeps them. */
+  /** The values of the placeholders. */
+  values(entryPoint: EntryPoint): Readonly<Record<string, string>>;
+  /** The exchange records so far, if the target writes records. */
   records?: () => readonly LogRecord[];
   record?: (index: number) => Promise<LogRecord>;
-  /** What has not happened after this time will not. */
+  /** An event that did not happen within this time counts as missing. */
   readonly patienceMs: number;
-  /** Whether it ends connections by itself where rows say so; of one that does not it need not be waited for. */
+  /** Whether the target closes connections where rows expect it; otherwise the driver does not wait for that. */
   readonly ends: boolean;
 };
 
@@ -28,18 +28,18 @@ export type SeenResponse = {
 
 export type MessageObservation = {
   readonly responses: readonly SeenResponse[];
-  /** Bytes behind the last answer that was waited for. */
+  /** The bytes after the last expected response. */
   readonly rest: string;
-  /** The connection was ended by the other side, before we did. */
+  /** Whether the other side closed the connection first. */
   readonly isEnded: boolean;
-  /** Every byte that the client got. */
+  /** Every byte that the client read. */
   readonly transcript: string;
   readonly arrivals: readonly OriginRequest[];
-  /** All bytes that came to origins, of whatever connection. */
+  /** All bytes that reached origins, over all connections. */
   readonly bytes: string;
   readonly records: readonly LogRecord[] | undefined;
-  /** What went wrong in playing it: a wait that was in vain. */
-  readonly vain: readonly string[];
+  /** The events that the driver waited for and that did not happen. */
+  readonly missing: readonly string[];
 };
 
 export function fill(text: string, values: Readonly<Record<string, string>>): string {
@@ -50,30 +50,31 @@ export async function playMessage(
   target: MessageTarget,
   script: MessageScript,
   expect: MessageExpectation,
-  entry: Entry,
+  entryPoint: EntryPoint,
 ): Promise<MessageObservation> {
   const before = mark(target);
-  await using client = await target.open(entry);
+  await using client = await target.open(entryPoint);
   const run = new Run(client, target, before.requests);
   const steps = typeof script.send === 'string' ? [script.send] : script.send;
   run.hasNoBodies = steps.some((step) => typeof step === 'string' && step.startsWith('HEAD '));
   for (const step of steps) {
-    if (typeof step === 'string') await client.send(fill(step, target.values(entry))).catch(() => undefined);
+    if (typeof step === 'string')
+      await client.send(fill(step, target.values(entryPoint))).catch(() => undefined);
     else await run.take(step);
   }
   while (run.responses.length < expect.responses.length && (await run.readResponse()));
   const { rest, isEnded } = await run.finish(expect.ends === true && target.ends);
   const wanted = expect.records?.length ?? expect.responses.filter(({ status }) => status >= 200).length;
   if (wanted > 0 && target.record) await run.within('record', target.record(before.records + wanted - 1));
-  // A turn, so that what follows from the last event is seen with this row.
+  // One event-loop turn, so that the effects of the last event are observed with this row.
   await new Promise((resolve) => setImmediate(resolve));
-  const { vain, responses } = run;
-  return { responses, rest, isEnded, transcript: client.transcript, vain, ...since(target, before) };
+  const { missing, responses } = run;
+  return { responses, rest, isEnded, transcript: client.transcript, missing, ...since(target, before) };
 }
 
 class Run {
   readonly responses: SeenResponse[] = [];
-  readonly vain: string[] = [];
+  readonly missing: string[] = [];
   hasNoBodies = false;
   readonly #client: WireClient;
   readonly #target: MessageTarget;
@@ -102,7 +103,7 @@ class Run {
     }
   }
 
-  /** False when there is none. */
+  /** False if there is none. */
   async readResponse(): Promise<boolean> {
     const response = await this.within('response', readResponse(this.#client, this.hasNoBodies));
     if (response) this.responses.push(response);
@@ -121,7 +122,7 @@ class Run {
   async within<T>(what: string, wanted: Promise<T>): Promise<T | undefined> {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const timer = setTimeout(() => {
-      this.vain.push(what);
+      this.missing.push(what);
       resolve(undefined);
     }, this.#target.patienceMs);
     try {

@@ -1,5 +1,6 @@
-// The origins of the `message` rows: TLS and clear, two hosts on two addresses, all of which keep every byte. They answer by the
-// path (message-script.ts says how) and never echo a field, so that a trace of the secret at the client is a leak of the proxy.
+// The origins of the `message` rows: with TLS and in plaintext, two hosts on two addresses; all store every byte. The path
+// selects the response (see message-script.ts). No field is echoed, so that a trace of the secret at the client is a leak of
+// the proxy.
 import { headerValues } from '../../support/message-reader.ts';
 import {
   type Exchange,
@@ -8,17 +9,17 @@ import {
   response,
 } from '../../support/recording-origin.ts';
 import type { TestAuthority } from '../../support/test-authority.ts';
-import type { Entry } from './message-script.ts';
+import type { EntryPoint } from './message-script.ts';
 
 export type MessageOrigins = AsyncDisposable & {
   readonly all: readonly RecordingOrigin[];
-  /** Of api.test. */
-  readonly own: Readonly<Record<Entry, RecordingOrigin>>;
-  /** Of evil.test. */
-  readonly evil: Readonly<Record<Entry, RecordingOrigin>>;
+  /** The origins of api.test. */
+  readonly own: Readonly<Record<EntryPoint, RecordingOrigin>>;
+  /** The origins of evil.test. */
+  readonly evil: Readonly<Record<EntryPoint, RecordingOrigin>>;
 };
 
-/** The lookup of the scene. */
+/** The name table of the scene. */
 export const names: Readonly<Record<string, readonly string[]>> = {
   'evil.test': ['127.0.0.2'],
   'www.evil.test': ['127.0.0.2'],

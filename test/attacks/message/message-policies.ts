@@ -1,11 +1,11 @@
-// What is in force while a `message` row is played, by name. One sidecar serves all rows of a policy. Add one here for rows that
-// need other rules; `injected` is what {AUTH} stands for in its rows. It knows no row.
+// The policies of the `message` rows, by name. One sidecar serves all rows of a policy. Rows that need other rules get a new
+// policy here; `injected` is the value of {AUTH} in its rows. Independent of the rows.
 
 export const SECRET = 'sesame>>open??now~~42~';
 
 export type MessagePolicy = {
   readonly document: unknown;
-  /** The lines that are set last on a request to api.test that its rules cover. */
+  /** The injected lines of a request to api.test that its rules match. */
   readonly injected: readonly string[];
 };
 
@@ -18,7 +18,7 @@ function bearer(more: Fields = {}, name = 'Authorization'): Fields {
 
 const AUTHORIZATION = `Authorization: Bearer ${SECRET}`;
 
-/** Gives what it matches `X-Scope: …` and nothing else. */
+/** A rule that injects only `X-Scope: …`. */
 function scoped(scope: string, path: string): Fields {
   const headers = [{ name: 'X-Scope', type: 'plaintext', value: scope }];
   return { name: scope, match_hosts: ['api.test'], match_paths: [path], headers };
@@ -32,14 +32,14 @@ export type PolicyName =
   | 'narrow_first'
   | 'broad_first'
   | 'two_paths'
-  | 'callback_behind';
+  | 'callback_after_rule';
 
 export const messagePolicies: Readonly<Record<PolicyName, MessagePolicy>> = {
   /** One rule, for every path of api.test. */
   bearer: { document: { rules: [bearer()] }, injected: [AUTHORIZATION] },
-  /** A name with hyphens, which some origins cannot tell from underscores. */
+  /** A name with hyphens, which some origins do not distinguish from underscores. */
   api_key: { document: { rules: [bearer({}, 'X-Api-Key')] }, injected: [`X-Api-Key: Bearer ${SECRET}`] },
-  /** Rules that tell paths apart. */
+  /** A rule with a path. */
   paths: {
     document: { rules: [bearer({ match_paths: ['/v1/*'] })] },
     injected: [AUTHORIZATION],
@@ -51,17 +51,17 @@ export const messagePolicies: Readonly<Record<PolicyName, MessagePolicy>> = {
     },
     injected: [AUTHORIZATION],
   },
-  /** `/admin/` has a lesser credential than all the rest. */
+  /** `/admin/` gets a weaker credential than all other paths. */
   narrow_first: { document: { rules: [scoped('narrow', '/admin/*'), bearer()] }, injected: [AUTHORIZATION] },
-  /** The first rule matches whatever the second would. */
+  /** The first rule matches everything that the second matches. */
   broad_first: { document: { rules: [bearer(), scoped('never', '/admin/*')] }, injected: [AUTHORIZATION] },
-  /** Two rules with paths, and paths that neither of them knows. */
+  /** Two rules with paths, so that some paths match neither. */
   two_paths: {
     document: { rules: [scoped('public', '/public/*'), bearer({ match_paths: ['/v1/*'] })] },
     injected: [AUTHORIZATION],
   },
-  /** A callback that nobody answers: a rule on the host shuts it out, whatever the path. */
-  callback_behind: {
+  /** A callback without a listener: a rule for the host takes precedence, whatever the path. */
+  callback_after_rule: {
     document: {
       rules: [bearer({ match_paths: ['/v1/*'] })],
       callbacks: [{ match_hosts: ['api.test'], url: 'http://127.0.0.1:9/headers', ttl_seconds: 60 }],

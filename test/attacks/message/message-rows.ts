@@ -1,4 +1,4 @@
-// Every row of the stage `message`; a further array of rows is one more line here.
+// Every row of the stage `message`, one array for each file.
 import type { MessageRow } from './message-script.ts';
 import { bodyRows } from './rows-bodies.ts';
 import { chunkRows } from './rows-chunks.ts';

@@ -1,4 +1,4 @@
-// The sidecars of the `message` rows, one a policy, made when the first row of it is played, and the origins behind them all.
+// The sidecars of the `message` rows, one for each policy, created when its first row is played, and their shared origins.
 import { publicAuthority } from '../../invariants/credential-scene.ts';
 import type { OriginRequest } from '../../support/recording-origin.ts';
 import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
@@ -6,14 +6,14 @@ import { WireClient } from '../../support/wire-client.ts';
 import type { MessageTarget } from './message-driver.ts';
 import { type MessageOrigins, createMessageOrigins, names } from './message-origins.ts';
 import { type PolicyName, SECRET, messagePolicies } from './message-policies.ts';
-import type { Entry } from './message-script.ts';
+import type { EntryPoint } from './message-script.ts';
 
 export type MessageScene = AsyncDisposable & {
   readonly origins: MessageOrigins;
   target(policy?: PolicyName): Promise<MessageTarget>;
 };
 
-/** Ten times and more of what the slowest row takes. */
+/** More than ten times the duration of the slowest row. */
 const PATIENCE_MS = 10_000;
 
 export async function createMessageScene(): Promise<MessageScene> {
@@ -33,12 +33,16 @@ export async function createMessageScene(): Promise<MessageScene> {
   };
 }
 
-/** What the placeholders stand for at a door. */
-export function valuesAt(origins: MessageOrigins, policy: PolicyName, entry: Entry): Record<string, string> {
-  const { port } = origins.own[entry];
-  const evilPort = String(origins.evil[entry].port);
+/** The values of the placeholders at an entry point. */
+export function valuesAt(
+  origins: MessageOrigins,
+  policy: PolicyName,
+  entryPoint: EntryPoint,
+): Record<string, string> {
+  const { port } = origins.own[entryPoint];
+  const evilPort = String(origins.evil[entryPoint].port);
   return {
-    AT: entry === 'plain' ? `http://api.test:${port}` : '',
+    AT: entryPoint === 'plain' ? `http://api.test:${port}` : '',
     HOST: `api.test:${port}`,
     PORT: String(port),
     EVIL: `evil.test:${evilPort}`,
@@ -48,7 +52,7 @@ export function valuesAt(origins: MessageOrigins, policy: PolicyName, entry: Ent
   };
 }
 
-/** Requests that began at an origin and did not become whole. */
+/** Requests that began at an origin and were not completed. */
 export function unfinished({ all }: MessageOrigins): readonly OriginRequest[] {
   return all.flatMap(({ requests }) => requests.filter(({ body }) => body === undefined));
 }
@@ -66,15 +70,15 @@ function createProxy(origins: MessageOrigins, policy: PolicyName): Promise<TestS
 
 function toTarget(origins: MessageOrigins, proxy: TestSidecar, policy: PolicyName): MessageTarget {
   return {
-    open: (entry) =>
-      entry === 'plain'
+    open: (entryPoint) =>
+      entryPoint === 'plain'
         ? WireClient.connect(proxy.port)
         : WireClient.connectThrough(proxy.port, `api.test:${origins.own.tunnel.port}`, {
             ca: proxy.caPem,
             name: 'api.test',
           }),
     origins: origins.all,
-    values: (entry) => valuesAt(origins, policy, entry),
+    values: (entryPoint) => valuesAt(origins, policy, entryPoint),
     records: () => proxy.records(),
     record: (index) => proxy.record(index),
     patienceMs: PATIENCE_MS,

@@ -1,4 +1,4 @@
-// What a row expects against what was seen, as sentences; none means that it held. Pure.
+// Compares the expectation of a row with what was observed; returns the differences as texts, none if the row passed. Pure.
 import { tracesOf } from '../../invariants/credential-scene.ts';
 import type { OriginRequest } from '../../support/recording-origin.ts';
 import { type MessageObservation, fill } from './message-driver.ts';
@@ -8,14 +8,14 @@ import type { ExpectedArrival, MessageExpectation } from './message-script.ts';
 type Values = Readonly<Record<string, string>>;
 type Row = { readonly expect: MessageExpectation };
 
-/** Each begins with what it is about: `arrival`, `bytes`, `answer`, `end`, `record`, `leak`, `vain`. */
+/** Each text begins with its subject: `arrival`, `bytes`, `response`, `end`, `record`, `leak`, `missing`. */
 export function violations({ expect }: Row, seen: MessageObservation, values: Values): string[] {
   return [
     ...arrivalViolations(expect, seen, values),
     ...responseViolations(expect, seen, values),
     ...recordViolations(expect, seen),
-    ...tracesOf(SECRET, [seen.transcript]).map(() => 'leak: the client was shown the secret'),
-    ...seen.vain.map((what) => `vain: no ${what}`),
+    ...tracesOf(SECRET, [seen.transcript]).map(() => 'leak: the client received the secret'),
+    ...seen.missing.map((what) => `missing: no ${what}`),
   ];
 }
 
@@ -27,7 +27,7 @@ function arrivalViolations(expect: MessageExpectation, seen: MessageObservation,
   if (JSON.stringify(got) !== JSON.stringify(wanted))
     found.push(`arrival: ${JSON.stringify(got)} instead of ${JSON.stringify(wanted)}`);
   const begun = seen.arrivals.length - whole.length;
-  if (begun > (expect.mayBegin ? 1 : 0)) found.push(`arrival: ${begun} requests that are not whole`);
+  if (begun > (expect.mayBegin ? 1 : 0)) found.push(`arrival: ${begun} incomplete requests`);
   if (wanted.length === 0 && !expect.mayBegin && seen.bytes !== '')
     found.push(`bytes: ${JSON.stringify(seen.bytes.slice(0, 200))}`);
   if (expect.apart && new Set(whole.map(({ connection }) => connection)).size < whole.length)
@@ -49,14 +49,14 @@ function responseViolations(expect: MessageExpectation, seen: MessageObservation
   const wanted = expect.responses.map(({ status, code = '' }) => `${status} ${code}`.trim());
   const got = seen.responses.map(({ status, code = '' }) => `${status} ${code}`.trim());
   const found: string[] = [];
-  if (String(got) !== String(wanted)) found.push(`answer: ${String(got)} instead of ${String(wanted)}`);
-  for (const text of crossed(expect, seen, values)) found.push(`answer: ${text}`);
-  if (seen.rest !== (expect.rest ?? '')) found.push(`answer: ${JSON.stringify(seen.rest)} behind the last`);
-  if (expect.ends && !seen.isEnded) found.push('end: the connection goes on');
+  if (String(got) !== String(wanted)) found.push(`response:  ${String(got)} instead of ${String(wanted)}`);
+  for (const text of crossed(expect, seen, values)) found.push(`response:  ${text}`);
+  if (seen.rest !== (expect.rest ?? '')) found.push(`response:  ${JSON.stringify(seen.rest)} after the last`);
+  if (expect.ends && !seen.isEnded) found.push('end: the connection stays open');
   return found;
 }
 
-/** Answers that are another request's. */
+/** The responses that belong to another request. */
 function crossed(
   expect: MessageExpectation,
   { responses }: MessageObservation,

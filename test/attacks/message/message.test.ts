@@ -1,4 +1,4 @@
-// The rows of the stage `message`, at each of their doors.
+// The rows of the stage `message`, at each of their entry point.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { playMessage } from './message-driver.ts';
 import { messageRows } from './message-rows.ts';
@@ -18,12 +18,14 @@ afterAll(() => scene[Symbol.asyncDispose]());
 async function play({ script, expect: wanted }: MessageRow): Promise<readonly string[]> {
   const target = await scene.target(script.policy);
   const found: string[] = [];
-  for (const entry of script.on) {
-    const seen = await playMessage(target, script, wanted, entry);
+  for (const entryPoint of script.on) {
+    const seen = await playMessage(target, script, wanted, entryPoint);
     arrived += seen.arrivals.length;
     begun += seen.arrivals.filter(({ body }) => body === undefined).length;
     found.push(
-      ...violations({ expect: wanted }, seen, target.values(entry)).map((text) => `${entry}: ${text}`),
+      ...violations({ expect: wanted }, seen, target.values(entryPoint)).map(
+        (text) => `${entryPoint}: ${text}`,
+      ),
     );
   }
   return found;
@@ -35,14 +37,14 @@ describe('message', () => {
   });
 });
 
-describe('after all of them', () => {
-  it('a bystander gets its own answer, injected', async () => {
+describe('after all message rows', () => {
+  it('a bystander gets its own response, injected', async () => {
     const bystander = accepted(arrival('GET /bystander'));
     const script = { on: both, send: request('GET /bystander') };
     expect(await play({ id: 'X-12 bystander', script, expect: bystander })).toEqual([]);
   });
 
-  it('nothing has come to any origin that was not seen with its row', () => {
+  it('every request at an origin was observed with its row', () => {
     expect(scene.origins.all.flatMap(({ requests }) => requests)).toHaveLength(arrived);
     expect(unfinished(scene.origins)).toHaveLength(begun);
   });

@@ -1,4 +1,4 @@
-// Bodies and bytes behind a request that some hop does not expect: F-15 to F-17, F-21, F-22.
+// F-15 to F-17, F-21, F-22: bodies and bytes after a request that some hop does not expect.
 import {
   type ExpectedResponse,
   type MessageExpectation,
@@ -19,13 +19,13 @@ const hello = ['Connection: Upgrade', 'Upgrade: websocket'];
 const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
 const proceed: ExpectedResponse = { status: 100 };
 
-/** A method whose body some servers leave unread: it must not be a request of its own there. */
+/** Methods whose body some servers do not read: the body must not become a request there. */
 const carried = (method: string): MessageExpectation => ({
   ...accepted(arrival(`${method} /x`, [length], SMUGGLED), arrival('GET /next')),
   apart: true,
 });
 
-/** Two requests of one client, of which the second comes early. */
+/** Two requests of one client; the second is sent early. */
 const then = (first: string): string => first + request('GET /next');
 
 const plainUpgrades: readonly (readonly [string, readonly string[]])[] = [
@@ -93,7 +93,7 @@ export const bodyRows: readonly MessageRow[] = [
       accepted(arrival('HEAD /x', [length], SMUGGLED)),
     ],
     [
-      'get-answered-early',
+      'get-with-an-early-response',
       then(request('GET /early', [length], SMUGGLED)),
       {
         ...accepted(arrival('GET /early', [length], SMUGGLED), arrival('GET /next')),
@@ -101,7 +101,7 @@ export const bodyRows: readonly MessageRow[] = [
       },
     ],
     [
-      'answered-before-the-body-came',
+      'response-before-the-body',
       [request('POST /early', ['Content-Length: 10'], '12345'), { wait: 'response' }, `67890${SMUGGLED}`],
       {
         arrivals: [],

@@ -1,4 +1,4 @@
-// Chunked bodies and bodies that are not what they claim: F-10 to F-12.
+// F-10 to F-12: chunked bodies, and bodies that contradict their framing.
 import {
   type MessageExpectation,
   type MessageRow,
@@ -15,11 +15,11 @@ import {
 const coding = 'Transfer-Encoding: chunked';
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: api.test\r\n\r\n';
 
-/** The body as it arrives, whatever its chunks were. */
+/** The body as it arrives, with any chunks. */
 const arrives = (content: string): MessageExpectation =>
   accepted(arrival('POST /x', [coding], content, 'chunked'));
 
-/** The head is at the host when the fault shows: nothing may follow it there. */
+/** The head has reached the host when the error is detected: nothing may follow it. */
 const late: MessageExpectation = { ...malformed, mayBegin: true, unseen: ['smuggled'] };
 const cut: MessageExpectation = {
   arrivals: [],
@@ -76,7 +76,7 @@ const invalid: readonly (readonly [string, string])[] = [
   ['second-size-bad', '3\r\nabc\r\nx\r\nabc\r\n0\r\n\r\n'],
 ];
 
-/** What `late` repeats once the head has left: the ones in which hops are known to differ. */
+/** The rows that `late` repeats after the head was sent: those on which hops are known to differ. */
 const repeatedLate: ReadonlySet<string> = new Set([
   'extension-up-to-lf',
   'extension-with-lf-inside',
@@ -205,7 +205,7 @@ export const chunkRows: readonly MessageRow[] = [
       [
         'longer-than-length',
         post('/x', ['Content-Length: 3'], `abc${SMUGGLED}`),
-        // What follows is the next request, and its Host is not this tunnel's or this target's.
+        // The bytes that follow are the next request, whose Host does not match the tunnel or the target.
         {
           arrivals: [arrival('POST /x', ['Content-Length: 3'], 'abc')],
           responses: [{ status: 200 }, { status: 421, code: 'authority_mismatch' }],

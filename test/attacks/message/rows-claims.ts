@@ -1,4 +1,4 @@
-// Fields that only a gateway may say of a request, said by the client: H-12.
+// H-12: fields that only a gateway may set, sent by the client.
 import { type MessageRow, accepted, arrival, request, rowsOf } from './message-script.ts';
 
 const claims: readonly (readonly [string, readonly string[]])[] = [

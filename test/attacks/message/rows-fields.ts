@@ -1,4 +1,4 @@
-// What the client says beside, instead of or about the injected field: H-01 to H-04, H-07.
+// H-01 to H-04, H-07: fields that the client sends with, instead of or about the injected field.
 import {
   type MessageExpectation,
   type MessageRow,
@@ -11,7 +11,7 @@ import {
   rowsOf,
 } from './message-script.ts';
 
-/** The request arrives with these of its fields, and injected. */
+/** The request arrives with these of its fields and the injected one. */
 const arrives = (...fields: readonly string[]): MessageExpectation => accepted(arrival('GET /x', fields));
 const nothingSeen: MessageExpectation = { ...arrives(), unseen: ['AGENT'] };
 
@@ -62,7 +62,7 @@ const hopByHop: readonly (readonly [string, readonly string[]])[] = [
   ['connection-of-another-hop', ['Connection: AGENT']],
 ];
 
-/** On the proxy port this is the token of the proxy, and one that stands for nobody is refused. */
+/** On the proxy port this is the token of a sandbox, and an unknown token is refused. */
 const proxyTokens: readonly (readonly [string, readonly string[]])[] = [
   ['proxy-authorization', ['Proxy-Authorization: Basic AGENT']],
   ['proxy-authorization-twice', ['Proxy-Authorization: Basic AGENT', 'proxy-authorization: Bearer AGENT']],

@@ -1,4 +1,4 @@
-// Lengths and codings of which two hops make two messages: F-01 to F-04, F-08, F-09, F-14.
+// F-01 to F-04, F-08, F-09, F-14: lengths and codings that two hops read as different messages.
 import {
   type MessageRow,
   type MessageScript,
@@ -16,7 +16,7 @@ const HIDDEN = `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
 const coding = 'Transfer-Encoding: chunked';
 const unsupported = refused(501, 'transfer_coding_refused');
 
-/** A method that some libraries send without a body, with one that spells a request. */
+/** Methods that some libraries send without a body, with a body that looks like a request. */
 const bodied = (method: string): (typeof chunkedBodies)[number] => [
   `chunked-${method.toLowerCase()}`,
   `${request(`${method} /v1/x`, [coding], HIDDEN)}${request('GET /next')}`,

@@ -1,4 +1,4 @@
-// Requests that name more than one host, or one that is none: D-06 to D-08.
+// D-06 to D-08: requests that name more than one host, or an invalid one.
 import { type MessageRow, accepted, arrival, refused, rowsOf } from './message-script.ts';
 
 const mismatch = refused(421, 'authority_mismatch');
@@ -11,7 +11,7 @@ const malformedTarget = refused(400, 'malformed_request');
 const get = (target: string, host = '{HOST}'): string => `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
 const hosts = (...lines: readonly string[]): string => ['GET {AT}/x HTTP/1.1', ...lines, '', ''].join('\r\n');
 
-/** An arrival whose Host line is as it was sent. */
+/** An arrival whose Host line is unchanged. */
 const named = (host: string): ReturnType<typeof arrival> => ({
   ...arrival('GET /x'),
   head: ['GET /x HTTP/1.1', `Host: ${host}`, '{AUTH}'],

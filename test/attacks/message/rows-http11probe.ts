@@ -1,5 +1,6 @@
-// Our own bytes after the list of tests of Http11Probe (https://github.com/MDA2AV/Http11Probe, MIT): a row a test that says something of
-// requests, named as there in lower case. Its verdicts are for servers; the expectations here are a proxy's with a credential.
+// Own bytes, modelled on the tests of Http11Probe (https://github.com/MDA2AV/Http11Probe, MIT): one row for each of its
+// request tests, with its name in lower case. Its verdicts are for servers; the expectations here are for a proxy that
+// injects a credential.
 import {
   type MessageExpectation,
   type MessageRow,
@@ -180,7 +181,7 @@ const trailers: readonly Row[] = [
   ['smug-trailer-te', coding('5\r\nhello\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n'), malformed],
 ];
 
-/** Trailers end here, whatever they say. */
+/** The proxy drops all trailers. */
 const dropped = ['Host: evil.test', 'Authorization: Bearer evil', 'Content-Type: evil/evil'].map(
   (line): Row => [
     `smug-trailer-${line.slice(0, line.indexOf(':')).toLowerCase()}`,

@@ -1,4 +1,4 @@
-// Lines of which two hops see another number: F-05 to F-07, F-13, and versions that are not HTTP/1.1: F-18, F-19.
+// F-05 to F-07, F-13: lines that two hops count differently; F-18, F-19: versions other than HTTP/1.1.
 import {
   type MessageRow,
   type MessageScript,
@@ -84,8 +84,8 @@ const breaks: readonly (readonly [string, string])[] = [
 
 const inLine = (bytes: string): MessageScript['send'] => `${bytes}Host: {HOST}\r\n\r\n`;
 
-/** N fields, then one that only who counts them all sees. */
-const behind = (count: number, line: string): string =>
+/** N fields, then one that a parser with a limit on fields does not see. */
+const after = (count: number, line: string): string =>
   request('POST /x', [...Array.from({ length: count }, (_, i) => `X-${i}: a`), line], 'abc');
 
 export const lineRows: readonly MessageRow[] = [
@@ -143,15 +143,15 @@ export const lineRows: readonly MessageRow[] = [
     ],
   ]),
   ...rowsOf('F-13', [
-    ['length-after-2000', behind(2000, 'Content-Length: 3').slice(0, 16_000), tooLarge],
-    ['length-after-200', behind(200, 'Content-Length: 3'), tooLarge],
-    ['length-as-101st', behind(99, 'Content-Length: 3'), tooLarge],
-    ['coding-after-120', behind(120, 'Transfer-Encoding: chunked'), tooLarge],
-    ['host-after-120', behind(120, 'Host: evil.test'), tooLarge],
-    ['credential-after-110', behind(110, 'Authorization: Bearer AGENT'), tooLarge],
+    ['length-after-2000', after(2000, 'Content-Length: 3').slice(0, 16_000), tooLarge],
+    ['length-after-200', after(200, 'Content-Length: 3'), tooLarge],
+    ['length-as-101st', after(99, 'Content-Length: 3'), tooLarge],
+    ['coding-after-120', after(120, 'Transfer-Encoding: chunked'), tooLarge],
+    ['host-after-120', after(120, 'Host: evil.test'), tooLarge],
+    ['credential-after-110', after(110, 'Authorization: Bearer AGENT'), tooLarge],
     [
       'length-as-100th',
-      behind(98, 'Content-Length: 3'),
+      after(98, 'Content-Length: 3'),
       accepted(
         arrival(
           'POST /x',

@@ -1,5 +1,5 @@
-// Our own bytes after the fixtures of llhttp (https://github.com/nodejs/llhttp, test/request, MIT): what its strict and its lenient
-// parsers are tried with, each under the class that it belongs to. The expectations are ours.
+// Own bytes, modelled on the fixtures of llhttp (https://github.com/nodejs/llhttp, test/request, MIT) for its strict and its
+// lenient parsers, each under its class. The expectations are those of this proxy.
 import {
   type MessageExpectation,
   type MessageRow,
@@ -255,7 +255,7 @@ export const llhttpRows: readonly MessageRow[] = [
       [
         'llhttp-finish-inside-a-head-of-a-tunnel',
         ['PUT {AT}/ HTTP/1.1\r\nContent-Leng', { leave: 'fin' }],
-        // Of the tunnel, which carried nothing.
+        // The record of the tunnel, which carried nothing.
         { arrivals: [], responses: [], records: ['failed client_gone'] },
       ],
     ],

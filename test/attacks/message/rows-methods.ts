@@ -1,4 +1,4 @@
-// Methods that make an origin show its request, and heads that are too much: H-08, H-13.
+// H-08, H-13: methods that make an origin echo its request, and heads that are too large.
 import {
   type MessageRow,
   accepted,

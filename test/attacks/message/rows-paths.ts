@@ -1,5 +1,5 @@
-// Paths that two hops read differently, where rules tell paths apart (P-01 to P-07, P-10): `/v1/*` has a credential, the rest
-// of the host has none. What is unambiguous leaves byte for byte; what is not is refused, and the connection goes on.
+// P-01 to P-07, P-10: paths that two hops read differently, with a rule on paths: `/v1/*` has a credential, the rest of the
+// host has none. An unambiguous path is sent byte for byte; an ambiguous one is refused, and the connection stays open.
 import {
   type MessageExpectation,
   type MessageRow,
@@ -16,19 +16,19 @@ export const ambiguous: MessageExpectation = {
   responses: [{ status: 400, code: 'ambiguous_path' }],
 };
 
-/** The path as it was sent, with the credential. */
+/** The path arrives unchanged, with the credential. */
 export function injected(path: string): MessageExpectation {
   return accepted(arrival(`GET ${path}`));
 }
 
-/** The path as it was sent, without. */
+/** The path arrives unchanged, without the credential. */
 export function bare(path: string): MessageExpectation {
   const head = [`GET ${path} HTTP/1.1`, 'Host: {HOST}'];
   const arrived = accepted({ head, body: '', framing: 'none' });
   return { ...arrived, records: ['forwarded no_path_match'] };
 }
 
-/** `[name, path]`, all with one end. */
+/** `[name, path]`, all with the same outcome. */
 export function paths(
   classId: string,
   rows: readonly (readonly [name: string, path: string])[],
@@ -74,7 +74,7 @@ const dotSegments = [
     ],
     injected,
   ),
-  // One rule for every path: nothing is told apart, and what was judged is what is sent.
+  // One rule for every path: all paths are equal, and the checked path is sent.
   ...paths(
     'P-01',
     [
@@ -232,7 +232,7 @@ const parameters = [
       ['on-nothing', '/;/v1/x'],
       ['with-dots-inside', '/v1/x;/../../admin'],
       ['with-encoded-dots-inside', '/v1/x;%2f..%2f..%2fadmin'],
-      // Servlet containers cut a parameter before they decode, others behind it.
+      // Servlet containers remove a parameter before they decode, other servers afterwards.
       ['that-holds-an-encoded-slash', '/v1/x;u=%2fadmin'],
       ['that-holds-a-slash-encoded-twice', '/v1/x;u=%252fadmin'],
       ['that-holds-a-backslash', '/v1/x;u=\\admin'],

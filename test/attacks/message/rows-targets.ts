@@ -1,5 +1,5 @@
-// Targets that are no path (P-08, P-12, D-16), what only looks like one (P-09, P-11), and rules that stand before each other
-// (P-16): the first that matches wins, in every reading or not at all.
+// Targets that are not a path (P-08, P-12, D-16), targets with misleading parts (P-09, P-11), and the order of rules (P-16):
+// the first matching rule applies, in every reading of the target, or the request is refused.
 import {
   type ExpectedArrival,
   type MessageExpectation,
@@ -15,7 +15,7 @@ import { ambiguous, bare, injected, paths } from './rows-paths.ts';
 
 const targetInvalid = refused(400, 'target_invalid');
 
-/** Each end of the path is tried, since parsers cut at either. */
+/** Both positions are tried, because some parsers cut at the start and some at the end. */
 const bytesOfNoTarget: readonly (readonly [name: string, bytes: string])[] = [
   ['fragment', '#/../admin'],
   ['fragment-alone', '#'],
@@ -105,7 +105,7 @@ const overrides: readonly (readonly [name: string, field: string, isRemoved: boo
   ['forwarded-prefix', 'X-Forwarded-Prefix: /v1', false],
 ];
 
-/** On an injected request what renames the path is removed; where nothing is injected nobody is misled into a credential. */
+/** From an injected request, fields that override the path are removed; without injection they cannot gain a credential. */
 const overridden: readonly MessageRow[] = overrides.flatMap(([name, field, isRemoved]) => [
   ...rowsOf(
     'P-11',
@@ -240,7 +240,7 @@ const schemeRows: readonly MessageRow[] = [
   ...rowsOf('D-16', [['tunnel-capitals', start('GET HTTPS://{HOST}/v1/x'), injected('/v1/x')]], inTunnel),
 ];
 
-/** What a rule with a lesser credential gets. */
+/** A request with the weaker credential of the first rule. */
 const scoped =
   (scope: string) =>
   (path: string): MessageExpectation => ({
@@ -321,10 +321,15 @@ const precedence: readonly MessageRow[] = [
       ['callback-after-a-rule-by-case', '/V1/x'],
     ],
     bare,
-    'callback_behind',
+    'callback_after_rule',
   ),
-  ...paths('P-16', [['rule-before-a-callback', '/v1/x']], injected, 'callback_behind'),
-  ...paths('P-16', [['odd-spelling-is-not-left-to-the-callback', '/%76%31/x']], ambiguous, 'callback_behind'),
+  ...paths('P-16', [['rule-before-a-callback', '/v1/x']], injected, 'callback_after_rule'),
+  ...paths(
+    'P-16',
+    [['ambiguous-spelling-does-not-reach-the-callback', '/%76%31/x']],
+    ambiguous,
+    'callback_after_rule',
+  ),
   ...paths(
     'P-16',
     [

@@ -1,5 +1,5 @@
-// The rules of the obvious design: picomatch on the Host field and on the path of `req.url`, the first match wins. Nothing here is
-// negligent: the query is cut off, `/*` at the end means everything below, names are matched without their port.
+// The rules of the obvious design: picomatch on the Host field and on the path of `req.url`, the first match wins. It is written
+// with care: the query is removed, a trailing `/*` matches everything below, names are matched without their port.
 import picomatch from 'picomatch';
 
 export type ObviousRule = {

@@ -1,8 +1,8 @@
-// The obvious design, as a program of its own: what a competent engineer writes in a day from well-known parts. CONNECT is
-// intercepted with a minted leaf for the hosts of rules, node:http reads the requests inside (its parser strict, as it is by default),
-// http-proxy-3 carries them over keep-alive agents that verify TLS, and the credential is set in `proxyReq`, over whatever the
-// client sent under that name. The upstream is the CONNECT authority, never the Host field; credentials go out in clear only to
-// destinations that were listed; the proxy's own token is taken off. It serves the attack rows as their second target.
+// The obvious design as a separate program: what a competent engineer writes in a day from well-known parts. CONNECT is
+// intercepted with a minted leaf for the hosts of rules, node:http parses the requests inside (strict by default), http-proxy-3
+// forwards them over keep-alive agents that verify TLS, and `proxyReq` sets the credential and replaces any field of that name.
+// The upstream is the CONNECT authority, never the Host field; credentials are sent in plaintext only to listed destinations;
+// the proxy's own token is removed. It is the second target of the attack rows.
 import { type IncomingMessage, type ServerResponse, Agent, createServer } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import { type AddressInfo, type LookupFunction, type Socket, connect } from 'node:net';
@@ -104,7 +104,7 @@ function start({ upstreamCa, names, cleartext, secrets: values }: ObviousStart):
   });
 }
 
-/** A rule names the host, whatever its paths. */
+/** Whether a rule names the host, with any paths. */
 let isCovered: (host: string) => boolean = () => false;
 
 function join(wanted: string, socket: Duplex, head: Buffer, lookup: LookupFunction): void {
@@ -136,7 +136,7 @@ process.on('message', (command: ObviousCommand) => {
     isCovered = (host) => covering(host, '/').length > 0;
     reply({});
   } else {
-    // Between two rows: what is still under way of the last one must not come with the next.
+    // Between two rows: nothing of the last row may still be in progress during the next.
     for (const agent of upstream) agent.destroy();
     reply({});
   }

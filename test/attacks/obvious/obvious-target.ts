@@ -1,5 +1,5 @@
-// The obvious design as a target of the `message` rows: origins of its own, and a child process that is started again when a row
-// has ended it. How rows are judged it does not know.
+// The obvious design as a target of the `message` rows: its own origins, and a child process that is restarted after a row
+// has crashed it. Independent of how rows are evaluated.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import type { ObviousCommand, ObviousReply } from './obvious-proxy.ts';
 import type { ObviousRule } from './obvious-policy.ts';
 
 export type ObviousLane = AsyncDisposable & {
-  /** With the rules of that policy in force. */
+  /** The target with the rules of that policy in force. */
   target(policy: PolicyName): Promise<MessageTarget>;
-  /** Waits until nothing that a row began is under way; true if the process has died of it. */
+  /** Waits until nothing of the row is in progress; returns true if the process has crashed. */
   settle(): Promise<boolean>;
 };
 
-/** It says nothing of what it does not do: this is how long a row waits for an answer or an end. */
+/** The obvious design does not signal what it omits: a row waits this long for a response or a close. */
 const PATIENCE_MS = 250;
 
 export async function createObviousLane(): Promise<ObviousLane> {
@@ -35,7 +35,7 @@ export async function createObviousLane(): Promise<ObviousLane> {
     },
     async settle() {
       const reply = await running.ask({ settle: true });
-      // What it wrote last is read by the origins, which live here, before they see the end of its connections.
+      // The origins in this process read its last bytes before they see the end of its connections.
       while (origins.all.some(({ openConnections }) => openConnections > 0))
         await new Promise((resolve) => setImmediate(resolve));
       if (reply) return false;
@@ -54,7 +54,7 @@ type Running = {
   readonly child: ChildProcess;
   readonly port: number;
   readonly caPem: string;
-  /** Undefined when it has died. */
+  /** Undefined if the process has died. */
   ask(command: ObviousCommand): Promise<ObviousReply | undefined>;
 };
 
@@ -92,15 +92,15 @@ function rulesOf(policy: PolicyName): readonly ObviousRule[] {
 
 function toTarget(origins: MessageOrigins, { port, caPem }: Running, policy: PolicyName): MessageTarget {
   return {
-    open: (entry) =>
-      entry === 'plain'
+    open: (entryPoint) =>
+      entryPoint === 'plain'
         ? WireClient.connect(port)
         : WireClient.connectThrough(port, `api.test:${origins.own.tunnel.port}`, {
             ca: caPem,
             name: 'api.test',
           }),
     origins: origins.all,
-    values: (entry) => valuesAt(origins, policy, entry),
+    values: (entryPoint) => valuesAt(origins, policy, entryPoint),
     patienceMs: PATIENCE_MS,
     ends: false,
   };
