@@ -1,5 +1,5 @@
-// Plays a row of the stage `address`: the parsers, the policy, the gate, the resolver and the dialler as a sandbox has
-// them, with the lookups of the row and a ledger in the place of the network. It judges nothing but differences.
+// Plays a row of the stage `address`: the parsers, the policy, the gate, the resolver and the dialler of a sandbox, with
+// the lookups of the row and a ledger instead of the network. Reports only differences.
 import { vi } from 'vitest';
 import { BoundedCache } from '../../../src/base/bounded-cache.ts';
 import { createCallbackResolver } from '../../../src/callback/resolver.ts';
@@ -22,11 +22,11 @@ import type { AddressScript, Response, Expectation, Profile } from './address-sc
 
 export type Observation = {
   readonly seen: Readonly<Partial<Record<Profile, readonly string[]>>>;
-  /** What clients read where nothing was dialled. */
+  /** The responses that clients read if nothing was dialled. */
   readonly responses: readonly string[];
 };
 
-/** Those that rows try; a list of all is slow to read. */
+/** Only the ports that rows use, because a list of all ports is slow to parse. */
 const EVERY_PORT: readonly number[] = [9, 22, 25, 80, 443, 3128, 3129];
 const OPEN = { listen: '0.0.0.0:3128', auth: 'none' } as const;
 const profiles: Readonly<Record<Profile, Readonly<Record<string, unknown>>>> = {
@@ -77,7 +77,7 @@ export function violations(expected: Expectation, observed: Observation): readon
       : [`${profile}: ${got.join(' | ')} instead of ${events.join(' | ')}`];
   });
   const kinds = new Set(observed.responses).size;
-  return expected.isAlike && kinds !== 1 ? [...found, `${kinds} kinds of answer`] : found;
+  return expected.isAlike && kinds !== 1 ? [...found, `${kinds} different responses`] : found;
 }
 
 type Sandbox = {
@@ -87,7 +87,7 @@ type Sandbox = {
   close(): Promise<void>;
 };
 
-/** Undefined where the document is not taken; `events` says why. */
+/** Undefined if the document is rejected; `events` contains the reason. */
 function createSandbox(
   { document = {}, responses = {} }: AddressScript,
   settings: object,
@@ -129,17 +129,17 @@ function createSandbox(
 
 function configOf(settings: object): Config {
   const parsed = parseConfig(settings, {});
-  if (!parsed.ok) throw new Error(`a row's config: ${JSON.stringify(parsed.issues)}`);
+  if (!parsed.ok) throw new Error(`the config of a row is invalid: ${JSON.stringify(parsed.issues)}`);
   return parsed.value;
 }
 
-/** A refusal, or undefined where a connection stood. */
+/** A refusal, or undefined if the connection was dialled. */
 async function attempt(by: AddressScript['by'], to: string, sandbox: Sandbox): Promise<Refusal | undefined> {
   const authority = parseAuthority(to, by === 'http' ? 80 : undefined);
   if (typeof authority === 'string') return refuse('authority_invalid', authority);
   const cover = sandbox.policy.coverOf(authority);
   if (cover.kind === 'refuse') return refuse(cover.reason);
-  if (by === 'tunnel' && cover.kind !== 'tunnel') throw new Error(`${to} is no blind tunnel`);
+  if (by === 'tunnel' && cover.kind !== 'tunnel') throw new Error(`${to} is not a blind tunnel`);
   const refused = by === 'tunnel' ? undefined : await sandbox.judge(authority, by);
   if (refused) return refused;
   const target = {

@@ -1,8 +1,8 @@
-// What a row of the stage `address` says: who asks for which destination, what a lookup answers each time, and what is
-// seen under each setting of the operator. No socket is opened: a dial is written down and refused.
+// The script of a row of the stage `address`: who requests which destination, what each lookup returns, and what is expected
+// under each operator setting. No socket is opened: a dial is recorded and refused.
 import type { AttackRow } from '../row.ts';
 
-/** What an operator may have set; the documents are in the driver. */
+/** The operator settings; their documents are in the driver. */
 export type Profile =
   | 'default'
   | 'exposed'
@@ -12,20 +12,20 @@ export type Profile =
   | 'everything'
   | 'strict-callbacks';
 
-/** One lookup's addresses, an error, or no answer at all. */
+/** The addresses of one lookup, an error, or no response. */
 export type Response = readonly string[] | 'SERVFAIL' | 'silence';
 
 export type AddressScript = {
   readonly by: 'tunnel' | 'https' | 'http';
-  /** Authorities, tried one after another by the same sandbox. */
+  /** Authorities that the same sandbox requests one after another. */
   readonly to: readonly string[];
   /** The tenant's proxy_config. */
   readonly document?: unknown;
-  /** By name, one for each lookup; the last one again and again. */
+  /** For each name the results of its lookups; the last one is repeated. */
   readonly responses?: Readonly<Record<string, readonly Response[]>>;
-  /** What passes on the clock between two attempts. */
+  /** The milliseconds that pass on the clock between two attempts. */
   readonly pauseMs?: number;
-  /** Keys and values of the operator's config, over the profile's. */
+  /** Keys and values of the operator's config that override the profile. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly under: readonly Profile[];
 };
@@ -36,13 +36,13 @@ export type AddressScript = {
  */
 export type Expectation = {
   readonly seen: Readonly<Partial<Record<Profile, readonly string[]>>>;
-  /** What the client reads is the same, byte for byte, at every attempt. */
+  /** The client reads the same bytes at every attempt. */
   readonly isAlike?: true;
 };
 
 export type AddressRow = AttackRow<AddressScript, Expectation>;
 
-/** A row whose profiles are those that something is expected of. */
+/** A row whose profiles are the keys of its expectation. */
 export function addressRow(
   id: AddressRow['id'],
   script: Omit<AddressScript, 'under'>,

@@ -1,4 +1,4 @@
-// The stage `address`: what may be dialled, under which setting. The ledger stands where the network would.
+// The stage `address`: which addresses may be dialled under which setting. The ledger replaces the network.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DialLedger, openDialLedger } from '../../invariants/dial-ledger.ts';
 import { play, violations } from './address-driver.ts';

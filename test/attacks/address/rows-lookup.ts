@@ -1,5 +1,5 @@
-// N-05, N-08, N-09: names whose answers change, answers that are an attack, and lookups that are one. The cache keeps an
-// answer for 30 seconds; the clock of a row passes where it says so.
+// N-05, N-08, N-09: names whose addresses change, DNS responses as an attack, and lookups for exfiltration. A lookup is
+// cached for 30 seconds; the clock advances only where a row sets it.
 import { type AddressRow, addressRow } from './address-script.ts';
 
 const PUBLIC = '8.8.8.8';
@@ -49,7 +49,7 @@ const rebindingRows: readonly AddressRow[] = [
     { exposed: ['lookup r.test', 'dial 8.8.8.8:443', 'dial 8.8.8.8:443'] },
   ),
   addressRow(
-    'N-05 a-refused-response-stays-refused-and-then-is-asked-anew',
+    'N-05 a-refused-lookup-stays-refused-until-it-expires',
     {
       by: 'tunnel',
       to: ['r.test:443', 'r.test:443', 'r.test:443'],
@@ -176,7 +176,7 @@ const rebindingRows: readonly AddressRow[] = [
     },
   ),
   addressRow(
-    'N-05 one-private-response-spoils-a-strict-callback',
+    'N-05 one-private-address-refuses-a-strict-callback',
     {
       by: 'https',
       to: ['c.test:443'],
@@ -196,7 +196,7 @@ const longName = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.re
 
 const responseRows: readonly AddressRow[] = [
   addressRow(
-    'N-08 three-hundred-responses',
+    'N-08 three-hundred-addresses',
     { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [many(300)] } },
     { exposed: ['lookup m.test', ...dials(16)] },
   ),
@@ -211,7 +211,7 @@ const responseRows: readonly AddressRow[] = [
     { everything: ['lookup m.test', ...dials(16)] },
   ),
   addressRow(
-    'N-08 no-response-in-a-success',
+    'N-08 success-without-an-address',
     { by: 'tunnel', to: ['m.test:443'], responses: { 'm.test': [[]] } },
     { exposed: ['lookup m.test', 'dns_failed: dns'] },
   ),
@@ -265,7 +265,7 @@ const responseRows: readonly AddressRow[] = [
     { exposed: ['lookup m.test', 'address_private: private'] },
   ),
   addressRow(
-    'N-08 an-alias-of-a-name-is-told-as-its-address',
+    'N-08 an-alias-is-reported-as-its-address',
     { by: 'tunnel', to: ['alias.test:443'], responses: { 'alias.test': [['metadata.google.internal']] } },
     { everything: ['lookup alias.test', 'address_denied: unreadable address'] },
   ),

@@ -1,4 +1,4 @@
-// N-02, N-07, N-10: loopback, our own listeners (3128 of the proxy, 3129 of the admin API) and what has no host and port.
+// N-02, N-07, N-10: loopback, own listeners (3128 of the proxy, 3129 of the admin API) and Unix sockets.
 import type { Expectation } from './address-script.ts';
 import { type AddressRow, addressRow } from './address-script.ts';
 
@@ -9,7 +9,7 @@ const ownListener: Seen = {
   loopback: ['address_denied: own listener'],
   everything: ['address_denied: own listener'],
 };
-/** In a form that is no loopback by itself, the port alone shuts it where it is no open one. */
+/** In a form that is not loopback itself, only a closed port refuses it. */
 const ownInside: Seen = { ...ownListener, default: ['port_denied'], loopback: ['port_denied'] };
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'one' }];
 const rule = (host: string, more: object = {}): unknown => ({
@@ -32,7 +32,7 @@ const loopbackRows: readonly AddressRow[] = [
     { exposed: ['address_private: loopback', 'address_private: loopback', 'address_private: loopback'] },
   ),
   addressRow(
-    'N-02 localhost-by-a-lookup-that-lies',
+    'N-02 localhost-with-a-forged-lookup',
     { by: 'tunnel', to: ['x.localhost:443'], responses: { 'x.localhost': [['8.8.8.8']] } },
     { exposed: ['address_private: loopback'] },
   ),
@@ -104,7 +104,7 @@ const ownRowsByName: readonly AddressRow[] = [
   ),
 ];
 
-/** Bound to 0.0.0.0, so that every address of this machine is one of the proxy's own. */
+/** Bound to 0.0.0.0, so that every address of this machine belongs to the proxy. */
 const selfRows: readonly AddressRow[] = [
   ...(
     [

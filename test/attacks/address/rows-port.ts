@@ -1,4 +1,4 @@
-// N-06, N-11: which ports are open for whom, and that a refusal says nothing of what stands behind it.
+// N-06, N-11: which ports are open for which clients, and refusals that disclose nothing about the destination.
 import { type AddressRow, addressRow } from './address-script.ts';
 
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'one' }];
@@ -18,7 +18,7 @@ const portPolicyRows: readonly AddressRow[] = [
     },
   ),
   addressRow(
-    'N-06 neighbours-of-the-open-ones',
+    'N-06 neighbown-of-the-open-ones',
     { by: 'tunnel', to: ['p.test:79', 'p.test:81', 'p.test:442', 'p.test:444', 'p.test:1', 'p.test:65535'] },
     { exposed: Array.from({ length: 6 }, () => 'port_denied') },
   ),
@@ -109,7 +109,7 @@ const alike = { isAlike: true } as const;
 const repeated = (event: string, count: number): readonly string[] =>
   Array.from({ length: count }, () => event);
 
-/** Some of these would answer, some would refuse, some would swallow: nobody is asked. */
+/** Some of these ports would respond, some would refuse, some would drop packets: none is dialled. */
 const scanRows: readonly AddressRow[] = [
   addressRow(
     'N-11 ports-of-one-private-host',
@@ -140,7 +140,7 @@ const scanRows: readonly AddressRow[] = [
     alike,
   ),
   addressRow(
-    'N-11 closed-ports-of-strangers',
+    'N-11 closed-ports-of-other-hosts',
     {
       by: 'tunnel',
       to: ['a.test:22', 'b.test:22', '8.8.8.8:22', '10.0.0.1:22', '169.254.169.254:22', '127.0.0.1:22'],
@@ -193,7 +193,7 @@ const scanRows: readonly AddressRow[] = [
     alike,
   ),
   addressRow(
-    'N-11 our-own-and-strangers-of-the-same-class',
+    'N-11 own-and-other-hosts-of-the-same-class',
     { by: 'tunnel', to: ['127.0.0.1:3128', '127.0.0.1:3129', '169.254.0.9:443'] },
     {
       everything: [

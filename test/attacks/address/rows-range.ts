@@ -1,6 +1,6 @@
-// N-01, N-05: every special range by its edges, as a literal and as what a lookup answers, under each setting. In the
-// manner of smokescreen's TestClassifyAddr (github.com/stripe/smokescreen, MIT) and of the IANA special-purpose
-// registries; the addresses are our own choice.
+// N-01, N-05: the edges of every special range, as a literal and as the result of a lookup, under each setting. Modelled
+// on smokescreen's TestClassifyAddr (github.com/stripe/smokescreen, MIT) and the IANA special-purpose registries; the
+// addresses are our own choice.
 import type { Expectation } from './address-script.ts';
 import { type AddressRow, addressRow } from './address-script.ts';
 
@@ -11,7 +11,7 @@ const never = (cause: string): Seen => {
   return { default: seen, exposed: seen, loopback: seen, listed: seen, everything: seen };
 };
 
-/** Services that hand out credentials, and the links they stand on; by literal. */
+/** Metadata services and their link-local addresses, as literals. */
 const METADATA: readonly (readonly [name: string, authority: string, cause: string])[] = [
   ['ec2-imds', '169.254.169.254:80', 'metadata'],
   ['ec2-imds-over-tls', '169.254.169.254:443', 'metadata'],
@@ -39,7 +39,7 @@ const ruleFor = (host: string): unknown => ({
   rules: [{ match_hosts: [host], headers: [{ name: 'X-Key', type: 'plaintext', value: 'one' }] }],
 });
 
-/** Everything that a tenant can write in favour of a metadata service. */
+/** Everything that a tenant can write to allow a metadata service. */
 const favouredRows: readonly AddressRow[] = [
   addressRow(
     'N-01 by-an-exact-rule',
@@ -137,7 +137,7 @@ const shut = (cause: string, listed = `address_private: ${cause}`): Verdicts => 
   'dial',
 ];
 
-/** The edges of each range, and their neighbours outside: exposed, with 10/8, fd00::/8, 100.64/10 listed, with all. */
+/** The edges of each range and their neighbours outside: exposed, with 10/8, fd00::/8 and 100.64/10 listed, and with all. */
 const EDGES: readonly (readonly [address: string, verdicts: Verdicts])[] = [
   ['0.0.0.0', denied('unspecified')],
   ['0.255.255.255', denied('unspecified')],

@@ -1,4 +1,4 @@
-// N-03, N-04: one address in the spellings of those who look for a reader that takes it otherwise than the check.
+// N-03, N-04: one address in spellings that some readers interpret differently from the check.
 import type { Expectation } from './address-script.ts';
 import { type AddressRow, addressRow } from './address-script.ts';
 
@@ -6,7 +6,7 @@ type Seen = Expectation['seen'];
 const always = (event: string): Seen => ({ default: [event], loopback: [event], everything: [event] });
 const invalid = (error: string): Seen => always(`authority_invalid: ${error}`);
 
-/** What inet_aton and getaddrinfo read, and an authority does not (WHATWG URL: an address or nothing). */
+/** Spellings that inet_aton and getaddrinfo accept and an authority does not (WHATWG URL: an address or an error). */
 const NUMERIC: readonly (readonly [name: string, authority: string, error: string])[] = [
   ['two-parts-of-metadata', '169.16689662:80', 'ipv4_invalid'],
   ['three-parts-of-metadata', '169.254.43518:80', 'ipv4_invalid'],
@@ -43,7 +43,7 @@ const NUMERIC: readonly (readonly [name: string, authority: string, error: strin
   ['two-gaps', '[::ffff::7f00:1]:443', 'ipv6_invalid'],
 ];
 
-/** A name may answer them too: what is no address in its one spelling is dialled by nobody. */
+/** A lookup may also return them: an address in any other than the canonical spelling is never dialled. */
 const RESPONDED: readonly string[] = [
   '127.1',
   '0x7f000001',
@@ -60,7 +60,7 @@ const numericRows: readonly AddressRow[] = [
   ...RESPONDED.map((address) => {
     const seen = ['lookup odd.test', 'address_denied: unreadable address'];
     return addressRow(
-      `N-03 answered-${address}`,
+      `N-03 from-a-lookup-${address}`,
       { by: 'tunnel', to: ['odd.test:443'], responses: { 'odd.test': [[address]] } },
       { default: seen, everything: seen },
     );
@@ -68,7 +68,7 @@ const numericRows: readonly AddressRow[] = [
 ];
 
 const loopbackV6 = 'address_private: embedded_v4';
-/** By who is inside: what an IPv6 form leads to when a translator or the kernel unwraps it. */
+/** By the embedded IPv4 address: the destination of an IPv6 form after a translator or the kernel unwraps it. */
 const EMBEDDED: readonly (readonly [name: string, address: string, exposed: string, everything: string])[] = [
   ['mapped-loopback', '::ffff:7f00:1', loopbackV6, 'dial ::ffff:127.0.0.1:443'],
   ['mapped-private', '::ffff:a00:1', loopbackV6, 'dial ::ffff:10.0.0.1:443'],
@@ -110,7 +110,7 @@ const embeddedRows: readonly AddressRow[] = EMBEDDED.flatMap(([name, address, ex
   ),
 ]);
 
-/** A family is no disguise for the tenant's own list either. */
+/** The tenant's own list also applies to IPv4-mapped addresses. */
 const listRows: readonly AddressRow[] = [
   addressRow(
     'N-04 deny-list-of-the-inner-address',
@@ -122,7 +122,7 @@ const listRows: readonly AddressRow[] = [
     { everything: ['access_denied', 'access_denied', 'access_denied'] },
   ),
   addressRow(
-    'N-04 deny-list-of-a-response-inside',
+    'N-04 deny-list-of-an-embedded-address-from-a-lookup',
     {
       by: 'tunnel',
       to: ['mapped.test:443'],

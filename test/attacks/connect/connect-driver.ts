@@ -1,5 +1,5 @@
-// Plays one row of the stage `connect` and says what was seen: at the client, at every origin, in the ledger of dials, in
-// the lookups and in the records. `violations` compares that with the row; it looks at nothing else.
+// Plays one row of the stage `connect` and returns what was observed: at the client, at every origin, in the dial ledger, in
+// the lookups and in the records. `violations` compares only that with the row.
 import { tracesOf } from '../../invariants/credential-scene.ts';
 import { inRecords, helloBody, message, serverName } from '../../tls/hello-bytes.ts';
 import { WireClient, type WireHead } from '../../support/wire-client.ts';
@@ -20,22 +20,22 @@ export type Observation = {
   connect: string;
   responses: string[];
   alert: number | 'none' | undefined;
-  shownBy: string | undefined;
+  certificateIssuer: string | undefined;
   arrived: readonly Arrival[];
-  askedFor: readonly string[];
+  requestedNames: readonly string[];
   dialled: readonly string[];
   lookedUp: readonly string[];
   records: readonly ExpectedRecord[];
-  /** Every byte that the client got, in clear and inside TLS. */
+  /** Every byte that the client read, in plaintext and inside TLS. */
   received: string;
-  /** Bytes behind the last answer of a connection that said it would close. */
+  /** The bytes after the last response on a connection that announced its close. */
   excess: string;
 };
 
 export async function play(scene: ConnectScene, { script, expect }: ConnectRow): Promise<Observation> {
   const place = scene.proxies[script.at ?? 'strict'];
   const applied = place.proxy.apply(connectPolicies[script.policy ?? 'base']);
-  if (!applied.ok) throw new Error('a policy of the stage is not valid');
+  if (!applied.ok) throw new Error('a policy of the stage is invalid');
   const seen = createObservation();
   const before = markOf(scene, place);
   {
@@ -54,9 +54,9 @@ function createObservation(): Observation {
     connect: 'none',
     responses: [],
     alert: undefined,
-    shownBy: undefined,
+    certificateIssuer: undefined,
     arrived: [],
-    askedFor: [],
+    requestedNames: [],
     dialled: [],
     lookedUp: [],
     records: [],
@@ -84,7 +84,9 @@ async function converse(
   seen.received += client.transcript;
   if (first !== '200' || then?.kind !== 'tls') return;
   const secure = await client.startTls(tlsOptions(then, trusted));
-  seen.shownBy = /Sallyport/.test(String(secure.getPeerCertificate().issuer.CN)) ? 'proxy' : 'origin';
+  seen.certificateIssuer = /Sallyport/.test(String(secure.getPeerCertificate().issuer.CN))
+    ? 'proxy'
+    : 'origin';
   await askAll(client, then.requests, seen);
   seen.received += client.transcript;
 }
@@ -110,13 +112,13 @@ async function sayHello(client: WireClient, hello: HelloPart, seen: Observation)
   seen.alert = await readAlert(client);
 }
 
-/** A record of type alert, level fatal, and nothing else. */
+/** Exactly one fatal alert record. */
 async function readAlert(client: WireClient): Promise<number | 'none'> {
   const text = await restOf(client);
   const [, code] = /^\x15\x03.\x00\x02\x02(.)$/s.exec(text) ?? [];
   if (code !== undefined) return code.charCodeAt(0);
   if (text === '') return 'none';
-  throw new Error(`neither an alert nor an end: ${JSON.stringify(text)}`);
+  throw new Error(`neither an alert nor a close:  ${JSON.stringify(text)}`);
 }
 
 async function askAll(client: WireClient, requests: readonly string[], seen: Observation): Promise<void> {
@@ -132,7 +134,7 @@ async function askAll(client: WireClient, requests: readonly string[], seen: Obs
   }
 }
 
-/** Status and code; undefined where the connection ends instead. */
+/** Status and code; undefined if the connection closes instead. */
 async function readResponse(client: WireClient, seen: Observation): Promise<string | undefined> {
   let head: WireHead;
   try {
@@ -151,7 +153,7 @@ async function restOf(client: WireClient): Promise<string> {
   try {
     return await client.readToEnd();
   } catch {
-    // A reset where a FIN may stand: it brought no byte either.
+    // A reset instead of a FIN: it carried no byte either.
     return '';
   }
 }
@@ -180,15 +182,20 @@ function since(scene: ConnectScene, { proxy }: ProxyPlace, before: Mark): Partia
       .map((bytes, i) => ({ at, bytes: bytes.slice(before.transcripts[at]?.[i]?.length ?? 0) }))
       .filter(({ bytes }) => bytes !== ''),
   );
-  const askedFor = entries.flatMap(([at, { requests }]) =>
+  const requestedNames = entries.flatMap(([at, { requests }]) =>
     requests.slice(before.requests[at]).map((request) => request.serverName ?? ''),
   );
   const records = proxy.records().slice(before.records);
   const lookedUp = proxy.lookups.slice(before.lookups);
-  return { arrived, askedFor, lookedUp, records: records as readonly object[] as readonly ExpectedRecord[] };
+  return {
+    arrived,
+    requestedNames,
+    lookedUp,
+    records: records as readonly object[] as readonly ExpectedRecord[],
+  };
 }
 
-/** The row with the ports of this scene, as bytes that can be sent. */
+/** The row with its placeholders replaced by the ports of this scene. */
 function fill<T>(value: T, { ports }: ProxyPlace): T {
   const filled = JSON.stringify(value).replace(/\{([A-Z]+)\}/g, (whole, name: string) => {
     if (name === 'SECRET') return SECRET;
@@ -197,16 +204,16 @@ function fill<T>(value: T, { ports }: ProxyPlace): T {
   return JSON.parse(filled) as T;
 }
 
-/** What the observation has that the row does not allow, in words. */
+/** Every difference between the observation and the row, as texts. */
 export function violations(scene: ConnectScene, row: ConnectRow, seen: Observation): readonly string[] {
   const expected = fill(row.expect, scene.proxies[row.script.at ?? 'strict']);
   const found = differences(expected, seen);
-  found.push(...tracesOf(SECRET, [seen.received]).map((form) => `the client was told the secret: ${form}`));
-  if (seen.excess !== '') found.push(`behind the last answer: ${JSON.stringify(seen.excess)}`);
-  const strayed = seen.lookedUp.filter((name, i, all) => {
+  found.push(...tracesOf(SECRET, [seen.received]).map((form) => `the client received the secret: ${form}`));
+  if (seen.excess !== '') found.push(`after the last response:  ${JSON.stringify(seen.excess)}`);
+  const unexpected = seen.lookedUp.filter((name, i, all) => {
     return !(expected.lookedUp ?? []).includes(name) || all.indexOf(name) !== i;
   });
-  if (strayed.length > 0) found.push(`looked up: ${strayed.join(' ')}`);
+  if (unexpected.length > 0) found.push(`looked up: ${unexpected.join(' ')}`);
   const isReused = expected.mayReuse && seen.dialled.length === 0;
   if (!isReused) found.push(...different('dialled', expected.dialled ?? [], seen.dialled));
   return found;
@@ -218,14 +225,14 @@ function differences(expected: ConnectExpectation, seen: Observation): string[] 
     ...different('CONNECT', expected.connect, seen.connect),
     ...different('responses', expected.responses ?? [], seen.responses),
     ...different('alert', expected.alert ?? null, seen.alert ?? null),
-    ...different('shown by', expected.shownBy ?? null, seen.shownBy ?? null),
+    ...different('certificate issuer', expected.certificateIssuer ?? null, seen.certificateIssuer ?? null),
     ...different('arrived', expected.arrived ?? [], seen.arrived),
-    ...different('asked for', expected.askedFor ?? [], seen.askedFor),
+    ...different('requested names', expected.requestedNames ?? [], seen.requestedNames),
     ...different('records', expected.records, records),
   ];
 }
 
-/** The record in the fields that are expected of it. */
+/** The fields of the record that the row expects. */
 function pick(record: ExpectedRecord, fields: ExpectedRecord): object {
   const held = record as Readonly<Record<string, unknown>>;
   return Object.fromEntries(Object.keys(fields).map((name) => [name, held[name]]));

@@ -1,4 +1,4 @@
-// The proxy_configs under which rows of the stage `connect` are played, by name. They are documents as a tenant writes them.
+// The proxy_configs of the stage `connect`, by name, as a tenant writes them.
 
 const bearer: readonly object[] = [
   { name: 'Authorization', type: 'workspace_secret', value: 'Bearer {TOKEN}' },
@@ -31,7 +31,7 @@ export type PolicyName = 'base' | 'paths' | 'denied' | 'listed' | 'no_proxy' | '
 
 export const connectPolicies: Readonly<Record<PolicyName, object>> = {
   base,
-  /** A rule on paths alone: what it does not match passes without its credential. */
+  /** A rule with paths: a request that does not match is sent without the credential. */
   paths: { rules: [ruleFor('api.test', { match_paths: ['/v1/*'] })] },
   denied: {
     ...base,
@@ -46,7 +46,7 @@ export const connectPolicies: Readonly<Record<PolicyName, object>> = {
   },
   no_proxy: { rules: base.rules.slice(0, 2), no_proxy: ['api.test', '*.wild.test'] },
   disabled: { rules: [ruleFor('api.test', { enabled: false })] },
-  empty: {} /** Rules that name our own listeners, or what resolves to them. */,
+  empty: {} /** Rules for own listeners, or for names that resolve to them. */,
   own: {
     rules: ['self.test', 'mapped.test', 'late.test', 'localhost', '127.0.0.1'].map((host) => ruleFor(host)),
   },

@@ -1,6 +1,6 @@
 // Two proxies and a small internet for the stage `connect`: public addresses that end at origins on loopback, and a ledger
-// of every address that was dialled. An address that no origin stands at is written down and refused before the kernel
-// sees it, so that no row can let a packet out. It plays no row.
+// of every dialled address. The dial of an address without an origin is recorded and refused before it reaches the kernel,
+// so that no row can send a packet to the network.
 import { type DialLedger, openDialLedger } from '../../invariants/dial-ledger.ts';
 import { type RecordingOrigin, createOrigin, response } from '../../support/recording-origin.ts';
 import { createTestAuthority } from '../../support/test-authority.ts';
@@ -9,7 +9,7 @@ import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.
 export const SECRET = 'sesame>>open??now~~42~';
 const EVERY_PORT: readonly number[] = Array.from({ length: 65_535 }, (_, i) => i + 1);
 
-/** What each name resolves to; another name is 127.0.0.1, where nobody listens on these ports. */
+/** The address of each name; any other name is 127.0.0.1, where nothing listens on these ports. */
 const names: Readonly<Record<string, readonly string[]>> = {
   'api.test': ['8.8.1.1'],
   'narrow.test': ['8.8.1.1'],
@@ -110,7 +110,7 @@ export async function createConnectScene(): Promise<ConnectScene> {
   };
 }
 
-/** Who stands at an address by TLS, on 443 and 8443. */
+/** The origins with TLS at each address, on 443 and 8443. */
 const places: Readonly<Record<string, Place>> = {
   '8.8.1.1': 'api',
   '8.8.1.2': 'evil',

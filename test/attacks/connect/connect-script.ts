@@ -1,67 +1,67 @@
-// Stage `connect`: what opens a tunnel, and who is spoken to inside. A row sends the head of a CONNECT (or whatever else it
-// sends to the proxy port), then, if that was answered 200, TLS with requests inside, a hand-made ClientHello, or bytes
-// in clear. How to write one: build it from the shapes of `expectations.ts`; `{PROXY}`, `{ADMIN}`, `{OTHER}` stand for ports
-// of our own listeners, `{SECRET}` for the credential. It knows neither proxy nor driver.
+// Stage `connect`: CONNECT requests and the traffic inside tunnels. A row sends the head of a CONNECT (or other bytes) to the
+// proxy port and, after a 200, TLS with requests inside, a hand-made ClientHello, or plaintext bytes. Rows are built from the
+// shapes of `expectations.ts`; `{PROXY}`, `{ADMIN}`, `{OTHER}` are ports of own listeners, `{SECRET}` is the credential.
+// Independent of proxy and driver.
 import type { AttackRow } from '../row.ts';
 import type { PolicyName } from './connect-policies.ts';
 
 export type ConnectScript = {
-  /** Another proxy_config than `base`. */
+  /** The proxy_config, `base` by default. */
   readonly policy?: PolicyName;
-  /** `loose`: the proxy with everything allowed that an operator can allow. */
+  /** `loose`: the proxy with everything allowed that a setting can allow. */
   readonly at?: 'loose';
-  /** The first bytes on the proxy port; more than one: each after the one before it left. */
+  /** The first bytes on the proxy port; each after the previous one was sent. */
   readonly send: readonly string[];
   readonly then?: TlsPart | HelloPart | ClearPart | LeavePart;
 };
 
 export type TlsPart = {
   readonly kind: 'tls';
-  /** The name whose certificate must be shown. */
+  /** The name that the certificate must prove. */
   readonly name: string;
-  /** What the client asks for, where it is not that name; '' for none. */
+  /** The SNI of the client, if it differs from that name; '' for none. */
   readonly serverName?: string;
-  /** Each is sent when the one before it was answered. */
+  /** Each is sent after the response to the previous one. */
   readonly requests: readonly string[];
 };
 
-/** A ClientHello that no library writes. */
+/** A ClientHello that no TLS library writes. */
 export type HelloPart = {
   readonly kind: 'hello';
   readonly serverNames: readonly string[];
-  /** Together with the CONNECT, before it was answered. */
+  /** Sent together with the CONNECT, before its response. */
   readonly isEarly?: true;
 };
 
 export type ClearPart = { readonly kind: 'clear'; readonly requests: readonly string[] };
 
-/** The client leaves, after these bytes. */
+/** The client disconnects after these bytes. */
 export type LeavePart = { readonly kind: 'leave'; readonly by: 'fin' | 'rst'; readonly bytes: string };
 
 export type Arrival = {
   /** The origin. */
   readonly at: string;
-  /** Every byte that came, after TLS. */
+  /** Every byte that arrived, decrypted. */
   readonly bytes: string;
 };
 
 export type ConnectExpectation = {
   /** Status, and the code of a refusal: `403 port_denied`. */
   readonly connect: string;
-  /** Of each request inside, likewise; those after the first refusal are not sent. */
+  /** The same for each request inside; those after the first refusal are not sent. */
   readonly responses?: readonly string[];
-  /** The fatal alert that a hello meets instead, by its number; `none`: the connection ends without a byte. */
+  /** The number of the fatal alert after a ClientHello; `none`: the connection closes without a byte. */
   readonly alert?: number | 'none';
-  /** Who signed the certificate that was shown inside. */
-  readonly shownBy?: 'proxy' | 'origin';
+  /** The issuer of the certificate inside the tunnel. */
+  readonly certificateIssuer?: 'proxy' | 'origin';
   readonly arrived?: readonly Arrival[];
-  /** The names under which origins were asked for a certificate. */
-  readonly askedFor?: readonly string[];
+  /** The SNI values that origins received. */
+  readonly requestedNames?: readonly string[];
   /** `address:port`, in order. */
   readonly dialled?: readonly string[];
-  /** A connection that stood already may have been used instead. */
+  /** An open connection may have been reused instead. */
   readonly mayReuse?: true;
-  /** Names, each at most once; one that was looked up before is remembered. */
+  /** Names, each at most once; earlier lookups are cached. */
   readonly lookedUp?: readonly string[];
   readonly records: readonly ExpectedRecord[];
 };

@@ -1,4 +1,4 @@
-// Who is spoken to: every row of the stage `connect`, one after another, against two proxies and one small internet.
+// Plays every row of the stage `connect`, one after another, against two proxies and one small internet.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tracesOf } from '../../invariants/credential-scene.ts';
 import { play, violations } from './connect-driver.ts';
@@ -20,19 +20,19 @@ describe('attacks on CONNECT, tunnels and names', () => {
   });
 });
 
-describe('after them', () => {
+describe('after the connect attacks', () => {
   const bystander: ConnectRow = {
     id: 'D-01 bystander',
     script: inside('api.test:443', 'api.test', [get('api.test')]),
     expect: arrives('api.test', withCredential(get('api.test'))),
   };
 
-  it('a bystander gets its injected answer, from either proxy', async () => {
+  it('a bystander gets its injected response from each proxy', async () => {
     for (const row of [bystander, { ...bystander, script: { ...bystander.script, at: 'loose' as const } }])
       expect(violations(scene, row, await play(scene, row))).toEqual([]);
   });
 
-  it('nothing came to an origin later than its row', () => {
+  it('no request arrived at an origin after its row', () => {
     const arrived = connectRows.flatMap(({ expect: { arrived: all = [] } }) => all);
     for (const [at, { requests }] of Object.entries(scene.origins)) {
       const sent = arrived
@@ -43,16 +43,16 @@ describe('after them', () => {
     }
   });
 
-  it('no line of the log holds the secret', () => {
+  it('no log line contains the secret', () => {
     const lines = Object.values(scene.proxies).flatMap(({ proxy }) => proxy.lines);
     expect(tracesOf(SECRET, [JSON.stringify(lines)])).toEqual([]);
   });
 
-  it('no exchange is open: both proxies end at once', async () => {
+  it('no exchange is open: both proxies close at once', async () => {
     for (const { proxy } of Object.values(scene.proxies)) {
       const startedMs = performance.now();
       await proxy[Symbol.asyncDispose]();
-      // Whoever is still served is waited for: 30 s.
+      // The drain waits 30 s for open exchanges.
       expect(performance.now() - startedMs).toBeLessThan(20_000);
     }
   });

@@ -1,5 +1,5 @@
-// The shapes that rows of the stage `connect` are made of: heads as a client writes them, and the few ways in which one can
-// end. It knows the addresses of the scene, and no row.
+// The shapes of rows of the stage `connect`: heads as a client writes them, and the possible outcomes. Uses the addresses of
+// the scene; independent of the rows.
 import type { ConnectExpectation, ConnectRow, ConnectScript, ExpectedRecord } from './connect-script.ts';
 
 export const INJECTED = 'Authorization: Bearer {SECRET}';
@@ -11,17 +11,17 @@ export function rowsOf(classId: string, rows: readonly Row[]): readonly ConnectR
   return rows.map(([name, script, expect]) => ({ id: `${classId} ${name}`, script, expect }));
 }
 
-/** UTF-8, as bytes. */
+/** The UTF-8 bytes of a text, as a latin1 string. */
 export function utf8(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** A head from its lines. */
+/** Joins lines to a head. */
 export function head(...lines: readonly string[]): string {
   return [...lines, '', ''].join('\r\n');
 }
 
-/** A CONNECT as every client writes it: the authority twice. */
+/** A CONNECT as every client writes it, with the authority also in Host. */
 export function connectTo(authority: string): string {
   return head(`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`);
 }
@@ -30,7 +30,7 @@ export function get(host: string, ...more: readonly string[]): string {
   return head('GET /v1/x HTTP/1.1', `Host: ${host}`, ...more);
 }
 
-/** A head as it arrives: with the credential as its last field. */
+/** The head as it arrives, with the credential as its last field. */
 export function withCredential(request: string): string {
   return request.replace(/\r\n\r\n$/, `\r\n${INJECTED}\r\n\r\n`);
 }
@@ -47,7 +47,7 @@ export function inside(
   return { send: [connectTo(authority)], ...script, then };
 }
 
-/** CONNECT, then bytes as they are. */
+/** CONNECT, then plaintext bytes. */
 export function inClear(
   authority: string,
   requests: readonly string[],
@@ -65,7 +65,7 @@ export function greeting(
   return { send: [connectTo(authority)], ...more, then: { kind: 'hello', serverNames } };
 }
 
-/** The head on the proxy port is refused: no name is looked up, no address dialled. */
+/** The head on the proxy port is refused: no name is looked up and no address is dialled. */
 export function refused(
   connect: string,
   more: Partial<ConnectExpectation> & { cause?: string } = {},
@@ -74,7 +74,7 @@ export function refused(
   return { connect, records: [refusal(connect, cause)], ...rest };
 }
 
-/** The hello is turned away before any handshake, and nobody has been dialled. */
+/** The ClientHello is rejected before any handshake, and nothing was dialled. */
 export function turnedAway(alert: number | 'none', reason: string, cause?: string): ConnectExpectation {
   const record = { outcome: 'failed', reason, ...(cause === undefined ? {} : { cause }) };
   return { connect: '200', alert, records: [record] };
@@ -83,18 +83,23 @@ export function turnedAway(alert: number | 'none', reason: string, cause?: strin
 export const UNRECOGNIZED_NAME = 112;
 export const DECODE_ERROR = 50;
 
-/** The hello names another host than the CONNECT. */
+/** The ClientHello names another host than the CONNECT. */
 export const otherName: ConnectExpectation = turnedAway(UNRECOGNIZED_NAME, 'sni_mismatch', 'other_name');
-/** The hello names what is no name of a host. */
+/** The ClientHello contains an invalid host name. */
 export const badName: ConnectExpectation = turnedAway(
   DECODE_ERROR,
   'client_hello_malformed',
   'server_name_invalid',
 );
 
-/** TLS with a leaf of ours for the host of the CONNECT; then the request is refused, and nothing has left. */
+/** TLS with a leaf of the proxy for the host of the CONNECT; then the request is refused and nothing is sent. */
 export function refusedInside(response: string, cause?: string): ConnectExpectation {
-  return { connect: '200', shownBy: 'proxy', responses: [response], records: [refusal(response, cause)] };
+  return {
+    connect: '200',
+    certificateIssuer: 'proxy',
+    responses: [response],
+    records: [refusal(response, cause)],
+  };
 }
 
 /** The same in a tunnel without TLS. */
@@ -111,10 +116,10 @@ export function arrives(
   const { address = '8.8.1.1:443', ...rest } = more;
   return {
     connect: '200',
-    shownBy: 'proxy',
+    certificateIssuer: 'proxy',
     responses: ['200'],
     arrived: [{ at: 'api', bytes }],
-    askedFor: [name],
+    requestedNames: [name],
     dialled: [address],
     mayReuse: true,
     lookedUp: [name],
@@ -128,18 +133,18 @@ export function injected(host = 'api.test', more: Parameters<typeof arrives>[2] 
   return arrives('api.test', withCredential(get(host)), more);
 }
 
-/** The same for an address, which is asked for no name. */
+/** The same for an address, for which no SNI is sent. */
 export function arrivesAt(at: string, bytes: string, address: string): ConnectExpectation {
   return arrives('', bytes, { address, lookedUp: [], arrived: [{ at, bytes }] });
 }
 
-/** The same in clear. */
+/** The same in plaintext. */
 export function arrivesInClear(name: string, bytes: string): ConnectExpectation {
-  const { shownBy: _, ...rest } = arrives(name, bytes, { address: '8.8.1.1:80' });
-  return { ...rest, arrived: [{ at: 'clear', bytes }], askedFor: [''] };
+  const { certificateIssuer: _, ...rest } = arrives(name, bytes, { address: '8.8.1.1:80' });
+  return { ...rest, arrived: [{ at: 'clear', bytes }], requestedNames: [''] };
 }
 
-/** A blind tunnel to `address`: bytes for bytes, nothing read and nothing added. */
+/** A blind tunnel to `address`: bytes are relayed unchanged. */
 export function tunnelled(
   address: string,
   bytes: string,
@@ -149,14 +154,14 @@ export function tunnelled(
     connect: '200',
     responses: ['200'],
     arrived: [{ at: address.endsWith(':80') ? 'clear' : 'evil', bytes }],
-    askedFor: [''],
+    requestedNames: [''],
     dialled: [address],
     records: [{ outcome: 'tunnelled' }],
     ...more,
   };
 }
 
-/** Let through by every judge, and nobody stands there. */
+/** Accepted by every check, but nothing listens there. */
 export function unreachable(dialled: string, lookedUp: readonly string[] = []): ConnectExpectation {
   return {
     connect: '502 upstream_unreachable',

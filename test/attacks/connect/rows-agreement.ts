@@ -1,5 +1,5 @@
-// Whoever the CONNECT names is spoken to: what SNI and Host say besides must agree (D-01 to D-04), and where the hello names
-// nobody the CONNECT stands alone (D-19).
+// The host of the CONNECT is the destination: SNI and Host must agree with it (D-01 to D-04); without SNI the CONNECT alone
+// decides (D-19).
 import type { ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
 import {
   type Row,
@@ -22,7 +22,7 @@ import {
 const API = 'api.test:443';
 const MISMATCH = '421 authority_mismatch';
 
-/** In a tunnel to `api.test:443`, TLS under its name: the Host field, and what becomes of the request. */
+/** In a tunnel to `api.test:443`, TLS under its name: the Host field, and the outcome of the request. */
 function hosts(
   id: string,
   rows: readonly (readonly [name: string, host: string, response: string, cause?: string])[],
@@ -43,7 +43,7 @@ const hostDiffers = hosts('D-01', [
   ['address-of-the-host', '8.8.1.1', MISMATCH, 'Host'],
   ['address-of-another', '8.8.1.3:443', MISMATCH, 'Host'],
   ['metadata', '169.254.169.254', MISMATCH, 'Host'],
-  ['our-own-door', '127.0.0.1:{PROXY}', MISMATCH, 'Host'],
+  ['own-proxy-port', '127.0.0.1:{PROXY}', MISMATCH, 'Host'],
   ['admin-api', 'localhost:{ADMIN}', MISMATCH, 'Host'],
   ['name-below', 'x.api.test', MISMATCH, 'Host'],
   ['name-above', 'test', MISMATCH, 'Host'],
@@ -72,7 +72,7 @@ const hostDiffersLater: readonly Row[] = [
       ...injected(),
       responses: ['200', '200', MISMATCH],
       arrived: [{ at: 'api', bytes: withCredential(get('api.test')) + withCredential(get('API.test:443')) }],
-      askedFor: ['api.test', 'api.test'],
+      requestedNames: ['api.test', 'api.test'],
       records: [{ outcome: 'injected' }, { outcome: 'injected' }, { outcome: 'refused' }],
     },
   ],
@@ -95,8 +95,8 @@ const hostDiffersLater: readonly Row[] = [
     }),
     {
       ...tunnelled('8.8.1.3:443', get('evil.test'), { lookedUp: ['evil.test'] }),
-      shownBy: 'origin',
-      askedFor: ['evil.test'],
+      certificateIssuer: 'origin',
+      requestedNames: ['evil.test'],
     },
   ],
   [
@@ -108,15 +108,15 @@ const hostDiffersLater: readonly Row[] = [
   ],
 ];
 
-/** The CONNECT names a host that no rule knows: bytes for bytes to that host, whatever is claimed inside. */
+/** The CONNECT names a host without a rule: bytes are relayed to that host, whatever names are inside. */
 const connectDiffers: readonly Row[] = [
   [
     'claims-a-bound-host-in-a-blind-tunnel',
     inside('evil.test:443', 'evil.test', [get('api.test')]),
     {
       ...tunnelled('8.8.1.3:443', get('api.test'), { lookedUp: ['evil.test'] }),
-      shownBy: 'origin',
-      askedFor: ['evil.test'],
+      certificateIssuer: 'origin',
+      requestedNames: ['evil.test'],
     },
   ],
   [
@@ -198,7 +198,7 @@ const sniDiffers: readonly Row[] = [
   ['handshake-of-a-real-client', greeting('a.wild.test:443', ['b.wild.test']), otherName],
 ];
 
-/** All of these stand at one address and are covered by one rule; each may speak for itself alone. */
+/** All of these hosts have one address and one rule; each must be reached only by its own name. */
 const fronting: readonly Row[] = [
   [
     'sibling-in-host',
@@ -243,7 +243,7 @@ const fronting: readonly Row[] = [
 ];
 
 const noServerName: readonly Row[] = [
-  ['the-connect-stands-alone', inside(API, 'api.test', [get('api.test')], { serverName: '' }), injected()],
+  ['connect-alone-decides', inside(API, 'api.test', [get('api.test')], { serverName: '' }), injected()],
   [
     'host-of-another',
     inside(API, 'api.test', [get('evil.test')], { serverName: '' }),
@@ -267,7 +267,10 @@ const noServerName: readonly Row[] = [
   [
     'blind-host',
     inside('evil.test:443', 'evil.test', [get('api.test')], { serverName: '' }),
-    { ...tunnelled('8.8.1.3:443', get('api.test'), { lookedUp: ['evil.test'] }), shownBy: 'origin' },
+    {
+      ...tunnelled('8.8.1.3:443', get('api.test'), { lookedUp: ['evil.test'] }),
+      certificateIssuer: 'origin',
+    },
   ],
 ];
 

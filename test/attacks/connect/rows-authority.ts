@@ -1,6 +1,6 @@
-// What a CONNECT names: userinfo, dots and case, Unicode, NUL, ports, IPv6, and targets that are no authority (D-09 to D-15).
-// The tables of hosts and ports are our own rows after the lists of stripe/smokescreen (pkg/smokescreen/hostport, MIT): what
-// is read leniently there is refused here, since another hop would read it otherwise.
+// What a CONNECT names: userinfo, dots and case, Unicode, NUL, ports, IPv6, and targets that are not an authority (D-09 to
+// D-15). The tables of hosts and ports are own rows, modelled on stripe/smokescreen (pkg/smokescreen/hostport, MIT): what it
+// reads leniently is refused here, because another hop may read it differently.
 import type { ConnectExpectation, ConnectRow } from './connect-script.ts';
 import { get, head, refused, utf8 } from './expectations.ts';
 
@@ -17,7 +17,7 @@ function table(id: string, response: string, lines: readonly Line[]): readonly C
   }));
 }
 
-/** The same thought as absolute-form on the proxy port. */
+/** The same attack as absolute-form on the proxy port. */
 function plain(
   id: string,
   lines: readonly (readonly [name: string, target: string, expect: ConnectExpectation])[],
@@ -252,7 +252,7 @@ const notAnAuthority = [
       ['CONNECTX', '400 target_invalid'],
     ] as const
   ).map(([method, response]): ConnectRow => {
-    // Methods are case-sensitive (RFC 9110 §9.1): this is no CONNECT, and must not be one for anybody behind us either.
+    // Methods are case-sensitive (RFC 9110 §9.1): this is not a CONNECT, and must not become one at the next hop.
     const send = [head(`${method} api.test:443 HTTP/1.1`, 'Host: api.test:443')];
     return { id: `D-15 method-${method}`, script: { send }, expect: refused(response) };
   }),

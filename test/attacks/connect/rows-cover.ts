@@ -1,5 +1,5 @@
-// What a host that a rule names is reached by, and by what not: no credential over http:// for a Host that was only claimed
-// (D-05), no blind tunnel to a covered host (D-17), no passage for bytes that are neither TLS nor HTTP (D-18).
+// How a host with a rule can be reached: no credential over http:// for a claimed Host (D-05), no blind tunnel to a host with
+// a rule (D-17), no relay of bytes that are neither TLS nor HTTP (D-18).
 import type { ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
 import {
   type Row,
@@ -26,9 +26,9 @@ const ask = (target: string, host: string): ConnectScript => ({
   send: [head(`GET ${target} HTTP/1.1`, `Host: ${host}`)],
 });
 
-/** Forwarded in clear as it is: another host, without a credential. */
+/** Forwarded unchanged in plaintext: another host, without a credential. */
 function passes(address: string, bytes: string, lookedUp: readonly string[]): ConnectExpectation {
-  const { shownBy: _, ...rest } = arrives('', bytes, { address, lookedUp });
+  const { certificateIssuer: _, ...rest } = arrives('', bytes, { address, lookedUp });
   return { ...rest, arrived: [{ at: 'clear', bytes }], connect: '200', responses: [] };
 }
 
@@ -95,7 +95,7 @@ const spoofedHost: readonly Row[] = [
   ],
 ];
 
-/** A leaf of ours inside shows that the tunnel is not blind; no port and no list makes it so, but `no_proxy`. */
+/** A leaf of the proxy shows that the tunnel is not blind; no port and no list makes it blind except `no_proxy`. */
 const covered: readonly Row[] = [
   [
     'a-port-that-is-not-https',
@@ -144,8 +144,8 @@ const covered: readonly Row[] = [
     inside('wild.test:443', 'wild.test', [get('wild.test')]),
     {
       ...tunnelled('8.8.1.3:443', get('wild.test'), { lookedUp: ['wild.test'] }),
-      shownBy: 'origin',
-      askedFor: ['wild.test'],
+      certificateIssuer: 'origin',
+      requestedNames: ['wild.test'],
     },
   ],
   [
@@ -172,7 +172,7 @@ const covered: readonly Row[] = [
 ];
 
 function inTunnel(response: string): ConnectExpectation {
-  return { ...refusedInClear(response), shownBy: 'proxy' };
+  return { ...refusedInClear(response), certificateIssuer: 'proxy' };
 }
 
 function injectedAt(name: string, host: string, address: string): ConnectExpectation {
@@ -182,7 +182,7 @@ function injectedAt(name: string, host: string, address: string): ConnectExpecta
 function blindTo(name: string): ConnectExpectation {
   const arrived = [{ at: 'api', bytes: get(name) }];
   const blind = tunnelled('8.8.1.1:443', get(name), { lookedUp: [name], arrived });
-  return { ...blind, shownBy: 'origin', askedFor: [name] };
+  return { ...blind, certificateIssuer: 'origin', requestedNames: [name] };
 }
 
 const closed = turnedAway('none', 'not_tls_nor_http');

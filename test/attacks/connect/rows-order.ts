@@ -1,5 +1,5 @@
-// What comes before a CONNECT, with it, and instead of what should follow: other requests on its connection, fields that mean
-// something elsewhere, a hello that did not wait, a client that leaves (F-20, D-02, D-17, D-18, N-02).
+// What a client sends before a CONNECT, with it, and after it: other requests on its connection, fields that have a meaning
+// elsewhere, an early ClientHello, a disconnect (F-20, D-02, D-17, D-18, N-02).
 import type { ClearPart, ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
 import {
   type Row,
@@ -25,13 +25,13 @@ const API = 'api.test:443';
 const plainGet = head('GET http://clear.test/v1/x HTTP/1.1', 'Host: clear.test');
 const credential = withCredential(get('clear.test'));
 
-/** The answer to the request before it, then whatever the CONNECT met. */
+/** The response to the previous request, then the outcome of the CONNECT. */
 function after(responses: readonly string[], more: Partial<ConnectExpectation> = {}): ConnectExpectation {
   return {
     connect: '200',
     responses,
     arrived: [{ at: 'clear', bytes: credential }],
-    askedFor: [''],
+    requestedNames: [''],
     dialled: ['8.8.1.1:80'],
     mayReuse: true,
     lookedUp: ['clear.test'],
@@ -49,7 +49,7 @@ const before: readonly Row[] = [
     after(['400 authority_invalid']),
   ],
   [
-    'own-door-after-an-exchange',
+    'own-proxy-port-after-an-exchange',
     { send: [plainGet], then: then(connectTo('localhost:{PROXY}')) },
     after(['403 address_denied']),
   ],
@@ -66,7 +66,7 @@ const before: readonly Row[] = [
         { at: 'clear', bytes: credential },
         { at: 'clear', bytes: get('api.test') },
       ],
-      askedFor: ['', ''],
+      requestedNames: ['', ''],
       dialled: ['8.8.1.1:80', '8.8.1.2:80'],
       lookedUp: ['clear.test', 'other.test'],
       records: [{ outcome: 'injected' }, { outcome: 'tunnelled' }],
@@ -79,7 +79,7 @@ const before: readonly Row[] = [
   ],
 ];
 
-/** Fields of a CONNECT decide nothing: they are of this hop, or of none. */
+/** Fields of a CONNECT have no effect: they belong to this hop, or are ignored. */
 const fields: readonly (readonly [name: string, field: string])[] = [
   ['upgrade', 'Connection: Upgrade\r\nUpgrade: websocket'],
   ['h2c', 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__'],
@@ -177,7 +177,7 @@ const leaving: readonly Row[] = [
   ],
 ];
 
-/** Inside TLS, where HTTP should be. */
+/** Inside TLS, instead of HTTP. */
 const notHttp: readonly (readonly [name: string, bytes: string, response: string])[] = [
   ['ssh', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', '400 malformed_request'],
   ['http2-preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '505 version_refused'],
@@ -195,7 +195,7 @@ const insideTls: readonly Row[] = notHttp.map(([name, bytes, response]) => [
   refusedInside(response),
 ]);
 
-/** Named by a rule, so that the tunnel stands before anybody is dialled; the request inside is refused. */
+/** A host with a rule, so that the tunnel opens before the dial; the request inside is refused. */
 const ownByRule: readonly Row[] = ['self.test', 'mapped.test', 'late.test', 'localhost', '127.0.0.1'].flatMap(
   (host): Row[] => {
     const lookedUp = host.endsWith('.test') ? [host] : [];

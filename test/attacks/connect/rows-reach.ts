@@ -1,5 +1,5 @@
-// Where a tunnel must not lead: our own listeners (N-02, N-07), in numeric spellings (N-03) and behind names, and ports
-// that nobody opened (N-06). Rows `at: loose` run where everything is allowed that can be, so that one check stands alone.
+// Destinations that a tunnel must not reach: own listeners (N-02, N-07), in numeric spellings (N-03) and by names, and ports
+// that are not open (N-06). Rows with `at: loose` run with everything allowed that can be, so that one check decides.
 import type { ConnectExpectation, ConnectRow, ConnectScript } from './connect-script.ts';
 import {
   type Row,
@@ -27,7 +27,7 @@ function own(lookedUp: readonly string[] = []): ConnectExpectation {
   return refused('403 address_denied', { cause: 'own listener', lookedUp });
 }
 
-/** Spellings of 127.0.0.1, and the name that is looked up for each. */
+/** Spellings of 127.0.0.1, with the name that is looked up for each. */
 const loopbacks: readonly (readonly [name: string, host: string, lookedUp?: string])[] = [
   ['address', '127.0.0.1'],
   ['localhost', 'localhost'],
@@ -66,7 +66,7 @@ const more: readonly Row[] = [
   ['nested-connect', connect('localhost:{PROXY}', { policy: 'no_proxy' }), own()],
 ];
 
-/** Each is 127.0.0.1, or the metadata service, to some resolver. */
+/** Each is 127.0.0.1 or the metadata service for some resolver. */
 const numbers: readonly string[] = [
   '127.1',
   '127.0.1',
@@ -108,7 +108,7 @@ const numbers: readonly string[] = [
   'x.1',
 ];
 
-/** No number at the end: a name like any other, and refused for what it resolves to, or not at all. */
+/** Names that do not end in a number are ordinary names: only the resolved address decides. */
 const isName = new Set(['127.0.0.-1', '127.0.0.1e0']);
 
 const numericRows: readonly Row[] = numbers.flatMap((text): Row[] => {
@@ -163,8 +163,8 @@ const closedPorts: readonly Row[] = [
     inside('other.test:8443', 'other.test', [get('x')], { policy: 'listed' }),
     {
       ...tunnelled('8.8.1.2:8443', get('x'), { lookedUp: ['other.test'] }),
-      shownBy: 'origin',
-      askedFor: ['other.test'],
+      certificateIssuer: 'origin',
+      requestedNames: ['other.test'],
     },
   ],
   ['port-of-every-host-where-the-operator-says-so', connect('8.8.4.4:22', loose), unreachable('8.8.4.4:22')],

@@ -1,4 +1,4 @@
-// Spellings of a name or an address inside and outside of a tunnel, each read once and in one way (D-10 to D-14).
+// Spellings of a name or an address inside and outside a tunnel; each has exactly one reading (D-10 to D-14).
 import type { ConnectRow } from './connect-script.ts';
 import {
   type Row,
@@ -23,7 +23,7 @@ import {
 const API = 'api.test:443';
 const MISMATCH = '421 authority_mismatch';
 
-/** Spellings of one name are one name: judged, dialled and proven as `api.test`; the Host field keeps its bytes. */
+/** All spellings of a name are one name: checked, dialled and verified as `api.test`; the Host field keeps its bytes. */
 const spellings: readonly ConnectRow[] = [
   ...rowsOf('D-10', [
     ['capitals', inside('API.TEST:443', 'api.test', [get('api.test')]), injected()],
@@ -166,9 +166,9 @@ const portsAndAddresses: readonly ConnectRow[] = [
       inside('narrow.test:443', 'narrow.test', [get('narrow.test')]),
       {
         ...tunnelled('8.8.1.1:443', get('narrow.test'), { lookedUp: ['narrow.test'] }),
-        shownBy: 'origin',
+        certificateIssuer: 'origin',
         arrived: [{ at: 'api', bytes: get('narrow.test') }],
-        askedFor: ['narrow.test'],
+        requestedNames: ['narrow.test'],
       },
     ],
   ]),

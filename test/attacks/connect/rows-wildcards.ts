@@ -1,5 +1,5 @@
-// P-14: what `*.wild.test` covers: every name below, at any depth, and never the apex nor a name that only ends so. The table
-// of names is our own, after the list of globs in stripe/smokescreen (pkg/smokescreen/acl/v1, MIT).
+// P-14: `*.wild.test` matches every name below, at any depth, but neither the apex nor a name that only has the same ending.
+// The table of names is our own, modelled on the globs of stripe/smokescreen (pkg/smokescreen/acl/v1, MIT).
 import type { ConnectRow } from './connect-script.ts';
 import {
   type Row,
@@ -33,7 +33,7 @@ const covered = below.map(
   ],
 );
 
-/** Each resolves to a host that is not there: let through as strangers, dialled, and nothing added. */
+/** Each resolves to an address without a listener: treated as a host without a rule, dialled, and nothing is injected. */
 const beside: readonly string[] = [
   'awild.test',
   'a-wild.test',

@@ -2,7 +2,7 @@
 import type { ConnectRow } from './connect-script.ts';
 import { agreementRows } from './rows-agreement.ts';
 import { authorityRows } from './rows-authority.ts';
-import { behindConnectRows } from './rows-behind-connect.ts';
+import { behindConnectRows } from './rows-after-connect.ts';
 import { coverRows } from './rows-cover.ts';
 import { orderRows } from './rows-order.ts';
 import { reachRows } from './rows-reach.ts';

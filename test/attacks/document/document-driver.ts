@@ -1,5 +1,5 @@
-// Plays a row of the stage `document` against one sidecar in which a rule is in force: the file as `check` reads it, then
-// the PUT, then what is in force and what a request gets. It puts back what a row changed.
+// Plays a row of the stage `document` against one sidecar with a rule in force: validates the file as `check` does, then
+// sends the PUT, then reads what is in force and what a request gets. Restores what a row changed.
 import { vi } from 'vitest';
 import { capIssues } from '../../../src/base/schema.ts';
 import { readDocument } from '../../../src/cli/document.ts';
@@ -12,20 +12,20 @@ import { WireClient } from '../../support/wire-client.ts';
 import type { DocumentScript, Expectation } from './document-script.ts';
 
 export type Observation = {
-  /** Undefined where there is no file of its kind. */
+  /** Undefined if there is no file of its kind. */
   readonly check: readonly string[] | undefined;
   readonly status: number;
   readonly issues: readonly string[];
   readonly warnings: readonly string[];
   readonly arrived: readonly (readonly string[])[];
-  /** Revision, ETag and document are those from before. */
+  /** Whether revision, ETag and document are unchanged. */
   readonly isUnchanged: boolean;
-  /** What the rule in force adds to a request afterwards. */
+  /** The fields that the rule in force injects into a later request. */
   readonly inForce: readonly string[];
-  /** Status and reason in the one record of the write. */
+  /** Status and reason in the single record of the write. */
   readonly record: string;
-  /** Everything that was said of the document: answers, records, the messages of `check`. */
-  readonly said: string;
+  /** All output about the document: responses, records, the messages of `check`. */
+  readonly output: string;
 };
 
 export type DocumentScene = AsyncDisposable & {
@@ -39,7 +39,7 @@ const origins = createTestAuthority('Origins of documents');
 const baseHeaders = [{ name: 'X-Base', type: 'plaintext', value: 'in-force' }];
 const base = { rules: [{ name: 'base', match_hosts: ['base.test'], headers: baseHeaders }] };
 
-/** What templates may name: one that is good, and some that are no header value. */
+/** The secrets that templates may name: a valid one, and some that are not a valid header value. */
 export const secrets: Readonly<Record<string, string>> = {
   GOOD: 'canary-good-value',
   good: 'canary-in-small-letters',
@@ -64,7 +64,7 @@ export async function createDocumentScene(): Promise<DocumentScene> {
     proxy,
     origin,
     async play(script) {
-      // The admin API takes a hundred writes a second; rows come faster.
+      // The admin API accepts a hundred writes a second; rows are faster.
       written += 1;
       using _clock = clockAhead(written * 100);
       return await play(script, { proxy, origin, scratch, standing });
@@ -85,7 +85,7 @@ type Parts = {
   readonly standing: StandingTunnel;
 };
 
-/** A client that stays: what it gets is decided by what is in force when it asks. */
+/** A client with one connection for all rows: the rules in force at the time of its request decide. */
 class StandingTunnel {
   readonly #proxy: TestSidecar;
   readonly #origin: RecordingOrigin;
@@ -136,23 +136,23 @@ async function play(
     isUnchanged: before.text === after.text && before.etag === after.etag,
     inForce: await standing.ask(),
     record: writes.map(({ status, reason }) => `${status} ${reason ?? 'none'}`).join(', '),
-    said: [reply.text, JSON.stringify(lines), check?.said ?? ''].join('\n'),
+    output: [reply.text, JSON.stringify(lines), check?.output ?? ''].join('\n'),
   };
 }
 
-/** As `check` does. */
+/** Validates the file as `check` does. */
 async function checkFile(
   file: string,
-): Promise<{ readonly issues: readonly string[]; readonly said: string }> {
+): Promise<{ readonly issues: readonly string[]; readonly output: string }> {
   let document: unknown;
   try {
     document = await readDocument(file);
   } catch (error) {
-    return { issues: ['json_invalid'], said: String(error) };
+    return { issues: ['json_invalid'], output: String(error) };
   }
   const parsed = parseProxyConfig(document);
   const issues = parsed.ok ? [] : capIssues(parsed.issues);
-  return { issues: issues.map(({ loc, type }) => placed(loc, type)), said: JSON.stringify(issues) };
+  return { issues: issues.map(({ loc, type }) => placed(loc, type)), output: JSON.stringify(issues) };
 }
 
 function issuesOf(issues: unknown): readonly string[] {
@@ -164,7 +164,7 @@ function placed(loc: readonly unknown[], type: string): string {
   return [loc.join('.'), type].filter((part) => part !== '').join(' ');
 }
 
-/** The fields of ours that arrived with one request; `refused` where none did. */
+/** The injected fields that arrived with one request; `refused` if no request arrived. */
 async function ask(
   proxy: TestSidecar,
   origin: RecordingOrigin,
@@ -174,7 +174,7 @@ async function ask(
   const authority = `${host}:${origin.port}`;
   await using client = await WireClient.connect(proxy.port);
   if ((await client.openTunnel(authority)).status !== 200) return ['refused'];
-  // A tunnel that is not intercepted shows the origin's own certificate.
+  // A blind tunnel presents the origin's own certificate.
   await client.startTls({ ca: `${proxy.caPem}\n${origins.certificatePem}`, name: host });
   return await send(client, origin, authority, path);
 }
@@ -220,7 +220,7 @@ export function violations(
   same('record', seen.record, isTaken ? `${seen.status} none` : '422 invalid');
   same('arrived', seen.arrived, expected.arrived ?? []);
   same('rule in force', seen.inForce, ['X-Base: in-force']);
-  if (!isTaken && !seen.isUnchanged) found.push('a document that was refused changed something');
-  if (/canary/i.test(seen.said)) found.push('a value stands in what was said of the document');
+  if (!isTaken && !seen.isUnchanged) found.push('a rejected document changed something');
+  if (/canary/i.test(seen.output)) found.push('the output about the document contains a value');
   return found;
 }

@@ -1,30 +1,30 @@
-// What a row of the stage `document` says: a document that a tenant or a caller of the admin API writes, and what is said
-// of it. A document at fault is tried at both doors, the file of `check` and a PUT, while a rule is in force.
+// The script of a row of the stage `document`: a document of a tenant or of a caller of the admin API, and the expected
+// issues. An invalid document is tried both ways, as the file of `check` and as a PUT, while a rule is in force.
 import type { AttackRow } from '../row.ts';
 
 export type DocumentScript = {
-  /** JSON as it is written; a pair is a piece and how often it comes. */
+  /** The JSON text; a pair is a piece and its number of repetitions. */
   readonly text: readonly (string | readonly [piece: string, count: number])[];
-  /** Where it is sent; only a proxy_config has a file, too. */
+  /** The resource of the PUT; only a proxy_config also has a file. */
   readonly route?: 'workspace_secrets' | 'sandboxes';
-  /** Requests made while the document is in force, where it is taken: an authority's host, and a path. */
+  /** Requests while an accepted document is in force: the host of the authority, and a path. */
   readonly ask?: readonly (readonly [host: string, path: string])[];
 };
 
 export type Expectation = {
-  /** `PLACE TYPE` of every issue, the place within the document; `json_invalid` alone where it is no JSON. */
+  /** `PATH TYPE` of every issue; only `json_invalid` if the text is not JSON. */
   readonly issues?: readonly string[];
-  /** The same, where PUT says another thing than the file: it has secrets and values at hand, the file has none. */
+  /** The issues of the PUT if they differ from those of the file: the PUT resolves secrets and values, the file does not. */
   readonly atPut?: readonly string[];
-  /** `PLACE TYPE` of every warning of a document that is taken. */
+  /** `PATH TYPE` of every warning of an accepted document. */
   readonly warnings?: readonly string[];
-  /** What arrived of `ask`: the fields of ours, as `Name: value`, in order. */
+  /** The injected fields of the requests in `ask`, as `Name: value`, in order. */
   readonly arrived?: readonly (readonly string[])[];
 };
 
 export type DocumentRow = AttackRow<DocumentScript, Expectation>;
 
-/** A row that is refused at both doors alike. */
+/** A row with the same issues both ways. */
 export function refusedRow(
   id: DocumentRow['id'],
   document: unknown,
@@ -34,7 +34,7 @@ export function refusedRow(
   return { id, script: { text: [toText(document)] }, expect: { issues, ...(atPut && { atPut }) } };
 }
 
-/** A row of a document that is taken, and what it does. */
+/** A row with an accepted document, and its effect. */
 export function takenRow(
   id: DocumentRow['id'],
   document: unknown,

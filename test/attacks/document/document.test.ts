@@ -1,5 +1,5 @@
-// The stage `document`: what can be written into a proxy_config, a secret or a sandbox, and is not taken; and that what
-// was in force stays so.
+// The stage `document`: invalid proxy_configs, secrets and sandboxes are rejected, and the rules in force do not
+// change.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DocumentScene, createDocumentScene, violations } from './document-driver.ts';
 import { headerRows } from './rows-header.ts';
@@ -35,7 +35,7 @@ it.each(workRows)('$id', ({ script, expect: { decision, perCharacter } }) => {
   expect(work.characters / path.length).toBeLessThan(perCharacter);
 });
 
-it('leaves one sandbox, with the one client that stays', async () => {
+it('one sandbox is left, with the one client that is connected', async () => {
   const { body } = await scene.proxy.admin('GET', '/v1/sandboxes');
   expect(body['sandboxes']).toMatchObject([{ id: 'default', connections: 1 }]);
 });

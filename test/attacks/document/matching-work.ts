@@ -1,6 +1,5 @@
-// Counts what a policy looks at to judge one path: the characters that string and RegExp methods were given, and the
-// regular expressions that were made on the way, since what those do cannot be counted. A count does not depend on the
-// machine, as a time does.
+// Counts the work of a policy to decide one path: the characters passed to string and RegExp methods, and the regular
+// expressions that were created, whose own work cannot be counted. Unlike a time, a count does not depend on the machine.
 import { parseAuthority } from '../../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
@@ -11,8 +10,9 @@ export function countWork(document: unknown, host: string, path: string): Work {
   const parsed = parseProxyConfig(document);
   const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => undefined, 1) : parsed;
   const authority = parseAuthority(host, 443);
-  if (!compiled.ok || typeof authority === 'string') throw new Error('a row that is judged should be taken');
-  // What is known of a host is found once, by whoever asks first.
+  if (!compiled.ok || typeof authority === 'string')
+    throw new Error('the document of a work row must be valid');
+  // The first decision for a host fills its cache.
   compiled.value.coverOf(authority);
   using counter = countCharacters();
   const decision = compiled.value.decide(authority, path);
@@ -74,7 +74,7 @@ function countCharacters(): Counter {
   return counter;
 }
 
-/** Of `startsWith` and `endsWith` the literal; of `indexOf` what lies before the find; of others the whole text. */
+/** For `startsWith` and `endsWith` the literal; for `indexOf` the text before the match; for others the whole text. */
 function lookedAt(name: string, self: string, [needle, from]: readonly unknown[], found: unknown): number {
   if (name === 'startsWith' || name === 'endsWith') return String(needle).length;
   if (name !== 'indexOf') return self.length;

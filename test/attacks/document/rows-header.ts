@@ -1,4 +1,4 @@
-// H-05, H-06: names and values that no document may inject, at every place where a document writes one.
+// H-05, H-06: names and values that no document may inject, in every place where a document may contain one.
 import { type DocumentRow, refusedRow, takenRow } from './document-script.ts';
 
 const header = (name: unknown, value: unknown, type = 'plaintext'): unknown => ({

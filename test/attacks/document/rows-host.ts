@@ -1,5 +1,5 @@
-// P-13, P-17: what a glob, a regular expression or NO_PROXY means elsewhere, written where a host pattern stands. After
-// the lists of smokescreen's glob tests (github.com/stripe/smokescreen, MIT); the patterns are our own.
+// P-13, P-17: syntax of globs, regular expressions and NO_PROXY that a host pattern does not support. Modelled on
+// smokescreen's glob tests (github.com/stripe/smokescreen, MIT); the patterns are our own.
 import { type DocumentRow, refusedRow, takenRow } from './document-script.ts';
 
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'one' }];
@@ -112,7 +112,7 @@ const paths = (...match_paths: readonly string[]): unknown => ({
   rules: [{ match_hosts: ['api.test'], match_paths, headers }],
 });
 const PATH_PLACE = 'rules.0.match_paths.0 value_error';
-/** What made other matchers backtrack; here a pattern is few stars between literals, or it is none. */
+/** Patterns that make other matchers backtrack; here a pattern has few stars between literals, or it is invalid. */
 const PATHS: readonly (readonly [name: string, pattern: string])[] = [
   ['picomatch-nested-extglob', '/*(*(*(a|b)))'],
   ['globstars-in-a-row', `/${'**/'.repeat(30)}x`],

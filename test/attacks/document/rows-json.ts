@@ -1,5 +1,5 @@
-// texts that two readers of JSON take differently, documents that are too much, and documents of which one
-// part is sound.
+// texts that two JSON parsers read differently, documents that are too large, and documents of which only
+// one part is valid.
 import { type DocumentRow, refusedRow } from './document-script.ts';
 
 const JSON_INVALID = ['json_invalid'] as const;

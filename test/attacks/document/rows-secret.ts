@@ -33,7 +33,7 @@ const MALFORMED: readonly (readonly [name: string, value: string])[] = [
   ['line-end-inside', '{GOOD\n}'],
 ];
 
-/** Names that are well formed and stand for nothing. */
+/** Well-formed names of secrets that do not exist. */
 const MISSING: readonly (readonly [name: string, value: string])[] = [
   ['missing', '{MISSING}'],
   ['missing-beside-a-good-one', '{GOOD}{MISSING}'],

@@ -1,4 +1,4 @@
-// A-05, C-08: values of another type than a field has, and the time that an answer of a callback is kept.
+// A-05, C-08: values of a wrong type, and the cache lifetime of a callback result.
 import { type DocumentRow, refusedRow, takenRow } from './document-script.ts';
 
 const header = (more: object): unknown => ({

@@ -1,16 +1,16 @@
-// P-15: paths of 8 KiB that made matchers backtrack, against the dearest patterns that are taken. What is looked at grows
-// with the path, never with its square.
+// P-15: paths of 8 KiB that make matchers backtrack, against the most expensive accepted patterns. The work grows linearly
+// with the path, never quadratically.
 import type { AttackRow } from '../row.ts';
 
 export type WorkScript = {
-  /** In one rule for `api.test`. */
+  /** The patterns of one rule for `api.test`. */
   readonly match_paths: readonly string[];
-  /** A pair is a piece and how often it comes. */
+  /** A pair is a piece and its number of repetitions. */
   readonly path: readonly (string | readonly [piece: string, count: number])[];
 };
 export type WorkExpectation = {
   readonly decision: string;
-  /** Characters that may be looked at for each character of the path. */
+  /** The maximum of examined characters for each character of the path. */
   readonly perCharacter: number;
 };
 export type WorkRow = AttackRow<WorkScript, WorkExpectation>;

@@ -1,6 +1,6 @@
-// Hosts that do not prove their name, or not as anybody should believe it: the list is badssl's (Apache-2.0), the
-// certificates are made here by openssl. One listener shows each its own by the name that is asked for, over HTTP/1.1 and
-// HTTP/2, and keeps every byte that is sent to it in spite of that. It knows no proxy.
+// Hosts that do not prove their name, or not in an acceptable way: the list is badssl's (Apache-2.0), the certificates are
+// created here by openssl. One listener selects the certificate by SNI, speaks HTTP/1.1 and HTTP/2, and stores every byte
+// that clients send nevertheless. Independent of the proxy.
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,18 +10,18 @@ import { createScratch } from '../../support/scratch.ts';
 import { proxyAuthority } from '../../support/test-sidecar.ts';
 import { runProgram } from '../../tls/external-program.ts';
 
-/** How openssl makes one: extensions, who signs, and what else its command line says. */
+/** How openssl creates a certificate: extensions, issuer, and further arguments. */
 type Recipe = {
   readonly by?: string;
   readonly ext?: readonly string[];
   readonly subject?: string;
   readonly args?: readonly string[];
   readonly key?: readonly string[];
-  /** What is shown besides the leaf. */
+  /** Certificates that are sent after the leaf. */
   readonly chain?: readonly string[];
   readonly tls?: SecureContextOptions;
-  /** It asks for a certificate, and may go no further without one. */
-  readonly asks?: 'politely' | 'in earnest';
+  /** The host requests a client certificate, and may require it. */
+  readonly asks?: 'optional' | 'required';
 };
 
 const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
@@ -42,7 +42,7 @@ const issuers: Readonly<Record<string, Recipe>> = {
   'for-clients': { by: 'root', ext: [...CA, 'extendedKeyUsage=clientAuth'] },
 };
 
-/** By its name below `bad.test`; without a subjectAltName of its own it names that. */
+/** Keyed by the name below `bad.test`, which is also the default subjectAltName. */
 const leaves: Readonly<Record<string, Recipe>> = {
   good: { by: 'root' },
   'good-by-a-middle': { by: 'middle', chain: ['middle'] },
@@ -86,11 +86,11 @@ const leaves: Readonly<Record<string, Recipe>> = {
   },
   'null-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL:@SECLEVEL=0' } },
   'anonymous-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'aNULL:@SECLEVEL=0' } },
-  asks: { by: 'root', asks: 'politely', tls: {} },
-  'asks-in-earnest': { by: 'root', asks: 'in earnest', tls: {} },
-  'asks-by-tls-1-2': { by: 'root', asks: 'politely', tls: { maxVersion: 'TLSv1.2' } },
-  'asks-in-earnest-by-tls-1-2': { by: 'root', asks: 'in earnest', tls: { maxVersion: 'TLSv1.2' } },
-  'asks-for-one-of-ours': { by: 'root', asks: 'politely', tls: { ca: proxyAuthority.certificatePem } },
+  asks: { by: 'root', asks: 'optional', tls: {} },
+  'requires-a-certificate': { by: 'root', asks: 'required', tls: {} },
+  'asks-by-tls-1-2': { by: 'root', asks: 'optional', tls: { maxVersion: 'TLSv1.2' } },
+  'requires-a-certificate-by-tls-1-2': { by: 'root', asks: 'required', tls: { maxVersion: 'TLSv1.2' } },
+  'asks-for-one-of-ours': { by: 'root', asks: 'optional', tls: { ca: proxyAuthority.certificatePem } },
   'by-no-ca': { by: 'no-ca', chain: ['no-ca'] },
   'by-no-constraints': { by: 'no-constraints', chain: ['no-constraints'] },
   'by-a-leaf': { by: 'a-leaf', chain: ['a-leaf'] },
@@ -103,19 +103,19 @@ const leaves: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** Made by our own encoder, for what openssl's command line cannot say. */
+/** Encoded here, because the openssl command line cannot express it. */
 const OWN = ['expired', 'not-yet-valid', 'ours', 'ours-as-leaf', 'ours-with-the-root', 'ours-for-another'];
 
 export const badNames: readonly string[] = [...Object.keys(leaves), ...OWN].map((name) => `${name}.bad.test`);
 
 export type BadHosts = AsyncDisposable & {
-  /** Where a host of this name listens. */
+  /** The port of the host with this name. */
   portOf(name: string): number;
-  /** What the operator trusts. */
+  /** The roots that the operator trusts. */
   readonly trustedPem: string;
-  /** All bytes that came behind a handshake. */
+  /** All bytes that arrived after a handshake. */
   readonly received: () => number;
-  /** Certificates that clients showed. */
+  /** Certificates that clients sent. */
   readonly shown: () => number;
 };
 
@@ -132,7 +132,7 @@ export async function createBadHosts(): Promise<BadHosts> {
     const files = ['-keyout', at(`${name}.key`), '-out', at(`${name}.pem`)];
     const issuer = by === undefined ? [] : ['-CA', at(`${by}.pem`), '-CAkey', at(`${by}.key`)];
     const more = [...(recipe.key ?? CURVE), ...(recipe.args ?? []), ...issuer, ...files];
-    // Without a file of its own openssl would add the extensions of the machine's.
+    // Without its own configuration file openssl would add the default extensions of the machine.
     const config = await scratch.write('req.cnf', '[req]\ndistinguished_name=dn\n[dn]\n');
     const exts = ext.flatMap((one) => ['-addext', one]);
     await runProgram('openssl', [
@@ -168,7 +168,7 @@ export async function createBadHosts(): Promise<BadHosts> {
   const dated = createCertificateAuthority({ commonName: 'Dated', now: new Date('2020-01-01T00:00:00Z') });
   for (const [name, context] of Object.entries(ownContexts(dated))) contexts.set(`${name}.bad.test`, context);
   const trustedPem = (made.get('root')?.cert ?? '') + dated.certificatePem;
-  // Version and cipher are chosen before a name is looked at: who limits them listens alone.
+  // Version and cipher are chosen before SNI is read: a host that limits them has its own listener.
   const alone = Object.keys(leaves)
     .filter((name) => leaves[name]?.tls)
     .map((name) => `${name}.bad.test`);
@@ -239,7 +239,7 @@ async function listen(
     socket.on('error', () => raw.destroy());
     socket.on('secure', () => {
       if (Object.keys(socket.getPeerCertificate()).length > 0) shown += 1;
-      else if (asks === 'in earnest') raw.destroy();
+      else if (asks === 'required') raw.destroy();
     });
     socket.on('data', (piece: Buffer) => {
       received += piece.length;

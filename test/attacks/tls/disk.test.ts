@@ -1,4 +1,4 @@
-// The rows of S-04 against a process of its own, of which every directory that it may write to is looked at.
+// The rows of S-04 against a separate process; every directory that it may write to is checked.
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// The bytes of the hellos of the stage `tls`: what is said, and how it is cut into records. It sends nothing.
+// The bytes of the ClientHellos of the stage `tls`: the content, and its split into records.
 import {
   alpn as alpnOf,
   extension,
@@ -9,7 +9,7 @@ import {
 } from '../../tls/hello-bytes.ts';
 import type { HelloParts, HelloShape } from './tls-script.ts';
 
-// supported_groups, ec_point_formats, signature_algorithms: without them TLS 1.2 shows no certificate of P-256.
+// supported_groups, ec_point_formats, signature_algorithms: without them TLS 1.2 sends no P-256 certificate.
 const usual: readonly (readonly [number, string])[] = [
   [10, '0004001d0017'],
   [11, '0100'],

@@ -1,5 +1,5 @@
-// T-01, S-03, S-10, S-11 and the rest of S-01 by clients that finish their handshake: what they offer, how their hello is cut,
-// how many certificates they can make us mint.
+// T-01, S-03, S-10, S-11 and the rest of S-01 by clients that finish their handshake: what they offer, how their ClientHello is
+// split, how many certificates they can make the proxy mint.
 import { type TlsExpectation, type TlsRow, otherName, servedPlainly, shown, tlsRows } from './tls-script.ts';
 
 const h1 = servedPlainly;

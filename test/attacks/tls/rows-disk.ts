@@ -1,4 +1,4 @@
-// S-04: leaves that are minted, as many and as long-named as a client likes, and no file that grows by them.
+// S-04: minted leaves, in any number and with long names, must not make any file grow.
 import type { AttackRow } from '../row.ts';
 import type { HelloShape } from './tls-script.ts';
 

@@ -1,8 +1,8 @@
-// S-01, S-02, S-05, S-11 by hand: hellos in pieces, names that are none, what is said beside the name, and what is no hello.
+// S-01, S-02, S-05, S-11 by hand: ClientHellos in pieces, invalid names, extensions beside the name, and malformed ClientHellos.
 import { type TlsRow, malformed, otherName, shown, tlsRows } from './tls-script.ts';
 
 const api = { names: ['api.test'] };
-/** `host_name` of these bytes. */
+/** An entry of type `host_name` with these bytes. */
 function nameOf(hex: string): string {
   const size = hex.length / 2;
   return word(size + 3) + '00' + word(size) + hex;
@@ -115,7 +115,7 @@ const s02 = tlsRows('S-02', [
   ['a-name-below', { hello: name('x.api.test') }, otherName],
 ]);
 
-// RFC 9849: type 0 is the outer hello; suite, id, key, payload. We publish no configuration, so it is noise to us.
+// RFC 9849: type 0 is the outer hello; suite, id, key, payload. The proxy publishes no configuration and ignores it.
 const ech = `00000100012a0020${'ab'.repeat(32)}0010${'cd'.repeat(16)}`;
 const s05 = tlsRows('S-05', [
   ['beside-the-name', { hello: { ...api, more: [[0xfe0d, ech]] } }, shown],

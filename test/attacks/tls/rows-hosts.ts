@@ -1,5 +1,5 @@
-// S-06, S-07, S-09 and S-10: hosts that are not to be believed, over both versions of HTTP; one that is, so that the others mean
-// something.
+// S-06, S-07, S-09 and S-10: untrusted hosts, over both versions of HTTP, and one trusted host that proves the rows can
+// succeed.
 import { type TlsRow, tlsRows } from './tls-script.ts';
 
 const untrusted: readonly string[] = [
@@ -77,7 +77,7 @@ const asking = tlsRows('S-10', [
       ] as const,
   ),
   ...(['http/1.1', 'h2'] as const).flatMap((over) =>
-    ['asks-in-earnest', 'asks-in-earnest-by-tls-1-2'].map(
+    ['requires-a-certificate', 'requires-a-certificate-by-tls-1-2'].map(
       (name) =>
         [
           `${name}-over-${over === 'h2' ? 'h2' : 'http1'}`,

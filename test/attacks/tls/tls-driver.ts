@@ -1,4 +1,4 @@
-// Plays one row of the stage `tls` and says what was seen: by the client, at the hosts and in the records.
+// Plays one row of the stage `tls` and returns what was observed: by the client, at the hosts and in the records.
 import { Duplex } from 'node:stream';
 import { X509Certificate } from 'node:crypto';
 import { type TLSSocket, connect as connectTls } from 'node:tls';
@@ -22,12 +22,12 @@ export type TlsScene = AsyncDisposable & {
 };
 
 export type TlsObservation = {
-  /** Each once. */
+  /** Each distinct outcome once. */
   readonly seen: readonly string[];
   readonly arrived: number;
-  /** Bytes of requests at hosts that have not proved their name. */
-  readonly strayed: number;
-  /** Certificates that hosts were shown. */
+  /** The number of request bytes at hosts that did not prove their name. */
+  readonly bytesToUnproven: number;
+  /** The number of client certificates that hosts received. */
   readonly shown: number;
   readonly certificates: number;
   readonly records: readonly string[];
@@ -75,7 +75,7 @@ async function playRow(scene: Parts, { script, expect }: TlsRow): Promise<TlsObs
   const before = {
     records: proxy.records().length,
     requests: origin.streams.length + origin.http1.requests.length,
-    strayed: hosts.received(),
+    bytesToUnproven: hosts.received(),
     shown: hosts.shown(),
   };
   const all: Seen[] = [];
@@ -93,7 +93,7 @@ async function playRow(scene: Parts, { script, expect }: TlsRow): Promise<TlsObs
   return {
     seen: [...new Set(all.map(({ text }) => text))],
     arrived: origin.streams.length + origin.http1.requests.length - before.requests,
-    strayed: hosts.received() - before.strayed,
+    bytesToUnproven: hosts.received() - before.bytesToUnproven,
     shown: hosts.shown() - before.shown,
     certificates: new Set(all.flatMap(({ certificate }) => certificate ?? [])).size,
     records: records.map(said),
@@ -106,14 +106,14 @@ export function numbered<T>(shape: T, n: number): T {
   return JSON.parse(JSON.stringify(shape).replaceAll('{n}', String(n))) as T;
 }
 
-/** Where a client comes in, and the port that it asks for where its row names none. */
+/** The proxy port, and the default port of the CONNECT. */
 type Entry = { readonly proxy: { readonly port: number }; readonly origin: { readonly port: number } };
 
 function placeOf({ origin }: Entry, authority = 'api.test'): string {
   return authority.includes(':') ? authority : `${authority}:${origin.port}`;
 }
 
-/** What a hello of our own is answered, until the connection ends or a certificate has come. */
+/** The outcome of a hand-made ClientHello: reads until the connection closes or a certificate has arrived. */
 export async function sayHello(scene: Entry, shape: HelloShape): Promise<Seen> {
   await using client = await WireClient.connect(scene.proxy.port);
   const head = await client.openTunnel(placeOf(scene, shape.authority));
@@ -133,7 +133,7 @@ export async function sayHello(scene: Entry, shape: HelloShape): Promise<Seen> {
   }
 }
 
-/** The first alert or certificate of a server's records in clear. */
+/** The first alert or certificate in the plaintext records of a server. */
 function readFlight(bytes: Buffer): Omit<Seen, 'received'> | undefined {
   const handshake: Buffer[] = [];
   for (let at = 0; at + 5 <= bytes.length; ) {
@@ -161,7 +161,7 @@ function readFlight(bytes: Buffer): Omit<Seen, 'received'> | undefined {
   return undefined;
 }
 
-/** A client of a library whose first bytes are cut anew, and one request. */
+/** A library client whose first bytes are split differently, with one request. */
 async function meet(scene: Parts, shape: ClientShape): Promise<Seen> {
   await using client = await WireClient.connect(scene.proxy.port);
   const authority = placeOf(scene, shape.authority);
@@ -225,7 +225,7 @@ async function converse(
   return error === undefined ? status : `${status} ${error}`;
 }
 
-/** The wire below TLS: what TLS writes first is cut anew. */
+/** The transport below TLS: splits the first write of TLS differently. */
 function cutting(client: WireClient, { records, writes }: ClientShape): Duplex {
   let isFirst = true;
   const { socket } = client;
@@ -256,7 +256,7 @@ function cutting(client: WireClient, { records, writes }: ClientShape): Duplex {
   return duplex;
 }
 
-/** A request for a host that is not to be believed. */
+/** A request to an untrusted host. */
 async function ask({ proxy, hosts }: Parts, { host, over }: HostShape): Promise<Seen> {
   const authority = `${host}:${hosts.portOf(host)}`;
   const trust = { ca: proxy.caPem, name: host, alpn: [over] };
@@ -287,7 +287,7 @@ async function hasRecord(proxy: TestSidecar, from: number, wanted: string): Prom
   }
 }
 
-/** `late` where it does not happen. */
+/** `late` if it does not happen in time. */
 async function within<T>(wanted: Promise<T>): Promise<T | 'late'> {
   const { promise, resolve } = Promise.withResolvers<'late'>();
   const timer = setTimeout(resolve, PATIENCE_MS, 'late');
@@ -298,16 +298,17 @@ async function within<T>(wanted: Promise<T>): Promise<T | 'late'> {
   }
 }
 
-/** What the observation has that the row does not allow, in words. */
+/** Every difference between the observation and the row, as texts. */
 export function violations({ expect }: TlsRow, seen: TlsObservation): readonly string[] {
-  const found = seen.traces.map((form) => `the secret was told: ${form}`);
+  const found = seen.traces.map((form) => `the secret was disclosed: ${form}`);
   const isExpected = (text: string): boolean => expect.seen.split('|').includes(text);
   found.push(
     ...seen.seen.filter((text) => !isExpected(text)).map((text) => `${text} instead of ${expect.seen}`),
   );
   if (seen.arrived !== expect.arrives) found.push(`${seen.arrived} requests arrived`);
-  if (seen.shown > 0) found.push('a certificate of ours was shown');
-  if (seen.strayed > 0 && !expect.isProven) found.push(`${seen.strayed} bytes strayed`);
+  if (seen.shown > 0) found.push('the proxy sent a client certificate');
+  if (seen.bytesToUnproven > 0 && !expect.isProven)
+    found.push(`${seen.bytesToUnproven} bytes reached an unproven host`);
   if (expect.certificates !== undefined && seen.certificates !== expect.certificates)
     found.push(`${seen.certificates} certificates`);
   if (!seen.isRecorded) found.push(`no record of ${expect.record} in ${seen.records.join(', ')}`);

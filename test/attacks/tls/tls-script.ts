@@ -1,16 +1,16 @@
-// Stage `tls`: handshakes. A row is a ClientHello that no library writes (`hello`), a library's client whose first bytes
-// are cut anew (`client`), many of either (`times`), or a host that does not prove its name (`host`). Bytes are hex.
-// It knows neither proxy nor driver.
+// Stage `tls`: handshakes. A row is a ClientHello that no library writes (`hello`), a library client whose first bytes are
+// split differently (`client`), many of either (`times`), or a host that does not prove its name (`host`). Bytes are hex.
+// Independent of proxy and driver.
 import type { AttackRow } from '../row.ts';
 
-/** A hello of TLS 1.2 that is answered with a certificate in clear, changed as the row says. */
+/** A valid TLS 1.2 ClientHello, to which the server certificate is sent in plaintext, with the changes of the row. */
 export type HelloParts = {
-  /** Entries of server_name, latin1; none: no such extension. */
+  /** Entries of server_name, latin1; without entries there is no such extension. */
   readonly names?: readonly string[];
-  /** Instead of the extension's own bytes. */
+  /** Replaces the bytes of the extension. */
   readonly nameData?: string;
   readonly alpn?: readonly string[];
-  /** Further extensions: type, bytes, or so many zeros. */
+  /** Further extensions: type, and bytes or a number of zeros. */
   readonly more?: readonly (readonly [type: number, data: string | number])[];
   readonly version?: string;
   readonly suites?: string;
@@ -18,17 +18,17 @@ export type HelloParts = {
   readonly sessionId?: string;
 };
 
-/** How it is cut: bytes of the message in a record, bytes of those in a write. */
+/** How it is split: message bytes in each record, and record bytes in each write. */
 export type Cut = { readonly records?: number; readonly writes?: number };
 
 export type HelloShape = Cut & {
   readonly hello: HelloParts;
-  /** Bytes before it, behind its first record, behind all of it, instead of all of it. */
+  /** Bytes before it, after its first record, after all of it, or instead of it. */
   readonly before?: string;
   readonly within?: string;
   readonly behind?: string;
   readonly instead?: string;
-  /** So many of them, each on a connection of its own; `{n}` is its number. */
+  /** The number of such clients, each on its own connection; `{n}` is the number of the client. */
   readonly times?: number;
   readonly authority?: string;
 };
@@ -41,11 +41,11 @@ export type ClientShape = Cut & {
     readonly ciphers?: string;
     readonly name?: string;
   };
-  /** Protocols that are offered only so that the hello is so long. */
+  /** Protocols that are offered only to make the ClientHello this long. */
   readonly fill?: number;
   readonly times?: number;
   readonly authority?: string;
-  /** Instead of a plain request: bytes, each in a record of its own; a renegotiation; TLS once more. */
+  /** Instead of a plain request: one-byte records, a renegotiation, or TLS in TLS. */
   readonly then?: 'tiny records' | 'renegotiation' | 'tls in tls' | 'http2 preface' | 'nothing';
 };
 
@@ -54,15 +54,15 @@ export type HostShape = { readonly host: string; readonly over: 'http/1.1' | 'h2
 export type TlsScript = HelloShape | ClientShape | HostShape;
 
 export type TlsExpectation = {
-  /** `alert 112`, `certificate of NAME`, `end`; of a client `h2 200`, `http/1.1 502 upstream_untrusted`, `error CODE`. All of `times` alike. */
+  /** `alert 112`, `certificate of NAME`, `end`; for a client `h2 200`, `http/1.1 502 upstream_untrusted`, `error CODE`. The same for all `times`. */
   readonly seen: string;
-  /** Requests that arrived. */
+  /** The number of requests that arrived. */
   readonly arrives: number;
-  /** The host has proved its name, and what is sent to it is not counted. */
+  /** The host has proved its name, so that bytes to it are not counted. */
   readonly isProven?: true;
-  /** Different certificates that were shown; not looked at if left out. */
+  /** The number of distinct certificates that clients received; not checked if absent. */
   readonly certificates?: number;
-  /** `outcome reason cause` of some record, as far as given. */
+  /** `outcome reason cause` of some record, or a prefix. */
   readonly record?: string;
 };
 

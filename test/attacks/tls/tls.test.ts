@@ -10,22 +10,22 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-describe('attacks by handshakes', () => {
+describe('attacks on TLS handshakes', () => {
   it.each(allTlsRows)('$id', async (row) => {
     expect(violations(row, await scene.play(row))).toEqual([]);
   });
 });
 
-describe('after them', () => {
-  it('a bystander gets its injected answer', async () => {
+describe('after the tls attacks', () => {
+  it('a bystander gets its injected response', async () => {
     const row = { id: 'S-01 bystander', script: { client: {} }, expect: servedPlainly } as const;
     expect(violations(row, await scene.play(row))).toEqual([]);
   });
 
-  it('no exchange is open: the proxy ends at once', async () => {
+  it('no exchange is open: the proxy closes at once', async () => {
     const startedMs = performance.now();
     await scene.proxy[Symbol.asyncDispose]();
-    // Whoever is still served is waited for: 500 ms.
+    // The drain waits 500 ms for open exchanges.
     expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });

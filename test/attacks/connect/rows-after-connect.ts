@@ -1,11 +1,11 @@
-// F-20: bytes behind a CONNECT, and a CONNECT that says it has a body. What stands behind a refused CONNECT belongs to
-// nobody (RFC 9931), however much it looks like the next request.
+// F-20: bytes after a CONNECT, and a CONNECT with a body. Bytes after a refused CONNECT are discarded (RFC 9931), even if
+// they look like the next request.
 import type { ConnectRow } from './connect-script.ts';
 import { arrivesInClear, connectTo, get, head, refused, tunnelled, withCredential } from './expectations.ts';
 
 const smuggled = head('GET http://clear.test/v1/x HTTP/1.1', 'Host: clear.test');
 
-/** Each is refused, and behind each stands a request that would be answered by itself. */
+/** Each is refused, and each is followed by a request that would be served on its own. */
 const refusedHeads: readonly (readonly [
   name: string,
   lines: readonly string[],
@@ -14,7 +14,7 @@ const refusedHeads: readonly (readonly [
 ])[] = [
   ['without-a-port', ['CONNECT clear.test HTTP/1.1'], '400 authority_invalid', 'port_missing'],
   ['to-a-closed-port', ['CONNECT 8.8.1.2:25 HTTP/1.1'], '403 port_denied'],
-  ['to-our-own-door', ['CONNECT 127.0.0.1:{PROXY} HTTP/1.1'], '403 address_denied', 'own listener'],
+  ['to-the-own-proxy-port', ['CONNECT 127.0.0.1:{PROXY} HTTP/1.1'], '403 address_denied', 'own listener'],
   ['of-another-version', ['CONNECT clear.test:80 HTTP/2.0'], '505 version_refused'],
   ['in-origin-form', ['CONNECT / HTTP/1.1'], '400 authority_invalid'],
   [
@@ -81,7 +81,7 @@ export const behindConnectRows: readonly ConnectRow[] = [
   {
     id: 'F-20 too-much-after-a-blind-connect',
     script: { send: [head('CONNECT other.test:80 HTTP/1.1') + 'x'.repeat(20_000)] },
-    // Bytes without framing wait for the 200; more than may wait is a tunnel that would miss some of them.
+    // Unframed bytes wait for the 200; above the limit of waiting bytes the tunnel is refused, because it would lose some.
     expect: refused('400 malformed_request', { cause: 'too_much_before_200' }),
   },
   {
