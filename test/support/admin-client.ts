@@ -1,4 +1,5 @@
-// Asks the admin API as an operator's program does: with the token, one connection a request. It judges no answer.
+// Sends requests to the admin API as an operator's program does: with the token, one connection for each request. Checks no
+// response.
 import { headerValues } from './message-reader.ts';
 import { WireClient } from './wire-client.ts';
 
@@ -10,7 +11,7 @@ export type AdminReply = {
   readonly etag: string | undefined;
 };
 
-/** A `body` that is text is sent as it is, anything else as JSON; `fields` stand beside Host and Authorization. */
+/** A `body` that is text is sent unchanged, anything else as JSON; `fields` are added to Host and Authorization. */
 export type AskAdmin = (
   method: string,
   path: string,
@@ -18,7 +19,7 @@ export type AskAdmin = (
   fields?: readonly string[],
 ) => Promise<AdminReply>;
 
-/** `url` is that of a port, as the ready line tells it. */
+/** `url` is the address in the ready line. */
 export function createAdminClient(url: string, token: string): AskAdmin {
   const { port } = new URL(url);
   return async (method, path, body, fields = []) => {

@@ -1,18 +1,18 @@
-// A scripted callback endpoint: what a team's token service looks like from the proxy. It counts its calls and
-// keeps what each one brought.
+// A scripted callback endpoint: a team's token service as the proxy sees it. Counts its calls and stores the request of
+// each one.
 import { createOrigin, jsonResponse, type Exchange, type OriginOptions } from './recording-origin.ts';
 import type { HeaderList } from './message-reader.ts';
 
 export type CallbackCall = { readonly target: string; readonly headers: HeaderList; readonly body: unknown };
 
-/** The answer to the nth call: an object is sent as 200 JSON, bytes as they are, a function takes the exchange over. */
+/** The response to the nth call: an object is sent as 200 JSON, bytes are sent unchanged, a function handles the exchange. */
 export type CallbackResponse = object | Buffer | ((exchange: Exchange) => Promise<void>);
 
 export type CallbackEndpoint = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
   readonly calls: readonly CallbackCall[];
-  /** Sets what the calls from here on are answered with. */
+  /** Sets the responses to all later calls. */
   respondWith(response: CallbackResponse): void;
 };
 

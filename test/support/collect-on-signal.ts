@@ -1,5 +1,5 @@
-// Preloaded into a spawned proxy (`node --import`): SIGUSR2 has it collect its garbage and say so with a record, so that
-// its memory can be compared before and after a load without what merely waits to be collected.
+// Preloaded into a spawned proxy (`node --import`): on SIGUSR2 it collects its garbage and writes a record, so that its
+// memory can be compared before and after a load without uncollected garbage.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export type Cut = 'after the commit' | 'before the commit';
 
 export type DatabaseCutter = AsyncDisposable & {
-  /** At the next commit. */
+  /** Cuts the connection at the next commit. */
   cut(where: Cut): void;
 };
 

@@ -1,4 +1,4 @@
-// The PostgreSQL that Debian packages: a different major version than the npm package, as an external server may be.
+// The PostgreSQL that Debian packages: another major version than the npm package, as an external server may have.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PostgresPrograms } from '../../src/platform/store/embedded/programs.ts';

@@ -1,5 +1,5 @@
-// One connection at the recording HTTP/2 origin: its TLS handshake, in which ALPN chooses the protocol, and what a test
-// may know of it and do to it.
+// One connection at the recording HTTP/2 origin: its TLS handshake, in which ALPN chooses the protocol, and the view and the
+// controls that a test gets.
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { type ErrorName, goawayFrame } from './h2-frames.ts';
@@ -14,16 +14,16 @@ export class H2Connection {
   readonly #open = new Set<{ readonly isOver: boolean }>();
   #socket: TLSSocket | undefined;
   readonly index: number;
-  /** The client's ALPN list; undefined when it sent none, or the origin knows no ALPN. */
+  /** The client's ALPN list; undefined when it sent none, or the origin does not support ALPN. */
   offered: readonly string[] | undefined;
   serverName: string | undefined;
   /** Undefined until the handshake is done. */
   protocol: OriginProtocol | undefined;
-  /** All that came and may be sent; only on HTTP/2, once its preface was there. */
+  /** The frames and the sender of the connection; only for HTTP/2, after its preface has arrived. */
   peer: H2Peer | undefined;
-  /** Every byte that came after TLS, the first MiB of it; only on HTTP/2. */
+  /** Every decrypted byte that arrived, up to 1 MiB; only for HTTP/2. */
   transcript: () => string = () => '';
-  /** The most streams that were open at once. */
+  /** The maximum of concurrent streams. */
   mostStreams = 0;
 
   constructor(index: number, raw: Socket) {
@@ -39,12 +39,12 @@ export class H2Connection {
     return this.peer?.send(goawayFrame(lastStream, code, debug)) ?? Promise.resolve(false);
   }
 
-  /** Ends the connection after what was sent. */
+  /** Closes the connection after everything was sent. */
   end(): void {
     (this.#socket ?? this.#raw).end();
   }
 
-  /** Ends it with RST: TCP's, for the TLS above it has no such thing. */
+  /** Resets the TCP connection: TLS above it has no reset. */
   destroy(): void {
     this.#raw.resetAndDestroy();
   }
@@ -89,7 +89,7 @@ function isSecured(socket: TLSSocket): Promise<boolean> {
       socket.off('end', fail);
       resolve(true);
     });
-    // A client may refuse the certificate, or find no protocol: that is judged at its end.
+    // A client may refuse the certificate or find no protocol: the test checks that at the client.
     socket.once('error', fail);
     socket.once('end', fail);
     socket.once('close', fail);

@@ -1,14 +1,14 @@
-// One stream at the recording origin: what the client sent, as it was, and the hands of the script that answers it.
-// A script writes frames itself, in any order, also such as no server may send.
+// One stream at the recording origin: the unchanged request of the client, and the functions with which a script responds.
+// A script writes frames itself, in any order, including forbidden ones.
 //
 //   async respond({ request, interim, head, data, trailers }) {
-//     await request.ended();                       // or answer before; a script that does nothing is silence
+//     await request.ended();                       // or respond before; a script that does nothing is silent
 //     await interim(103, [['link', '</a>']]);
 //     await head(200, [['content-type', 'text/plain']]);
 //     await data('piece');                         // last one: data('piece', { isEnd: true })
 //     await trailers([['grpc-status', '0']]);
 //   }
-//   Also: answer(status, fields, body), reset(code), goaway(lastStream, code), push(path), send(frames...), connection
+//   Also: response(status, fields, body), reset(code), goaway(lastStream, code), push(path), send(frames...), connection
 import type { H2Connection } from './h2-connection.ts';
 import { type ErrorName, pushFrame } from './h2-frames.ts';
 import type { H2Stream } from './h2-stream.ts';
@@ -25,44 +25,44 @@ export type H2Exchange = {
     fields?: readonly SentField[],
     options?: { readonly isEnd?: boolean; readonly split?: number },
   ): Promise<boolean>;
-  /** Within the client's windows; false when nobody wants it any more. */
+  /** Sends within the client's windows; false when the stream was reset or closed. */
   data(bytes: string | Buffer, options?: { readonly isEnd?: boolean }): Promise<boolean>;
   trailers(fields: readonly SentField[]): Promise<boolean>;
-  /** A head and a body, in whole. */
+  /** A complete response: head and body. */
   response(status: number, fields?: readonly SentField[], body?: string | Buffer): Promise<boolean>;
   reset(code?: ErrorName | number): Promise<boolean>;
   /** GOAWAY; without a number, one that includes this stream. */
   goaway(lastStream?: number, code?: ErrorName | number, debug?: string): Promise<boolean>;
   /** Promises a GET of this path on stream 2 (or another) without sending it. */
   push(path: string, promised?: number): Promise<boolean>;
-  /** Any frames. */
+  /** Sends any frames. */
   send(...frames: readonly (Buffer | string)[]): Promise<boolean>;
 };
 
-/** What the client sent on a stream; it grows until the stream has ended. */
+/** What the client sent on a stream; grows until the stream has ended. */
 export type H2Request = {
   readonly id: number;
-  /** Which connection brought it, counted from 0. */
+  /** The number of its connection, counted from 0. */
   readonly connection: number;
-  /** The head in the order of the wire, pseudo-header fields too. */
+  /** The head in wire order, with the pseudo-header fields. */
   readonly fields: readonly Field[];
   readonly headers: HeaderList;
-  /** Names of the fields that came as never indexed. */
+  /** Names of the fields that arrived as never indexed. */
   readonly neverIndexed: readonly string[];
   readonly method: string;
   readonly path: string;
   readonly authority: string;
-  /** What has come so far; the content is cut at 1 MiB. */
+  /** What has arrived so far; the content is limited to 1 MiB. */
   readonly body: H2Body;
   readonly trailers: HeaderList | undefined;
   readonly isEnded: boolean;
-  /** The code of the RST_STREAM that came. */
+  /** The code of the received RST_STREAM. */
   readonly reset: ErrorName | number | undefined;
   /** The values of every field of this name. */
   values(name: string): readonly string[];
-  /** True when all of it is there; false when the stream or the connection was broken off before. */
+  /** True when the request is complete; false when the stream or the connection was aborted before. */
   ended(): Promise<boolean>;
-  /** Waits for RST_STREAM, also behind the end; undefined when the connection ended instead. */
+  /** Waits for RST_STREAM, also after the end; undefined when the connection closed instead. */
   resetOrClosed(): Promise<ErrorName | number | undefined>;
 };
 
@@ -127,7 +127,7 @@ export function createH2Exchange(request: H2Request, stream: H2Stream, connectio
   };
 }
 
-/** The default script: says in JSON what arrived. */
+/** The default script: responds with the received request as JSON. */
 export async function echoStream({ request, interim, response }: H2Exchange): Promise<void> {
   if (request.values('expect').some((value) => value.toLowerCase() === '100-continue')) await interim(100);
   if (!(await request.ended())) return;

@@ -1,5 +1,5 @@
-// The HTTP/2 peers against node:http2 and curl, which are somebody else's: what those send is read as it was meant, and
-// what the raw client sends is understood, or refused, by them.
+// The HTTP/2 test peers against node:http2 and curl as independent implementations: the peers read what those send, and
+// those accept or refuse what the raw client sends.
 import {
   type ClientHttp2Session,
   connect,
@@ -85,7 +85,7 @@ describe('the recording origin', () => {
 });
 
 describe('the raw client', () => {
-  it('is understood by node:http2, and reads its answers', async () => {
+  it('is understood by node:http2, and reads its responses', async () => {
     const seen: IncomingHttpHeaders[] = [];
     const server = createSecureServer({
       SNICallback: (name, done) => done(null, authority.contextFor(name)),
@@ -120,13 +120,13 @@ describe('the raw client', () => {
     expect(seen[1]).toMatchObject({ ':method': 'GET', 'x-first': 'in the table, by name' });
     await client.request([tableSize(0), ...client.fields('/emptied')]);
     expect(seen[2]?.[':path']).toBe('/emptied');
-    // That nothing is left in its table, node says by ending the connection.
+    // node closes the connection, because the entry is no longer in its table.
     await client.open([...client.fields('/'), indexed(62)], { isEnd: true });
     expect(await client.goaway()).toMatchObject({ code: 'COMPRESSION_ERROR' });
     server.close();
   });
 
-  it('gets from node:http2 the verdicts that bad frames deserve', async () => {
+  it('gets the specified errors from node:http2 for bad frames', async () => {
     const server = createSecureServer({
       SNICallback: (name, done) => done(null, authority.contextFor(name)),
     });

@@ -1,10 +1,10 @@
-// HTTP/2 frames (RFC 9113, sections 4 and 6) as bytes and back, for the test peers. It checks nothing that it is
-// told to send, and reads whatever comes: what is legal is for the tests to say. It shares no code with src.
+// HTTP/2 frames (RFC 9113, sections 4 and 6) as bytes and back, for the test peers. It checks
+// neither what it sends nor what it reads: the tests decide what is valid. It shares no code with src.
 //
 //   dataFrame(1, 'x', { isEnd: true })  headersFrame(1, block, { split: 100 })  rstFrame(1, 'CANCEL') ...  -> Buffer
-//   encodeFrame({ type: 'PING', payload })                    any frame, also one that lies about itself
+//   encodeFrame({ type: 'PING', payload })                    any frame, also with a wrong length
 //   new FrameReader().push(bytes)                             -> Frame[]
-//   contentOf, errorOf, goawayOf, settingsOf, incrementOf     what a frame's payload says
+//   contentOf, errorOf, goawayOf, settingsOf, incrementOf     the content of a payload
 
 const TYPES = [
   'DATA',
@@ -52,7 +52,7 @@ export type Frame = {
   readonly type: FrameType | number;
   readonly flags: number;
   readonly stream: number;
-  /** Of the payload, as the frame's head says. */
+  /** The payload length in the frame header. */
   readonly length: number;
   readonly payload: Buffer;
 };
@@ -91,7 +91,7 @@ export function dataFrame(
   return encodeFrame({ type: 'DATA', flags, stream, payload });
 }
 
-/** HEADERS; with `split` followed by CONTINUATION, so many bytes a frame; with `isOpen` without END_HEADERS. */
+/** HEADERS; with `split` followed by CONTINUATION frames of that many bytes; with `isOpen` without END_HEADERS. */
 export function headersFrame(
   stream: number,
   block: Buffer,
@@ -140,7 +140,7 @@ export function settingsAckFrame(): Buffer {
 
 /** A ping of eight bytes. */
 export function pingFrame(
-  text: string | Buffer = 'are you?',
+  text: string | Buffer = 'pingping',
   { isAck = false }: { readonly isAck?: boolean } = {},
 ): Buffer {
   return encodeFrame({ type: 'PING', flags: isAck ? ACK : 0, payload: Buffer.from(text) });
@@ -168,7 +168,7 @@ export function pushFrame(stream: number, promised: number, block: Buffer): Buff
   return encodeFrame({ type: 'PUSH_PROMISE', flags: END_HEADERS, stream, payload });
 }
 
-/** Cuts what a connection brings into frames. */
+/** Splits the bytes of a connection into frames. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 

@@ -1,12 +1,12 @@
-// An origin on loopback that speaks HTTP/2 and HTTP/1.1, whichever ALPN chooses, keeps all that it is sent over HTTP/2
-// and answers by a script that writes frames itself. It knows nothing of the proxy.
+// An origin on loopback that speaks HTTP/2 and HTTP/1.1, as ALPN chooses, stores everything that it receives over
+// HTTP/2 and responds by a script that writes frames itself. Independent of the proxy.
 //
 //   await using origin = await createH2Origin({ tls: { authority, names: ['api.test'] }, respond });
 //   origin.streams[0]: .headers .fields .neverIndexed .body .trailers .reset     await origin.stream(n), .ended()
-//   origin.offer(['http/1.1'])       what it speaks from the next connection on; [] is TLS that knows no ALPN
+//   origin.offer(['http/1.1'])       the protocols from the next connection on; [] is TLS without ALPN
 //   origin.connections[0]: .offered (the client's list) .protocol .peer (frames, counts) .goaway(..) .destroy()
-//   origin.http1                     the RecordingOrigin behind, which gets what is not HTTP/2 (`respondHttp1`)
-//   respond(exchange)                see h2-exchange.ts; without it each stream is told in JSON what arrived
+//   origin.http1                     the RecordingOrigin for connections without HTTP/2 (`respondHttp1`)
+//   respond(exchange)                see h2-exchange.ts; by default each stream gets its request as JSON
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { H2Connection, type OriginProtocol, type OriginTls } from './h2-connection.ts';
@@ -25,16 +25,16 @@ import { createOrigin, type Exchange, type RecordingOrigin } from './recording-o
 
 /** Of PeerOptions `settings` is the first SETTINGS: `max_concurrent_streams`, `initial_window_size` and so on. */
 export type H2OriginOptions = PeerOptions & {
-  /** A certificate for whichever of these names the client asks; the first one without SNI. */
+  /** A certificate for the requested one of these names; the first one without SNI. */
   readonly tls: OriginTls;
-  /** What it speaks, in the order of its preference; both, h2 first, unless said otherwise. */
+  /** The protocols in order of preference; both, h2 first, by default. */
   readonly protocols?: readonly OriginProtocol[];
   readonly respond?: (exchange: H2Exchange) => void | Promise<void>;
   /** The script for HTTP/1.1. */
   readonly respondHttp1?: (exchange: Exchange) => void | Promise<void>;
-  /** Before the handshake of a connection begins. */
+  /** Called before the handshake of a connection begins. */
   readonly onAccept?: () => void;
-  /** Says the first words on an HTTP/2 connection instead of SETTINGS. */
+  /** Sends the first bytes on an HTTP/2 connection instead of SETTINGS. */
   readonly greet?: (connection: H2Connection) => void | Promise<void>;
 };
 export type H2Origin = AsyncDisposable & {
@@ -44,7 +44,7 @@ export type H2Origin = AsyncDisposable & {
   readonly connections: readonly H2Connection[];
   readonly openConnections: number;
   readonly http1: RecordingOrigin;
-  /** What scripts threw, and what could not be read of what came. */
+  /** Errors of scripts, and errors of reading. */
   readonly failures: readonly unknown[];
   /** The nth stream, counted from 0, when its head has arrived. */
   stream(index: number): Promise<H2Request>;
@@ -65,7 +65,7 @@ export async function createH2Origin(options: H2OriginOptions): Promise<H2Origin
   let protocols = options.protocols ?? ['h2', 'http/1.1'];
 
   const server = createServer({ allowHalfOpen: true }, (raw) => {
-    // A small frame behind another would wait 40 ms for its acknowledgement.
+    // With Nagle's algorithm a small frame after another would wait 40 ms for an acknowledgement.
     raw.setNoDelay(true);
     open.add(raw);
     const connection = new H2Connection(connections.length, raw);
@@ -92,7 +92,8 @@ export async function createH2Origin(options: H2OriginOptions): Promise<H2Origin
     connection.transcript = () => reader.transcript;
     const preface = await reader.read(PREFACE.length).catch(() => undefined);
     if (preface === undefined) return;
-    if (preface.toString('latin1') !== PREFACE) throw new Error('what came is not the preface of HTTP/2');
+    if (preface.toString('latin1') !== PREFACE)
+      throw new Error('the received bytes are not the HTTP/2 preface');
     const onStream = (stream: H2Stream): void => take(stream, connection);
     const peer = new H2Peer(reader, socket, { ...options, onStream });
     connection.peer = peer;
@@ -157,7 +158,7 @@ export async function createH2Origin(options: H2OriginOptions): Promise<H2Origin
   };
 }
 
-/** Joins two sockets, a reset of the inner one included. */
+/** Connects two sockets in both directions, including a reset of the inner one. */
 function join(outer: TLSSocket, inner: Socket, raw: Socket): void {
   inner.setNoDelay(true);
   outer.pipe(inner).pipe(outer);

@@ -1,6 +1,6 @@
-// One end of an HTTP/2 connection, the same for the raw client and the recording origin: it keeps every frame that
-// comes, puts header blocks and bodies together, obeys and grants windows, and sends whatever it is told. It judges
-// nothing: a test must be able to do what is forbidden, and see what a broken peer does.
+// One end of an HTTP/2 connection, for the raw client and the recording origin: stores every received frame, reassembles
+// header blocks and bodies, obeys and grants windows, and sends any frames. It checks nothing: a test must be able to do
+// what is forbidden and to observe a broken peer.
 //
 //   peer.send(frames...)  peer.frame(isIt)  peer.until(read, what)  peer.frames  peer.counts  peer.goaways  peer.closed
 //   peer.stream(id): see h2-stream.ts
@@ -26,11 +26,11 @@ import { H2Stream } from './h2-stream.ts';
 import { HpackDecoder } from './hpack.ts';
 
 export type PeerOptions = {
-  /** Of the first SETTINGS frame. */
+  /** The values of the first SETTINGS frame. */
   readonly settings?: Settings;
-  /** Gives back at once the window of what it has read; true unless said otherwise. */
+  /** Returns the window of received bytes at once; true by default. */
   readonly isGranting?: boolean;
-  /** Acknowledges SETTINGS and PING; true unless said otherwise. */
+  /** Acknowledges SETTINGS and PING; true by default. */
   readonly isAcknowledging?: boolean;
 };
 type Source = { readSome(): Promise<Buffer | undefined>; readonly finished: Promise<string> };
@@ -49,20 +49,20 @@ export class H2Peer {
   readonly #checks = new Set<() => void>();
   #openBlock: OpenBlock | undefined;
   #keptData = 0;
-  /** Every frame that came, in order. Of DATA the payloads of the first MiB; the lengths stay. */
+  /** Every received frame, in order. DATA payloads are stored up to 1 MiB; the lengths are always right. */
   readonly frames: Frame[] = [];
-  /** How many frames came, by type. */
+  /** The number of received frames by type. */
   readonly counts: Record<string, number> = {};
   readonly streams: Map<number, H2Stream> = new Map<number, H2Stream>();
   readonly goaways: Goaway[] = [];
-  /** What the other end has set so far. */
+  /** The settings of the other end so far. */
   remote: Settings = {};
-  /** What may still be sent on the connection. */
+  /** The remaining send window of the connection. */
   window: number = FIRST_WINDOW;
   isClosed = false;
-  /** What could not be read, a broken header block for one. */
+  /** The error of reading, for example of an invalid header block. */
   failure: Error | undefined;
-  /** Resolves with 'end' when the other end sent FIN, else with the error's code. */
+  /** Resolves with 'end' after a FIN of the other end, otherwise with the error code. */
   readonly closed: Promise<string>;
 
   constructor(
@@ -78,7 +78,7 @@ export class H2Peer {
     this.closed = this.#pump();
   }
 
-  /** True when the bytes were taken, false when the connection has gone. */
+  /** True when the bytes were written, false when the connection is closed. */
   send(...bytes: readonly (Buffer | string)[]): Promise<boolean> {
     if (this.#socket.destroyed || this.#socket.writableEnded) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -86,7 +86,7 @@ export class H2Peer {
     });
   }
 
-  /** The first frame of which this is true, whether it has come or is still to come. */
+  /** The first frame that matches, already received or future. */
   frame(isIt: (frame: Frame) => boolean, what = 'a frame'): Promise<Frame> {
     let seen = 0;
     return this.until(() => {
@@ -98,7 +98,7 @@ export class H2Peer {
     }, what);
   }
 
-  /** Waits until `read` has something to tell, or throws. */
+  /** Waits until `read` returns a value or throws. */
   until<T>(read: () => T | undefined, what: string): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = (): void => {
@@ -117,7 +117,7 @@ export class H2Peer {
     });
   }
 
-  /** The stream of this number, made when it is not there yet. */
+  /** The stream with this id, created on first use. */
   stream(id: number): H2Stream {
     const there = this.streams.get(id);
     if (there !== undefined) return there;
@@ -207,7 +207,7 @@ export class H2Peer {
     const isData = frame.type === 'DATA';
     const isKept = !isData || this.#keptData < KEPT_BYTES;
     if (isData) this.#keptData += frame.length;
-    // A copy: the payload is a window into all that came with it.
+    // A copy: the payload is a view of the whole received chunk.
     this.frames.push({ ...frame, payload: isKept ? Buffer.from(frame.payload) : Buffer.alloc(0) });
   }
 

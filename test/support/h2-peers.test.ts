@@ -1,5 +1,5 @@
-// The HTTP/2 peers are instruments: what they send and report must be what was on the wire. Here they are held against
-// each other, in h2-foreign-peers.test.ts against others.
+// The HTTP/2 test peers must send and report exactly what is on the wire. Here they are tested against each other, in
+// h2-foreign-peers.test.ts against other implementations.
 import { describe, expect, it } from 'vitest';
 import { encodeFrame, pingFrame, windowFrame } from './h2-frames.ts';
 import { createH2Origin, type H2OriginOptions } from './h2-origin.ts';
@@ -16,7 +16,7 @@ const big = Buffer.alloc(300_000, 'sixteen bytes..\n');
 const originWith = (options: Partial<H2OriginOptions> = {}) => createH2Origin({ tls, ...options });
 
 describe('the raw client and the recording origin', () => {
-  it('carry a request as it was sent and its answer as it was scripted', async () => {
+  it('carry a request as sent and its response as scripted', async () => {
     await using origin = await originWith({
       async respond({ request, interim, head, data, trailers }) {
         await request.ended();
@@ -61,7 +61,7 @@ describe('the raw client and the recording origin', () => {
     expect(origin.failures).toEqual([]);
   });
 
-  it('put header blocks together that came in pieces', async () => {
+  it('reassemble header blocks that arrive in pieces', async () => {
     await using origin = await originWith({
       respond: ({ head }) => void head(200, [['x-long', 'y'.repeat(50)]], { isEnd: true, split: 7 }),
     });
@@ -76,7 +76,7 @@ describe('the raw client and the recording origin', () => {
     expect(client.peer.counts['CONTINUATION']).toBeGreaterThan(5);
   });
 
-  it('break off streams and connections with the code that is said', async () => {
+  it('abort streams and connections with the given code', async () => {
     await using origin = await originWith({
       async respond({ request, reset, goaway, send, push, connection }) {
         if (request.path === '/reset') await reset('ENHANCE_YOUR_CALM');
@@ -111,7 +111,7 @@ describe('the raw client and the recording origin', () => {
     expect(await client.send(pingFrame())).toBe(false);
   });
 
-  it('obey windows, and give them only when told to', async () => {
+  it('obey windows, and grant them only on request', async () => {
     await using origin = await originWith({ settings: { initial_window_size: 10 }, isGranting: false });
     await using client = await H2WireClient.connect(origin.port, trust);
     await client.frame(({ type }) => type === 'SETTINGS');
@@ -127,7 +127,7 @@ describe('the raw client and the recording origin', () => {
     expect(request.body.length).toBe(25);
   });
 
-  it('see no more than the window that a client left at its default', async () => {
+  it('receive no more than the default window of a client', async () => {
     await using origin = await originWith({ respond: ({ response }) => void response(200, [], big) });
     await using client = await H2WireClient.connect(origin.port, trust, { isGranting: false });
     const stream = await client.open(client.fields('/'), { isEnd: true });
@@ -136,7 +136,7 @@ describe('the raw client and the recording origin', () => {
     expect((await client.response(stream)).length).toBe(big.length);
   });
 
-  it('count the streams that are open at once', async () => {
+  it('count concurrent streams', async () => {
     const gate = Promise.withResolvers<void>();
     await using origin = await originWith({
       settings: { max_concurrent_streams: 2 },
@@ -152,7 +152,7 @@ describe('the raw client and the recording origin', () => {
     expect(client.peer.remote).toEqual({ max_concurrent_streams: 2 });
   });
 
-  it('choose by ALPN what the origin offers at that time', async () => {
+  it('choose by ALPN from what the origin currently offers', async () => {
     await using origin = await originWith();
     const chosen = async (alpn: readonly string[]): Promise<unknown> => {
       await using wire = await WireClient.connect(origin.port);

@@ -1,6 +1,6 @@
-// One stream of an HTTP/2 connection as a test peer sees it: what came, and ways to send, also what is forbidden.
+// One stream of an HTTP/2 connection at a test peer: what was received, and functions to send, including forbidden frames.
 //
-//   stream.blocks  .content  .length  .sha256  .isEnded  .resetCode           what came
+//   stream.blocks  .content  .length  .sha256  .isEnded  .resetCode           received
 //   stream.headers(fields, { isEnd })  .data(bytes, { isEnd })  .reset(code)  .grant(bytes)  .ended()
 import { createHash } from 'node:crypto';
 import {
@@ -15,7 +15,7 @@ import { encodeBlock, type Field, type SentField } from './hpack.ts';
 
 export type HeaderBlock = { readonly fields: readonly Field[]; readonly isEnd: boolean };
 
-/** What a stream needs of its connection. */
+/** The parts of its connection that a stream uses. */
 type Connection = {
   window: number;
   readonly remote: Settings;
@@ -26,25 +26,25 @@ type Connection = {
 
 const KEPT_BYTES = 1 << 20;
 
-/** One stream as this end sees it: what came, and ways to send. */
+/** One stream at this end: what was received, and functions to send. */
 export class H2Stream {
   readonly #peer: Connection;
   readonly #hash = createHash('sha256');
   readonly #kept: Buffer[] = [];
   readonly id: number;
-  /** Every header block that came: interim heads, head, trailers. */
+  /** Every received header block: interim heads, head, trailers. */
   readonly blocks: HeaderBlock[] = [];
-  /** Bytes of content that came. */
+  /** The number of received content bytes. */
   length = 0;
-  /** The other end has sent END_STREAM. */
+  /** Whether the other end has sent END_STREAM. */
   isEnded = false;
-  /** This end has. */
+  /** Whether this end has sent END_STREAM. */
   hasSentEnd = false;
-  /** Of the RST_STREAM that came. */
+  /** The code of the received RST_STREAM. */
   resetCode: ErrorName | number | undefined;
-  /** This end has sent RST_STREAM. */
+  /** Whether this end has sent RST_STREAM. */
   hasSentReset = false;
-  /** What may still be sent. */
+  /** The remaining send window. */
   window: number;
 
   constructor(peer: Connection, id: number, window: number) {
@@ -62,7 +62,7 @@ export class H2Stream {
     );
   }
 
-  /** The content, cut at 1 MiB. */
+  /** The content, limited to 1 MiB. */
   get content(): Buffer {
     return Buffer.concat(this.#kept).subarray(0, KEPT_BYTES);
   }
@@ -85,7 +85,7 @@ export class H2Stream {
     return this.#peer.send(headersFrame(this.id, encodeBlock(fields), options));
   }
 
-  /** Sends within the windows and waits for them; false when nobody wants the rest any more. */
+  /** Sends within the windows and waits for them; false when the stream was reset or closed before the end. */
   async data(bytes: string | Buffer, { isEnd = false }: { readonly isEnd?: boolean } = {}): Promise<boolean> {
     const content = Buffer.from(bytes);
     for (let at = 0; ; ) {
@@ -106,12 +106,12 @@ export class H2Stream {
     return this.#peer.send(rstFrame(this.id, code));
   }
 
-  /** Lets the other end send so many bytes more on this stream. */
+  /** Grants the other end this number of additional bytes on this stream. */
   grant(bytes: number): Promise<boolean> {
     return this.#peer.send(windowFrame(this.id, bytes));
   }
 
-  /** True when the other end has sent all of it; false when it, or the connection, was broken off before. */
+  /** True when the other end has completed the stream; false when the stream or the connection was aborted before. */
   ended(): Promise<boolean> {
     const isBroken = (): boolean => this.resetCode !== undefined || this.#peer.isClosed;
     return this.#peer.until(
@@ -120,7 +120,7 @@ export class H2Stream {
     );
   }
 
-  /** Waits for RST_STREAM, also behind the end; undefined when the connection ended instead. */
+  /** Waits for RST_STREAM, also after the end; undefined when the connection closed instead. */
   async resetOrClosed(): Promise<ErrorName | number | undefined> {
     await this.#peer.until(
       () => (this.resetCode ?? (this.#peer.isClosed || undefined)) !== undefined || undefined,
@@ -129,7 +129,7 @@ export class H2Stream {
     return this.resetCode;
   }
 
-  // Reserved where it is seen, so that two streams that wait do not both take the same window.
+  // Reserved when it is read, so that two waiting streams do not use the same window.
   #takeWindow(wanted: number): number | undefined {
     if (this.resetCode !== undefined || this.#peer.isClosed) return -1;
     const size = Math.min(wanted, this.window, this.#peer.window, this.#peer.remote.max_frame_size ?? 16_384);

@@ -8,7 +8,7 @@ export type TunnelTarget = {
   readonly proxyPort: number;
   /** `host:port`. */
   readonly authority: string;
-  /** What to trust: the proxy's authority. */
+  /** PEM of the CA to trust: that of the proxy. */
   readonly ca: string;
 };
 
@@ -32,7 +32,7 @@ function openTunnel(proxyPort: number, authority: string): Promise<Socket> {
   asked.once('connect', ({ statusCode }, socket) => {
     if (statusCode === 200) return resolve(socket as Socket);
     socket.destroy();
-    reject(new Error(`CONNECT ${authority} was answered ${statusCode}`));
+    reject(new Error(`CONNECT ${authority} got status ${statusCode}`));
   });
   asked.once('error', reject);
   asked.end();

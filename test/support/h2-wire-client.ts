@@ -1,10 +1,10 @@
-// A raw HTTP/2 client: it sends exactly the frames it is told, keeps every frame that comes, and never retries. What
-// a test need not say, windows and acknowledgements, it does by itself unless told not to.
+// A raw HTTP/2 client: sends exactly the given frames, stores every received frame, and never retries. It handles windows
+// and acknowledgements by default.
 //
 //   const client = await H2WireClient.connectThrough(proxyPort, 'api.test:443', { ca, name: 'api.test' });
 //   const { status, headers, text, trailers, reset } = await client.request(client.fields('/path', [['x', 'y']]));
-//   const stream = await client.open(fields);  stream.data(..)  stream.reset(..)  client.answer(stream)
-//   client.send(frames...)  client.frame(isIt)  client.goaway()  client.closed  client.peer (all that came)
+//   const stream = await client.open(fields);  stream.data(..)  stream.reset(..)  client.response(stream)
+//   client.send(frames...)  client.frame(isIt)  client.goaway()  client.closed  client.peer (everything received)
 import { TLSSocket } from 'node:tls';
 import type { ErrorName, Frame, Goaway } from './h2-frames.ts';
 import { PREFACE, settingsFrame } from './h2-frames.ts';
@@ -15,16 +15,16 @@ import type { HeaderList } from './message-reader.ts';
 import { type TlsOptions, WireClient } from './wire-client.ts';
 
 export type H2ClientOptions = PeerOptions & {
-  /** Sends the preface and SETTINGS at once; true unless said otherwise. */
+  /** Sends the preface and SETTINGS at once; true by default. */
   readonly hasPreface?: boolean;
 };
 export type H2Head = { readonly status: number; readonly headers: HeaderList };
 export type H2Response = H2Head & {
   /** The 1xx heads before it. */
   readonly interim: readonly H2Head[];
-  /** Names of the fields that came as never indexed. */
+  /** Names of the fields that arrived as never indexed. */
   readonly neverIndexed: readonly string[];
-  /** The content, cut at 1 MiB; `length` and `sha256` are of all of it. */
+  /** The content, limited to 1 MiB; `length` and `sha256` cover all of it. */
   readonly body: Buffer;
   readonly text: string;
   readonly length: number;
@@ -43,7 +43,7 @@ export type H2RequestOptions = {
 export class H2WireClient {
   readonly wire: WireClient;
   readonly peer: H2Peer;
-  /** What `:authority` says unless a test says otherwise. */
+  /** The default of `:authority`. */
   readonly authority: string;
   #nextId = 1;
 
@@ -64,14 +64,14 @@ export class H2WireClient {
     return H2WireClient.over(wire, authority, options);
   }
 
-  /** To a server without a proxy in between. */
+  /** Connects to a server without a proxy. */
   static async connect(port: number, tls: TlsOptions, options: H2ClientOptions = {}): Promise<H2WireClient> {
     const wire = await WireClient.connect(port);
     await wire.startTls({ alpn: ['h2'], ...tls });
     return H2WireClient.over(wire, `${tls.name}:${port}`, options);
   }
 
-  /** On a connection whose TLS is done. */
+  /** Uses a connection whose TLS handshake is done. */
   static async over(
     wire: WireClient,
     authority: string,
@@ -88,12 +88,12 @@ export class H2WireClient {
     return this.peer.frames;
   }
 
-  /** Resolves with 'end' when the server sent FIN, else with the error's code. */
+  /** Resolves with 'end' after a FIN of the server, otherwise with the error code. */
   get closed(): Promise<string> {
     return this.peer.closed;
   }
 
-  /** True when the bytes were taken, false when the connection has gone. */
+  /** True when the bytes were written, false when the connection is closed. */
   send(...frames: readonly (Buffer | string)[]): Promise<boolean> {
     return this.peer.send(...frames);
   }
@@ -102,12 +102,12 @@ export class H2WireClient {
     return this.peer.frame(isIt, what);
   }
 
-  /** The first GOAWAY, whether it has come or is still to come. */
+  /** The first GOAWAY, already received or future. */
   goaway(): Promise<Goaway> {
     return this.peer.until(() => this.peer.goaways[0], 'GOAWAY');
   }
 
-  /** The four pseudo-header fields of a GET, or others instead (undefined leaves one out), then `extra`. */
+  /** The four pseudo-header fields of a GET with overrides (undefined omits one), then `extra`. */
   fields(
     path: string,
     extra: readonly SentField[] = [],
@@ -125,7 +125,7 @@ export class H2WireClient {
     return [...fields, ...extra];
   }
 
-  /** Counts the streams: the number of the next one, which is then taken. */
+  /** Returns the id of the next stream and reserves it. */
   nextId(): number {
     const id = this.#nextId;
     this.#nextId += 2;
@@ -142,11 +142,11 @@ export class H2WireClient {
     return stream;
   }
 
-  /** A whole request and its whole answer. */
+  /** Sends a complete request and reads its complete response. */
   async request(fields: readonly SentField[], options: H2RequestOptions = {}): Promise<H2Response> {
     const { body, trailers, isEnd = true } = options;
     const stream = await this.open(fields, { isEnd: isEnd && body === undefined && trailers === undefined });
-    // Not waited for: the answer may come before the body was taken, or instead of it.
+    // Not awaited: the response may arrive before the body was read, or instead of that.
     void this.#sendRest(stream, options);
     return this.response(stream);
   }
@@ -156,7 +156,7 @@ export class H2WireClient {
     if (trailers !== undefined) await stream.headers(trailers, { isEnd });
   }
 
-  /** The head of a stream's answer, once it is there. */
+  /** The response head of a stream, once it has arrived. */
   async head(stream: H2Stream): Promise<H2Head> {
     const block = await this.peer.until(() => {
       this.#throwIfLost(stream);
@@ -166,13 +166,13 @@ export class H2WireClient {
     return headOf(block);
   }
 
-  /** A stream's answer when it has ended or was reset; rejects when the connection ended before. */
+  /** The response of a stream when it has ended or was reset; rejects when the connection ended before. */
   async response(stream: H2Stream): Promise<H2Response> {
     await this.peer.until(() => {
       if (stream.isEnded || stream.resetCode !== undefined) return true;
       this.#throwIfLost(stream);
       return undefined;
-    }, `the answer on stream ${stream.id}`);
+    }, `the response on stream ${stream.id}`);
     const final = stream.blocks.findIndex((block) => statusOf(block) >= 200);
     const head = stream.blocks[final];
     const trailers = final === -1 ? undefined : stream.blocks[final + 1];
@@ -190,7 +190,7 @@ export class H2WireClient {
     };
   }
 
-  /** Stops reading, so that the server's system feels it, until `resume`. */
+  /** Stops reading until `resume`, which causes back-pressure at the server. */
   pause(): void {
     this.wire.socket.pause();
   }

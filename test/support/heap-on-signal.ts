@@ -1,5 +1,5 @@
-// Preloaded into a spawned proxy (`node --import`): SIGUSR2 has it collect its garbage, write what its heap then holds
-// into the file that TEST_HEAP_FILE names, and say so with a record. The product has no such door.
+// Preloaded into a spawned proxy (`node --import`): on SIGUSR2 it collects its garbage, writes a heap snapshot into the
+// file that TEST_HEAP_FILE names, and writes a record. The product has no such function.
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString, writeHeapSnapshot } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -9,7 +9,7 @@ const collect: () => void = runInNewContext('gc');
 let snapshots = 0;
 
 process.on('SIGUSR2', async () => {
-  // What a turn of the loop lets go of, another collection takes: finalizers run in between.
+  // A second collection takes what an event-loop turn released, because finalizers run in between.
   for (let round = 0; round < 3; round += 1) {
     collect();
     await turn();

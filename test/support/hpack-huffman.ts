@@ -1,5 +1,5 @@
 // The Huffman code of HPACK (RFC 7541, Appendix B). The code is canonical: within a length the codes follow one
-// another in the order of their symbols, so the lengths say it all. Symbol 256 is EOS.
+// another in the order of their symbols, so that the lengths define it. Symbol 256 is EOS.
 
 /** Bits of a code, and the symbols that have one of that length. */
 const SYMBOLS: Readonly<Record<number, string>> = {
@@ -27,7 +27,7 @@ const SYMBOLS: Readonly<Record<number, string>> = {
 };
 const EOS = 256;
 
-/** The symbol of each code, under the code behind a leading 1: that keeps `00` and `000` apart. */
+/** The symbol of each code, keyed by the code with a leading 1, which distinguishes `00` from `000`. */
 const symbols: ReadonlyMap<number, number> = readCode();
 
 export function decodeHuffman(bytes: Buffer): string {
@@ -43,9 +43,8 @@ export function decodeHuffman(bytes: Buffer): string {
       code = 1;
     }
   }
-  // What is left must be the beginning of EOS, all ones, and less than a byte (section 5.2).
-  if (code > 0xff || (code & (code + 1)) !== 0)
-    throw new Error('HPACK: a string that is not padded with ones');
+  // The remaining bits must be a prefix of EOS, all ones, and fewer than eight (section 5.2).
+  if (code > 0xff || (code & (code + 1)) !== 0) throw new Error('HPACK: string not padded with ones');
   return Buffer.from(text).toString('latin1');
 }
 

@@ -1,4 +1,4 @@
-// HPACK against the examples that RFC 7541 gives in its Appendix C.
+// HPACK against the examples of RFC 7541, Appendix C.
 import { describe, expect, it } from 'vitest';
 import { encodeBlock, encodeInteger, HpackDecoder, indexed, literal, tableSize } from './hpack.ts';
 
@@ -30,7 +30,7 @@ describe('HPACK', () => {
     ]);
   });
 
-  it('tells never-indexed fields from others, and writes each representation as C.2', () => {
+  it('distinguishes never-indexed fields, and writes each representation as C.2', () => {
     expect(literal('custom-key', 'custom-header', 'indexing')).toEqual(
       bytes('400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572'),
     );
@@ -47,8 +47,8 @@ describe('HPACK', () => {
     ]);
   });
 
-  it('forgets the oldest entries of a table that is full', () => {
-    // Each counts 32 + 2: two fit into 70 bytes.
+  it('evicts the oldest entries of a full table', () => {
+    // Each entry counts 32 + 2 bytes: two fit into 70.
     const decoder = new HpackDecoder(70);
     const add = (name: string): Buffer => literal(name, name, 'indexing');
     expect(read(decoder, Buffer.concat([add('a'), add('b'), add('c'), indexed(62), indexed(63)]))).toEqual([
@@ -64,12 +64,12 @@ describe('HPACK', () => {
   });
 
   it.each([
-    ['a string that is cut', '0001 6105 6262'],
+    ['a truncated string', '0001 6105 6262'],
     ['padding of zeros', '0001 6181 18'],
     ['padding of a whole byte', '0001 6182 1fff'],
     ['EOS in a string', '0001 6184 ffff ffff'],
     ['index 0', '80'],
-    ['an integer without end', 'ff ff ff ff ff ff ff ff ff ff 01'],
+    ['an endless integer', 'ff ff ff ff ff ff ff ff ff ff 01'],
   ])('does not read %s', (_, hex) => {
     expect(() => read(new HpackDecoder(), bytes(hex))).toThrow(/^HPACK: /);
   });

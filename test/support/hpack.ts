@@ -1,6 +1,5 @@
-// HPACK (RFC 7541) for the test peers. Encoding is spelled out field by field, so that a test decides the
-// representation of each, and so that a bomb is only a list; decoding is complete and tells which fields came as
-// never indexed. It shares no code with src, and with node's nghttp2 only what the tests compare.
+// HPACK (RFC 7541) for the test peers. A test chooses the representation of each field, so that a bomb is only a
+// list. Decoding is complete and reports which fields arrived as never indexed. It shares no code with src or nghttp2.
 //
 //   encodeBlock([[':path', '/'], ['cookie', 'a=b', 'never'], indexed(62)])   -> Buffer
 //   new HpackDecoder().decode(block)                                          -> Field[], stateful
@@ -9,7 +8,7 @@ import { decodeHuffman } from './hpack-huffman.ts';
 export type Field = { readonly name: string; readonly value: string; readonly isNeverIndexed: boolean };
 /** `plain`: literal without indexing; `indexing`: enters the dynamic table; `never`: never indexed. */
 export type Indexing = 'plain' | 'indexing' | 'never';
-/** A field with its representation, or bytes that stand in the block as they are. */
+/** A field with its representation, or raw bytes of the block. */
 export type SentField = readonly [name: string, value: string, indexing?: Indexing | undefined] | Buffer;
 
 const PATTERN: Readonly<Record<Indexing, readonly [bits: number, prefix: number]>> = {
@@ -22,14 +21,14 @@ export function encodeBlock(fields: readonly SentField[]): Buffer {
   return Buffer.concat(fields.map((field) => (Buffer.isBuffer(field) ? field : literal(...field))));
 }
 
-/** A literal field; a number for its name is an index into the tables. */
+/** A literal field; a number as its name is an index into the tables. */
 export function literal(name: string | number, value: string, indexing: Indexing = 'plain'): Buffer {
   const [bits, prefix] = PATTERN[indexing];
   if (typeof name === 'number') return Buffer.concat([encodeInteger(name, prefix, bits), encodeText(value)]);
   return Buffer.concat([Buffer.of(bits), encodeText(name), encodeText(value)]);
 }
 
-/** A whole field by its index: 1 to 61 in the static table, from 62 the newest of the dynamic one. */
+/** An indexed field: 1 to 61 in the static table, from 62 in the dynamic table, newest first. */
 export function indexed(index: number): Buffer {
   return encodeInteger(index, 7, 0x80);
 }
@@ -54,7 +53,7 @@ function encodeText(text: string): Buffer {
   return Buffer.concat([encodeInteger(bytes.length, 7, 0), bytes]);
 }
 
-/** One for each direction of a connection: the dynamic table lives as long as it. */
+/** One for each direction of a connection: the dynamic table has the lifetime of the connection. */
 export class HpackDecoder {
   readonly #limit: number;
   #table: Field[] = [];
@@ -104,8 +103,8 @@ export class HpackDecoder {
   }
 
   #resize(bytes: number, fieldsBefore: number): void {
-    if (bytes > this.#limit) throw new Error(`HPACK: a table of ${bytes} where ${this.#limit} are allowed`);
-    if (fieldsBefore > 0) throw new Error('HPACK: a table size update behind a field');
+    if (bytes > this.#limit) throw new Error(`HPACK: table size ${bytes} exceeds ${this.#limit}`);
+    if (fieldsBefore > 0) throw new Error('HPACK: table size update after a field');
     this.#most = bytes;
     this.#evict();
   }
@@ -145,7 +144,7 @@ export class HpackDecoder {
   }
 }
 
-/** What a field counts in tables and in SETTINGS_MAX_HEADER_LIST_SIZE. */
+/** The size of a field in tables and in SETTINGS_MAX_HEADER_LIST_SIZE. */
 export function sizeOf(field: Pick<Field, 'name' | 'value'>): number {
   return field.name.length + field.value.length + 32;
 }

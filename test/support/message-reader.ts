@@ -1,6 +1,5 @@
-// Reads HTTP/1.1 messages from a socket for the test peers: bytes first, meaning second. It shares no code
-// with src/http1, so that a mistake there cannot hide itself here, and it is lenient on purpose: it must
-// be able to read what a broken proxy sends.
+// Reads HTTP/1.1 messages from a socket for the test peers. It shares no code with src/http1, so that it cannot repeat a
+// mistake there, and it is lenient on purpose: it must be able to read what a broken proxy sends.
 import { createHash } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 
@@ -9,23 +8,23 @@ export type MessageHead = {
   /** The head as it arrived, blank line included. */
   readonly text: string;
   readonly startLine: string;
-  /** In the order and the case of the wire. */
+  /** In the order and case on the wire. */
   readonly headers: HeaderList;
 };
 export type MessageBody = {
   readonly framing: 'none' | 'length' | 'chunked' | 'until_close';
-  /** Bytes of content, chunk heads not counted. */
+  /** The number of content bytes, without chunk heads. */
   readonly length: number;
   readonly sha256: string;
-  /** The content, cut at 1 MiB. */
+  /** The content, limited to 1 MiB. */
   readonly content: Buffer;
 };
 
 const KEPT_BYTES = 1 << 20;
-// Above this the socket is paused, so that a test peer exerts back-pressure as a real one does.
+// Above this the socket is paused, so that a test peer causes back-pressure as a real one does.
 const BUFFERED_BYTES = 1 << 20;
 
-/** Pulls bytes from a socket; everything that waits is rejected when the stream ends too early. */
+/** Reads bytes from a socket; pending reads are rejected when the stream ends too early. */
 export class ByteReader {
   readonly #socket: Duplex;
   #buffered: Buffer = Buffer.alloc(0);
@@ -34,7 +33,7 @@ export class ByteReader {
   #error: Error | undefined;
   #transcript: Buffer[] = [];
   #wake: () => void = () => undefined;
-  /** Resolves when the peer will send nothing more: 'end' for FIN, else the error's code. */
+  /** Resolves when the peer sends nothing more: 'end' after a FIN, otherwise the error code. */
   readonly finished: Promise<string>;
 
   constructor(socket: Duplex) {
@@ -55,7 +54,7 @@ export class ByteReader {
     });
   }
 
-  /** Every byte so far, the first MiB of it, as latin1: a test compares it with what it expects. */
+  /** Every byte so far, up to 1 MiB, as latin1. */
   get transcript(): string {
     return Buffer.concat(this.#transcript).toString('latin1');
   }
@@ -64,7 +63,7 @@ export class ByteReader {
     return this.#buffered.length;
   }
 
-  /** All bytes up to and with `mark`; undefined when the stream ends before the first byte. */
+  /** All bytes up to and including `mark`; undefined when the stream ends before the first byte. */
   async readThrough(mark: string): Promise<Buffer | undefined> {
     for (;;) {
       const at = this.#buffered.indexOf(mark, 0, 'latin1');
@@ -85,7 +84,7 @@ export class ByteReader {
     return this.#take(count);
   }
 
-  /** Whatever is there, at most `most` bytes; undefined at the end. */
+  /** The available bytes, at most `most`; undefined at the end. */
   async readSome(most: number = Number.POSITIVE_INFINITY): Promise<Buffer | undefined> {
     while (this.#buffered.length === 0) {
       if (this.#ended) return undefined;
@@ -101,7 +100,7 @@ export class ByteReader {
     return Buffer.concat(pieces);
   }
 
-  /** Lets go of the socket, for whoever wraps it next; bytes already read go back into it. */
+  /** Releases the socket for the next reader; bytes already read are pushed back into it. */
   detach(): void {
     this.#socket.off('data', this.#onData);
     this.#socket.off('end', this.#onEnd);
@@ -154,7 +153,7 @@ export function headerValues(head: { readonly headers: HeaderList }, name: strin
   return head.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
 }
 
-/** Reads the body that the head announces; `absence` says what a head without framing means. */
+/** Reads the body that the head announces; `absence` is the meaning of a head without framing. */
 export async function readMessageBody(
   reader: ByteReader,
   head: MessageHead,
@@ -180,7 +179,7 @@ export async function readMessageBody(
 async function readChunks(reader: ByteReader, content: BodyRecord): Promise<void> {
   for (;;) {
     const line = await reader.readThrough('\r\n');
-    if (line === undefined) throw new Error('the stream ended where a chunk should begin');
+    if (line === undefined) throw new Error('the stream ended before a chunk');
     const size = Number.parseInt(line.toString('latin1'), 16);
     if (Number.isNaN(size)) throw new Error(`not a chunk head: ${JSON.stringify(line.toString('latin1'))}`);
     if (size === 0) break;

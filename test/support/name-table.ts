@@ -1,5 +1,5 @@
-// Preloaded into a spawned proxy (`node --import`): names ending in `.test`, which no resolver may know, are on
-// loopback, so that tests can use real host names without touching the machine's hosts file.
+// Preloaded into a spawned proxy (`node --import`): names ending in `.test`, which no resolver knows, resolve to
+// loopback, so that tests can use host names without changing the machine's hosts file.
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 

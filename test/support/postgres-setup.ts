@@ -66,7 +66,7 @@ async function startServer(
   parent: string,
   kind: ServerKind,
 ): Promise<{ server: PostgresServer; response: TestServer }> {
-  // Under root the server runs as another user.
+  // PostgreSQL refuses to run as root: then the server runs as another user.
   await chmod(parent, 0o711);
   const directory = join(parent, kind);
   const programs = kind === 'debian' ? { programs: await debianPrograms() } : {};

@@ -1,4 +1,4 @@
-// The test peers are instruments: what they report must be what was on the wire.
+// The test peers must report exactly what was on the wire.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from './callback-endpoint.ts';
@@ -9,7 +9,7 @@ import { WireClient } from './wire-client.ts';
 const authority = createTestAuthority();
 
 describe('a recording origin', () => {
-  it('keeps order, case and bytes of what it is sent, and echoes them', async () => {
+  it('stores order, case and bytes of what it receives, and echoes them', async () => {
     await using origin = await createOrigin();
     await using client = await WireClient.connect(origin.port);
     const head = 'POST /a?b=c HTTP/1.1\r\nhOsT: x\r\nA:  1 \r\na: 2\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -33,7 +33,7 @@ describe('a recording origin', () => {
     expect(origin.transcripts).toEqual([`${head}3\r\nabc\r\n0\r\n\r\n`]);
   });
 
-  it('counts connections apart from requests, and lets go of both ends', async () => {
+  it('counts connections separately from requests, and closes both ends', async () => {
     await using origin = await createOrigin();
     const client = await WireClient.connect(origin.port);
     for (const path of ['/1', '/2']) {
@@ -50,7 +50,7 @@ describe('a recording origin', () => {
     await client[Symbol.asyncDispose]();
   });
 
-  it('proves over TLS the name it is asked for, and no other', async () => {
+  it('proves the requested name over TLS, and no other', async () => {
     for (const [name, serverName] of [
       ['good.test', 'good.test'],
       ['127.0.0.1', undefined],
@@ -68,7 +68,7 @@ describe('a recording origin', () => {
     }
   });
 
-  it('answers by script: in pieces, with a reset, at its own time', async () => {
+  it('responds by script: in pieces, with a reset, with a delay', async () => {
     const gate = Promise.withResolvers<void>();
     await using origin = await createOrigin({
       tls: { authority, names: ['good.test'] },
@@ -87,7 +87,7 @@ describe('a recording origin', () => {
     expect(await client.finished).toBe('ECONNRESET');
   });
 
-  it('sees a client that leaves with RST', async () => {
+  it('detects a client that disconnects with RST', async () => {
     const seen = Promise.withResolvers<string>();
     await using origin = await createOrigin({
       async respond({ reader }) {
@@ -103,7 +103,7 @@ describe('a recording origin', () => {
 });
 
 describe('a callback endpoint', () => {
-  it('counts its calls and answers by script', async () => {
+  it('counts its calls and responds by script', async () => {
     await using endpoint = await createCallbackEndpoint({ headers: { 'X-Token': 'a' } });
     await using client = await WireClient.connect(endpoint.port);
     const ask = 'POST /credentials HTTP/1.1\r\nX-Key: k\r\nContent-Length: 22\r\n\r\n{"host":"a","port":44}';

@@ -1,6 +1,5 @@
-// An origin on loopback that keeps the exact bytes of every request and answers by a script. It works on raw
-// sockets, so that a test can see the order and the case of every field, and can answer what no
-// well-behaved server would. It knows nothing of the proxy.
+// An origin on loopback that stores the exact bytes of every request and responds by a script. It works on raw sockets, so
+// that a test can check the order and case of every field and can send invalid responses. Independent of the proxy.
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { TLSSocket, type SecureContext } from 'node:tls';
 import {
@@ -21,29 +20,29 @@ export type OriginRequest = {
   readonly headers: HeaderList;
   /** The head as it arrived, blank line included. */
   readonly head: string;
-  /** Which connection brought it, counted from 0. */
+  /** The number of its connection, counted from 0. */
   readonly connection: number;
-  /** The name of the TLS handshake; undefined in clear or without SNI. */
+  /** The SNI of the TLS handshake; undefined in plaintext or without SNI. */
   readonly serverName: string | undefined;
   /** Undefined until it was read. */
   body: MessageBody | undefined;
 };
 
-/** What a script may do with one request. When the script returns, an unread body is read and the next request follows. */
+/** The functions of a script for one request. When the script returns, an unread body is read and the next request follows. */
 export type Exchange = {
   readonly request: OriginRequest;
   readonly socket: Socket;
   readonly reader: ByteReader;
   readBody(): Promise<MessageBody>;
-  /** Resolves when the peer took the bytes, so a script waits as a real server does. */
+  /** Resolves when the bytes were written, so that a script waits as a real server does. */
   send(bytes: string | Buffer): Promise<void>;
-  /** Ends the connection after what was sent. */
+  /** Closes the connection after everything was sent. */
   end(): void;
   reset(): void;
 };
 
 export type OriginOptions = {
-  /** Speaks TLS, with a certificate for whichever of these names the client asks; the first one without SNI. */
+  /** Uses TLS with a certificate for the requested one of these names; the first one without SNI. */
   readonly tls?: { readonly authority: TestAuthority; readonly names: readonly string[] };
   readonly respond?: (exchange: Exchange) => void | Promise<void>;
   /** Another loopback address than 127.0.0.1. */
@@ -53,9 +52,9 @@ export type OriginOptions = {
 export type RecordingOrigin = AsyncDisposable & {
   readonly port: number;
   readonly requests: readonly OriginRequest[];
-  /** Every byte that each connection brought (after TLS), the first MiB of it. */
+  /** The bytes of each connection, decrypted, up to 1 MiB. */
   readonly transcripts: readonly string[];
-  /** TCP connections accepted so far, and those still open. */
+  /** The number of TCP connections accepted so far, and of those still open. */
   readonly connections: number;
   readonly openConnections: number;
   /** The nth request, counted from 0, when its head has arrived. */
@@ -134,7 +133,7 @@ export function jsonResponse(value: unknown, status = 200): Buffer {
   return response(status, [['Content-Type', 'application/json']], JSON.stringify(value));
 }
 
-/** The default script: says in JSON what arrived. */
+/** The default script: responds with the received request as JSON. */
 export async function echo(exchange: Exchange): Promise<void> {
   if (headerValues(exchange.request, 'expect').some((value) => value.toLowerCase() === '100-continue')) {
     await exchange.send('HTTP/1.1 100 Continue\r\n\r\n');
@@ -168,7 +167,7 @@ function createExchange(
       });
     },
     end: () => void socket.end(),
-    // RST is TCP's: the TLS layer above it has no such thing.
+    // RST is sent by TCP: the TLS layer above it has no reset.
     reset: () => void raw.resetAndDestroy(),
   };
 }
@@ -203,7 +202,7 @@ function secure(raw: Socket, tls: NonNullable<OriginOptions['tls']>): Promise<So
     socket.once('secure', () => resolve(socket));
     socket.once('error', reject);
     // A FIN before the handshake ended is only an 'end': nothing else would close the socket.
-    socket.once('end', () => reject(new Error('ended before the handshake did')));
+    socket.once('end', () => reject(new Error('FIN before the end of the handshake')));
     socket.once('close', () => reject(new Error('closed before the handshake ended')));
   });
 }

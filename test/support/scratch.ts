@@ -3,14 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A directory that goes away with the test. */
+/** A directory that is removed at the end of the test. */
 export async function createScratch(): Promise<Scratch> {
   const path = await mkdtemp(join(tmpdir(), 'sallyport-test-'));
   return {
     path,
     async write(name, content) {
       const file = join(path, name);
-      // Private, as the product asks of files that hold secrets.
+      // Private, as the product requires for files with secrets.
       await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
       return file;
     },
@@ -20,6 +20,6 @@ export async function createScratch(): Promise<Scratch> {
 
 export type Scratch = AsyncDisposable & {
   readonly path: string;
-  /** Writes text as it is and anything else as JSON; answers the file's path. */
+  /** Writes text unchanged and anything else as JSON; returns the path of the file. */
   write(name: string, content: unknown): Promise<string>;
 };

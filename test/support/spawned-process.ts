@@ -1,6 +1,5 @@
-// Programs as real processes: the sallyport command and the clients that go through it. Every child gets a
-// scrubbed environment, because a developer's machine may carry proxies and CA bundles that would decide
-// a test for us.
+// Programs as real processes: the sallyport command and the clients that use it. Every child gets a clean environment, because
+// proxies and CA bundles of a developer's machine could change the result of a test.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +14,7 @@ export type SpawnOptions = {
   readonly input?: string;
   /** Descriptors above 2, in order from 3. */
   readonly descriptors?: readonly number[];
-  /** Takes the records of exchanges, where there are too many to keep; standard output is not kept either. */
+  /** Receives the exchange records if there are too many to store; then standard output is not stored either. */
   readonly onExchange?: ((record: LogRecord) => void) | undefined;
 };
 
@@ -24,14 +23,14 @@ export const launcher: string = join(projectRoot, 'bin', 'sallyport.js');
 
 const compileCache: string = join(projectRoot, 'node_modules', '.cache', 'compile');
 
-/** What a bare login shell has, and nothing that steers TLS, proxies or package managers. */
+/** The variables of a bare login shell, without any that affect TLS, proxies or package managers. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     PATH: process.env['PATH'] ?? '/usr/bin:/bin',
     HOME: tmpdir(),
     TMPDIR: tmpdir(),
     LANG: 'C.UTF-8',
-    // Hundreds of processes of one program: what one has compiled, the next need not.
+    // Hundreds of processes of one program: they share compiled code.
     NODE_COMPILE_CACHE: compileCache,
     ...extra,
   };
@@ -44,7 +43,7 @@ export class SpawnedProcess {
   readonly #records: LogRecord[] = [];
   #stdout = '';
   #stderr = '';
-  /** Resolves when the process is gone and its output was read to the end. */
+  /** Resolves when the process has exited and its output was read to the end. */
   readonly exited: Promise<Exit>;
 
   constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
@@ -56,7 +55,7 @@ export class SpawnedProcess {
     });
     const { promise, resolve, reject } = Promise.withResolvers<Exit>();
     this.exited = promise;
-    // Nobody may be waiting when a missing program is noticed; the next await still sees it.
+    // A missing program may be detected when nothing awaits `exited`; a later await still gets the error.
     promise.catch(() => undefined);
     this.#child.on('error', reject);
     this.#child.on('close', (code, signal) => {
@@ -84,12 +83,12 @@ export class SpawnedProcess {
     return this.#stderr;
   }
 
-  /** Every line of either stream that was a JSON object, in order of arrival. */
+  /** Every line of both streams that is a JSON object, in order of arrival. */
   get records(): readonly LogRecord[] {
     return this.#records;
   }
 
-  /** The first record, past or to come, that the predicate accepts; rejects when the process ends without it. */
+  /** The first past or future record that the predicate accepts; rejects when the process exits without it. */
   record(predicate: (record: LogRecord) => boolean): Promise<LogRecord> {
     return this.#awaitThat(() => this.#records.find(predicate));
   }
@@ -108,7 +107,7 @@ export class SpawnedProcess {
     this.#child.kill(signal);
   }
 
-  /** Nobody reads its standard output until `readOutput`, as when a collector of logs hangs. */
+  /** Stops reading standard output until `readOutput`, as when a log collector hangs. */
   holdOutput(): void {
     this.#child.stdout?.pause();
   }
@@ -150,7 +149,7 @@ export class SpawnedProcess {
       if (this.#onExchange && record['msg'] === 'exchange') this.#onExchange(record);
       else this.#records.push(record);
     } catch {
-      // Not a record: something else that began with a brace. It stays in stdout or stderr for the test to see.
+      // Not a record, but a line that begins with a brace. It remains in stdout or stderr.
     }
   }
 
@@ -162,7 +161,7 @@ export class SpawnedProcess {
         if (found === undefined && !gone) return;
         this.#waiting.delete(look);
         if (found !== undefined) resolve(found);
-        else reject(new Error(`ended before what was awaited\n${this.#stdout}\n${this.#stderr}`));
+        else reject(new Error(`exited before the awaited event\n${this.#stdout}\n${this.#stderr}`));
       };
       this.#waiting.add(look);
       look();
@@ -190,7 +189,7 @@ export async function runToEnd(
 export type SpawnedSallyport = AsyncDisposable & {
   readonly process: SpawnedProcess;
   readonly port: number;
-  /** Where the proxy's authority certificate lies: what a client must trust. */
+  /** The path of the proxy's CA certificate, which a client must trust. */
   readonly caFile: string;
 };
 
@@ -200,7 +199,7 @@ export async function spawnSallyport(options: {
   readonly upstreamCaPem?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** Modules to load before it, besides the name table. */
+  /** Modules to preload in addition to the name table. */
   readonly preloads?: readonly string[];
   /** Descriptors above 2, in order from 3. */
   readonly descriptors?: readonly number[];

@@ -1,11 +1,11 @@
-// Our own CA as a company may have it: signed by a root that everybody trusts.
+// A proxy CA that is signed by a company root, which clients trust.
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CertificateAuthority, loadCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import { runProgram } from '../tls/external-program.ts';
 import { createScratch } from './scratch.ts';
 
-/** A CA that a root has signed, as a company's may be, with that root's certificate. */
+/** A CA signed by a root, with the certificate of that root. */
 export async function createSubordinate(): Promise<{
   readonly ca: CertificateAuthority;
   readonly rootPem: string;

@@ -1,11 +1,11 @@
-// The certificate authority behind the test origins: the stand-in for the public web's. It is never the
-// proxy's own, whose signature on an upstream certificate must be refused.
+// The CA of the test origins, in place of the public CAs. It is never the proxy's own CA, whose signature on an upstream
+// certificate must be refused.
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 
 export type TestAuthority = {
   readonly certificatePem: string;
-  /** A server context whose certificate names just this host: a DNS name, or an address by its IP SAN. */
+  /** A server context whose certificate names only this host: a DNS name, or an address as IP SAN. */
   contextFor(name: string): SecureContext;
 };
 

@@ -1,4 +1,4 @@
-// A sidecar inside the test process: every name ends at loopback, records are kept in memory.
+// A sidecar inside the test process: every name resolves to loopback, records are stored in memory.
 import { join } from 'node:path';
 import { type Issue, parseWith } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
@@ -22,17 +22,17 @@ import type { TestAuthority } from './test-authority.ts';
 export type TestSidecarOptions = {
   readonly proxyConfig?: unknown;
   readonly secrets?: Readonly<Record<string, string>>;
-  /** The authority of the origins, trusted upstream. */
+  /** The CA of the origins, trusted for upstreams. */
   readonly origins?: TestAuthority;
-  /** The operator's config document; listens on 127.0.0.1:0 unless it says otherwise. */
+  /** The operator's config document; listens on 127.0.0.1:0 by default. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Answers of the lookup by name, or promises of them; other names are 127.0.0.1. An Error is a failed lookup. */
+  /** The lookup results by name, or promises of them; other names are 127.0.0.1. An Error is a failed lookup. */
   readonly names?: Readonly<Record<string, readonly string[] | Error | Promise<readonly string[]>>>;
   /** The clock of the callback cache, in milliseconds. */
   readonly now?: () => number;
   /** Opens the admin API on 127.0.0.1:0. */
   readonly admin?: boolean;
-  /** A directory, for the sealed store that a start makes in it, or a store of the test's own; restored at once. */
+  /** A directory for the sealed store, as at a start, or a store of the test; the state is restored at once. */
   readonly state?: string | StateStore;
 };
 
@@ -49,20 +49,20 @@ export type TestSidecar = AsyncDisposable & {
   record(index: number): Promise<LogRecord>;
   records(): readonly LogRecord[];
   apply(document: unknown): Applied;
-  /** Makes the sink of records say that it takes no more, or that it does again. */
+  /** Blocks the record sink, or unblocks it. */
   blockSink(isBlocked: boolean): void;
-  /** Of the admin API; empty without it. */
+  /** The URL of the admin API; empty without it. */
   readonly adminUrl: string;
   readonly adminToken: string;
-  /** Asks the admin API, with the token. */
+  /** Sends a request to the admin API, with the token. */
   readonly admin: AskAdmin;
 };
 
-/** A shorter one may stand in a line by chance. */
+/** A shorter secret may occur in a line by chance. */
 const MIN_CANARY = 8;
 const ADMIN_TOKEN = 'canary-admin-token-0cc175b9c0f1b6a831c399e269772661';
 
-/** The proxy's own CA. One for all: making a CA is not what these tests are about. */
+/** The proxy's own CA. One for all tests: creating a CA takes time. */
 export const proxyAuthority: CertificateAuthority = createCertificateAuthority({
   commonName: 'Sallyport test CA',
 });
@@ -87,7 +87,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
       ? { upstream: { ca_file: await scratch.write('upstream-ca.pem', options.origins.certificatePem) } }
       : {}),
     ...options.config,
-    // Every line that the code could write is written, and searched at the end.
+    // The log level is the lowest, so that every line is written and searched at the end.
     log: { level: 'trace', ...(options.config?.['log'] as object | undefined) },
     admin: { listen: '127.0.0.1:0', ...(options.config?.['admin'] as object | undefined) },
   };
@@ -121,7 +121,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
   const apply = (proxyConfig: unknown): Applied => sidecar.applyProxyConfig(proxyConfig, lookupSecret);
   let adminUrl = '';
   try {
-    // As a start does, in that order.
+    // In the same order as at a start.
     await sidecar.restore(lookupSecret);
     if (options.proxyConfig !== undefined) {
       const applied = apply(options.proxyConfig);
@@ -157,7 +157,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
         waiting.delete(resolve);
       }
     },
-    /** May be called before the end of the test, to start the next one on the same state. */
+    /** May be called before the end of the test, to start the next sidecar with the same state. */
     [Symbol.asyncDispose]: close,
   };
 }
@@ -166,21 +166,21 @@ function createStore(directory: string): StateStore {
   return createStateStore({ directory, key: { file: join(directory, 'state.key') } });
 }
 
-/** What the platform would refuse would be lost to it: its schema knows every record that any test brings about. */
+/** The platform would drop a record that its schema refuses, so that every record of every test is checked against it. */
 function refuseUnknownRecords(records: readonly LogRecord[]): void {
   for (const { level: _level, msg: _msg, ...record } of records) {
     const parsed = parseWith(recordBatch, { source: SOURCE, records: [{ number: 0, ...record }] });
-    if (!parsed.ok) throw new Error(`a record that the platform refuses: ${describe(parsed.issues)}`);
+    if (!parsed.ok) throw new Error(`the platform refuses a record:  ${describe(parsed.issues)}`);
   }
 }
 
 const SOURCE = '3b241101-e2bb-4255-8caf-4136c566a962';
 
 async function noAdmin(): Promise<never> {
-  throw new Error('this test sidecar was made without `admin`');
+  throw new Error('this test sidecar was created without `admin`');
 }
 
-/** I5 for every test that runs a sidecar: whatever happened in it, no secret stands in a log line. */
+/** I5 for every test that runs a sidecar: no log line contains a secret. */
 function refuseLeaks(lines: readonly LogRecord[], secrets: readonly string[]): void {
   const canaries = secrets
     .filter(({ length }) => length >= MIN_CANARY)

@@ -1,5 +1,5 @@
-// A client that sends exactly the bytes it is told and reads answers piece by piece, so that a test reads like
-// the protocol: send, expect, send. It never sets a field, follows or retries on its own.
+// A client that sends exactly the given bytes and reads responses piece by piece, so that a test follows the protocol: send,
+// expect, send. It never adds a field, follows a redirect or retries.
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import {
@@ -21,9 +21,9 @@ export type WireHead = {
 };
 export type WireResponse = { readonly head: WireHead; readonly body: MessageBody; readonly text: string };
 export type TlsOptions = {
-  /** What to trust: the proxy's authority for an intercepted host. */
+  /** PEM of the CA to trust: that of the proxy for an intercepted host. */
   readonly ca: string;
-  /** The name to check; also sent as SNI unless it is an address. */
+  /** The name to verify; also sent as SNI unless it is an address. */
   readonly name: string;
   /** Another SNI than the name, or '' for none. */
   readonly serverName?: string;
@@ -52,12 +52,11 @@ export class WireClient {
     return new WireClient(socket);
   }
 
-  /** CONNECT, its 200, then TLS: what every HTTPS client does first. */
+  /** CONNECT, its 200, then TLS, as every HTTPS client does. */
   static async connectThrough(proxyPort: number, authority: string, tls: TlsOptions): Promise<WireClient> {
     const client = await WireClient.connect(proxyPort);
     const head = await client.openTunnel(authority);
-    if (head.status !== 200)
-      throw new Error(`CONNECT ${authority} was answered ${head.status}: ${head.text}`);
+    if (head.status !== 200) throw new Error(`CONNECT ${authority} got status ${head.status}: ${head.text}`);
     await client.startTls(tls);
     return client;
   }
@@ -71,7 +70,7 @@ export class WireClient {
     return this.#reader.transcript;
   }
 
-  /** Resolves with 'end' when the peer sent FIN, else with the error's code. */
+  /** Resolves with 'end' after a FIN of the peer, otherwise with the error code. */
   get finished(): Promise<string> {
     return this.#reader.finished;
   }
@@ -113,13 +112,13 @@ export class WireClient {
 
   async readHead(): Promise<WireHead> {
     const head = await readMessageHead(this.#reader);
-    if (head === undefined) throw new Error('the connection ended where a response should begin');
+    if (head === undefined) throw new Error('the connection ended before a response');
     this.#lastHead = head;
     const [, version = '', status = '', reason = ''] = /^(\S+) (\S+) ?(.*)$/.exec(head.startLine) ?? [];
     return { status: Number(status), reason, version, headers: head.headers, text: head.text };
   }
 
-  /** The body of the head that was read last. */
+  /** Reads the body of the last head. */
   async readBody(): Promise<MessageBody> {
     if (this.#lastHead === undefined) throw new Error('readBody before readHead');
     const isBodiless = /^\S+ (?:1\d\d|204|304)\b/.test(this.#lastHead.startLine);
@@ -136,7 +135,7 @@ export class WireClient {
     return { head, body, text: body.content.toString('utf8') };
   }
 
-  /** One piece as the network brought it; undefined at the end. */
+  /** One chunk as received; undefined at the end. */
   readSome(): Promise<Buffer | undefined> {
     return this.#reader.readSome();
   }
@@ -154,7 +153,7 @@ export class WireClient {
     this.#socket.end();
   }
 
-  /** Leaves with RST, under whatever TLS there is. */
+  /** Resets the TCP connection, also below TLS. */
   reset(): void {
     this.#raw.resetAndDestroy();
   }

@@ -31,8 +31,8 @@ export type AddressScript = {
 };
 
 /**
- * What happened under each profile, in order: `lookup NAME`, `dial ADDRESS:PORT`, a refusal's code and cause where
- * nothing was dialled, `422 PLACE TYPE` for a document that is not taken.
+ * The events under each profile, in order: `lookup NAME`, `dial ADDRESS:PORT`, the code and cause of a refusal if nothing
+ * was dialled, `422 PATH TYPE` for a rejected document.
  */
 export type Expectation = {
   readonly seen: Readonly<Partial<Record<Profile, readonly string[]>>>;

@@ -46,7 +46,8 @@ export const connectPolicies: Readonly<Record<PolicyName, object>> = {
   },
   no_proxy: { rules: base.rules.slice(0, 2), no_proxy: ['api.test', '*.wild.test'] },
   disabled: { rules: [ruleFor('api.test', { enabled: false })] },
-  empty: {} /** Rules for own listeners, or for names that resolve to them. */,
+  empty: {},
+  /** Rules for own listeners, or for names that resolve to them. */
   own: {
     rules: ['self.test', 'mapped.test', 'late.test', 'localhost', '127.0.0.1'].map((host) => ruleFor(host)),
   },

@@ -17,7 +17,7 @@ const untrusted: readonly string[] = [
   'below.wildcard',
   'wildcard-of-everything',
   'wildcard-of-two',
-  'wildcard-after',
+  'inner-wildcard',
   'wildcard-above',
   'suffix',
   'constrained-elsewhere',
