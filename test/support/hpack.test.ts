@@ -59,7 +59,7 @@ describe('HPACK', () => {
       'b: b',
     ]);
     expect(() => read(decoder, indexed(64))).toThrow(/index 64/);
-    expect(() => read(decoder, tableSize(71))).toThrow(/table of 71/);
+    expect(() => read(decoder, tableSize(71))).toThrow(/table size 71/);
     expect(() => read(decoder, Buffer.concat([tableSize(0), indexed(62)]))).toThrow(/index 62/);
   });
 

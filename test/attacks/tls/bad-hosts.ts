@@ -68,7 +68,7 @@ const leaves: Readonly<Record<string, Recipe>> = {
   'below.wildcard': { by: 'root', ext: ['subjectAltName=DNS:*.bad.test'] },
   'wildcard-of-everything': { by: 'root', ext: ['subjectAltName=DNS:*'] },
   'wildcard-of-two': { by: 'root', ext: ['subjectAltName=DNS:*.*.test'] },
-  'inner-wildcard': { by: 'root', ext: ['subjectAltName=DNS:wildcard-behind.*.test'] },
+  'inner-wildcard': { by: 'root', ext: ['subjectAltName=DNS:inner-wildcard.*.test'] },
   'wildcard-above': { by: 'root', ext: ['subjectAltName=DNS:*.wildcard-above.bad.test'] },
   suffix: { by: 'root', ext: ['subjectAltName=DNS:bad.test'] },
   'constrained-elsewhere': { by: 'constrained', chain: ['constrained'] },

@@ -16,11 +16,11 @@ const usual: readonly (readonly [number, string])[] = [
   [13, '000604030804 0401'.replace(' ', '')],
 ];
 
-export function helloBytes({ hello, records, before, within, behind, instead }: HelloShape): Buffer {
+export function helloBytes({ hello, records, before, within, after, instead }: HelloShape): Buffer {
   if (instead !== undefined) return hex(instead);
   const all = inRecords(message(bodyOf(hello)), records);
   const first = all.length < 5 ? all.length : 5 + all.readUInt16BE(3);
-  return Buffer.concat([hex(before), all.subarray(0, first), hex(within), all.subarray(first), hex(behind)]);
+  return Buffer.concat([hex(before), all.subarray(0, first), hex(within), all.subarray(first), hex(after)]);
 }
 
 /** The same handshake bytes in records of at most `size`. */

@@ -62,7 +62,7 @@ const s01 = tlsRows('S-01', [
   ['another-name-in-records-of-1', { hello: { names: ['evil.test'] }, records: 1 }, otherName],
   [
     'a-second-hello-with-another-name-after',
-    { hello: api, behind: '160301000401000000' },
+    { hello: api, after: '160301000401000000' },
     { ...shown, seen: 'certificate of api.test|alert 10|alert 50|alert 47|alert 70' },
   ],
   ['a-record-of-nothing-within', { hello: api, records: 30, within: '1603010000' }, malformed],
@@ -204,12 +204,12 @@ const s11 = tlsRows('S-11', [
   ['early-data-without-a-key', { hello: { ...api, more: [[42, '']] } }, shown],
   [
     'early-data-after-it',
-    { hello: { ...api, more: [[42, '']] }, behind: `17030300104745542f${'00'.repeat(12)}`.slice(0, 42) },
+    { hello: { ...api, more: [[42, '']] }, after: `17030300104745542f${'00'.repeat(12)}`.slice(0, 42) },
     { seen: 'alert 10', arrives: 0, record: 'failed handshake_failed' },
   ],
   [
     'a-heartbeat-that-bleeds',
-    { hello: { ...api, more: [[15, '01']] }, behind: '1803030003014000' },
+    { hello: { ...api, more: [[15, '01']] }, after: '1803030003014000' },
     { seen: 'alert 10', arrives: 0, record: 'failed handshake_failed' },
   ],
   [

@@ -26,7 +26,7 @@ export type HelloShape = Cut & {
   /** Bytes before it, after its first record, after all of it, or instead of it. */
   readonly before?: string;
   readonly within?: string;
-  readonly behind?: string;
+  readonly after?: string;
   readonly instead?: string;
   /** The number of such clients, each on its own connection; `{n}` is the number of the client. */
   readonly times?: number;
