@@ -1,9 +1,8 @@
 // Background tasks: nightly expiry, once per database, and signed audit checkpoints, in every process.
-import type { KeyObject } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describeBug, type Log } from '../base/log.ts';
-import { type CheckpointSink, openCheckpointSink } from './audit/checkpoint-sink.ts';
+import { openCheckpointSink } from './audit/checkpoint-sink.ts';
 import { writeCheckpoints } from './audit/checkpointing.ts';
 import { expireEvents } from './audit/retention.ts';
 import { openSigningKey } from './audit/signing-key.ts';
@@ -28,7 +27,8 @@ export async function startBackgroundTasks(
   const jobs = await storage.openJobs();
   await startExpiry(jobs, store, log);
   const sink = openCheckpointSink(audit.checkpoints);
-  const checkpoints = startCheckpoints({ store, sink, key, log }, audit.checkpointIntervalMs);
+  const write = (): Promise<unknown> => writeCheckpoints(store, sink, key);
+  const checkpoints = startCheckpoints(write, audit.checkpointIntervalMs, log);
   return {
     async close() {
       await jobs.close();
@@ -50,21 +50,14 @@ async function startExpiry(jobs: Jobs, store: Store, log: Log): Promise<void> {
   await jobs.schedule('expire-sandbox-records', '47 3 * * *');
 }
 
-type CheckpointParts = {
-  readonly store: Store;
-  readonly sink: CheckpointSink;
-  readonly key: KeyObject;
-  readonly log: Log;
-};
-
 /** The interval runs from the end of one write to the start of the next, so that a slow sink is never written twice at once. */
-function startCheckpoints({ store, sink, key, log }: CheckpointParts, intervalMs: number): BackgroundTasks {
+function startCheckpoints(write: () => Promise<unknown>, intervalMs: number, log: Log): BackgroundTasks {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let isClosing = false;
-  const write = async (): Promise<void> => {
+  const attempt = async (): Promise<void> => {
     try {
-      await writeCheckpoints(store, sink, key);
+      await write();
     } catch (error) {
       log.error(describeBug(error), 'checkpoints were not written; the next attempt includes them');
     }
@@ -72,7 +65,7 @@ function startCheckpoints({ store, sink, key, log }: CheckpointParts, intervalMs
   const schedule = (): void => {
     if (isClosing) return;
     timer = setTimeout(() => {
-      running = write().then(schedule);
+      running = attempt().then(schedule);
     }, intervalMs);
     timer.unref();
   };
@@ -82,7 +75,7 @@ function startCheckpoints({ store, sink, key, log }: CheckpointParts, intervalMs
       isClosing = true;
       clearTimeout(timer);
       await running;
-      await write();
+      await attempt();
     },
   };
 }

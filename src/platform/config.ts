@@ -3,7 +3,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
-import type { LogLevel } from '../base/log.ts';
 import { type Parsed, parseWith, z } from '../base/schema.ts';
 import {
   type Variable,
@@ -14,33 +13,10 @@ import {
   overlayVariables,
   toSnakeCase,
 } from '../base/variable-overlay.ts';
-import { type TrustedProxies, noProxies, parseTrustedProxies } from './api/client-address.ts';
+import { noProxies, parseTrustedProxies } from './api/client-address.ts';
 import { type ServerLimits, defaultLimits } from './api/limits.ts';
 
-export type PlatformConfig = {
-  readonly listen: ListenAddress;
-  /** Undefined: no metrics listener. */
-  readonly metricsListen: ListenAddress | undefined;
-  readonly dataDirectory: string;
-  readonly database: {
-    /** Contains a password. Undefined: an embedded server in the data directory. */
-    readonly url: string | undefined;
-    /** For migrations, when another role owns the tables. */
-    readonly ownerUrl: string | undefined;
-    readonly maxConnections: number;
-  };
-  /** For organizations that do not set a feature themselves. */
-  readonly defaultFeatures: { readonly can_use_audit_logs: boolean };
-  readonly audit: {
-    /** The path of a file, or `s3://bucket/prefix`. */
-    readonly checkpoints: string;
-    readonly keyFile: string;
-    readonly checkpointIntervalMs: number;
-  };
-  readonly limits: ServerLimits;
-  readonly trustedProxies: TrustedProxies;
-  readonly logLevel: LogLevel;
-};
+export type PlatformConfig = Readonly<ReturnType<typeof toConfig>>;
 
 /** Reads the document of the config file (`{}` without a file) with the variables of `env` over it. */
 export function parsePlatformConfig(document: unknown, env: NodeJS.ProcessEnv): Parsed<PlatformConfig> {
@@ -135,16 +111,25 @@ const variables: readonly Variable[] = [
   ...numericVariables('SALLYPORT_PLATFORM_', 'limits', defaultLimits),
 ];
 
-function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv): PlatformConfig {
+function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
   const { database, audit } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   return {
     listen: document.listen,
+    /** Undefined: no metrics listener. */
     metricsListen: document.metrics_listen,
     dataDirectory,
-    database: { url: database.url, ownerUrl: database.owner_url, maxConnections: database.max_connections },
+    database: {
+      /** Contains a password. Undefined: an embedded server in the data directory. */
+      url: database.url,
+      /** For migrations, when another role owns the tables. */
+      ownerUrl: database.owner_url,
+      maxConnections: database.max_connections,
+    },
+    /** For organizations that do not set a feature themselves. */
     defaultFeatures: document.default_org_features,
     audit: {
+      /** The path of a file, or `s3://bucket/prefix`. */
       checkpoints: audit.checkpoints ?? join(dataDirectory, 'audit-checkpoints.jsonl'),
       keyFile: audit.key_file ?? join(dataDirectory, 'audit-signing.key'),
       checkpointIntervalMs: audit.checkpoint_interval_ms,

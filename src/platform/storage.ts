@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
-import { type Connections, parseConnections } from './store/connection.ts';
+import { parseConnections } from './store/connection.ts';
 import { type Store, openDatabase } from './store/database.ts';
-import { openPostgres } from './store/embedded/postgres-server.ts';
+import { type PostgresServer, openPostgres } from './store/embedded/postgres-server.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
 import { migrate } from './store/migrate.ts';
 
@@ -20,7 +20,7 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-type DatabaseServer = Connections & Pick<Storage, 'kind' | 'ended' | 'close'>;
+type DatabaseServer = PostgresServer & Pick<Storage, 'kind'>;
 
 /** Throws an Error that says what the operator must change. */
 export async function openStorage(

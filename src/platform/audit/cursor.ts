@@ -3,13 +3,17 @@
 import { createHash } from 'node:crypto';
 import { z } from '../../base/schema.ts';
 import { readJson } from './json-text.ts';
+import type { Operation } from './operations.ts';
 
 /** The filters of a list. A cursor is valid only for the list that created it. */
-export type Scope = {
+export type EventFilter = {
   readonly organizationId: string;
   readonly workspaceId?: string | undefined;
-  readonly operations?: readonly string[] | undefined;
+  /** All operations when absent or empty. */
+  readonly operations?: readonly Operation[] | undefined;
+  /** Inclusive; a day before the end when absent. */
   readonly startTime?: Date | undefined;
+  /** Exclusive; now when absent, and never later. */
   readonly endTime?: Date | undefined;
 };
 
@@ -22,7 +26,7 @@ const moment = z
   .max(Date.parse('9999-12-31T23:59:59.999-23:59'));
 
 const content = z.strictObject({
-  /** The fingerprint of the scope. */
+  /** The fingerprint of the filter. */
   scope: z.string(),
   start: moment,
   end: moment,
@@ -33,21 +37,21 @@ const content = z.strictObject({
 /** The window [start, end) and the last event, by time and number. Times are in milliseconds. */
 export type Cursor = Omit<z.infer<typeof content>, 'scope'>;
 
-export function formatCursor({ start, end, time, seq }: Cursor, scope: Scope): string {
-  const json = JSON.stringify({ scope: fingerprintOf(scope), start, end, time, seq });
+export function formatCursor({ start, end, time, seq }: Cursor, filter: EventFilter): string {
+  const json = JSON.stringify({ scope: fingerprintOf(filter), start, end, time, seq });
   return Buffer.from(json).toString('base64url');
 }
 
-/** Undefined for a text that formatCursor did not create for this scope. */
-export function parseCursor(text: string, scope: Scope): Cursor | undefined {
+/** Undefined for a text that formatCursor did not create for this filter. */
+export function parseCursor(text: string, filter: EventFilter): Cursor | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   const json = readJson(Buffer.from(text, 'base64url').toString('utf8'));
   const cursor = content.safeParse(json).data;
   if (cursor === undefined || !(cursor.start <= cursor.time && cursor.time < cursor.end)) return undefined;
-  return formatCursor(cursor, scope) === text ? cursor : undefined;
+  return formatCursor(cursor, filter) === text ? cursor : undefined;
 }
 
-function fingerprintOf({ organizationId, workspaceId, operations, startTime, endTime }: Scope): string {
+function fingerprintOf({ organizationId, workspaceId, operations, startTime, endTime }: EventFilter): string {
   const parts = [
     organizationId,
     workspaceId ?? null,

@@ -4,20 +4,11 @@ import { InvalidInput } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import type { AuditEventRow } from '../store/tables.ts';
-import { type Cursor, formatCursor, parseCursor } from './cursor.ts';
+import { type Cursor, type EventFilter, formatCursor, parseCursor } from './cursor.ts';
 import { toOcsfEvent } from './ocsf-event.ts';
 import type { OcsfEvent } from './ocsf-schema.ts';
-import type { Operation } from './operations.ts';
 
-export type EventQuery = {
-  readonly organizationId: string;
-  readonly workspaceId?: string | undefined;
-  /** All operations when absent or empty. */
-  readonly operations?: readonly Operation[] | undefined;
-  /** Inclusive; a day before the end when absent. */
-  readonly startTime?: Date | undefined;
-  /** Exclusive; now when absent, and never later. */
-  readonly endTime?: Date | undefined;
+export type EventQuery = EventFilter & {
   /** 1 to 100. */
   readonly limit: number;
   readonly cursor?: string | undefined;

@@ -6,9 +6,9 @@ import type { Connection } from './database.ts';
 import { RUNTIME } from './roles.ts';
 
 export type Connections = {
-  /** For the platform at run time. */
+  /** As the role that the platform has at run time. */
   readonly connection: Connection;
-  /** For migrations. */
+  /** As the owner of the tables, for migrations. */
   readonly ownerConnection: Connection;
 };
 

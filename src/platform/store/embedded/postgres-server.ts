@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../../base/log.ts';
+import type { Connections } from '../connection.ts';
 import { connectOnce, type Connection } from '../database.ts';
 import { isNotReady } from '../database-error.ts';
 import { OWNER, RUNTIME } from '../roles.ts';
@@ -19,11 +20,7 @@ import { stopLeftoverServer } from './leftover-server.ts';
 import { openPrograms, type PostgresPrograms } from './programs.ts';
 import { type PostgresProcess, startProcess } from './server-process.ts';
 
-export type PostgresServer = {
-  /** As the role that the platform has at run time. */
-  readonly connection: Connection;
-  /** As the owner of the tables, for migrations. */
-  readonly ownerConnection: Connection;
+export type PostgresServer = Connections & {
   /** Resolves when the server has ended, by `close` or by itself. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
