@@ -147,7 +147,7 @@ async function init(
     key: given.key || undefined,
   });
   if (created === 'there') {
-    process.stderr.write('There is an organization already, and the key is valid: nothing was changed.\n');
+    process.stderr.write('An organization already exists, and the key is valid: nothing was changed.\n');
     return 0;
   }
   process.stderr.write(`organization ${created.organizationId}\nworkspace    ${created.workspaceId}\n`);

@@ -59,7 +59,7 @@ describe('a platform with an embedded server', SLOW, () => {
     expect([init.code, init.stdout]).toEqual([0, expect.stringMatching(/^sp_sk_[0-9A-Za-z]{49}\n$/)]);
     const again = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env });
     expect([again.code, again.stdout]).toEqual([2, '']);
-    expect(again.stderr).toContain('There is an organization already');
+    expect(again.stderr).toContain('An organization already exists');
 
     const { process: child, url } = await start({ dataDirectory });
     const me = await fetch(`${url}/api/v1/orgs/current`, { headers: { 'x-api-key': init.stdout.trim() } });
