@@ -16,7 +16,7 @@ const HOST = 'minted.test';
 const origins = createTestAuthority();
 
 describe(`${REQUESTS} first requests at once`, () => {
-  it('cause one callback, and each gets its response with the header', async () => {
+  it('cause one callback, and each gets its response with the header', { tags: ['long'] }, async () => {
     const allSent = Promise.withResolvers<void>();
     await using endpoint = await createCallbackEndpoint(async (exchange) => {
       await allSent.promise;
