@@ -37,7 +37,7 @@ const TIMES: Readonly<Record<string, string>> = {
 
 type Measured = { readonly lines: readonly string[]; readonly errors: readonly string[] };
 
-/** `tell` hears of each attack as it is over. */
+/** Calls `report` after each attack. */
 export async function runExhaustion(report: (lines: readonly string[]) => void): Promise<readonly string[]> {
   const authority = createTestAuthority();
   const tls = { authority, names: NAMES };
@@ -51,7 +51,7 @@ export async function runExhaustion(report: (lines: readonly string[]) => void):
     env: TIMES,
     onExchange: () => undefined,
   });
-  await addBystandersBox(proxy);
+  await addBystanderSandbox(proxy);
   const caPem = await readFile(proxy.caFile, 'utf8');
   const target = { port: proxy.port, caPem, securePort: secure.port, clearPort: clear.port };
   let sample = 0;
@@ -121,7 +121,7 @@ async function measure(
 }
 
 /** In a sandbox of its own: limits within one sandbox are not tested here. */
-async function addBystandersBox({ process: child }: SpawnedSallyport): Promise<void> {
+async function addBystanderSandbox({ process: child }: SpawnedSallyport): Promise<void> {
   const ready = await child.record(({ msg }) => msg === 'ready');
   const token = (await readFile(String(ready['admin_token']), 'utf8')).trim();
   const box = { id: 'bystander', token: BYSTANDERS_TOKEN, proxy_config: { rules: [ruleFor(['api.test'])] } };

@@ -5,6 +5,7 @@ import { z } from '../../base/schema.ts';
 import {
   type Access,
   type Call,
+  type Outcome,
   type Route,
   type Tracking,
   UNTRACKED_READ,
@@ -83,18 +84,7 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
       body,
       success: { status: 201, body: createdKey },
       failures: collection.creationFailures,
-      async handle(call) {
-        const { description, expires_at } = call.body;
-        const owner = await collection.authorize(call);
-        const expiry = expires_at === null ? null : new Date(expires_at);
-        const wanted = { ...owner, description, expires_at: expiry };
-        const { text, ...created } = await createKey(call.db, scopeOf(call), wanted);
-        return {
-          body: { ...created, key: text },
-          resources: owner.user_id === null ? [created.id] : [created.id, owner.user_id],
-          fields: { 'Cache-Control': 'no-store' },
-        };
-      },
+      handle: (call) => createIn(collection, call),
     }),
     defineRoute({
       method: 'DELETE',
@@ -117,6 +107,22 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
       },
     }),
   ];
+}
+
+async function createIn<B extends NewToken>(
+  { scopeOf, authorize }: Collection<B>,
+  call: Call<unknown, unknown, B>,
+): Promise<Outcome> {
+  const { description, expires_at } = call.body;
+  const owner = await authorize(call);
+  const expiresAt = expires_at === null ? null : new Date(expires_at);
+  const wanted = { ...owner, description, expires_at: expiresAt };
+  const { text, ...created } = await createKey(call.db, scopeOf(call), wanted);
+  return {
+    body: { ...created, key: text },
+    resources: owner.user_id === null ? [created.id] : [created.id, owner.user_id],
+    fields: { 'Cache-Control': 'no-store' },
+  };
 }
 
 const ofWorkspace = createKeyRoutes({

@@ -3,9 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
-import { fixtureOf, namesIn } from './fixtures.ts';
+import { fixtureOf, namesIn, type Tenant } from './fixtures.ts';
 import { createExample, type EveryRoute, type Example, adminOf, send } from './scene.ts';
-import type { Tenant } from './tenants.ts';
 
 export type ForeignCaller = { readonly who: string; readonly as: Ask; readonly statuses: readonly number[] };
 

@@ -2,11 +2,10 @@
 // for every list.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { idsOf, namesIn } from './fixtures.ts';
+import { idsOf, namesIn, type Tenant } from './fixtures.ts';
 import { leakyRoutes } from './leaky-routes.ts';
 import { createExample, type EveryRoute, adminOf, openEveryRoute, send } from './scene.ts';
 import { findLeaks, idIn, adminIn, visible } from './foreign-callers.ts';
-import type { Tenant } from './tenants.ts';
 
 let scene: EveryRoute;
 beforeAll(async () => {

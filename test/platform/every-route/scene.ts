@@ -5,9 +5,8 @@ import type { Route } from '../../../src/platform/api/route.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 import { createDigest, type Digest } from './database-digest.ts';
 import { type Operation, readOperations } from './document.ts';
-import { fillPath, type PathValues, toPath, withFixtures } from './fixtures.ts';
+import { createTenant, fillPath, type PathValues, type Tenant, toPath, withFixtures } from './fixtures.ts';
 import { validValues } from './schema-values.ts';
-import { createTenant, type Tenant } from './tenants.ts';
 
 export type EveryRoute = AsyncDisposable & {
   readonly api: PlatformApi;
