@@ -18,7 +18,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const computeConfig = z.strictObject({
   k8s_namespaces: z
-    .array(z.string().regex(LABEL, 'must be the name of a Kubernetes namespace'))
+    .array(z.string().regex(LABEL, 'Input must be the name of a Kubernetes namespace'))
     .max(1000)
     .nullable()
     .optional(),
@@ -43,7 +43,10 @@ const creation = z.strictObject({
     .string()
     .min(1)
     .max(253)
-    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must have no control characters and no bidirectional marks'),
+    .regex(
+      /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u,
+      'Input must have no control characters and no bidirectional marks',
+    ),
   compute_config: computeConfig,
   version: version.optional(),
 });

@@ -9,7 +9,7 @@ import { type Permission, permissionsOf } from './permission.ts';
 /** The permissions of a caller in one workspace of their organization. */
 export type WorkspaceGrant = { readonly workspaceId: string; readonly permissions: ReadonlySet<Permission> };
 
-const workspaceHeader = z.uuid('Input should be a UUID').optional();
+const workspaceHeader = z.uuid('Input must be a UUID').optional();
 
 /** X-Tenant-Id. */
 export function parseWorkspaceHeader(text: string | undefined): Parsed<string | undefined> {

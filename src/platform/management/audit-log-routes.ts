@@ -10,7 +10,7 @@ import { type EntitlementDefaults, mayUseAuditLogs } from '../identity/entitleme
 const moment = z.iso.datetime({
   offset: true,
   local: true,
-  error: 'Input should be a time like 2030-01-01T00:00:00Z',
+  error: 'Input must be a time like 2030-01-01T00:00:00Z',
 });
 
 const query = z.strictObject({

@@ -17,12 +17,12 @@ export const displayName = z
   .max(128, { abort: true })
   .trim()
   .min(1)
-  .regex(PRINTABLE, 'Input should have no control characters');
+  .regex(PRINTABLE, 'Input must have no control characters');
 
 export const email = z
   .string()
   .max(254, { abort: true })
-  .check(z.email('Input should be an email address'))
+  .check(z.email('Input must be an email address'))
   .toLowerCase();
 
 export const organizationRole = z.enum(Object.keys(organizationRoles) as OrganizationRole[]);
@@ -34,11 +34,11 @@ const MAX_YEARS = 5;
 
 /** When a key expires: in the future, at most five years ahead. */
 export const expiry = z.iso
-  .datetime({ offset: true, abort: true, error: 'Input should be a time like 2030-01-01T00:00:00Z' })
-  .refine((text) => Date.parse(text) > Date.now(), 'Input should be in the future')
+  .datetime({ offset: true, abort: true, error: 'Input must be a time like 2030-01-01T00:00:00Z' })
+  .refine((text) => Date.parse(text) > Date.now(), 'Input must be in the future')
   .refine(
     (text) => Date.parse(text) < Date.now() + MAX_YEARS * 366 * 86_400_000,
-    `Input should be at most ${MAX_YEARS} years ahead`,
+    `Input must be at most ${MAX_YEARS} years ahead`,
   );
 
 export const page = createPageQuery(100);

@@ -90,7 +90,7 @@ function toDate(text: string | undefined): Date | undefined {
 function readCursor(text: string): Position {
   const found = parseCursor(text);
   if (found !== undefined) return found;
-  const msg = 'Input should be a next_cursor of this list';
+  const msg = 'Input must be a next_cursor of this list';
   throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
 }
 

@@ -7,21 +7,20 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** A time that PostgreSQL can store, which has no year 0, and that RFC 3339 can write, which has no five-digit years. */
 export const storableTime = z.iso
-  .datetime({ offset: true, error: 'Input should be a time as in RFC 3339' })
+  .datetime({ offset: true, error: 'Input must be a time as in RFC 3339' })
   .refine((text) => {
     const ms = Date.parse(text);
     return ms >= 0 && ms <= LAST_MS;
-  }, 'Input should be a time from 1970 to 9999');
+  }, 'Input must be a time from 1970 to 9999');
 
 const text = (max: number, pattern: RegExp, message: string) => z.string().max(max).regex(pattern, message);
 /** An identifier of Sallyport, an error code, an address. */
-const word = (max: number) => text(max, /^[\x20-\x7e]*$/, 'Input should be printable ASCII').min(1);
+const word = (max: number) => text(max, /^[\x20-\x7e]*$/, 'Input must be printable ASCII').min(1);
 const token = (max: number) =>
-  text(max, /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/, 'Input should be a token (RFC 9110 §5.6.2)').min(1);
+  text(max, /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/, 'Input must be a token (RFC 9110 §5.6.2)').min(1);
 /** Free text by the author of a rule. */
-const line = (max: number) =>
-  text(max, /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'Input should hold no control character');
-const path = text(513, /^[\x21-\x3e\x40-\x7e]*…?$/, 'Input should be a path without a query');
+const line = (max: number) => text(max, /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'Input must have no control characters');
+const path = text(513, /^[\x21-\x3e\x40-\x7e]*…?$/, 'Input must be a path without a query');
 const count = z.int().min(0);
 
 /** The fields are in the order in which a sidecar writes them. */

@@ -14,7 +14,7 @@ export const sandboxName = z
   .string()
   .min(1)
   .max(63)
-  .regex(SANDBOX_ID, 'Input should be a label of lower case letters, digits and inner hyphens');
+  .regex(SANDBOX_ID, 'Input must be a label of lower case letters, digits and inner hyphens');
 
 const shown = z.strictObject({
   id: z.uuid(),

@@ -92,7 +92,7 @@ describe('a header that names an organization or a workspace', () => {
     const refused = await read({ key, tenant: 'nonsense' });
     expect([refused.status, refused.body.detail]).toEqual([
       422,
-      [{ loc: ['header', 'X-Tenant-Id'], msg: 'Input should be a UUID', type: 'string_pattern_mismatch' }],
+      [{ loc: ['header', 'X-Tenant-Id'], msg: 'Input must be a UUID', type: 'string_pattern_mismatch' }],
     ]);
   });
 

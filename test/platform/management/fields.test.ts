@@ -17,13 +17,13 @@ describe('a display name', () => {
     expect(parseWith(displayName, ' Acme & Søns ')).toEqual({ ok: true, value: 'Acme & Søns' }));
 
   it.each(['', '  '])('that is empty has exactly one issue: %j', (text) => {
-    expect(messagesOf(parseWith(displayName, text))).toEqual(['Input should have at least 1 character']);
+    expect(messagesOf(parseWith(displayName, text))).toEqual(['Input must have at least 1 character']);
   });
 
   it.each(['a\u0000b', 'a\u202eb', 'a\nb', 'a\u2028b'])(
     'rejects control characters and direction marks: %j',
     (text) => {
-      expect(messagesOf(parseWith(displayName, text))).toEqual(['Input should have no control characters']);
+      expect(messagesOf(parseWith(displayName, text))).toEqual(['Input must have no control characters']);
     },
   );
 });
