@@ -16,10 +16,11 @@ const JUDGED: Readonly<Record<string, string>> = {
   'src/policy/match/host-index.ts': 'test/policy/match/host-index.test.ts',
   'src/policy/authority/address.ts': 'test/policy/authority/address.test.ts',
   'src/policy/document/proxy-config.ts':
-    'test/policy/{proxy-config,proxy-config-messages,stored-values}.test.ts',
+    'test/policy/document/{proxy-config,proxy-config-schema,stored-values}.test.ts',
   'src/policy/document/proxy-config-schema.ts':
-    'test/policy/{proxy-config*,config-examples,stored-values}.test.ts',
-  'src/policy/document/proxy-config-structure.ts': 'test/policy/document/proxy-config.test.ts',
+    'test/policy/{config-examples,document/{proxy-config*,stored-values}}.test.ts',
+  'src/policy/document/proxy-config-structure.ts':
+    'test/policy/document/{proxy-config,proxy-config-structure}.test.ts',
   'src/policy/document/proxy-config-conflicts.ts': 'test/policy/document/proxy-config-conflicts.test.ts',
   'src/policy/document/proxy-config-document.ts': 'test/policy/document/proxy-config-document.test.ts',
   'src/http1/head-parser.ts': 'test/http1/{head-parser,messages}.test.ts',

@@ -1,44 +1,6 @@
 // Where listeners may stand, in every spelling that operators write, and which of them only this machine reaches.
 import { describe, expect, it } from 'vitest';
-import { listenerUrl, parseListenAddress } from '../../src/base/listen-address.ts';
 import { isLoopbackListen, parseAdminListen } from '../../src/sidecar/listen-address.ts';
-
-describe('an address', () => {
-  it.each([
-    ['3128', '127.0.0.1', 3128],
-    [':3128', '0.0.0.0', 3128],
-    ['0', '127.0.0.1', 0],
-    ['127.0.0.1:65535', '127.0.0.1', 65_535],
-    ['[::1]:0', '::1', 0],
-    ['[::]:1', '::', 1],
-    ['box.internal:1', 'box.internal', 1],
-  ])('%s is %s and %i', (text, host, port) => {
-    expect(parseListenAddress(text)).toEqual({ host, port });
-  });
-
-  it.each([
-    '',
-    ':',
-    'host',
-    '127.0.0.1:',
-    '127.0.0.1:65536',
-    '127.0.0.1:123456',
-    '127.0.0.1:-1',
-    '127.0.0.1:1e3',
-    '127.0.0.1:1 ',
-    ' 127.0.0.1:1',
-    '127.0.0.1:1\n',
-    '::1:80',
-    '[]:80',
-    '[::1]',
-    '[::1]80',
-    'http://127.0.0.1:80',
-    'unix:/run/s',
-    'off',
-  ])('%j is none, and the answer says how one is written', (text) => {
-    expect(parseListenAddress(text)).toBe('must be host:port, for example 127.0.0.1:3128 or [::1]:3128');
-  });
-});
 
 describe('the admin API may stand', () => {
   it.each([
@@ -77,12 +39,4 @@ describe('only this machine reaches', () => {
       expect(isLoopbackListen({ host })).toBe(false);
     },
   );
-});
-
-it.each([
-  [undefined, ''],
-  [{ address: '127.0.0.1', port: 3128 }, 'http://127.0.0.1:3128'],
-  [{ address: '::1', port: 3128 }, 'http://[::1]:3128'],
-])('the URL of a listener at %j is %j', (listener, url) => {
-  expect(listenerUrl(listener)).toBe(url);
 });
