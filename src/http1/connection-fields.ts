@@ -108,11 +108,6 @@ const NO_CONNECTION_FIELDS: ConnectionFields = Object.freeze({
   keepAliveTimeoutSeconds: undefined,
 });
 
-/** True if the connection stays open after this message (RFC 9112 §9.3). */
-export function isPersistent(head: Head, connection: ConnectionFields): boolean {
-  return !connection.close && (head.minor === 1 || connection.keepAlive);
-}
-
 function readOptions(head: Head, i: number, options: Options, drop: Uint8Array): HeadError | undefined {
   const isRequest = 'method' in head;
   const end = head.fields.valueEnd(i);

@@ -86,18 +86,18 @@ export type PolicyParts = {
 export function createPolicy(parts: PolicyParts): Policy {
   const evaluate = createEvaluator(parts);
   const verdicts = new Map<string, Verdict>();
-  let held = 0;
+  let secretCount = 0;
   const decide = createDecider();
   const verdictOn = (authority: Authority): Verdict => {
     const known = verdicts.get(authority.text);
     if (known !== undefined) return known;
     // Emptied when full: an agent that requests many names pays for the evaluation each time and cannot make this grow.
-    if (verdicts.size >= MAX_VERDICTS || held >= MAX_HELD) {
+    if (verdicts.size >= MAX_VERDICTS || secretCount >= MAX_SECRETS) {
       verdicts.clear();
-      held = 0;
+      secretCount = 0;
     }
     const verdict = evaluate(authority);
-    held += verdict.secrets.length;
+    secretCount += verdict.secrets.length;
     verdicts.set(authority.text, verdict);
     return verdict;
   };
@@ -115,7 +115,7 @@ export function createPolicy(parts: PolicyParts): Policy {
 
 const MAX_VERDICTS = 512;
 // Secrets that verdicts reference: each of many hosts may have thousands.
-const MAX_HELD = 200_000;
+const MAX_SECRETS = 200_000;
 
 /** What is decided for a destination before any request. */
 type Verdict = {

@@ -44,14 +44,6 @@ export function fatalAlert(name: keyof typeof alertDescriptions): Buffer {
   return Buffer.from([21, 3, 3, 0, 2, 2, alertDescriptions[name]]);
 }
 
-/**
- * Reads all bytes of a connection so far. Never throws. Walks every record anew: where a client may send byte by byte,
- * a collector is cheaper.
- */
-export function readClientHello(bytes: Buffer): HelloReading {
-  return readOn(bytes, { at: 0, size: 0, announced: undefined, fragments: [] });
-}
-
 export function createHelloCollector(): HelloCollector {
   const walk: Walk = { at: 0, size: 0, announced: undefined, fragments: [] };
   let store = Buffer.alloc(4_096);

@@ -1,12 +1,9 @@
 // What ends at this hop. Refusals of requests stand in the fixture rows.
 import { describe, expect, it } from 'vitest';
-import {
-  type ConnectionFields,
-  isPersistent,
-  readConnectionFields,
-} from '../../src/http1/connection-fields.ts';
+import { type ConnectionFields, readConnectionFields } from '../../src/http1/connection-fields.ts';
 import { isHeadError } from '../../src/http1/head-error.ts';
 import type { RequestHead, ResponseHead } from '../../src/http1/head-parser.ts';
+import { isPersistent } from './message-reading.ts';
 import { requestOf, responseOf } from './parsed-head.ts';
 
 function read(head: RequestHead | ResponseHead): ConnectionFields {

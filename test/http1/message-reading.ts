@@ -1,7 +1,7 @@
 // Reads whole connections with our parser, framing and walker, in the shape in which the oracle of node:http
 // reports its own reading. Bodies are decoded by a reference of its own that admits canonical chunks only.
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';
-import { isPersistent, readConnectionFields } from '../../src/http1/connection-fields.ts';
+import { type ConnectionFields, readConnectionFields } from '../../src/http1/connection-fields.ts';
 import { expectsContinue } from '../../src/http1/expect.ts';
 import { type HeadError, isHeadError } from '../../src/http1/head-error.ts';
 import { type Framing, requestFraming, responseFraming } from '../../src/http1/framing.ts';
@@ -112,4 +112,9 @@ function readChunks(bytes: Buffer, start: number, kind: 'request' | 'response'):
 
 function firstError(results: readonly unknown[]): HeadError | undefined {
   return results.find(isHeadError);
+}
+
+/** True if the connection stays open after this message (RFC 9112 §9.3). */
+export function isPersistent(head: { readonly minor: 0 | 1 }, connection: ConnectionFields): boolean {
+  return !connection.close && (head.minor === 1 || connection.keepAlive);
 }

@@ -3,9 +3,16 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
-import { readClientHello } from '../../src/tls/client-hello.ts';
 import { runs } from '../support/run-size.ts';
-import { alpn, extension, helloBody, inRecords, message, serverName } from './hello-bytes.ts';
+import {
+  alpn,
+  extension,
+  helloBody,
+  inRecords,
+  message,
+  readClientHello,
+  serverName,
+} from './hello-bytes.ts';
 
 type OpensslReading = {
   readonly isAccepted: boolean;

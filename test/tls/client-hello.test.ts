@@ -5,7 +5,6 @@ import {
   fatalAlert,
   type HelloReading,
   maxHelloBytes,
-  readClientHello,
 } from '../../src/tls/client-hello.ts';
 import { runs } from '../support/run-size.ts';
 import { captureHello, curl, nodeClient, openssl, python } from './captured-hello.ts';
@@ -16,6 +15,7 @@ import {
   inRecords,
   message,
   padding,
+  readClientHello,
   record,
   serverName,
 } from './hello-bytes.ts';

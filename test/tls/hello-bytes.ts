@@ -1,4 +1,5 @@
-// ClientHello bytes put together by hand, every length right unless a test makes it wrong.
+// ClientHello bytes built by hand, every length right unless a test makes it wrong; and a parser of whole ones.
+import { createHelloCollector, type HelloReading } from '../../src/tls/client-hello.ts';
 
 export type HelloParts = {
   readonly version?: Buffer;
@@ -66,4 +67,9 @@ export function vector(lengthSize: 1 | 2, content: Buffer): Buffer {
   const length = Buffer.alloc(lengthSize);
   length.writeUIntBE(content.length, 0, lengthSize);
   return Buffer.concat([length, content]);
+}
+
+/** Parses all bytes of a connection so far in one piece. */
+export function readClientHello(bytes: Buffer): HelloReading {
+  return createHelloCollector().push(bytes);
 }

@@ -153,27 +153,10 @@ function toBytes(groups: readonly number[]): Uint8Array {
 
 function formatV6(groups: readonly number[]): string {
   // RFC 5952 §5: a v4-mapped address is written with its dotted quad.
-  const run = longestZeroRun(groups);
-  if (run.start === 0 && run.length === 5 && groups[5] === 0xffff)
+  if (groups[5] === 0xffff && !groups.slice(0, 5).some(Boolean))
     return `::ffff:${toBytes(groups).subarray(12).join('.')}`;
-  let text = '';
-  for (let i = 0; i < 8; i += 1) {
-    if (run.length >= 2 && i === run.start) {
-      text += '::';
-      i += run.length - 1;
-    } else text += `${text === '' || text.endsWith(':') ? '' : ':'}${(groups[i] ?? 0).toString(16)}`;
-  }
-  return text;
-}
-
-function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
-  let best = { start: 0, length: 0 };
-  let length = 0;
-  for (let i = 0; i < groups.length; i += 1) {
-    length = groups[i] === 0 ? length + 1 : 0;
-    if (length > best.length) best = { start: i + 1 - length, length };
-  }
-  return best;
+  // URL writes every other address as RFC 5952 requires.
+  return new URL(`http://[${groups.map((group) => group.toString(16)).join(':')}]`).hostname.slice(1, -1);
 }
 
 function wordAt(bytes: Uint8Array, at: number): number {

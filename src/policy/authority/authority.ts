@@ -32,7 +32,7 @@ export function parseAuthority(text: string, defaultPort?: number): Authority | 
   if (typeof host === 'string') return host;
   const port = split.port === undefined ? (defaultPort ?? 'port_missing') : parsePort(split.port);
   if (typeof port === 'string') return port;
-  return { host: host.host, kind: host.kind, port, text: formatAuthority(host.host, host.kind, port) };
+  return { host: host.host, kind: host.kind, port, text: formatAuthority(host, port) };
 }
 
 /** Parses the host of an authority: a name, a dotted quad, or IPv6 in brackets. */
@@ -49,10 +49,10 @@ export function parseHost(text: string): Host | AuthorityErrorCode {
   return host.split('.').every((label) => LABEL.test(label)) ? { host, kind: 'name' } : 'label_invalid';
 }
 
-/** Formats an authority; the port is omitted if it is `defaultPort`. */
-export function formatAuthority(host: string, kind: HostKind, port: number, defaultPort?: number): string {
+/** Formats an authority, or without a port only its host, with brackets around IPv6. */
+export function formatAuthority({ host, kind }: Host, port: number | undefined): string {
   const written = kind === 'ipv6' ? `[${host}]` : host;
-  return port === defaultPort ? written : `${written}:${port}`;
+  return port === undefined ? written : `${written}:${port}`;
 }
 
 /** Strict port: 1 to 65535, digits only, no leading zero. */

@@ -2,11 +2,11 @@
 // forbids, and, as warnings, entries that do less than their author may expect.
 import type { Issue, Loc } from '../../base/schema.ts';
 import { type Destination, indexDestinations, parseDestination } from '../match/destination-list.ts';
-import { type HostPattern, parseHostPattern } from '../match/host-pattern.ts';
+import { parseHostPattern } from '../match/host-pattern.ts';
 import { matchingEffort } from '../match/path-pattern.ts';
 import { noProxyEntries, type ProxyConfig } from './proxy-config-schema.ts';
 import { isPublicSuffix } from '../authority/public-suffix.ts';
-import { createSpanIndex, type Span, spanOfPattern } from '../match/span-index.ts';
+import { createSpanIndex, spanOfPattern } from '../match/span-index.ts';
 
 export type Conflicts = { readonly issues: readonly Issue[]; readonly warnings: readonly Issue[] };
 
@@ -42,18 +42,9 @@ function excessiveStars({ rules }: ProxyConfig): Issue[] {
   ];
 }
 
-type HostEntry = {
-  readonly pattern: HostPattern;
-  readonly span: Span;
-  readonly port: number | undefined;
-  readonly loc: Loc;
-  readonly list: 'rules' | 'callbacks';
-  readonly index: number;
-  readonly enabled: boolean;
-  readonly readsPath: boolean;
-};
+type HostEntry = ReturnType<typeof hostsOf>[number];
 
-function hostsOf(config: ProxyConfig, list: 'rules' | 'callbacks'): HostEntry[] {
+function hostsOf(config: ProxyConfig, list: 'rules' | 'callbacks') {
   return config[list].flatMap((entry, index) =>
     entry.match_hosts.flatMap((text, i) => {
       const pattern = parseHostPattern(text);
@@ -63,7 +54,7 @@ function hostsOf(config: ProxyConfig, list: 'rules' | 'callbacks'): HostEntry[] 
         pattern,
         span: spanOfPattern(pattern),
         port: pattern.port,
-        loc: [list, index, 'match_hosts', i],
+        loc: [list, index, 'match_hosts', i] satisfies Loc,
         list,
         index,
         enabled: entry.enabled,

@@ -7,6 +7,7 @@ import picomatch from 'picomatch';
 import {
   type Authority,
   type AuthorityErrorCode,
+  formatAuthority,
   type Host,
   parseHost,
   parsePort,
@@ -33,7 +34,8 @@ export function parseHostPattern(text: string): HostPattern | string {
     return 'A wildcard must be followed by a name; write an address in full';
   const port = writtenPort === undefined ? undefined : parsePort(writtenPort);
   if (typeof port === 'string') return 'A port must be a number from 1 to 65535 without leading zeros';
-  return { text: formatPattern(host, isWildcard, port), isWildcard, host: host.host, kind: host.kind, port };
+  const canonical = `${isWildcard ? '*.' : ''}${formatAuthority(host, port)}`;
+  return { text: canonical, isWildcard, host: host.host, kind: host.kind, port };
 }
 
 /** Compiles the pattern to a test: does it match this authority, port included? */
@@ -74,11 +76,6 @@ const GRAMMAR: readonly (readonly [RegExp, string])[] = [
   [/^\*(?!\.)|.\*/, 'A wildcard must be one whole label at the start, as in *.example.com'],
   [/^[^[]*:.*:/, 'Write an IPv6 address in brackets, as in [2001:db8::7]:443'],
 ];
-
-function formatPattern({ host, kind }: Host, isWildcard: boolean, port: number | undefined): string {
-  const written = kind === 'ipv6' ? `[${host}]` : host;
-  return `${isWildcard ? '*.' : ''}${written}${port === undefined ? '' : `:${port}`}`;
-}
 
 function splitPort(text: string): { host: string; port: string | undefined } {
   const colon = text.indexOf(':', text.startsWith('[') ? text.indexOf(']') + 1 : 0);

@@ -2,7 +2,8 @@
 // ALPN list are those that a second, simple reader finds. One that is made of the bytes, and sound, is read as it was made.
 // Input: how the bytes are split, then the bytes.
 import assert from 'node:assert/strict';
-import { createHelloCollector, type HelloReading, readClientHello } from '../../../src/tls/client-hello.ts';
+import { createHelloCollector, type HelloReading } from '../../../src/tls/client-hello.ts';
+import { readClientHello } from '../../tls/hello-bytes.ts';
 import { split } from '../split.ts';
 
 type Found = { readonly name: string | undefined; readonly alpn: readonly string[] | undefined };
