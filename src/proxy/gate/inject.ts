@@ -189,7 +189,7 @@ function withBodyMask(
   { policy, authority, scrubsBodies = false }: GateRequest,
 ): GateDecision | Refusal {
   const { mask } = decision;
-  if (!mask || mask.byBeginning.size === 0) return decision;
+  if (!mask || mask.needles.length === 0) return decision;
   if (!scrubsBodies && !policy.scrubsBodies(authority)) return decision;
   return refuseUnprepared(mask) ?? { ...decision, bodyMask: mask };
 }

@@ -3,7 +3,8 @@
 import { COLON } from '../../http1/byte-class.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
-import { type FoundRange, type NeedleSet, compileNeedles, findNeedles } from './needle-set.ts';
+import { type FoundRange, findNeedles } from './needle-scanner.ts';
+import { type NeedleSet, compileNeedles, containsPrefix } from './needle-set.ts';
 
 export type Mask = NeedleSet;
 
@@ -70,17 +71,24 @@ const htmlEntities: readonly Readonly<Record<string, string>>[] = [
 ].map((entities) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', ...entities }));
 
 /**
- * Masks in place and says whether anything was hidden. The status and framing fields stay. Of a head that is made to
- * be slow to read nothing else does.
+ * Masks in place and says whether anything was hidden. The status and framing fields stay. If the secrets are too many
+ * to be searched for and the head contains the beginning of one, nothing else stays.
  */
 export function maskResponseHead(head: ResponseHead, mask: Mask): boolean {
   const from = head.start + STATUS_BYTES;
-  const found = findNeedles(head.bytes.subarray(from, head.end), mask);
-  if (found !== 'overwhelmed' && found.length === 0) return false;
-  const ranges =
-    found === 'overwhelmed'
-      ? linesOf(head)
-      : found.map(({ start, end }) => ({ start: from + start, end: from + end }));
+  const text = head.bytes.subarray(from, head.end);
+  if (mask.prefixes) return containsPrefix(text, mask) && hideRanges(head, linesOf(head));
+  const found = findNeedles(text, mask);
+  return (
+    found.length > 0 &&
+    hideRanges(
+      head,
+      found.map(({ start, end }) => ({ start: from + start, end: from + end })),
+    )
+  );
+}
+
+function hideRanges(head: ResponseHead, ranges: readonly FoundRange[]): boolean {
   return ranges.map((range) => hideRange(head, range)).includes(true);
 }
 

@@ -31,7 +31,7 @@ const PERCENT = 0x25;
 export function automatonOf(needles: NeedleSet): NeedleAutomaton {
   let known = automata.get(needles);
   if (known) return known;
-  known = build([...needles.byBeginning.values()].flat());
+  known = build(needles.needles);
   automata.set(needles, known);
   keep({ needles: new WeakRef(needles), weight: known.symbol.length + SMALLEST_WEIGHT });
   return known;

@@ -9,10 +9,28 @@ import {
   openDepth,
   shortened,
 } from './needle-automaton.ts';
-import { BEGINNING_BYTES, type NeedleSet, nextPercent, nextPossible, toFolded } from './needle-set.ts';
+import {
+  BEGINNING_BYTES,
+  type NeedleSet,
+  mayContainNeedle,
+  nextPercent,
+  nextPossible,
+  toFolded,
+} from './needle-set.ts';
 
-/** Offsets into the whole body; `end` is past the last byte. */
+/** Offsets into the whole text; `end` is past the last byte. */
 export type OnFound = (start: number, end: number) => void;
+export type FoundRange = { readonly start: number; readonly end: number };
+
+/** Every needle in a text that is there as a whole. Ranges may overlap. */
+export function findNeedles(text: Buffer, needles: NeedleSet): readonly FoundRange[] {
+  if (!text.includes(PERCENT) && !mayContainNeedle(text, needles)) return [];
+  const found: FoundRange[] = [];
+  const scanner = new NeedleScanner(needles, (start, end) => found.push({ start, end }));
+  scanner.scan(text);
+  scanner.end();
+  return found;
+}
 
 const PERCENT = 0x25;
 const NONE = -1;

@@ -3,6 +3,7 @@
 import { type NameTest, compileNames } from '../../http1/field-name.ts';
 import type { RequestHead, ResponseHead } from '../../http1/head-parser.ts';
 import type { Mask } from './mask.ts';
+import { MAX_SEARCHED_BYTES } from './needle-set.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 
 /**
@@ -25,9 +26,6 @@ export function markAsking({ fields, bytes }: RequestHead, drop: Uint8Array): vo
     if (isAsking(bytes, fields.nameStart(i), fields.nameEnd(i))) drop[i] = 1;
   }
 }
-
-/** In all their forms: some 32 KiB of tokens. To prepare the search for more would hold up everybody, and fill the memory. */
-export const MAX_SEARCHED_BYTES = 524_288;
 
 /** Without a figure: who reads it may not learn how long the values are. */
 const TOO_MANY_VALUES =

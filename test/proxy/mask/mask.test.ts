@@ -136,6 +136,27 @@ describe('a head that is made of likenesses of many long secrets', () => {
   });
 });
 
+describe('a head of a host with more secrets than can be searched for', () => {
+  const many = Array.from({ length: 64 }, (_, i) => `${i.toString(36).padStart(2, 'k')}${'a'.repeat(4_000)}`);
+  const first = many[0] ?? '';
+
+  it('stays as it is if it contains the beginning of none', () => {
+    const text = inField(`/path%20with?c=%2Fd&etag=${'0123456789abcdef'.repeat(4)}`);
+    expect(masked(text, ...many)).toBe(text);
+  });
+
+  it.each([
+    ['as it is', first],
+    ['escaped', percentOfEveryByte(first)],
+    ['in base64', Buffer.from(first).toString('base64')],
+  ])('shows only its framing if it contains one %s', (_, form) => {
+    const out = masked(inField(form.slice(0, 16_000)), ...many);
+    expect(out).toBe(
+      `HTTP/1.1 200 **\r\n******:*${stars(form.slice(0, 16_000))}\r\nContent-Length: 0\r\n\r\n`,
+    );
+  });
+});
+
 it.each([
   ['after the secret’s own escape', 'p%41qqqq r', 'p%41qqqq%20r'],
   ['where the text before it eats into it', 'abcdef gh', '%4abcdef%20gh'],
