@@ -132,7 +132,7 @@ export const noLeak: readonly Mutation[] = [
     name: 'the pieces of a body are scrubbed one by one',
     versions: bothVersions,
     file: 'src/proxy/mask/body-mask.ts',
-    text: 'const leaving = this.#scanner.openFrom - this.#heldFrom;',
+    text: 'const leaving = this.#scanner.safeToEmitUpTo - this.#heldFrom;',
     replacement: 'const leaving = this.#held.length + piece.length;',
     breaks: 'a credential that spans two pieces is relayed',
   },

@@ -23,7 +23,7 @@ export class ScrubbedBody {
 
   /** Places that were masked. */
   get places(): number {
-    return this.#mask.places;
+    return this.#mask.ranges;
   }
 
   push(piece: Buffer): void {

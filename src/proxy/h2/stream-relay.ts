@@ -98,7 +98,7 @@ export class StreamRelay {
 
   /** Places in the body where a secret was masked. */
   get scrubbed(): number {
-    return this.#bodyMask?.places ?? 0;
+    return this.#bodyMask?.ranges ?? 0;
   }
 
   /** The host is made to wait for the client. */

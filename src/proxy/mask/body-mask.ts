@@ -1,5 +1,5 @@
-// Hides secret values in a body as it streams by, at the same length. What might still become a value is held back until
-// the next bytes tell, or until the body has ended: a body that breaks off must not show the beginning of one.
+// Masks secret values in a body while it is streamed, at the same length. The possible beginning of a value is held back
+// until more bytes arrive or the body ends: a body that breaks off must not show the beginning of a secret.
 import type { Mask } from './mask.ts';
 import { NeedleScanner } from './needle-scanner.ts';
 
@@ -10,16 +10,16 @@ const NOWHERE = -1;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export class BodyMask {
-  /** How many were hidden; those that touch or overlap are one. */
-  places = 0;
+  /** How many ranges were masked; ranges that touch or overlap count as one. */
+  ranges = 0;
   readonly #scanner: NeedleScanner;
   #found: [start: number, end: number][] = [];
-  /** A copy: the piece that it came in may be many times as large. Ends at `#roomEnd` of `#room`. */
+  /** Bytes that are held back, as a copy: the piece that they came in may be many times as large. Ends at `#spaceEnd`. */
   #held: Buffer = NOTHING;
-  /** Grows by doubling: a body in pieces of a byte would be copied once for each. What has left it is not overwritten. */
+  /** Memory of `#held`. It doubles, because a body in pieces of one byte would else be copied for each. */
   #space: Buffer = NOTHING;
   #spaceEnd = 0;
-  /** Where in the body it begins. */
+  /** Offset of `#held` in the body. */
   #heldFrom = 0;
   #hiddenFrom = NOWHERE;
   #hiddenTo = NOWHERE;
@@ -28,11 +28,11 @@ export class BodyMask {
     this.#scanner = new NeedleScanner(mask, (start, end) => this.#found.push([start, end]));
   }
 
-  /** Takes the next piece, writes into it, and emits what may leave. */
+  /** Takes the next piece, masks in it, and emits the bytes that are safe. */
   push(piece: Buffer, emit: Emit): void {
     this.#scanner.scan(piece);
     if (this.#found.length > 0) this.#hideFound(piece);
-    const leaving = this.#scanner.openFrom - this.#heldFrom;
+    const leaving = this.#scanner.safeToEmitUpTo - this.#heldFrom;
     this.#heldFrom += leaving;
     const held = this.#held;
     if (leaving < held.length) {
@@ -47,7 +47,7 @@ export class BodyMask {
     this.#spaceEnd = this.#held.length;
   }
 
-  /** The body is whole: what is held became no value, unless it ended as one. */
+  /** The body is complete: held bytes are emitted, masked if they are a value. */
   end(emit: Emit): void {
     this.#scanner.end();
     if (this.#found.length > 0) this.#hideFound(NOTHING);
@@ -55,7 +55,7 @@ export class BodyMask {
     this.#held = NOTHING;
   }
 
-  /** `rest` is the end of what is held. */
+  /** `rest` is the end of the held bytes. */
   #hold(rest: Buffer, piece: Buffer): void {
     const length = rest.length + piece.length;
     if (this.#spaceEnd + piece.length > this.#space.length) {
@@ -73,10 +73,10 @@ export class BodyMask {
 
   #hide(start: number, end: number, piece: Buffer): void {
     if (start > this.#hiddenTo) {
-      this.places += 1;
+      this.ranges += 1;
       this.#hiddenFrom = start;
     }
-    // A value that repeats itself ends at each of its bytes: each is written once.
+    // A repetitive value is found at each of its bytes: each byte is written once.
     const from = start < this.#hiddenFrom ? start : Math.max(start, this.#hiddenTo);
     this.#hiddenFrom = Math.min(this.#hiddenFrom, start);
     this.#hiddenTo = Math.max(this.#hiddenTo, end);

@@ -1,5 +1,5 @@
-// Hides secret values that a host echoes in its response heads: same length, so that no offset moves, in raw,
-// percent, JSON, hex, base64 and base64url form. Pure; it is given values and never sees a secret type.
+// Masks secret values that an upstream echoes in its response heads, at the same length, so that no offset moves: raw,
+// percent, JSON, HTML, hex, base64 and base64url. Pure; it gets texts and never sees the secret type.
 import { COLON } from '../../http1/byte-class.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
@@ -8,13 +8,13 @@ import { type NeedleSet, compileNeedles, containsPrefix } from './needle-set.ts'
 
 export type Mask = NeedleSet;
 
-/** Shorter values would match by chance and destroy honest answers. */
+/** Shorter values would match by chance and damage honest responses. */
 export const MIN_MASKED_BYTES = 8;
 const STAR = 0x2a;
-/** `HTTP/1.1 200`: what follows is the host's own text. */
+/** `HTTP/1.1 200`: the text after it is chosen by the upstream. */
 const STATUS_BYTES = 12;
 
-/** The forms of each value under which a host may send it back. */
+/** All forms in which an upstream may echo each value. */
 export function compileMask(values: readonly string[]): Mask {
   const masked = values.filter((value) => Buffer.byteLength(value) >= MIN_MASKED_BYTES);
   return compileNeedles(masked.flatMap(formsOf));
@@ -26,7 +26,7 @@ function formsOf(value: string): string[] {
   return [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase(), ...base64Forms(bytes)];
 }
 
-/** Some writers of JSON escape slashes too, some what means something in HTML, some all that may do harm anywhere. */
+/** Some JSON encoders escape slashes too, some the characters of HTML, some everything that may be harmful. */
 function jsonForms(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const backslashed = value.replaceAll('\\', '\\\\');
@@ -56,7 +56,7 @@ function htmlForms(value: string): string[] {
   return htmlEntities.map((entities) => value.replace(/["&'+/<=>`]/g, (char) => entities[char] ?? char));
 }
 
-/** As the writers of HTML have it; what is not named stays. */
+/** As common HTML encoders write them; other characters stay. */
 const htmlEntities: readonly Readonly<Record<string, string>>[] = [
   {},
   { '"': '&quot;' },
@@ -100,7 +100,7 @@ function linesOf({ start, fields, fieldsStart }: ResponseHead): FoundRange[] {
   return lines;
 }
 
-/** Overwrites a range, unless it stands in a field that frames the message. */
+/** Overwrites a range, unless it is in a field that frames the message. */
 function hideRange({ bytes, fields, fieldsStart }: ResponseHead, { start, end }: FoundRange): boolean {
   let line = 0;
   while (line < fields.count && start >= fields.lineEnd(line)) line += 1;
@@ -111,14 +111,14 @@ function hideRange({ bytes, fields, fieldsStart }: ResponseHead, { start, end }:
   const id = fields.id(line);
   if (id === Field.contentLength || id === Field.transferEncoding || id === Field.connection) return false;
   bytes.fill(STAR, start, end);
-  // A value that spans name and value would take the colon with it, and the line would be no field any more.
+  // A match across name and value would overwrite the colon, and the line would be no field any more.
   bytes[fields.nameEnd(line)] = COLON;
   return true;
 }
 
 /**
- * base64 of a value wherever it stands in a longer text (`user:SECRET`): three alignments, each cut to the
- * characters that the value alone determines. Needles find base64url by it too.
+ * base64 of a value at any position in a longer text (`user:SECRET`): three alignments, each cut to the characters that
+ * the value alone determines. Folding makes them match base64url too.
  */
 function base64Forms(value: Buffer): string[] {
   return [0, 2, 3].map((skipped, shift) => {

@@ -1,23 +1,23 @@
-// An automaton that finds every needle of a set in a stream of bytes, one step a byte (Aho and Corasick, 1975): where a
-// text stops being one needle it goes on as the longest beginning of another. It knows symbols, that is bytes as needles
-// fold them, and no stream.
+// An automaton that finds every needle of a set in a stream of bytes, one step for each byte (Aho and Corasick, 1975). Where
+// a text stops being the beginning of one needle, it continues as the longest beginning of another. Its symbols are folded
+// bytes.
 import { hexValue } from '../../http1/byte-class.ts';
 import type { NeedleSet } from './needle-set.ts';
 
 export type NeedleAutomaton = {
-  /** By symbol: the state behind the first one. */
+  /** By symbol: the state after it at the start of a needle. */
   readonly first: Int32Array;
   /** By state, as all below: the symbol that leads here. */
   readonly symbol: Uint8Array;
   readonly child: Int32Array;
   readonly sibling: Int32Array;
-  /** Of the longest beginning that the text up to here ends with, itself left out. */
+  /** State of the longest shorter beginning that the text ends with. */
   readonly fallback: Int32Array;
-  /** Where to look on for a symbol that leads nowhere from here: what falls back to the same symbol is passed over. */
+  /** Where to continue with a symbol that leads nowhere from here; states that lead to the same symbols only are skipped. */
   readonly retreat: Int32Array;
-  /** Symbols of a needle that the text up to here ends with. */
+  /** Length of the beginning that the text ends with, in symbols. */
   readonly depth: Int32Array;
-  /** Symbols of the longest needle that ends here; 0 if none does. */
+  /** Length of the longest needle that ends here; 0 if none does. */
   readonly found: Int32Array;
   readonly longest: number;
   /** A needle ends with what could be the beginning of an escape. */
@@ -27,33 +27,33 @@ export type NeedleAutomaton = {
 export const START = 0;
 const PERCENT = 0x25;
 
-/** Made when first asked for, and kept as long as its set: while there is room, since each takes some for every symbol. */
+/** Built when first needed and cached with its set, up to a total size: every symbol takes memory. */
 export function automatonOf(needles: NeedleSet): NeedleAutomaton {
   let known = automata.get(needles);
   if (known) return known;
   known = build(needles.needles);
   automata.set(needles, known);
-  keep({ needles: new WeakRef(needles), weight: known.symbol.length + SMALLEST_WEIGHT });
+  store({ needles: new WeakRef(needles), symbols: known.symbol.length + MIN_SYMBOLS_COUNTED });
   return known;
 }
 
-type Kept = { readonly needles: WeakRef<NeedleSet>; readonly weight: number };
+type CacheEntry = { readonly needles: WeakRef<NeedleSet>; readonly symbols: number };
 
 const automata = new WeakMap<NeedleSet, NeedleAutomaton>();
-/** The oldest first. Weak: what a secret was compiled into goes with it. */
-const kept: Kept[] = [];
-let keptWeight = 0;
-/** Rules can meet on many hosts in many sets, and each set has all of its secrets: 25 bytes a symbol, so 100 MB. */
-const MAX_KEPT_WEIGHT = 4_194_304;
-const SMALLEST_WEIGHT = 1_024;
+/** Oldest first. Weak references: an automaton contains secrets and must be collected with its set. */
+const cache: CacheEntry[] = [];
+let cachedSymbols = 0;
+/** Rules can be combined in many sets on many hosts. At 25 bytes a symbol this is 100 MB. */
+const MAX_CACHED_SYMBOLS = 4_194_304;
+const MIN_SYMBOLS_COUNTED = 1_024;
 
-/** The newest stays whatever it weighs. */
-function keep(newest: Kept): void {
-  kept.push(newest);
-  keptWeight += newest.weight;
-  while (keptWeight > MAX_KEPT_WEIGHT && kept.length > 1) {
-    const oldest = kept.shift() as Kept;
-    keptWeight -= oldest.weight;
+/** The newest entry stays, whatever its size. */
+function store(newest: CacheEntry): void {
+  cache.push(newest);
+  cachedSymbols += newest.symbols;
+  while (cachedSymbols > MAX_CACHED_SYMBOLS && cache.length > 1) {
+    const oldest = cache.shift() as CacheEntry;
+    cachedSymbols -= oldest.symbols;
     const needles = oldest.needles.deref();
     if (needles) automata.delete(needles);
   }
@@ -67,21 +67,21 @@ export function nextState(automaton: NeedleAutomaton, from: number, symbol: numb
   return automaton.first[symbol] as number; // 256 entries
 }
 
-/** The state for the same text of which no more than `depth` symbols count. */
+/** The state for the last `depth` symbols of the text. */
 export function shortened(automaton: NeedleAutomaton, from: number, depth: number): number {
   let state = from;
   while ((automaton.depth[state] as number) > depth) state = automaton.fallback[state] as number;
   return state;
 }
 
-/** Symbols at the end of the text of which, with more behind them, a needle may yet be made. */
+/** How many symbols at the end of the text may still become a needle. */
 export function openDepth({ child, fallback, depth }: NeedleAutomaton, from: number): number {
   let state = from;
   while (state !== START && child[state] === START) state = fallback[state] as number;
   return depth[state] as number;
 }
 
-/** Level by level, so that states stand in the order in which they are linked, and those of a level side by side. */
+/** Level by level, so that states are stored in the order in which they are linked, and states of a level are adjacent. */
 function build(texts: readonly Buffer[]): NeedleAutomaton {
   const needles = texts.toSorted((a, b) => b.length - a.length);
   const automaton = createEmpty(needles);
@@ -90,7 +90,7 @@ function build(texts: readonly Buffer[]): NeedleAutomaton {
   for (let depth = 0; depth < automaton.longest; depth += 1) {
     for (const [i, needle] of needles.entries()) {
       if (needle.length <= depth) break;
-      const state = stateBehind(automaton, ends[i] as number, needle[depth] as number, used);
+      const state = stateAfter(automaton, ends[i] as number, needle[depth] as number, used);
       if (state === used) used += 1;
       automaton.depth[state] = depth + 1;
       if (needle.length === depth + 1) automaton.found[state] = needle.length;
@@ -123,7 +123,7 @@ function endsInEscape(needle: Buffer): boolean {
 }
 
 /** The child of `state` for this symbol; `unused` becomes it if there is none. */
-function stateBehind(automaton: NeedleAutomaton, state: number, wanted: number, unused: number): number {
+function stateAfter(automaton: NeedleAutomaton, state: number, wanted: number, unused: number): number {
   const { first, symbol, child, sibling } = automaton;
   const known = state === START ? (first[wanted] as number) : childOf(automaton, state, wanted);
   if (known !== START) return known;
@@ -136,7 +136,7 @@ function stateBehind(automaton: NeedleAutomaton, state: number, wanted: number, 
   return unused;
 }
 
-/** Sets where each state falls back to: shallow ones first, since deeper ones fall back to them. */
+/** Sets the fallback of each state, shallow states first: deeper states fall back to them. */
 function link(automaton: NeedleAutomaton, used: number): void {
   const { symbol, child, sibling, fallback, retreat, found } = automaton;
   for (let state = 1; state < used; state += 1) {
@@ -148,7 +148,7 @@ function link(automaton: NeedleAutomaton, used: number): void {
   }
 }
 
-/** Without this a text that repeats itself is walked back through repeat by repeat (Knuth, Morris and Pratt, 1977). */
+/** Without this check, a repetitive text would fall back repetition by repetition (Knuth, Morris and Pratt, 1977). */
 function leadsNoFurther(automaton: NeedleAutomaton, back: number, state: number): boolean {
   const only = automaton.child[back] as number;
   if (only === START) return true;

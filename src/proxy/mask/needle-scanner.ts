@@ -1,5 +1,12 @@
-// Finds needles in a body as it streams by, in time that grows with the body alone: however the body is cut into pieces,
-// the same bytes are found. It says where needles stand, and from where on more bytes are needed to say. It keeps no byte.
+// Finds needles in a text that arrives in pieces, in time that grows with the text alone: however the text is cut, the
+// same bytes are found. Response heads are one piece, bodies are many. The scanner stores no byte of the text.
+//
+// A needle may be percent-encoded in part. So beside the text as it is, the scanner follows variants of it in which
+// recent escapes are decoded. For the needle `a/b` in the text `xa%2Fb`:
+//
+//   bytes     x  a  %  2  F  b
+//   literal   -  a  -  -  -  -      after `%` the literal text is no beginning of the needle any more
+//   variant            a/ .  a/b    the escape is decoded when it is complete: found, at offsets 1 to 6
 import { hexValue } from '../../http1/byte-class.ts';
 import {
   type NeedleAutomaton,
@@ -34,34 +41,36 @@ export function findNeedles(text: Buffer, needles: NeedleSet): readonly FoundRan
 
 const PERCENT = 0x25;
 const NONE = -1;
-/** Each is of text that was made to be read in several ways. */
-const MAX_READINGS = 8;
+/** Only a text that was made for it has more variants that are the beginning of a needle. */
+const MAX_VARIANTS = 8;
+const ALL_ESCAPES: number = Number.POSITIVE_INFINITY;
 
-/** The text with its escapes undone, where that is another text. It counts for as long as an escape is in it. */
-type Reading = {
+/** The text with its latest escapes decoded. It is dropped once no decoded escape is part of a possible needle. */
+type Variant = {
+  /** Of the automaton. */
   readonly state: number;
-  /** Symbols behind the escape that it may not fall behind. */
-  readonly since: number;
-  /** The latest so many escapes are undone in it. */
-  readonly escapes: number;
+  /** Symbols after the last decoded escape: a needle must be longer than that to contain it. */
+  readonly sinceEscape: number;
+  /** How many of the latest escapes are decoded. */
+  readonly decoded: number;
 };
 
 export class NeedleScanner {
   readonly #needles: NeedleSet;
   readonly #automaton: NeedleAutomaton;
   readonly #onFound: OnFound;
-  /** Bytes of the body so far. */
+  /** Bytes of the text so far. */
   #at = 0;
-  /** Of the text as it stands. */
+  /** State of the text as it is. */
   #literal = START;
-  #readings: readonly Reading[] = [];
-  /** Where the escape in progress begins, and its first digit as it stands. */
-  #percent = NONE;
-  #high = NONE;
-  /** What an escape in progress would continue. */
-  #before: readonly Reading[] = [];
-  /** Where escapes ended, as far back as the longest needle may reach. */
-  #escapes: number[] = [];
+  #variants: readonly Variant[] = [];
+  /** Offset of the percent sign of an incomplete escape, and its first digit. */
+  #pendingEscape = NONE;
+  #firstDigit = NONE;
+  /** The variants that the incomplete escape would continue. */
+  #variantsBefore: readonly Variant[] = [];
+  /** Offsets at which escapes ended, as far back as the longest needle may reach. */
+  #escapeEnds: number[] = [];
 
   constructor(needles: NeedleSet, onFound: OnFound) {
     this.#needles = needles;
@@ -69,37 +78,30 @@ export class NeedleScanner {
     this.#onFound = onFound;
   }
 
-  /** Every needle that starts before this offset has been found. */
-  get openFrom(): number {
-    const openStart = (reading: Reading, end: number): number =>
-      this.#startOf(reading, end, openDepth(this.#automaton, reading.state));
-    let from = this.#at - openDepth(this.#automaton, this.#literal);
-    const isWaiting = this.#percent !== NONE;
-    const [readings, end] = isWaiting ? [this.#before, this.#percent] : [this.#readings, this.#at];
-    for (const reading of readings) from = Math.min(from, openStart(reading, end));
-    return from;
+  /** Every needle that starts before this offset has been found: bytes before it may be emitted. */
+  get safeToEmitUpTo(): number {
+    let offset = this.#at - openDepth(this.#automaton, this.#literal);
+    const isPending = this.#pendingEscape !== NONE;
+    const [variants, end] = isPending
+      ? [this.#variantsBefore, this.#pendingEscape]
+      : [this.#variants, this.#at];
+    for (const variant of variants)
+      offset = Math.min(offset, this.#startOf(variant, end, openDepth(this.#automaton, variant.state)));
+    return offset;
   }
 
-  /** Takes the next bytes of the body, and changes none. */
+  /** Takes the next bytes of the text. They are not changed. */
   scan(bytes: Buffer): void {
     const base = this.#at;
-    const { depth } = this.#automaton;
     let at = 0;
-    let from = NONE;
+    let skippedTo = NONE;
     let percent = nextPercent(bytes, 0);
     while (at < bytes.length) {
-      // What begins here or later is looked for by the cheaper way.
-      const start = at - (depth[this.#literal] as number);
-      const isIdle = this.#percent === NONE && this.#readings.length === 0;
-      const isShort = at - start < BEGINNING_BYTES && base + start >= (this.#escapes.at(-1) ?? 0);
-      if (isIdle && start > from && isShort) {
+      const start = at - (this.#automaton.depth[this.#literal] as number);
+      if (start > skippedTo && this.#canSkip(base + start, at - start)) {
         if (percent < start) percent = nextPercent(bytes, start);
-        at = from = nextPossible(
-          bytes,
-          start,
-          Math.min(percent, bytes.length) - BEGINNING_BYTES,
-          this.#needles,
-        );
+        const last = Math.min(percent, bytes.length) - BEGINNING_BYTES;
+        at = skippedTo = nextPossible(bytes, start, last, this.#needles);
         this.#literal = START;
       }
       this.#at = base + at;
@@ -109,120 +111,119 @@ export class NeedleScanner {
     this.#at = base + bytes.length;
   }
 
-  /** The body is whole: an escape in progress is none. */
+  /** The text is complete: an incomplete escape is none. */
   end(): void {
-    if (this.#percent !== NONE) this.#giveUpEscape();
+    if (this.#pendingEscape !== NONE) this.#abandonEscape();
+  }
+
+  /** Whether only a short literal beginning is open, so that the cheaper search for beginnings may go on from `start`. */
+  #canSkip(start: number, openBytes: number): boolean {
+    const isLiteral = this.#pendingEscape === NONE && this.#variants.length === 0;
+    return isLiteral && openBytes < BEGINNING_BYTES && start >= (this.#escapeEnds.at(-1) ?? 0);
   }
 
   #step(byte: number): void {
     const automaton = this.#automaton;
-    const isOver = this.#percent !== NONE && this.#continueEscape(byte);
+    const endsEscape = this.#pendingEscape !== NONE && this.#continueEscape(byte);
     if (byte === PERCENT) this.#beginEscape();
     const symbol = toFolded(byte);
     this.#literal = nextState(automaton, this.#literal, symbol);
     const end = this.#at + 1;
     const found = automaton.found[this.#literal] as number;
     if (found > 0) this.#onFound(end - found, end);
-    if (this.#percent === NONE && !isOver) this.#pass(symbol, end);
+    if (this.#pendingEscape === NONE && !endsEscape) this.#advanceAll(symbol, end);
   }
 
-  /** The next byte is no part of an escape. */
-  #pass(symbol: number, end: number): void {
-    if (this.#readings.length === 0) return;
-    this.#readings = this.#readings.flatMap((reading) =>
-      this.#advance(reading, symbol, end, { since: reading.since + 1, escapes: reading.escapes }),
+  /** A byte that is not part of an escape. */
+  #advanceAll(symbol: number, end: number): void {
+    if (this.#variants.length === 0) return;
+    this.#variants = this.#variants.flatMap(({ state, sinceEscape, decoded }) =>
+      this.#advance({ state, sinceEscape: sinceEscape + 1, decoded }, symbol, end),
     );
   }
 
-  /** The state that the text is in counts on: at the end of the escape it may turn out to be another text. */
+  /** The literal state goes on too: the escape may be part of a needle as it is. */
   #beginEscape(): void {
-    this.#percent = this.#at;
-    this.#high = NONE;
-    const since = this.#at - (this.#escapes.at(-1) ?? NONE);
+    this.#pendingEscape = this.#at;
+    this.#firstDigit = NONE;
     const automaton = this.#automaton;
-    const isUndone = this.#readings[0]?.escapes === Number.POSITIVE_INFINITY;
-    const before = isUndone ? [...this.#readings] : [this.#undone(since), ...this.#readings];
-    // A needle may begin inside of what looks like an escape, as behind the sign of a wildcard.
-    if ((automaton.depth[this.#literal] as number) > since && before.length < MAX_READINGS)
-      before.push({ state: this.#literal, since, escapes: 0 });
-    this.#before = before;
+    const sinceEscape = this.#at - (this.#escapeEnds.at(-1) ?? NONE);
+    const before = [...this.#variants];
+    // Without a variant that decodes all escapes, no open needle is longer than the text since the last escape.
+    if (before[0]?.decoded !== ALL_ESCAPES) {
+      const state = shortened(automaton, this.#literal, sinceEscape);
+      before.unshift({ state, sinceEscape, decoded: ALL_ESCAPES });
+    }
+    // A needle may begin inside the previous escape, for example after its percent sign.
+    if ((automaton.depth[this.#literal] as number) > sinceEscape && before.length < MAX_VARIANTS)
+      before.push({ state: this.#literal, sinceEscape, decoded: 0 });
+    this.#variantsBefore = before;
   }
 
-  /** Cheap only where no such reading goes on: then nothing that the text ends with is longer than an escape. */
-  #undone(since: number): Reading {
-    const state = shortened(this.#automaton, this.#literal, since);
-    return { state, since, escapes: Number.POSITIVE_INFINITY };
-  }
-
-  /** True if the escape ends with this byte. Readings wait for it: to fall back for each sign would cost their depth. */
+  /** True if the escape is complete with this byte. Variants wait for that: one step for each sign could cost their depth. */
   #continueEscape(byte: number): boolean {
     const digit = hexValue(byte);
-    if (digit < 0) this.#giveUpEscape();
-    else if (this.#high === NONE) this.#high = byte;
+    if (digit < 0) this.#abandonEscape();
+    else if (this.#firstDigit === NONE) this.#firstDigit = byte;
     else {
-      this.#endEscape(toFolded(hexValue(this.#high) * 16 + digit));
+      this.#completeEscape(toFolded(hexValue(this.#firstDigit) * 16 + digit));
       return true;
     }
     return false;
   }
 
-  /** It was none: its bytes stand for themselves. */
-  #giveUpEscape(): void {
-    const start = this.#percent;
-    this.#percent = NONE;
-    this.#pass(toFolded(PERCENT), start + 1);
-    if (this.#high !== NONE) this.#pass(toFolded(this.#high), start + 2);
+  /** It is no escape: its bytes stand for themselves. */
+  #abandonEscape(): void {
+    const start = this.#pendingEscape;
+    this.#pendingEscape = NONE;
+    this.#advanceAll(toFolded(PERCENT), start + 1);
+    if (this.#firstDigit !== NONE) this.#advanceAll(toFolded(this.#firstDigit), start + 2);
   }
 
-  #endEscape(symbol: number): void {
+  #completeEscape(symbol: number): void {
     const end = this.#at + 1;
-    if (this.#automaton.endsInEscape) this.#findInEscape(toFolded(this.#high));
-    this.#percent = NONE;
-    this.#escapes.push(end);
-    if (this.#escapes.length > 2 * this.#automaton.longest) this.#escapes.splice(0, this.#automaton.longest);
-    this.#readings = this.#before.flatMap((reading) => {
-      const { since, escapes } = reading;
-      const isUndone = escapes === Number.POSITIVE_INFINITY;
-      return this.#advance(reading, symbol, end, { since: isUndone ? 0 : since + 1, escapes: escapes + 1 });
+    if (this.#automaton.endsInEscape) this.#findInsideEscape(toFolded(this.#firstDigit));
+    this.#pendingEscape = NONE;
+    this.#escapeEnds.push(end);
+    if (this.#escapeEnds.length > 2 * this.#automaton.longest)
+      this.#escapeEnds.splice(0, this.#automaton.longest);
+    this.#variants = this.#variantsBefore.flatMap(({ state, sinceEscape, decoded }) => {
+      const since = decoded === ALL_ESCAPES ? 0 : sinceEscape + 1;
+      return this.#advance({ state, sinceEscape: since, decoded: decoded + 1 }, symbol, end);
     });
   }
 
-  /** Needles that end within an escape, by readings that are about to undo it. */
-  #findInEscape(high: number): void {
-    for (const reading of this.#before) {
-      let { state } = reading;
-      for (const [i, symbol] of [PERCENT, high].entries()) {
+  /** Needles that end inside this escape, in variants that are about to decode it. */
+  #findInsideEscape(firstDigit: number): void {
+    for (const variant of this.#variantsBefore) {
+      let { state } = variant;
+      for (const [i, symbol] of [PERCENT, firstDigit].entries()) {
         state = nextState(this.#automaton, state, symbol);
-        const end = this.#percent + 1 + i;
+        const end = this.#pendingEscape + 1 + i;
         const length = this.#automaton.found[state] as number;
-        if (length > 0) this.#onFound(this.#startOf(reading, end, length), end);
+        if (length > 0) this.#onFound(this.#startOf(variant, end, length), end);
       }
     }
   }
 
-  /** The reading one symbol on; none where what is left of it is the text as it stands, or that of another reading. */
-  #advance(
-    { state }: Reading,
-    symbol: number,
-    end: number,
-    { since, escapes }: Omit<Reading, 'state'>,
-  ): Reading | [] {
+  /** The variant after one more symbol; none if it became the literal text or another variant. */
+  #advance(variant: Variant, symbol: number, end: number): Variant | [] {
     const { found, depth } = this.#automaton;
-    const next = { state: nextState(this.#automaton, state, symbol), since, escapes };
-    if ((depth[next.state] as number) <= since) return [];
-    const length = found[next.state] as number;
-    if (length > 0) this.#onFound(this.#startOf(next, end, length), end);
-    return next;
+    const state = nextState(this.#automaton, variant.state, symbol);
+    if ((depth[state] as number) <= variant.sinceEscape) return [];
+    const length = found[state] as number;
+    if (length > 0) this.#onFound(this.#startOf(variant, end, length), end);
+    return { ...variant, state };
   }
 
-  /** Where the last `length` symbols of a reading begin in the body. */
-  #startOf({ escapes: undone }: Reading, end: number, length: number): number {
-    // Monotonous: an escape further back ends three bytes earlier or more, and moves the beginning by two.
-    const newest = this.#escapes.length - 1;
-    let [few, many] = [0, Math.min(undone, this.#escapes.length)];
+  /** Where the last `length` symbols of a variant begin in the text. */
+  #startOf({ decoded }: Variant, end: number, length: number): number {
+    // Binary search: an escape further back ends at least three bytes earlier and moves the beginning by only two.
+    const newest = this.#escapeEnds.length - 1;
+    let [few, many] = [0, Math.min(decoded, this.#escapeEnds.length)];
     while (few < many) {
       const middle = (few + many) >> 1;
-      if ((this.#escapes[newest - middle] as number) + 2 * middle > end - length) few = middle + 1;
+      if ((this.#escapeEnds[newest - middle] as number) + 2 * middle > end - length) few = middle + 1;
       else many = middle;
     }
     return end - length - 2 * few;

@@ -64,8 +64,8 @@ function decodeEscapes(text: Buffer): Buffer {
 }
 
 /**
- * The first place from `from` to `last` where a needle may begin, or the one behind `last`. Each of them must have the
- * bytes of a beginning behind it, none of them a percent sign.
+ * The first offset from `from` to `last` where a needle may begin, or `last + 1`. The four bytes from each offset must be
+ * inside the region and must not contain a percent sign.
  */
 export function nextPossible(region: Buffer, from: number, last: number, { filter }: NeedleSet): number {
   if (from > last) return from;
@@ -108,7 +108,7 @@ function hasPrefix(folded: Buffer, needles: NeedleSet): boolean {
   return at <= last;
 }
 
-/** The byte that the escape at `at` stands for; negative if none is there. */
+/** The byte that the escape at `at` stands for; negative if there is no escape. */
 function escapedByte(region: Buffer, at: number): number {
   if (region[at] !== PERCENT || at + 2 >= region.length) return -1;
   const high = hexValue(region[at + 1] as number); // the length was checked
@@ -116,7 +116,7 @@ function escapedByte(region: Buffer, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Beyond every region if there is none. */
+/** The next percent sign, or an offset beyond every region. */
 export function nextPercent(region: Buffer, from: number): number {
   const at = region.indexOf(PERCENT, from);
   return at === -1 ? NOWHERE : at;
@@ -127,8 +127,8 @@ function slotOf(beginning: number, filter: Uint8Array): number {
   return (Math.imul(beginning, 0x9e3779b1) >>> 16) & (filter.length - 1);
 }
 
-// One byte for what encodings write in two ways: base64 and base64url, and a space as `+` in forms. A text that
-// differs from a needle in these alone is found too, which honest texts do not.
+// One byte for characters that encodings write in two ways: base64 and base64url, and a space as `+` in forms. A text
+// that differs from a needle only in these is found too; honest texts do not.
 const foldedBytes: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 foldedBytes[0x20] = 0x2b; // SP
 foldedBytes[0x2d] = 0x2b; // -
@@ -138,7 +138,7 @@ export function toFolded(byte: number): number {
   return foldedBytes[byte] as number; // 256 entries
 }
 
-/** The caller has checked `at` to be inside. */
+/** `at` must be inside the region. */
 function foldedAt(region: Buffer, at: number): number {
   return foldedBytes[region[at] as number] as number;
 }

@@ -103,7 +103,7 @@ describe('a secret in a response head', () => {
     expect(masked(inField('ababababababab'), 'abababab')).not.toContain('abababab');
   });
 
-  it('is left alone when it is too short to be told from chance', () => {
+  it('is left alone when it is short enough to match by chance', () => {
     const short = 'a'.repeat(MIN_MASKED_BYTES - 1);
     expect(masked(inField(short), short)).toBe(inField(short));
     const enough = 'a'.repeat(MIN_MASKED_BYTES);
