@@ -152,8 +152,8 @@ export const h2Responses: readonly Mutation[] = [
     versions: ['h2'],
     name: 'sessions serve several clients at once',
     file: 'src/proxy/upstream/h2-sessions.ts',
-    text: 'if (session.clientId === wanted.clientId) return place(session, wanted);',
-    replacement: 'return place(session, wanted);',
+    text: 'if (session.clientId === wanted.clientId) return this.#slot(session, wanted);',
+    replacement: 'return this.#slot(session, wanted);',
     breaks: 'what one client does to a session affects the responses to another',
   },
   {

@@ -11,7 +11,7 @@ import type { AlpnHints } from './upstream/alpn.ts';
 import type { Dialler } from './upstream/dial.ts';
 import type { Limits, Timeouts } from './limits.ts';
 import type { Recorder } from './record.ts';
-import type { Upstream } from './upstream/connection-pool.ts';
+import type { ConnectionPool } from './upstream/connection-pool.ts';
 import type { UpstreamSessions } from './upstream/h2-sessions.ts';
 import type { SpeculativeDialFailure } from './upstream/speculative-dial-failure.ts';
 
@@ -32,7 +32,7 @@ export type ProxyContext = {
   policy(): Policy;
   readonly callbacks: CallbackResolver;
   readonly dialler: Dialler;
-  readonly upstream: Upstream;
+  readonly upstream: ConnectionPool;
   readonly sessions: UpstreamSessions;
   readonly hints: AlpnHints;
   readonly leaves: LeafCache;

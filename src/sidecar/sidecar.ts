@@ -6,7 +6,7 @@ import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts'
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { createConnectionBudget } from '../proxy/accept/connection-budget.ts';
-import { createPlaces } from '../proxy/upstream/connection-quota.ts';
+import { createConnectionQuota } from '../proxy/upstream/connection-quota.ts';
 import { createLookupSlots } from '../proxy/upstream/lookup-slots.ts';
 import type { Lookup } from '../proxy/upstream/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
@@ -51,8 +51,8 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     log,
     lookupSlots: createLookupSlots(maxLookupThreads()),
     lookup,
-    hostPlaces: createPlaces(maxUpstreams()),
-    idlePlaces: createPlaces(maxIdleUpstreams()),
+    upstreamQuota: createConnectionQuota(maxUpstreams()),
+    idleQuota: createConnectionQuota(maxIdleUpstreams()),
     budget: createConnectionBudget({ maxOpen: maxOpenClients(), maxWaiting: config.limits.maxWaiting }),
     now,
     isDraining: () => drain.isBegun,

@@ -22,7 +22,7 @@ import { StreamCode, streamCodeName } from './stream-code.ts';
 import { Silence } from './idle-limit.ts';
 import { placeLender } from './stream-lease.ts';
 import { type RelayOwner, StreamRelay } from './stream-relay.ts';
-import type { StreamPlace } from '../upstream/h2-session.ts';
+import type { StreamSlot } from '../upstream/h2-session.ts';
 
 /** How often a request is sent again that its host says it has not looked at. */
 const MAX_REPEATS = 3;
@@ -48,16 +48,16 @@ export type StreamRequest = {
 };
 
 /** Begins with `start`; ends with the client's stream. */
-export class StreamExchange implements AcquisitionCallbacks<StreamPlace>, RelayOwner {
+export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOwner {
   readonly #client: StreamClient;
   readonly #stream: ServerHttp2Stream;
   readonly #plan: RequestPlan;
   readonly #fields: HeaderList;
-  readonly #acquisition: UpstreamAcquisition<StreamPlace>;
+  readonly #acquisition: UpstreamAcquisition<StreamSlot>;
   readonly #body: StreamBody | undefined;
   readonly #relay: StreamRelay;
   readonly #startedMs: number = performance.now();
-  #place: StreamPlace | undefined;
+  #place: StreamSlot | undefined;
   #upstream: ClientHttp2Stream | undefined;
   #silence: Silence | undefined;
   #repeats = 0;
@@ -95,7 +95,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamPlace>, RelayO
     setTimeout(giveUp, clientIdleMs).unref();
   }
 
-  onReady(place: StreamPlace, passage: GateDecision): void {
+  onReady(place: StreamSlot, passage: GateDecision): void {
     const { injection, bodyMask } = passage;
     const { record } = this.#acquisition;
     this.#place = place;
@@ -137,7 +137,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamPlace>, RelayO
     this.#fail('upstream_truncated', StreamCode.internalError);
   }
 
-  #onUpstreamClose(upstream: ClientHttp2Stream, place: StreamPlace): void {
+  #onUpstreamClose(upstream: ClientHttp2Stream, place: StreamSlot): void {
     const isLost = !place.session.isOpen && place.session.http2.destroyed;
     const isUnread = upstream.rstCode === StreamCode.refusedStream || place.session.hasSkipped(upstream.id);
     place.discard();
@@ -158,7 +158,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamPlace>, RelayO
    * RFC 9113 §8.7: what a host has not looked at may be sent again, whatever it is; what it may have looked at is sent
    * again as HTTP/1.1 would (RFC 9110 §9.2.2).
    */
-  #mayRetry(place: StreamPlace, isLost: boolean, isUnread: boolean): boolean {
+  #mayRetry(place: StreamSlot, isLost: boolean, isUnread: boolean): boolean {
     if (isUnread) return this.#repeats < MAX_REPEATS && (!this.#body || this.#body.isRepeatable);
     return isLost && this.#repeats === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
   }

@@ -4,13 +4,13 @@ import type { ConnectionScope } from '../context.ts';
 import { bindsConnection } from '../gate/connection-auth.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 import { dialTarget, poolKey, purposeOf } from '../gate/connection-source.ts';
-import type { StreamPlace } from '../upstream/h2-session.ts';
+import type { StreamSlot } from '../upstream/h2-session.ts';
 
 /** Places on the host's sessions for the requests of one client connection. */
 export function placeLender(
   { id: clientId, scope }: { readonly id: number; readonly scope: ConnectionScope },
   plan: RequestPlan,
-): ConnectionSource<StreamPlace> {
+): ConnectionSource<StreamSlot> {
   const { sessions } = scope.context;
   const purpose = purposeOf(plan, ['h2']);
   const isPrivate = bindsConnection(plan.head);

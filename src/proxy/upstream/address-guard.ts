@@ -1,6 +1,5 @@
-// Which resolved addresses and which ports may be dialled. Pure: it sees addresses, never names or sockets.
-// Judged on every answer of a lookup, and the connection goes to a judged address, so that a name which
-// changes its answer between check and use (DNS rebinding) gains nothing.
+// Which resolved addresses and which ports may be dialled. Pure: it sees addresses, never sockets. Every address of a lookup
+// is checked and the connection goes to a checked address, so that DNS rebinding between check and use gains nothing.
 import {
   type Address,
   type Cidr,
@@ -44,11 +43,11 @@ export type DialPurpose = {
   readonly authority: Authority;
   /** An exact-name rule or callback host, over TLS that will be verified. */
   readonly isProvenRuleHost: boolean;
-  /** The tenant's deny_list, asked for every address. */
+  /** The tenant's deny_list, checked for every address. */
   readonly denies: (address: Address) => boolean;
 };
 
-/** Refuses an address, or answers undefined. */
+/** Why an address may not be dialled; undefined if it may. */
 export function refuseAddress(text: string, purpose: DialPurpose, egress: EgressRules): Refusal | undefined {
   const address = parseAddress(text);
   if (!address) return refuse('address_denied', 'unreadable address');
@@ -80,15 +79,15 @@ function refusePrivate(found: string): Refusal {
   return refuse('address_private', found);
 }
 
-/** True where the port of a host that no rule names may be used whatever the host resolves to. */
+/** Whether a port may be used on a host that no rule names, whatever the host resolves to. */
 export function isPortOpen(port: number, isPortListed: boolean, egress: EgressRules): boolean {
   return isPortListed || egress.ports.has(port);
 }
 
 /**
- * Whether a credential may leave for this authority over http://: a destination that the operator listed, or a
- * host that is loopback by its very spelling where loopback is allowed. A name that merely resolves to loopback
- * proves nothing: whoever answers its lookup chooses where the credential goes.
+ * Whether a credential may be sent to this authority over http://: a destination that the operator listed, or, where
+ * loopback is allowed, a host that is loopback by its spelling. A name that only resolves to loopback proves nothing: its
+ * DNS server would choose where the credential goes.
  */
 export function mayInjectCleartext(authority: Authority, egress: EgressRules): boolean {
   const { host, kind, port } = authority;
@@ -102,7 +101,7 @@ export function mayInjectCleartext(authority: Authority, egress: EgressRules): b
   });
 }
 
-/** RFC 6761 §6.3: these names are loopback, and no lookup may say otherwise. */
+/** RFC 6761 §6.3: these names are loopback, whatever a lookup returns. */
 export function isLocalhostName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }

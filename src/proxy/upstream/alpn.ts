@@ -1,23 +1,23 @@
-// Which version of HTTP a tunnel speaks (RFC 7301): what the client offers and the host chose. What a host chose is
-// remembered for a while, as a hint: it saves the next client's handshake from waiting for the host's, and a host that
-// has changed its mind is found out when it is dialled.
+// Which HTTP version a tunnel uses (RFC 7301): what the client offers and the upstream chose. The choice of an upstream is
+// cached as a hint, so that the handshake of the next client need not wait for the upstream's. A changed choice is
+// detected at the next dial.
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
 
 export type Protocol = 'h2' | 'http/1.1';
 
 export type AlpnHints = {
-  /** What the host chose lately among what was offered. */
+  /** The upstream's last choice among these offers. */
   get(authority: Authority, offered: readonly Protocol[]): Protocol | undefined;
   set(authority: Authority, offered: readonly Protocol[], chosen: Protocol): void;
-  /** The host no longer does what it was remembered for. */
+  /** The upstream has changed its choice. */
   forget(authority: Authority): void;
 };
 
 const MAX_HINTS = 1_000;
 const HINT_MS = 600_000;
 
-/** What the client's list has that we speak, in its order; a client without a list speaks HTTP/1.1. */
+/** The supported protocols of the client's list, in its order; a client without a list speaks HTTP/1.1. */
 export function offeredProtocols(alpn: readonly string[] | undefined): readonly Protocol[] {
   if (alpn === undefined) return ['http/1.1'];
   return [...new Set(alpn)].filter((name) => name === 'h2' || name === 'http/1.1');

@@ -1,26 +1,26 @@
-// Connections to hosts: each belongs to one exchange at a time or lies idle in the pool. Listeners are attached
-// once and speak to the owner of the moment, so that reuse costs nothing and no event is lost between owners.
-// It knows nothing of HTTP but which requests may use a connection that another client warmed.
+// HTTP/1.1 connections to upstreams. Each belongs to one exchange at a time or is idle in the pool. Listeners are attached
+// once and call the current owner, so that reuse costs nothing and no event is lost between owners. Independent of HTTP,
+// except for the rule which requests may use a connection that another client opened.
 import type { Socket } from 'node:net';
 import { type Refusal, isRefusal } from '../refusal.ts';
 import type { DialTarget, Dialler } from './dial.ts';
-import type { Places } from './connection-quota.ts';
+import type { ConnectionQuota } from './connection-quota.ts';
 
 export type UpstreamOwner = {
   onUpstreamData(chunk: Buffer): void;
   onUpstreamDrain(): void;
   onUpstreamEnd(): void;
   onUpstreamTimeout(): void;
-  /** Closed or broken; `code` of the error if there was one. */
+  /** Closed or failed; `code` of the error, if there was one. */
   onUpstreamClose(code: string | undefined): void;
-  /** Something that it was told made it throw. */
+  /** One of the other callbacks threw. */
   onBug(error: unknown): void;
 };
 
-// node:http origins close after 5 s; a request that meets the closing is lost if it may not be repeated.
+// node:http servers close idle connections after 5 s. A request that crosses the close is lost if it cannot be retried.
 const IDLE_MS = 4_000;
 const MAX_IDLE_MS = 60_000;
-// Idle this briefly, a connection has not met its origin's timer: requests that may not be repeated may use it.
+// After so short an idle time the upstream's timer has not fired: requests that cannot be retried may use the connection.
 const FRESH_MS = 2_000;
 const SWEEP_MS = 500;
 
@@ -28,7 +28,7 @@ export class UpstreamConnection {
   readonly socket: Socket;
   readonly key: string;
   uses = 0;
-  /** The client connection that used it last. */
+  /** Id of the client connection that used it last. */
   lastClient = 0;
   idleSinceMs = 0;
   idleLimitMs: number = IDLE_MS;
@@ -43,33 +43,33 @@ export class UpstreamConnection {
     this.#listeners = [
       ['data', (chunk: Buffer) => this.#onData(chunk)],
       ['drain', () => this.#owner?.onUpstreamDrain()],
-      ['end', () => this.#report((owner) => owner.onUpstreamEnd())],
-      ['timeout', () => this.#report((owner) => owner.onUpstreamTimeout())],
+      ['end', () => this.#notify((owner) => owner.onUpstreamEnd())],
+      ['timeout', () => this.#notify((owner) => owner.onUpstreamTimeout())],
       ['error', (error: NodeJS.ErrnoException) => this.#onError(error)],
-      ['close', () => this.#report((owner) => owner.onUpstreamClose(this.#errorCode))],
+      ['close', () => this.#notify((owner) => owner.onUpstreamClose(this.#errorCode))],
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
   }
 
-  /** Undefined while the connection is idle: any event ends an idle connection. */
+  /** Undefined while the connection is idle: every event ends an idle connection. */
   #ownerOrEnd(): UpstreamOwner | undefined {
     if (!this.#owner) this.socket.destroy();
     return this.#owner;
   }
 
-  /** A bug of the owner is for the owner to report, not the end of the process. */
-  #report(say: (owner: UpstreamOwner) => void): void {
+  /** An error thrown by the owner is reported to the owner and does not end the process. */
+  #notify(call: (owner: UpstreamOwner) => void): void {
     const owner = this.#ownerOrEnd();
     if (!owner) return;
     try {
-      say(owner);
+      call(owner);
     } catch (error) {
       owner.onBug(error);
     }
   }
 
-  /** As `#tell`, without a function for each chunk. */
+  /** Like `#notify`, without a closure for each chunk. */
   #onData(chunk: Buffer): void {
     const owner = this.#ownerOrEnd();
     if (!owner) return;
@@ -94,13 +94,13 @@ export class UpstreamConnection {
     this.#owner = undefined;
   }
 
-  /** Ends it; nobody hears of it any more. */
+  /** Destroys the connection without further callbacks. */
   discard(): void {
     this.#owner = undefined;
     this.socket.destroy();
   }
 
-  /** Hands the paused socket over: no listener of this connection remains. */
+  /** Returns the paused socket without the listeners of this connection. */
   detach(): Socket {
     const { socket } = this;
     socket.pause();
@@ -109,7 +109,7 @@ export class UpstreamConnection {
     return socket;
   }
 
-  /** Honours `Keep-Alive: timeout=n` as n - 1 seconds, within a minute. */
+  /** Honours `Keep-Alive: timeout=n` as n - 1 seconds, at most a minute. */
   allowIdle(timeoutSeconds: number | undefined): void {
     if (timeoutSeconds === undefined) return;
     this.idleLimitMs = Math.min(MAX_IDLE_MS, Math.max(0, (timeoutSeconds - 1) * 1000));
@@ -121,139 +121,135 @@ export class UpstreamConnection {
   }
 }
 
-export type Wanted = {
+export type WantedConnection = {
   readonly key: string;
   readonly clientId: number;
   readonly isIdempotent: boolean;
 };
 
-export type Upstream = {
-  take(wanted: Wanted): UpstreamConnection | undefined;
-  open(key: string, target: DialTarget, signal: AbortSignal): Promise<UpstreamConnection | Refusal>;
-  /** Keeps a connection that has just been made for whoever comes first. */
-  adopt(key: string, socket: Socket): void;
-  /** Returns a connection whose exchange ended cleanly. */
-  give(connection: UpstreamConnection): void;
-  /** From here on only connections whose key begins so are kept idle: the others belong to an older revision. */
-  keepOnly(prefix: string): void;
-  close(): void;
-  readonly idleCount: number;
-};
-
-export function createUpstream(options: {
-  dialler: Dialler;
-  responseIdleMs: number;
-  /** Of the process. */
-  places: Places;
+export type PoolOptions = {
+  readonly dialler: Dialler;
+  readonly responseIdleMs: number;
+  /** Idle connections of the whole process. */
+  readonly quota: ConnectionQuota;
+  /** Limits of this pool, read at each use: they may change. */
   readonly maxIdle: number;
   readonly maxIdlePerHost: number;
-}): Upstream {
-  // The bounds are asked for at each use: they may change while it runs.
-  const { dialler, responseIdleMs, places } = options;
-  const idle = new Map<string, UpstreamConnection[]>();
-  let idleCount = 0;
-  let isClosed = false;
-  let prefix = '';
-  let sweeper: NodeJS.Timeout | undefined;
+};
 
-  function leaves(count: number): void {
-    idleCount -= count;
-    places.give(count);
+/** The idle connections of one sandbox. */
+export class ConnectionPool {
+  readonly #options: PoolOptions;
+  readonly #idle = new Map<string, UpstreamConnection[]>();
+  #idleCount = 0;
+  #isClosed = false;
+  #prefix = '';
+  #sweeper: NodeJS.Timeout | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
   }
 
-  function sweep(): void {
+  get idleCount(): number {
+    return this.#idleCount;
+  }
+
+  take({ key, clientId, isIdempotent }: WantedConnection): UpstreamConnection | undefined {
+    const list = this.#idle.get(key);
+    if (!list) return undefined;
     const now = performance.now();
-    for (const [key, list] of idle) {
-      const kept = list.filter((one) => {
-        const isKept = one.isUsable && now - one.idleSinceMs < one.idleLimitMs;
-        if (!isKept) one.socket.destroy();
-        return isKept;
-      });
-      leaves(list.length - kept.length);
-      if (kept.length === 0) idle.delete(key);
-      else idle.set(key, kept);
+    // Newest first: the upstream is most likely to close those that are idle longest.
+    for (let i = list.length - 1; i >= 0; i -= 1) {
+      const one = list[i];
+      if (!one) continue;
+      const idleMs = now - one.idleSinceMs;
+      if (!one.isUsable || idleMs >= one.idleLimitMs) {
+        list.splice(i, 1);
+        this.#release(1);
+        one.socket.destroy();
+      } else if (isIdempotent || one.lastClient === clientId || idleMs < FRESH_MS) {
+        if (i === list.length - 1) list.pop();
+        else list.splice(i, 1);
+        this.#release(1);
+        return one;
+      }
     }
-    // Hundreds of sandboxes that rest should not wake the process.
-    if (idle.size > 0) return;
-    clearInterval(sweeper);
-    sweeper = undefined;
+    return undefined;
   }
 
-  function drop(isDropped: (key: string) => boolean): void {
-    for (const [key, list] of idle) {
-      if (!isDropped(key)) continue;
-      for (const one of list) one.socket.destroy();
-      leaves(list.length);
-      idle.delete(key);
-    }
+  async open(key: string, target: DialTarget, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
+    const { dialler, responseIdleMs } = this.#options;
+    const socket = await dialler.dial(target, signal);
+    return isRefusal(socket) ? socket : new UpstreamConnection(socket, key, responseIdleMs);
   }
 
-  function give(connection: UpstreamConnection): void {
+  /** Pools a connection that was just opened. */
+  adopt(key: string, socket: Socket): void {
+    this.give(new UpstreamConnection(socket, key, this.#options.responseIdleMs));
+  }
+
+  /** Returns a connection whose exchange ended cleanly. */
+  give(connection: UpstreamConnection): void {
     connection.disown();
-    const list = idle.get(connection.key);
-    const isFull =
-      places.areTaken || idleCount >= options.maxIdle || (list?.length ?? 0) >= options.maxIdlePerHost;
-    if (isClosed || isFull || !connection.key.startsWith(prefix) || !connection.isUsable) {
+    const list = this.#idle.get(connection.key);
+    const isWanted = !this.#isClosed && connection.key.startsWith(this.#prefix);
+    if (!isWanted || this.#isFull(list?.length ?? 0) || !connection.isUsable) {
       connection.socket.destroy();
       return;
     }
     connection.idleSinceMs = performance.now();
-    idleCount += 1;
-    places.take();
-    sweeper ??= setInterval(sweep, SWEEP_MS).unref();
+    this.#idleCount += 1;
+    this.#options.quota.take();
+    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     if (list) list.push(connection);
-    else idle.set(connection.key, [connection]);
+    else this.#idle.set(connection.key, [connection]);
   }
 
-  return {
-    take({ key, clientId, isIdempotent }) {
-      const list = idle.get(key);
-      if (!list) return undefined;
-      const now = performance.now();
-      // Newest first: the longest idle are the likeliest to be closing at the other end.
-      for (let i = list.length - 1; i >= 0; i -= 1) {
-        const one = list[i];
-        if (!one) continue;
-        const idleMs = now - one.idleSinceMs;
-        if (!one.isUsable || idleMs >= one.idleLimitMs) {
-          list.splice(i, 1);
-          leaves(1);
-          one.socket.destroy();
-        } else if (isIdempotent || one.lastClient === clientId || idleMs < FRESH_MS) {
-          if (i === list.length - 1) list.pop();
-          else list.splice(i, 1);
-          leaves(1);
-          return one;
-        }
-      }
-      return undefined;
-    },
+  /** From now on only connections whose key has this prefix are pooled: the others belong to an older revision. */
+  keepOnly(prefix: string): void {
+    this.#prefix = prefix;
+    this.#drop((key) => !key.startsWith(prefix));
+  }
 
-    async open(key, target, signal) {
-      const socket = await dialler.dial(target, signal);
-      if (isRefusal(socket)) return socket;
-      return new UpstreamConnection(socket, key, responseIdleMs);
-    },
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#sweeper);
+    this.#drop(() => true);
+  }
 
-    adopt(key, socket) {
-      give(new UpstreamConnection(socket, key, responseIdleMs));
-    },
+  #isFull(idleToHost: number): boolean {
+    const { quota, maxIdle, maxIdlePerHost } = this.#options;
+    return quota.isExhausted || this.#idleCount >= maxIdle || idleToHost >= maxIdlePerHost;
+  }
 
-    give,
+  #release(count: number): void {
+    this.#idleCount -= count;
+    this.#options.quota.release(count);
+  }
 
-    keepOnly(wanted) {
-      prefix = wanted;
-      drop((key) => !key.startsWith(prefix));
-    },
+  #sweep(): void {
+    const now = performance.now();
+    for (const [key, list] of this.#idle) {
+      const isUsable = (one: UpstreamConnection): boolean =>
+        one.isUsable && now - one.idleSinceMs < one.idleLimitMs;
+      const usable = list.filter(isUsable);
+      for (const one of list) if (!isUsable(one)) one.socket.destroy();
+      this.#release(list.length - usable.length);
+      if (usable.length === 0) this.#idle.delete(key);
+      else this.#idle.set(key, usable);
+    }
+    // Hundreds of idle sandboxes must not wake the process.
+    if (this.#idle.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
 
-    close() {
-      isClosed = true;
-      clearInterval(sweeper);
-      drop(() => true);
-    },
-
-    get idleCount() {
-      return idleCount;
-    },
-  };
+  #drop(isDropped: (key: string) => boolean): void {
+    for (const [key, list] of this.#idle) {
+      if (!isDropped(key)) continue;
+      for (const one of list) one.socket.destroy();
+      this.#release(list.length);
+      this.#idle.delete(key);
+    }
+  }
 }

@@ -1,23 +1,23 @@
-// How many connections to hosts the process has, and how many of them it keeps idle, over all sandboxes. Each holds a
-// descriptor that a client, a host or a change of the rules may need, and one client can ask for many: one at every name
-// that it thinks of, or one for each of its streams.
-export type Places = {
-  readonly areTaken: boolean;
-  /** Over the limit too: who asks `areTaken` first keeps to it. */
+// A limit for upstream connections of the whole process, over all sandboxes: one for those in use, one for idle ones.
+// Each connection takes a file descriptor, and one client can ask for many: one for each name it invents, or for each
+// of its streams.
+export type ConnectionQuota = {
+  readonly isExhausted: boolean;
+  /** Counts one more, also above the limit: callers check `isExhausted` first. */
   take(): void;
-  give(count: number): void;
+  release(count: number): void;
 };
 
-export function createPlaces(max: number): Places {
+export function createConnectionQuota(max: number): ConnectionQuota {
   let taken = 0;
   return {
-    get areTaken() {
+    get isExhausted() {
       return taken >= max;
     },
     take() {
       taken += 1;
     },
-    give(count) {
+    release(count) {
       taken -= count;
     },
   };

@@ -1,5 +1,5 @@
-// Opens a connection to a host: policy first, then the lookup, then every address judged, then a connection to a
-// judged address, then (https) a handshake that proves the very name. It sends no byte of a request.
+// Opens a connection to an upstream: port rules, lookup, a check of every address, a connection to a checked address, and for
+// https a handshake that proves the name. It sends no byte of a request.
 import type { X509Certificate } from 'node:crypto';
 import { type LookupFunction, type Socket, connect as connectTcp } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, connect as connectTls } from 'node:tls';
@@ -9,7 +9,7 @@ import type { Authority } from '../../policy/authority/authority.ts';
 import type { TrustSet } from '../../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
 import type { Protocol } from './alpn.ts';
-import type { Places } from './connection-quota.ts';
+import type { ConnectionQuota } from './connection-quota.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import type { ResolvedAddress, Resolver } from './resolver.ts';
 
@@ -19,108 +19,123 @@ export type DialTarget = {
   readonly scheme: 'http' | 'https' | 'tunnel';
   /** Offered in the handshake, in this order (https). */
   readonly alpn: readonly Protocol[];
-  /** A rule or callback names the host; `exact` by its exact name. Such hosts may use any port. */
+  /** Whether a rule or callback names the host; `exact`: by its exact name. Such hosts may use any port. */
   readonly named: 'exact' | 'wildcard' | 'no';
-  /** allow_list holds this very host:port. */
+  /** allow_list contains this host:port. */
   readonly isPortListed: boolean;
   denies(address: Address): boolean;
 };
 
 export type Dialler = {
-  /** Refuses on `signal` too; a connection that comes after is destroyed. */
+  /** Refuses when `signal` aborts; a connection that is established later is destroyed. */
   dial(target: DialTarget, signal: AbortSignal): Promise<Socket | Refusal>;
 };
 
-export function createDialler(options: {
-  resolver: Resolver;
-  egress: EgressRules;
-  trust: TrustSet;
-  /** TLS sessions by trust set and target: one that a set did not verify must not be resumed under it. */
-  sessions: BoundedCache<Buffer>;
-  connectMs: number;
-  /** Of the process: a connection has one from its first packet until it is closed. */
-  places: Places;
-}): Dialler {
-  const { resolver, egress, trust, sessions, connectMs, places } = options;
+type DiallerOptions = {
+  readonly resolver: Resolver;
+  readonly egress: EgressRules;
+  readonly trust: TrustSet;
+  /** TLS sessions by trust set and target: a session that one set did not verify must not be resumed under it. */
+  readonly sessions: BoundedCache<Buffer>;
+  readonly connectMs: number;
+  /** Connections of the whole process, from their first packet until they are closed. */
+  readonly quota: ConnectionQuota;
+};
 
-  async function vet(target: DialTarget): Promise<readonly ResolvedAddress[] | Refusal> {
-    const { authority, named, isPortListed } = target;
-    const isOpen = named !== 'no' || isPortOpen(authority.port, isPortListed, egress);
-    // Policy before the lookup: a closed port on a strange host must not become a DNS query that carries data.
-    if (!isOpen && !egress.allowLoopback) return refuse('port_denied');
-    const found = await addressesOf(authority, resolver);
-    if (isRefusal(found)) return found;
-    const isProvenRuleHost = named === 'exact' && target.scheme === 'https';
-    for (const { address } of found) {
-      if (!isOpen && !isLoopback(address)) return refuse('port_denied');
-      const refused = refuseAddress(address, { authority, isProvenRuleHost, denies: target.denies }, egress);
-      if (refused) return refused;
-    }
-    return found;
-  }
-
+export function createDialler(options: DiallerOptions): Dialler {
+  const { quota } = options;
   return {
     async dial(target, signal) {
-      const addresses = await vet(target);
+      const addresses = await checkedAddresses(target, options);
       if (isRefusal(addresses)) return addresses;
       if (signal.aborted) return refuse('upstream_unreachable', 'aborted');
-      if (places.areTaken) return refuse('too_many_connections', 'hosts');
-      const socket =
-        target.scheme === 'https' ? openTls(target, addresses) : openTcp(target.authority, addresses);
-      places.take();
-      socket.once('close', () => places.give(1));
-      return settle(socket, target, signal);
+      if (quota.isExhausted) return refuse('too_many_connections', 'hosts');
+      const isTls = target.scheme === 'https';
+      const socket = isTls ? openTls(target, addresses, options) : openTcp(target.authority, addresses);
+      quota.take();
+      socket.once('close', () => quota.release(1));
+      return whenReady(socket, target, options, signal);
     },
   };
+}
 
-  function openTls({ authority, alpn }: DialTarget, addresses: readonly ResolvedAddress[]): TLSSocket {
-    const key = `${trust.id} ${authority.text}`;
-    const session = sessions.get(key);
-    const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
-      host: authority.host,
-      port: authority.port,
-      lookup: lookupReturning(addresses),
-      autoSelectFamily: true,
-      allowHalfOpen: true,
-      // No name here means verification against "localhost" (node:tls); addresses prove themselves by IP SAN.
-      ...(authority.kind === 'name' ? { servername: authority.host } : {}),
-      secureContext: trust.context,
-      ALPNProtocols: [...alpn],
-      rejectUnauthorized: true,
-      ...(session ? { session } : {}),
-    };
-    const socket = connectTls(options);
-    const { generation } = sessions;
-    // A ticket may follow the handshake of a peer that `proven` refuses, and would spare it the proof next time; or a
-    // change of the rules, which ends all that was warmed under the old ones.
-    socket.on('session', (ticket) => {
-      if (!socket.destroyed && sessions.generation === generation) sessions.set(key, ticket);
-    });
-    return socket;
+/** All addresses of the target, every one of them checked, or why it may not be dialled. */
+async function checkedAddresses(
+  target: DialTarget,
+  { resolver, egress }: DiallerOptions,
+): Promise<readonly ResolvedAddress[] | Refusal> {
+  const { authority, named, isPortListed } = target;
+  const isOpen = named !== 'no' || isPortOpen(authority.port, isPortListed, egress);
+  // Ports are checked before the lookup: a closed port on an unknown host must not cause a DNS query, which carries data.
+  if (!isOpen && !egress.allowLoopback) return refuse('port_denied');
+  const found = await addressesOf(authority, resolver);
+  if (isRefusal(found)) return found;
+  const isProvenRuleHost = named === 'exact' && target.scheme === 'https';
+  for (const { address } of found) {
+    if (!isOpen && !isLoopback(address)) return refuse('port_denied');
+    const refused = refuseAddress(address, { authority, isProvenRuleHost, denies: target.denies }, egress);
+    if (refused) return refused;
   }
+  return found;
+}
 
-  function settle(socket: Socket, target: DialTarget, signal: AbortSignal): Promise<Socket | Refusal> {
-    const { promise, resolve } = Promise.withResolvers<Socket | Refusal>();
-    const isTls = target.scheme === 'https';
-    const readyEvent = isTls ? 'secureConnect' : 'connect';
-    const finish = (result: Socket | Refusal): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      socket.off(readyEvent, onReady).off('error', onError).off('end', onEnd).off('close', onEnd);
-      // An error that comes while nobody owns the socket, or before its owner listens, must not end the process.
-      socket.on('error', ignoreLateError);
-      if (result !== socket) socket.destroy();
-      resolve(result);
-    };
-    const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority, trust) : socket);
-    const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket, target));
-    const onEnd = (): void => finish(refuse('upstream_unreachable', 'ended before it was ready'));
-    const onAbort = (): void => finish(refuse('upstream_unreachable', 'aborted'));
-    const timer = setTimeout(() => finish(refuse('upstream_timeout', 'connect')), connectMs);
-    signal.addEventListener('abort', onAbort);
-    socket.on(readyEvent, onReady).on('error', onError).on('end', onEnd).on('close', onEnd);
-    return promise;
-  }
+function openTls(
+  { authority, alpn }: DialTarget,
+  addresses: readonly ResolvedAddress[],
+  { trust, sessions }: DiallerOptions,
+): TLSSocket {
+  const key = `${trust.id} ${authority.text}`;
+  const session = sessions.get(key);
+  const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
+    host: authority.host,
+    port: authority.port,
+    lookup: lookupReturning(addresses),
+    autoSelectFamily: true,
+    allowHalfOpen: true,
+    // Without a name, node:tls verifies against "localhost"; addresses are verified by IP SAN.
+    ...(authority.kind === 'name' ? { servername: authority.host } : {}),
+    secureContext: trust.context,
+    ALPNProtocols: [...alpn],
+    rejectUnauthorized: true,
+    ...(session ? { session } : {}),
+  };
+  const socket = connectTls(options);
+  const { generation } = sessions;
+  // A ticket may arrive after `proven` has refused the peer, and would skip the verification next time. It may also
+  // arrive after a change of the rules, which invalidates everything that was cached under the old ones.
+  socket.on('session', (ticket) => {
+    if (!socket.destroyed && sessions.generation === generation) sessions.set(key, ticket);
+  });
+  return socket;
+}
+
+/** The socket when it is connected and, for https, verified; it is destroyed with every other outcome. */
+function whenReady(
+  socket: Socket,
+  target: DialTarget,
+  { trust, connectMs }: DiallerOptions,
+  signal: AbortSignal,
+): Promise<Socket | Refusal> {
+  const { promise, resolve } = Promise.withResolvers<Socket | Refusal>();
+  const isTls = target.scheme === 'https';
+  const readyEvent = isTls ? 'secureConnect' : 'connect';
+  const finish = (result: Socket | Refusal): void => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    socket.off(readyEvent, onReady).off('error', onError).off('end', onEnd).off('close', onEnd);
+    // An unhandled 'error' before the next owner listens would end the process.
+    socket.on('error', ignoreLateError);
+    if (result !== socket) socket.destroy();
+    resolve(result);
+  };
+  const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority, trust) : socket);
+  const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket, target));
+  const onEnd = (): void => finish(refuse('upstream_unreachable', 'ended before it was ready'));
+  const onAbort = (): void => finish(refuse('upstream_unreachable', 'aborted'));
+  const timer = setTimeout(() => finish(refuse('upstream_timeout', 'connect')), connectMs);
+  signal.addEventListener('abort', onAbort);
+  socket.on(readyEvent, onReady).on('error', onError).on('end', onEnd).on('close', onEnd);
+  return promise;
 }
 
 function ignoreLateError(): void {}
@@ -141,8 +156,8 @@ function isLoopback(text: string): boolean {
 }
 
 /**
- * A lookup that knows only the judged addresses: nothing resolves the name a second time. It answers a turn later: the
- * system may refuse a connection at once, and within tls.connect that throws, and leaves an error that nobody hears.
+ * A lookup that returns the checked addresses only: the name is not resolved a second time. It calls back one turn later:
+ * the system may refuse a connection at once, and inside tls.connect that throws and leaves an unhandled 'error'.
  */
 function lookupReturning(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback): void => {
@@ -164,9 +179,9 @@ function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): S
 }
 
 /**
- * The peer's certificate against the name once more: a missing host option would have verified "localhost". Costs
- * one parse per connection, not per request. A resumed handshake shows no certificate; node:tls hands out a session
- * only after its full handshake was verified, and it is kept under that very authority.
+ * Checks the certificate against the name once more: with a missing host option node:tls verifies "localhost". This costs
+ * one parse for each connection. A resumed handshake has no certificate; node:tls emits a session only after a verified
+ * full handshake, and the session is cached under that authority.
  */
 function proven(socket: TLSSocket, authority: Authority, trust: TrustSet): Socket | Refusal {
   if (!socket.authorized) return refuse('upstream_untrusted', 'not authorized');
@@ -179,7 +194,7 @@ function proven(socket: TLSSocket, authority: Authority, trust: TrustSet): Socke
   return socket;
 }
 
-/** By its subjectAltName alone: node:tls would believe the common name of a certificate that has none (RFC 9525 §6.4.4). */
+/** By subjectAltName only: node:tls would accept the common name of a certificate without one (RFC 9525 §6.4.4). */
 function provesName(peer: X509Certificate, { host, kind }: Authority): boolean {
   const proven =
     kind === 'name'
@@ -188,7 +203,7 @@ function provesName(peer: X509Certificate, { host, kind }: Authority): boolean {
   return proven !== undefined;
 }
 
-/** The protocol that the host chose in its handshake; one that has no list of its own means HTTP/1.1. */
+/** The protocol that the upstream chose in its handshake; without ALPN it is HTTP/1.1. */
 export function chosenProtocol(socket: Socket): Protocol {
   return 'alpnProtocol' in socket && socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 }

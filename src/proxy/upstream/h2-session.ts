@@ -1,45 +1,45 @@
-// One HTTP/2 session with a host. It serves the streams of one client connection at a time: a host that is angered by
-// one client (resets, floods) ends what it shares with that client, and nobody else's requests. It knows of no request.
+// One HTTP/2 session with an upstream. It serves the streams of one client connection at a time: an upstream that reacts to
+// one client (resets, floods) ends only what it shares with that client.
 import type { ClientHttp2Session, ClientHttp2Stream, SecureClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import { LINGER_MS, type Limits, MAX_STREAM_WINDOW_BYTES, SESSION_WINDOW_BYTES } from '../limits.ts';
 
-// A host that grants more than our clients may open grants enough; what it grants before its SETTINGS are there is one
-// stream, so that the first request need not wait for them and no burst goes beyond them.
+// Before the SETTINGS of the upstream arrive, one stream may be opened: the first request need not wait for them, and no
+// burst exceeds the limit in them.
 const STREAMS_BEFORE_SETTINGS = 1;
 const SETTINGS_MS = 1_000;
 const STREAMS_WITHOUT_SETTINGS = 100;
-/** HTTP/2 hosts say GOAWAY before they leave, so that a request which crosses it is known to be unread. */
+/** HTTP/2 servers send GOAWAY before they close, so a request that crosses it is known to be unprocessed. */
 const IDLE_MS = 30_000;
 
 /** Name, value, name, value, … as node:http2 gives and takes them. */
 export type HeaderList = readonly string[];
 
 /** The right to one stream of a session. */
-export type StreamPlace = {
+export type StreamSlot = {
   readonly session: UpstreamSession;
   /** Whether the session carried a request before. */
   readonly isReused: boolean;
-  /** Gives the place back: the stream is over, or never began. */
+  /** Returns the slot: the stream has ended or never began. */
   discard(): void;
 };
 
 export class UpstreamSession {
   readonly http2: ClientHttp2Session;
   readonly key: string;
-  /** The client connection that it serves; 0 while it serves none. */
+  /** Id of the client connection that it serves; 0 while it serves none. */
   clientId = 0;
   streams = 0;
   uses = 0;
   idleSinceMs: number = performance.now();
-  /** Its credentials are bound to the connection: nobody uses it after its stream. */
+  /** Its credentials are bound to the connection: it is not reused after its stream. */
   isPrivate = false;
-  /** Streams above it were never looked at (GOAWAY). */
+  /** Streams above this id were not processed (GOAWAY). */
   lastReadId: number | undefined;
-  /** The host's limit of streams is known, or it has not said one in time. */
+  /** Resolves when the stream limit of the upstream is known or its deadline has passed. */
   readonly settled: Promise<void>;
   isSettled = false;
-  /** The host has sent its last byte. */
+  /** The upstream has sent its last byte. */
   hasEnded = false;
   readonly #running: Set<ClientHttp2Stream> = new Set();
   readonly #socket: Socket;
@@ -67,7 +67,7 @@ export class UpstreamSession {
     http2.on('goaway', (_code: number, lastStreamId: number) => {
       this.lastReadId = lastStreamId;
     });
-    // Its streams tell their owners; here it must only not be nobody's.
+    // Streams report it; this listener only prevents an unhandled 'error'.
     http2.on('error', () => undefined);
     http2.once('close', settle);
     socket.once('end', () => this.#onEnd());
@@ -86,11 +86,11 @@ export class UpstreamSession {
   }
 
   isStale(nowMs: number): boolean {
-    // One that its host is leaving still has streams to end.
+    // A session that the upstream is closing may still have running streams.
     return this.isIdle && (!this.isOpen || nowMs - this.idleSinceMs >= IDLE_MS);
   }
 
-  /** Whether the host has said that it will not have looked at stream `id`; one that was never sent has none. */
+  /** Whether the upstream has declared stream `id` unprocessed; undefined: it was never sent. */
   hasSkipped(id: number | undefined): boolean {
     return id === undefined || (this.lastReadId !== undefined && id > this.lastReadId);
   }
@@ -103,8 +103,8 @@ export class UpstreamSession {
   }
 
   /**
-   * The socket allows half-open connections; a session has no use for the other half. With it would go what its streams
-   * hold for clients that read slowly, so that is handed over first: it is no more than their windows.
+   * The socket allows half-open connections, which a session cannot use. Data that its streams hold for slow clients is
+   * handed over before the socket is destroyed; it is at most their windows.
    */
   #onEnd(): void {
     this.hasEnded = true;
@@ -113,20 +113,20 @@ export class UpstreamSession {
   }
 
   destroy(): void {
-    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
+    // One turn later: node:http2 cannot end a session in the turn in which it took over a socket with buffered bytes.
     setImmediate(() => this.http2.destroy());
-    // A host that reads no more would keep the socket open for what is left to be written.
+    // An upstream that does not read would keep the socket open for unsent bytes.
     setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
   }
 }
 
-/** Begins a session on a connection whose peer has proved its name and chosen h2. */
+/** Starts a session on a connection whose peer has proved its name and chosen h2. */
 export async function openSession(socket: Socket, key: string, limits: Limits): Promise<UpstreamSession> {
   const { connect } = await import('node:http2');
   const options: SecureClientSessionOptions & { strictSingleValueFields: boolean } = {
     createConnection: () => socket,
     maxHeaderListPairs: limits.maxFields + 1,
-    // Which fields may stand twice is not ours to say.
+    // The proxy does not decide which fields may be repeated.
     strictSingleValueFields: false,
     settings: {
       enablePush: false,
@@ -135,7 +135,7 @@ export async function openSession(socket: Socket, key: string, limits: Limits): 
     },
   };
   const http2 = connect(`https://${key.slice(key.indexOf('//') + 2)}`, options);
-  // What waits here is bounded by the streams' windows; this one would only bound how fast all of them are together.
+  // Buffered data is bounded by the windows of the streams; the session window would only limit their common speed.
   http2.once('connect', () => http2.setLocalWindowSize(SESSION_WINDOW_BYTES));
   return new UpstreamSession(http2, socket, key);
 }

@@ -1,18 +1,18 @@
-// How many lookups run at once. getaddrinfo holds a thread for as long as a silent server likes, and the threads are
-// shared by every sandbox: the more of them one sandbox holds, the more must be left over for it to get another, so that
-// one that holds none finds a thread though others ask for names that nobody answers.
+// How many lookups run at once. getaddrinfo blocks a thread for as long as a DNS server is silent, and all sandboxes share
+// the threads. The more threads a sandbox uses, the more must be free before it gets another one, so that a sandbox that
+// uses none finds a thread although others look up names of silent servers.
 export type LookupShare = {
-  /** `true` at once where a slot is free. False after `timeoutMs`: whoever asked has been answered by then. */
+  /** `true` at once if a slot is free. False after `timeoutMs`: the request has timed out by then. */
   acquire(timeoutMs: number): true | Promise<boolean>;
   release(): void;
 };
 
 export type LookupSlots = {
-  /** The share of one sandbox; `max` is asked at each use. */
+  /** The share of one sandbox; `max` is read at each use. */
   share(max: () => number): LookupShare;
 };
 
-// With 30 slots the first of those who ask for all gets 8, the tenth still one.
+// With 30 slots, the first sandbox that wants all of them gets 8, the tenth still gets one.
 const LEFT_PER_HELD = 3;
 
 type Holder = { held: number; readonly max: () => number };
@@ -30,7 +30,7 @@ export function createLookupSlots(total: number): LookupSlots {
     free -= 1;
   }
 
-  /** Those who hold least come first; among them, those who have waited longest. */
+  /** Sandboxes that hold the fewest slots first; among them, the one that has waited longest. */
   function serve(): void {
     for (;;) {
       let next: Waiter | undefined;

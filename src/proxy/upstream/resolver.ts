@@ -1,5 +1,5 @@
-// Names to addresses. getaddrinfo blocks a thread of the pool for as long as a silent server likes, so lookups
-// are few at a time, have a deadline, and are remembered for seconds. It judges nothing.
+// Resolves names to addresses. getaddrinfo blocks a thread of the pool for as long as a DNS server is silent, so lookups
+// are limited in number, have a deadline, and are cached for seconds. Addresses are checked elsewhere.
 import { lookup as systemLookup } from 'node:dns/promises';
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import { SingleFlight } from '../../base/single-flight.ts';
@@ -25,9 +25,9 @@ const LOOPBACK: readonly ResolvedAddress[] = [
 
 export function createResolver(options: {
   timeoutMs: number;
-  /** Asked for at each use: it may change. */
+  /** Read at each use: it may change. */
   readonly maxLookups: number;
-  /** Those of the process; by default as many as one asks for. */
+  /** Slots of the process; unlimited by default. */
   slots?: LookupSlots;
   lookup?: Lookup;
 }): Resolver {

@@ -10,12 +10,12 @@ import type { ConnectionBudget } from '../../proxy/accept/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../../proxy/context.ts';
 import { cutConnection } from '../../proxy/splice.ts';
 import { createDialler } from '../../proxy/upstream/dial.ts';
-import type { Places } from '../../proxy/upstream/connection-quota.ts';
+import type { ConnectionQuota } from '../../proxy/upstream/connection-quota.ts';
 import type { Limits } from '../../proxy/limits.ts';
 import type { LookupSlots } from '../../proxy/upstream/lookup-slots.ts';
 import { type Lookup, createResolver } from '../../proxy/upstream/resolver.ts';
-import { createUpstream } from '../../proxy/upstream/connection-pool.ts';
-import { createUpstreamSessions } from '../../proxy/upstream/h2-sessions.ts';
+import { ConnectionPool } from '../../proxy/upstream/connection-pool.ts';
+import { UpstreamSessions } from '../../proxy/upstream/h2-sessions.ts';
 import { poolPrefix } from '../../proxy/gate/connection-source.ts';
 import type { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import { createLeafCache } from '../../tls/leaf-cache.ts';
@@ -32,8 +32,8 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   readonly lookupSlots: LookupSlots;
   readonly lookup?: Lookup | undefined;
   readonly budget: ConnectionBudget;
-  readonly hostPlaces: Places;
-  readonly idlePlaces: Places;
+  readonly upstreamQuota: ConnectionQuota;
+  readonly idleQuota: ConnectionQuota;
   /** Milliseconds on a monotonic clock, for the callback cache. */
   readonly now?: (() => number) | undefined;
   recorderOf(sandbox: string): ProxyContext['recorder'];
@@ -126,7 +126,7 @@ function upstreamParts(
   limits: Limits,
   tickets: BoundedCache<Buffer>,
 ): Pick<ProxyContext, 'dialler' | 'upstream' | 'sessions' | 'callbacks'> {
-  const { config, trust, egress, lookup, now, idlePlaces } = shared;
+  const { config, trust, egress, lookup, now, idleQuota } = shared;
   const { connectMs, dnsMs, responseIdleMs } = config.timeouts;
   const resolver = createResolver({
     slots: shared.lookupSlots,
@@ -142,12 +142,12 @@ function upstreamParts(
     trust,
     sessions: tickets,
     connectMs,
-    places: shared.hostPlaces,
+    quota: shared.upstreamQuota,
   });
-  const upstream = createUpstream({
+  const upstream = new ConnectionPool({
     dialler,
     responseIdleMs,
-    places: idlePlaces,
+    quota: idleQuota,
     get maxIdle() {
       return limits.maxIdleUpstream;
     },
@@ -162,6 +162,6 @@ function upstreamParts(
     timeoutMs: config.callback.timeoutMs,
     ...(now && { now }),
   });
-  const sessions = createUpstreamSessions({ dialler, limits, places: idlePlaces });
+  const sessions = new UpstreamSessions({ dialler, limits, quota: idleQuota });
   return { dialler, upstream, sessions, callbacks };
 }

@@ -8,7 +8,7 @@ import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import type { Policy } from '../../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import { type Dialler, type DialTarget, createDialler } from '../../../src/proxy/upstream/dial.ts';
-import { createPlaces } from '../../../src/proxy/upstream/connection-quota.ts';
+import { createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';
 import { decideRequest } from '../../../src/proxy/gate/inject.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from '../../../src/proxy/refusal.ts';
 import { type Resolver, createResolver } from '../../../src/proxy/upstream/resolver.ts';
@@ -117,7 +117,7 @@ function createSandbox(
       trust,
       sessions,
       connectMs: 5_000,
-      places: createPlaces(100),
+      quota: createConnectionQuota(100),
     }),
     close: () => callbacks.close(),
     async judge(authority, scheme) {

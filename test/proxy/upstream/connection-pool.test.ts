@@ -5,13 +5,12 @@ import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { refuse } from '../../../src/proxy/refusal.ts';
 import {
-  type Upstream,
   UpstreamConnection,
   type UpstreamOwner,
-  createUpstream,
+  ConnectionPool,
 } from '../../../src/proxy/upstream/connection-pool.ts';
 import type { DialTarget } from '../../../src/proxy/upstream/dial.ts';
-import { type Places, createPlaces } from '../../../src/proxy/upstream/connection-quota.ts';
+import { type ConnectionQuota, createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';
 
 const key = '1 https://a.test:443';
 const owner: UpstreamOwner = {
@@ -23,12 +22,12 @@ const owner: UpstreamOwner = {
   onBug: () => {},
 };
 
-type PoolLimits = { maxIdle?: number; maxIdlePerHost?: number; places?: Places };
+type PoolLimits = { maxIdle?: number; maxIdlePerHost?: number; quota?: ConnectionQuota };
 
-function createPool(limits: PoolLimits = {}): Upstream {
+function createPool(limits: PoolLimits = {}): ConnectionPool {
   const dialler = { dial: async () => socket() };
-  const own = { maxIdle: 100, maxIdlePerHost: 100, places: createPlaces(100) };
-  return createUpstream({ dialler, responseIdleMs: 600_000, ...own, ...limits });
+  const own = { maxIdle: 100, maxIdlePerHost: 100, quota: createConnectionQuota(100) };
+  return new ConnectionPool({ dialler, responseIdleMs: 600_000, ...own, ...limits });
 }
 
 function socket(): Socket {
@@ -38,7 +37,7 @@ function socket(): Socket {
 }
 
 /** A connection that served client 1 once and lies idle in the pool. */
-function pooled(pool: Upstream, at: string = key, clientId = 1): UpstreamConnection {
+function pooled(pool: ConnectionPool, at: string = key, clientId = 1): UpstreamConnection {
   const connection = new UpstreamConnection(socket(), at, 600_000);
   connection.own(owner, clientId);
   pool.give(connection);
@@ -258,14 +257,14 @@ describe('the events of a connection', () => {
 });
 
 describe('the idle connections of all sandboxes', () => {
-  it.each<[string, (pool: Upstream) => void]>([
+  it.each<[string, (pool: ConnectionPool) => void]>([
     ['is taken', (pool) => void pool.take(get)],
     ['is too old', () => vi.advanceTimersByTime(5_000)],
     ['is of rules that were replaced', (pool) => pool.keepOnly('2 ')],
     ['is of a sandbox that is removed', (pool) => pool.close()],
   ])('keep to one limit, whoever they belong to; there is a place again when one %s', (_, free) => {
-    const places = createPlaces(2);
-    const [one, other] = [createPool({ places }), createPool({ places })];
+    const quota = createConnectionQuota(2);
+    const [one, other] = [createPool({ quota }), createPool({ quota })];
     pooled(one);
     pooled(other);
     expect(pooled(other).socket.destroyed).toBe(true);
@@ -285,10 +284,10 @@ describe('a fresh connection', () => {
 
   it('is the refusal of the dialler where there is none', async () => {
     const refusal = refuse('dns_failed');
-    const pool = createUpstream({
+    const pool = new ConnectionPool({
       dialler: { dial: async () => refusal },
       responseIdleMs: 1,
-      places: createPlaces(1),
+      quota: createConnectionQuota(1),
       maxIdle: 1,
       maxIdlePerHost: 1,
     });

@@ -8,7 +8,7 @@ import { BoundedCache } from '../../../src/base/bounded-cache.ts';
 import { parseCidr } from '../../../src/policy/authority/address.ts';
 import type { EgressRules } from '../../../src/proxy/upstream/address-guard.ts';
 import { type DialTarget, createDialler } from '../../../src/proxy/upstream/dial.ts';
-import { createPlaces } from '../../../src/proxy/upstream/connection-quota.ts';
+import { createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import type { ResolvedAddress } from '../../../src/proxy/upstream/resolver.ts';
 import type { TrustSet } from '../../../src/tls/trust.ts';
@@ -66,7 +66,7 @@ async function outcome(
     trust: { id: 'none', context: undefined, certificates: [] } as unknown as TrustSet, // nothing is verified here
     sessions: new BoundedCache({ max: 1 }),
     connectMs: 1_000,
-    places: createPlaces(100),
+    quota: createConnectionQuota(100),
   });
   const { at = 'x.test:443', ...rest } = to;
   const target: DialTarget = {

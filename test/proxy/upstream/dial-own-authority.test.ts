@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { expect, it } from 'vitest';
 import { BoundedCache } from '../../../src/base/bounded-cache.ts';
 import { createDialler } from '../../../src/proxy/upstream/dial.ts';
-import { createPlaces } from '../../../src/proxy/upstream/connection-quota.ts';
+import { createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import { type TrustSet, createTrustSet } from '../../../src/tls/trust.ts';
 import { createSubordinate } from '../../support/subordinate-authority.ts';
@@ -27,7 +27,7 @@ async function dialled(port: number, trust: TrustSet, sessions: BoundedCache<Buf
     trust,
     sessions,
     connectMs: 5_000,
-    places: createPlaces(100),
+    quota: createConnectionQuota(100),
   });
   const authority = authorityOf(`api.test:${port}`);
   const target = {

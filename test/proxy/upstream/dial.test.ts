@@ -6,7 +6,7 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { BoundedCache } from '../../../src/base/bounded-cache.ts';
 import { type DialTarget, type Dialler, createDialler } from '../../../src/proxy/upstream/dial.ts';
-import { type Places, createPlaces } from '../../../src/proxy/upstream/connection-quota.ts';
+import { type ConnectionQuota, createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { type TrustSet, createTrustSet } from '../../../src/tls/trust.ts';
@@ -78,7 +78,12 @@ async function listenRaw(serve: (raw: Socket) => void, application = (): string 
 }
 
 function dialler(
-  options: { trust?: TrustSet; sessions?: BoundedCache<Buffer>; connectMs?: number; places?: Places } = {},
+  options: {
+    trust?: TrustSet;
+    sessions?: BoundedCache<Buffer>;
+    connectMs?: number;
+    quota?: ConnectionQuota;
+  } = {},
 ): Dialler {
   return createDialler({
     resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }] },
@@ -94,7 +99,7 @@ function dialler(
     trust: options.trust ?? trust,
     sessions: options.sessions ?? new BoundedCache({ max: 10 }),
     connectMs: options.connectMs ?? 5_000,
-    places: options.places ?? createPlaces(100),
+    quota: options.quota ?? createConnectionQuota(100),
   });
 }
 
@@ -207,7 +212,7 @@ describe('a host that proves its name', () => {
       trust,
       sessions: new BoundedCache({ max: 1 }),
       connectMs: 5_000,
-      places: createPlaces(100),
+      quota: createConnectionQuota(100),
     });
     expect(await dialled(by, target(`localhost:${peer.port}`))).toBe('ready');
   });
@@ -302,7 +307,7 @@ describe('the places of the process for connections to hosts', () => {
   it('are kept to, and given back by what is closed and by what never was ready', async () => {
     await using good = await createPeer(() => contextOf({ host: 'api.test' }));
     await using bad = await createPeer(() => contextOf({ host: 'other.test' }));
-    const by = dialler({ places: createPlaces(1) });
+    const by = dialler({ quota: createConnectionQuota(1) });
     const never = new AbortController().signal;
     const first = await by.dial(target(`api.test:${good.port}`), never);
     expect(await dialled(by, target(`api.test:${good.port}`))).toBe('too_many_connections: hosts');
