@@ -135,6 +135,34 @@ export function problem<T>(kind: 'not_found' | 'stale' | 'busy'): Change<T> {
   return { ok: false, problem: { kind, message: 'A sentence of the target.' } };
 }
 
+/** A target whose writes wait for `open`, and which counts how many run at once. */
+export function createGatedTarget(): {
+  readonly target: Partial<AdminTarget>;
+  readonly seen: { running: number; most: number; started: number };
+  readonly begun: Promise<void>;
+  open(): void;
+} {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const seen = { running: 0, most: 0, started: 0 };
+  return {
+    seen,
+    begun: begun.promise,
+    open: gate.resolve,
+    target: {
+      async changeSandbox() {
+        seen.started += 1;
+        seen.running += 1;
+        seen.most = Math.max(seen.most, seen.running);
+        begun.resolve();
+        await gate.promise;
+        seen.running -= 1;
+        return { ok: true, value: { sandbox: SANDBOX } };
+      },
+    },
+  };
+}
+
 /** Has the sandbox `default` at revision 7, accepts everything and stores what it was given. */
 function createFakeTarget(calls: Call[]): AdminTarget {
   const isKnown = (id: string): boolean => id === 'default';
