@@ -34,7 +34,7 @@ const kills = numberOf('kills', 0, 10_000);
 const ownKills = numberOf('own-kills', 0, 10_000);
 const clients = numberOf('clients', 1, 100);
 const responses = numberOf('responses', 10, 100_000);
-const calm = [Math.round(responses / 5), Math.round((responses * 9) / 5)] as const;
+const responsesBetweenKills = [Math.round(responses / 5), Math.round((responses * 9) / 5)] as const;
 const jobs = numberOf('jobs', 0, 100);
 const seed = numberOf('seed', 0, 2 ** 31);
 if (values.server !== 'embedded' && values.server !== 'debian')
@@ -78,7 +78,7 @@ async function stormOnServer(kind: 'embedded' | 'debian'): Promise<boolean> {
       directory: join(scratch.path, 'platform'),
       kills,
       clients,
-      calm,
+      responsesBetweenKills,
       jobs,
       seed,
       onKill: printProgress,
@@ -100,7 +100,7 @@ async function stormEmbedded(): Promise<boolean> {
     directory: join(scratch.path, 'platform'),
     kills: ownKills,
     clients,
-    calm,
+    responsesBetweenKills,
     seed,
     onKill: printProgress,
   });

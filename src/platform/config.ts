@@ -1,5 +1,5 @@
 // The settings of the platform: a JSON file, with environment variables and flags over it; read once, then frozen.
-// Parsing opens no file: the caller brings the document.
+// Parsing reads no file: the caller passes the document.
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';

@@ -15,7 +15,13 @@ it(`a platform with an embedded database, killed ${KILLS} times while it writes,
   // Under root the database runs as another user.
   await chmod(scratch.path, 0o711);
   const directory = join(scratch.path, 'platform');
-  const result = await runEmbeddedStorm({ directory, kills: KILLS, clients: 4, calm: [20, 120], seed });
+  const result = await runEmbeddedStorm({
+    directory,
+    kills: KILLS,
+    clients: 4,
+    responsesBetweenKills: [20, 120],
+    seed,
+  });
   expect(result.errors).toEqual([]);
   expect(result.startsMs.length).toBeGreaterThanOrEqual(1 + KILLS);
 });

@@ -19,7 +19,7 @@ it(`two processes on one database, one killed ${KILLS} times under load, lose an
     directory: scratch.path,
     kills: KILLS,
     clients: 6,
-    calm: [20, 120],
+    responsesBetweenKills: [20, 120],
     jobs: 4,
     seed,
   });

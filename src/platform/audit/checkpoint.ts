@@ -21,7 +21,7 @@ const line = z.strictObject({
   time: z.int(),
   /** `seq` of the previous checkpoint by the same key, 0 for the first: a deleted line is noticed. */
   after: number,
-  /** The time of the first event after `after`: expiry mostly ends between two checkpoints. */
+  /** The time of the first event after `after`: proves the age of removed events when expiry ended between checkpoints. */
   since: z.int(),
   /** The fingerprint of the public key of the signer. */
   key: z.string(),

@@ -19,7 +19,7 @@ export type EventFilter = {
 
 const MAX_LENGTH = 512;
 
-/** What RFC 3339 can express in any time zone: the API accepts nothing else, and not much more fits the database. */
+/** What RFC 3339 can express in any time zone. No cursor of ours has another time, and the database would reject it. */
 const moment = z
   .int()
   .min(Date.parse('0000-01-01T00:00:00+23:59'))

@@ -148,9 +148,9 @@ async function readEnds(trx: Transaction, organizationId: string): Promise<Chain
 
 type LinkRow = Omit<Link, 'organizationId' | 'seq'> & { readonly seq: string };
 
-// A cursor returns each row once, even when the unique constraint on the numbers was dropped. Columns are replaced when an
-// attacker set them to null: an event without a number comes last, with the smallest number that there is. No other value
-// can be null in an event that was hashed.
+// A cursor returns each row once, even when the unique constraint on the numbers was dropped. An attacker may have set any
+// column to null, so nulls are replaced by values that no hashed event has: a null number, which sorts last, by the smallest
+// bigint. Only the workspace may be null in an event.
 async function* readLinks(trx: Transaction, organizationId: string): AsyncIterable<Link> {
   await sql`declare audit_links no scroll cursor for
     select coalesce(seq, -9223372036854775808)::text as seq,

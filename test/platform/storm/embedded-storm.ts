@@ -14,7 +14,10 @@ import { takeSnapshot } from './storm-snapshot.ts';
 import { verifyStorm } from './storm-verification.ts';
 import type { StormResult } from './storm.ts';
 
-export type EmbeddedStormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'calm' | 'onKill'> & {
+export type EmbeddedStormOptions = Pick<
+  LoadOptions,
+  'kills' | 'clients' | 'responsesBetweenKills' | 'onKill'
+> & {
   /** The data directory, which does not exist yet. */
   readonly directory: string;
   readonly seed: number;

@@ -14,7 +14,7 @@ export type LoadOptions = {
   readonly kills: number;
   readonly clients: number;
   /** Minimum and maximum number of responses between two kills. */
-  readonly calm: readonly [number, number];
+  readonly responsesBetweenKills: readonly [number, number];
   onKill?(nth: number, ledger: Ledger): void;
 };
 
@@ -24,23 +24,23 @@ const TWICE = 5;
 /** Resolves after the last response, with the duration in milliseconds. */
 export async function runLoad(options: LoadOptions): Promise<number> {
   const { processes, ledger, random, kills, onKill } = options;
-  const [least, most] = options.calm;
+  const [least, most] = options.responsesBetweenKills;
   const access = await openAccess(options);
-  const calm = createCalm();
+  const counter = createResponseCounter();
   const stop = new AbortController();
   const startedMs = performance.now();
-  const scope = { ledger, processes, random, onResponse: calm.count };
+  const scope = { ledger, processes, random, onResponse: counter.count };
   const clients = access.map((own, i) =>
     runStormClient(scope, { name: `c${i}`, at: i % processes.length, access: own, signal: stop.signal }),
   );
   const ended = Promise.all(clients);
   for (let nth = 1; nth <= kills; nth += 1) {
     // The process that has just responded is killed: its response must hold, whatever it was still doing.
-    const index = await Promise.race([calm.after(least + random(most - least)), ended.then(() => 0)]);
+    const index = await Promise.race([counter.after(least + random(most - least)), ended.then(() => 0)]);
     await processes[index]?.kill(random(TWICE) === 0);
     onKill?.(nth, ledger);
   }
-  await Promise.race([calm.after(most), ended]);
+  await Promise.race([counter.after(most), ended]);
   stop.abort();
   await ended;
   return performance.now() - startedMs;
@@ -63,7 +63,7 @@ async function openAccess({ processes, key, clients }: LoadOptions): Promise<rea
 }
 
 /** `after` resolves after so many responses, with the index of the process that sent the last of them. */
-function createCalm(): { count(index: number): void; after(responses: number): Promise<number> } {
+function createResponseCounter(): { count(index: number): void; after(responses: number): Promise<number> } {
   let left = 0;
   let end: (index: number) => void = () => undefined;
   return {

@@ -15,7 +15,7 @@ import { openStormProcess } from './storm-process.ts';
 import { takeSnapshot } from './storm-snapshot.ts';
 import { verifyStorm } from './storm-verification.ts';
 
-export type StormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'calm' | 'onKill'> & {
+export type StormOptions = Pick<LoadOptions, 'kills' | 'clients' | 'responsesBetweenKills' | 'onKill'> & {
   readonly database: { readonly url: string; readonly ownerUrl: string };
   readonly owner: Connection;
   /** For the files of the processes. */
