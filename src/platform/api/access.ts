@@ -13,7 +13,7 @@ import type { Database } from '../store/database.ts';
 import type { Access } from './route.ts';
 
 /** What the token of a sandbox gives access to. */
-export type SandboxStanding = {
+export type SandboxGrant = {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly sandbox: string;
@@ -21,7 +21,7 @@ export type SandboxStanding = {
 
 export type Gatekeeper = {
   readonly authenticator: Authenticator;
-  authenticateSandbox(db: Database, credentials: Credentials): Promise<SandboxStanding>;
+  authenticateSandbox(db: Database, credentials: Credentials): Promise<SandboxGrant>;
 };
 
 /** Empty where there is no organization, workspace or sandbox. */

@@ -1,7 +1,7 @@
 // Tokens of sandboxes: how one is minted, how it is stored and which sandbox it belongs to.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../base/domain-error.ts';
-import type { SandboxStanding } from '../api/access.ts';
+import type { SandboxGrant } from '../api/access.ts';
 import { hashKey } from '../identity/api-key.ts';
 import type { Credentials } from '../identity/authentication.ts';
 import type { Database } from '../store/database.ts';
@@ -24,7 +24,7 @@ export function mintSandboxToken(): MintedToken {
 export async function authenticateSandbox(
   db: Database,
   { apiKey, bearer }: Pick<Credentials, 'apiKey' | 'bearer'>,
-): Promise<SandboxStanding> {
+): Promise<SandboxGrant> {
   const text = apiKey ?? bearer ?? '';
   if (!FORMAT.test(text) || (bearer ?? text) !== text) throw wrongToken();
   const hash = hashKey(text);
