@@ -8,7 +8,7 @@ import { createScratch } from '../support/scratch.ts';
 import { launcher, projectRoot, runToEnd } from '../support/spawned-process.ts';
 
 describe('the bundle', () => {
-  it('shows the demo without the sources, and without node_modules', async () => {
+  it('runs the demo without the sources and without node_modules', async () => {
     await using scratch = await createScratch();
     await mkdir(join(scratch.path, 'bin'));
     const copied = join(scratch.path, 'bin', 'sallyport.js');

@@ -112,7 +112,7 @@ describe('on a Node that is new enough', () => {
     expect(JSON.parse(stdout).file).toMatch(new RegExp(`/${place.at}/${loads}$`));
   });
 
-  it('says in one line that nothing was built', async () => {
+  it('reports in one line that there is no build', async () => {
     await using scratch = await createScratch();
     const { code, stdout, stderr } = await run(await createPackage(scratch, { at: 'checkout' }), []);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -134,7 +134,7 @@ describe('on a Node that is too old', () => {
     expect(code).toBe(7);
   });
 
-  it('says in one line what is needed when no runtime is there', async () => {
+  it('reports in one line what is needed if there is no runtime', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true });
     const { code, stdout, stderr } = await run(file, [], { old: true });
@@ -142,7 +142,7 @@ describe('on a Node that is too old', () => {
     expect(stderr).toMatch(/^sallyport: Node 24\.18\.1 or newer is required, and this is 18\.20\.0: .*\n$/);
   });
 
-  it('hands over the descriptor that --secrets-fd names', async () => {
+  it('passes on the descriptor of --secrets-fd', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
     const descriptor = openSync(await scratch.write('secrets', 'NAME=value'), 'r');
@@ -155,7 +155,7 @@ describe('on a Node that is too old', () => {
     }
   });
 
-  it('hands over no descriptor that stands behind --, in the words of another program', async () => {
+  it('passes on no descriptor that is named after --, among the arguments of another program', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
     const args = ['run', '--', 'x', '--secrets-fd', '9'];
@@ -163,7 +163,7 @@ describe('on a Node that is too old', () => {
     expect([code, JSON.parse(stdout).args]).toEqual([0, args]);
   });
 
-  it('refuses to live on beside the program with a secret in its own environment', async () => {
+  it('refuses to run beside the program with a secret in its own environment', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
     const env = { SALLYPORT_SECRET_TOKEN: 'hush-hush-hush' };
@@ -178,7 +178,7 @@ describe('on a Node that is too old', () => {
     ['DATABASE_URL', 'postgresql:///a?host=/run&user=me&password=hush', 1],
     ['DATABASE_URL', 'postgresql:///a?host=/run&user=me', 0],
     ['SALLYPORT_BOOTSTRAP_API_KEY', 'hush', 1],
-  ])('refuses so for what the platform is given in %s: %s', async (name, value, expected) => {
+  ])('refuses the same for %s of the platform: %s', async (name, value, expected) => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
     const options = { old: true, env: { [name]: value } };
@@ -188,7 +188,7 @@ describe('on a Node that is too old', () => {
     expect(stderr).not.toContain('hush');
   });
 
-  it('passes signals on and dies as the program dies', async () => {
+  it('forwards signals and ends by the signal that ended the program', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
     await using waiting = new SpawnedProcess(process.execPath, ['--import', OLD_NODE, file, 'wait']);

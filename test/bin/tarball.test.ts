@@ -10,7 +10,7 @@ import { createCanaryValues, keyCanaries, toCanaries } from '../e2e/canary-value
 import { createScratch } from '../support/scratch.ts';
 import { projectRoot, runToEnd } from '../support/spawned-process.ts';
 
-it('the tarball has the program and its documents, and nothing of what lies beside them', async () => {
+it('the tarball contains the program and its documents, and nothing else', async () => {
   await using scratch = await createScratch();
   const checkout = join(scratch.path, 'checkout');
   await mkdir(checkout);

@@ -7,7 +7,7 @@ const check = (...files: string[]): Promise<Finished> =>
   runToEnd(process.execPath, [launcher, 'check', ...files]);
 
 describe('check', () => {
-  it('finds good files of both kinds valid', async () => {
+  it('accepts valid files of both kinds', async () => {
     await using scratch = await createScratch();
     const config = await scratch.write('config.json', {
       listen: '127.0.0.1:3128',
@@ -22,7 +22,7 @@ describe('check', () => {
     expect([code, stdout, stderr]).toEqual([0, `${config}: valid\n${rules}: valid\n`, '']);
   });
 
-  it('names every issue of every file, and ends with code 2', async () => {
+  it('lists every issue of every file, and ends with code 2', async () => {
     await using scratch = await createScratch();
     const config = await scratch.write('config.json', {
       listen: 'nowhere',
@@ -55,7 +55,7 @@ describe('check', () => {
     expect(stdout).not.toContain(': valid');
   });
 
-  it('goes on after a file that cannot be read', async () => {
+  it('continues after a file that cannot be read', async () => {
     await using scratch = await createScratch();
     const broken = await scratch.write('broken.json', '{"value": "private-value" oops}');
     const good = await scratch.write('good.json', { rules: [] });
@@ -67,7 +67,7 @@ describe('check', () => {
     expect(stdout + stderr).not.toContain('private-value');
   });
 
-  it('tells what is legal but surely not meant, and still ends with code 0', async () => {
+  it('warns of what is valid but probably not intended, and ends with code 0', async () => {
     await using scratch = await createScratch();
     const rules = await scratch.write('rules.json', {
       rules: [{ match_hosts: ['api.test'], headers: [{ name: 'X-Key', type: 'plaintext', value: 'x' }] }],
@@ -79,7 +79,7 @@ describe('check', () => {
     expect(stdout).toContain(`${rules}: valid\n`);
   });
 
-  it('without a file says how to ask', async () => {
+  it('without a file prints its usage', async () => {
     const { code, stderr } = await check();
     expect([code, stderr]).toEqual([2, 'usage: sallyport check FILE...\n']);
   });

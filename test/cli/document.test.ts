@@ -1,11 +1,11 @@
-// Where a document stops being JSON. The text itself is never told.
+// The position where a document stops being JSON. Its text is never quoted.
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/base/input-error.ts';
 import { readDocument } from '../../src/cli/document.ts';
 import { createScratch } from '../support/scratch.ts';
 
 describe('a document', () => {
-  it('that is JSON is its value', async () => {
+  it('that is JSON is parsed', async () => {
     await using scratch = await createScratch();
     expect(await readDocument(await scratch.write('a.json', ' {"a": [1, null]}\n'))).toEqual({
       a: [1, null],
@@ -26,7 +26,7 @@ describe('a document', () => {
     ['nothing', '', '1:1'],
     ['single quotes', "{'private': 1}", '1:2'],
     ['a number with a leading zero', '{"a": 01}', '1:8'],
-  ])('with %s is refused with its place', async (_, text, place) => {
+  ])('with %s is rejected with the position', async (_, text, place) => {
     await using scratch = await createScratch();
     const file = await scratch.write('a.json', text);
     const error = await readDocument(file).catch((thrown: unknown) => thrown);
@@ -38,7 +38,7 @@ describe('a document', () => {
     ['a name twice', '{"a": "private",\n "a": 1}', ':2:2: this name occurs twice in one object'],
     ['33 levels', '['.repeat(33) + ']'.repeat(33), ':1:33: nested deeper than 32 levels'],
     ['more than 4 MiB', `"${'x'.repeat(4 * 2 ** 20)}"`, ' is larger than 4 MiB'],
-  ])('with %s is refused, though it is JSON', async (_, text, message) => {
+  ])('with %s is rejected, though it is JSON', async (_, text, message) => {
     await using scratch = await createScratch();
     const file = await scratch.write('a.json', text);
     await expect(readDocument(file)).rejects.toThrow(new InputError(`${file}${message}`));
@@ -50,11 +50,11 @@ describe('a document', () => {
     expect(await readDocument(await scratch.write('a.json', `"${text}"`))).toBe(text);
   });
 
-  it('without an end is read to the bound', async () => {
+  it('without an end is read up to the limit', async () => {
     await expect(readDocument('/dev/zero')).rejects.toThrow('/dev/zero is larger than 4 MiB');
   });
 
-  it('that is not there is refused by its code', async () => {
+  it('that does not exist is reported with the code of the error', async () => {
     await expect(readDocument('/nonexistent.json')).rejects.toThrow(
       '/nonexistent.json cannot be read: ENOENT',
     );

@@ -31,7 +31,7 @@ async function evaluate(lines: string): Promise<Record<string, string>> {
 }
 
 describe('env', () => {
-  it('sends what a shell runs through a proxy that runs already', async () => {
+  it('makes the programs of a shell use a running proxy', async () => {
     const authority = createTestAuthority();
     await using origin = await createOrigin({ tls: { authority, names: ['api.test'] } });
     await using sallyport = await spawnSallyport({
@@ -45,7 +45,7 @@ describe('env', () => {
     expect(headerValues(await origin.request(0), 'x-key')).toEqual(['injected']);
   });
 
-  it('prints values that no shell reads as anything else', async () => {
+  it('prints values that a shell cannot evaluate as commands', async () => {
     await using state = await createState();
     const nasty = `it's "$(touch ${state.path}/evil)" \`id\` \\ $HOME\nline`;
     const rules = await state.write('rules.json', {
@@ -59,7 +59,7 @@ describe('env', () => {
     await expect(stat(join(state.path, 'evil'))).rejects.toThrow('ENOENT');
   });
 
-  it('says the same to a shell that has asked before', async () => {
+  it('prints the same to a shell that has evaluated it before', async () => {
     await using state = await createState();
     const token = await state.write('token', '0123456789abcdef');
     const args = ['--state-dir', state.path];
@@ -70,7 +70,7 @@ describe('env', () => {
     expect({ ...first, ...(await evaluate(again.stdout)) }).toEqual(first);
   });
 
-  it('keeps the files in a directory of the user’s own that stays', async () => {
+  it('writes the files to a directory of the user that stays', async () => {
     await using state = await createState();
     const env = await evaluate((await printEnv(['--state-dir', state.path])).stdout);
     const directory = join(state.path, 'client');
@@ -84,7 +84,7 @@ describe('env', () => {
     ['[::]:3128', 'http://[::1]:3128'],
     ['[::1]:3128', 'http://[::1]:3128'],
     ['10.1.2.3:8080', 'http://10.1.2.3:8080'],
-  ])('for a proxy that listens on %s names %s', async (listen, url) => {
+  ])('for a proxy that listens on %s prints %s', async (listen, url) => {
     await using state = await createState();
     const config = await state.write('config.json', { listen, auth: 'none', state_dir: state.path });
     expect((await printEnv(['--config', config])).stdout).toContain(`export HTTPS_PROXY='${url}'\n`);
@@ -98,11 +98,11 @@ describe('env', () => {
       /none\/ca\.pem cannot be read \(ENOENT\).*sallyport proxy/,
     ],
     [
-      'rules with a fault',
+      'invalid rules',
       async (state) => ['--proxy-config', await state.write('bad.json', { rules: [{}] })],
       /bad\.json: rules\[0\]/,
     ],
-    ['a config with a fault', async () => ['--listen', 'nowhere'], /SALLYPORT_LISTEN/],
+    ['an invalid config', async () => ['--listen', 'nowhere'], /SALLYPORT_LISTEN/],
     ['a command', async () => ['--', 'curl'], /curl/],
   ];
   it.each(rows)('for %s prints nothing to evaluate, and ends with code 2', async (_, args, says) => {

@@ -15,6 +15,6 @@ it.each<[name: string, loc: readonly (string | number)[], line: string]>([
   expect(formatIssues('f', [{ loc, msg: 'm', type: 'value_error' }])).toBe(`f: ${line}\n`);
 });
 
-it('a message is written safely, too', () => {
+it('a message is escaped too', () => {
   expect(formatIssues('f', [{ loc: [], msg: 'a\x1bb', type: 'value_error' }])).toBe('f: a\\u001bb\n');
 });

@@ -43,7 +43,7 @@ const isReady = ({ msg }: LogRecord): boolean => msg === 'ready';
 type Started = {
   readonly ready: LogRecord;
   readonly admin: AskAdmin;
-  /** Sends one request to the origin and answers the X-Key that arrived. */
+  /** Sends one request to the origin and returns the X-Key that arrived. */
   key(origin: RecordingOrigin): Promise<string | undefined>;
 };
 
@@ -76,7 +76,7 @@ async function stop(child: SpawnedProcess): Promise<void> {
 }
 
 describe('a start', () => {
-  it('makes a token for us alone to read, and says where everything is', async () => {
+  it('generates a token in a file of mode 0600, and logs where everything is', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch);
     const { ready, admin } = await started(child);
@@ -99,7 +99,7 @@ describe('a start', () => {
     expect((await (await started(again, token)).admin('GET', '/v1/sandboxes')).status).toBe(200);
   });
 
-  it('where admin.listen is off opens nothing and makes no token', async () => {
+  it('where admin.listen is off opens no admin listener and generates no token', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, { SALLYPORT_ADMIN_LISTEN: 'off' });
     const ready = await child.record(isReady);
@@ -108,7 +108,7 @@ describe('a start', () => {
     expect((await readdir(scratch.path)).toSorted()).toEqual(['ca.key', 'ca.pem']);
   });
 
-  it('on a unix socket is for us alone to open, by the token', async () => {
+  it('on a unix socket only its user can connect, and with the token', async () => {
     await using scratch = await createScratch();
     const path = join(scratch.path, 'admin.sock');
     await using child = spawnProxy(scratch, { SALLYPORT_ADMIN_LISTEN: `unix:${path}` });
@@ -127,7 +127,7 @@ describe('a start', () => {
     await expect(stat(path)).rejects.toThrow('ENOENT');
   });
 
-  it('on a unix socket that a kill left behind takes its place', async () => {
+  it('replaces a unix socket that a killed process left', async () => {
     await using scratch = await createScratch();
     const env = { SALLYPORT_ADMIN_LISTEN: `unix:${join(scratch.path, 'admin.sock')}` };
     await using killed = spawnProxy(scratch, env);
@@ -138,7 +138,7 @@ describe('a start', () => {
     expect((await child.record(isReady))['admin']).toBe(env.SALLYPORT_ADMIN_LISTEN);
   });
 
-  it('with require_config is not ready before rules are put, at both doors', async () => {
+  it('with require_config is not ready before rules are applied, on both listeners', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, { SALLYPORT_REQUIRE_CONFIG: 'true' });
     const { ready, admin } = await started(child);
@@ -155,7 +155,7 @@ describe('a start', () => {
     expect((await (await started(again)).admin('GET', '/readyz')).status).toBe(200);
   });
 
-  it('takes the admin token from a file that a setting names', async () => {
+  it('reads the admin token from the configured file', async () => {
     await using scratch = await createScratch();
     const file = await scratch.write('token', `${TOKEN}\n`);
     await using child = spawnProxy(scratch, { SALLYPORT_ADMIN_TOKEN_FILE: file });
@@ -222,14 +222,14 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       }),
     ],
     [
-      'a state key that is none',
+      'an invalid state key',
       async () => ({
         env: { SALLYPORT_STATE_KEY: 'canary' },
         says: 'SALLYPORT_STATE_KEY: must be 32 random bytes as base64, base64url or hex (openssl rand -base64 32)',
       }),
     ],
     [
-      'another state key than the one that sealed',
+      'a state key other than the one that sealed',
       async (scratch) => {
         await leaveState(scratch);
         return {
@@ -239,7 +239,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       },
     ],
     [
-      'a state key that is lost',
+      'a missing state key',
       async (scratch) => {
         await leaveState(scratch);
         await rm(join(scratch.path, 'state.key'));
@@ -247,7 +247,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       },
     ],
     [
-      'state that is damaged',
+      'damaged state',
       async (scratch) => {
         await leaveState(scratch);
         const file = join(scratch.path, 'sandboxes', 'default.sealed');
@@ -260,7 +260,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       },
     ],
     [
-      'a file among the state that is none of ours',
+      'an unknown file in the state',
       async (scratch) => {
         await leaveState(scratch);
         await writeFile(join(scratch.path, 'sandboxes', 'notes.txt'), 'x');
@@ -322,7 +322,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
 });
 
 describe('at run time', () => {
-  it('SIGHUP without a file brings rotated secrets of the operator into force', async () => {
+  it('SIGHUP without a file activates rotated secrets of the operator', async () => {
     await using scratch = await createScratch();
     await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
     const secrets = join(scratch.path, 'secrets');
@@ -345,7 +345,7 @@ describe('at run time', () => {
     expect(await key(origin)).toBe('rotated');
   });
 
-  it('a state that cannot be written is told, changes nothing, and does not end the process', async () => {
+  it('a state that cannot be written is reported, changes nothing, and does not end the process', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch);
     const { admin } = await started(child);
@@ -360,7 +360,7 @@ describe('at run time', () => {
   });
 });
 
-it('killed ten times while documents are put, it starts each time on the last that was answered or the one after', {
+it('killed ten times during updates, it starts each time with the last confirmed document or the next one', {
   tags: ['long'],
 }, async () => {
   await using scratch = await createScratch();
@@ -387,7 +387,7 @@ it('killed ten times while documents are put, it starts each time on the last th
       sent += 1;
       const put = admin('PUT', CONFIG, rules(String(sent)));
       if (sent === last) child.kill('SIGKILL');
-      // The kill may come before the answer or after it.
+      // The kill may come before or after the response.
       const status = await put.then((reply) => reply.status).catch(() => 'killed');
       expect(sent === last ? [200, 'killed'] : [200]).toContain(status);
       if (status === 200) responded = sent;

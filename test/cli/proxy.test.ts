@@ -31,7 +31,7 @@ function spawnProxy(
 
 const isReady = (record: Readonly<Record<string, unknown>>): boolean => record['msg'] === 'ready';
 
-describe('a start that should be mended', () => {
+describe('an invalid start', () => {
   type Row = readonly [
     what: string,
     give: (scratch: Scratch) => Promise<{ args?: string[]; env?: Record<string, string> }>,
@@ -46,7 +46,7 @@ describe('a start that should be mended', () => {
       /config\.json: egress\.ports\[0\]: .*\n(?:.*\n)*.*config\.json: .*listne/,
     ],
     [
-      'a proxy_config with two faults',
+      'a proxy_config with two errors',
       async (scratch) => ({
         args: [
           '--proxy-config',
@@ -134,7 +134,7 @@ describe('a start that should be mended', () => {
     ],
     ['a flag that does not exist', async () => ({ args: ['--verbose'] }), /--verbose/],
   ];
-  it.each(rows)('for %s says where and ends with code 2', async (_, give, says) => {
+  it.each(rows)('with %s reports where it is and ends with code 2', async (_, give, says) => {
     await using scratch = await createScratch();
     const { args = [], env = {} } = await give(scratch);
     await using child = spawnProxy(scratch, args, env);
@@ -163,7 +163,7 @@ it.runIf(process.platform === 'linux').each([
 });
 
 describe('a start', () => {
-  it('makes a CA, says where everything is, and serves at the port it names', async () => {
+  it('creates a CA, logs where everything is, and serves on the logged port', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, []);
     const ready = await child.record(isReady);
@@ -178,7 +178,7 @@ describe('a start', () => {
     expect(await readFile(join(scratch.path, 'ca.pem'), 'utf8')).not.toContain('PRIVATE');
   });
 
-  it('on an address that others reach is allowed to an operator who says who may', async () => {
+  it('on a reachable address is allowed if the operator sets which clients may use it', async () => {
     await using scratch = await createScratch();
     for (const env of [{ SALLYPORT_AUTH: 'none' }, { SALLYPORT_ALLOW_CLIENTS: '127.0.0.0/8' }]) {
       await using child = spawnProxy(scratch, ['--listen', '0.0.0.0:0'], env);
@@ -186,13 +186,13 @@ describe('a start', () => {
     }
   });
 
-  it('on IPv6 names an address that can be pasted', async () => {
+  it('on IPv6 logs an address that can be pasted', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, ['--listen', '[::1]:0']);
     expect(String((await child.record(isReady))['proxy'])).toMatch(/^http:\/\/\[::1\]:\d+$/);
   });
 
-  it('where the port is taken ends with code 1 and one line', async () => {
+  it('with a port in use ends with code 1 and one line', async () => {
     await using scratch = await createScratch();
     await using taken = await createOrigin();
     await using child = spawnProxy(scratch, ['--listen', `127.0.0.1:${taken.port}`]);
@@ -202,7 +202,7 @@ describe('a start', () => {
 });
 
 describe('signals', () => {
-  it('SIGHUP takes a good file, refuses a bad one and keeps the old, and takes a good one again', async () => {
+  it('SIGHUP applies a valid file, rejects an invalid one without a change, and applies a valid one again', async () => {
     await using scratch = await createScratch();
     await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
     const file = await scratch.write('rules.json', rules('one'));
@@ -275,7 +275,7 @@ describe('signals', () => {
     },
   );
 
-  it('SIGTERM with nothing running ends at once, with idle connections let go', async () => {
+  it('SIGTERM with nothing running ends at once, and closes idle connections', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, []);
     const port = Number(/(\d+)$/.exec(String((await child.record(isReady))['proxy']))?.[1]);
@@ -291,7 +291,7 @@ describe('the entry point', () => {
   it.each([
     ['nothing', []],
     ['an unknown command', ['serve']],
-    ['a name that every object has', ['constructor']],
+    ['the name of an object property', ['constructor']],
   ])('%s prints the usage and ends with code 2', async (_, args) => {
     const { code, stderr } = await runToEnd(process.execPath, [launcher, ...args]);
     expect(code).toBe(2);

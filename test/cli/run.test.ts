@@ -75,7 +75,7 @@ function never(): never {
   throw new Error('no request reached the origin');
 }
 
-describe('a client behind it gets the credential on the way out, and only its own output is seen', () => {
+describe('a client behind it gets the credential injected, and only its own output is printed', () => {
   const clients: readonly (readonly [string, ClientName, (url: string) => string[], string])[] = [
     ['curl', 'curl', (url) => ['curl', '-sS', url], 'api.test'],
     ['curl, at a host below localhost', 'curl', (url) => ['curl', '-sS', url], 'api.localhost'],
@@ -102,7 +102,7 @@ describe('a client behind it gets the credential on the way out, and only its ow
     });
   }
 
-  it('also where the proxy asks for a token, and nobody without it gets through', async () => {
+  it('also where the proxy requires a token, and no client without it is accepted', async () => {
     const tokenFile = await scratch.write('token', 'proxy-token-0123/4:5@6\n');
     const env = { SALLYPORT_AUTH_TOKEN_FILE: tokenFile };
     const url = `https://api.test:${origin.port}/`;
@@ -140,7 +140,7 @@ describe('a signal', () => {
     setInterval(() => {}, 60_000);
     console.log(process.env.SSL_CERT_FILE);`;
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const)(
-    '%s is passed on, and the command’s answer is the answer',
+    '%s is forwarded, and the command’s exit code is returned',
     async (signal) => {
       await using child = start(nodeCommand(WAITS));
       const bundle = (await child.output((text) => text.includes('\n'))).trim();
@@ -151,7 +151,7 @@ describe('a signal', () => {
     },
   );
 
-  it('that ends the command ends everything', async () => {
+  it('that ends the command also ends the proxy', async () => {
     await using child = start(nodeCommand('setInterval(() => {}, 60_000); console.log("ready")'));
     await child.output((text) => text.includes('ready'));
     child.kill('SIGTERM');
@@ -160,7 +160,7 @@ describe('a signal', () => {
 });
 
 describe('the command', () => {
-  it('finds no secret and no setting of the proxy, wherever the system shows a process', async () => {
+  it('finds no secret and no setting of the proxy in any view of its process', async () => {
     const secretFile = await scratch.write('one-secret', SECRET);
     const show = `
       const { readFileSync, existsSync } = require('node:fs');
@@ -182,7 +182,7 @@ describe('the command', () => {
     expect(env.HTTPS_PROXY).toMatch(/^http:\/\/sallyport:0123456789abcdef@127\.0\.0\.1:\d+$/);
   });
 
-  it('keeps a thread pool that its caller chose, and its own arguments and input', async () => {
+  it('keeps the caller’s thread pool size, and its own arguments and input', async () => {
     const show = 'echo "$UV_THREADPOOL_SIZE $*"; cat';
     const { stdout } = await finish(['sh', '-c', show, 'sh', '--secrets-fd', '9', '--', '--config'], {
       env: { UV_THREADPOOL_SIZE: '7' },
@@ -191,7 +191,7 @@ describe('the command', () => {
     expect(stdout).toBe('7 --secrets-fd 9 -- --config\ntyped');
   });
 
-  it('is pointed to a directory that is its user’s alone and goes away', async () => {
+  it('gets a directory of mode 0700 that is removed at the end', async () => {
     const show = `
       const { statSync } = require('node:fs');
       const { dirname } = require('node:path');
@@ -201,7 +201,7 @@ describe('the command', () => {
     expect([mode, existsSync(directory)]).toEqual([0o700, false]);
   });
 
-  it('that is an old Node is told of, once', async () => {
+  it('that is an old Node causes one warning', async () => {
     const bin = await createScratch();
     await using _ = bin;
     await chmod(await bin.write('node', '#!/bin/sh\necho v20.1.0\n'), 0o755);
@@ -236,13 +236,13 @@ describe('records', () => {
   });
 });
 
-describe('what should be mended', () => {
+describe('invalid input', () => {
   const rows: readonly (readonly [string, () => Promise<readonly string[]>, RegExp])[] = [
     ['no command', async () => ['--'], /missing command\. Usage: sallyport run/],
     ['no --', async () => ['touch'], /touch/],
     ['an address, which is not for the caller to choose', async () => ['--listen', ':1', '--'], /--listen/],
     [
-      'rules with a fault',
+      'invalid rules',
       async () => ['--proxy-config', await scratch.write('bad.json', { rules: [{}] }), '--', 'touch'],
       /bad\.json: rules\[0\]\.match_hosts/,
     ],
@@ -252,7 +252,7 @@ describe('what should be mended', () => {
       /rules\.json: rules\[0\]\.headers\[0\]\.value: .*TOKEN/,
     ],
     [
-      'a config with a fault',
+      'an invalid config',
       async () => ['--config', await scratch.write('bad-config.json', { listne: 1 }), '--', 'touch'],
       /bad-config\.json: .*listne/,
     ],

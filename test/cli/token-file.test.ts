@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { SpawnedProcess, launcher, spawnSallyport } from '../support/spawned-process.ts';
 
-describe('a proxy token that other users can read is told of, and taken, at the start of', () => {
+describe('a proxy token that other users can read causes a warning, and is used, at the start of', () => {
   const isReported = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
     level === 'warn' && String(msg).endsWith('token can be read by other users: chmod 600 it');
 

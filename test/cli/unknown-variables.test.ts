@@ -3,7 +3,7 @@ import { isKnownVariable, unknownVariableWarnings } from '../../src/cli/unknown-
 import { readSources } from '../architecture/source-tree.ts';
 import { launcher, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
 
-describe('a variable of ours that nothing reads', () => {
+describe('an unknown variable with our prefix', () => {
   it.each([
     ['SALLYPORT_LISTN', 'SALLYPORT_LISTEN'],
     ['SALLYPORT_LSITEN', 'SALLYPORT_LISTEN'],
@@ -13,25 +13,25 @@ describe('a variable of ours that nothing reads', () => {
     ['SALLYPORT_TOKEN_FILE', 'SALLYPORT_AUTH_TOKEN_FILE'],
     ['SALLYPORT_SECRETS_API_KEY', 'SALLYPORT_SECRET_<NAME>'],
     ['SALLYPORT_SECERT_API_KEY', 'SALLYPORT_SECRET_<NAME>'],
-  ])('%s is told that %s is near', (name, near) => {
+  ])('%s gets the suggestion %s', (name, near) => {
     expect(unknownVariableWarnings({ [name]: 'x' })).toEqual([
       `${name} is not a setting: did you mean ${near}?`,
     ]);
   });
 
-  it('and is near to none has no effect', () => {
+  it('and similar to none has no effect', () => {
     expect(unknownVariableWarnings({ SALLYPORT_VERBOSITY: 'x' })).toEqual([
       'SALLYPORT_VERBOSITY is not a setting: it has no effect',
     ]);
   });
 
-  it('is named, and its value is not', () => {
+  it('is named, without its value', () => {
     const value = 'sesame-open-now';
     expect(unknownVariableWarnings({ SALLYPORT_LISTN: value }).join()).not.toContain(value);
   });
 });
 
-describe('no word is said of', () => {
+describe('there is no warning about', () => {
   it.each([
     ['a setting', { SALLYPORT_LISTEN: '127.0.0.1:0' }],
     ['a limit', { SALLYPORT_LIMITS_MAX_FIELDS: '10' }],
@@ -56,18 +56,18 @@ describe('no word is said of', () => {
   });
 });
 
-it('what looks like a service of our name is no excuse without one', () => {
+it('a name like that of a service is reported if there is no such service', () => {
   expect(unknownVariableWarnings({ SALLYPORT_PORT: '3128' })).toHaveLength(1);
 });
 
-it('every variable of ours that the sources name is known', () => {
+it('every variable that the sources name is known', () => {
   const sources = [...readSources('src/**/*.ts'), ...readSources('bin/*.js')];
   const named = sources.flatMap(({ text }) => text.match(/\bSALLYPORT_[A-Z0-9][A-Z0-9_]*/g) ?? []);
   expect(named).toContain('SALLYPORT_HANDED_SECRETS');
   expect([...new Set(named)].filter((name) => !isKnownVariable(name))).toEqual([]);
 });
 
-describe('a slip in a variable is told at the start of', () => {
+describe('a misspelt variable is reported at the start of', () => {
   const isReported = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
     level === 'warn' && msg === 'SALLYPORT_LISTN is not a setting: did you mean SALLYPORT_LISTEN?';
   const env = { SALLYPORT_LISTN: '127.0.0.1:1' };

@@ -162,7 +162,7 @@ describe('a variable', () => {
   });
 });
 
-describe('a document that should be mended', () => {
+describe('an invalid document', () => {
   const rows: readonly (readonly [string, unknown, RegExp])[] = [
     ['a list', [], /^: /],
     ['an unknown key', { listne: 'x' }, /listne/],
@@ -194,7 +194,7 @@ describe('a document that should be mended', () => {
     expect(found.join('\n')).toMatch(says);
   });
 
-  it('is told of all its faults at once', () => {
+  it('gets all issues at once', () => {
     expect(issues({ listen: 'x', limits: { max_fields: 0 }, log: { level: 'x' } })).toHaveLength(3);
   });
 
@@ -245,7 +245,7 @@ describe('an address to listen on', () => {
   });
 });
 
-describe('an address that others reach', () => {
+describe('an address that is reachable from other machines', () => {
   it.each([
     ['0.0.0.0:3128'],
     ['[::]:3128'],

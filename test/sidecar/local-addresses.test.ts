@@ -1,4 +1,4 @@
-// The addresses on which this machine answers, also those of interfaces that have no carrier.
+// The addresses of this machine, including those of interfaces without a carrier.
 import { describe, expect, it } from 'vitest';
 import { type Cidr, cidrContains, parseAddress } from '../../src/policy/authority/address.ts';
 import { isLocalAddress, parseFibTrie, parseInet6 } from '../../src/sidecar/local-addresses.ts';

@@ -1,4 +1,4 @@
-// How many clients fit into the descriptors of the process.
+// How many clients the descriptors of the process allow.
 import { expect, it } from 'vitest';
 import { maxOpenClients } from '../../src/sidecar/process-limits.ts';
 

@@ -158,7 +158,7 @@ describe.runIf(process.platform === 'linux')('a process started with secrets in 
     expect(says['names']).toHaveLength(10);
   });
 
-  it('ends with the place and never the value when a name is no name', async () => {
+  it('ends with the location, never the value, if a name is invalid', async () => {
     const child = new SpawnedProcess(process.execPath, [program], {
       env: { 'SALLYPORT_SECRET_A-B': CANARY },
     });

@@ -1,4 +1,4 @@
-// What a row of the stage `leak` says: something that is done, after which every sink is searched for every secret. Three
+// A row of the stage `leak`: an action, after which every sink is searched for every secret. Three
 // kinds: bytes sent to a running sidecar, a start, and damage to sealed state.
 import type { AttackRow } from '../row.ts';
 
@@ -15,11 +15,11 @@ export type TrafficScript = {
   readonly send: readonly Bytes[];
 };
 export type TrafficExpectation = {
-  /** Of the last answer on each connection. */
+  /** Of the last response on each connection. */
   readonly statuses: readonly number[];
   /** Of the last record that these connections left. */
   readonly record?: Readonly<Record<string, unknown>>;
-  /** What the admin API answers, where it matters. */
+  /** The response of the admin API, where it matters. */
   readonly holds?: string;
 };
 export type TrafficRow = AttackRow<TrafficScript, TrafficExpectation>;

@@ -79,7 +79,7 @@ export const stateRows: readonly StateRow[] = [
     expect: { reads: { a: 'old state of a', b: 'state of b' } },
   },
   {
-    id: 'L-09 changed-and-mended',
+    id: 'L-09 changed-and-restored',
     script: { damage: [flip(50), flip(50)] },
     expect: { reads: { a: 'state of a', b: 'state of b' } },
   },

@@ -297,7 +297,7 @@ const apiRows: readonly TrafficRow[] = [
     422,
   ),
   row(
-    'L-12 a-fault-beside-a-value',
+    'L-12 an-error-beside-a-value',
     'admin',
     marked('PUT /v1/proxy_config', OPAQUE(',"value":"<MARK>"').replace('"name":"leaky"', '"name":""')),
     422,

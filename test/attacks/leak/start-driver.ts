@@ -73,7 +73,7 @@ async function play(
   await using child = spawn(directory, filled(script.env ?? {}, directory), script.umask);
   const found: string[] = [];
   if (expected.refused === undefined) found.push(...(await look(child, directory, script, expected)));
-  // One that should have been refused is told by its exit code.
+  // A start that was not rejected shows in its exit code.
   else
     void child
       .record(({ msg }) => msg === 'ready')

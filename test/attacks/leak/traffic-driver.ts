@@ -1,5 +1,5 @@
 // Plays bytes against the real command with a secret of every kind in it, logging all that it can, and searches what came
-// out since: the answers, the raw lines of its log, its files. A line must be one line to every viewer.
+// out since: the responses, the raw lines of its log, its files. A line must be one line to every viewer.
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';

@@ -58,7 +58,7 @@ describe('the address', () => {
   });
 });
 
-it('the caller’s NO_PROXY is kept in both cases, whichever case it had', () => {
+it('the caller’s NO_PROXY stays, in both cases, whichever case it had', () => {
   const { variables } = environment({ caller: { NO_PROXY: 'a.test', no_proxy: 'b.test' } });
   expect(variables).toMatchObject({
     NO_PROXY: 'a.test,b.test,localhost,127.0.0.1,::1',
@@ -66,14 +66,14 @@ it('the caller’s NO_PROXY is kept in both cases, whichever case it had', () =>
   });
 });
 
-it('an entry of NO_PROXY that hides a rule’s host is told by name', () => {
+it('an entry of NO_PROXY that bypasses a rule’s host is reported by name', () => {
   const { warnings } = environment({ rules: [ruleWith({})], caller: { no_proxy: 'test' } });
   expect(warnings).toEqual([
     expect.stringMatching(/^test in NO_PROXY makes requests to api\.test bypass the proxy/),
   ]);
 });
 
-it('what replaces a client’s roots gets the bundle, what adds to them gets the addition', () => {
+it('variables that replace a client’s roots name the bundle, the one that adds to them names the addition', () => {
   const { variables } = environment({ caller: { PIP_CERT: '/old.pem' } });
   const names = (file: string): string[] =>
     Object.keys(variables)
@@ -104,21 +104,21 @@ describe('git', () => {
   const token = 'abcdef0123456789';
   const one = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'x' };
   const rows: readonly (readonly [string, object, NodeJS.ProcessEnv, Record<string, string>])[] = [
-    ['is told nothing where there is no token', {}, {}, {}],
+    ['gets no setting where there is no token', {}, {}, {}],
     [
-      'is told to send the token at once',
+      'is configured to send the token at once',
       { token },
       {},
       { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: key, GIT_CONFIG_VALUE_0: 'basic' },
     ],
     [
-      'keeps what it was told before',
+      'keeps its other settings',
       { token },
       one,
       { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_1: key, GIT_CONFIG_VALUE_1: 'basic' },
     ],
     [
-      'is told once only',
+      'is configured once only',
       { token },
       { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: key, GIT_CONFIG_VALUE_0: 'basic' },
       {},
@@ -131,7 +131,7 @@ describe('git', () => {
 });
 
 describe('placeholders of rules', () => {
-  it('are set; the first rule that names one wins, and a disabled rule has no say', () => {
+  it('are set; the first rule that names one wins, and a disabled rule is ignored', () => {
     const rules = [
       ruleWith({ OFF: 'x' }, { enabled: false }),
       ruleWith({ GH_TOKEN: 'first' }),
@@ -181,7 +181,7 @@ describe('placeholders of rules', () => {
     'GIT_TEMPLATE_DIR',
     // No certificate is asked for.
     'GIT_SSL_NO_VERIFY',
-  ])('do not set %s, and that is told', (name) => {
+  ])('do not set %s, and a warning says so', (name) => {
     const plain = environment({ rules: [ruleWith({})] });
     const { variables, warnings } = environment({ rules: [ruleWith({ [name]: 'evil' }, { name: 'mine' })] });
     expect(variables).toEqual(plain.variables);
@@ -205,7 +205,7 @@ describe('placeholders of rules', () => {
   });
 });
 
-describe('of the caller’s environment a command gets', () => {
+describe('of the caller’s environment a command inherits', () => {
   const rows: readonly (readonly [string, NodeJS.ProcessEnv, readonly string[]])[] = [
     ['what is the caller’s', { PATH: '/bin', API_KEY: 'x' }, ['PATH', 'API_KEY']],
     [
@@ -236,7 +236,7 @@ describe('of the caller’s environment a command gets', () => {
   });
 });
 
-it('a shell reads values as values', () => {
+it('a shell evaluates no value as a command', () => {
   expect(toShellExports({ A: 'x', B: "it's $(id) `id`\n\\", C: '' })).toBe(
     "export A='x'\nexport B='it'\\''s $(id) `id`\n\\'\nexport C=''\n",
   );

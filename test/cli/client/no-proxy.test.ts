@@ -91,7 +91,7 @@ describe('the entries', () => {
   });
 });
 
-describe('an entry of the caller that takes a rule’s host past the proxy is kept and told', () => {
+describe('an entry of the caller that bypasses a rule’s host stays and is reported', () => {
   const rows: readonly (readonly [entry: string, host: string, isReported: boolean])[] = [
     ['*', 'api.test', true],
     ['api.test', 'api.test', true],

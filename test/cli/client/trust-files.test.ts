@@ -18,7 +18,7 @@ async function namesIn(file: string): Promise<string[]> {
 }
 
 describe('the files of CA certificates', () => {
-  it('hold ours, the system’s and the caller’s, each once', async () => {
+  it('hold the proxy’s, the system’s and the caller’s certificates, each once', async () => {
     await using scratch = await createScratch();
     const both = await scratch.write('both.pem', `# text\n${first}\n${second?.replaceAll('\n', '\r\n')}`);
     const caller = {
@@ -38,7 +38,7 @@ describe('the files of CA certificates', () => {
     expect((await stat(dirname(trust.bundleFile))).mode & 0o777).toBe(0o700);
   });
 
-  it('hold no key that lies beside a certificate', async () => {
+  it('hold no key that is in a file beside a certificate', async () => {
     await using scratch = await createScratch();
     const key = '-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n';
     const caller = { SSL_CERT_FILE: await scratch.write('pair.pem', `${key}${first}`) };
@@ -47,7 +47,7 @@ describe('the files of CA certificates', () => {
     expect(await namesIn(trust.bundleFile)).toContain('First');
   });
 
-  it('are written without a file that cannot be read, and the variable is named', async () => {
+  it('are written without an unreadable file of the caller, and a warning names its variable', async () => {
     await using scratch = await createScratch();
     const caller = { CURL_CA_BUNDLE: '/nonexistent/ca.pem', REQUESTS_CA_BUNDLE: scratch.path };
     const { warnings } = await writeTrustFiles(scratch.path, { caPem: ours ?? '', caller });
@@ -57,7 +57,7 @@ describe('the files of CA certificates', () => {
     ]);
   });
 
-  it('are the same files when nothing has changed, and are never taken over from somebody else', async () => {
+  it('are reused when nothing has changed, but not if the content is not ours', async () => {
     await using scratch = await createScratch();
     const write = () => writeTrustFiles(scratch.path, { caPem: ours ?? '', caller: {} });
     const once = await write();

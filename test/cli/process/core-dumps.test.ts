@@ -14,7 +14,7 @@ const withCores = (...command: readonly string[]): string[] => [
 ];
 
 describe.runIf(process.platform === 'linux')('no core holds the memory of', () => {
-  it('a proxy, started where cores are written whole', async () => {
+  it('a proxy writes no core, started where cores are written in full', async () => {
     await using scratch = await createScratch();
     const command = withCores(process.execPath, launcher, 'proxy', '--listen', '127.0.0.1:0');
     await using child = new SpawnedProcess('/bin/sh', command, {
@@ -26,7 +26,7 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
     expect(child.records.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
-  it('a proxy whose secrets were handed over, and the program that sets its limit learns nothing of them', async () => {
+  it('a proxy with handed-over secrets writes no core, and the program that sets its limit gets no secret', async () => {
     await using scratch = await createScratch();
     const reported = join(scratch.path, 'reported');
     const fake = await scratch.write(
@@ -49,7 +49,7 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
     expect(readFileSync(reported, 'utf8')).not.toMatch(/SALLYPORT|sesame/);
   });
 
-  it('`run`, while the filter of its command is the one that was given', async () => {
+  it('`run` writes no core, while its command keeps the original filter', async () => {
     const rules = join(projectRoot, 'config', 'proxy-config.example.json');
     const show = ['sh', '-c', 'cat /proc/self/coredump_filter "/proc/$PPID/coredump_filter"'];
     const { code, stdout } = await runToEnd(

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { oldNodeWarning, readsProxyVariables } from '../../../src/cli/process/old-node.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
-describe('a Node reads the proxy variables', () => {
+describe('whether a Node reads the proxy variables', () => {
   const rows: readonly (readonly [string, boolean])[] = [
     ['v18.20.0', false],
     ['v20.20.2', false],
@@ -47,7 +47,7 @@ describe('a command', () => {
     expect(await oldNodeWarning(join(scratch.path, command), env)).toEqual(isReported ? reported : undefined);
   });
 
-  it('whose node answers nothing is left alone', async () => {
+  it('whose node prints nothing causes no warning', async () => {
     await using scratch = await createScratch();
     await program(scratch, 'node', '#!/bin/sh\nexit 3\n');
     expect(await oldNodeWarning('node', { PATH: scratch.path })).toBeUndefined();

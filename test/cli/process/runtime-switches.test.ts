@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { refusedSwitch, refuseRuntimeSwitches } from '../../../src/cli/process/runtime-switches.ts';
 
-describe('what loads code, shows memory or loosens a check is refused by name', () => {
+describe('a switch that loads code, exposes memory or weakens a check is rejected by name', () => {
   it.each([
     ['--require ./x.cjs', '--require'],
     ['-r ./x.cjs', '-r'],
@@ -44,7 +44,7 @@ describe('what loads code, shows memory or loosens a check is refused by name', 
   });
 });
 
-describe('sizes, warnings and what is stricter passes', () => {
+describe('sizes, warnings and stricter switches are allowed', () => {
   it.each([
     '',
     '  ',
@@ -54,7 +54,7 @@ describe('sizes, warnings and what is stricter passes', () => {
     '--no-deprecation "--stack-trace-limit=50"',
     '--disable-sigusr1 --report-exclude-env --disable-proto=delete',
     '--dns-result-order=ipv4first',
-  ])('%j, which Node takes as well', (options) => {
+  ])('%j, which Node accepts as well', (options) => {
     expect(refusedSwitch(options)).toBeUndefined();
     const { status, stderr } = spawnSync(process.execPath, ['-e', ''], {
       env: { NODE_OPTIONS: options },
@@ -64,7 +64,7 @@ describe('sizes, warnings and what is stricter passes', () => {
   });
 });
 
-it('a value may be a word of its own, also one that names a switch elsewhere', () => {
+it('a value may be a separate word, even one that is a switch elsewhere', () => {
   expect(refusedSwitch('--disable-warning "DEP0040" --title=x')).toBe('--title');
 });
 
@@ -72,13 +72,13 @@ it.each([
   ['NODE_TLS_REJECT_UNAUTHORIZED', '0', 'SALLYPORT_UPSTREAM_CA'],
   ['NODE_DEBUG', 'http,tls', 'SALLYPORT_LOG_LEVEL'],
   ['NODE_DEBUG_NATIVE', 'CRYPTO', 'SALLYPORT_LOG_LEVEL'],
-])('%s=%s is refused and told what to set instead', (name, value, instead) => {
+])('%s=%s is rejected with the setting to use instead', (name, value, instead) => {
   expect(() => refuseRuntimeSwitches({ [name]: value })).toThrow(new RegExp(`^${name}\\b.*${instead}`));
 });
 
 it.each([
   ['NODE_TLS_REJECT_UNAUTHORIZED', '1'],
   ['NODE_DEBUG', ''],
-])('%s=%j changes nothing and passes', (name, value) => {
+])('%s=%j changes nothing and is allowed', (name, value) => {
   expect(() => refuseRuntimeSwitches({ [name]: value })).not.toThrow();
 });

@@ -5,7 +5,7 @@ const forward = (given: Readonly<Record<string, unknown>>): ReturnType<typeof pa
   parseConfig({ records: { forward: { token_file: '/t', ...given } } }, {});
 
 describe('records.forward', () => {
-  it('is off unless a URL is given', () => {
+  it('is off unless a URL is set', () => {
     const parsed = parseConfig({}, {});
     expect(parsed.ok && parsed.value.recordForward).toBe(undefined);
   });
@@ -38,13 +38,13 @@ describe('records.forward', () => {
     'https://platform.example.com/?a=b',
     'https://platform.example.com/#a',
     'platform',
-  ])('refuses %s, without repeating it', (url) => {
+  ])('rejects %s, without quoting it', (url) => {
     const parsed = forward({ url });
     expect(parsed).toMatchObject({ ok: false, issues: [{ loc: ['records', 'forward', 'url'] }] });
     expect(JSON.stringify(parsed)).not.toContain('canary');
   });
 
-  it('sends a token in clear to another host only if the operator says so', () => {
+  it('sends a token in plaintext to another host only if the operator allows it', () => {
     const parsed = parseConfig(
       {},
       {
@@ -56,7 +56,7 @@ describe('records.forward', () => {
     expect(parsed.ok).toBe(true);
   });
 
-  it('needs a token', () => {
+  it('requires a token', () => {
     const parsed = parseConfig({ records: { forward: { url: 'https://platform.example.com' } } }, {});
     expect(parsed).toMatchObject({ ok: false, issues: [{ loc: ['records', 'forward', 'token_file'] }] });
   });

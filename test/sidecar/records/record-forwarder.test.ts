@@ -54,7 +54,7 @@ const marksOf = (receiver: RecordReceiver): readonly unknown[] => receiver.kept.
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('a forwarder of records', () => {
-  it('sends them in batches, in their order, one request at a time, by the token', async () => {
+  it('sends them in batches, in order, one request at a time, with the token', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url, { pace: { maxCount: 500 } });
     take(scene.forwarder, 1_234);
@@ -70,7 +70,7 @@ describe('a forwarder of records', () => {
     expect(scene.forwarder.counts).toEqual({ accepted: 1_234, lost: 0 });
   });
 
-  it('bounds a batch by its length too, and sends a record that is longer alone', async () => {
+  it('limits the length of a batch too, and sends a longer record alone', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url, { pace: { maxChars: 1_000 } });
     for (const length of [400, 400, 400, 5_000, 10])
@@ -79,7 +79,7 @@ describe('a forwarder of records', () => {
     expect(receiver.batches.map(({ records }) => records.length)).toEqual([2, 1, 1, 1]);
   });
 
-  it('waits for company, and for no longer than it is told', async () => {
+  it('waits for more records, at most for the configured time', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url, { pace: { lingerMs: 60_000, maxCount: 3 } });
     take(scene.forwarder, 2);
@@ -91,7 +91,7 @@ describe('a forwarder of records', () => {
   const failures: readonly (readonly [string, Reaction])[] = [
     ['is busy', { status: 429, fields: { 'Retry-After': '0' } }],
     ['is not there now', { status: 503 }],
-    ['has a fault', { status: 500 }],
+    ['fails', { status: 500 }],
     ['does not know the token yet', { status: 401 }],
     ['dies before it kept the batch', 'die'],
     ['dies after it kept the batch', 'take and die'],
@@ -114,7 +114,7 @@ describe('a forwarder of records', () => {
     ]);
   });
 
-  it('comes back no sooner than Retry-After says', async () => {
+  it('waits at least as long as Retry-After says', async () => {
     const at: number[] = [];
     await using receiver = await createRecordReceiver((_, index) => {
       at.push(performance.now());
@@ -126,7 +126,7 @@ describe('a forwarder of records', () => {
     expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(990);
   });
 
-  it('gives up an answer that does not come', async () => {
+  it('retries when no response comes', async () => {
     await using receiver = await createRecordReceiver((_, index) => (index === 0 ? 'stall' : 'take'));
     await using scene = await forwardTo(receiver.url, { timeoutMs: 50 });
     take(scene.forwarder, 1);
@@ -135,25 +135,28 @@ describe('a forwarder of records', () => {
     expect(scene.lines[0]).toMatchObject({ cause: 'no response in time' });
   });
 
-  it.each([400, 413, 422])('loses of a batch answered %i only the record at fault', async (status) => {
-    await using receiver = await createRecordReceiver(({ records }) =>
-      records.some(({ mark }) => mark === 137) ? { status } : 'take',
-    );
-    await using scene = await forwardTo(receiver.url);
-    take(scene.forwarder, 500);
-    await receiver.keeps(499);
-    await scene.forwarder.close(1_000);
-    expect(marksOf(receiver)).toEqual(range(500).filter((mark) => mark !== 137));
-    expect(scene.forwarder.counts).toEqual({ accepted: 499, lost: 1 });
-    expect(receiver.batches.length).toBeLessThan(40);
-    const lost = scene.lines.filter(
-      ({ msg }) => msg === 'records were lost before they reached the platform',
-    );
-    expect(lost).toMatchObject([{ lost: 1, cause: `status ${status}` }]);
-  });
+  it.each([400, 413, 422])(
+    'loses only the invalid record of a batch that is rejected with %i',
+    async (status) => {
+      await using receiver = await createRecordReceiver(({ records }) =>
+        records.some(({ mark }) => mark === 137) ? { status } : 'take',
+      );
+      await using scene = await forwardTo(receiver.url);
+      take(scene.forwarder, 500);
+      await receiver.keeps(499);
+      await scene.forwarder.close(1_000);
+      expect(marksOf(receiver)).toEqual(range(500).filter((mark) => mark !== 137));
+      expect(scene.forwarder.counts).toEqual({ accepted: 499, lost: 1 });
+      expect(receiver.batches.length).toBeLessThan(40);
+      const lost = scene.lines.filter(
+        ({ msg }) => msg === 'records were lost before they reached the platform',
+      );
+      expect(lost).toMatchObject([{ lost: 1, cause: `status ${status}` }]);
+    },
+  );
 
   it.each([302, 404])(
-    'sends a batch again that is answered %i, says so once, and follows nowhere',
+    'resends a batch after status %i, logs it once, and follows no redirect',
     async (status) => {
       await using elsewhere = await createRecordReceiver();
       const fields = { Location: `${elsewhere.url}/v1/sandbox-records` };
@@ -171,7 +174,7 @@ describe('a forwarder of records', () => {
     },
   );
 
-  it('takes a token that was replaced, without a restart', async () => {
+  it('uses a replaced token without a restart', async () => {
     await using receiver = await createRecordReceiver((batch) =>
       batch.token === 'second' ? 'take' : { status: 401 },
     );
@@ -182,7 +185,7 @@ describe('a forwarder of records', () => {
     await receiver.keeps(1);
   });
 
-  it('sends the records of each sandbox by its own token, and holds none up for another', async () => {
+  it('sends the records of each sandbox with its own token, and delays none for another', async () => {
     await using receiver = await createRecordReceiver((batch) =>
       batch.token === 'token-one' ? 'stall' : 'take',
     );
@@ -201,7 +204,7 @@ describe('a forwarder of records', () => {
     await receiver.keeps(9);
   });
 
-  it('holds no more than its bound for a dead platform, and leaves room for other sandboxes', async () => {
+  it('stays within its limit while the platform is down, and leaves memory for other sandboxes', async () => {
     await using receiver = await createRecordReceiver(() => ({ status: 503 }));
     await using scratch = await createScratch();
     for (const name of ['loud', 'calm']) await scratch.write(name, 'some-token');
@@ -225,7 +228,7 @@ describe('a forwarder of records', () => {
     expect(scene.lines.filter(({ msg }) => String(msg).includes('too many wait'))).toHaveLength(1);
   });
 
-  it('gives up the oldest that is stuck when there are more sandboxes than there can be at a time', async () => {
+  it('drops the oldest failing queue when there are more sandboxes than can exist at a time', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url, {
       tokenFile: '/nowhere/{sandbox}',
@@ -241,7 +244,7 @@ describe('a forwarder of records', () => {
     expect(lost.map(({ sandbox }) => sandbox)).toEqual(Array.from({ length: 10 }, (_, i) => `gone-${i}`));
   });
 
-  it('sends at its end what waits, without waiting for company', async () => {
+  it('sends waiting records at its end without delay', async () => {
     await using receiver = await createRecordReceiver((_, index) => (index === 0 ? 'die' : 'take'));
     await using scene = await forwardTo(receiver.url, { pace: { lingerMs: 60_000, firstPauseMs: 60_000 } });
     take(scene.forwarder, 700);
@@ -250,7 +253,7 @@ describe('a forwarder of records', () => {
     expect(marksOf(receiver)).toEqual(range(700));
   });
 
-  it('ends in its time, and says what is lost, when nothing is taken any more', async () => {
+  it('ends in time and reports the loss when the platform accepts nothing', async () => {
     await using receiver = await createRecordReceiver(() => 'stall');
     await using scene = await forwardTo(receiver.url);
     take(scene.forwarder, 7);
@@ -265,7 +268,7 @@ describe('a forwarder of records', () => {
     });
   });
 
-  it('sends nothing to a platform whose certificate the authority of the file did not sign', async () => {
+  it('sends nothing to a platform whose certificate the configured CA did not sign', async () => {
     const [authority, other] = ['Right', 'Other'].map((commonName) =>
       createCertificateAuthority({ commonName }),
     );
@@ -285,7 +288,7 @@ describe('a forwarder of records', () => {
     await receiver.keeps(1);
   });
 
-  it('starts with no token file that cannot be read, and quotes none that is wrong', async () => {
+  it('does not start with an unreadable token file, and does not quote an invalid one', async () => {
     await expect(forwardTo('http://127.0.0.1:9', { tokenFile: '/nowhere/token' })).rejects.toThrow(
       '/nowhere/token cannot be read: ENOENT',
     );
@@ -294,7 +297,7 @@ describe('a forwarder of records', () => {
     await expect(forwardTo('http://127.0.0.1:9', { tokenFile })).rejects.toThrow('one line of visible ASCII');
   });
 
-  it('writes half a character as the sign for one, so that no name makes a record undeliverable', async () => {
+  it('replaces a lone surrogate, so that no name makes a record undeliverable', async () => {
     await using receiver = await createRecordReceiver();
     await using scene = await forwardTo(receiver.url);
     scene.forwarder.add('default', JSON.stringify({ rule: 'a\ud800b', cause: '\\ud800' }).slice(1, -1));

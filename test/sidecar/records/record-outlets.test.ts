@@ -50,8 +50,8 @@ async function outletsTo(url: string, whenBlocked: 'refuse' | 'drop'): Promise<O
 
 const MORE_THAN_FIT = 20_000;
 
-describe('when the platform takes no records', () => {
-  it('and log.when_blocked is refuse, new exchanges of that sandbox are refused, and of no other', async () => {
+describe('when the platform accepts no records', () => {
+  it('and log.when_blocked is refuse, new exchanges of that sandbox only are rejected', async () => {
     await using receiver = await createRecordReceiver(() => ({ status: 503 }));
     await using outlets = await outletsTo(receiver.url, 'refuse');
     const [one, two] = [outlets.recorderOf('one'), outlets.recorderOf('two')];
@@ -61,7 +61,7 @@ describe('when the platform takes no records', () => {
     expect(outlets.lines).toHaveLength(MORE_THAN_FIT + 1);
   });
 
-  it('and log.when_blocked is drop, nothing is refused and the log has every record', async () => {
+  it('and log.when_blocked is drop, nothing is rejected and the log has every record', async () => {
     await using receiver = await createRecordReceiver(() => ({ status: 503 }));
     await using outlets = await outletsTo(receiver.url, 'drop');
     const one = outlets.recorderOf('one');
@@ -96,7 +96,7 @@ describe('a sidecar that forwards', () => {
     return errorOf(response.head);
   };
 
-  it('serves on while a platform stalls, and ends in its time', async () => {
+  it('continues to serve while a platform stalls, and ends in time', async () => {
     await using receiver = await createRecordReceiver(() => 'stall');
     await using path = await forwarding(receiver.url);
     expect(await ask(path)).toBe(undefined);

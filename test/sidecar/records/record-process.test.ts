@@ -7,7 +7,7 @@ import { createRecordReceiver } from './record-receiver.ts';
 const token = 'sp_sb_canary-of-a-process';
 
 describe('sallyport proxy that forwards records', () => {
-  it('sends at SIGTERM what waits, and ends with 0', async () => {
+  it('sends waiting records at SIGTERM, and ends with code 0', async () => {
     await using receiver = await createRecordReceiver((_, index) => (index === 0 ? { status: 503 } : 'take'));
     await using scratch = await createScratch();
     const env = {
@@ -33,7 +33,7 @@ describe('sallyport proxy that forwards records', () => {
     expect(sallyport.process.stdout + sallyport.process.stderr).not.toContain('canary-of-a-process');
   });
 
-  it('does not start with a token file that is not there', async () => {
+  it('does not start without its token file', async () => {
     const env = {
       SALLYPORT_LISTEN: '127.0.0.1:0',
       SALLYPORT_RECORDS_FORWARD_URL: 'https://platform.example.com',

@@ -17,10 +17,10 @@ export type SentBatch = {
 
 export type Reaction =
   | 'take'
-  /** Keeps the batch; the answer never leaves. */
+  /** Stores the batch; the response is never sent. */
   | 'take and die'
   | 'die'
-  /** Answers when `release` is called. */
+  /** Responds when `release` is called. */
   | 'stall'
   /** Says 200 and has kept nothing. */
   | 'outsider'

@@ -47,7 +47,7 @@ describe('what is shown', () => {
     await expect.poll(counts).toEqual(['default 1', 'box 0']);
   });
 
-  it('of a document is what was written, the template and not what it became', async () => {
+  it('of a document is what was written: the template, not its result', async () => {
     await using proxy = await createTestSidecar({ admin: true, secrets: { T: 'canary-of-the-operator' } });
     const headers = [
       { name: 'A', type: 'workspace_secret', value: 'Bearer {T}' },
@@ -98,7 +98,7 @@ describe('what is shown', () => {
   });
 });
 
-it('the sandbox of a path is the one that is asked', async () => {
+it('the sandbox in a path is the one that is used', async () => {
   await using scene = await createSandboxScene();
   const proxy = await scene.start();
   const made = await proxy.admin('POST', '/v1/sandboxes', { id: 'box', listen: '127.0.0.1:0' });
@@ -113,7 +113,7 @@ it('the sandbox of a path is the one that is asked', async () => {
   expect(short).toEqual(byName);
 });
 
-it('readiness is that of default: with require_config, once rules are in force', async () => {
+it('readiness is that of default: with require_config, once rules are active', async () => {
   await using proxy = await createTestSidecar({ admin: true, config: { require_config: true } });
   await proxy.admin('POST', '/v1/sandboxes', { listen: '127.0.0.1:0', proxy_config: keyRules('x') });
   const ready = async (): Promise<number> => (await proxy.admin('GET', '/readyz')).status;
@@ -127,7 +127,7 @@ it('the CA is the one that clients must trust', async () => {
   expect((await proxy.admin('GET', '/v1/ca.pem')).text).toBe(proxy.caPem);
 });
 
-it('the token of a sandbox is shown by nobody but its clients', async () => {
+it('the token of a sandbox works for its clients only', async () => {
   await using proxy = await createTestSidecar({ admin: true });
   await proxy.admin('POST', '/v1/sandboxes', { id: 'box', token: TOKEN });
   await using client = await WireClient.connect(proxy.port);

@@ -17,16 +17,16 @@ const SECRETS = '/v1/workspace_secrets';
 const BOX = '/v1/sandboxes/box';
 const [TOKEN, OTHER] = ['a-sandbox-token-of-enough-length', 'another-token-of-enough-length'];
 
-/** The answer to CONNECT: its status, and the reason if it was refused. */
+/** The response to CONNECT: its status, and the reason if it was rejected. */
 async function connectStatus(port: number, authority: string, token?: string): Promise<string> {
   await using client = await WireClient.connect(port);
   const head = await client.openTunnel(authority, token === undefined ? [] : [showing(token)]);
   return [head.status, errorOf(head)].filter((part) => part !== undefined).join(' ');
 }
 
-describe('a proxy_config is refused and nothing changes', () => {
+describe('a proxy_config is rejected and nothing changes', () => {
   const rows: readonly (readonly [string, unknown, readonly string[], number])[] = [
-    ['that is faulty', { rules: [{ match_hosts: ['*'], headers: [] }] }, [], 422],
+    ['that is invalid', { rules: [{ match_hosts: ['*'], headers: [] }] }, [], 422],
     ['whose secret is missing', keyRules('{NONE}', 'workspace_secret'), [], 422],
     ['that keeps an opaque value where none is stored', keyRules('', 'opaque'), [], 422],
     ['for another tag', keyRules('new'), ['If-Match: "1-AAAAAAAAAAAA"'], 412],
@@ -65,7 +65,7 @@ it('a proxy_config for the tag in force is applied, and its warnings stand where
 });
 
 describe('workspace secrets', () => {
-  it('are merged, null deletes, and their names are told in order', async () => {
+  it('are merged, null deletes, and their names are listed in order', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     const names = async (changes: object): Promise<unknown> =>
       (await proxy.admin('PUT', SECRETS, changes)).body['workspace_secrets'];
@@ -106,7 +106,7 @@ it.each([
   ['PUT', '/workspace_secrets', { A: 'a' }],
   ['PATCH', '', { token: 'generate' }],
   ['DELETE', '', undefined],
-])('%s of a sandbox%s that is not there is answered 404', async (method, path, body) => {
+])('%s of a sandbox%s that does not exist returns 404', async (method, path, body) => {
   await using proxy = await createTestSidecar({ admin: true });
   expect((await proxy.admin(method, `${BOX}${path}`, body)).status).toBe(404);
 });
@@ -136,7 +136,7 @@ describe('a store that fails', () => {
     ['DELETE', BOX, undefined],
     ['POST', '/v1/sandboxes', { id: 'second', listen: '127.0.0.1:0', token: OTHER }],
   ];
-  it.each(attempts)('at %s %s is told, and nothing changes', async (method, path, body) => {
+  it.each(attempts)('at %s %s is reported, and nothing changes', async (method, path, body) => {
     await using scene = await createSandboxScene();
     const store: MemoryStore = createMemoryStore();
     const proxy = await scene.start({ state: store });
@@ -171,7 +171,7 @@ describe('a store that fails', () => {
     expect((await proxy.admin(method, path, body)).status).toBeLessThan(300);
   });
 
-  it('on disk is told by the code of the system', async () => {
+  it('on disk is reported with the code of the system error', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     await proxy.admin('PUT', CONFIG, keyRules('old'));
@@ -330,7 +330,7 @@ describe('a limit that is changed holds at once:', () => {
       clients.push(client);
       const at = `${name}:${scene.origin.port}`;
       await client.send(`CONNECT ${at} HTTP/1.1\r\nHost: ${at}\r\n${showing(TOKEN)}\r\n\r\n`);
-      // Whoever comes after is answered after.
+      // A later request gets its response later.
       expect(await connectStatus(proxy.port, `127.0.0.1:${scene.origin.port}`)).toBe('200');
     };
     await limit({ max_lookups: 1 });
@@ -422,7 +422,7 @@ describe('a token that is replaced', () => {
     expect(await scene.keyAt(next.port, OTHER)).toBe('box');
   });
 
-  it('by one that is made is told once', async () => {
+  it('by a generated one is shown once', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     await proxy.admin('POST', '/v1/sandboxes', { id: 'box', token: TOKEN, proxy_config: keyRules('box') });

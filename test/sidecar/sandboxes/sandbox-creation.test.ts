@@ -41,7 +41,7 @@ describe('a sandbox', () => {
         warnings: [],
       },
     });
-    // A token that the client gave is not told back.
+    // A token from the request is not shown.
     expect(made.text).not.toContain(TOKEN);
     expect(await scene.keyAt(portOf(made.body['proxy']), TOKEN)).toBe('of the box');
     expect((await proxy.admin('GET', `${SANDBOXES}/box/workspace_secrets`)).body).toEqual({
@@ -50,7 +50,7 @@ describe('a sandbox', () => {
     expect(await readdir(join(scene.directory, 'sandboxes'))).toEqual(['box.sealed']);
   });
 
-  it('of an empty document has an id and a token that are made, and the main listener', async () => {
+  it('of an empty document gets a generated id and token, and uses the main listener', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     const [made, second] = [
@@ -64,13 +64,13 @@ describe('a sandbox', () => {
     expect(made.body).toMatchObject({ proxy: `http://127.0.0.1:${proxy.port}`, revision: 0 });
     await proxy.admin('PUT', `${SANDBOXES}/${String(id)}/proxy_config`, keyRules('made'));
     expect(await scene.keyAt(proxy.port, String(token))).toBe('made');
-    // Told once.
+    // Shown once.
     for (const path of [SANDBOXES, `${SANDBOXES}/${String(id)}`])
       expect((await proxy.admin('GET', path)).text).not.toContain(String(token));
     expect(JSON.stringify(proxy.lines)).not.toContain(String(token));
   });
 
-  it('with port 0 notes the port that it got, and has it again after a restart', async () => {
+  it('with port 0 stores the port that was opened, and has it again after a restart', async () => {
     await using scene = await createSandboxScene();
     const store = createMemoryStore();
     const first = await scene.start({ state: store });
@@ -87,7 +87,7 @@ describe('a sandbox', () => {
 });
 
 describe('a warning', () => {
-  it('says that whoever shows no token is a client of default, where a sandbox shares an open listener', async () => {
+  it('says that clients without a token belong to default, where a sandbox shares an open listener', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     const made = await proxy.admin('POST', SANDBOXES, { id: 'box' });
     expect(made.body['warnings']).toMatchObject([
@@ -97,7 +97,7 @@ describe('a warning', () => {
     expect(own.body['warnings']).toEqual([]);
   });
 
-  it('is not given where everybody must show a token', async () => {
+  it('is absent where every client needs a token', async () => {
     await using scratch = await createScratch();
     const auth = { token_file: await scratch.write('token', 'the-token-of-the-main-listener') };
     await using proxy = await createTestSidecar({ admin: true, config: { auth } });
@@ -105,7 +105,7 @@ describe('a warning', () => {
     expect(made).toMatchObject({ status: 201, body: { warnings: [] } });
   });
 
-  it('of the rules stands where the rules stood in the request', async () => {
+  it('of the rules has the location of the rules in the request', async () => {
     await using proxy = await createTestSidecar({ admin: true });
     const proxyConfig = { ...keyRules('x'), no_proxy: ['api.test'] };
     const document = { listen: '127.0.0.1:0', proxy_config: proxyConfig };
@@ -115,13 +115,13 @@ describe('a warning', () => {
   });
 });
 
-describe('none is made', () => {
+describe('no sandbox is created', () => {
   const rows: readonly (readonly [string, object, number, readonly (readonly (string | number)[])[]])[] = [
     ['under an id that is taken', { id: 'taken' }, 409, []],
     ['under the id of the operator’s', { id: 'default' }, 409, []],
     ['with a token that is another’s', { id: 'box', token: TOKEN }, 422, [['body', 'token']]],
     [
-      'with rules at fault',
+      'with invalid rules',
       { id: 'box', proxy_config: { rules: [{ match_hosts: ['*'], headers: [] }] } },
       422,
       [
@@ -143,7 +143,7 @@ describe('none is made', () => {
       [['body', 'proxy_config', 'rules', 0, 'headers', 0, 'value']],
     ],
     [
-      'with secrets at fault',
+      'with invalid secrets',
       { id: 'box', workspace_secrets: { A: 1, B: '' } },
       422,
       [
@@ -192,7 +192,7 @@ describe('none is made', () => {
   });
 
   it.each(['the main one’s', 'another sandbox’s', 'the admin API’s'])(
-    'on a port that is %s, which is told and leaves nothing behind',
+    'on a port that is %s, which is reported and leaves nothing behind',
     async (whose) => {
       await using proxy = await createTestSidecar({ admin: true });
       const other = await proxy.admin('POST', SANDBOXES, { id: 'other', listen: '127.0.0.1:0' });
@@ -210,7 +210,7 @@ describe('none is made', () => {
     },
   );
 
-  it('that could not be kept: its port is free again, its token unknown', async () => {
+  it('that could not be stored: its port is free again, its token unknown', async () => {
     const store = createMemoryStore();
     await using proxy = await createTestSidecar({ admin: true, state: store });
     const other = await proxy.admin('POST', SANDBOXES, { id: 'other', listen: '127.0.0.1:0' });
@@ -228,7 +228,7 @@ describe('none is made', () => {
     expect((await proxy.admin('GET', `${SANDBOXES}/box`)).status).toBe(404);
   });
 
-  it('beside a thousand', async () => {
+  it('in addition to a thousand', async () => {
     const config = parseConfig({}, {});
     if (!config.ok) throw new Error('the default config');
     const own = { sandbox: 'default' } as ProxyContext;
@@ -253,7 +253,7 @@ describe('none is made', () => {
   });
 });
 
-it('until it is kept, nobody is let in by its token', async () => {
+it('until it is stored, no client is admitted with its token', async () => {
   await using scene = await createSandboxScene();
   const store = createMemoryStore();
   const proxy = await scene.start({ state: store });
@@ -268,7 +268,7 @@ it('until it is kept, nobody is let in by its token', async () => {
   expect(await scene.keyAt(proxy.port, TOKEN)).toBe('box');
 });
 
-it('until it is kept, nobody is let in by its open listener', async () => {
+it('until it is stored, no client is admitted on its open listener', async () => {
   await using scene = await createSandboxScene();
   const store = createMemoryStore();
   const proxy = await scene.start({ state: store });

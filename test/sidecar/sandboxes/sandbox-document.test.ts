@@ -25,7 +25,7 @@ function isToken(token: WantedToken, text: string): boolean {
 }
 
 describe('the document of a new sandbox', () => {
-  it('may be empty: an id and a token are made, and nothing is limited', () => {
+  it('may be empty: a token is generated, and nothing is limited', () => {
     expect(parseSandboxDocument({}, closed)).toEqual({
       ok: true,
       value: {
@@ -39,7 +39,7 @@ describe('the document of a new sandbox', () => {
     });
   });
 
-  it('may say everything', () => {
+  it('may set everything', () => {
     const parsed = parseSandboxDocument(
       {
         id: 'box-1',
@@ -63,16 +63,16 @@ describe('the document of a new sandbox', () => {
   });
 
   const tokens: readonly (readonly [string, object, 'generated' | 'none' | 'given'])[] = [
-    ['on the main listener without a word has one made', {}, 'generated'],
-    ['on the main listener that asks for one has one made', { token: 'generate' }, 'generated'],
-    ['on the main listener may bring its own', { token: TOKEN }, 'given'],
+    ['on the main listener without the field gets a generated token', {}, 'generated'],
+    ['on the main listener that requests one gets a generated token', { token: 'generate' }, 'generated'],
+    ['on the main listener may set its own', { token: TOKEN }, 'given'],
     ['on its own loopback listener needs none', { listen: '127.0.0.1:0' }, 'none'],
     [
-      'on its own listener that asks for one has one made',
+      'on its own listener that requests one gets a generated token',
       { listen: '[::1]:0', token: 'generate' },
       'generated',
     ],
-    ['on an exposed listener may bring its own', { listen: '0.0.0.0:0', token: TOKEN }, 'given'],
+    ['on an exposed listener may set its own', { listen: '0.0.0.0:0', token: TOKEN }, 'given'],
   ];
   it.each(tokens)('a sandbox %s', (_, document, wanted) => {
     const parsed = parseSandboxDocument(document, closed);
@@ -81,7 +81,7 @@ describe('the document of a new sandbox', () => {
     expect(token === undefined ? 'none' : token === 'generate' ? 'generated' : 'given').toBe(wanted);
   });
 
-  it.each(['a', '7', 'box-1', 'a--b', 'x'.repeat(63)])('takes the id %s', (id) => {
+  it.each(['a', '7', 'box-1', 'a--b', 'x'.repeat(63)])('accepts the id %s', (id) => {
     expect(parseSandboxDocument({ id }, closed)).toMatchObject({ ok: true, value: { id } });
   });
 
@@ -114,7 +114,7 @@ describe('the document of a new sandbox', () => {
     ['half a limit', { limits: { max_idle_upstream: 1.5 } }, ['limits.max_idle_upstream int_type']],
     ['a limit of null', { limits: { max_idle_per_host: null } }, ['limits.max_idle_per_host int_type']],
     [
-      'several faults at once',
+      'several errors at once',
       { id: 'A', listen: 'x', token: 'y', limits: { max_lookups: '1' }, more: 1 },
       [
         'id value_error',
@@ -125,20 +125,20 @@ describe('the document of a new sandbox', () => {
       ],
     ],
   ];
-  it.each(refusals)('refuses %s, and says where', (_, document, expected) => {
+  it.each(refusals)('rejects %s, and says where', (_, document, expected) => {
     expect(places(parseSandboxDocument(document, closed))).toEqual(expected);
   });
 
-  it('repeats nothing that was sent', () => {
+  it('quotes nothing that was sent', () => {
     const canary = 'Canary Value:';
     const document = { id: canary, listen: canary, token: canary, limits: { max_lookups: canary } };
     expect(JSON.stringify(parseSandboxDocument(document, closed))).not.toContain('Canary');
   });
 });
 
-describe('a listener that others reach, without a token', () => {
+describe('a listener that is reachable from other machines, without a token', () => {
   const allowClients = ['10.0.0.0/8'].flatMap((text) => parseCidr(text) ?? []);
-  it.each(['0.0.0.0:0', ':0', '[::]:0', '10.1.2.3:0', '169.254.1.1:0'])('%s is refused', (listen) => {
+  it.each(['0.0.0.0:0', ':0', '[::]:0', '10.1.2.3:0', '169.254.1.1:0'])('%s is rejected', (listen) => {
     const parsed = parseSandboxDocument({ listen }, closed);
     expect(places(parsed)).toEqual(['listen value_error']);
     expect(JSON.stringify(parsed)).toMatch(/send a token, or .*allow_clients or auth: \\"none\\"/);
@@ -150,7 +150,7 @@ describe('a listener that others reach, without a token', () => {
     expect(JSON.stringify(parsed)).toContain('must be an IP address or localhost');
   });
 
-  it('is refused although clients of the main one show a token', () => {
+  it('is rejected although clients of the main listener need a token', () => {
     const auth = { tokenFile: '/run/token' };
     expect(places(parseSandboxDocument({ listen: '0.0.0.0:0' }, { ...closed, auth }))).toHaveLength(1);
   });
@@ -174,7 +174,7 @@ describe('a listener that others reach, without a token', () => {
 });
 
 describe('the document of a change', () => {
-  it('that says nothing changes nothing', () => {
+  it('that is empty changes nothing', () => {
     expect(parseSandboxChange({}, closed)).toEqual({
       ok: true,
       value: { token: undefined, limits: undefined },
@@ -186,7 +186,7 @@ describe('the document of a change', () => {
     expect(parsed).toEqual({ ok: true, value: { token: undefined, limits: { maxLookups: 3 } } });
   });
 
-  it('asks for a token or brings one', () => {
+  it('requests a generated token or sets one', () => {
     expect(parseSandboxChange({ token: 'generate' }, closed)).toMatchObject({ value: { token: 'generate' } });
     const parsed = parseSandboxChange({ token: TOKEN }, closed);
     expect(parsed.ok && isToken(parsed.value.token, TOKEN)).toBe(true);
@@ -202,12 +202,12 @@ describe('the document of a change', () => {
     ['limits of null', { limits: null }, ['limits dict_type']],
     ['a limit of 0', { limits: { max_connections: 0 } }, ['limits.max_connections greater_than_equal']],
     ['no object', 7, [' dict_type']],
-  ])('refuses %s, and says where', (_, document, expected) => {
+  ])('rejects %s, and says where', (_, document, expected) => {
     expect(places(parseSandboxChange(document, closed))).toEqual(expected);
   });
 });
 
-it('limits are shown in the words of their authors', () => {
+it('limits are shown under the names that documents use', () => {
   expect(showLimits({ maxConnections: 1, maxLookups: 2, maxIdleUpstream: 3, maxIdlePerHost: 4 })).toEqual({
     max_connections: 1,
     max_lookups: 2,

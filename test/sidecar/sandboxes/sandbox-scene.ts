@@ -18,7 +18,7 @@ export type SandboxScene = AsyncDisposable & {
   start(options?: TestSidecarOptions): Promise<TestSidecar>;
   /** A client inside an intercepted tunnel to the origin. */
   tunnel(port: number, token?: string): Promise<WireClient>;
-  /** Sends one request and answers the X-Key that arrived. */
+  /** Sends one request and returns the X-Key that arrived. */
   keyBy(client: WireClient): Promise<string | undefined>;
   /** The same on a connection of its own. */
   keyAt(port: number, token?: string): Promise<string | undefined>;
@@ -36,14 +36,14 @@ export async function createSandboxScene(
     const client = await WireClient.connect(port);
     clients.push(client);
     const { status } = await client.openTunnel(authority, token === undefined ? [] : [showing(token)]);
-    if (status !== 200) throw new Error(`the tunnel was answered ${status}`);
+    if (status !== 200) throw new Error(`the response to CONNECT was ${status}`);
     await client.startTls({ ca: running?.caPem ?? '', name: 'api.test' });
     return client;
   };
   const keyBy = async (client: WireClient): Promise<string | undefined> => {
     await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
     const { head } = await client.readResponse();
-    if (head.status !== 200) throw new Error(`the request was answered ${head.status}`);
+    if (head.status !== 200) throw new Error(`the response was ${head.status}`);
     return origin.requests.at(-1)?.headers.find(([name]) => name === 'X-Key')?.[1];
   };
   const end = async (): Promise<void> => {

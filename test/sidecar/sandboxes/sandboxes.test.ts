@@ -23,7 +23,7 @@ const lookupOf =
     values[name] === undefined ? undefined : new Secret(values[name]);
 
 describe('without a file, a start', () => {
-  it('puts in force what was applied last, under its revision and its tag', async () => {
+  it('activates what was applied last, with its revision and its tag', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
     for (const value of ['one', 'two']) await first.admin('PUT', CONFIG, keyRules(value));
@@ -40,7 +40,7 @@ describe('without a file, a start', () => {
     expect((await second.admin('PUT', CONFIG, keyRules('four'), [`If-Match: ${tag}`])).status).toBe(412);
   });
 
-  it('on nothing kept has nothing in force and makes no file', async () => {
+  it('without stored state has no active rules and creates no file', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     const shown = await proxy.admin('GET', CONFIG);
@@ -65,7 +65,7 @@ describe('without a file, a start', () => {
     expect(await scene.keyAt(third.port)).toBe('opaque-canary');
   });
 
-  it('has every sandbox as it was: its port, its token, its limits, its rules', async () => {
+  it('restores every sandbox: its port, its token, its limits, its rules', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
     const limits = { max_connections: 7 };
@@ -120,7 +120,7 @@ describe('the operator’s file', () => {
     expect(put.body).toEqual({ revision: 1, warnings: [] });
   });
 
-  it('is not kept: without it the next start has what was put last', async () => {
+  it('is not stored: without it the next start has the last document of the admin API', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
     await first.admin('PUT', CONFIG, keyRules('put'));
@@ -129,7 +129,7 @@ describe('the operator’s file', () => {
     expect(await scene.keyAt(third.port)).toBe('put');
   });
 
-  it('may use secrets that the admin API was given, and they go before the operator’s own', async () => {
+  it('may use secrets of the admin API, which take precedence over the operator’s own', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
     await first.admin('PUT', SECRETS, { A: 'a-of-admin', B: 'b-of-admin' });
@@ -139,7 +139,7 @@ describe('the operator’s file', () => {
     expect(await scene.keyAt(second.port)).toBe('a-of-admin b-of-admin c-of-operator');
   });
 
-  it('needs no state that compiles: a secret that is gone stops only a start on the state', async () => {
+  it('needs no state that compiles: a missing secret stops only a start from the state', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start({ secrets: { A: 'a' } });
     await first.admin('PUT', CONFIG, keyRules('{A}', 'workspace_secret'));
@@ -183,7 +183,7 @@ describe('a secret of the admin API', () => {
     expect(await scene.keyAt(second.port)).toBe('Bearer value-one');
   });
 
-  it('is on disk in no form but sealed', async () => {
+  it('is on disk in sealed form only', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     await proxy.admin('PUT', SECRETS, { T: 'canary-value-one' });
@@ -209,7 +209,7 @@ describe('a secret of the admin API', () => {
 describe('a SIGHUP without a file', () => {
   const template = keyRules('{T}', 'workspace_secret');
 
-  it('applies what is in force with the operator’s secrets of now, as a new revision', async () => {
+  it('applies the active document with the operator’s current secrets, as a new revision', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start({ secrets: { T: 'first' } });
     const put = await proxy.admin('PUT', CONFIG, template);
@@ -224,7 +224,7 @@ describe('a SIGHUP without a file', () => {
     expect(shown.etag).not.toBe(put.etag);
   });
 
-  it('leaves the admin API’s secrets as they are in force, also one that was deleted', async () => {
+  it('leaves the active secrets of the admin API unchanged, also a deleted one', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     await proxy.admin('PUT', SECRETS, { T: 'first' });
@@ -237,7 +237,7 @@ describe('a SIGHUP without a file', () => {
     expect(await scene.keyAt(proxy.port)).toBe('first');
   });
 
-  it('that lacks a secret changes nothing, the operator’s secrets of before neither', async () => {
+  it('that lacks a secret changes nothing, not even the operator’s previous secrets', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start({ secrets: { T: 'first' } });
     await proxy.admin('PUT', CONFIG, template);
@@ -249,7 +249,7 @@ describe('a SIGHUP without a file', () => {
     expect((await proxy.admin('PUT', CONFIG, keyRules('{U}', 'workspace_secret'))).status).toBe(422);
   });
 
-  it('before anything was applied waits with the secrets for what is applied first', async () => {
+  it('before anything was applied keeps the secrets for the first document', async () => {
     await using scene = await createSandboxScene();
     const proxy = await scene.start();
     expect(proxy.sidecar.reapply(lookupOf({ T: 'later' }))).toEqual({ ok: true, revision: 0, warnings: [] });
@@ -258,7 +258,7 @@ describe('a SIGHUP without a file', () => {
   });
 });
 
-it('a tag never stands for two documents, whatever starts, files and signals come between', async () => {
+it('a tag never identifies two documents, whatever starts, files and signals come between', async () => {
   await using scene = await createSandboxScene();
   const documents = new Map<string, string>();
   const revisions: number[] = [];
@@ -322,7 +322,7 @@ describe('a start is stopped by', () => {
   });
 });
 
-describe('a start keeps closed, and tells why of, a sandbox', () => {
+describe('a start disables a sandbox, and reports why,', () => {
   const stateOf = (id: string, more: object): string =>
     JSON.stringify({ ...(JSON.parse(encodeSandboxState(newSandboxState(id))) as object), ...more });
   const wildcard = { rules: [{ ...keyRules('x').rules[0], match_hosts: ['*.github.io'] }] };
@@ -353,19 +353,19 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     expect((await client.openTunnel('api.test:443', [showing(TOKEN)])).status).toBe(407);
   });
 
-  it('until it gets rules that can be used', async () => {
+  it('until it gets usable rules', async () => {
     await using scene = await createSandboxScene();
     const store = createMemoryStore({
       box: stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 }),
     });
     const proxy = await scene.start({ state: store });
-    const put = await proxy.admin('PUT', '/v1/sandboxes/box/proxy_config', keyRules('mended'));
+    const put = await proxy.admin('PUT', '/v1/sandboxes/box/proxy_config', keyRules('fixed'));
     expect(put).toMatchObject({ status: 200, body: { revision: 4, warnings: [] } });
     expect((await proxy.admin('GET', '/v1/sandboxes/box')).body).not.toHaveProperty('failed');
-    expect(await scene.keyAt(proxy.port, TOKEN)).toBe('mended');
+    expect(await scene.keyAt(proxy.port, TOKEN)).toBe('fixed');
   });
 
-  it('also when its token is changed, which lets its clients in once it has rules that can be used', async () => {
+  it('also when its token is changed, which admits its clients once it has usable rules', async () => {
     await using scene = await createSandboxScene();
     const content = stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 });
     const store = createMemoryStore({ box: content });
@@ -378,8 +378,8 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     });
     await using client = await WireClient.connect(proxy.port);
     expect((await client.openTunnel('api.test:443', [showing(fresh)])).status).toBe(407);
-    await proxy.admin('PUT', '/v1/sandboxes/box/proxy_config', keyRules('mended'));
-    expect(await scene.keyAt(proxy.port, fresh)).toBe('mended');
+    await proxy.admin('PUT', '/v1/sandboxes/box/proxy_config', keyRules('fixed'));
+    expect(await scene.keyAt(proxy.port, fresh)).toBe('fixed');
     expect(store.contents.get('box')).toContain(`"token":"${fresh}"`);
   });
 
@@ -387,7 +387,7 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     ['', { token: `${TOKEN}-anew` }],
     ['', { limits: { max_connections: 9 } }],
     ['/workspace_secrets', { A: 'a' }],
-  ])('whatever is changed of it%s but its rules, which are kept: %j', async (path, change) => {
+  ])('whatever is changed of it%s except its rules, which stay stored: %j', async (path, change) => {
     await using scene = await createSandboxScene();
     const content = stateOf('box', { token: TOKEN, proxyConfig: wildcard, revision: 3 });
     const store = createMemoryStore({ box: content });
@@ -405,7 +405,7 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     });
   });
 
-  it('whose port is taken by now, and the others serve', async () => {
+  it('whose port is now in use, and the others serve', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start();
     const made = await first.admin('POST', '/v1/sandboxes', { id: 'box', listen: '127.0.0.1:0' });
@@ -422,7 +422,7 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);
   });
 
-  it('whose token is the main listener’s by now, which goes on to be that', async () => {
+  it('whose token is now the main listener’s, which stays that', async () => {
     await using scene = await createSandboxScene();
     await using scratch = await createScratch();
     const first = await scene.start();
@@ -438,7 +438,7 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
     expect(await scene.keyAt(second.port, TOKEN)).toBe('of default');
   });
 
-  it('whose token is the main listener’s by now, until it gets another one', async () => {
+  it('whose token is now the main listener’s, until it gets another one', async () => {
     await using scene = await createSandboxScene();
     await using scratch = await createScratch();
     const store = createMemoryStore({
@@ -453,8 +453,8 @@ describe('a start keeps closed, and tells why of, a sandbox', () => {
   });
 });
 
-describe('what only a document of the operator’s stands above', () => {
-  it('is not judged by a start: a kept document that may not be any more is warned of', async () => {
+describe('state that the operator’s document replaces', () => {
+  it('does not stop a start: a stored document that is no longer valid causes a warning', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start({ config: { allow_wildcards: ['*.github.io'] } });
     await first.admin('PUT', CONFIG, {
@@ -470,7 +470,7 @@ describe('what only a document of the operator’s stands above', () => {
     );
   });
 
-  it('is never kept: a start without the file has what the admin API put last', async () => {
+  it('is never overwritten: a start without the file has the last document of the admin API', async () => {
     await using scene = await createSandboxScene();
     const first = await scene.start({
       config: { proxy_config: '/operators/rules.json' },
@@ -484,7 +484,7 @@ describe('what only a document of the operator’s stands above', () => {
     expect(await scene.keyAt(second.port)).toBe('put');
   });
 
-  it('while a document is being written, the operator’s secrets of now are in it and none of before', async () => {
+  it('a document that is being stored uses the operator’s current secrets and no earlier ones', async () => {
     await using scene = await createSandboxScene();
     const store = createMemoryStore();
     const proxy = await scene.start({ state: store, secrets: { T: 'withdrawn' } });

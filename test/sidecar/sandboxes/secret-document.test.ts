@@ -27,7 +27,7 @@ it.each(lines)('lines: %s', (_, text, secrets) => {
   expect(found).toEqual(Object.entries(secrets));
 });
 
-it('lines: each says where it stands', () => {
+it('lines: each has its location', () => {
   const from = parseSecretLines('# one\nA=1\n\nB=2', 'secrets.env').map((secret) => secret.from);
   expect(from).toEqual(['secrets.env:2', 'secrets.env:4']);
 });
@@ -61,7 +61,7 @@ const jsonErrors: readonly [string, string, string][] = [
   ],
 ];
 
-describe('an error says where and never what', () => {
+describe('an error gives the location, never the text', () => {
   it.each(errors)('lines: %s', (_, text, message) => {
     expect(() => parseSecretLines(text, 'secrets.env')).toThrow(new Error(message));
   });

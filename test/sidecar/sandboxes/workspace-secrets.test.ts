@@ -97,7 +97,7 @@ it('without sources there are none', () => {
   expect(secrets.lookup('__proto__')).toBeUndefined();
 });
 
-it('of several sources the most deliberate wins: descriptor, _FILE, directory, file', () => {
+it('of several sources the first wins: descriptor, _FILE, directory, file', () => {
   const of = (names: string, value: string): string =>
     names
       .split('')
@@ -140,7 +140,7 @@ describe('bounds', () => {
   });
 });
 
-describe('the start fails with the place and never the value', () => {
+describe('the start fails with the location, never the value', () => {
   const rows: readonly [string, () => WorkspaceSecrets, RegExp][] = [
     [
       'an empty file',

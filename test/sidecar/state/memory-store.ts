@@ -1,4 +1,4 @@
-// A store in memory that fails or waits when a test says so. What it holds is what a restart would find.
+// A store in memory that fails or waits on request. It holds what a restart would find.
 import type { StateStore } from '../../../src/sidecar/state/state-store.ts';
 
 export type MemoryStore = StateStore & {

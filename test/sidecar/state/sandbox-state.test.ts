@@ -1,4 +1,4 @@
-// What is kept of a sandbox: nothing is lost or changed on the way to the store and back, and what is not ours is refused.
+// What is stored of a sandbox: nothing is lost or changed by encoding and decoding, and unknown formats are rejected.
 import { describe, expect, it } from 'vitest';
 import type { Issue } from '../../../src/base/schema.ts';
 import { Secret } from '../../../src/base/secret.ts';
@@ -67,10 +67,10 @@ function opened(secrets: ReadonlyMap<string, Secret>): readonly (readonly [strin
 }
 
 describe('a state', () => {
-  it('comes back as it was written, every value with it', () => {
+  it('is decoded as it was encoded, with every value', () => {
     const state = fullState();
     const back = decoded(state);
-    // The text holds every value in clear, so it tells two states apart that print alike.
+    // The text holds every value in plaintext, so it distinguishes two states that print alike.
     expect(JSON.parse(encodeSandboxState(back))).toEqual(JSON.parse(encodeSandboxState(state)));
     expect(opened(back.secrets)).toEqual([
       ['TOKEN', 'value-\u{1f511}-"\\'],
@@ -83,7 +83,7 @@ describe('a state', () => {
     expect(back).toMatchObject({ id, createdAt, listen, limits, revision, etag });
   });
 
-  it('of a sandbox that was just made comes back too', () => {
+  it('of a new sandbox is decoded too', () => {
     const state = newSandboxState('default');
     expect(decoded(state)).toEqual(state);
     expect(state).toMatchObject({ revision: 0, token: undefined, proxyConfig: undefined, limits: {} });
@@ -96,7 +96,7 @@ describe('a state', () => {
   });
 });
 
-describe('a text that is no state of ours', () => {
+describe('a text in another format', () => {
   const whole = JSON.parse(encodeSandboxState(fullState())) as Record<string, unknown>;
   const rows: readonly (readonly [string, string])[] = [
     ['empty', ''],
@@ -113,11 +113,11 @@ describe('a text that is no state of ours', () => {
       (key) => [`without ${key}`, JSON.stringify({ ...whole, [key]: undefined })] as const,
     ),
   ];
-  it.each(rows)('%s is refused', (_, text) => {
+  it.each(rows)('%s is rejected', (_, text) => {
     expect(decodeSandboxState(text, options)).toBe('it was written by another version of Sallyport');
   });
 
-  it('with a proxy_config that is refused by now says which entry, and quotes nothing', () => {
+  it('with a proxy_config that is no longer valid reports the entry, and quotes nothing', () => {
     const proxyConfig = { rules: [{ ...CONFIG.rules[0], match_hosts: ['*.github.io'] }] };
     const text = JSON.stringify({ ...whole, proxyConfig });
     expect(decodeSandboxState(text, options)).toMatchObject({
@@ -129,7 +129,7 @@ describe('a text that is no state of ours', () => {
   });
 });
 
-it('an entity tag is one of RFC 9110, names its revision and never comes twice', () => {
+it('an entity tag conforms to RFC 9110, contains its revision and is unique', () => {
   const tags = Array.from({ length: 1_000 }, () => newEtag(3));
   expect(new Set(tags).size).toBe(1_000);
   for (const tag of tags) expect(tag).toMatch(/^"3-[A-Za-z0-9_-]{12}"$/);

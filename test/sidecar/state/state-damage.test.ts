@@ -1,5 +1,5 @@
-// What stops the start: state that is damaged, foreign, cut short or sealed with another key. And what does not: the
-// rest of a write that never ended.
+// What stops the start: state that is damaged, foreign, truncated or sealed with another key. And what does not: the
+// temporary file of an interrupted write.
 import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ const damages: readonly (readonly [string, Damage, string])[] = [
 ];
 
 describe('the start is stopped', () => {
-  it.each(damages)('by a file that lost or got %s', async (_, damage, found) => {
+  it.each(damages)('by a file with another %s', async (_, damage, found) => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     await damage(folder);
@@ -94,14 +94,14 @@ describe('the start is stopped', () => {
     expect(String(error)).not.toContain('not the key');
   });
 
-  it('by a pipe in the place of a file, without waiting for its other end', async () => {
+  it('by a pipe instead of a file, without waiting for its other end', async () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     await runToEnd('mkfifo', [join(folder, 'c.sealed')]);
     await expect(start(scratch.path).readAll()).rejects.toThrow('c.sealed is not a regular file');
   });
 
-  it('by another key, which is named and not shown', async () => {
+  it('by another key, which is named, not quoted', async () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     const other = randomBytes(32).toString('base64');
@@ -115,11 +115,10 @@ describe('the start is stopped', () => {
     );
   });
 
-  it('by every damaged file at once, and names some', async () => {
+  it('by every damaged file at once, and lists some', async () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
-    for (let file = 0; file < 9; file += 1)
-      await writeFile(join(folder, `x${file}.sealed`), 'noise of nobody');
+    for (let file = 0; file < 9; file += 1) await writeFile(join(folder, `x${file}.sealed`), 'random noise');
     await expect(start(scratch.path).readAll()).rejects.toThrow(
       '9 of 11 files cannot be used: x0.sealed is not sealed state, x1.sealed is not sealed state, ' +
         'x2.sealed is not sealed state, x3.sealed is not sealed state, x4.sealed is not sealed state and 4 more. ',
@@ -144,14 +143,14 @@ describe('the start is stopped', () => {
     expect(await readdir(folder)).toContain(name);
   });
 
-  it('by a name that would steer a terminal, which is escaped', async () => {
+  it('by a name with control characters, which are escaped', async () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     await writeFile(join(folder, '\u001b[2J'), '');
     await expect(start(scratch.path).readAll()).rejects.toThrow(String.raw`unknown files: \u001b[2J.`);
   });
 
-  it('and afterwards nothing is written over', async () => {
+  it('and afterwards nothing is overwritten', async () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     await flip(join(folder, 'a.sealed'), -1);
@@ -163,7 +162,7 @@ describe('the start is stopped', () => {
   });
 });
 
-describe('the rest of a write that never ended', () => {
+describe('the temporary file of an interrupted write', () => {
   it('is removed, and only that', async () => {
     await using scratch = await createScratch();
     const directory = scratch.path;
@@ -172,7 +171,7 @@ describe('the rest of a write that never ended', () => {
     await first.write('a', 'state of a');
     await first.close();
     await writeFile(join(directory, 'sandboxes', 'a.sealed.0123456789ab.tmp'), 'half');
-    await writeFile(join(directory, 'state.key.0123456789ab.tmp'), 'a key of nobody');
+    await writeFile(join(directory, 'state.key.0123456789ab.tmp'), 'an incomplete key');
     await writeFile(join(directory, 'ca.key.0123456789ab.tmp'), 'of others');
     const store = createStateStore({ directory, key });
     expect(await store.readAll()).toEqual(new Map([['a', 'state of a']]));
@@ -183,7 +182,7 @@ describe('the rest of a write that never ended', () => {
 });
 
 describe('a write that fails', () => {
-  it('on a disk that takes no more leaves the old state, says so, and leaves nothing else', async () => {
+  it('on a full disk leaves the old state, reports it, and leaves nothing else', async () => {
     await using scratch = await createScratch();
     const store = start(scratch.path);
     await store.close();
@@ -208,7 +207,7 @@ describe('a write that fails', () => {
     await after.close();
   });
 
-  it('because its name is taken names the file and what is wrong', async () => {
+  it('because its name is taken reports the file and the error', async () => {
     await using scratch = await createScratch();
     const folder = await sealTwo(scratch.path);
     const store = start(scratch.path);

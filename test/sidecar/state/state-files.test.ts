@@ -1,5 +1,5 @@
-// What a loss of power must not take: bytes are on disk before they take the place of the old ones, and their name is
-// before a write is said to be done. The system's own fsync is watched, and made to fail.
+// What must survive a power failure: new bytes are on disk before they replace the old ones, and the directory entry is
+// on disk before a write is confirmed. The system's own fsync is observed, and made to fail.
 import { fstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -20,7 +20,7 @@ afterEach(() => {
   watch.onSync = () => null;
 });
 
-it('the bytes are synced before the rename, the directory behind it', async () => {
+it('the bytes are synced before the rename, the directory after it', async () => {
   await using scratch = await createScratch();
   const file = await scratch.write('box.sealed', 'old');
   const seen: string[] = [];
@@ -33,7 +33,7 @@ it('the bytes are synced before the rename, the directory behind it', async () =
   expect(seen).toEqual(['file, old in place', 'directory, new in place']);
 });
 
-it('a file that cannot be synced does not take the place of the old', async () => {
+it('a file that cannot be synced does not replace the old one', async () => {
   await using scratch = await createScratch();
   const file = await scratch.write('box.sealed', 'old');
   watch.onSync = () => Object.assign(new Error('no'), { code: 'EIO' });
@@ -51,7 +51,7 @@ it('a directory that cannot be synced leaves the change in doubt, not undone', a
   expect(() => readFileSync(file)).toThrow(/ENOENT/);
 });
 
-it('a directory that is gone is told before anything is changed', async () => {
+it('a missing directory is reported before anything is changed', async () => {
   await using scratch = await createScratch();
   await expect(replaceFile(join(scratch.path, 'gone', 'box.sealed'), Buffer.from('new'))).rejects.toThrow(
     /cannot be written \(ENOENT\). Its previous content is unchanged/,

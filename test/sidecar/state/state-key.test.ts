@@ -39,7 +39,7 @@ describe('the key of a variable', () => {
   });
 
   it.each(misspellings.entries().toArray())(
-    'is refused in misspelling %i, and not quoted',
+    'is rejected in misspelling %i, and not quoted',
     async (_, text) => {
       const error = await readStateKey({ text, from }).catch((reason: Error) => reason);
       expect(String(error)).toBe(
@@ -55,12 +55,12 @@ describe('the key of a file', () => {
     expect(await readStateKey({ file: await scratch.write('state.key', text) })).toEqual(key);
   });
 
-  it('is nothing if there is no file', async () => {
+  it('is undefined if there is no file', async () => {
     await using scratch = await createScratch();
     expect(await readStateKey({ file: join(scratch.path, 'state.key') })).toBeUndefined();
   });
 
-  it.each([0o640, 0o604, 0o620, 0o602, 0o644])('is refused if others may open it: %o', async (mode) => {
+  it.each([0o640, 0o604, 0o620, 0o602, 0o644])('is rejected if other users may open it: %o', async (mode) => {
     await using scratch = await createScratch();
     const file = await scratch.write('state.key', key.toString('base64'));
     await chmod(file, mode);
@@ -72,7 +72,7 @@ describe('the key of a file', () => {
     expect(String(error)).not.toContain('pair');
   });
 
-  it('is refused if it holds none, and not quoted', async () => {
+  it('is rejected if the file holds no key, and not quoted', async () => {
     await using scratch = await createScratch();
     const file = await scratch.write('state.key', 'misplaced-canary');
     const error = await readStateKey({ file }).catch((reason: Error) => reason);
@@ -80,7 +80,7 @@ describe('the key of a file', () => {
     expect(String(error)).not.toContain('canary');
   });
 
-  it('is missed, not made anew, behind a link to nowhere', async () => {
+  it('is reported missing, not created, behind a dangling link', async () => {
     await using scratch = await createScratch();
     const file = join(scratch.path, 'state.key');
     await symlink(join(scratch.path, 'nowhere'), file);
@@ -92,8 +92,8 @@ describe('the key of a file', () => {
   });
 });
 
-describe('a key that is made', () => {
-  it('is one for all who make it at once, and for us alone to read', async () => {
+describe('a key that is created', () => {
+  it('is the same for all processes that create it at once, with mode 0600', async () => {
     await using scratch = await createScratch();
     const file = join(scratch.path, 'state.key');
     const keys = await Promise.all(Array.from({ length: 8 }, () => createStateKey(file)));
@@ -103,7 +103,7 @@ describe('a key that is made', () => {
     expect(await readdir(scratch.path)).toEqual(['state.key']);
   });
 
-  it('is never made over another', async () => {
+  it('never replaces another', async () => {
     await using scratch = await createScratch();
     const file = join(scratch.path, 'state.key');
     await writeFile(file, key.toString('hex'), { mode: 0o600 });

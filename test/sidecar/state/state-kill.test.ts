@@ -1,5 +1,5 @@
-// A sidecar that is killed while it writes, a hundred times: what the next start finds is the state that was last said
-// to stand, or the one that was begun after it.
+// Kills a writing sidecar a hundred times: the next start finds the last state that was confirmed, or the one that was
+// begun after it.
 // @module-tag long
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -85,7 +85,7 @@ async function killInOneDirectory(cache: string): Promise<number> {
   return midway;
 }
 
-it(`killed ${KILLS} times while it writes, a sidecar finds the last state that stood or the one after it`, async () => {
+it(`killed ${KILLS} times while it writes, a sidecar finds the last confirmed state or the next one`, async () => {
   await using cache = await createScratch();
   await fillCache(cache.path);
   const lane = async (): Promise<number> => {

@@ -1,4 +1,4 @@
-// I5 for files: neither the key nor what was sealed stands in any file of the state, raw or encoded.
+// I5 for files: no file of the state contains the key or the sealed text, raw or encoded.
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ async function filesWith(directory: string, values: readonly Buffer[]): Promise<
   return found;
 }
 
-it('neither the key nor what was sealed stands in any file of the state', async () => {
+it('no file of the state contains the key or the sealed text', async () => {
   await using scratch = await createScratch();
   const key = randomBytes(32);
   const store = createStateStore({
@@ -52,7 +52,7 @@ it('neither the key nor what was sealed stands in any file of the state', async 
   expect(await filesWith(scratch.path, [CANARY, key])).toEqual([]);
 });
 
-it('a key file holds the key and no other file does', async () => {
+it('only the key file contains the key', async () => {
   await using scratch = await createScratch();
   const file = join(scratch.path, 'state.key');
   const store = createStateStore({ directory: scratch.path, key: { file } });
@@ -71,7 +71,7 @@ it.each([
   ['in base64, two bytes on', Buffer.from(`12${CANARY}3`).toString('base64')],
   ['in base64url', Buffer.from(`12${CANARY}3`).toString('base64url')],
   ['in hex', CANARY.toString('hex')],
-])('a leak is seen: %s', async (_, leak) => {
+])('a leak is found: %s', async (_, leak) => {
   await using scratch = await createScratch();
   await writeFile(join(scratch.path, 'leak'), `x${leak}x`);
   expect(await filesWith(scratch.path, [CANARY])).toEqual(['leak']);

@@ -37,7 +37,7 @@ async function createState(contents: Readonly<Record<string, string>> = {}): Pro
 const everything = ['sandboxes', 'sandboxes/box.sealed', 'state.key', 'state.lock'];
 
 describe('state', () => {
-  it('outlives the process: what was written last is read', async () => {
+  it('survives the process: what was written last is read', async () => {
     await using state = await createState({ default: 'first', box: '{"ünd": "\u{1f511}"}' });
     const store = state.start();
     await store.readAll();
@@ -60,18 +60,18 @@ describe('state', () => {
     await store.close();
   });
 
-  it('that was removed is gone, and removing what is not there is no failure', async () => {
+  it('that was removed is gone, and removing what does not exist succeeds', async () => {
     await using state = await createState({ box: 'a', other: 'b' });
     const store = state.start();
     await store.readAll();
     await store.remove('other');
     await store.remove('other');
-    await store.remove('nobody');
+    await store.remove('unknown');
     await store.close();
     expect(await state.files()).toEqual(everything);
   });
 
-  it('is not there, and nothing is made for it, before something is written', async () => {
+  it('does not exist, and no file is created for it, before something is written', async () => {
     await using state = await createState();
     const store = state.start();
     expect(await store.readAll()).toEqual(new Map());
@@ -80,7 +80,7 @@ describe('state', () => {
     await expect(stat(state.directory)).rejects.toThrow('ENOENT');
   });
 
-  it('is for us alone to read', async () => {
+  it('is readable by its user only', async () => {
     await using state = await createState({ box: 'a' });
     const store = state.start();
     await store.readAll();
@@ -104,7 +104,7 @@ describe('state', () => {
   });
 
   it.each(['', '-a', 'a-', 'A', 'a.b', '../a', 'a/b', 'a b', 'é', 'a'.repeat(64), 'a\0'])(
-    'is not kept under the id %j',
+    'is not stored under the id %j',
     async (id) => {
       await using state = await createState();
       const store = state.start();
@@ -114,7 +114,7 @@ describe('state', () => {
     },
   );
 
-  it(`of more than ${maxStateBytes} bytes is refused, and what was there is kept`, async () => {
+  it(`of more than ${maxStateBytes} bytes is rejected, and the previous state stays`, async () => {
     await using state = await createState({ box: 'old' });
     const store = state.start();
     await store.readAll();
@@ -139,7 +139,7 @@ describe('the key', () => {
     expect(await state.files()).toEqual(everything.filter((name) => name !== 'state.key'));
   });
 
-  it('that is none stops the start although nothing is sealed yet', async () => {
+  it('that is invalid stops the start although nothing is sealed yet', async () => {
     await using state = await createState();
     const store = createStateStore({
       directory: state.directory,
@@ -154,7 +154,7 @@ describe('the key', () => {
     await expect(state.start().readAll()).rejects.toThrow('chmod 0600');
   });
 
-  it('that is gone stops the start, and is not made anew', async () => {
+  it('that is missing stops the start, and no new key is created', async () => {
     await using state = await createState({ box: 'a' });
     const file = join(state.directory, 'state.key');
     await rm(file);
@@ -172,7 +172,7 @@ describe('the key', () => {
     expect(await state.files()).toEqual(everything);
   });
 
-  it('that opened the state seals it, whatever becomes of its file', async () => {
+  it('that opened the state seals it, whatever happens to its file', async () => {
     await using state = await createState({ box: 'a' });
     const store = state.start();
     await store.readAll();
@@ -189,7 +189,7 @@ describe('the key', () => {
 });
 
 describe('another process', () => {
-  it('is turned away while one uses the state, and let in when that one was killed', async () => {
+  it('is rejected while one uses the state, and accepted when that one was killed', async () => {
     await using state = await createState({ box: '0:0' });
     const program = join(projectRoot, 'test', 'sidecar', 'state', 'state-writer-program.ts');
     const input = `${JSON.stringify({ directory: state.directory, first: 1 })}\n`;
@@ -206,7 +206,7 @@ describe('another process', () => {
     await store.close();
   });
 
-  it('that wrote since the start is not written over', async () => {
+  it('that wrote since the start is not overwritten', async () => {
     await using state = await createState();
     const store = state.start();
     await store.readAll();
@@ -220,7 +220,7 @@ describe('another process', () => {
     await store.close();
   });
 
-  it('is let in when the state is closed, after what was begun', async () => {
+  it('is accepted when the state is closed, after the operations that were begun', async () => {
     await using state = await createState({ box: 'a' });
     const store = state.start();
     await store.readAll();
@@ -234,7 +234,7 @@ describe('another process', () => {
     await after.close();
   });
 
-  it('at its first write makes no second key', async () => {
+  it('creates no second key at its first write', async () => {
     await using state = await createState();
     const stores = [state.start(), state.start(), state.start()];
     const outcomes = await Promise.allSettled(stores.map((store, at) => store.write(`box-${at}`, 'a')));
@@ -246,7 +246,7 @@ describe('another process', () => {
   });
 });
 
-describe('nothing is loaded for state that is not there', () => {
+describe('nothing is loaded for state that does not exist', () => {
   it('neither libsodium nor SQLite', async () => {
     await using scratch = await createScratch();
     const file = await scratch.write('loaded', '');

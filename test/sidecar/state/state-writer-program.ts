@@ -1,5 +1,5 @@
-// A stand-in for a sidecar, for the tests of its state: told on standard input where and from which number on, it writes
-// ever new states, small and large, and says of each when it is begun and when it stands. With `last` it ends before that.
+// Replaces a sidecar in the tests of its state: it reads directory and first number from standard input, writes one state
+// after the other, small and large, and prints when each is begun and when it is stored. With `last` it ends before that.
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -24,7 +24,7 @@ for await (const line of createInterface(process.stdin)) {
   }
 }
 
-// At once, so that what was said before a kill is heard.
+// Synchronously, so that the output before a kill arrives.
 function say(text: string): void {
   writeSync(1, `${text}\n`);
 }
