@@ -14,7 +14,10 @@ export function parseListenAddress(text: string): ListenAddress | string {
 export function listenerUrl(
   listener: { readonly address: string; readonly port: number } | undefined,
 ): string {
-  if (!listener) return '';
-  const { address, port } = listener;
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+  return listener ? `http://${formatAddress({ host: listener.address, port: listener.port })}` : '';
+}
+
+/** `host:port`, or `[v6]:port`. */
+export function formatAddress({ host, port }: ListenAddress): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

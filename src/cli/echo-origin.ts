@@ -1,8 +1,14 @@
 // A local TLS origin and a callback endpoint for `start` and `demo`: they show an injected header without the internet.
 // The origin has its own CA, in memory; the proxy trusts it by the setting that an operator would use.
-import { type IncomingMessage, type ServerResponse, createServer as createHttpServer } from 'node:http';
+import { once } from 'node:events';
+import {
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+  createServer as createHttpServer,
+} from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { InputError } from '../base/input-error.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
@@ -15,8 +21,9 @@ export type SeenRequest = {
   readonly headers: readonly (readonly [string, string])[];
 };
 
-export type LocalOrigin = AsyncDisposable & {
-  readonly port: number;
+type Listening = AsyncDisposable & { readonly port: number };
+
+export type LocalOrigin = Listening & {
   readonly caPem: string;
   readonly seen: readonly SeenRequest[];
 };
@@ -43,13 +50,7 @@ export async function createEchoOrigin(options: { port: number; echo: boolean })
       request.on('end', () => respond(response, options.echo ? one : { ok: true }));
     },
   );
-  await listen(server, options.port);
-  return {
-    port: (server.address() as AddressInfo).port,
-    caPem: ca.certificatePem,
-    seen,
-    [Symbol.asyncDispose]: () => close(server),
-  };
+  return { ...(await listen(server, options.port)), caPem: ca.certificatePem, seen };
 }
 
 export type LocalCallback = AsyncDisposable & { readonly url: string; readonly calls: number };
@@ -72,21 +73,20 @@ export async function createCallbackEndpoint(options: {
       respond(response, headers ? { headers } : { error: 'no credentials for this host' });
     });
   });
-  await listen(server, options.port);
-  const { port } = server.address() as AddressInfo;
+  const listening = await listen(server, options.port);
   return {
-    url: `http://${HOST}:${port}/credentials`,
+    ...listening,
+    url: `http://${HOST}:${listening.port}/credentials`,
     get calls() {
       return calls;
     },
-    [Symbol.asyncDispose]: () => close(server),
   };
 }
 
-function seenRequest(request: IncomingMessage): SeenRequest {
-  const { rawHeaders, headers, method = '', url = '' } = request;
-  const pairs: [string, string][] = [];
-  for (let i = 0; i < rawHeaders.length; i += 2) pairs.push([rawHeaders[i] ?? '', rawHeaders[i + 1] ?? '']);
+function seenRequest({ rawHeaders, headers, method = '', url = '' }: IncomingMessage): SeenRequest {
+  const pairs = rawHeaders.flatMap((name, at) =>
+    at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ''] as const] : [],
+  );
   return { host: headers.host ?? '', method, path: url, headers: pairs };
 }
 
@@ -95,17 +95,17 @@ function respond(response: ServerResponse, value: unknown): void {
   response.end(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-async function listen(server: Server, port: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject).listen(port, HOST, resolve);
-  await promise.catch((cause: unknown) => {
+async function listen(server: HttpServer, port: number): Promise<Listening> {
+  server.listen(port, HOST);
+  await once(server, 'listening').catch((cause: unknown) => {
     const hint = codeOf(cause) === 'EADDRINUSE' ? ': stop the process that uses it' : '';
     throw new InputError(`cannot listen on ${HOST}:${port} (${codeOf(cause)})${hint}`, { cause });
   });
-}
-
-async function close(server: Server & { closeAllConnections?(): void }): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeAllConnections?.();
-  await closed;
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      server.close().closeAllConnections();
+      await once(server, 'close');
+    },
+  };
 }

@@ -1,6 +1,6 @@
 // Where listeners of the sidecar may be opened, which of them other machines can reach, and what the operator must set
 // for those. Pure; opens nothing.
-import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
+import { type ListenAddress, formatAddress, parseListenAddress } from '../base/listen-address.ts';
 import type { Issue } from '../base/schema.ts';
 import { type Cidr, classifyAddress, parseAddress } from '../policy/authority/address.ts';
 
@@ -55,9 +55,8 @@ export function exposureIssues(
   return issues;
 }
 
-function exposed(loc: Issue['loc'], { host, port }: ListenAddress, msg: string): Issue {
-  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return { loc, msg: `${address} is reachable from other machines${msg}`, type: 'value_error' };
+function exposed(loc: Issue['loc'], listen: ListenAddress, msg: string): Issue {
+  return { loc, msg: `${formatAddress(listen)} is reachable from other machines${msg}`, type: 'value_error' };
 }
 
 const OPEN_PROXY =

@@ -1,4 +1,5 @@
 // The variables that make a client use the proxy, trust its CA and hold no key. Touches no file and no process.
+import { formatAddress } from '../../base/listen-address.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { toNoProxy } from './no-proxy.ts';
 
@@ -84,9 +85,9 @@ export function toShellExports(variables: Readonly<Record<string, string>>): str
 const POOL_IS_OURS = 'SALLYPORT_OWN_THREADPOOL';
 
 // http:// for ALL_PROXY as well: some clients reject a scheme that they do not know.
-function proxyUrl({ host, port, token }: ClientEnvironmentInput['proxy']): string {
+function proxyUrl({ token, ...address }: ClientEnvironmentInput['proxy']): string {
   const login = token === undefined ? '' : `sallyport:${encodeURIComponent(token)}@`;
-  return `http://${login}${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `http://${login}${formatAddress(address)}`;
 }
 
 function inBothCases(names: readonly string[], value: string): Record<string, string> {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFiles, readCertificateFile } from '../../tls/pem-files.ts';
+import { codeOf, createFiles, readCertificateFile } from '../../tls/pem-files.ts';
 import { systemRoots } from '../../tls/trust.ts';
 import { bundleVariables, extraVariable } from './client-environment.ts';
 
@@ -48,8 +48,7 @@ async function readCallers(
     try {
       texts.push(await readFile(file, 'utf8'));
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-      warnings.push(`${name}: ${file} cannot be read (${code}), so its certificates are left out`);
+      warnings.push(`${name}: ${file} cannot be read (${codeOf(error)}), so its certificates are left out`);
     }
   }
   return texts;

@@ -3,6 +3,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Secret } from '../../base/secret.ts';
+import { codeOf } from '../../tls/pem-files.ts';
 
 export type Posted =
   | { readonly kind: 'accepted' }
@@ -54,7 +55,8 @@ export function createRecordPost({ url, caPem, timeoutMs }: RecordPostOptions): 
         request.end(body);
         return await readOutcome(await promise, count);
       } catch (error) {
-        return retry(limit.aborted ? 'no response in time' : codeOf(error));
+        // The code alone: a message may quote an address or the request.
+        return retry(limit.aborted ? 'no response in time' : String(codeOf(error) ?? 'failed'));
       }
     },
     close: () => agent.destroy(),
@@ -96,9 +98,4 @@ async function readText(response: IncomingMessage): Promise<string> {
 function retry(cause: string, retryAfter: string = ''): Posted {
   const afterMs = /^\d{1,6}$/.test(retryAfter) ? Math.min(Number(retryAfter) * 1_000, MAX_AFTER_MS) : 0;
   return { kind: 'retry', cause, afterMs };
-}
-
-/** The code alone: a message may quote an address or the request. */
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'failed';
 }

@@ -2,7 +2,7 @@
 // with `default` stops the start. A problem with another sandbox disables only that one and is reported: the other
 // sandboxes, and the admin API that can fix it, must not wait for it.
 import { InputError } from '../../base/input-error.ts';
-import type { ListenAddress } from '../../base/listen-address.ts';
+import { type ListenAddress, formatAddress } from '../../base/listen-address.ts';
 import type { SecretLookup } from '../../policy/compile.ts';
 import { isExposed } from '../listen-address.ts';
 import { decodeSandboxState, describeIssues } from '../state/sandbox-state.ts';
@@ -78,7 +78,6 @@ async function openAt(sandboxes: Sandboxes, entry: Entry, at: ListenAddress): Pr
     await sandboxes.openListener(entry, at);
     return undefined;
   } catch (error) {
-    const address = `${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
-    return `cannot listen on ${address} (${causeOf(error)})`;
+    return `cannot listen on ${formatAddress(at)} (${causeOf(error)})`;
   }
 }
