@@ -66,7 +66,7 @@ it('bounded in bytes, the least recently used entries are evicted', () => {
   expect([...cache.keys()]).toEqual(['d', 'a', 'c']);
 });
 
-it('an entry that is larger than all may be is not kept, nor what stood in its place', () => {
+it('an entry that is larger than all together may be is not stored, and replaces none', () => {
   const cache = new BoundedCache<string>({ max: 10, bytes: { max: 10, of: (value) => value.length } });
   cache.set('a', 'x');
   cache.set('b', 'x');

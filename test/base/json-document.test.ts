@@ -36,7 +36,7 @@ describe('a document', () => {
     );
   });
 
-  it('that is none never throws', () => {
+  it('that is not JSON never throws', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\a1 ') }), (text) => void kindOf(text)),
     );

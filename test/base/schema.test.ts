@@ -80,7 +80,7 @@ describe('an issue', () => {
       issues: [{ loc: ['body', ...loc], msg, type }],
     });
   });
-  it('stands beside every other', () => {
+  it('is reported beside every other', () => {
     const parsed = parseWith(schema, { name: 1, list: [1, 2], x: 1, y: 2 });
     expect(parsed.ok ? [] : parsed.issues.map(({ loc }) => loc.join('.'))).toEqual([
       'name',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 
-it('a thousand who ask at once share one outcome', async () => {
+it('a thousand concurrent callers share one outcome', async () => {
   const flights = new SingleFlight<object>();
   const landing = Promise.withResolvers<object>();
   let starts = 0;
@@ -25,7 +25,7 @@ it('two keys are two flights', async () => {
   expect(await Promise.all(both)).toEqual(['of a', 'of b']);
 });
 
-it('nothing is kept: after landing, the work starts again', async () => {
+it('nothing is cached: once settled, the work starts again', async () => {
   const flights = new SingleFlight<number>();
   let starts = 0;
   const work = async (): Promise<number> => ++starts;

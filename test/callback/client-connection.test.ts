@@ -39,7 +39,7 @@ describe('dials what the address check returned and nothing else', () => {
     expect(await callOnce(compiledCallback(url), { vet })).toEqual({ ok: false, reason });
   });
 
-  it('asks with the canonical host and port, once a connection', async () => {
+  it('checks the canonical host and port, once for each connection', async () => {
     await using origin = await originOf(response(200, [['Connection', 'close']], BODY));
     const vet = vi.fn(vetLoopback);
     const client = createCallbackClient({ vet, trust: undefined, timeoutMs: 10_000 });
@@ -64,7 +64,7 @@ describe('dials what the address check returned and nothing else', () => {
     expect(reply.ok).toBe(true);
   });
 
-  it('says ECONNREFUSED when nobody listens', async () => {
+  it('reports ECONNREFUSED when nothing listens', async () => {
     const origin = await originOf(good);
     await origin.close();
     const reply = await callOnce(compiledCallback(`http://cb.test:${origin.port}/`));
@@ -75,7 +75,7 @@ describe('dials what the address check returned and nothing else', () => {
 describe('whatever the environment says', () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  it.each(['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY'])('%s is not asked', async (variable) => {
+  it.each(['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY'])('%s is ignored', async (variable) => {
     await using proxy = await originOf(good);
     await using origin = await originOf(good);
     vi.stubEnv(variable, `http://127.0.0.1:${proxy.port}`);
@@ -110,7 +110,7 @@ describe('over TLS', () => {
       failed('ERR_TLS_CERT_ALTNAME_INVALID'),
     ],
     ['an authority that is not trusted', 'cb.test', 'cb.test', outsider, failed('SELF_SIGNED_CERT_IN_CHAIN')],
-    ['an authority that nobody knows', 'cb.test', 'cb.test', undefined, failed('SELF_SIGNED_CERT_IN_CHAIN')],
+    ['an unknown authority', 'cb.test', 'cb.test', undefined, failed('SELF_SIGNED_CERT_IN_CHAIN')],
   ];
 
   it.each(rows)('%s', async (_, host, certified, caPem, reason) => {

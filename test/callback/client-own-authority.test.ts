@@ -8,7 +8,7 @@ import { createSubordinate } from '../support/subordinate-authority.ts';
 import { compiledCallback } from './compiled-callback.ts';
 import { callOnce, good, originOf, withSecret } from './single-call.ts';
 
-it('an endpoint that our own CA vouches for is refused below a trusted root too, before it is asked', async () => {
+it('an endpoint with a leaf of our own CA is rejected below a trusted root too, before the request', async () => {
   const { ca, rootPem } = await createSubordinate();
   const authority = {
     certificatePem: rootPem,

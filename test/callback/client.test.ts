@@ -86,7 +86,7 @@ const refused: readonly [string, Script, string][] = [
   ['a gzip bomb', coded('gzip', gzipSync(Buffer.alloc(50_000_000))), DECODED],
   ['a brotli bomb', coded('br', brotliCompressSync(Buffer.alloc(50_000_000))), DECODED],
   ['gzip cut short', coded('gzip', gzipSync(BODY).subarray(0, -9)), DECODED],
-  ['gzip that is none', coded('gzip', BODY), DECODED],
+  ['gzip that is invalid', coded('gzip', BODY), DECODED],
   ['two layers, announced', coded('gzip, gzip', gzipSync(gzipSync(BODY))), CODING],
   ['two layers, one announced', coded('gzip', gzipSync(gzipSync(BODY))), 'body is not JSON in UTF-8'],
   [
@@ -142,7 +142,7 @@ describe('refuses', () => {
   });
 });
 
-describe('asks', () => {
+describe('the request', () => {
   it('by POST, with the headers as configured and the destination in canonical form', async () => {
     await using origin = await originOf(good);
     const requestHeaders = [
@@ -178,7 +178,7 @@ describe('asks', () => {
     expect(origin.requests[0]?.body?.content.toString()).toBe('{"host":"2001:db8::1","port":443}');
   });
 
-  it('nobody at the place that a redirect names, and never twice', async () => {
+  it('is not sent to where a redirect points, and never twice', async () => {
     await using elsewhere = await originOf(good);
     const location = `http://127.0.0.1:${elsewhere.port}/`;
     await using origin = await originOf(response(307, [['Location', location]]));

@@ -1,4 +1,4 @@
-// What the callback tests ask with: a compiled entry, an authority, and a check of addresses that lets loopback through.
+// The parts of a call in the callback tests: a compiled entry, an authority, and an address check that allows loopback.
 import type { VetHost } from '../../src/callback/client.ts';
 import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 import type { CompiledCallback } from '../../src/policy/policy.ts';

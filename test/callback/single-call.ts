@@ -12,7 +12,7 @@ import {
 } from '../support/recording-origin.ts';
 import { authorityOf, vetLoopback } from './compiled-callback.ts';
 
-/** Stands for a credential in what an endpoint says, and for the secret that it is asked with. */
+/** A credential in the response of an endpoint, and the secret in the request to it. */
 export const CANARY = 'canary-91c07a';
 export const SHARED = 'shared-secret-5d2e';
 

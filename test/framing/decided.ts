@@ -51,7 +51,7 @@ export function decideBytes(bytes: Buffer, entry: Entry, authorityText: string):
     if (head === undefined) return { requests, ending: 'incomplete' };
     if (isHeadError(head)) return { requests, ending: 'refused' };
     const plan = planRequest(head, tunnel, entry === 'tls' ? 'https' : 'http');
-    // Out here CONNECT opens a tunnel, and a token that nobody knows is asked for again on the same connection.
+    // On the proxy port CONNECT opens a tunnel, and after a wrong token the same connection may try again.
     const showsToken = findField(head, Field.proxyAuthorization) !== -1;
     if (entry === 'plain' && (head.method === 'CONNECT' || showsToken)) return undefined;
     if (isRefusal(plan)) return { requests, ending: 'refused' };
@@ -114,7 +114,7 @@ function readHead(plan: RequestPlan): Read {
   const passage = decideRequest({
     ...plan.target,
     policy,
-    // Whether a credential may leave in clear is not what is tried here.
+    // Whether a credential may be sent in plaintext is not tested here.
     scheme: 'https',
     egress: {} as EgressRules,
     callbacks: {} as CallbackResolver,

@@ -44,7 +44,7 @@ type Tally = {
   readonly errors: string[];
 };
 
-/** One proxy for at most some ten thousand messages: it keeps every line of its log. */
+/** One proxy for at most some ten thousand messages, because the test stores every line of its log. */
 export async function runFraming(options: {
   readonly messages: number;
   readonly seed: number;

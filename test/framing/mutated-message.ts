@@ -1,4 +1,4 @@
-// What a client of the framing runs says on one connection: rows of the parser's fixtures, alone or behind each other,
+// What a client of the framing runs sends on one connection: rows of the parser's fixtures, alone or behind each other,
 // mutated by tokens and bits, or gently, so that most of it is still a message. The same random numbers give the same bytes.
 import { requestRows } from '../http1/fixtures/requests.ts';
 import { type Random, mutate } from '../http1/mutation.ts';
@@ -6,7 +6,7 @@ import { type Random, mutate } from '../http1/mutation.ts';
 export type Entry = 'tls' | 'clear' | 'plain';
 
 export const HOST = 'api.test';
-/** Stands for the origin's port while bytes are mutated, so that a seed gives the same ones whatever the port. */
+/** In place of the origin's port while bytes are mutated, so that a seed gives the same ones whatever the port. */
 export const PORT_MARK = '44300';
 const LONGEST_SEED = 2_000;
 
@@ -47,7 +47,7 @@ const lines: readonly string[] = [
 export function createMessage(entry: Entry, random: Random): string {
   const one = (from: readonly string[]): string => from[random(from.length)] ?? '';
   const changed = change(one(random(6) === 0 ? invalid : valid), random);
-  // What stands behind the changed message is what a smuggler would have read as another one.
+  // What follows the changed message is what an attacker wants another hop to read as a second one.
   const whole = random(2) === 0 ? changed : one(valid) + changed + one(valid);
   if (entry !== 'plain') return whole;
   return whole.replace(/^([A-Z]+) \/(?=\S* HTTP)/gm, `$1 http://${HOST}:${PORT_MARK}/`);

@@ -1,5 +1,5 @@
 // An origin of node:http that records what it read of each request, in order, and always responds 200 without a body.
-// It judges nothing: it is the second reader of what the proxy sends.
+// It checks nothing: it is the second reader of what the proxy sends.
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -8,7 +8,7 @@ import type { Read } from './decided.ts';
 
 export type NodeOrigin = AsyncDisposable & {
   readonly port: number;
-  /** What was read since the last time this was asked, when nothing is under way any more. */
+  /** What was read since the last call, once nothing is under way any more. */
   taken(): Promise<readonly Read[]>;
   /** What node refused to read, in its words. */
   readonly errors: readonly string[];
@@ -31,7 +31,7 @@ export async function createNodeOrigin(tls: TestAuthority | undefined): Promise<
   const server: Server = tls
     ? createSecureServer({ SNICallback: (name, done) => done(null, tls.contextFor(name)) }, serve)
     : createServer(serve);
-  // Longer than the proxy keeps an idle connection: what ends one is never this origin's clock.
+  // Longer than the proxy's idle timeout, so that this origin never closes a connection first.
   Object.assign(server, { keepAliveTimeout: 120_000, headersTimeout: 0, requestTimeout: 0 });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code !== 'ECONNRESET') errors.push(error.code ?? error.message);

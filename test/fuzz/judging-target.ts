@@ -1,4 +1,4 @@
-// The target of the admin API for its fuzz target: it judges documents as the sidecar does and keeps nothing.
+// The target of the admin API for its fuzz target: it validates documents as the sidecar does and stores nothing.
 import { done, type AdminTarget, refused, type ShownSandbox } from '../../src/admin/target.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';

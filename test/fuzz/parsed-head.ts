@@ -18,7 +18,7 @@ export function fieldsOf({ bytes, fields }: Head): readonly (readonly [string, s
   );
 }
 
-/** Bytes are judged as they come: a prefix is incomplete, or says already what the whole says. */
+/** Bytes are parsed as they arrive: a prefix is incomplete, or has the same result as the whole. */
 export function assertPrefixes(data: Buffer, whole: Parsed, parse: (bytes: Buffer) => Parsed): void {
   for (let length = 0; length < data.length; length += 1 + (data.length >> 6)) {
     const parsed = parse(data.subarray(0, length));

@@ -11,7 +11,7 @@ export function readJson(bytes: Buffer): { readonly text: string; readonly value
   }
 }
 
-/** Does some object of a valid text give a name twice? By counting: what JSON.parse kept is less than what was written. */
+/** Does some object of a valid text give a name twice? By counting: JSON.parse returns fewer members than were written. */
 export function repeatsName(text: string, value: unknown): boolean {
   const written = [...text.matchAll(/"(?:[^"\\]|\\[^])*"([ \t\r\n]*:)?/g)].filter(
     ([, colon]) => colon,

@@ -3,7 +3,7 @@
 
 export type Readings = { readonly decoded: string; readonly cut: string };
 
-/** All ways to read a path that rules can be asked about; undefined where it must be refused. */
+/** All readings of a path that rules are applied to; undefined where it must be rejected. */
 export function readings(sent: string): Readings | undefined {
   if (sent.length > 8192 || !sent.startsWith('/')) return undefined;
   if (/%([^0-9A-Fa-f]|[0-9A-Fa-f]([^0-9A-Fa-f]|$)|$)/.test(sent) || sent.includes('#')) return undefined;

@@ -1,5 +1,5 @@
 // The walker over any split of the stream, and what it promises of the pieces it emits. Trailers and extensions
-// are walked on its behalf and tested through it; its refusals stand in the fixture rows.
+// are parsed through it too; what it rejects is in the fixture rows.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ChunkWalker } from '../../src/http1/chunk-walker.ts';

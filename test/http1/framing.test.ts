@@ -1,4 +1,4 @@
-// How a head frames its body. Refusals stand in the fixture rows; here is what is accepted, and as what.
+// How a head frames its body: what is accepted, and as what. What is rejected is in the fixture rows.
 import { describe, expect, it } from 'vitest';
 import { requestFraming, responseFraming } from '../../src/http1/framing.ts';
 import { requestOf, responseOf } from './parsed-head.ts';

@@ -1,5 +1,5 @@
-// Where a parsed head says its parts lie, and what must hold for any bytes at all. The verdicts on single
-// messages stand in messages.test.ts.
+// The offsets of the parts of a parsed head, and what must hold for any bytes. The results for single
+// messages are in messages.test.ts.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isHeadError } from '../../src/http1/head-error.ts';
@@ -25,7 +25,7 @@ describe('a parsed head', () => {
     expect(wire.slice(head.start, head.end)).toBe(wire.slice(8, -5));
   });
 
-  it('tells method, target and version', () => {
+  it('has the method, target and version', () => {
     expect([head.method, wire.slice(head.targetStart, head.targetEnd), head.minor]).toEqual([
       'PUT',
       '/x?y',
@@ -33,7 +33,7 @@ describe('a parsed head', () => {
     ]);
   });
 
-  it('tells each line, name and trimmed value', () => {
+  it('has each line, name and trimmed value', () => {
     const { fields } = head;
     const lines = [0, 1, 2].map((i) => wire.slice(fields.nameStart(i), fields.lineEnd(i)));
     expect(lines).toEqual(['Host: a.test\r\n', 'x-y:\t b c \t\r\n', 'HOST:\r\n']);

@@ -1,4 +1,4 @@
-// What is not asked to change leaves byte for byte, and what leaves is read as it was judged.
+// What must not change is written byte for byte, and what is written parses to the head that was checked.
 import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { readConnectionFields } from '../../src/http1/connection-fields.ts';
@@ -55,7 +55,7 @@ describe('rewriting', () => {
     );
   });
 
-  it('changes nothing when nothing is asked', () => {
+  it('changes nothing when no edit is given', () => {
     fc.assert(
       fc.property(requestText, responseText, (request, response) => {
         const edit = { drop: keepAll, append: [] };
@@ -67,7 +67,7 @@ describe('rewriting', () => {
     );
   });
 
-  it('keeps order, case and bytes of every line it does not drop', () => {
+  it('preserves order, case and bytes of every line it does not drop', () => {
     const marks = fc.uint8Array({ min: 0, max: 1, minLength: 100, maxLength: 100 });
     fc.assert(
       fc.property(requestText, marks, fc.option(target), (built, drop, target) => {
@@ -85,7 +85,7 @@ describe('rewriting', () => {
     );
   });
 
-  it('writes what is read as it was judged', () => {
+  it('writes what parses to the head that was checked', () => {
     const framingLine = fc.constantFrom('', 'Content-Length: 7\r\n', 'Transfer-Encoding:chunked\r\n');
     fc.assert(
       fc.property(
@@ -113,7 +113,7 @@ describe('rewriting', () => {
 describe('writing', () => {
   it('puts one space behind the colon', () => expect(fieldLine('A', 'b c').toString()).toBe('A: b c\r\n'));
 
-  it('keeps a byte above 0x7f as one byte', () => expect([...fieldLine('A', '\xe9')]).toContain(0xe9));
+  it('writes a byte above 0x7f as one byte', () => expect([...fieldLine('A', '\xe9')]).toContain(0xe9));
 
   it('builds a head that parses', () => {
     const head = responseOf(

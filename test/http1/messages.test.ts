@@ -26,7 +26,7 @@ describe('a head that arrives byte by byte', () => {
   it.each(responseRows)('response: $name', ({ wire }) => expectSteady(wire, parseResponseHead));
 });
 
-/** Once a prefix is judged, every longer one is judged alike. */
+/** Once a prefix has a result, every longer one has the same. */
 function expectSteady(wire: string, parse: typeof parseRequestHead | typeof parseResponseHead): void {
   const bytes = Buffer.from(wire.slice(0, 2000), 'latin1');
   const verdicts = Array.from({ length: bytes.length + 1 }, (_, length) => {

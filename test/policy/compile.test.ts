@@ -156,7 +156,7 @@ it.each([
   },
 );
 
-it('a value that stands in several headers of a rule counts in each, as it does in the head', () => {
+it('a value in several headers of a rule counts in each, as it does in the head', () => {
   const headers = Array.from({ length: 33 }, (_, i) => ({
     name: `X-${i}`,
     type: 'plaintext',

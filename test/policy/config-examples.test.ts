@@ -58,7 +58,7 @@ describe('the JSON Schema', () => {
     for (const type of ['workspace_secret', 'plaintext', 'opaque'])
       expect(text).toContain(`"const":"${type}"`);
   });
-  it('wants the value of an opaque header, which only an update may leave out', () => {
+  it('requires the value of an opaque header, which only an update may omit', () => {
     const text = JSON.stringify(proxyConfigJsonSchema());
     const opaque = /"const":"opaque".*?"required":(\[[^\]]*\])/g;
     expect([...text.matchAll(opaque)].map(([, required]) => required)).toEqual(

@@ -210,7 +210,7 @@ describe('on a host with rules on paths', () => {
   it.each(rows)('%s %s -> %s', (authority, target, expected) => {
     expect(reported(policy.decide(authorityOf(authority), target))).toBe(expected);
   });
-  describe('an encoded ? or # may end the path at the origin:', () => {
+  describe('an encoded ? or # may end the path at the upstream:', () => {
     const repos = policyOf({
       rules: [
         rule('contents', ['api.test'], ['/repos/*/contents']),
@@ -228,7 +228,7 @@ describe('on a host with rules on paths', () => {
       ['/x/C%3Fy', 'rule any x'],
       ['/x/..%3fy', 'ambiguous_path'],
       ['/x/a?/contents', 'rule any x'],
-      // And may not: most origins split the query off before they decode.
+      // And may not: most upstreams split the query off before they decode.
       ['/x/a%3f%2fy', 'ambiguous_path'],
       ['/x/a;y%2fy', 'ambiguous_path'],
       ['/z/a%3f', 'no_path_match'],
@@ -236,7 +236,7 @@ describe('on a host with rules on paths', () => {
       expect(reported(repos.decide(authorityOf('api.test'), target))).toBe(expected);
     });
   });
-  it('a rule for every path stands among them in its order', () => {
+  it('a rule for every path has its place in their order', () => {
     const mixed = policyOf({ rules: [rule('v1', ['a.test'], ['/v1/*']), rule('rest', ['a.test'])] });
     expect(reported(mixed.decide(authorityOf('a.test'), '/v1/x'))).toBe('rule v1');
     expect(reported(mixed.decide(authorityOf('a.test'), '/v2/x'))).toBe('rule rest');

@@ -1,4 +1,4 @@
-// Documents and requests that are likely to meet: few names, written in many ways. It knows how a request is written
+// Documents and requests that are likely to match: few names, written in many ways. It knows how a request is written
 // and what its parts mean, never what becomes of it.
 import * as fc from 'fast-check';
 import { type ModelField, type ModelHostPort, type ModelRequest, asHost } from './request-model.ts';
@@ -163,7 +163,7 @@ const ruleParts = fc.record({
 });
 const callbackParts = fc.record({ enabled: often(6), match_hosts: hostList });
 
-/** Each value tells the rule that it is of. */
+/** Each value names its rule. */
 const documents: fc.Arbitrary<ModelConfig> = fc
   .record({
     rules: fc.array(ruleParts, { minLength: 1, maxLength: 5 }),
@@ -261,7 +261,7 @@ const rareFields: fc.Arbitrary<readonly ModelField[]> = fc.constantFrom(
   ],
 );
 
-/** How the Host fields stand to the authority: mostly as they should. */
+/** How the Host fields relate to the authority: mostly they agree. */
 type HostManner = 'same' | 'bare' | 'other_host' | 'other_port' | 'none' | 'two' | 'broken';
 
 const request: fc.Arbitrary<ModelRequest> = fc

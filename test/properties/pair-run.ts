@@ -1,5 +1,5 @@
 // I1 and I4 over generated documents and requests: what the real policy, plan and gate make of a request is what the
-// model makes of it, byte for byte; and no value of a rule stands in a head that the rule does not govern. In process: no
+// model makes of it, byte for byte; and no value of a rule is in a head that the rule does not apply to. In process: no
 // socket is opened, so millions can be tried.
 import * as fc from 'fast-check';
 import { Secret } from '../../src/base/secret.ts';
@@ -187,7 +187,7 @@ function compare({ config }: ModelWorld, request: ModelRequest, expected: Fate, 
   throw new Error(JSON.stringify({ to, config, request: wireOf(request), expected, found }));
 }
 
-/** I1, without the model: a value tells its rule, and the rule must name this very host. */
+/** I1, without the model: a value names its rule, and the rule must match this host. */
 function holdsDestination({ config }: ModelWorld, { to, entry }: ModelRequest, { sent, rule }: Fate): void {
   const owners = sent?.match(/(?:rule|callback)[-_]\d/gi) ?? [];
   const named = [...config.rules, ...config.callbacks].find(({ name }) => name === rule);

@@ -1,5 +1,5 @@
 // I10 over generated schedules: documents are put by the admin API while clients ask. Each document marks all that it
-// injects with its own number, so that a request tells which one it was judged by: one, whole, and one that was in force
+// injects with its own number, so that a request shows which one was applied to it: one, whole, and one that was active
 // between its first byte and its response.
 import * as fc from 'fast-check';
 import { headerValues } from '../support/message-reader.ts';
@@ -21,7 +21,7 @@ export type ReloadFigures = {
   readonly unmarked: number;
   /** Refused because the rules changed while they waited. */
   readonly givenUp: number;
-  /** Judged by a document that was not yet acknowledged when the request was sent. */
+  /** Decided by a document that was not yet acknowledged when the request was sent. */
   readonly overtaken: number;
   readonly error: string | undefined;
 };
@@ -97,7 +97,7 @@ export async function runReloads(options: {
   return { seed: options.seed, documents: stage.marker.sent, ...counts, error };
 }
 
-/** Says which marks arrived. */
+/** Responds with the marks that arrived. */
 function createMarkOrigin(
   tls?: NonNullable<Parameters<typeof createOrigin>[0]>['tls'],
 ): Promise<RecordingOrigin> {
@@ -120,7 +120,7 @@ function documentOf(n: number, injects: boolean): unknown {
   return { rules: [{ name: `rule-${n}`, match_hosts: [injects ? 'api.test' : 'other.test'], headers }] };
 }
 
-/** Every client and the operator do one thing at a time, and wait for nobody else until a step says so. */
+/** Every client and the operator do one thing at a time, and wait for the others only where a step says so. */
 async function play(stage: Stage, steps: readonly Step[]): Promise<void> {
   const chains: Promise<void>[] = Array.from({ length: CLIENTS + 1 }, () => Promise.resolve());
   const then = (i: number, act: () => Promise<void>): void => {
@@ -142,7 +142,7 @@ async function put({ proxy, marker }: Stage, injects: boolean): Promise<void> {
   const send = (): ReturnType<typeof proxy.admin> =>
     proxy.admin('PUT', '/v1/proxy_config', documentOf(n, injects));
   let { status, text } = await send();
-  // On a quick machine there are more writes than may be in a second: nothing was changed, and it is asked again.
+  // On a quick machine there are more writes than may be in a second: nothing was changed, and the request is sent again.
   while (status === 429) ({ status, text } = await send());
   if (status !== 200) throw new Error(`document ${n} got ${status}: ${text}`);
   marker.responded = n;
@@ -176,7 +176,7 @@ async function ask(
   else counts.unmarked += 1;
 }
 
-/** The number of the one document that injects just this, among those that were in force meanwhile; or it throws. */
+/** The number of the one document that injects just this, among those that were active meanwhile; or it throws. */
 function judgedBy(marks: readonly string[], { injects, sent }: Marker, first: number): number {
   for (let n = first; n <= sent; n += 1) {
     const own =

@@ -22,7 +22,7 @@ export type ModelRequest = {
   readonly minor: 0 | 1;
   /** Origin-form, `*`, or empty: absolute-form without a path. */
   readonly path: string;
-  /** What stands before the path: nothing, `http://`, `https://`. */
+  /** What precedes the path: nothing, `http://`, `https://`. */
   readonly absolute: '' | 'http://' | 'https://';
   /** The authority that an absolute-form names, and what it means. */
   readonly named: { readonly text: string; readonly to: ModelAuthority };

@@ -34,7 +34,7 @@ describe('the pair of files', () => {
     expect(Object.keys(first.ca)).not.toContain('privateKeyPem');
   });
 
-  it('is one pair, whoever wins, when many start at once', async () => {
+  it('is one pair, whichever process wins, when many start at once', async () => {
     await using scratch = await createScratch();
     const files = filesIn(scratch.path);
     const all = await Promise.all(Array.from({ length: 12 }, () => loadOrCreateCertificateAuthority(files)));

@@ -35,7 +35,7 @@ describe('a created CA', () => {
     expect(validToDate).toEqual(new Date('2036-11-18T10:00:00Z'));
   });
 
-  it('has a name that tells it from the next one, or the name it is given', () => {
+  it('has a name of its own, or the name it is given', () => {
     const { subject: name, issuer } = new X509Certificate(ca.certificatePem);
     expect(name).toMatch(/^CN=Sallyport CA [0-9a-f]{8}$/);
     expect(issuer).toBe(name);
@@ -44,7 +44,7 @@ describe('a created CA', () => {
     expect(new X509Certificate(named.certificatePem).subject).toBe('CN=Prüfstelle Süd');
   });
 
-  it('is P-256, or RSA of 2048 bits where that is asked for', () => {
+  it('is P-256, or RSA of 2048 bits where that is requested', () => {
     const details = (keyType: 'p256' | 'rsa'): unknown =>
       new X509Certificate(createCertificateAuthority({ keyType }).certificatePem).publicKey
         .asymmetricKeyDetails;
@@ -134,7 +134,7 @@ describe('a CA that openssl made', () => {
     expect(said).toBe(`${leafFile}: OK\n`);
   });
 
-  it('sends along the intermediates that stand below it in its file', async () => {
+  it('sends the intermediates that follow it in its file', async () => {
     await using scratch = await createScratch();
     const files = filesIn(scratch.path);
     const at = (name: string): string => join(scratch.path, name);

@@ -60,7 +60,7 @@ describe.each(Object.entries(authorities))('leaves of %s', (_, ca) => {
     expect(said).toBe(subjects.map(({ host }) => `${host} ok\n`).join(''));
   });
 
-  it('say what a server certificate says, and no more', async () => {
+  it('have the fields of a server certificate, and no more', async () => {
     const text = await textOf(ca, { host: 'api.good.test', kind: 'name' });
     expect(text).toContain('Version: 3 (0x2)');
     expect(text).toContain('Subject: CN=api.good.test\n');

@@ -134,7 +134,7 @@ describe('a hello', () => {
     expect(collectedBytewise(inRecords(tiny, 1))).toEqual(expected);
   });
 
-  it('gathered in a collector keeps its bytes, and those after it, for OpenSSL', () => {
+  it('in a collector leaves its bytes, and those after it, to OpenSSL', () => {
     const bytes = Buffer.concat([record(message(good)), Buffer.alloc(20_000, 23)]);
     const collector = createHelloCollector();
     for (let at = 0; at < bytes.length; at += 999) collector.push(bytes.subarray(at, at + 999));

@@ -1,8 +1,8 @@
-// The programs that judge our certificates and whose hellos we read: openssl, python3, curl. They must be
+// The programs that verify our certificates and whose hellos we read: openssl, python3, curl. They must be
 // there: a test that skips itself proves nothing.
 import { type Finished, runToEnd, type SpawnOptions } from '../support/spawned-process.ts';
 
-/** Runs a program to its end; one that is missing or fails ends the test with what it said. */
+/** Runs a program to its end; one that is missing or fails ends the test with its output. */
 export async function runProgram(
   program: 'openssl' | 'python3' | 'curl',
   args: readonly string[],

@@ -19,7 +19,7 @@ export type Handshake = {
 
 export type TlsListener = AsyncDisposable & { readonly port: number };
 
-/** Accepts TLS as the proxy does, by wrapping each raw socket, and says one byte. */
+/** Accepts TLS as the proxy does, by wrapping each raw socket, and sends one byte. */
 export async function listenTls(contextOf: () => SecureContext, host = '127.0.0.1'): Promise<TlsListener> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((raw) => {

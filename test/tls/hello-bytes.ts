@@ -10,7 +10,7 @@ export type HelloParts = {
   readonly extensions?: Buffer | undefined;
 };
 
-/** The body of the message: what stands after its type and length. */
+/** The body of the message: what follows its type and length. */
 export function helloBody(parts: HelloParts = {}): Buffer {
   const { extensions } = parts;
   return Buffer.concat([

@@ -117,7 +117,7 @@ describe('a message', () => {
     ['without extensions, as TLS 1.2 allows', { extensions: undefined }],
     ['with an empty list of extensions', { extensions: Buffer.alloc(0) }],
     [
-      'with extensions that nobody knows',
+      'with unknown extensions',
       { extensions: Buffer.concat([extension(0x0a0a, Buffer.alloc(0)), padding(999)]) },
     ],
     ['without a session id', { sessionId: Buffer.alloc(0) }],

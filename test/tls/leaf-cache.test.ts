@@ -62,7 +62,7 @@ describe('the context of a host', () => {
 });
 
 describe('the cache', () => {
-  it('keeps 256 hosts, and lets the least recently used one go', () => {
+  it('caches 256 hosts and evicts the least recently used one', () => {
     const { cache, issued } = setUp();
     const host = (n: number): LeafSubject => ({ host: `r${n}.good.test`, kind: 'name' });
     const first = cache.contextFor(host(0));

@@ -46,7 +46,7 @@ describe('isPresent', () => {
 });
 
 describe('readKeyFile', () => {
-  it('says what to do about a path that is no file', async () => {
+  it('names what to do about a path that is not a file', async () => {
     await using scratch = await createScratch();
     await mkdir(join(scratch.path, 'directory'), { mode: 0o700 });
     await expect(readKeyFile(join(scratch.path, 'directory'))).rejects.toThrow(

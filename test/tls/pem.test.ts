@@ -37,12 +37,12 @@ describe('parseCertificates', () => {
     expect(ders(bundle)).toEqual([one.certificateDer, two.certificateDer]);
   });
 
-  it('finds none where there is none', () => {
+  it('finds no certificate in text without one', () => {
     expect(ders('')).toEqual([]);
     expect(ders(one.privateKeyPem)).toEqual([]);
   });
 
-  it('tells which one is unreadable, and does not skip it', () => {
+  it('reports which one is unreadable, and does not skip it', () => {
     expect(ders(`${one.certificatePem}-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n`)).toBe(2);
     expect(ders(one.certificatePem.slice(0, 300) + two.certificatePem)).toBe(1);
     expect(ders(one.certificatePem + two.certificatePem.slice(0, 300))).toBe(2);

@@ -1,4 +1,4 @@
-// Fuzz target: which rule a request meets is what a second, simple implementation says that looks at all of them.
+// Fuzz target: the rule that wins is the one of a second, simple implementation, which checks all of them.
 // Input: a rule a line, hosts and paths with spaces between; then `?` lines, each an authority and a target.
 import assert from 'node:assert/strict';
 import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';

@@ -1,4 +1,4 @@
-// Fuzz target: a document is judged without a throw; what is accepted compiles, is written back as it was read, and decides;
+// Fuzz target: a document is validated without a throw; what is accepted compiles, is written back as it was read, and decides;
 // an issue names a location that exists and quotes no opaque value. Input: the document.
 import assert from 'node:assert/strict';
 import { parseJsonDocument } from '../../../src/base/json-document.ts';

@@ -115,7 +115,7 @@ describe('a range', () => {
     '/8',
     'x/8',
   ];
-  it.each([...refused, 'fd00::1/8', '::/129', '10.0.0.0/255.0.0.0', ''])('"%s" is none', (text) => {
+  it.each([...refused, 'fd00::1/8', '::/129', '10.0.0.0/255.0.0.0', ''])('"%s" is invalid', (text) => {
     expect(parseCidr(text)).toBeUndefined();
   });
 });

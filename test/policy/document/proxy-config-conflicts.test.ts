@@ -120,32 +120,32 @@ describe('no_proxy over the host of a rule or callback', () => {
   });
 });
 
-describe('an entry that never has its turn', () => {
+describe('an entry that never takes effect', () => {
   const paths = { match_paths: ['/v1/*'] };
   const rows: readonly [name: string, config: object, reported: readonly string[]][] = [
     [
-      'a callback behind a rule',
+      'a callback after a rule',
       { rules: [rule('a.test')], callbacks: [callback('a.test')] },
       ['?callbacks.0.match_hosts.0 shadowed'],
     ],
     [
-      'a callback behind a rule on paths',
+      'a callback after a rule on paths',
       { rules: [{ ...rule('*.a.test'), ...paths }], callbacks: [callback('x.a.test')] },
       ['?callbacks.0.match_hosts.0 shadowed'],
     ],
     ['a callback beside a rule', { rules: [rule('x.a.test')], callbacks: [callback('*.a.test')] }, []],
     [
-      'a callback behind a callback',
+      'a callback after a callback',
       { callbacks: [callback('*.a.test'), callback('x.a.test')] },
       ['?callbacks.1.match_hosts.0 shadowed'],
     ],
     [
-      'a rule behind a rule for every path',
+      'a rule after a rule for every path',
       { rules: [rule('a.test'), { ...rule('b.test', 'a.test'), ...paths }] },
       ['?rules.1.match_hosts.1 shadowed'],
     ],
-    ['a rule behind a rule on paths', { rules: [{ ...rule('a.test'), ...paths }, rule('a.test')] }, []],
-    ['a rule behind a disabled one', { rules: [{ ...rule('a.test'), enabled: false }, rule('a.test')] }, []],
+    ['a rule after a rule on paths', { rules: [{ ...rule('a.test'), ...paths }, rule('a.test')] }, []],
+    ['a rule after a disabled one', { rules: [{ ...rule('a.test'), enabled: false }, rule('a.test')] }, []],
     ['a rule on another port', { rules: [rule('a.test:8443'), rule('a.test')] }, []],
     [
       'a rule on the same port',

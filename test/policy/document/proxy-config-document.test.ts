@@ -118,7 +118,7 @@ describe('any config', () => {
     );
   });
 
-  it('is written without any opaque value, unless that is asked for', () => {
+  it('is written without any opaque value, unless the caller shows them', () => {
     fc.assert(
       fc.property(written, (input) => {
         const opaqueValues: string[] = [];
@@ -139,7 +139,7 @@ describe('any config', () => {
 });
 
 describe('a document is written', () => {
-  it('in the words of its author, without what stands at its default', () => {
+  it('as its author would write it, without what has its default value', () => {
     const document = {
       rules: [
         {

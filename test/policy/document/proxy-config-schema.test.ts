@@ -61,7 +61,7 @@ describe('an author gets a message', () => {
       'Give either allow_list or deny_list',
     ],
     [
-      'of a variable that is none',
+      'of an invalid variable',
       withRule({ env_vars: { '1A': 'x' } }),
       'rules.0.env_vars.1A',
       'A variable must have a name of letters, digits and underscores, and a value without NUL',
@@ -93,7 +93,7 @@ describe('an author gets a message', () => {
       'A callback URL must not contain a user name or password; use request_headers',
     ],
     ['of an address in another spelling', withUrl('https://0x7f.1/'), 'callbacks.0.url', SPELLING],
-    ['of a port that is none', withUrl('https://cb.test:0/'), 'callbacks.0.url', SPELLING],
+    ['of an invalid port', withUrl('https://cb.test:0/'), 'callbacks.0.url', SPELLING],
   ];
   it.each(rows)('%s', (_, input, loc, message) => {
     const parsed = parseProxyConfig(input);
@@ -140,7 +140,7 @@ describe('a document that replaces another', () => {
 });
 
 describe('what is valid in an invalid document', () => {
-  it('is compared all the same, and keeps its index', () => {
+  it('is compared all the same, with its index', () => {
     const parsed = parseProxyConfig({
       rules: [{ ...rule, match_hosts: ['*.com'] }, { match_hosts: 7 }, { ...rule, match_hosts: ['*.net'] }],
       callbacks: [null, { ...callback, match_hosts: ['*.org'] }],

@@ -104,7 +104,7 @@ describe('a document is rejected:', () => {
     ['an unknown key', { rule: [] }, ['rule extra_forbidden']],
     ['its envelope', { proxy_config: {} }, ['proxy_config extra_forbidden']],
     [
-      'a rule that is none',
+      'a rule that is not an object',
       { rules: [null, 5, 'x'] },
       ['rules.0 dict_type', 'rules.1 dict_type', 'rules.2 dict_type'],
     ],
@@ -455,7 +455,7 @@ describe('a document is rejected:', () => {
 });
 
 describe('a document', () => {
-  it('is filled with what its author left out', () => {
+  it('is completed with what its author omitted', () => {
     const parsed = parseProxyConfig({ rules: [rule], callbacks: [callback] });
     expect(parsed).toEqual({
       ok: true,
@@ -468,7 +468,7 @@ describe('a document', () => {
     });
   });
 
-  it('holds its opaque values as secrets, and is_set not at all', () => {
+  it('has its opaque values as secrets, and no is_set', () => {
     const opaque = { name: 'X-Key', type: 'opaque', value: 'c4n4ry', is_set: false };
     const input = {
       rules: [{ ...rule, headers: [opaque] }],

@@ -1,4 +1,4 @@
-// An update may leave out an opaque value, which its author cannot read: the stored one is kept, and never sent elsewhere.
+// An update may omit an opaque value, which its author cannot read: the stored one is reused, and never sent elsewhere.
 import { describe, expect, it } from 'vitest';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 import type { HeaderEntry, ProxyConfig } from '../../../src/policy/document/proxy-config-schema.ts';
@@ -62,7 +62,7 @@ const rule = (entry: object, more: object = {}): object => ({
 });
 const cb = (more: object): object => ({ callbacks: [{ ...callback, request_headers: [blank], ...more }] });
 
-describe('the stored value is kept', () => {
+describe('the stored value is reused', () => {
   const rows: readonly [name: string, input: object, value: string][] = [
     ['of a rule by its name', rule(named), 'of-api'],
     ['where the value is empty', rule(named, { headers: [{ ...blank, value: '' }] }), 'of-api'],
@@ -101,7 +101,7 @@ describe('the stored value is kept', () => {
     }
   });
 
-  it('wherever the entry stands now, and beside entries that give theirs', () => {
+  it('whatever the index of the entry, and beside entries that give theirs', () => {
     const fresh = { match_hosts: ['new.test'], headers: [{ ...blank, value: 'new' }] };
     const [kept] = [{ ...named, headers: [blank] }];
     expect(opaqueValues(parsed({ rules: [fresh, kept] }, stored))).toEqual(['new', 'of-api']);
@@ -172,7 +172,7 @@ describe('the value of an entry with `scrub: body`', () => {
     expect(issuesOf(cb({}), scrubbed)).toEqual([expect.stringMatching(lowered)]);
   });
 
-  it('is kept where they are, also where they were not before', () => {
+  it('is reused where they are, also where they were not before', () => {
     expect(opaqueValues(parsed(rule(named, { scrub: 'body' }), scrubbed))).toEqual(['of-api']);
     expect(opaqueValues(parsed(rule(named, { scrub: 'body' }), stored))).toEqual(['of-api']);
   });
@@ -194,7 +194,7 @@ describe('the value must be given, since none is stored:', () => {
     ]);
   });
 
-  it('nothing was in force', () => {
+  it('there was no document before', () => {
     const update = { ...rule(named), ...cb({}) };
     expect(issuesOf(update, parsed({}))).toEqual([
       'rules.0.headers.0.value missing Field required: there is no stored value to reuse',

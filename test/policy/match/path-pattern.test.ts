@@ -132,7 +132,7 @@ describe('whatever pattern and path,', () => {
       fc.property(related, ([pattern, path]) => {
         if (typeof parsePathPattern(pattern) === 'string' || path.includes('//')) return;
         if (/[^/]\*$/.test(pattern)) return;
-        // Its star stands for at least one character where it is a whole segment, ours for none, too; and its `/**`
+        // Its star matches at least one character where it is a whole segment, ours also none; and its `/**`
         // also takes the parent.
         if (/\/\*\//.test(pattern)) return;
         const theirs = pattern.replace(/\/\*\*?$/, '/**');

@@ -36,7 +36,7 @@ describe('the most decoded spelling of', () => {
     ['/%u0041', '/%u0041'],
     ['/a+b', '/a+b'],
     ['/V1', '/V1'],
-    // What stands behind the star of a pattern is decoded by itself.
+    // What follows the star of a pattern is decoded by itself.
     ['%41', 'A'],
   ];
   it.each(rows)('%s is %s', (sent, decoded) => expect(mostDecoded(sent)).toBe(decoded));
