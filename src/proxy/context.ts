@@ -1,5 +1,5 @@
-// What the connections of one sandbox share. Values and closures only: whoever composes the sidecar decides what
-// stands behind them.
+// What the connections of one sandbox share, and the types that tie client connections to it. Values and interfaces only:
+// src/sidecar creates them.
 import type { Socket } from 'node:net';
 import type { Log } from '../base/log.ts';
 import type { CallbackResolver } from '../callback/resolver.ts';
@@ -15,20 +15,20 @@ import type { ConnectionPool } from './upstream/connection-pool.ts';
 import type { UpstreamSessions } from './upstream/h2-sessions.ts';
 import type { SpeculativeDialFailure } from './upstream/speculative-dial-failure.ts';
 
-/** A client connection as the way down sees it. */
+/** What graceful shutdown needs of a client connection. */
 export type OpenConnection = {
   readonly socket: Socket;
-  /** The host's connection, once the two are one stream: it may have more to send than the client stayed for. */
+  /** The upstream's socket once the two are spliced. It may still have bytes to send when the client is gone. */
   readonly splicedTo?: Socket | undefined;
-  /** Ends it when what runs on it is over, and begins nothing more. */
+  /** Closes it when its running exchanges have ended, and starts no more. */
   drain(): void;
-  /** Resolves when the socket is closed and the last record of it is out. */
+  /** Resolves when the socket is closed and its last record is emitted. */
   readonly gone: Promise<void>;
 };
 
 export type ProxyContext = {
   readonly sandbox: string;
-  /** The policy in force; a request asks once and keeps the answer (one revision from start to end). */
+  /** The policy in force. A request reads it once and keeps it (one revision from start to end). */
   policy(): Policy;
   readonly callbacks: CallbackResolver;
   readonly dialler: Dialler;
@@ -37,15 +37,15 @@ export type ProxyContext = {
   readonly hints: AlpnHints;
   readonly leaves: LeafCache;
   readonly egress: EgressRules;
-  /** Secrets are masked in every body, whatever the rules say. */
+  /** Secrets are masked in every response body, whatever the policy says. */
   readonly scrubsBodies: boolean;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly recorder: Recorder;
   readonly log: Log;
-  /** Open client connections; each leaves by itself when it is gone. */
+  /** Open client connections; each removes itself when it is closed. */
   readonly connections: Set<OpenConnection>;
-  /** The sockets of clients that have said that they speak for this sandbox. */
+  /** The sockets of clients that have authenticated for this sandbox. */
   readonly clients: Set<Socket>;
   /** The process is asked to stop, or the sandbox is being removed. */
   isDraining(): boolean;
@@ -54,7 +54,7 @@ export type ProxyContext = {
 
 export type Scheme = 'http' | 'https';
 
-/** What a client connection belongs to: fixed for its whole life, except the sandbox, which a token selects later. */
+/** What a client connection belongs to. Fixed for its lifetime, except the sandbox, which a token selects later. */
 export type ConnectionScope = {
   readonly context: ProxyContext;
   readonly scheme: Scheme;
@@ -64,12 +64,12 @@ export type ConnectionScope = {
   readonly dialFailure?: SpeculativeDialFailure | undefined;
 };
 
-/** A client connection of either HTTP version, as the gate sees it. */
+/** A client connection of either version of HTTP, for the gate. */
 export type ScopedClient = { readonly id: number; readonly scope: ConnectionScope };
 
 let lastId = 0;
 
-/** Distinguishes client connections of both HTTP versions in the pools; never 0. */
+/** A new id of a client connection of either version of HTTP, for the pools; never 0. */
 export function nextConnectionId(): number {
   lastId += 1;
   return lastId;

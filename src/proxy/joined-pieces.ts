@@ -1,11 +1,11 @@
-// Pieces of a stream that came together leave together: a write for each would cost more than a copy of small ones.
+// Joins pieces of a stream that are written together: a write for each costs more than a copy of small ones.
 
-/** Pieces up to this many bytes in all are copied together; larger ones stay as they are. */
+/** Pieces of up to this many bytes in all are copied into one. */
 const MAX_JOINED_BYTES = 16_384;
-/** Below this many bytes a piece on average, copying costs less than a write for each, whatever they are in all. */
+/** Pieces that are smaller on average are copied whatever their total: a write for each would cost more. */
 const SMALL_PIECE_BYTES = 1_024;
 
-/** The same bytes in as few pieces as pay. */
+/** The same bytes in fewer pieces, where that is cheaper. */
 export function joinPieces(pieces: readonly Buffer[]): readonly Buffer[] {
   const [first, second] = pieces;
   if (!first || !second) return pieces;
@@ -16,7 +16,7 @@ export function joinPieces(pieces: readonly Buffer[]): readonly Buffer[] {
   return isCopied ? [Buffer.concat(pieces, total)] : pieces;
 }
 
-/** Two pieces that lie side by side in memory, as one: an answer of which nothing was changed. */
+/** Two pieces that are adjacent in memory, as one: a response that was not changed. */
 function adjoined(first: Buffer, second: Buffer): Buffer | undefined {
   const isAdjoined = first.buffer === second.buffer && first.byteOffset + first.length === second.byteOffset;
   return isAdjoined ? Buffer.from(first.buffer, first.byteOffset, first.length + second.length) : undefined;

@@ -1,32 +1,32 @@
-// Every bound of the data path, with its default. Timeouts are idle limits unless they say "deadline":
+// Every limit and timeout of the data path, with its default. A timeout is an idle timeout unless it is called a deadline:
 // a total limit would cut long streams, and model calls stream for minutes.
 
 import type { HeadLimits } from '../http1/head-parser.ts';
 
 export type Timeouts = {
-  /** Deadline for a request head, once its first byte is there. */
+  /** Deadline for a request head, from its first byte. */
   readonly headMs: number;
   /** Deadline for a name lookup. */
   readonly dnsMs: number;
-  /** Deadline for the TCP connection and the TLS handshake to the host. */
+  /** Deadline for the TCP connection to the upstream and its TLS handshake. */
   readonly connectMs: number;
   /** Deadline for the first bytes inside a tunnel, and then for the client's TLS handshake. */
   readonly sniffMs: number;
   readonly handshakeMs: number;
-  /** Silence of the host while an answer is due or on its way. */
+  /** How long the upstream may be silent while a response is due or being received. */
   readonly responseIdleMs: number;
   /**
-   * Silence of a client between requests, inside its body, or while it does not read. Over HTTP/2 a body may rest while
-   * its host waits too, as calls that stream in both directions do.
+   * How long a client may be silent between requests or within a body, or not read its response. Over HTTP/2 a body may
+   * pause while its upstream is silent too, as calls that stream in both directions do.
    */
   readonly clientIdleMs: number;
-  /** Silence in both directions of a blind tunnel or after 101. */
+  /** Silence in both directions of a blind tunnel, or after a 101. */
   readonly tunnelIdleMs: number;
-  /** The same once one side has ended. */
+  /** The same once one side has sent its FIN. */
   readonly halfClosedMs: number;
   /** How long a body waits for `100 Continue`. */
   readonly continueMs: number;
-  /** How long requests in flight may take once the proxy is asked to stop. */
+  /** How long running requests may take once the proxy is asked to stop. */
   readonly drainMs: number;
 };
 
@@ -45,19 +45,19 @@ export const defaultTimeouts: Timeouts = Object.freeze({
 });
 
 export type Limits = {
-  /** Connections of clients that speak for one sandbox. */
+  /** Client connections of one sandbox. */
   readonly maxConnections: number;
-  /** Connections of clients, in all, that have not said yet for which sandbox they speak. */
+  /** Unauthenticated client connections of all listeners. */
   readonly maxWaiting: number;
   readonly maxRequestHeadBytes: number;
   readonly maxResponseHeadBytes: number;
   readonly maxFields: number;
   readonly maxTargetBytes: number;
-  /** Idle connections kept to hosts, in all and for one host. */
+  /** Idle connections to upstreams in the pool, in all and for one host. */
   readonly maxIdleUpstream: number;
   readonly maxIdlePerHost: number;
   readonly maxLookups: number;
-  /** Requests that one HTTP/2 connection of a client may have under way. */
+  /** Concurrent streams of one client's HTTP/2 connection. */
   readonly maxStreams: number;
 };
 
@@ -74,17 +74,17 @@ export const defaultLimits: Limits = Object.freeze({
   maxStreams: 100,
 });
 
-/** The bounds of a client's heads, as the parser wants them. */
+/** The parser's limits for the heads of clients. */
 export function requestHeadLimits(limits: Limits): HeadLimits {
   return headLimits(limits, limits.maxRequestHeadBytes, requestLimits);
 }
 
-/** The bounds of a host's heads, as the parser wants them. */
+/** The parser's limits for the heads of upstreams. */
 export function responseHeadLimits(limits: Limits): HeadLimits {
   return headLimits(limits, limits.maxResponseHeadBytes, responseLimits);
 }
 
-/** The same object for each head, for as long as the limits stay as they are. */
+/** The same object for each head, as long as the limits stay the same. */
 function headLimits(limits: Limits, maxHeadBytes: number, memo: WeakMap<Limits, HeadLimits>): HeadLimits {
   const { maxFields, maxTargetBytes } = limits;
   const known = memo.get(limits);
@@ -98,18 +98,18 @@ function headLimits(limits: Limits, maxHeadBytes: number, memo: WeakMap<Limits, 
 const requestLimits = new WeakMap<Limits, HeadLimits>();
 const responseLimits = new WeakMap<Limits, HeadLimits>();
 
-/** How long a connection that we have ended may take to go. */
+/** How long a connection stays open after our FIN. */
 export const LINGER_MS = 1_000;
-/** What a client may send ahead of the answer it waits for. More ends the connection after that answer. */
+/** What a client may send ahead of the response that is due. More closes the connection after that response. */
 export const MAX_AHEAD_BYTES = 16_384;
 /** Interim responses of one exchange. */
 export const MAX_INTERIM_RESPONSES = 20;
 export const MAX_INTERIM_BYTES = 65_536;
-/** Answers of one lookup that are used; every one of them is checked before any is dialled. */
+/** How many addresses of one lookup are used; all of them are checked before any is dialled. */
 export const MAX_ADDRESSES = 16;
-/** How often one request is judged, because the rules change while its host is dialled, before it is given up. */
+/** How often the gate decides on one request, because the policy changes while the upstream is dialled. */
 export const MAX_DECISIONS = 10;
-/** What a host may send of one HTTP/2 stream before we have passed it on: it waits in our memory. */
+/** Flow-control window of one HTTP/2 stream of an upstream: these bytes wait in our memory until they are forwarded. */
 export const MAX_STREAM_WINDOW_BYTES = 262_144;
-/** What the streams of one session may have under way together: 16 of them at full speed. */
+/** Flow-control window of all streams of one session: 16 of them at full speed. */
 export const SESSION_WINDOW_BYTES: number = 16 * MAX_STREAM_WINDOW_BYTES;

@@ -1,44 +1,44 @@
-// Clients that are made to wait while their host is slow. A socket that is not read says nothing of its peer: a
-// client that has left with a reset would keep its tunnel for as long as the host keeps it waiting. So each second
-// an empty write asks the kernel. It puts nothing on the wire and fails if the connection is gone.
+// Clients whose sockets are not read while their upstream is slow. A socket that is not read does not report that its peer
+// has reset the connection, so a client that left would keep its tunnel open for as long as the upstream is slow. An empty
+// write each second detects it: it sends nothing, and fails if the connection is gone.
 import type { Socket } from 'node:net';
 
 const PROBE_MS = 1_000;
-// A client that left with a FIN behind unread bytes looks alive until its own system has forgotten it and answers
-// such a probe with a reset.
+// A client that left with a FIN behind unread bytes seems connected until its own system has forgotten the connection.
+// Then TCP keep-alive is replied to with a reset.
 const KEEP_ALIVE_MS = 10_000;
 
-const held = new Set<Socket>();
+const paused = new Set<Socket>();
 const transports = new WeakMap<Socket, Socket>();
 let timer: NodeJS.Timeout | undefined;
 
-/** Stops reading until somebody resumes the socket; it is destroyed within about a second of its peer's reset. */
+/** Stops reading until the socket is resumed. It is destroyed within about a second of its peer's reset. */
 export function pauseClient(socket: Socket): void {
   socket.pause();
-  held.add(socket);
-  timer ??= setInterval(probe, PROBE_MS).unref();
+  paused.add(socket);
+  timer ??= setInterval(probeAll, PROBE_MS).unref();
 }
 
-/** Names the socket under a TLS one: TLS keeps an empty write to itself. Its errors end both. */
+/** Sets the socket under a TLS socket, which does not pass on an empty write. An error of it closes both. */
 export function setTransport(secure: Socket, raw: Socket): void {
   transports.set(secure, raw);
   raw.on('error', () => secure.destroy());
 }
 
-function probe(): void {
-  for (const socket of held) {
-    if (socket.destroyed || !socket.isPaused()) held.delete(socket);
-    else ask(socket, transports.get(socket) ?? socket);
+function probeAll(): void {
+  for (const socket of paused) {
+    if (socket.destroyed || !socket.isPaused()) paused.delete(socket);
+    else probe(socket, transports.get(socket) ?? socket);
   }
-  if (held.size > 0) return;
+  if (paused.size > 0) return;
   clearInterval(timer);
   timer = undefined;
 }
 
-function ask(socket: Socket, transport: Socket): void {
+function probe(socket: Socket, transport: Socket): void {
   transport.setKeepAlive(true, KEEP_ALIVE_MS);
-  // Behind our FIN nothing can be written: the attempt would cut off a client that still uploads. Keep-alive is left.
+  // After our FIN nothing can be written: the attempt would cut off a client that still uploads. Keep-alive remains.
   if (socket.writableEnded || transport.writableEnded) return;
-  // Bytes that wait to be written ask the same question.
+  // Bytes that wait to be written have the same effect.
   if (transport.writableLength === 0) transport.write('');
 }

@@ -1,17 +1,17 @@
-// The one record of each exchange, tunnel and refusal: allow-listed fields, never a value, never a query.
-// It is emitted exactly once, whatever way the exchange ends.
+// The one record of each exchange, tunnel and refusal: allow-listed fields, never a value of a header, never a query.
+// It is emitted exactly once, however the exchange ends.
 import type { LineWriter } from '../base/log.ts';
 
 export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded';
 
-/** What an exchange learns on its way. Unset and undefined fields are left out of the record. */
+/** Filled in while the exchange runs. Undefined fields are omitted when it is written. */
 export type ExchangeRecord = {
   sandbox: string;
   revision: number;
   client?: string | undefined;
   method?: string | undefined;
   scheme?: 'http' | 'https' | 'tunnel';
-  /** Set where it is not HTTP/1. */
+  /** Unset for HTTP/1. */
   protocol?: 'h2';
   authority?: string;
   path?: string;
@@ -21,12 +21,12 @@ export type ExchangeRecord = {
   injected?: readonly string[] | undefined;
   outcome?: Outcome | undefined;
   reason?: string | undefined;
-  /** Detail for the operator: an error code, a class of address. Never text from the network. */
+  /** Detail for the operator, for example an error code or a class of address. Never text from the network. */
   cause?: string | undefined;
   status?: number | undefined;
   upstream_reused?: boolean | undefined;
   unframed?: boolean | undefined;
-  /** Places in the body where a secret was masked. */
+  /** How many occurrences of secrets were masked in the body. */
   scrubbed?: number | undefined;
   bytes_up: number;
   bytes_down: number;
@@ -35,7 +35,7 @@ export type ExchangeRecord = {
 };
 
 export type Recorder = {
-  /** True while records cannot be written and the operator wants requests refused for it. */
+  /** True while records cannot be written and the operator wants requests to be refused then. */
   readonly isBlocked: boolean;
   emit(record: ExchangeRecord, startedMs: number): void;
   readonly counts: { readonly emitted: number; readonly dropped: number };
@@ -44,7 +44,7 @@ export type Recorder = {
 const MAX_PATH_CHARS = 512;
 
 export function createRecorder(options: {
-  /** Undefined: nothing is to be recorded. */
+  /** Undefined: records are turned off. */
   write: LineWriter | undefined;
   sink: { readonly isBlocked: boolean };
   /** `refuse` new exchanges while the sink is blocked, or `drop` their records and count them. */
@@ -70,7 +70,7 @@ export function createRecorder(options: {
   };
 }
 
-/** The path of an origin-form target for the record: without its query, and bounded. */
+/** The path of an origin-form target without its query, cut to 512 characters. */
 export function recordedPath(target: string): string {
   const query = target.indexOf('?');
   const path = query === -1 ? target : target.slice(0, query);

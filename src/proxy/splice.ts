@@ -1,8 +1,8 @@
-// Two sockets joined byte for byte, in both directions, until both ended: blind tunnels and connections after
-// 101. Half-close is honoured here and nowhere else; back-pressure runs through.
+// Two sockets joined byte for byte in both directions until both are closed: blind tunnels, and connections after a 101.
+// Half-close is supported here and nowhere else. Back-pressure passes through.
 //
 //   client ──▶ upstream      FIN on one side becomes FIN on the other,
-//   client ◀── upstream      RST or an error on either ends both at once
+//   client ◀── upstream      RST or an error on either closes both at once
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { OpenConnection } from './context.ts';
@@ -26,90 +26,113 @@ export type SpliceOptions = {
 
 const KEEP_ALIVE_PROBE_MS = 30_000;
 
-/** Joins two open sockets that nobody else listens to; resolves once when both are gone. */
+/** Joins two open sockets without other listeners. Resolves when both are closed. */
 export function splice(options: SpliceOptions): Promise<SpliceEnd> {
-  const { client, upstream, idleMs, halfClosedMs } = options;
-  const { promise, resolve } = Promise.withResolvers<SpliceEnd>();
-  const counts = { up: options.fromClient?.length ?? 0, down: options.fromUpstream?.length ?? 0 };
-  let lastActivityMs = performance.now();
-  let open = 2;
-  let ended = 0;
-  let reason: SpliceEnd['reason'] = 'closed';
+  return new Splice(options).run();
+}
 
-  const endBoth = (why: SpliceEnd['reason']): void => {
-    if (reason === 'closed') reason = why;
+class Splice {
+  readonly #options: SpliceOptions;
+  readonly #result: PromiseWithResolvers<SpliceEnd> = Promise.withResolvers();
+  #bytesUp: number;
+  #bytesDown: number;
+  #lastActivityMs: number = performance.now();
+  #open = 2;
+  /** One side has sent its FIN. */
+  #isHalfClosed = false;
+  #reason: SpliceEnd['reason'] = 'closed';
+
+  constructor(options: SpliceOptions) {
+    this.#options = options;
+    this.#bytesUp = options.fromClient?.length ?? 0;
+    this.#bytesDown = options.fromUpstream?.length ?? 0;
+  }
+
+  run(): Promise<SpliceEnd> {
+    const { client, upstream, fromClient, fromUpstream, idleMs } = this.#options;
+    this.#join(client, upstream);
+    this.#join(upstream, client);
     for (const socket of [client, upstream]) {
-      if (why === 'reset') cut(socket);
+      socket.setTimeout(idleMs);
+      socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+      socket.setNoDelay(true);
+    }
+    if (fromClient && fromClient.length > 0) upstream.write(fromClient);
+    if (fromUpstream && fromUpstream.length > 0) client.write(fromUpstream);
+    if (client.destroyed || upstream.destroyed) this.#endBoth('reset');
+    client.resume();
+    upstream.resume();
+    return this.#result.promise;
+  }
+
+  #join(from: Socket, to: Socket): void {
+    from
+      .on('data', (chunk: Buffer) => this.#onData(from, to, chunk))
+      .on('end', () => this.#onEnd(to))
+      .on('error', () => this.#endBoth('reset'))
+      .on('timeout', () => this.#onTimeout(from))
+      .on('close', () => this.#onClose(from, to));
+    to.on('drain', () => from.resume());
+  }
+
+  #onData(from: Socket, to: Socket, chunk: Buffer): void {
+    const isUp = from === this.#options.client;
+    if (isUp) this.#bytesUp += chunk.length;
+    else this.#bytesDown += chunk.length;
+    this.#lastActivityMs = performance.now();
+    if (to.write(chunk)) return;
+    if (isUp) pauseClient(from);
+    else from.pause();
+  }
+
+  #onEnd(to: Socket): void {
+    const { client, upstream, halfClosedMs } = this.#options;
+    this.#isHalfClosed = true;
+    this.#lastActivityMs = performance.now();
+    to.end();
+    client.setTimeout(halfClosedMs);
+    upstream.setTimeout(halfClosedMs);
+  }
+
+  #onTimeout(from: Socket): void {
+    const limitMs = this.#isHalfClosed ? this.#options.halfClosedMs : this.#options.idleMs;
+    const leftMs = limitMs - (performance.now() - this.#lastActivityMs);
+    // Node measures each socket by itself, and its clock may be a millisecond ahead of this one. Its timer fires once: if
+    // it were not set again the tunnel would stay open for ever.
+    if (leftMs > 1) from.setTimeout(leftMs);
+    else this.#endBoth(this.#isHalfClosed ? 'half_closed_idle' : 'idle');
+  }
+
+  #onClose(from: Socket, to: Socket): void {
+    this.#open -= 1;
+    // What was still to be written to `from` is lost.
+    if (!from.writableFinished) this.#endBoth('reset');
+    if (this.#open === 0)
+      this.#result.resolve({ bytesUp: this.#bytesUp, bytesDown: this.#bytesDown, reason: this.#reason });
+    // Closed without a FIN, or while the other side still sends: reset by its peer, or destroyed by us.
+    else if (!from.readableEnded || from.errored || !to.readableEnded) this.#endBoth('reset');
+    else if (!to.writableEnded) to.end();
+  }
+
+  #endBoth(reason: SpliceEnd['reason']): void {
+    if (this.#reason === 'closed') this.#reason = reason;
+    for (const socket of [this.#options.client, this.#options.upstream]) {
+      if (reason === 'reset') cut(socket);
       else socket.destroy();
     }
-  };
-
-  const join = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
-    from
-      .on('data', (chunk: Buffer) => {
-        count(chunk.length);
-        lastActivityMs = performance.now();
-        if (to.write(chunk)) return;
-        if (from === client) pauseClient(client);
-        else from.pause();
-      })
-      .on('end', () => {
-        ended += 1;
-        lastActivityMs = performance.now();
-        to.end();
-        client.setTimeout(halfClosedMs);
-        upstream.setTimeout(halfClosedMs);
-      })
-      .on('error', () => endBoth('reset'))
-      .on('timeout', () => {
-        const limitMs = ended > 0 ? halfClosedMs : idleMs;
-        const leftMs = limitMs - (performance.now() - lastActivityMs);
-        // Node counts each socket's silence by itself, and its clock may run a millisecond ahead of this one. The
-        // timer fires once: without another the tunnel would stay for ever.
-        if (leftMs > 1) from.setTimeout(leftMs);
-        else endBoth(ended > 0 ? 'half_closed_idle' : 'idle');
-      })
-      .on('close', () => {
-        open -= 1;
-        // What was to be sent here is lost.
-        if (!from.writableFinished) endBoth('reset');
-        if (open === 0) resolve({ bytesUp: counts.up, bytesDown: counts.down, reason });
-        // Closed without having ended, or while the other side still speaks: reset by its peer or destroyed by us.
-        else if (!from.readableEnded || from.errored || !to.readableEnded) endBoth('reset');
-        else if (!to.writableEnded) to.end();
-      });
-    to.on('drain', () => from.resume());
-  };
-
-  join(client, upstream, (bytes) => {
-    counts.up += bytes;
-  });
-  join(upstream, client, (bytes) => {
-    counts.down += bytes;
-  });
-  for (const socket of [client, upstream]) {
-    socket.setTimeout(idleMs);
-    socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
-    socket.setNoDelay(true);
   }
-  if (options.fromClient && options.fromClient.length > 0) upstream.write(options.fromClient);
-  if (options.fromUpstream && options.fromUpstream.length > 0) client.write(options.fromUpstream);
-  if (client.destroyed || upstream.destroyed) endBoth('reset');
-  client.resume();
-  upstream.resume();
-  return promise;
 }
 
 /**
- * Ends a connection whose stream is incomplete. In plaintext a FIN means "that was all" (RFC 9112 §8), so the socket is
- * reset. TLS has close_notify for that, which a destroyed socket does not send.
+ * Closes a connection whose stream is incomplete. In plaintext a FIN means that the stream is complete (RFC 9112 §8), so
+ * the socket is reset. TLS has close_notify for that, which a destroyed socket does not send.
  */
 export function cut(socket: Socket): void {
   if (socket.destroyed || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }
 
-/** Ends a client connection and the upstream it is spliced to at once, with whatever is still unsent. */
+/** Closes a client connection, and the upstream it is spliced to, at once; unsent bytes are lost. */
 export function cutConnection({ socket, splicedTo }: OpenConnection): void {
   socket.destroy();
   if (splicedTo) cut(splicedTo);

@@ -1,32 +1,31 @@
-// Which sandbox a client of one listener speaks for: the listener's own, or the one whose token it shows.
-// A token that stands for nobody is refused even where none is needed: the client of a sandbox that was removed must
-// not become a client of another.
+// Which sandbox a client of one listener belongs to: the listener's own, or the one whose token it shows. An unknown token
+// is rejected even where no token is needed: a client of a sandbox that was removed must not become a client of another.
 import type { Secret } from '../../base/secret.ts';
 import type { Cidr } from '../../policy/authority/address.ts';
 import type { ShownToken } from './client-filter.ts';
 import type { ProxyContext } from '../context.ts';
 
 export type Admission = {
-  /** The listener's own sandbox; it also answers for clients of which nothing is known yet. */
+  /** The listener's own sandbox. Refusals of clients whose sandbox is not known yet are recorded for it. */
   readonly own: ProxyContext;
   readonly allowClients: readonly Cidr[] | undefined;
-  /** Undefined: a token is needed, or the one shown stands for nobody. */
+  /** Undefined: a token is missing or unknown. */
   admit(shown: ShownToken): ProxyContext | undefined;
-  /** Lets clients in by `token`; one that stands for a sandbox already is left as it is, and the answer is false. */
+  /** Admits clients by `token`. False if the token belongs to a sandbox already, which then keeps it. */
   add(token: Secret, context: ProxyContext): boolean;
   remove(token: Secret): void;
   /** Every sandbox that has clients here. */
   served(): Iterable<ProxyContext>;
 };
 
-/** While `isOpen()`, clients without a token are the listener's own. */
+/** While `isOpen()`, clients without a token belong to the listener's own sandbox. */
 export function createAdmission(options: {
   own: ProxyContext;
   isOpen: () => boolean;
   allowClients: readonly Cidr[] | undefined;
 }): Admission {
   const { own, isOpen, allowClients } = options;
-  // By fingerprint: a keyed digest, so that the time of a lookup tells nothing about a token.
+  // By fingerprint, a keyed digest, so that the time of a lookup discloses nothing about a token.
   const byToken = new Map<string, ProxyContext>();
   return {
     own,

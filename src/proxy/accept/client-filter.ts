@@ -1,11 +1,11 @@
-// What a client of a listener shows: its address, judged by allow_clients, and the token in Proxy-Authorization. Pure.
-// Which sandbox a token stands for is asked in admission.ts.
+// What a listener checks of its clients: the address, against allow_clients, and the token in Proxy-Authorization. Pure.
+// admission.ts finds the sandbox of a token.
 import { Secret } from '../../base/secret.ts';
 import { Field } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue } from '../../http1/head-parser.ts';
 import { type Cidr, cidrContains, parseAddress } from '../../policy/authority/address.ts';
 
-/** `address` as the socket reports it; v4-mapped addresses are judged as v4. No ranges: any address. */
+/** `address` as the socket reports it; a v4-mapped one is checked as v4. Without ranges any address is allowed. */
 export function isClientAllowed(
   address: string | undefined,
   allowClients: readonly Cidr[] | undefined,
@@ -15,12 +15,12 @@ export function isClientAllowed(
   return parsed !== undefined && allowClients.some((cidr) => cidrContains(cidr, parsed));
 }
 
-/** `unreadable`: something was shown, and it is no token, so it is nobody's. */
+/** `unreadable`: credentials were sent that cannot be a token, so they are rejected. */
 export type ShownToken = Secret | 'none' | 'unreadable';
 
 /**
- * The token that the head carries: `Basic` with the token as password (or as user name with an empty password, as
- * `http://TOKEN@proxy` sends it), or `Bearer`. Exactly one field may speak.
+ * The token in the head: `Basic` with the token as password (or as user name with an empty password, as
+ * `http://TOKEN@proxy` sends it), or `Bearer`. More than one field is unreadable.
  */
 export function shownToken(head: RequestHead): ShownToken {
   let found: string | undefined;
@@ -40,7 +40,7 @@ function tokenIn(value: string): string | undefined {
   const rest = space === -1 ? '' : value.slice(space + 1).trim();
   if (scheme === 'bearer') return rest;
   if (scheme !== 'basic') return undefined;
-  // Node's decoder passes over what is no base64 and stops at padding: of two credentials it would read one.
+  // Node's decoder ignores bytes that are not base64 and stops at padding: of two credentials it would read one.
   if (!BASE64.test(rest)) return undefined;
   const decoded = Buffer.from(rest, 'base64').toString('utf8');
   const colon = decoded.indexOf(':');

@@ -1,73 +1,76 @@
-// How many client connections the process holds, over all of its listeners. A client that has not said yet who it is
-// holds its place on sufferance: where places are short the one that has waited longest gives its own up, so that
-// strangers cannot keep out the clients of a sandbox, nor take the descriptors that a change of the rules needs.
-export type Waiting = {
-  /** Tells it that there is no place. It may stay a moment to hear that. */
-  turnAway(): void;
-  /** Ends it now. */
+// How many client connections the process has open, over all of its listeners. Unauthenticated connections are evicted
+// oldest-first at the limit, so that foreign clients can neither keep out the clients of a sandbox nor use up the file
+// descriptors that a change of the rules needs.
+export type CountedConnection = {
+  /** Sends a refusal; the connection may stay open for a moment, so that the client can read it. */
+  reject(): void;
+  /** Closes it now. */
   cut(): void;
 };
 
 export type ConnectionBudget = {
-  /** Takes a connection in; it waits until it is `known`. */
-  add(one: Waiting): void;
-  /** Takes in one that was turned away for a reason of its own. */
-  addLeaving(one: Waiting): void;
-  /** It has named its sandbox, whose own limit counts it from here on. */
-  known(one: Waiting): void;
-  gone(one: Waiting): void;
+  /** Adds a connection; it is unauthenticated until `markAuthenticated`. */
+  add(connection: CountedConnection): void;
+  /** Adds one that its listener rejects for another reason. */
+  addRejected(connection: CountedConnection): void;
+  /** Its client has selected a sandbox, whose own limit counts it from here on. */
+  markAuthenticated(connection: CountedConnection): void;
+  remove(connection: CountedConnection): void;
   readonly open: number;
 };
 
-/** `maxOpen` connections in all, of which `maxWaiting` have not named their sandbox; and one that is told so. */
+/** `maxOpen` connections in all, of which `maxWaiting` are unauthenticated, and one more that is being rejected. */
 export function createConnectionBudget(limits: {
   readonly maxOpen: number;
   readonly maxWaiting: number;
 }): ConnectionBudget {
-  const open = new Set<Waiting>();
+  const open = new Set<CountedConnection>();
   // Both in the order of arrival.
-  const waiting = new Set<Waiting>();
-  const leaving = new Set<Waiting>();
+  const unauthenticated = new Set<CountedConnection>();
+  const rejected = new Set<CountedConnection>();
 
-  function gone(one: Waiting): void {
-    open.delete(one);
-    waiting.delete(one);
-    leaving.delete(one);
+  function remove(connection: CountedConnection): void {
+    open.delete(connection);
+    unauthenticated.delete(connection);
+    rejected.delete(connection);
   }
 
   function isOver(): boolean {
-    return waiting.size + leaving.size > limits.maxWaiting || open.size > limits.maxOpen;
+    return unauthenticated.size + rejected.size > limits.maxWaiting || open.size > limits.maxOpen;
   }
 
-  /** Who was told lately holds its place until it is needed: else each newcomer would find one leaver, and stay. */
-  function makeSpace(): void {
-    for (const one of leaving) {
+  /**
+   * Rejected connections count until they are closed. If they did not, each new connection would evict one that is only
+   * rejected and stays open, and the number of open ones would have no limit.
+   */
+  function evict(): void {
+    for (const connection of rejected) {
       if (!isOver()) return;
-      gone(one);
-      one.cut();
+      remove(connection);
+      connection.cut();
     }
-    const [oldest] = waiting;
+    const [oldest] = unauthenticated;
     if (!oldest || !isOver()) return;
-    waiting.delete(oldest);
-    leaving.add(oldest);
-    oldest.turnAway();
+    unauthenticated.delete(oldest);
+    rejected.add(oldest);
+    oldest.reject();
   }
 
   return {
-    add(one) {
-      open.add(one);
-      waiting.add(one);
-      makeSpace();
+    add(connection) {
+      open.add(connection);
+      unauthenticated.add(connection);
+      evict();
     },
-    addLeaving(one) {
-      makeSpace();
-      open.add(one);
-      leaving.add(one);
+    addRejected(connection) {
+      evict();
+      open.add(connection);
+      rejected.add(connection);
     },
-    known(one) {
-      waiting.delete(one);
+    markAuthenticated(connection) {
+      unauthenticated.delete(connection);
     },
-    gone,
+    remove,
     get open() {
       return open.size;
     },

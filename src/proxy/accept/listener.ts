@@ -1,5 +1,5 @@
-// A proxy port: who may connect and how many, which sandbox they speak for, health for probes, CONNECT or plain
-// requests; and the way down, which lets running exchanges end.
+// A proxy port: accepts client connections within their limits, finds the sandbox of each, responds to health probes, and
+// starts CONNECT tunnels and plain requests. On shutdown it lets running exchanges finish.
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
 import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
@@ -10,7 +10,7 @@ import type { Admission } from './admission.ts';
 import { ClientConnection } from '../h1/client-connection.ts';
 import { isClientAllowed, shownToken } from './client-filter.ts';
 import { startConnect } from '../tunnel/connect.ts';
-import type { ConnectionBudget, Waiting } from './connection-budget.ts';
+import type { ConnectionBudget, CountedConnection } from './connection-budget.ts';
 import type { ConnectionScope, OpenConnection, ProxyContext } from '../context.ts';
 import { cutConnection } from '../splice.ts';
 import { startExchange } from '../h1/exchange-start.ts';
@@ -20,7 +20,7 @@ export type Listener = {
   readonly address: string;
   readonly port: number;
   readonly connectionCount: number;
-  /** Stops accepting, drains the open connections, and resolves when all are gone or after `drainMs`. */
+  /** Stops accepting, drains the open connections, and resolves when all are closed, at the latest after `drainMs`. */
   close(drainMs: number): Promise<void>;
 };
 
@@ -37,7 +37,7 @@ export async function createListener(
     accept(socket, admission, budget);
   });
   await listen(server, at);
-  // An accept that fails (no buffers, no descriptors) is one client's loss and must not end the process.
+  // An accept that fails (no buffers, no file descriptors) costs one client its connection and must not end the process.
   server.on('error', (error) => admission.own.log.error(describeBug(error), 'accept failed'));
   const { address, port } = server.address() as AddressInfo;
   return {
@@ -80,8 +80,8 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget):
     tunnel: undefined,
     clientAddress: socket.remoteAddress,
   };
-  const place: Waiting = {
-    turnAway() {
+  const counted: CountedConnection = {
+    reject() {
       if (socket.writableEnded) socket.destroy();
       else connection.refuse(refuse('too_many_connections'));
     },
@@ -90,17 +90,17 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget):
   const connection = new ClientConnection(socket, scope, (_, head, rest) => {
     const admitted = admit(connection, admission, head, rest);
     if (!admitted) return;
-    budget.known(place);
+    budget.markAuthenticated(counted);
     start(connection, admitted, head, rest);
   });
-  socket.on('close', () => budget.gone(place));
+  socket.on('close', () => budget.remove(counted));
   const isAllowed = isClientAllowed(socket.remoteAddress, admission.allowClients);
-  if (isAllowed && !context.isDraining()) return budget.add(place);
-  budget.addLeaving(place);
+  if (isAllowed && !context.isDraining()) return budget.add(counted);
+  budget.addRejected(counted);
   connection.refuse(refuse(isAllowed ? 'shutting_down' : 'client_denied'));
 }
 
-/** The sandbox that the client speaks for; undefined if it was answered for want of one. */
+/** The sandbox of the client; undefined if a response was sent instead, to a probe or for want of a valid token. */
 function admit(
   connection: ClientConnection,
   admission: Admission,
@@ -122,14 +122,14 @@ function start(connection: ClientConnection, context: ProxyContext, head: Reques
   else startExchange(connection, head, rest);
 }
 
-/** 407 keeps the connection, so that a client can answer it there (Java does), unless bytes already followed. */
+/** A 407 keeps the connection, so that a client can retry there (Java does), unless bytes already followed the head. */
 function askForToken(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
   const framing = requestFraming(head);
   const keepAlive = rest.length === 0 && head.minor === 1 && !isHeadError(framing) && framing.kind === 'none';
   connection.refuse(refuse('proxy_auth_required'), { method: head.method, keepAlive });
 }
 
-/** `/healthz` and `/readyz` for a probe of the one open port: a status and nothing to learn from. */
+/** Responds to `/healthz` and `/readyz` for probes of the only open port: with a status and no detail. */
 function respondToProbe(connection: ClientConnection, head: RequestHead): boolean {
   if (head.method !== 'GET' && head.method !== 'HEAD') return false;
   const path = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
