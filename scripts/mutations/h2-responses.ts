@@ -143,7 +143,7 @@ export const h2Responses: readonly Mutation[] = [
     versions: ['h2'],
     name: 'a session without streams is not recorded',
     file: 'src/proxy/tunnel/intercept.ts',
-    text: 'watchUse(session, scope, startedMs);',
+    text: 'recordUnused(session, scope, startedMs);',
     replacement: '',
     breaks: 'an intercepted tunnel ends without a record',
   },

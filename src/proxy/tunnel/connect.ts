@@ -1,8 +1,8 @@
-// CONNECT: one authority, judged once, then a blind tunnel or an intercepted one.
+// CONNECT: one authority, for which the policy decides once, then a blind tunnel or an intercepted one.
 //
-//   refused      an answer, and the connection ends (bytes behind the head belong to nobody: RFC 9931)
-//   tunnel       dial first, 200 after the connection stands, then bytes in both directions, never looked at
-//   intercepted  200 at once; whatever fails later is an HTTP answer inside, where the client can read it
+//   refused      a refusal, and the connection is closed: the bytes behind the head are no request (RFC 9931)
+//   tunnel       dials first, 200 when the upstream is connected, then forwards bytes in both directions, unread
+//   intercepted  200 at once; a later failure is an HTTP response inside the tunnel, where the client can read it
 import type { Socket } from 'node:net';
 import { describeBug } from '../../base/log.ts';
 import { Field } from '../../http1/field-name.ts';
@@ -15,9 +15,9 @@ import { intercept } from './intercept.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import { splice } from '../splice.ts';
 
-const ESTABLISHED: Buffer = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n', 'latin1');
+const ESTABLISHED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n', 'latin1');
 
-/** Takes a CONNECT head from the proxy port; `rest` is what the client sent behind it. */
+/** Handles a CONNECT on the proxy port; `rest` is what the client sent behind its head. */
 export function startConnect(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
   const { context } = connection.scope;
   const authority = connectAuthority(head);
@@ -38,11 +38,11 @@ export function startConnect(connection: ClientConnection, head: RequestHead, re
   intercept(socket, { ...scope, tunnel: authority, revision: policy.revision });
 }
 
-/** The authority of a CONNECT (RFC 9110 §9.3.6). Its Host field is not looked at: clients disagree about it. */
+/** The authority of a CONNECT (RFC 9110 §9.3.6). Its Host field is ignored: clients disagree about it. */
 function connectAuthority(head: RequestHead): Authority | Refusal {
-  const framed =
+  const isFramed =
     findField(head, Field.contentLength) !== -1 || findField(head, Field.transferEncoding) !== -1;
-  if (framed) return refuse('malformed_request', 'connect_with_body');
+  if (isFramed) return refuse('malformed_request', 'connect_with_body');
   const authority = parseAuthority(head.bytes.toString('latin1', head.targetStart, head.targetEnd));
   return typeof authority === 'string' ? refuse('authority_invalid', authority) : authority;
 }
@@ -53,14 +53,14 @@ type TunnelTarget = {
   readonly cover: Cover & { kind: 'tunnel' };
 };
 
-/** A blind tunnel: waits for its host while it watches its client, then joins the two. */
+/** A blind tunnel: dials the upstream while it watches the client, then splices the two. */
 class Tunnel {
   readonly #connection: ClientConnection;
-  /** With the policy that judged it last. */
+  /** With the policy of the last decision. */
   #target: TunnelTarget;
-  readonly #abort: AbortController = new AbortController();
-  readonly #startedMs: number = performance.now();
-  #isOver = false;
+  readonly #abort = new AbortController();
+  readonly #startedMs = performance.now();
+  #hasEnded = false;
 
   constructor(connection: ClientConnection, target: TunnelTarget, rest: Buffer) {
     this.#connection = connection;
@@ -70,7 +70,7 @@ class Tunnel {
 
   open(): void {
     this.#connection.run(this);
-    if (this.#connection.hasOverflowed) return this.#refuseTooMuch();
+    if (this.#connection.hasOverflowed) return this.#refuseOverflow();
     const { authority, policy, cover } = this.#target;
     const { dialler } = this.#connection.scope.context;
     dialler
@@ -87,16 +87,16 @@ class Tunnel {
       )
       .then((opened) => this.#onDialled(opened))
       .catch((error: unknown) => {
-        const wasOver = this.#isOver;
+        const hadEnded = this.#hasEnded;
         this.onBug(error);
-        // Past the hand-over nobody else would end it.
-        if (wasOver) this.#connection.socket.destroy();
+        // After it was detached nothing else would close it.
+        if (hadEnded) this.#connection.socket.destroy();
       });
   }
 
   #onDialled(opened: Socket | Refusal): void {
     if (isRefusal(opened)) return this.#refuse(opened);
-    if (this.#isOver) {
+    if (this.#hasEnded) {
       opened.destroy();
       return;
     }
@@ -105,7 +105,7 @@ class Tunnel {
       opened.destroy();
       return this.#refuse(outdated, this.#connection.scope.context.policy());
     }
-    this.#isOver = true;
+    this.#hasEnded = true;
     const { socket, scope } = this.#connection;
     const { timeouts } = scope.context;
     const fromClient = this.#connection.detach();
@@ -127,7 +127,7 @@ class Tunnel {
     this.#connection.setSpliced(ending, opened);
   }
 
-  /** The rules may have changed while the host was dialled; what stands is judged by those in force. */
+  /** The policy may have changed while the upstream was dialled: the policy in force decides on the connection. */
   #refuseOutdated(opened: Socket): Refusal | undefined {
     const { authority } = this.#target;
     const policy = this.#connection.scope.context.policy();
@@ -143,8 +143,8 @@ class Tunnel {
   }
 
   #refuse(refusal: Refusal, { revision }: Policy = this.#target.policy): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     const { authority } = this.#target;
     this.#connection.refuse(refusal, { method: 'CONNECT', authority: authority.text, revision });
   }
@@ -174,11 +174,11 @@ class Tunnel {
 
   onClientBytes(chunk: Buffer): void {
     this.#connection.bufferAhead(chunk);
-    if (this.#connection.hasOverflowed) this.#refuseTooMuch();
+    if (this.#connection.hasOverflowed) this.#refuseOverflow();
   }
 
-  /** A tunnel that lacks the bytes which were too many would carry another stream than the client's. */
-  #refuseTooMuch(): void {
+  /** Bytes beyond the limit were dropped: the tunnel would carry another stream than the client's. */
+  #refuseOverflow(): void {
     this.#abort.abort();
     this.#refuse(refuse('malformed_request', 'too_much_before_200'));
   }
@@ -193,8 +193,8 @@ class Tunnel {
   onClientIdle(): void {}
 
   onClientGone(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#abort.abort();
     this.#record({ outcome: 'failed', reason: 'client_gone', bytesUp: 0, bytesDown: 0 });
   }

@@ -1,5 +1,5 @@
-// The inside of an intercepted tunnel: first bytes, TLS with a minted leaf or plain HTTP, then exchanges. The
-// CONNECT authority decides; a ClientHello that names another host is turned away before any handshake.
+// The inside of an intercepted tunnel: first bytes, TLS with a minted leaf certificate or plain HTTP, then exchanges. The
+// CONNECT authority decides: a ClientHello that names another host is rejected before any handshake.
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Authority } from '../../policy/authority/authority.ts';
@@ -17,11 +17,11 @@ import { sniff } from './sniff.ts';
 
 export type TunnelScope = Omit<ConnectionScope, 'tunnel'> & {
   readonly tunnel: Authority;
-  /** Of the rules by which it is intercepted; requests inside have their own. */
+  /** The revision of the policy that intercepted it; each request inside has its own. */
   readonly revision: number;
 };
 
-/** Takes a paused socket of which the 200 to CONNECT is the last thing written. */
+/** Takes over a paused socket after the 200 to CONNECT was written to it. */
 export function intercept(socket: Socket, scope: TunnelScope): void {
   const { context, tunnel } = scope;
   const startedMs = performance.now();
@@ -34,14 +34,15 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
       startConnection(socket, { ...scope, scheme: 'http' }, startedMs);
       return;
     }
-    const refused = found.kind === 'hello' ? refuseServerName(found.serverName, tunnel) : found;
-    if (refused) {
-      const isHeadError = refused.kind === 'error';
-      endWithAlert(socket, isHeadError ? 'decode_error' : 'unrecognized_name');
-      const reason = isHeadError ? 'client_hello_malformed' : 'sni_mismatch';
-      return recordEnd(scope, startedMs, { reason, cause: refused.code });
+    if (found.kind === 'error') {
+      endWithAlert(socket, 'decode_error');
+      return recordEnd(scope, startedMs, { reason: 'client_hello_malformed', cause: found.code });
     }
-    const offered = found.kind === 'hello' ? offeredProtocols(found.alpn) : [];
+    if (!isServerNameAgreed(found.serverName, tunnel)) {
+      endWithAlert(socket, 'unrecognized_name');
+      return recordEnd(scope, startedMs, { reason: 'sni_mismatch', cause: 'other_name' });
+    }
+    const offered = offeredProtocols(found.alpn);
     if (offered.length === 0) {
       endWithAlert(socket, 'no_application_protocol');
       return recordEnd(scope, startedMs, { reason: 'alpn_unsupported' });
@@ -60,10 +61,10 @@ async function respondToHello(
   offered: readonly Protocol[],
   startedMs: number,
 ): Promise<void> {
-  // While nobody else listens, an error of it would be the end of the process.
+  // No other listener is set yet, and an unhandled 'error' would crash the process.
   socket.on('error', ignoreLateError);
   const negotiated = await negotiate(socket, scope.tunnel, offered, scope.context);
-  // Loaded with the first client that needs it.
+  // Loaded when the first client needs it.
   const sessions = negotiated?.protocol === 'h2' ? await import('../h2/client-session.ts') : undefined;
   if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
   const { protocol, dialFailure } = negotiated;
@@ -76,26 +77,21 @@ async function respondToHello(
       scheme: 'https',
       speaksHttp1,
     });
-    watchUse(session, scope, startedMs);
+    recordUnused(session, scope, startedMs);
   });
 }
 
 function endWithAlert(socket: Socket, alert: Parameters<typeof fatalAlert>[0]): void {
-  // The client may be gone already: the error of this write would be nobody's, and end the process.
+  // The client may be gone already: an unhandled 'error' of this write would crash the process.
   socket.on('error', ignoreLateError);
   socket.end(fatalAlert(alert), () => socket.destroy());
 }
 
 const endReasons = { gone: 'client_gone', timeout: 'sniff_timeout', unknown: 'not_tls_nor_http' } as const;
 
-/** Without SNI the authority stands alone; with one, both must be the same name (RFC 6066 §3). */
-function refuseServerName(
-  serverName: string | undefined,
-  tunnel: Authority,
-): { kind: 'name'; code: string } | undefined {
-  return serverName === undefined || serverName === tunnel.host
-    ? undefined
-    : { kind: 'name', code: 'other_name' };
+/** With SNI, the name must be that of the authority (RFC 6066 §3). */
+function isServerNameAgreed(serverName: string | undefined, tunnel: Authority): boolean {
+  return serverName === undefined || serverName === tunnel.host;
 }
 
 function terminate(
@@ -123,14 +119,14 @@ function terminate(
     recordEnd(scope, startedMs, end);
   };
   const onSecure = (): void => {
-    // Our own reading of the hello chose the route; OpenSSL's reading of the same bytes must agree with it.
+    // Our parser read the server name that chose the route; OpenSSL must read the same name in the same bytes.
     const { servername } = secure as TLSSocket & { servername?: string | false };
     const named = servername ? servername.toLowerCase().replace(/\.$/, '') : undefined;
     if (named !== undefined && named !== host) return finish({ reason: 'sni_mismatch', cause: 'openssl' });
     finish(undefined);
     onSecured(secure);
   };
-  // A client that distrusts our certificate sends a FIN, and outside of tls.Server nothing else would follow.
+  // A client that does not trust our certificate may only send a FIN, and without tls.Server no other event follows.
   const onEnd = (): void => finish({ reason: 'handshake_aborted' });
   const onError = (error: NodeJS.ErrnoException): void => finish(handshakeEnd(error.code ?? error.name));
   const timer = setTimeout(() => finish({ reason: 'handshake_timeout' }), context.timeouts.handshakeMs);
@@ -146,12 +142,12 @@ function handshakeEnd(code: string): Partial<ExchangeRecord> {
 
 function startConnection(socket: Socket, scope: TunnelScope, startedMs: number): void {
   const connection = new ClientConnection(socket, scope, startExchange);
-  watchUse(connection, scope, startedMs);
+  recordUnused(connection, scope, startedMs);
   if (!scope.context.isDraining()) socket.resume();
 }
 
-/** A tunnel that was opened and never used leaves its trace too. */
-function watchUse(connection: ClientConnection | ClientSession, scope: TunnelScope, startedMs: number): void {
+/** Records a tunnel that was opened and never used. */
+function recordUnused(connection: ClientConnection | ClientSession, scope: TunnelScope, startedMs: number): void {
   void connection.gone.then(() => {
     if (connection.exchanges > 0 || connection.hasRecord) return;
     recordEnd(scope, startedMs, { reason: scope.context.isDraining() ? 'shutting_down' : 'client_gone' });

@@ -1,6 +1,6 @@
-// Which version of HTTP an intercepted tunnel speaks: what its host chooses of what its client offers. Where nothing is
-// remembered of the host it is dialled with the client's own list, before the client's handshake is answered; the
-// connection then serves the client's first request. No byte of a request leaves here.
+// Which version of HTTP an intercepted tunnel uses: the upstream's choice of what the client offers by ALPN. If no earlier
+// choice is cached, the upstream is dialled with the client's own list before we respond to the client's handshake, and
+// the connection then serves the first request. No byte of a request is sent here.
 import type { Socket } from 'node:net';
 import type { Authority } from '../../policy/authority/authority.ts';
 import type { Policy } from '../../policy/policy.ts';
@@ -13,12 +13,12 @@ import { type Purpose, dialTarget, poolKey } from '../gate/connection-source.ts'
 
 export type Negotiated = {
   readonly protocol: Protocol;
-  /** Why the host could not be asked. */
+  /** Why the upstream could not be dialled. */
   readonly dialFailure?: SpeculativeDialFailure;
 };
 
 /**
- * What the host chose. Where it cannot be asked, HTTP/1.1 if the client offers it, and why. Undefined if the client left.
+ * The upstream's choice. If the dial fails: HTTP/1.1 if the client offers it, and the failure. Undefined if the client left.
  */
 export async function negotiate(
   socket: Socket,
@@ -30,17 +30,17 @@ export async function negotiate(
   const hint = context.hints.get(authority, offered);
   if (hint) return { protocol: hint };
   const protocol = offered.includes('http/1.1') ? 'http/1.1' : 'h2';
-  // Whatever is asked for is refused meanwhile, so nobody is dialled for it.
+  // All requests are refused meanwhile, so nothing is dialled for them.
   if (context.recorder.isBlocked) return { protocol };
   const policy = context.policy();
   const purpose: Purpose = { scheme: 'https', authority, alpn: offered };
-  const chosen = await watched(socket, (signal) => askHost(purpose, policy, context, signal));
+  const chosen = await whileConnected(socket, (signal) => dialUpstream(purpose, policy, context, signal));
   if (chosen === 'gone') return undefined;
   if (!isRefusal(chosen)) return chosen;
   return { protocol, dialFailure: new SpeculativeDialFailure(chosen, policy) };
 }
 
-async function askHost(
+async function dialUpstream(
   purpose: Purpose,
   policy: Policy,
   { dialler, hints, sessions, upstream }: ProxyContext,
@@ -52,14 +52,20 @@ async function askHost(
   const key = poolKey(policy, purpose);
   if (protocol === 'h2') await sessions.adopt(key, socket);
   else upstream.adopt(key, socket);
-  // A host that knows no ALPN speaks HTTP/1.1, whatever it was offered.
+  // An upstream without ALPN speaks HTTP/1.1, whatever it was offered.
   if (!purpose.alpn.includes(protocol)) return refuse('h2_unavailable', 'no_alpn');
   hints.set(purpose.authority, purpose.alpn, protocol);
   return { protocol };
 }
 
-/** Reads on while `ask` runs, because a socket that does not read never learns that its peer is gone; nothing is lost. */
-async function watched<T>(socket: Socket, ask: (signal: AbortSignal) => Promise<T>): Promise<T | 'gone'> {
+/**
+ * Runs `task`, and aborts it when the client leaves. The socket is read meanwhile, because one that is not read does not
+ * report that its peer is gone; what was read is put back.
+ */
+async function whileConnected<T>(
+  socket: Socket,
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T | 'gone'> {
   const abort = new AbortController();
   const read: Buffer[] = [];
   const { promise: gone, resolve } = Promise.withResolvers<'gone'>();
@@ -69,13 +75,13 @@ async function watched<T>(socket: Socket, ask: (signal: AbortSignal) => Promise<
   };
   const onData = (chunk: Buffer): void => {
     read.push(chunk);
-    // Behind its hello a client has nothing to say before it is answered.
+    // After its ClientHello a client has nothing to send before the server responds.
     if (read.reduce((sum, { length }) => sum + length, 0) > MAX_READ_BYTES) onGone();
   };
   socket.on('data', onData).on('end', onGone).on('close', onGone).on('error', onGone);
   socket.resume();
   try {
-    return await Promise.race([ask(abort.signal), gone]);
+    return await Promise.race([task(abort.signal), gone]);
   } finally {
     socket.pause();
     socket.off('data', onData).off('end', onGone).off('close', onGone).off('error', onGone);
@@ -84,7 +90,7 @@ async function watched<T>(socket: Socket, ask: (signal: AbortSignal) => Promise<
   }
 }
 
-/** A hello at its limit, and one record more. */
+/** A ClientHello of the largest size, and one TLS record more. */
 const MAX_READ_BYTES = 65_536 + 16_384;
 
 function ignoreLateError(): void {}

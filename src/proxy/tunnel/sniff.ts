@@ -1,5 +1,5 @@
-// The first bytes inside an intercepted tunnel: a ClientHello, an HTTP request, or neither. Whole hellos only:
-// they come in any number of segments and records. Every byte goes back into the socket.
+// Classifies the first bytes inside an intercepted tunnel: a ClientHello, an HTTP request, or neither. A ClientHello may
+// come in any number of segments and records; it is read until it is complete. Every byte is put back into the socket.
 import type { Socket } from 'node:net';
 import { createHelloCollector, type HelloReading } from '../../tls/client-hello.ts';
 import type { ClientHello } from '../../tls/hello-message.ts';
@@ -12,7 +12,7 @@ export type Sniffed =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'gone' };
 
-/** Calls `found` once, with the socket paused, its bytes put back and no listener of ours left on it. */
+/** Calls `found` once, with the socket paused, its bytes put back and our listeners removed. */
 export function sniff(socket: Socket, timeoutMs: number, found: (sniffed: Sniffed) => void): void {
   const collector = createHelloCollector();
   const finish = (sniffed: Sniffed): void => {
@@ -48,7 +48,7 @@ function classify(hello: HelloReading, bytes: Buffer): Sniffed | undefined {
   }
 }
 
-/** Every method that is registered begins with an upper-case letter. */
+/** Every registered method begins with an upper-case letter. */
 function isMethodStart(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x41 && byte <= 0x5a;
 }
