@@ -1,5 +1,5 @@
-// Which connection one request may use: a pooled one if its kind of request may share, else what a fresh one must
-// satisfy. Whatever tells two requests' rights apart is part of the pool's key.
+// Which connection a request may use: a pooled one, if the request may share a connection, or a new one with these
+// requirements. Everything that distinguishes the rights of two requests is part of the pool's key.
 import type { Authority } from '../../policy/authority/authority.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { Protocol } from '../upstream/alpn.ts';
@@ -11,15 +11,15 @@ import { type Refusal, isRefusal } from '../refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 import type { UpstreamConnection } from '../upstream/connection-pool.ts';
 
-/** What connections are for: one pool serves one sandbox and one trust set; this and the revision are the rest. */
+/** What a connection is for. A pool serves one sandbox and one trust set; the key adds this and the revision. */
 export type Purpose = {
   readonly scheme: Scheme;
   readonly authority: Authority;
-  /** Offered to the host, in this order; over http:// nothing is. */
+  /** Offered to the upstream, in this order; unused over http://. */
   readonly alpn: readonly Protocol[];
 };
 
-/** HTTP/1.1 connections for the requests of one client. */
+/** HTTP/1.1 connections for one request of a client. */
 export class PooledConnectionSource implements ConnectionSource<UpstreamConnection> {
   readonly #client: ScopedClient;
   readonly #plan: RequestPlan;
@@ -44,7 +44,7 @@ export class PooledConnectionSource implements ConnectionSource<UpstreamConnecti
     const { upstream, hints } = scope.context;
     const purpose = purposeOf(this.#plan, HTTP1);
     const opened = await upstream.open(this.#key(policy), dialTarget(policy, purpose), signal);
-    // The next client's connection finds out what the host speaks now.
+    // The next client's connection negotiates anew.
     if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
     return opened;
   }
@@ -58,7 +58,7 @@ export class PooledConnectionSource implements ConnectionSource<UpstreamConnecti
   }
 }
 
-/** As `poolKey`. A tunnel has one authority for all its requests, and a text that was looked up before has its hash. */
+/** As `poolKey`, cached: all requests of a tunnel have one authority, and the same string has its hash already. */
 function tunnelKey(policy: Policy, scheme: Scheme, tunnel: Authority): string {
   const { revision } = policy;
   const known = tunnelKeys.get(tunnel);
@@ -68,7 +68,7 @@ function tunnelKey(policy: Policy, scheme: Scheme, tunnel: Authority): string {
   return key;
 }
 
-// The last key of each tunnel; it goes with its tunnel.
+// The last key of each tunnel, as long as the tunnel.
 const tunnelKeys = new WeakMap<Authority, { revision: number; scheme: Scheme; key: string }>();
 
 const HTTP1: readonly Protocol[] = Object.freeze(['http/1.1']);
@@ -77,7 +77,7 @@ export function purposeOf({ scheme, target }: RequestPlan, alpn: readonly Protoc
   return { scheme, authority: target.authority, alpn };
 }
 
-/** Every key of a revision begins so. */
+/** The beginning of every key of a revision. */
 export function poolPrefix(revision: number): string {
   return `${revision} `;
 }

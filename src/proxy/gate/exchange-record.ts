@@ -1,4 +1,4 @@
-// What the record of an exchange says of its request, of the gate's answer and of a client that did not see the end.
+// What the record of an exchange says of its request, of the gate's decision, and of a client that left before the end.
 import type { ConnectionScope, OpenConnection, ScopedClient } from '../context.ts';
 import type { GateDecision } from './inject.ts';
 import { type ExchangeRecord, recordedPath } from '../record.ts';
@@ -9,7 +9,7 @@ export function beginRecord(
   revision: number,
   { head, target, scheme }: RequestPlan,
 ): ExchangeRecord {
-  // Every field from the start: a record that grew by them one by one would be moved in memory several times.
+  // Every field from the start: adding them one by one would change the hidden class of the object several times.
   return {
     sandbox: context.sandbox,
     revision,
@@ -45,11 +45,11 @@ export function recordDecision(
   if (reason !== undefined) record.reason = reason;
 }
 
-/** Why the client's connection is gone: it has ended or failed, or else the drain's deadline has closed it. */
+/** Why the client's connection is closed: the client ended or reset it, or the deadline of the drain closed it. */
 export function goneReason({
   socket,
   scope,
 }: Pick<OpenConnection, 'socket'> & Pick<ScopedClient, 'scope'>): 'client_gone' | 'shutting_down' {
-  const isClients = socket.readableEnded || socket.errored !== null;
-  return scope.context.isDraining() && !isClients ? 'shutting_down' : 'client_gone';
+  const isByClient = socket.readableEnded || socket.errored !== null;
+  return scope.context.isDraining() && !isByClient ? 'shutting_down' : 'client_gone';
 }

@@ -1,5 +1,5 @@
-// Everything that one request head decides by itself, before policy is asked: its authority, its framing, which
-// of its fields end here. Pure. What passes here is what will be sent; nothing is read from the head again.
+// Everything that is decided from a request head alone, before the policy decides: its authority, its framing, which of
+// its fields are not forwarded. Pure. What the plan says is what is sent: nothing is read from the head again.
 import { readConnectionFields } from '../../http1/connection-fields.ts';
 import { type HeadError, headErrors, isHeadError } from '../../http1/head-error.ts';
 import { isFieldNamed } from '../../http1/field-name.ts';
@@ -16,12 +16,12 @@ export type RequestPlan = {
   readonly target: RequestTarget;
   readonly scheme: Scheme;
   readonly framing: Framing;
-  /** 1 for each field that is not sent on. */
+  /** 1 for each field that is not forwarded. */
   readonly drop: Uint8Array;
   readonly expectsContinue: boolean;
   readonly isUpgrade: boolean;
   readonly isIdempotent: boolean;
-  /** The client wants, or its version means, that the connection ends after the answer. */
+  /** The client's connection is closed after the response, by its request or by its version of HTTP. */
   readonly endsConnection: boolean;
 };
 
@@ -32,8 +32,8 @@ export function planRequest(
   scheme: Scheme,
 ): RequestPlan | Refusal {
   const isIdempotent = idempotent.has(head.method);
-  if (!isIdempotent && neverPassed.has(head.method.toUpperCase())) return refuse('method_refused');
-  // RFC 9110 §7.6.2: whoever counts hops asks the hops themselves, and with zero nobody behind this one.
+  if (!isIdempotent && neverForwarded.has(head.method.toUpperCase())) return refuse('method_refused');
+  // RFC 9110 §7.6.2: Max-Forwards asks the proxies on the way themselves, and with zero this one must respond.
   if (head.method === 'OPTIONS' && countsHops(head)) return refuse('method_refused', 'max_forwards');
   const target = tunnel ? targetInTunnel(head, tunnel, scheme) : targetOnProxyPort(head);
   if (isRefusal(target)) return target;
@@ -62,7 +62,7 @@ export function planRequest(
   };
 }
 
-/** A fault of the parser as the answer for a client; the parser's own text is fixed and safe to show. */
+/** The refusal for an error of the parser, whose text is fixed and safe to show. */
 export function refusalOfError(error: HeadError): Refusal {
   const code =
     error === headErrors.methodTooLong ? 'method_refused' : (codes[error.status] ?? 'malformed_request');
@@ -79,10 +79,10 @@ const codes = {
 } as const;
 
 /**
- * TRACE would have the host echo the injected fields in a body (RFC 9110 §9.3.8); CONNECT in a tunnel asks for a second
- * proxy that nobody judged. In any case: some servers fold that of methods.
+ * TRACE would have the upstream echo the injected fields in a body (RFC 9110 §9.3.8). CONNECT inside a tunnel asks for a
+ * second proxy, for which no policy has decided. Compared in upper case, because some servers ignore the case of methods.
  */
-const neverPassed: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
+const neverForwarded: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
 
 function countsHops({ bytes, fields }: RequestHead): boolean {
   for (let i = 0; i < fields.count; i += 1)

@@ -1,5 +1,5 @@
-// One authority for one request: the tunnel's, or the target's on the plain port. Whatever else names a host
-// (absolute-form, Host) must agree with it, so that the host judged is the host dialled. Pure.
+// The one authority of a request: the tunnel's, or on the proxy port that of the target. Absolute-form and Host must name
+// the same one, so that the host checked is the host dialled. Pure.
 import { Field } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue, findField } from '../../http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
@@ -12,7 +12,7 @@ export type RequestTarget = {
   readonly path: string;
   /** Set where the sent target differs from the received one (absolute-form). */
   readonly rewritten: Buffer | undefined;
-  /** HTTP/1.0 without Host: this one is added. */
+  /** The Host field to add to an HTTP/1.0 request that has none. */
   readonly addedHost: string | undefined;
 };
 
@@ -31,15 +31,15 @@ export function targetInTunnel(
 ): RequestTarget | Refusal {
   const first = head.bytes[head.targetStart];
   const raw = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
-  if (first === SLASH) return agreed(head, tunnel, scheme, { path: raw, rewritten: undefined });
-  if (first === ASTERISK) return asterisk(head, tunnel, scheme, raw);
+  if (first === SLASH) return agreeHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
+  if (first === ASTERISK) return asteriskTarget(head, tunnel, scheme, raw);
   const absolute = parseAbsolute(raw, head.method);
   if (!absolute) return refuse('target_invalid', 'neither origin-form nor absolute-form');
   if (absolute.scheme !== scheme) return refuse('target_invalid', 'scheme of another connection');
   const named = parseAuthority(absolute.authority, defaultPort(scheme));
   if (typeof named === 'string') return refuse('authority_invalid', named);
   if (named.text !== tunnel.text) return refuse('authority_mismatch', 'absolute-form');
-  return agreed(head, tunnel, scheme, {
+  return agreeHost(head, tunnel, scheme, {
     path: absolute.path,
     rewritten: Buffer.from(absolute.path, 'latin1'),
   });
@@ -55,27 +55,27 @@ export function targetOnProxyPort(head: RequestHead): RequestTarget | Refusal {
   if (absolute.scheme !== 'http') return refuse('target_invalid', 'scheme');
   const authority = parseAuthority(absolute.authority, 80);
   if (typeof authority === 'string') return refuse('authority_invalid', authority);
-  const target = agreed(head, authority, 'http', {
+  const target = agreeHost(head, authority, 'http', {
     path: absolute.path,
     rewritten: Buffer.from(absolute.path, 'latin1'),
   });
-  // Out here the Host field is the client's second opinion, not a request that left its tunnel.
+  // Without a tunnel the Host field contradicts the target of the same request: no 421.
   return isRefusal(target) && target.refused === 'authority_mismatch' ? refuse('host_mismatch') : target;
 }
 
-function asterisk(
+function asteriskTarget(
   head: RequestHead,
   tunnel: Authority,
   scheme: Scheme,
   raw: string,
 ): RequestTarget | Refusal {
   if (raw !== '*' || head.method !== 'OPTIONS') return refuse('target_invalid', 'asterisk-form');
-  return agreed(head, tunnel, scheme, { path: raw, rewritten: undefined });
+  return agreeHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
 }
 
 type Sent = Pick<RequestTarget, 'path' | 'rewritten'>;
 
-function agreed(
+function agreeHost(
   head: RequestHead,
   authority: Authority,
   scheme: Scheme,
@@ -92,7 +92,7 @@ function agreed(
     if (head.fields.id(i) === Field.host) return refuse('host_invalid', 'more than one');
   }
   const value = fieldValue(head, at);
-  // What is canonical already reads as itself.
+  // Canonical already: it need not be parsed.
   if (value === authority.text) return { authority, ...sent, addedHost: undefined };
   const named = parseAuthority(value, defaultPort(scheme));
   if (typeof named === 'string') return refuse('host_invalid', named);
@@ -101,8 +101,8 @@ function agreed(
 }
 
 /**
- * Splits `scheme://authority/path?query`; an empty path becomes `/`, or `*` for OPTIONS (RFC 9112 §3.2.4). The
- * scheme comes back in lower case.
+ * Splits `scheme://authority/path?query`. An empty path becomes `/`, or `*` for OPTIONS (RFC 9112 §3.2.4). The scheme is
+ * returned in lower case.
  */
 function parseAbsolute(
   raw: string,

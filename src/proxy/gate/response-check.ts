@@ -1,4 +1,4 @@
-// What a host's final head means for both connections: passed on or refused, kept or ended. Pure.
+// What the final response head of an upstream means for both connections: forwarded or refused, reused or closed. Pure.
 import type { ConnectionFields } from '../../http1/connection-fields.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { Framing } from '../../http1/framing.ts';
@@ -18,13 +18,13 @@ export type ResponseVerdict =
   | {
       /** `upgrade`: a 101 to the upgrade that we sent. */
       readonly ending: 'keep' | 'close' | 'upgrade';
-      /** The host's connection may serve another request once the answer is whole. */
+      /** The upstream's connection may serve another request once the response is complete. */
       readonly isReusable: boolean;
     };
 
 /**
- * `isEarly`: the request's body has not left to its end; `mustEnd`: the client's connection ends whatever comes;
- * `hasOverflowed`: bytes that the client sent ahead were thrown away.
+ * `isEarly`: the request body is not sent to its end; `mustEnd`: the client's connection is closed in any case;
+ * `hasOverflowed`: bytes that the client sent ahead were dropped.
  */
 export function checkResponse(
   { head, framing, connection }: Response,
@@ -36,7 +36,7 @@ export function checkResponse(
   if (head.status === 101) {
     const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
     if (!isAsked) return refuse('upstream_malformed', 'unasked_101');
-    // From here on the client's bytes are a stream, and this one would have a hole.
+    // From here on the client's bytes are a stream, and some of its bytes are missing.
     if (state.hasOverflowed) return refuse('malformed_request', 'too_much_before_101');
     return { ending: 'upgrade', isReusable: false };
   }
@@ -53,22 +53,22 @@ export function checkResponse(
   return isReusable ? CLOSED : CLOSED_ONCE;
 }
 
-// Verdicts of one kind are one object: nearly every request has the first.
+// Equal verdicts are one object; nearly every request gets the first.
 const KEPT: ResponseVerdict = Object.freeze({ ending: 'keep', isReusable: true });
 const KEPT_ONCE: ResponseVerdict = Object.freeze({ ending: 'keep', isReusable: false });
 const CLOSED: ResponseVerdict = Object.freeze({ ending: 'close', isReusable: true });
 const CLOSED_ONCE: ResponseVerdict = Object.freeze({ ending: 'close', isReusable: false });
 
-/** To the client we are the only proxy: a host that asks for proxy credentials is after ours. */
+/** The client's only proxy is this one: an upstream that asks for proxy credentials would get our token. */
 export function rejectResponse(head: ResponseHead): Refusal | undefined {
   const isAsking = head.status === 407 || findField(head, Field.proxyAuthenticate) !== -1;
   return isAsking ? refuse('upstream_asks_proxy_auth') : undefined;
 }
 
 /**
- * A host that answers without reading the body reads it as the next request: the body of one client would become a
- * request that nobody judged, and the head behind it, credential included, its body. So a connection is kept only
- * after a body that the method calls for and the host says it took (RFC 9112 §9.3; "CL.0" desync).
+ * An upstream that responds without reading the body reads it as the next request: the body of one client would become a
+ * request without a decision of the gate, and the head behind it, credential included, its body. So a connection is reused
+ * only after a body that the method calls for and the status says was accepted (RFC 9112 §9.3; "CL.0" desync).
  */
 function mayHaveLeftBody(plan: RequestPlan, status: number): boolean {
   if (plan.isUpgrade) return true;

@@ -147,7 +147,11 @@ function startConnection(socket: Socket, scope: TunnelScope, startedMs: number):
 }
 
 /** Records a tunnel that was opened and never used. */
-function recordUnused(connection: ClientConnection | ClientSession, scope: TunnelScope, startedMs: number): void {
+function recordUnused(
+  connection: ClientConnection | ClientSession,
+  scope: TunnelScope,
+  startedMs: number,
+): void {
   void connection.gone.then(() => {
     if (connection.exchanges > 0 || connection.hasRecord) return;
     recordEnd(scope, startedMs, { reason: scope.context.isDraining() ? 'shutting_down' : 'client_gone' });
