@@ -22,7 +22,7 @@ export const oneToOne: readonly Mutation[] = [
     invariant: 'I2',
     name: 'a body that was not sent counts as sent',
     file: 'src/proxy/h1/exchange.ts',
-    text: 'const isEarly = !this.#request.isPassedOn;',
+    text: 'const isEarly = !this.#request.isForwarded;',
     replacement: 'const isEarly = !this.#request.isComplete;',
     breaks: "the next request becomes the body that an origin's 401 to Expect left outstanding",
   },

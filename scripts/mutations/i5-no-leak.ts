@@ -5,17 +5,17 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'response heads are not masked',
-    file: 'src/proxy/h1/exchange.ts',
-    text: 'this.#record.status = head.status;\n    if (this.#decision?.mask) maskResponseHead(head, this.#decision.mask);',
-    replacement: 'this.#record.status = head.status;',
+    file: 'src/proxy/h1/response-out.ts',
+    text: 'if (mask) maskResponseHead(head, mask);\n    const isComplete',
+    replacement: 'const isComplete',
     breaks: 'a host discloses the credential to the sandbox by echoing it in the response head',
   },
   {
     invariant: 'I5',
     name: 'early hints are not masked',
-    file: 'src/proxy/h1/exchange.ts',
-    text: "maskResponseHead(head, this.#decision.mask);\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
-    replacement: "{}\n    this.#response.add(outgoingResponseHead(head, connection, 'keep'));",
+    file: 'src/proxy/h1/response-out.ts',
+    text: "maskResponseHead(head, mask);\n    this.add(outgoingResponseHead(head, connection, 'keep'));",
+    replacement: "{}\n    this.add(outgoingResponseHead(head, connection, 'keep'));",
     breaks: 'a 103 carries the credential that the following 200 must not carry',
   },
   {
@@ -113,7 +113,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'a body that arrived with its head is not scrubbed',
-    file: 'src/proxy/h1/exchange.ts',
+    file: 'src/proxy/h1/response-out.ts',
     text: '!this.#scrubbed && isWhole(head, framing)',
     replacement: 'isWhole(head, framing)',
     breaks: 'a host with scrubbing discloses the credential in a small body',

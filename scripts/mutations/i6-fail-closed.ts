@@ -40,7 +40,7 @@ export const failClosed: readonly Mutation[] = [
   {
     invariant: 'I6',
     name: 'exchanges continue without a record',
-    file: 'src/proxy/h1/exchange-start.ts',
+    file: 'src/proxy/h1/exchange.ts',
     text: "if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);",
     replacement: '',
     breaks: 'credentials are used while no record can be written',

@@ -38,8 +38,8 @@ export const bounded: readonly Mutation[] = [
     invariant: 'I9',
     name: 'no back-pressure from the upstream on a request body',
     file: 'src/proxy/h1/request-out.ts',
-    text: 'if (!host.write(piece)) pauseClient(this.#client);',
-    replacement: 'host.write(piece);',
+    text: 'if (!upstream.write(piece)) pauseClient(this.#client);',
+    replacement: 'upstream.write(piece);',
     breaks: 'a request body fills the memory of the proxy while its host reads none of it',
   },
   {

@@ -13,7 +13,7 @@ import { startConnect } from '../tunnel/connect.ts';
 import type { ConnectionBudget, CountedConnection } from './connection-budget.ts';
 import type { ConnectionScope, OpenConnection, ProxyContext } from '../context.ts';
 import { cutConnection } from '../splice.ts';
-import { startExchange } from '../h1/exchange-start.ts';
+import { startExchange } from '../h1/exchange.ts';
 import { refuse } from '../refusal.ts';
 
 export type Listener = {

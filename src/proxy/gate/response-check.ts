@@ -13,11 +13,13 @@ export type Response = {
   readonly connection: ConnectionFields;
 };
 
+/** What happens to the client's connection. `upgrade`: the response is a 101 to the upgrade that we sent. */
+export type ResponseEnding = 'keep' | 'close' | 'upgrade';
+
 export type ResponseVerdict =
   | Refusal
   | {
-      /** `upgrade`: a 101 to the upgrade that we sent. */
-      readonly ending: 'keep' | 'close' | 'upgrade';
+      readonly ending: ResponseEnding;
       /** The upstream's connection may serve another request once the response is complete. */
       readonly isReusable: boolean;
     };

@@ -1,6 +1,6 @@
-// One client's HTTP/1.1 connection: cuts it into heads, runs one exchange at a time, sees the client leave.
-// While an exchange runs the socket keeps reading, a little ahead, because a socket that does not read never
-// learns that its peer is gone.
+// A client's HTTP/1.1 connection: parses the heads, runs one exchange at a time, detects that the client leaves.
+// While an exchange runs the socket still reads a little ahead, because one that is not read does not report that its
+// peer is gone.
 import type { Socket } from 'node:net';
 import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
@@ -12,29 +12,32 @@ import { type ExchangeRecord, type Outcome } from '../record.ts';
 import { type Refusal, refusalBytes, refuse } from '../refusal.ts';
 import { refusalOfError } from '../gate/request-plan.ts';
 
-/** What runs between two heads. */
+/** An exchange or a tunnel: gets the events of the socket while it runs. */
 export type RunningExchange = {
   onClientBytes(chunk: Buffer): void;
   onClientDrain(): void;
   onClientIdle(): void;
   onClientGone(): void;
-  /** Something that it was told made it throw. */
+  /** One of its other callbacks threw. */
   onBug(error: unknown): void;
 };
 
-/** Starts what a head asks for; `rest` came behind it. */
+/** Starts an exchange or a tunnel for `head`; `rest` came behind it. */
 export type StartExchange = (connection: ClientConnection, head: RequestHead, rest: Buffer) => void;
-const NO_BYTES: Buffer = Buffer.alloc(0);
+
 type RefusalDetails = { method?: string; authority?: string; revision?: number; keepAlive?: boolean };
+
+const NO_BYTES = Buffer.alloc(0);
+
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
   readonly gone: Promise<void>;
-  /** Set by `admit` alone. */
+  /** Only `admit` replaces it. */
   scope!: ConnectionScope;
-  /** Exchanges begun on this connection. */
+  /** How many heads were parsed on this connection. */
   exchanges = 0;
-  /** Something on it has a record that is no exchange's. */
+  /** A record other than an exchange's was emitted (a refusal, for example). */
   hasRecord = false;
   splicedTo: Socket | undefined;
   #isAdmitted = false;
@@ -63,7 +66,7 @@ export class ClientConnection {
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
-    this.#join(scope);
+    this.#enter(scope);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.gone = promise;
     socket.once('close', () => {
@@ -77,21 +80,21 @@ export class ClientConnection {
   }
 
   /**
-   * The sandbox that its client speaks for from here on. False: it has spoken for another before. One connection
-   * belongs to one sandbox, so that nothing it holds can serve two.
+   * Assigns the connection to the sandbox of its client. False if it belongs to another one already: a connection belongs
+   * to one sandbox, so that no state of it can serve two.
    */
   admit(context: ProxyContext): boolean {
     if (this.#isAdmitted) return context === this.scope.context;
     this.#isAdmitted = true;
     this.#leave();
-    this.#join({ ...this.scope, context });
+    this.#enter({ ...this.scope, context });
     return true;
   }
 
-  #join(scope: ConnectionScope): void {
+  #enter(scope: ConnectionScope): void {
     this.scope = scope;
     scope.context.connections.add(this);
-    // Inside a tunnel the socket is the tunnel's own client once more.
+    // Inside a tunnel the client is counted already, with the socket of the tunnel.
     if (this.#isAdmitted && !scope.tunnel) scope.context.clients.add(this.socket);
   }
 
@@ -101,21 +104,21 @@ export class ClientConnection {
     context.clients.delete(this.socket);
   }
 
-  /** True while no exchange runs and no part of a head has come: may be closed at any time. */
+  /** True while no exchange runs and no byte of a head has come: the connection may be closed at any time. */
   get isIdle(): boolean {
     return !this.#running && this.#input.length === 0 && !this.#isDetached;
   }
 
-  /** The exchange that gets the socket's events until `next`. */
+  /** Passes the events of the socket to `exchange` until `finishExchange`. */
   run(exchange: RunningExchange): void {
     this.#running = exchange;
   }
 
-  /** Bytes behind the running exchange's body: the next request, sent early. */
+  /** Buffers bytes behind the body of the running exchange: the next request, sent early. */
   bufferAhead(chunk: Buffer): void {
     if (chunk.length === 0 || this.#hasOverflowed) return;
     if (this.#input.length + chunk.length > MAX_AHEAD_BYTES) {
-      // Too far ahead: nothing of it will be answered, and the connection ends after the running exchange.
+      // Too far ahead: all of it is dropped, and the connection is closed after the running exchange.
       this.#hasOverflowed = true;
       this.#input.take();
       return;
@@ -123,7 +126,7 @@ export class ClientConnection {
     this.#input.push(chunk);
   }
 
-  /** Bytes of the client were thrown away: what it says from here on cannot be read. */
+  /** Bytes of the client were dropped, so what it sends from here on cannot be parsed. */
   get hasOverflowed(): boolean {
     return this.#hasOverflowed;
   }
@@ -132,23 +135,24 @@ export class ClientConnection {
     return this.#hasOverflowed || this.scope.context.isDraining();
   }
 
-  /** The running exchange is over; its connection goes on or ends. */
+  /** The running exchange has ended: reads the next request, or closes the connection. */
   finishExchange(keepAlive: boolean): void {
     this.#running = undefined;
     if (!keepAlive || this.mustEnd) return this.end();
-    // Held for a host that has answered without taking the last of the body.
+    // Paused for an upstream that has responded without reading the end of the body.
     if (this.socket.isPaused()) this.socket.resume();
-    // A turn later: what the host sent together with the end of its answer (one read, several TLS records) is seen
-    // first and ends its connection; else it would answer the request that waits here (a poisoned queue).
+    // One turn of the event loop later. Bytes that the upstream sent behind the end of its response (one read, several TLS
+    // records) are seen first and close its connection; otherwise they would be the response to the request that waits
+    // here (a poisoned queue).
     if (this.#input.length > 0) setImmediate(() => this.#readNext());
   }
 
-  /** What is under way ends it, as `mustEnd` says. */
+  /** Closes an idle connection; a running exchange closes it when it ends, because of `mustEnd`. */
   drain(): void {
     if (this.isIdle) this.end();
   }
 
-  /** Ends our side, then waits a moment for the client's, so that a reset does not destroy our last answer. */
+  /** Sends our FIN, then waits a moment for the client's, so that a reset does not destroy our last response. */
   end(): void {
     if (this.#isEnding || this.#isDetached) return;
     this.#isEnding = true;
@@ -162,7 +166,7 @@ export class ClientConnection {
     socket.resume();
   }
 
-  /** Hands the socket over: no listener of this connection remains. Answers the bytes that were read ahead. */
+  /** Hands the socket over, without the listeners of this connection. Returns the bytes that were read ahead. */
   detach(): Buffer | undefined {
     this.#isDetached = true;
     clearTimeout(this.#headTimer);
@@ -172,13 +176,13 @@ export class ClientConnection {
     return this.#input.take();
   }
 
-  /** Not gone before `ending` either: what joined its socket to `host` still has a record to write. */
-  setSpliced(ending: Promise<unknown>, host: Socket): void {
+  /** Its socket is spliced to `upstream`. `gone` waits for `ending`, after which the record is emitted. */
+  setSpliced(ending: Promise<unknown>, upstream: Socket): void {
     this.#ending = ending;
-    this.splicedTo = host;
+    this.splicedTo = upstream;
   }
 
-  /** Answers a refusal outside of any exchange and leaves its record: of the rules in force, unless it says which. */
+  /** Sends and records a refusal outside of an exchange; the revision is that of the policy in force, unless given. */
   refuse(refusal: Refusal, details: RefusalDetails = {}): void {
     const { keepAlive = false, ...about } = details;
     const bytes = refusalBytes(refusal, { method: about.method ?? 'GET', close: !keepAlive });
@@ -194,7 +198,7 @@ export class ClientConnection {
     this.finishExchange(keepAlive);
   }
 
-  /** Emits a record for something on this connection that is no exchange. */
+  /** Emits a record that is not an exchange's. */
   record(
     fields: Partial<ExchangeRecord> & { outcome: Outcome },
     startedMs: number = performance.now(),
@@ -213,8 +217,8 @@ export class ClientConnection {
 
   #onData(chunk: Buffer): void {
     if (this.#isEnding) return;
-    if (this.#running) return this.#passOn(chunk);
-    // Waits for our last answer to leave before it reads on: a client that does not read gets no more work done.
+    if (this.#running) return this.#dispatch(chunk);
+    // The next head waits until our last response is written: a client that does not read cannot cause more work.
     if (this.socket.writableNeedDrain) return this.bufferAhead(chunk);
     this.#input.push(chunk);
     this.#readHead();
@@ -227,7 +231,7 @@ export class ClientConnection {
   #readHead(): void {
     if (this.#input.length === 0 || this.#isEnding) return;
     const { limits, timeouts } = this.scope.context;
-    const input = this.#input.unparsed();
+    const input = this.#input.takeForParsing();
     const head = input && parseRequestHead(input, 0, requestHeadLimits(limits));
     if (head === undefined) {
       this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);
@@ -238,11 +242,11 @@ export class ClientConnection {
     this.#input.take();
     if (isHeadError(head)) return this.refuse(refusalOfError(head));
     this.exchanges += 1;
-    this.#passOn(head.end === head.bytes.length ? NO_BYTES : head.bytes.subarray(head.end), head);
+    this.#dispatch(head.end === head.bytes.length ? NO_BYTES : head.bytes.subarray(head.end), head);
   }
 
-  /** Of the body, or behind `head`. A bug gets a response: it neither ends the process nor leaves the client waiting. */
-  #passOn(bytes: Buffer, head?: RequestHead): void {
+  /** `bytes` of a body, or those behind `head`. A bug becomes a 500: the process goes on, and the client gets a response. */
+  #dispatch(bytes: Buffer, head?: RequestHead): void {
     try {
       if (head) this.#start(this, head, bytes);
       else this.#running?.onClientBytes(bytes);
@@ -269,7 +273,7 @@ export class ClientConnection {
     this.socket.destroy();
   }
 
-  /** A FIN while an answer is due is an abort; after the last answer it is a client that is done. */
+  /** A FIN while a response is due is an abort. After the last response the client has only finished. */
   #onEnd(): void {
     if (this.#running) return this.#onGone();
     if (!this.#isEnding) this.end();

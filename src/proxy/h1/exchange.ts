@@ -1,50 +1,55 @@
-// One request and its answer, in the order in which they happen: plan, gate, connection, request out, answer in.
-// Each step may refuse; until the gate has answered nothing leaves. Exactly one record at the end, whatever the
-// end is.
+// One HTTP/1.1 request and its response, in the order of events: plan, gate, upstream connection, request out, response in.
+// Each step may refuse. Nothing is sent before the gate has decided. It ends with exactly one record.
 import { describeBug } from '../../base/log.ts';
 import type { ConnectionFields } from '../../http1/connection-fields.ts';
 import type { Framing } from '../../http1/framing.ts';
-import type { ResponseHead } from '../../http1/head-parser.ts';
+import type { RequestHead, ResponseHead } from '../../http1/head-parser.ts';
 import { type ResponseVerdict, checkResponse } from '../gate/response-check.ts';
 import { UpstreamAcquisition, type AcquisitionCallbacks } from '../gate/acquisition.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
-import { cut } from '../splice.ts';
+import { type SpliceEnd, cut, splice } from '../splice.ts';
 import type { GateDecision } from '../gate/inject.ts';
 import { responseHeadLimits } from '../limits.ts';
-import { maskResponseHead } from '../mask/mask.ts';
-import { leavesUnchanged, outgoingRequestHead, outgoingResponseHead } from './outgoing-head.ts';
+import { outgoingRequestHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from '../record.ts';
 import { goneReason } from '../gate/exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from '../refusal.ts';
 import { RequestOut } from './request-out.ts';
-import { type RequestPlan, refusalOfError } from '../gate/request-plan.ts';
+import { type RequestPlan, planRequest, refusalOfError } from '../gate/request-plan.ts';
 import { ResponseOut } from './response-out.ts';
-import { ResponseReader, type ResponseSink, type Taken, isWhole } from './response-reader.ts';
+import { ResponseReader, type ResponseSink, type Taken } from './response-reader.ts';
 import { refuseUnsearchable } from '../mask/scrub.ts';
-import { ScrubbedBody } from './scrubbed-body.ts';
 import type { UpstreamConnection, UpstreamOwner } from '../upstream/connection-pool.ts';
 import { PooledConnectionSource } from '../gate/connection-source.ts';
-import { joinUpgraded } from './upgrade.ts';
 
-/** Begins with `start`; ends by telling its connection `next`, or with it. */
-export class Exchange
+/** Starts an exchange for a head other than CONNECT; `rest` came behind it. */
+export function startExchange(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
+  const { context, tunnel, scheme } = connection.scope;
+  const details = { method: head.method, ...(tunnel ? { authority: tunnel.text } : {}) };
+  if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);
+  const plan = planRequest(head, tunnel, scheme);
+  if (isRefusal(plan)) return connection.refuse(plan, details);
+  new Exchange(connection, plan).start(rest);
+}
+
+/** Begins with `start`. Ends with `finishExchange` of its connection, or closes that. */
+class Exchange
   implements RunningExchange, UpstreamOwner, ResponseSink, AcquisitionCallbacks<UpstreamConnection>
 {
   readonly #connection: ClientConnection;
   readonly #context: ProxyContext;
   readonly #plan: RequestPlan;
-  readonly #startedMs: number = performance.now();
+  readonly #startedMs = performance.now();
   readonly #request: RequestOut;
   readonly #response: ResponseOut;
   readonly #acquisition: UpstreamAcquisition<UpstreamConnection>;
   #upstream: UpstreamConnection | undefined;
   #reader: ResponseReader;
-  #scrubbed: ScrubbedBody | undefined;
   #hasRetried = false;
-  /** Set with the final head: from there on nothing can be refused, only cut. */
+  /** Set with the final head: after that nothing can be refused, and a failure closes the connection. */
   #verdict: Exclude<ResponseVerdict, Refusal> | undefined;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(connection: ClientConnection, plan: RequestPlan) {
     this.#connection = connection;
@@ -64,7 +69,7 @@ export class Exchange
   start(rest: Buffer): void {
     this.#connection.run(this);
     if (rest.length > 0) this.onClientBytes(rest);
-    if (!this.#isOver) this.#acquisition.start();
+    if (!this.#hasEnded) this.#acquisition.start();
   }
 
   get #record(): ExchangeRecord {
@@ -87,7 +92,7 @@ export class Exchange
   onClientBytes(chunk: Buffer): void {
     const taken = this.#request.push(chunk);
     const { error } = this.#request;
-    // Half a body has perhaps left: the refusal ends the host's connection before it can pass for a whole request.
+    // A part of the body may be sent: the refusal closes the upstream's connection, so that it is no complete request.
     if (error) return this.onRefused(refusalOfError(error));
     if (taken < chunk.length) this.#connection.bufferAhead(chunk.subarray(taken));
   }
@@ -97,10 +102,10 @@ export class Exchange
   }
 
   onClientIdle(): void {
-    // A client that we make wait for its host is not idle: the host's own limit ends that.
+    // A client that is paused for its upstream is not idle; the timeout of the upstream applies.
     if (this.#connection.socket.isPaused()) return;
     if (!this.#request.isComplete && !this.#verdict) return this.onRefused(refuse('request_timeout', 'body'));
-    // An answer that the client does not read; one that is not due yet has its own limit.
+    // The client does not read its response. While no response has come, the timeout of the upstream applies.
     if (this.#connection.socket.writableLength > 0) this.#fail('client_stalled');
   }
 
@@ -128,51 +133,46 @@ export class Exchange
   }
 
   onUpstreamClose(code: string | undefined): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (code === undefined) this.#reader.end();
     else this.#onCut(code);
   }
 
   onInterim(head: ResponseHead, connection: ConnectionFields): void {
     if (head.status === 100) this.#request.openBody();
-    // RFC 9110 §15.2: none for HTTP/1.0 clients; a 100 that nobody asked for would confuse some.
+    // RFC 9110 §15.2: not for HTTP/1.0 clients. A 100 that was not requested confuses some clients.
     if (this.#plan.head.minor === 0 || (head.status === 100 && !this.#plan.expectsContinue)) return;
-    if (this.#decision?.mask) maskResponseHead(head, this.#decision.mask);
-    this.#response.add(outgoingResponseHead(head, connection, 'keep'));
+    this.#response.addInterim(head, connection, this.#decision?.mask);
   }
 
   onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): Taken {
-    const isEarly = !this.#request.isPassedOn;
+    const isEarly = !this.#request.isForwarded;
     const { mustEnd, hasOverflowed } = this.#connection;
     const state = { isEarly, mustEnd, hasOverflowed };
-    const judged = checkResponse({ head, framing, connection }, this.#plan, state);
-    const verdict = isRefusal(judged) ? judged : (this.#beginScrub(head, framing) ?? judged);
+    const checked = checkResponse({ head, framing, connection }, this.#plan, state);
+    const verdict = isRefusal(checked) ? checked : (this.#beginScrub(head, framing) ?? checked);
     if (isRefusal(verdict)) {
       this.onRefused(verdict);
       return 'connection';
     }
     this.#record.status = head.status;
-    if (this.#decision?.mask) maskResponseHead(head, this.#decision.mask);
-    // A whole response of which nothing changes leaves as the bytes that came.
-    const passes =
-      !this.#scrubbed && isWhole(head, framing) && leavesUnchanged(head, connection, verdict.ending);
-    const outgoing = passes ? head.bytes : outgoingResponseHead(head, connection, verdict.ending);
-    if (verdict.ending === 'upgrade') {
-      this.#upgrade(outgoing);
+    const { ending } = verdict;
+    const isComplete = this.#response.addHead(head, framing, connection, ending, this.#decision?.mask);
+    if (ending === 'upgrade') {
+      this.#upgrade();
       return 'connection';
     }
     this.#verdict = verdict;
     if (framing.kind === 'until_close') this.#record.unframed = true;
     if (isEarly) this.#request.stop();
     this.#upstream?.allowIdle(connection.keepAliveTimeoutSeconds);
-    this.#response.add(outgoing);
-    return passes ? 'message' : 'head';
+    return isComplete ? 'message' : 'head';
   }
 
   #beginScrub(head: ResponseHead, framing: Framing): Refusal | undefined {
     const mask = this.#decision?.bodyMask;
     if (!mask || framing.kind === 'none') return undefined;
-    this.#scrubbed = new ScrubbedBody(mask, framing, this.#response);
+    this.#response.scrubBody(mask, framing);
     this.#reader.isBare = true;
     return refuseUnsearchable(head);
   }
@@ -180,8 +180,8 @@ export class Exchange
   onDone(rest: number): void {
     const upstream = this.#upstream;
     this.#upstream = undefined;
-    this.#scrubbed?.end();
-    // Bytes behind the answer belong to no request: a connection that has them answers nobody again.
+    this.#response.endBody();
+    // Bytes behind the response belong to no request: they would be the response to the next one.
     const isShared = this.#verdict?.isReusable && !this.#decision?.injection?.isBinding;
     if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream);
     else upstream?.discard();
@@ -190,8 +190,8 @@ export class Exchange
   }
 
   onError(code: string): void {
-    if (this.#isOver) return;
-    if (code === 'truncated' || code === 'no_answer') return this.#onCut(code);
+    if (this.#hasEnded) return;
+    if (code === 'truncated' || code === 'no_response') return this.#onCut(code);
     if (this.#verdict) this.#fail('upstream_malformed', code);
     else this.onRefused(refuse('upstream_malformed', code));
   }
@@ -202,42 +202,57 @@ export class Exchange
     else this.#onNoResponse(code);
   }
 
-  /** The connection ended without a byte of an answer (RFC 9110 §9.2.2, RFC 9112 §9.5). */
+  /** The connection was closed without a byte of a response (RFC 9110 §9.2.2, RFC 9112 §9.5). */
   #onNoResponse(code: string): void {
     const { isIdempotent, framing } = this.#plan;
     if (this.#record.upstream_reused && isIdempotent && framing.kind === 'none' && !this.#hasRetried) {
       this.#hasRetried = true;
       this.#releaseUpstream();
-      this.#reader = this.#reader.anew();
+      this.#reader = this.#reader.restarted();
       return this.#acquisition.retry();
     }
-    // A client retries by itself on a connection that has worked before; on its first request it would not.
+    // A client retries by itself on a connection that has worked before, but not on its first request.
     if (this.#connection.exchanges === 1) this.onRefused(refuse('upstream_closed', code));
     else this.#fail('upstream_closed', code);
   }
 
-  #upgrade(outgoing: Buffer): void {
+  /** After a 101 to an upgrade that we sent: both connections are spliced. */
+  #upgrade(): void {
     const upstream = this.#upstream;
     if (!upstream) return;
-    this.#response.add(outgoing);
     this.#response.flush();
     this.#upstream = undefined;
-    const [connection, record, { rest }] = [this.#connection, this.#record, this.#reader];
-    const joined = joinUpgraded({ connection, upstream, rest, timeouts: this.#context.timeouts, record });
-    connection.setSpliced(joined, upstream.socket);
-    joined.then(() => this.#finish('upgraded')).catch((error: unknown) => this.onBug(error));
+    const { tunnelIdleMs: idleMs, halfClosedMs } = this.#context.timeouts;
+    const ending = splice({
+      client: this.#connection.socket,
+      // Bytes that the client sent early are forwarded only here, behind the 101 (RFC 9110 §7.8).
+      fromClient: this.#connection.detach(),
+      upstream: upstream.detach(),
+      fromUpstream: this.#reader.rest,
+      idleMs,
+      halfClosedMs,
+    })
+      .then((end) => this.#onSpliceEnd(end))
+      .catch((error: unknown) => this.onBug(error));
+    this.#connection.setSpliced(ending, upstream.socket);
+  }
+
+  #onSpliceEnd({ bytesUp, bytesDown, reason }: SpliceEnd): void {
+    this.#record.bytes_up += bytesUp;
+    this.#record.bytes_down += bytesDown;
+    if (reason !== 'closed') this.#record.reason = reason;
+    this.#finish('upgraded');
   }
 
   onBody(piece: Buffer): void {
-    if (this.#scrubbed) this.#scrubbed.push(piece);
-    else this.#response.add(piece);
+    this.#response.addBody(piece);
   }
 
   onRefused(refusal: Refusal): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (this.#verdict) return this.#fail(refusal.refused, refusal.cause);
     this.#releaseUpstream();
-    // A body that was not read to its end leaves no way to find the next request.
+    // Without the end of the body the next request cannot be found.
     const keepAlive = this.#request.isComplete && !this.#plan.endsConnection && refusal.status !== 421;
     const bytes = refusalBytes(refusal, { method: this.#plan.head.method, close: !keepAlive });
     this.#record.status = refusal.status;
@@ -248,9 +263,9 @@ export class Exchange
     this.#connection.finishExchange(keepAlive);
   }
 
-  /** The answer cannot be completed: the client must see the cut, so its connection goes too. */
+  /** The response cannot be completed: the client must notice, so its connection is closed too. */
   #fail(reason: string, cause?: string): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#releaseUpstream();
     this.#record.reason = reason;
     this.#record.cause = cause;
@@ -271,13 +286,13 @@ export class Exchange
   }
 
   #finish(outcome: Outcome): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#response.flush();
     this.#acquisition.end();
     this.#request.stop();
     this.#record.bytes_up += this.#request.bytes;
     this.#record.bytes_down += this.#response.bytes;
-    if (this.#scrubbed?.places) this.#record.scrubbed = this.#scrubbed.places;
+    this.#record.scrubbed = this.#response.scrubbedPlaces || undefined;
     this.#record.outcome = outcome;
     this.#context.recorder.emit(this.#record, this.#startedMs);
   }

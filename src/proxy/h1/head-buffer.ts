@@ -1,14 +1,14 @@
-// Bytes of a head that is not whole yet. It says when parsing them again can learn something: a peer that sends a
-// head in pieces of one byte must not have it copied and parsed from its start for each of them.
-// Knows nothing of sockets, and of heads only that their lines end in LF.
+// Bytes of an incomplete head. Reports whether parsing again can make progress: a peer that sends a head in pieces of one
+// byte must not cause a copy and a parse from the beginning for each of them. Independent of sockets; of heads it uses
+// only that lines end in LF.
 import { LF } from '../../http1/byte-class.ts';
 
 export class HeadBuffer {
   readonly #maxHeadBytes: number;
-  /** The only chunk as it came, or memory of ours with room for more. */
+  /** The only chunk as it came, or a larger buffer of our own. */
   #store: Buffer | undefined;
   #length = 0;
-  #hasNews = false;
+  #canProgress = false;
 
   constructor(maxHeadBytes: number) {
     this.#maxHeadBytes = maxHeadBytes;
@@ -18,43 +18,43 @@ export class HeadBuffer {
     return this.#length;
   }
 
-  /** Adds `chunk`; the first is kept as it is, uncopied. */
+  /** Adds `chunk`; the first one is stored uncopied. */
   push(chunk: Buffer): void {
     const start = this.#length;
     if (start === 0) {
-      this.#hasNews = true;
-      this.#keep(chunk);
+      this.#canProgress = true;
+      this.#replace(chunk);
       return;
     }
     this.#length += chunk.length;
-    // Within a line only its bounds can be broken; the line end or the limit of the whole head will show that.
-    this.#hasNews ||= this.#length >= this.#maxHeadBytes || chunk.includes(LF);
+    // Within a line the parser can only find that the head is too large, and the limit covers that.
+    this.#canProgress ||= this.#length >= this.#maxHeadBytes || chunk.includes(LF);
     this.#grow(start).set(chunk, start);
   }
 
-  /** All bytes, once, or undefined while a parser that has seen the earlier ones would learn nothing. */
-  unparsed(): Buffer | undefined {
-    if (!this.#hasNews) return undefined;
-    this.#hasNews = false;
+  /** All bytes, or undefined if parsing them again cannot make progress. */
+  takeForParsing(): Buffer | undefined {
+    if (!this.#canProgress) return undefined;
+    this.#canProgress = false;
     return this.#bytes();
   }
 
-  /** Begins anew with what a parser has found to be the beginning of a head. */
+  /** Replaces the bytes with those that a parser has found to be an incomplete head. */
   restart(bytes: Buffer): void {
-    this.#hasNews = false;
-    this.#keep(bytes);
+    this.#canProgress = false;
+    this.#replace(bytes);
   }
 
-  /** Empties it. The bytes belong to the caller: they are not written to again. */
+  /** Removes all bytes. They belong to the caller: the buffer does not write to them again. */
   take(): Buffer | undefined {
     const bytes = this.#bytes();
     this.#store = undefined;
     this.#length = 0;
-    this.#hasNews = false;
+    this.#canProgress = false;
     return bytes;
   }
 
-  #keep(bytes: Buffer): void {
+  #replace(bytes: Buffer): void {
     this.#store = bytes;
     this.#length = bytes.length;
   }
@@ -64,12 +64,12 @@ export class HeadBuffer {
     return store === undefined || store.length === this.#length ? store : store.subarray(0, this.#length);
   }
 
-  /** Doubles, so that all copies together cost no more than the bytes do. */
-  #grow(kept: number): Buffer {
+  /** Doubles the capacity, so that the cost of all copies is linear. Copies the first `length` bytes. */
+  #grow(length: number): Buffer {
     const store = this.#store;
     if (store && store.length >= this.#length) return store;
     const larger = Buffer.alloc(this.#length * 2);
-    store?.copy(larger, 0, 0, kept);
+    store?.copy(larger, 0, 0, length);
     this.#store = larger;
     return larger;
   }

@@ -1,17 +1,17 @@
-// A request body on its way: cut by its framing, held until the host is ready for it, then passed on piece by
-// piece. It neither stores more than it was given nor copies data.
+// A request body: delimited by its framing, buffered until the upstream is ready, then forwarded piece by piece. It copies
+// no data.
 import { ChunkWalker } from '../../http1/chunk-walker.ts';
 import type { HeadError } from '../../http1/head-error.ts';
 import type { Framing } from '../../http1/framing.ts';
 
 export class RequestBody {
-  /** Bytes that wait for the host. */
-  heldBytes = 0;
-  /** Bytes passed on or held. */
+  /** Bytes that wait for the upstream. */
+  bufferedBytes = 0;
+  /** Bytes forwarded or buffered. */
   bytes = 0;
   #remaining: number;
   readonly #walker: ChunkWalker | undefined;
-  #held: Buffer[] | undefined;
+  #buffered: Buffer[] | undefined;
   #sink: ((piece: Buffer) => void) | undefined;
 
   constructor(framing: Framing) {
@@ -27,12 +27,12 @@ export class RequestBody {
     return this.#walker?.error;
   }
 
-  /** All of it has been passed on: a host that was shown a part would take what comes next for the rest. */
-  get isPassedOn(): boolean {
-    return this.isComplete && this.heldBytes === 0;
+  /** All of it was forwarded. After a part of it, the upstream would read what comes next as the rest. */
+  get isForwarded(): boolean {
+    return this.isComplete && this.bufferedBytes === 0;
   }
 
-  /** Takes what belongs to the body and answers how many bytes of `chunk` that was. */
+  /** Takes the part of `chunk` that belongs to the body and returns its length. */
   push(chunk: Buffer): number {
     if (this.isComplete) return 0;
     if (this.#walker) return this.#walker.walk(chunk, 0, (piece) => this.#take(piece));
@@ -42,27 +42,27 @@ export class RequestBody {
     return taken;
   }
 
-  /** Passes on what is held and everything that comes. */
+  /** Forwards what is buffered, and everything that comes. */
   openTo(sink: (piece: Buffer) => void): void {
     this.#sink = sink;
-    const held = this.#held;
-    this.#held = undefined;
-    this.heldBytes = 0;
-    if (held) for (const piece of held) sink(piece);
+    const buffered = this.#buffered;
+    this.#buffered = undefined;
+    this.bufferedBytes = 0;
+    if (buffered) for (const piece of buffered) sink(piece);
   }
 
-  /** The answer came first: the rest is read and thrown away. */
+  /** Drops what is buffered, and everything that comes: the response came first. */
   discard(): void {
-    this.#held = undefined;
-    this.heldBytes = 0;
+    this.#buffered = undefined;
+    this.bufferedBytes = 0;
     this.#sink = ignore;
   }
 
   #take(piece: Buffer): void {
     this.bytes += piece.length;
     if (this.#sink) return this.#sink(piece);
-    (this.#held ??= []).push(piece);
-    this.heldBytes += piece.length;
+    (this.#buffered ??= []).push(piece);
+    this.bufferedBytes += piece.length;
   }
 }
 

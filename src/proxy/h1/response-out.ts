@@ -1,18 +1,66 @@
-// The answer on its way to the client. What one segment of the host brings leaves in one write: head and body
-// apart would cost two TLS records and two system calls.
+// Sends a response to the client, with secrets masked. What one segment of the upstream brings is sent in one write: head
+// and body apart would cost two TLS records and two system calls.
 import type { Socket } from 'node:net';
+import type { ConnectionFields } from '../../http1/connection-fields.ts';
+import type { Framing } from '../../http1/framing.ts';
+import type { ResponseHead } from '../../http1/head-parser.ts';
 import { joinPieces } from '../joined-pieces.ts';
+import type { ResponseEnding } from '../gate/response-check.ts';
+import { type Mask, maskResponseHead } from '../mask/mask.ts';
+import { isUnchanged, outgoingResponseHead } from './outgoing-head.ts';
+import { isWhole } from './response-reader.ts';
+import { ScrubbedBody } from './scrubbed-body.ts';
 
 export class ResponseOut {
-  /** Bytes written towards the client. */
+  /** Bytes written to the client. */
   bytes = 0;
   readonly #client: Socket;
+  #scrubbed: ScrubbedBody | undefined;
   #first: Buffer | undefined;
-  /** There are some only once there is more than one, the first among them. */
+  /** All pieces, the first included. Set only if there is more than one. */
   #pieces: Buffer[] | undefined;
 
   constructor(client: Socket) {
     this.#client = client;
+  }
+
+  /** How many occurrences of secrets were masked in the body. */
+  get scrubbedPlaces(): number {
+    return this.#scrubbed?.places ?? 0;
+  }
+
+  addInterim(head: ResponseHead, connection: ConnectionFields, mask: Mask | undefined): void {
+    if (mask) maskResponseHead(head, mask);
+    this.add(outgoingResponseHead(head, connection, 'keep'));
+  }
+
+  /** True if the body was added too: a complete response that needs no change is sent as the bytes that came. */
+  addHead(
+    head: ResponseHead,
+    framing: Framing,
+    connection: ConnectionFields,
+    ending: ResponseEnding,
+    mask: Mask | undefined,
+  ): boolean {
+    if (mask) maskResponseHead(head, mask);
+    const isComplete = !this.#scrubbed && isWhole(head, framing) && isUnchanged(head, connection, ending);
+    this.add(isComplete ? head.bytes : outgoingResponseHead(head, connection, ending));
+    return isComplete;
+  }
+
+  /** Masks secrets in the body, which must come without chunk framing. */
+  scrubBody(mask: Mask, framing: Framing): void {
+    this.#scrubbed = new ScrubbedBody(mask, framing, (piece) => this.add(piece));
+  }
+
+  addBody(piece: Buffer): void {
+    if (this.#scrubbed) this.#scrubbed.push(piece);
+    else this.add(piece);
+  }
+
+  /** The body is complete. */
+  endBody(): void {
+    this.#scrubbed?.end();
   }
 
   add(piece: Buffer): void {

@@ -1,6 +1,5 @@
-// Cuts what a host sends into interim heads, the final head and its body, and says where the answer ends. Only
-// answers that the request could have caused pass; bytes behind the end are counted, never relayed: they are
-// the seed of a poisoned queue.
+// Parses what an upstream sends into interim heads, the final head and its body, and finds the end of the response. Bytes
+// behind the end are counted and never forwarded: the next request would get them as its response (a poisoned queue).
 import { ChunkWalker } from '../../http1/chunk-walker.ts';
 import { type ConnectionFields, readConnectionFields } from '../../http1/connection-fields.ts';
 import { isHeadError } from '../../http1/head-error.ts';
@@ -14,40 +13,40 @@ export type ResponseSink = {
   /** The final head (101 too). */
   onHead(head: ResponseHead, framing: Framing, connection: ConnectionFields): Taken;
   onBody(piece: Buffer): void;
-  /** `rest`: bytes behind the end of the answer. */
+  /** `rest`: number of bytes behind the end of the response. */
   onDone(rest: number): void;
   onError(code: string): void;
 };
 
 /**
- * What the sink took with a head: the head alone; the whole message, of a head that `isWhole`; or the connection, of
- * which nothing more is read.
+ * What the sink took with a head: only the head; the whole message, if `isWhole`; or the connection, from which the reader
+ * reads nothing more.
  */
 export type Taken = 'head' | 'message' | 'connection';
 
-/** True if the head's bytes are the head, all of its body, and nothing else. */
+/** True if the bytes of the head are the head, its complete body, and nothing else. */
 export function isWhole({ bytes, start, end }: ResponseHead, framing: Framing): boolean {
   const bodyBytes = framing.kind === 'length' ? framing.length : framing.kind === 'none' ? 0 : undefined;
   return start === 0 && bytes.length - end === bodyBytes;
 }
 
 export class ResponseReader {
-  /** Bytes behind the head that the sink took over with (101). */
+  /** Bytes behind a 101. */
   rest: Buffer | undefined;
-  /** Chunks come out of their framing. To be set with the final head at the latest. */
+  /** The sink gets the data of chunks without their framing. Must be set in `onHead` at the latest. */
   isBare = false;
   #hasStarted = false;
   readonly #method: string;
   readonly #limits: HeadLimits;
   readonly #sink: ResponseSink;
-  /** There is one only once a head has come in pieces. */
+  /** Set only while a head is incomplete. */
   #pending: HeadBuffer | undefined;
   #framing: Framing | undefined;
   #remaining = 0;
   #walker: ChunkWalker | undefined;
   #interims = 0;
   #interimBytes = 0;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(method: string, limits: HeadLimits, sink: ResponseSink) {
     this.#method = method;
@@ -55,36 +54,36 @@ export class ResponseReader {
     this.#sink = sink;
   }
 
-  /** For the same request on another connection. */
-  anew(): ResponseReader {
+  /** A new reader for the same request on another connection. */
+  restarted(): ResponseReader {
     return new ResponseReader(this.#method, this.#limits, this.#sink);
   }
 
-  /** True once any byte of the answer has come. */
+  /** True after the first byte of the response. */
   get hasStarted(): boolean {
     return this.#hasStarted;
   }
 
   push(chunk: Buffer): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#hasStarted = true;
     if (this.#framing) return this.#pushBody(chunk);
     if (!this.#pending) return this.#pushHeads(chunk);
     this.#pending.push(chunk);
-    const bytes = this.#pending.unparsed();
+    const bytes = this.#pending.takeForParsing();
     if (bytes) this.#pushHeads(bytes);
   }
 
-  /** The host ended: the proper end of an unframed body, a cut anywhere else. */
+  /** The upstream sent a FIN: the end of an unframed body, a truncation anywhere else. */
   end(): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (this.#framing?.kind === 'until_close') this.#done(0);
-    else this.#error(this.#framing ? 'truncated' : 'no_answer');
+    else this.#error(this.#framing ? 'truncated' : 'no_response');
   }
 
   #pushHeads(bytes: Buffer): void {
     let at = 0;
-    while (!this.#isOver) {
+    while (!this.#hasEnded) {
       const head = parseResponseHead(bytes, at, this.#limits);
       if (head === undefined) {
         if (this.#pending) return;
@@ -121,7 +120,7 @@ export class ResponseReader {
     const taken = this.#sink.onHead(head, framing, connection);
     if (taken === 'message') return this.#done(0);
     if (taken === 'connection') {
-      this.#isOver = true;
+      this.#hasEnded = true;
       return;
     }
     const rest = bytes.subarray(end);
@@ -148,12 +147,12 @@ export class ResponseReader {
   }
 
   #done(rest: number): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#sink.onDone(rest);
   }
 
   #error(code: string): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#sink.onError(code);
   }
 }

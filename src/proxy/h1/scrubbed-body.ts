@@ -1,27 +1,26 @@
-// The body of an HTTP/1.1 answer, with secrets masked, on its way to the client. It gets the data alone: what is held back
-// may end in the middle of a chunk, so a body in chunks is cut into new ones.
+// Masks secrets in the body of an HTTP/1.1 response. It gets the data without chunk framing and writes chunks of its own:
+// the bytes that the mask holds back may end in the middle of a chunk.
 import type { Framing } from '../../http1/framing.ts';
 import { BodyMask, type Emit } from '../mask/body-mask.ts';
 import type { Mask } from '../mask/mask.ts';
-import type { ResponseOut } from './response-out.ts';
 
-const CRLF: Buffer = Buffer.from('\r\n');
-const LAST_CHUNK: Buffer = Buffer.from('0\r\n\r\n');
+const CRLF = Buffer.from('\r\n');
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 export class ScrubbedBody {
   readonly #mask: BodyMask;
-  readonly #out: ResponseOut;
+  readonly #send: Emit;
   readonly #isChunked: boolean;
   readonly #emit: Emit;
 
-  constructor(mask: Mask, framing: Framing, out: ResponseOut) {
+  constructor(mask: Mask, framing: Framing, send: Emit) {
     this.#mask = new BodyMask(mask);
-    this.#out = out;
+    this.#send = send;
     this.#isChunked = framing.kind === 'chunked';
-    this.#emit = this.#isChunked ? (piece) => this.#addChunk(piece) : (piece) => out.add(piece);
+    this.#emit = this.#isChunked ? (piece) => this.#sendChunk(piece) : send;
   }
 
-  /** Places that were masked. */
+  /** How many occurrences were masked. */
   get places(): number {
     return this.#mask.ranges;
   }
@@ -30,15 +29,15 @@ export class ScrubbedBody {
     this.#mask.push(piece, this.#emit);
   }
 
-  /** The body is whole. Without it what is held never leaves. */
+  /** The body is complete: sends what the mask held back. */
   end(): void {
     this.#mask.end(this.#emit);
-    if (this.#isChunked) this.#out.add(LAST_CHUNK);
+    if (this.#isChunked) this.#send(LAST_CHUNK);
   }
 
-  #addChunk(piece: Buffer): void {
-    this.#out.add(Buffer.from(`${piece.length.toString(16)}\r\n`));
-    this.#out.add(piece);
-    this.#out.add(CRLF);
+  #sendChunk(piece: Buffer): void {
+    this.#send(Buffer.from(`${piece.length.toString(16)}\r\n`));
+    this.#send(piece);
+    this.#send(CRLF);
   }
 }

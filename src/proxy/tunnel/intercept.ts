@@ -9,7 +9,7 @@ import { type Protocol, offeredProtocols } from '../upstream/alpn.ts';
 import type { ConnectionScope } from '../context.ts';
 import { ClientConnection } from '../h1/client-connection.ts';
 import type { ClientSession } from '../h2/client-session.ts';
-import { startExchange } from '../h1/exchange-start.ts';
+import { startExchange } from '../h1/exchange.ts';
 import { setTransport } from '../paused-client.ts';
 import { negotiate } from './negotiation.ts';
 import type { ExchangeRecord } from '../record.ts';

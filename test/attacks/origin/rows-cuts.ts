@@ -22,11 +22,11 @@ const closed = (
 });
 
 const beforeTheHead: readonly OriginRow[] = [
-  closed('end-before-a-byte', ['end'], 'no_answer'),
+  closed('end-before-a-byte', ['end'], 'no_response'),
   closed('reset-before-a-byte', ['reset'], 'ECONNRESET'),
-  closed('end-within-the-start-line', [{ send: 'HTTP/1.1 2' }, 'end'], 'no_answer'),
-  closed('end-within-a-field', [{ send: `${OK}Content-Len` }, 'end'], 'no_answer'),
-  closed('end-within-the-blank-line', [{ send: `${OK}Content-Length: 0\r\n\r` }, 'end'], 'no_answer'),
+  closed('end-within-the-start-line', [{ send: 'HTTP/1.1 2' }, 'end'], 'no_response'),
+  closed('end-within-a-field', [{ send: `${OK}Content-Len` }, 'end'], 'no_response'),
+  closed('end-within-the-blank-line', [{ send: `${OK}Content-Length: 0\r\n\r` }, 'end'], 'no_response'),
 ];
 
 const withinTheBody: readonly OriginRow[] = [

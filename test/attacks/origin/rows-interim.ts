@@ -109,7 +109,7 @@ const afterHints: readonly OriginRow[] = [
     script: { response: [{ send: HINT }, 'end'] },
     expect: {
       client: HINT + refusal('upstream_closed', 'the upstream closed the connection without a response'),
-      record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_answer' },
+      record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_response' },
     },
   },
   {
@@ -117,7 +117,7 @@ const afterHints: readonly OriginRow[] = [
     script: { response: [{ send: HINT.slice(0, 40) }, 'end'] },
     expect: {
       client: { refused: 'upstream_closed' },
-      record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_answer' },
+      record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_response' },
     },
   },
 ];

@@ -21,7 +21,7 @@ const MAX_PARSES = FIELDS + 4;
 function readings(buffer: HeadBuffer, pieces: readonly string[]): (string | undefined)[] {
   return pieces.map((piece) => {
     buffer.push(Buffer.from(piece));
-    return buffer.unparsed()?.toString();
+    return buffer.takeForParsing()?.toString();
   });
 }
 
@@ -48,15 +48,15 @@ describe('bytes of a head that is not whole yet', () => {
     const buffer = new HeadBuffer(20);
     const chunk = Buffer.from('GET /\r\n');
     buffer.push(chunk);
-    expect(buffer.unparsed()).toBe(chunk);
+    expect(buffer.takeForParsing()).toBe(chunk);
     expect(buffer.take()).toBe(chunk);
-    expect([buffer.length, buffer.take(), buffer.unparsed()]).toEqual([0, undefined, undefined]);
+    expect([buffer.length, buffer.take(), buffer.takeForParsing()]).toEqual([0, undefined, undefined]);
   });
 
   it('are asked for once, however many pieces came before', () => {
     const buffer = new HeadBuffer(20);
     for (const piece of ['a\n', 'b', 'c']) buffer.push(Buffer.from(piece));
-    expect([buffer.unparsed()?.toString(), buffer.unparsed()]).toEqual(['a\nbc', undefined]);
+    expect([buffer.takeForParsing()?.toString(), buffer.takeForParsing()]).toEqual(['a\nbc', undefined]);
   });
 
   it('never change once they were handed out', () => {
@@ -64,7 +64,7 @@ describe('bytes of a head that is not whole yet', () => {
     const taken: Buffer[] = [];
     for (let i = 0; i < 300; i += 1) {
       buffer.push(Buffer.from(`${i % 10}\n`));
-      const bytes = buffer.unparsed();
+      const bytes = buffer.takeForParsing();
       if (bytes) taken.push(bytes);
       if (i % 100 === 50) buffer.take();
       if (i % 100 === 80) buffer.restart(bytes?.subarray(2) ?? Buffer.alloc(0));
@@ -79,7 +79,7 @@ describe('bytes of a head that is not whole yet', () => {
     const memories = new Set<ArrayBufferLike>();
     for (let i = 0; i < 60_000; i += 1) {
       buffer.push(Buffer.from('\n'));
-      const bytes = buffer.unparsed();
+      const bytes = buffer.takeForParsing();
       if (i > 0 && bytes) memories.add(bytes.buffer);
     }
     expect(memories.size).toBeLessThan(20);
@@ -88,7 +88,7 @@ describe('bytes of a head that is not whole yet', () => {
   it('that a parser left over wait for a line end', () => {
     const buffer = new HeadBuffer(20);
     buffer.restart(Buffer.from('HT'));
-    expect([buffer.unparsed(), ...readings(buffer, ['T', '\n'])]).toEqual([undefined, undefined, 'HTT\n']);
+    expect([buffer.takeForParsing(), ...readings(buffer, ['T', '\n'])]).toEqual([undefined, undefined, 'HTT\n']);
   });
 });
 

@@ -24,7 +24,7 @@ it('a chunk of the client is one write', () => {
   const out = new RequestOut(plan(false), new Socket());
   out.send(Buffer.from('HEAD'), host, LONG_MS);
   for (const chunk of CHUNKS) out.push(Buffer.from(chunk));
-  expect(out.isPassedOn).toBe(true);
+  expect(out.isForwarded).toBe(true);
   expect(writes.join('')).toBe(`HEAD${BODY}`);
   // The head, then every chunk but the first, which holds no whole size.
   expect(writes).toHaveLength(CHUNKS.length);
@@ -41,7 +41,7 @@ it.each([false, true])('a request without a body is one write (Expect: %s)', (ex
   // The host may say 100 all the same.
   out.openBody();
   expect(writes).toEqual(['HEAD']);
-  expect([out.bytes, out.isPassedOn, client.isPaused()]).toEqual([4, true, false]);
+  expect([out.bytes, out.isForwarded, client.isPaused()]).toEqual([4, true, false]);
 });
 
 it('a body that was held for 100 Continue is one write', () => {

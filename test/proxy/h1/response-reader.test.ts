@@ -212,9 +212,9 @@ describe('an answer', () => {
 describe('no answer', () => {
   const twenty = 'HTTP/1.1 103 Early\r\n\r\n'.repeat(20);
   const rows: readonly (readonly [string, string, boolean, string])[] = [
-    ['nothing at all', '', true, 'no_answer'],
-    ['half a head', 'HTTP/1.1 200 OK\r\nConte', true, 'no_answer'],
-    ['an interim one alone', 'HTTP/1.1 100 Continue\r\n\r\n', true, 'no_answer'],
+    ['nothing at all', '', true, 'no_response'],
+    ['half a head', 'HTTP/1.1 200 OK\r\nConte', true, 'no_response'],
+    ['an interim one alone', 'HTTP/1.1 100 Continue\r\n\r\n', true, 'no_response'],
     ['a body cut short', `${ok}Content-Length: 5\r\n\r\nabc`, true, 'truncated'],
     ['chunks cut short', `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nabc`, true, 'truncated'],
     ['chunks without the last', `${ok}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n`, true, 'truncated'],
