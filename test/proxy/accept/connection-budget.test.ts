@@ -52,15 +52,18 @@ describe('unauthenticated connections', () => {
   it.each([
     ['unauthenticated', { maxOpen: 1_000, maxWaiting: 10 }],
     ['open', { maxOpen: 10, maxWaiting: 1_000 }],
-  ])('stay within the limit of %s connections however fast they arrive, though rejected ones stay open for a moment', (_, limits) => {
-    const { budget, events, one } = connections(limits);
-    for (let i = 0; i < 100; i += 1) {
-      budget.add(one(i));
-      expect(budget.open).toBeLessThanOrEqual(11);
-    }
-    // A connection that is cut was rejected first.
-    expect(events.slice(-2)).toEqual(['88 is cut', '89 is rejected']);
-  });
+  ])(
+    'stay within the limit of %s connections however fast they arrive, though rejected ones stay open for a moment',
+    (_, limits) => {
+      const { budget, events, one } = connections(limits);
+      for (let i = 0; i < 100; i += 1) {
+        budget.add(one(i));
+        expect(budget.open).toBeLessThanOrEqual(11);
+      }
+      // A connection that is cut was rejected first.
+      expect(events.slice(-2)).toEqual(['88 is cut', '89 is rejected']);
+    },
+  );
 
   it('count towards the limit of the process once they are authenticated', () => {
     const { budget, events, one } = connections({ maxOpen: 10, maxWaiting: 1_000 });

@@ -88,7 +88,11 @@ describe('bytes of a head that is not whole yet', () => {
   it('that a parser left over wait for a line end', () => {
     const buffer = new HeadBuffer(20);
     buffer.restart(Buffer.from('HT'));
-    expect([buffer.takeForParsing(), ...readings(buffer, ['T', '\n'])]).toEqual([undefined, undefined, 'HTT\n']);
+    expect([buffer.takeForParsing(), ...readings(buffer, ['T', '\n'])]).toEqual([
+      undefined,
+      undefined,
+      'HTT\n',
+    ]);
   });
 });
 
