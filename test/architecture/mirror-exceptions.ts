@@ -69,7 +69,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/proxy/gate/acquisition.ts': 'test/invariants/i1-destination.test.ts',
   'src/proxy/gate/connection-source.ts': 'test/invariants/i1-destination.test.ts',
   'src/proxy/gate/exchange-record.ts': 'test/proxy/h1/exchange.test.ts',
-  'src/proxy/h1/exchange-start.ts': 'test/proxy/h1/exchange.test.ts',
   'src/proxy/h1/scrubbed-body.ts': 'test/proxy/h1/request-body.test.ts',
   'src/proxy/h2/client-session.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/idle-limit.ts': 'test/proxy/h2/stream-timeouts.test.ts',
