@@ -78,8 +78,8 @@ async function withBusyClient(
   expect((await held).status).toBe(200);
 }
 
-describe('I10 atomic: rules that change while a stream', () => {
-  it('I10 atomic: has sent half a header block: the new rules decide it', async () => {
+describe('I10 atomic: rules that change during a stream', () => {
+  it('I10 atomic: after half a header block: the new rules decide the stream', async () => {
     await using scene = await createScene();
     await using client = await scene.client();
     // Otherwise the client's own acknowledgement may be written into the middle of the frame.
@@ -95,7 +95,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: is about to begin: neither its connection nor its protocol belongs to a revision', async () => {
+  it('I10 atomic: before a stream begins: neither its connection nor its protocol belongs to a revision', async () => {
     const { opened, open } = gate();
     await using scene = await createScene({ respond: holding(opened) });
     await using client = await scene.client();
@@ -109,7 +109,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(new Set(scene.origin.streams.map(({ connection }) => connection)).size).toBe(2);
   });
 
-  it('I10 atomic: waits for the probe of its host: a connection dialled under the old rules is not used', async () => {
+  it('I10 atomic: during the probe of a host: the connection dialled under the old rules is not used', async () => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using scene = await createScene({ resolve: { 'api.test': promise } });
     const connecting = scene.client();
@@ -122,7 +122,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(scene.origin.streams[0]?.connection).toBe(1);
   });
 
-  it('I10 atomic: waits for a dial that the old rules refused: its host is dialled again', async () => {
+  it('I10 atomic: during a dial that the old rules refuse: the host is dialled again', async () => {
     await using scene = await createScene();
     scene.proxy.apply({ rules: [markedRule('old')], access_control: { deny_list: ['127.0.0.0/8'] } });
     await using client = await scene.client();
@@ -133,14 +133,14 @@ describe('I10 atomic: rules that change while a stream', () => {
   });
 
   it.each([false, true])(
-    'I10 atomic: waits for its callback beside another stream (%s): the result of the old callback is not used',
+    'I10 atomic: during a callback, beside another stream (%s): the result of the old callback is not used',
     async (hasOther) => {
       const [called, responded] = [gate(), gate()];
       let nowMs = 0;
-      const asked: Mark[] = [];
+      const calledMarks: Mark[] = [];
       const response = respondMarked((mark) => {
-        asked.push(mark);
-        return asked.length === 2 ? called.opened : undefined;
+        calledMarks.push(mark);
+        return calledMarks.length === 2 ? called.opened : undefined;
       });
       await using endpoint = await createCallbackEndpoint(response);
       await using scene = await createScene({
@@ -156,7 +156,7 @@ describe('I10 atomic: rules that change while a stream', () => {
       // The cached result has expired; the session has not.
       nowMs += 61_000;
       const late = client.request(client.fields('/late'));
-      await expect.poll(() => asked, { timeout: 4_000 }).toEqual(['old', 'old']);
+      await expect.poll(() => calledMarks, { timeout: 4_000 }).toEqual(['old', 'old']);
       swap(scene, { callbacks: [markedCallback('new', endpoint.url)] });
       called.open();
       expect((await late).status).toBe(200);
@@ -167,7 +167,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     },
   );
 
-  it('I10 atomic: waits for a new session: it is decided again', async () => {
+  it('I10 atomic: during the dial of a session: the stream is decided again', async () => {
     let hasSwapped = false;
     const once = (scene: H2Scene): void => {
       if (!hasSwapped) swap(scene);
@@ -181,7 +181,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(hasSwapped).toBe(true);
   });
 
-  it('I10 atomic: waits while its rule is revoked: it is refused and never sent', async () => {
+  it('I10 atomic: a waiting stream whose rule is revoked is refused and never sent', async () => {
     const revoke = (scene: H2Scene): void => swap(scene, { access_control: { deny_list: ['api.test'] } });
     await withBusyClient(revoke, async (scene, client) => {
       const response = await client.request(client.fields('/late'));
@@ -191,7 +191,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     });
   });
 
-  it('I10 atomic: is dialled, on every attempt: it is refused, and nothing was sent', async () => {
+  it('I10 atomic: during every dial attempt: the stream is refused, and nothing was sent', async () => {
     await withBusyClient(swap, async (scene, client) => {
       const response = await client.request(client.fields('/late'));
       expect([response.status, refusalOf(response)]).toEqual([503, 'rules_changed']);
@@ -199,7 +199,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     });
   });
 
-  it('I10 atomic: sends its body: it ends under the old rules, and its session is not reused', async () => {
+  it('I10 atomic: during a request body: the stream ends under the old rules, and its session is not reused', async () => {
     await using scene = await createScene();
     await using client = await scene.client();
     const stream = await client.open(client.fields('/', [], { ':method': 'POST' }));
@@ -214,7 +214,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     expect(scene.origin.streams.map(({ connection }) => connection)).toEqual([0, 1]);
   });
 
-  it('I10 atomic: waits for its response: the old secret is masked to the end', async () => {
+  it('I10 atomic: before the response: the old secret is masked to the end', async () => {
     const { opened, open } = gate();
     await using scene = await createScene({
       async respond({ request, interim, head, trailers }) {
@@ -226,11 +226,11 @@ describe('I10 atomic: rules that change while a stream', () => {
       },
     });
     await using client = await scene.client();
-    const asked = client.request(client.fields('/'));
+    const pending = client.request(client.fields('/'));
     await scene.origin.stream(0);
     swap(scene);
     open();
-    const response = await asked;
+    const response = await pending;
     const heads = [response, ...response.interim, { status: 0, headers: response.trailers ?? [] }];
     expect(heads.map((one) => fieldOf(one, 'x-echo'))).toEqual(
       heads.map(() => '*'.repeat('opaque-old'.length)),
@@ -238,7 +238,7 @@ describe('I10 atomic: rules that change while a stream', () => {
     await expectJudgedBy(scene, ['old']);
   });
 
-  it('I10 atomic: is sent again because its host did not process it: it is decided again', async () => {
+  it('I10 atomic: before a retry of a refused stream: the stream is decided again', async () => {
     await using scene: H2Scene = await createScene({
       async respond(exchange) {
         if (exchange.request.path !== '/again' || exchange.request.connection !== 0)
@@ -275,14 +275,14 @@ describe('I10 atomic: many streams and many revisions', () => {
     const turns = fc.array(fc.tuple(fc.nat(6), fc.nat(5)), { minLength: 2, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(turns, async (steps) => {
-        const asked: Promise<unknown>[] = [];
+        const pending: Promise<unknown>[] = [];
         for (const [count, pause] of steps) {
           for (let i = 0; i < count; i += 1)
-            for (const client of clients) asked.push(client.request(client.fields(`/${(path += 1)}`)));
+            for (const client of clients) pending.push(client.request(client.fields(`/${(path += 1)}`)));
           for (let i = 0; i < pause; i += 1) await turn();
           swap(scene, rulesOf((revision += 1)));
         }
-        for (const response of await Promise.all(asked)) expect(response).toMatchObject({ status: 200 });
+        for (const response of await Promise.all(pending)) expect(response).toMatchObject({ status: 200 });
       }),
       { numRuns: 10 },
     );

@@ -41,8 +41,8 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened: promise, open: resolve };
 }
 
-describe('I10 atomic: rules that change while a request', () => {
-  it('I10 atomic: has sent half its head: the new rules decide it', async () => {
+describe('I10 atomic: rules that change during a request', () => {
+  it('I10 atomic: after half a head: the new rules decide the request', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.tunnel();
     const bytes = head('GET /', scene.at());
@@ -55,7 +55,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: is pipelined: each request is decided when its turn comes', async () => {
+  it('I10 atomic: with pipelined requests: each is decided when its turn comes', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond(exchange) {
@@ -73,7 +73,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['old', 'new']);
   });
 
-  it('I10 atomic: is about to begin inside its tunnel: the tunnel belongs to no revision', async () => {
+  it('I10 atomic: before a request in an open tunnel: the tunnel belongs to no revision', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.client();
     expect((await client.openTunnel(scene.at())).status).toBe(200);
@@ -84,7 +84,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: waits for its callback: neither the result of the old callback nor an old connection is used', async () => {
+  it('I10 atomic: during a callback: neither the result of the old callback nor an old connection is used', async () => {
     const { opened, open } = gate();
     let nowMs = 0;
     const asked: Mark[] = [];
@@ -115,7 +115,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests.at(-1)?.connection).not.toBe(0);
   });
 
-  it('I10 atomic: waits for its callback: a rule that replaces it applies', async () => {
+  it('I10 atomic: during a callback that a rule replaces: the rule applies', async () => {
     const { opened, open } = gate();
     await using endpoint = await createCallbackEndpoint(respondMarked(() => opened));
     await using scene = await createRevisionScene({
@@ -133,7 +133,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(await scene.proxy.record(0)).not.toHaveProperty('callback');
   });
 
-  it('I10 atomic: waits for the lookup of its host: it is decided again', async () => {
+  it('I10 atomic: during the lookup of the host: the request is decided again', async () => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using scene = await createRevisionScene({ resolve: { 'api.test': promise } });
     await using client = await scene.tunnel();
@@ -157,7 +157,7 @@ describe('I10 atomic: rules that change while a request', () => {
     return { authority: { ...publicAuthority, contextFor }, names: ['api.test'] };
   }
 
-  it('I10 atomic: waits for the handshake of its host: it is decided again', async () => {
+  it('I10 atomic: during the handshake with the host: the request is decided again', async () => {
     let hasSwapped = false;
     await using scene: Scene = await createRevisionScene({
       tls: duringHandshakes(() => {
@@ -171,7 +171,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['new']);
   });
 
-  it('I10 atomic: is dialled, on every attempt: it is refused, and nothing was sent', async () => {
+  it('I10 atomic: during every dial attempt: the request is refused, and nothing was sent', async () => {
     await using scene: Scene = await createRevisionScene({ tls: duringHandshakes(() => swap(scene)) });
     await using client = await scene.tunnel();
     await client.send(head('GET /', scene.at()));
@@ -180,7 +180,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.transcripts.join('')).toBe('');
   });
 
-  it('I10 atomic: sends its body: it ends under the old rules, and its connection is not reused', async () => {
+  it('I10 atomic: during a request body: the request ends under the old rules, and its connection is not reused', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.tunnel();
     await client.send(`${head('POST /', scene.at(), ['Content-Length: 8'])}half`);
@@ -195,7 +195,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1]);
   });
 
-  it('I10 atomic: waits for 100 Continue: its body is sent under the old rules', async () => {
+  it('I10 atomic: before 100 Continue: the body is sent under the old rules', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond(exchange) {
@@ -215,7 +215,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests[0]?.body?.length).toBe(4);
   });
 
-  it('I10 atomic: waits for its response: the old secret is masked', async () => {
+  it('I10 atomic: before the response: the old secret is masked', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond({ request, send }) {
@@ -233,7 +233,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['old']);
   });
 
-  it('I10 atomic: is sent again because its connection was closed: it is decided again', async () => {
+  it('I10 atomic: before a retry on a new connection: the request is decided again', async () => {
     await using scene: Scene = await createRevisionScene({
       async respond(exchange) {
         const { request, reset } = exchange;
@@ -253,7 +253,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.proxy.records().map(({ revision }) => revision)).toEqual([1, 2]);
   });
 
-  it('I10 atomic: is upgraded: its head has one revision, and the upgraded protocol has none', async () => {
+  it('I10 atomic: after an upgrade: the request head has one revision, and the upgraded protocol has none', async () => {
     const { opened, open } = gate();
     await using scene = await createRevisionScene({
       async respond({ send, reader, end }) {
@@ -276,7 +276,7 @@ describe('I10 atomic: rules that change while a request', () => {
     await expectJudgedBy(scene, ['old']);
   });
 
-  it('I10 atomic: has ended: the new rules decide the next request of the client, on a new upstream connection', async () => {
+  it('I10 atomic: after a request: the new rules decide the next request of the client, on a new upstream connection', async () => {
     await using scene = await createRevisionScene();
     await using client = await scene.tunnel();
     for (const path of ['/1', '/2', '/3']) {
@@ -288,7 +288,7 @@ describe('I10 atomic: rules that change while a request', () => {
     expect(scene.origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 1]);
   });
 
-  it('I10 atomic: waits for its tunnel: the tunnel opens under the new rules, and its record says so', async () => {
+  it('I10 atomic: during the dial of a tunnel: the tunnel opens and is recorded under the new rules', async () => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     await using blind = await createOrigin();
     await using scene = await createRevisionScene({ resolve: { 'late.test': promise } });
@@ -308,7 +308,7 @@ describe('I10 atomic: rules that change while a request', () => {
     });
   });
 
-  it('I10 atomic: could use a cached callback result: the same callback is called again', async () => {
+  it('I10 atomic: with a cached callback result: the same callback is called again', async () => {
     await using endpoint = await createCallbackEndpoint(respondMarked());
     const document = { callbacks: [markedCallback('old', endpoint.url)] };
     await using scene = await createRevisionScene({ names: ['called.test'], rules: [], ...document });
@@ -398,15 +398,15 @@ describe('I10 atomic: writes to the admin API', () => {
   function documentOf(count: number, secret?: string): unknown {
     const plain = { name: 'X-Count', type: 'plaintext', value: String(count) };
     const opaque = { name: 'X-Opaque', type: 'opaque', value: `opaque-${count}` };
-    const kept = { name: 'X-Kept', type: 'workspace_secret', value: `{${secret}}` };
-    const headers = secret === undefined ? [plain, opaque] : [plain, opaque, kept];
+    const stored = { name: 'X-Stored', type: 'workspace_secret', value: `{${secret}}` };
+    const headers = secret === undefined ? [plain, opaque] : [plain, opaque, stored];
     return { rules: [bearerRule('api.test', { headers })] };
   }
 
-  const counted = (count: number | string, kept?: string): readonly string[] => [
+  const counted = (count: number | string, stored?: string): readonly string[] => [
     `X-Count: ${count}`,
     `X-Opaque: opaque-${count}`,
-    ...(kept === undefined ? [] : [`X-Kept: ${kept}`]),
+    ...(stored === undefined ? [] : [`X-Stored: ${stored}`]),
   ];
 
   async function createOrigins(): Promise<Awaited<ReturnType<typeof createOrigin>>> {
@@ -445,7 +445,7 @@ describe('I10 atomic: writes to the admin API', () => {
     const store = createScriptedStore();
     await using proxy = await start(store);
     expect(await proxy.admin('PUT', CONFIG, documentOf(1))).toMatchObject({ status: 200 });
-    const [before, kept] = [await proxy.admin('GET', CONFIG), store.contents.get('default')];
+    const [before, stored] = [await proxy.admin('GET', CONFIG), store.contents.get('default')];
     const [rule] = (documentOf(2) as { rules: readonly unknown[] }).rules;
     for (const bad of [
       { rules: [rule, { ...Object(rule), match_hosts: ['*'] }] },
@@ -455,7 +455,7 @@ describe('I10 atomic: writes to the admin API', () => {
       expect((await proxy.admin('PUT', CONFIG, bad)).status).toBe(422);
     expect((await proxy.admin('PUT', CONFIG, '{"rules": [')).status).toBe(422);
     expect(await proxy.admin('GET', CONFIG)).toEqual(before);
-    expect(store.contents.get('default')).toBe(kept);
+    expect(store.contents.get('default')).toBe(stored);
     expect(await sight(proxy, origin.port)).toEqual(counted(1));
   });
 

@@ -247,12 +247,12 @@ describe('I3 judged is sent: any target', () => {
   }
 
   function withoutDots(segments: readonly string[]): string {
-    const kept: string[] = [];
+    const resolved: string[] = [];
     for (const segment of segments) {
-      if (segment === '..') kept.pop();
-      else if (segment !== '.' && segment !== '') kept.push(segment);
+      if (segment === '..') resolved.pop();
+      else if (segment !== '.' && segment !== '') resolved.push(segment);
     }
-    return `/${kept.join('/')}`;
+    return `/${resolved.join('/')}`;
   }
 
   it('I3 judged is sent: is sent unchanged or not at all, and no origin can read a path outside /v1', async () => {

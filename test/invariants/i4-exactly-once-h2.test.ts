@@ -198,9 +198,9 @@ describe('I4 exactly once: on every kind of stream', () => {
       ['cookie', 'b=2'],
     ];
     await using plain = await createH2Scene({ rules });
-    const { request: kept } = await arrival(plain, crumbs);
-    expect(valuesOf(kept, 'cookie')).toEqual(['a=1', 'session=AGENT', 'b=2']);
-    expectOnce(kept);
+    const { request: withCrumbs } = await arrival(plain, crumbs);
+    expect(valuesOf(withCrumbs, 'cookie')).toEqual(['a=1', 'session=AGENT', 'b=2']);
+    expectOnce(withCrumbs);
     await using scene = await createH2Scene({ rules: [bearerRule('api.test', { headers: [cookie] })] });
     const { request } = await arrival(scene, crumbs);
     expect(valuesOf(request, 'cookie')).toEqual([`session=${SECRET}`]);

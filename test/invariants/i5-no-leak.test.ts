@@ -184,7 +184,7 @@ describe('I5 no leak: scrubbed bodies', () => {
   ])('I5 no leak: a host whose response is one piece, with the secret in its %s', async (_, reply) => {
     await using scene = await createCanaryScene({ respond: ({ send }) => send(reply), ...byRule });
     await using client = await scene.tunnel();
-    // On a connection that goes on, a response without a secret leaves as it came.
+    // Without Connection: close, a response without a secret is relayed unchanged.
     for (const path of ['/in/1', '/in/2', '/elsewhere']) {
       await client.send(head(`GET ${path}`, scene.at()));
       expect((await client.readResponse()).head.status).toBe(200);
@@ -271,7 +271,7 @@ describe('I5 no leak: failures', () => {
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
 
-  const replies: readonly (readonly [mishapOfBatch: string, reply: string])[] = [
+  const replies: readonly (readonly [flaw: string, reply: string])[] = [
     ['invalid JSON', `{"headers": {"A": ${CANARY}}`],
     ['a string for an object', JSON.stringify({ headers: CANARY })],
     ['a name', JSON.stringify({ headers: { [CANARY]: 'x' } })],
@@ -327,9 +327,9 @@ describe('I5 no leak: the admin API', () => {
     expect(responses.filter(({ text }) => text.includes('"is_set":true'))).toHaveLength(2);
     expect(leaksIn('the responses', responses.map(({ text }) => text).join('\n'))).toEqual([]);
     expect(leaksIn('the log', proxy.lines)).toEqual([]);
-    const kept = await readdir(join(scratch.path, 'sandboxes'));
-    expect(kept.toSorted()).toEqual(['a.sealed', 'default.sealed']);
-    for (const name of kept)
+    const files = await readdir(join(scratch.path, 'sandboxes'));
+    expect(files.toSorted()).toEqual(['a.sealed', 'default.sealed']);
+    for (const name of files)
       expect(findLeaks(name, await readFile(join(scratch.path, 'sandboxes', name)), canaries)).toEqual([]);
   });
 

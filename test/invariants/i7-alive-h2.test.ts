@@ -26,8 +26,8 @@ async function expectUndisturbed(scene: H2Scene): Promise<void> {
   expect(performance.now() - startedMs).toBeLessThan(BUDGET_MS);
 }
 
-describe('I7 a stalled stream', () => {
-  it('I7 whose host is silent gets a response at the limit, and other streams of its connection are served', async () => {
+describe('I7 alive: stalled streams', () => {
+  it('I7 alive: a stream with a silent host gets a response at the limit, and other streams are served', async () => {
     await using scene = await sceneWith({ response_idle_ms: SHORT_MS });
     await using client = await scene.client();
     const silent = client.request(client.fields('/silent'));
@@ -37,7 +37,7 @@ describe('I7 a stalled stream', () => {
     expect([response.status, refusalOf(response)]).toEqual([504, 'upstream_timeout']);
   });
 
-  it('I7 whose client does not read is ended at the limit', async () => {
+  it('I7 alive: a stream whose client does not read is reset at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.client('api.test', { isGranting: false });
     const stream = await client.open(client.fields('/big'), { isEnd: true });
@@ -46,8 +46,8 @@ describe('I7 a stalled stream', () => {
   });
 });
 
-describe('I7 an idle connection', () => {
-  it('I7 is ended at the limit', async () => {
+describe('I7 alive: idle connections', () => {
+  it('I7 alive: an idle connection is closed at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.client();
     await expectUndisturbed(scene);
@@ -55,7 +55,7 @@ describe('I7 an idle connection', () => {
     await client.closed;
   });
 
-  it('I7 without a preface is ended at the limit', async () => {
+  it('I7 alive: a connection without a preface is closed at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.client('api.test', { hasPreface: false, isAcknowledging: false });
     await expectUndisturbed(scene);
@@ -63,18 +63,21 @@ describe('I7 an idle connection', () => {
   });
 });
 
-describe('I7 a client that only causes work', () => {
+describe('I7 alive: clients that only cause work', () => {
   it.each([
     ['pings', () => pingFrame()],
     ['settings', (n: number) => settingsFrame({ initial_window_size: n })],
-  ] as const)('I7 loses only its own connection: %s', async (_, frame) => {
-    await using scene = await sceneWith();
-    await using client = await scene.client();
-    const frames = Array.from({ length: 2_000 }, (_, n) => frame(n));
-    await client.send(...frames);
-    await client.closed;
-    await expectUndisturbed(scene);
-    expect(scene.proxy.records().map(({ reason }) => reason)).toContain('client_flood');
-    expect(scene.proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  });
+  ] as const)(
+    'I7 alive: a client that only causes work loses only its own connection: %s',
+    async (_, frame) => {
+      await using scene = await sceneWith();
+      await using client = await scene.client();
+      const frames = Array.from({ length: 2_000 }, (_, n) => frame(n));
+      await client.send(...frames);
+      await client.closed;
+      await expectUndisturbed(scene);
+      expect(scene.proxy.records().map(({ reason }) => reason)).toContain('client_flood');
+      expect(scene.proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
+    },
+  );
 });

@@ -33,8 +33,8 @@ async function endOf(client: WireClient): Promise<string> {
   return client.readToEnd().catch(() => 'reset');
 }
 
-describe('I7 a stalled client', () => {
-  it('I7 that sends its head byte by byte gets a response at the limit', async () => {
+describe('I7 alive: stalled clients', () => {
+  it('I7 alive: a client that sends its head byte by byte gets a response at the limit', async () => {
     await using scene = await sceneWith({ head_ms: SHORT_MS });
     await using client = await scene.client();
     await client.send('GET http://api.test/ HTTP/1.1\r\nX-Slow: ');
@@ -44,7 +44,7 @@ describe('I7 a stalled client', () => {
     clearInterval(drip);
   });
 
-  it('I7 that stops in its body gets a response at the limit, and the upstream connection is closed', async () => {
+  it('I7 alive: a client that stops in its body gets a response at the limit, and the upstream connection is closed', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.tunnel();
     await client.send(`${head('POST /silent', scene.at(), ['Content-Length: 9'])}half`);
@@ -52,7 +52,7 @@ describe('I7 a stalled client', () => {
     expect(await endOf(client)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('I7 that sends no next request is disconnected at the limit', async () => {
+  it('I7 alive: a client that sends no next request is disconnected at the limit', async () => {
     await using scene = await sceneWith({ client_idle_ms: SHORT_MS });
     await using client = await scene.tunnel();
     await client.send(head('GET /one', scene.at()));
@@ -61,7 +61,7 @@ describe('I7 a stalled client', () => {
     expect(await endOf(client)).toBe('');
   });
 
-  it('I7 that stops in its ClientHello is disconnected at the limit', async () => {
+  it('I7 alive: a client that stops in its ClientHello is disconnected at the limit', async () => {
     await using scene = await sceneWith({ sniff_ms: SHORT_MS });
     await using client = await scene.client();
     await client.openTunnel(scene.at());
@@ -71,7 +71,7 @@ describe('I7 a stalled client', () => {
     expect(await scene.proxy.record(1)).toMatchObject({ reason: 'sniff_timeout' });
   });
 
-  it('I7 that leaves its tunnel idle is disconnected at the limit', async () => {
+  it('I7 alive: a client that leaves its tunnel idle is disconnected at the limit', async () => {
     await using scene = await sceneWith({ tunnel_idle_ms: SHORT_MS });
     await using client = await scene.client();
     expect((await client.openTunnel(`blind.test:${scene.origin.port}`)).status).toBe(200);
@@ -80,8 +80,8 @@ describe('I7 a stalled client', () => {
   });
 });
 
-describe('I7 a silent host', () => {
-  it('I7 is abandoned at the limit, and its client gets a response', async () => {
+describe('I7 alive: silent hosts', () => {
+  it('I7 alive: a silent host is abandoned at the limit, and its client gets a response', async () => {
     await using scene = await sceneWith({ response_idle_ms: SHORT_MS });
     await using client = await scene.tunnel();
     await client.send(head('GET /silent', scene.at()));
@@ -90,9 +90,9 @@ describe('I7 a silent host', () => {
   });
 });
 
-describe('I7 a connection that is cut at any point', () => {
+describe('I7 alive: connections that are cut at any point', () => {
   it.each(['', 'CON', '\u0016\u0003\u0001', 'GET / HTTP/1.1\r\n', '\u0000'])(
-    'I7 after the bytes %j does not affect the process',
+    'I7 alive: a cut after the bytes %j does not affect the process',
     async (bytes) => {
       await using scene = await sceneWith({});
       for (let i = 0; i < 10; i += 1) {

@@ -92,7 +92,7 @@ function notListed(entryPoint: string): string {
   return entryPoint === 'a callback' ? '502 callback_failed' : '403 address_private';
 }
 
-/** Tries each spelling by `entryPoint` and returns those that were not met as `expected`. */
+/** Tries each spelling by `entryPoint` and returns the attempts that differ from `expected`. */
 async function unexpectedAttempts(
   scene: Scene,
   entryPoint: EntryPoint,

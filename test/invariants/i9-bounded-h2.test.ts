@@ -15,8 +15,8 @@ function sceneWith(config: object, respond: (exchange: H2Exchange) => Promise<un
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-describe('I9 a client', () => {
-  it('I9 has a limited number of concurrent streams', async () => {
+describe('I9 bounded: clients', () => {
+  it('I9 bounded: a client has a limited number of concurrent streams', async () => {
     await using scene = await sceneWith({ limits: { max_streams: 3 } }, never);
     await using client = await scene.client();
     const streams = Array.from({ length: 8 }, () => client.peer.stream(client.nextId()));
@@ -28,7 +28,7 @@ describe('I9 a client', () => {
     expect(scene.origin.streams).toHaveLength(3);
   });
 
-  it('I9 in fields is bounded', async () => {
+  it('I9 bounded: the fields of a request have a limited size', async () => {
     await using scene = await sceneWith({}, ({ response }) => response(200, [], 'fine'));
     await using client = await scene.client();
     const fields = Array.from({ length: 101 }, (_, i) => literal(`x-${i}`, 'v'));
@@ -38,8 +38,8 @@ describe('I9 a client', () => {
   });
 });
 
-describe('I9 a host', () => {
-  it('I9 fills at most one window for each stream whose client does not read', async () => {
+describe('I9 bounded: hosts', () => {
+  it('I9 bounded: a host fills at most one window for each stream whose client does not read', async () => {
     let sent = 0;
     await using scene = await sceneWith({}, async ({ head, data }) => {
       await head(200);
@@ -59,7 +59,7 @@ describe('I9 a host', () => {
     expect(sent).toBeLessThan(1_000_000);
   });
 
-  it('I9 sends a limited number of interim responses', async () => {
+  it('I9 bounded: a host can send a limited number of interim responses', async () => {
     await using scene = await sceneWith({}, async ({ interim, response }) => {
       for (let i = 0; i < 30; i += 1) await interim(103);
       await response(200, [], 'late');
@@ -69,7 +69,7 @@ describe('I9 a host', () => {
     expect([response.status, refusalOf(response)]).toEqual([502, 'upstream_malformed']);
   });
 
-  it('I9 in fields is bounded', async () => {
+  it('I9 bounded: the fields of a response have a limited size', async () => {
     const fields = Array.from({ length: 150 }, (_, i) => literal(`x-${i}`, 'v'));
     await using scene = await sceneWith({}, ({ response }) => response(200, fields, 'fine'));
     await using client = await scene.client();
@@ -78,8 +78,8 @@ describe('I9 a host', () => {
   });
 });
 
-describe('I9 retries', () => {
-  it('I9 of a request that its host does not process are at most three', async () => {
+describe('I9 bounded: retries', () => {
+  it('I9 bounded: a request that its host does not process is retried at most three times', async () => {
     await using scene = await sceneWith({}, ({ reset }) => reset('REFUSED_STREAM'));
     await using client = await scene.client();
     await client.request(client.fields('/'));

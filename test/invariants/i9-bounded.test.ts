@@ -22,8 +22,8 @@ async function statusOf(client: WireClient): Promise<number> {
   return (await client.readHead()).status;
 }
 
-describe('I9 clients', () => {
-  it('I9 of one sandbox have a limited number of connections', async () => {
+describe('I9 bounded: clients', () => {
+  it('I9 bounded: one sandbox has a limited number of connections', async () => {
     await using scene = await sceneWith({ limits: { max_connections: 3 } });
     const clients = await Promise.all(Array.from({ length: 5 }, () => scene.client()));
     const statuses = [];
@@ -32,7 +32,7 @@ describe('I9 clients', () => {
     for (const client of clients) await client[Symbol.asyncDispose]();
   });
 
-  it('I9 that are silent are limited in number: each new one evicts the oldest', async () => {
+  it('I9 bounded: silent connections are limited in number, and each new one evicts the oldest', async () => {
     await using scene = await sceneWith({ limits: { max_waiting: 4 } });
     const clients: WireClient[] = [];
     for (let i = 0; i < 20; i += 1) {
@@ -46,11 +46,11 @@ describe('I9 clients', () => {
   });
 });
 
-describe('I9 the bytes of a client', () => {
+describe('I9 bounded: the bytes of a client', () => {
   it.each([
     ['fields', 431, (n: number) => Array.from({ length: n }, (_, i) => `X-${i}: v`), 101],
     ['a field', 431, (n: number) => [`X-A: ${'a'.repeat(n)}`], 16_384],
-  ] as const)('I9 in a head are bounded: %s', async (_, status, fields, n) => {
+  ] as const)('I9 bounded: a request head has a limited size: %s', async (_, status, fields, n) => {
     await using scene = await sceneWith({});
     await using client = await scene.tunnel();
     await client.send(head('GET /', scene.at(), fields(n)));
@@ -58,7 +58,7 @@ describe('I9 the bytes of a client', () => {
     expect(scene.origin.requests).toEqual([]);
   });
 
-  it('I9 sent ahead of a response are bounded: more than that closes the connection after the response', async () => {
+  it('I9 bounded: too many pipelined bytes close the connection after the response', async () => {
     const gate = Promise.withResolvers<void>();
     await using scene = await sceneWith({}, async ({ send }) => {
       await gate.promise;
@@ -74,7 +74,7 @@ describe('I9 the bytes of a client', () => {
     expect(scene.origin.requests.map(({ target }) => target)).toEqual(['/first']);
   });
 
-  it('I9 in a body are subject to back-pressure from a host that does not read', async () => {
+  it('I9 bounded: a request body is subject to back-pressure from a host that does not read', async () => {
     await using scene = await sceneWith({}, async ({ socket }) => void (await once(socket, 'close')));
     await using client = await scene.tunnel();
     await client.send(head('POST /', scene.at(), [`Content-Length: ${FLOOD_BYTES}`]));
@@ -95,8 +95,8 @@ describe('I9 the bytes of a client', () => {
   });
 });
 
-describe('I9 the bytes of a host', () => {
-  it('I9 are subject to back-pressure from a client that does not read', async () => {
+describe('I9 bounded: the bytes of a host', () => {
+  it('I9 bounded: a response is subject to back-pressure from a client that does not read', async () => {
     let sent = 0;
     await using scene = await sceneWith({}, async ({ send, socket }) => {
       await send('HTTP/1.1 200 OK\r\n\r\n');
@@ -113,7 +113,7 @@ describe('I9 the bytes of a host', () => {
     expect(sent).toBeLessThan(HELD_BYTES);
   });
 
-  it('I9 in interim responses are bounded', async () => {
+  it('I9 bounded: a host can send a limited number of interim responses', async () => {
     await using scene = await sceneWith({}, async ({ send }) => {
       await send('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000));
       await send(response(200, [], 'late'));

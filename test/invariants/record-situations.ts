@@ -40,7 +40,11 @@ async function secured(scene: RecordScene): Promise<WireClient> {
   return client;
 }
 
-async function asked(scene: RecordScene, line: string, fields: readonly string[] = []): Promise<WireClient> {
+async function clientWithRequest(
+  scene: RecordScene,
+  line: string,
+  fields: readonly string[] = [],
+): Promise<WireClient> {
   const client = await secured(scene);
   await client.send(head(line, scene.at(), fields));
   return client;
@@ -95,7 +99,7 @@ export const situations: readonly Situation[] = [
     options: { respond: silence },
     outcome: 'failed',
     async begin(scene) {
-      const client = await asked(scene, 'GET /');
+      const client = await clientWithRequest(scene, 'GET /');
       await scene.origin.request(0);
       return client;
     },
@@ -116,7 +120,7 @@ export const situations: readonly Situation[] = [
     options: { respond: silence },
     outcome: 'failed',
     async begin(scene) {
-      const client = await asked(scene, 'POST /', ['Content-Length: 9']);
+      const client = await clientWithRequest(scene, 'POST /', ['Content-Length: 9']);
       await client.send('half');
       await scene.origin.request(0);
       return client;
@@ -128,7 +132,7 @@ export const situations: readonly Situation[] = [
       options: { respond },
       outcome: 'failed',
       async begin(scene) {
-        const client = await asked(scene, 'GET /');
+        const client = await clientWithRequest(scene, 'GET /');
         await client.readThrough('half');
         return client;
       },
@@ -143,7 +147,7 @@ export const situations: readonly Situation[] = [
     },
     outcome: 'failed',
     async begin(scene) {
-      const client = await asked(scene, 'GET /');
+      const client = await clientWithRequest(scene, 'GET /');
       await expect.poll(() => scene.proxy.lookups).toEqual(['callback.test']);
       return client;
     },
@@ -153,7 +157,7 @@ export const situations: readonly Situation[] = [
     options: { resolve: { 'api.test': never() } },
     outcome: 'failed',
     async begin(scene) {
-      const client = await asked(scene, 'GET /');
+      const client = await clientWithRequest(scene, 'GET /');
       await expect.poll(() => scene.proxy.lookups).toEqual(['api.test']);
       return client;
     },
@@ -185,7 +189,7 @@ export const situations: readonly Situation[] = [
     options: { respond: mirror },
     outcome: 'upgraded',
     async begin(scene) {
-      const client = await asked(scene, 'GET /', ASKING);
+      const client = await clientWithRequest(scene, 'GET /', ASKING);
       await client.readThrough('hi');
       return client;
     },

@@ -132,8 +132,8 @@ export async function echoStream({ request, interim, response }: H2Exchange): Pr
   if (request.values('expect').some((value) => value.toLowerCase() === '100-continue')) await interim(100);
   if (!(await request.ended())) return;
   const { method, path: target, headers, body } = request;
-  const reported = { method, target, headers, body: { length: body.length, sha256: body.sha256 } };
-  const text = method === 'HEAD' ? '' : JSON.stringify(reported);
+  const received = { method, target, headers, body: { length: body.length, sha256: body.sha256 } };
+  const text = method === 'HEAD' ? '' : JSON.stringify(received);
   await response(200, [['content-type', 'application/json']], text);
 }
 

@@ -36,7 +36,7 @@ export type PeerOptions = {
 type Source = { readSome(): Promise<Buffer | undefined>; readonly finished: Promise<string> };
 type OpenBlock = { readonly stream: number; readonly isEnd: boolean; readonly fragments: Buffer[] };
 
-const KEPT_BYTES = 1 << 20;
+const STORED_BYTES = 1 << 20;
 const FIRST_WINDOW = 65_535;
 
 export class H2Peer {
@@ -48,7 +48,7 @@ export class H2Peer {
   readonly #reader = new FrameReader();
   readonly #checks = new Set<() => void>();
   #openBlock: OpenBlock | undefined;
-  #keptData = 0;
+  #storedData = 0;
   /** Every received frame, in order. DATA payloads are stored up to 1 MiB; the lengths are always right. */
   readonly frames: Frame[] = [];
   /** The number of received frames by type. */
@@ -205,10 +205,10 @@ export class H2Peer {
   #keep(frame: Frame): void {
     this.counts[frame.type] = (this.counts[frame.type] ?? 0) + 1;
     const isData = frame.type === 'DATA';
-    const isKept = !isData || this.#keptData < KEPT_BYTES;
-    if (isData) this.#keptData += frame.length;
+    const isStored = !isData || this.#storedData < STORED_BYTES;
+    if (isData) this.#storedData += frame.length;
     // A copy: the payload is a view of the whole received chunk.
-    this.frames.push({ ...frame, payload: isKept ? Buffer.from(frame.payload) : Buffer.alloc(0) });
+    this.frames.push({ ...frame, payload: isStored ? Buffer.from(frame.payload) : Buffer.alloc(0) });
   }
 
   #tooEarly(what: string): Error {

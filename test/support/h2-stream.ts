@@ -24,13 +24,13 @@ type Connection = {
   until<T>(read: () => T | undefined, what: string): Promise<T>;
 };
 
-const KEPT_BYTES = 1 << 20;
+const STORED_BYTES = 1 << 20;
 
 /** One stream at this end: what was received, and functions to send. */
 export class H2Stream {
   readonly #peer: Connection;
   readonly #hash = createHash('sha256');
-  readonly #kept: Buffer[] = [];
+  readonly #stored: Buffer[] = [];
   readonly id: number;
   /** Every received header block: interim heads, head, trailers. */
   readonly blocks: HeaderBlock[] = [];
@@ -64,7 +64,7 @@ export class H2Stream {
 
   /** The content, limited to 1 MiB. */
   get content(): Buffer {
-    return Buffer.concat(this.#kept).subarray(0, KEPT_BYTES);
+    return Buffer.concat(this.#stored).subarray(0, STORED_BYTES);
   }
 
   get sha256(): string {
@@ -72,7 +72,7 @@ export class H2Stream {
   }
 
   add(piece: Buffer): void {
-    if (this.length < KEPT_BYTES) this.#kept.push(Buffer.from(piece));
+    if (this.length < STORED_BYTES) this.#stored.push(Buffer.from(piece));
     this.length += piece.length;
     this.#hash.update(piece);
   }

@@ -20,7 +20,7 @@ export type MessageBody = {
   readonly content: Buffer;
 };
 
-const KEPT_BYTES = 1 << 20;
+const STORED_BYTES = 1 << 20;
 // Above this the socket is paused, so that a test peer causes back-pressure as a real one does.
 const BUFFERED_BYTES = 1 << 20;
 
@@ -109,7 +109,7 @@ export class ByteReader {
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    if (this.#total < KEPT_BYTES) this.#transcript.push(bytes.subarray(0, KEPT_BYTES - this.#total));
+    if (this.#total < STORED_BYTES) this.#transcript.push(bytes.subarray(0, STORED_BYTES - this.#total));
     this.#total += bytes.length;
     this.#buffered = this.#buffered.length === 0 ? bytes : Buffer.concat([this.#buffered, bytes]);
     if (this.#buffered.length > BUFFERED_BYTES) this.#socket.pause();
@@ -201,17 +201,18 @@ async function readLength(reader: ByteReader, length: number, content: BodyRecor
 
 class BodyRecord {
   readonly #hash = createHash('sha256');
-  readonly #kept: Buffer[] = [];
+  readonly #stored: Buffer[] = [];
   #length = 0;
 
   add(piece: Buffer): void {
-    if (this.#length < KEPT_BYTES) this.#kept.push(Buffer.from(piece.subarray(0, KEPT_BYTES - this.#length)));
+    if (this.#length < STORED_BYTES)
+      this.#stored.push(Buffer.from(piece.subarray(0, STORED_BYTES - this.#length)));
     this.#length += piece.length;
     this.#hash.update(piece);
   }
 
   finish(framing: MessageBody['framing']): MessageBody {
-    const content = Buffer.concat(this.#kept);
+    const content = Buffer.concat(this.#stored);
     return { framing, length: this.#length, sha256: this.#hash.digest('hex'), content };
   }
 }

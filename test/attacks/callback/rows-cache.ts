@@ -22,7 +22,11 @@ const ask = (to?: string, fields?: readonly string[]): CallbackPlay => ({
   ...(to === undefined ? {} : { to }),
   ...(fields ? { fields } : {}),
 });
-const asked = (id: CallbackRow['id'], hosts: readonly string[], outcomes: readonly string[]): CallbackRow =>
+const requestsTo = (
+  id: CallbackRow['id'],
+  hosts: readonly string[],
+  outcomes: readonly string[],
+): CallbackRow =>
   row(
     id,
     hosts.map((host) => ask(host)),
@@ -31,16 +35,16 @@ const asked = (id: CallbackRow['id'], hosts: readonly string[], outcomes: readon
 
 /** All spellings of a host have one cache key; every other host or port has another. */
 const keys: readonly CallbackRow[] = [
-  asked('C-05 host-in-capitals', ['api.test', 'API.TEST'], ['call-1', 'call-1']),
-  asked('C-05 capitals-first', ['Api.Test', 'api.test'], ['call-1', 'call-1']),
-  asked('C-05 trailing-dot', ['api.test', 'api.test.'], ['call-1', 'call-1']),
-  asked('C-05 trailing-dot-and-capitals', ['API.test.', 'api.TEST'], ['call-1', 'call-1']),
-  asked(
+  requestsTo('C-05 host-in-capitals', ['api.test', 'API.TEST'], ['call-1', 'call-1']),
+  requestsTo('C-05 capitals-first', ['Api.Test', 'api.test'], ['call-1', 'call-1']),
+  requestsTo('C-05 trailing-dot', ['api.test', 'api.test.'], ['call-1', 'call-1']),
+  requestsTo('C-05 trailing-dot-and-capitals', ['API.test.', 'api.TEST'], ['call-1', 'call-1']),
+  requestsTo(
     'C-05 two-hosts-of-one-wildcard',
     ['h0.api.test', 'h1.api.test', 'h0.api.test'],
     ['call-1', 'call-2', 'call-1'],
   ),
-  asked(
+  requestsTo(
     'C-05 host-and-its-wildcard',
     ['api.test', 'h0.api.test', 'api.test'],
     ['call-1', 'call-2', 'call-1'],

@@ -38,7 +38,7 @@ const addresses: readonly (readonly [name: string, url: string, cause: string])[
   ['name-of-nothing', 'http://zero.test:{CALLBACK}/', 'unspecified'],
   ['name-of-a-link', 'http://linked.test/', 'link_local'],
   ['name-without-addresses', 'http://void.test/', 'dns_failed'],
-  ['name-that-nobody-knows', 'http://lost.test/', 'dns_failed'],
+  ['name-that-does-not-resolve', 'http://lost.test/', 'dns_failed'],
 ];
 
 const strictly: readonly (readonly [name: string, url: string, cause: string])[] = [
@@ -77,7 +77,7 @@ const urls: readonly (readonly [name: string, url: unknown])[] = [
   ['user', 'http://user@cb.test/'],
   ['user-and-password', 'http://user:pass@cb.test/'],
   ['user-that-looks-like-a-host', 'http://cb.test@169.254.169.254/'],
-  ['nobody-as-user', 'http://@cb.test/'],
+  ['empty-user', 'http://@cb.test/'],
   ['fragment', 'http://cb.test/#@169.254.169.254'],
   ['backslash-as-slash', 'http:\\\\cb.test\\'],
   ['backslash-in-authority', 'http://cb.test\\@169.254.169.254/'],

@@ -82,7 +82,7 @@ const hostDiffersLater: readonly Row[] = [
     arrives('api.test', withCredential(head('GET //evil.test/v1/x HTTP/1.1', 'Host: api.test'))),
   ],
   [
-    'host-of-the-connect-head-is-nobody',
+    'host-field-of-the-connect-head-is-ignored',
     inside(API, 'api.test', [get('api.test')], {
       send: [head(`CONNECT ${API} HTTP/1.1`, 'Host: evil.test:443')],
     }),

@@ -34,7 +34,7 @@ const covered = below.map(
 );
 
 /** Each resolves to an address without a listener: treated as a host without a rule, dialled, and nothing is injected. */
-const beside: readonly string[] = [
+const otherNames: readonly string[] = [
   'awild.test',
   'a-wild.test',
   'a.wild.testx',
@@ -43,7 +43,7 @@ const beside: readonly string[] = [
   'a.wild',
 ];
 
-const outsiders = beside.map(
+const hostsWithoutRule = otherNames.map(
   (name): Row => [
     `does-not-cover-${name}`,
     { send: [head(`CONNECT ${name}:443 HTTP/1.1`)] },
@@ -112,7 +112,7 @@ const lists: readonly Row[] = [
 
 const rows: readonly Row[] = [
   ...covered,
-  ...outsiders,
+  ...hostsWithoutRule,
   ...['wild.test:80', 'Wild.TEST:80', 'wild.test.:80'].map(apex),
   ...notNames.map(
     ([name, authority, cause]): Row => [

@@ -161,7 +161,7 @@ const literalRows: readonly DocumentRow[] = [
 
 const noProxy = (entry: string): unknown => ({ ...(rule('api.test') as object), no_proxy: [entry] });
 const OVERLAP = { warnings: ['no_proxy.0 no_proxy_overlap'] } as const;
-const asked = [['api.test', '/']] as const;
+const toApiTest = [['api.test', '/']] as const;
 const holeRows: readonly DocumentRow[] = [
   ...(
     [
@@ -182,21 +182,34 @@ const holeRows: readonly DocumentRow[] = [
     ] as const
   ).map(([name, entry]) => refusedRow(`P-17 ${name}`, { no_proxy: [entry] }, ['no_proxy.0 value_error'])),
   takenRow('P-17 the-very-host-is-a-warning-and-wins', noProxy('api.test'), {
-    ask: asked,
+    ask: toApiTest,
     arrived: [[]],
     ...OVERLAP,
   }),
-  takenRow('P-17 in-capitals', noProxy('API.TEST'), { ask: asked, arrived: [[]], ...OVERLAP }),
-  takenRow('P-17 a-suffix-with-a-dot', noProxy('.test'), { ask: asked, arrived: [[]], ...OVERLAP }),
-  takenRow('P-17 a-suffix-with-a-star', noProxy('*.test'), { ask: asked, arrived: [[]], ...OVERLAP }),
-  takenRow('P-17 a-bare-suffix-is-a-name-alone', noProxy('test'), { ask: asked, arrived: [['X-Key: one']] }),
-  takenRow('P-17 the-end-of-a-name-is-no-suffix', noProxy('pi.test'), {
-    ask: asked,
+  takenRow('P-17 in-capitals', noProxy('API.TEST'), { ask: toApiTest, arrived: [[]], ...OVERLAP }),
+  takenRow('P-17 a-suffix-with-a-dot', noProxy('.test'), { ask: toApiTest, arrived: [[]], ...OVERLAP }),
+  takenRow('P-17 a-suffix-with-a-star', noProxy('*.test'), { ask: toApiTest, arrived: [[]], ...OVERLAP }),
+  takenRow('P-17 a-bare-suffix-is-only-a-name', noProxy('test'), {
+    ask: toApiTest,
     arrived: [['X-Key: one']],
   }),
-  takenRow('P-17 another-port', noProxy('api.test:1'), { ask: asked, arrived: [['X-Key: one']], ...OVERLAP }),
-  takenRow('P-17 every-address-is-no-name', noProxy('0.0.0.0/0'), { ask: asked, arrived: [['X-Key: one']] }),
-  takenRow('P-17 every-v6-address-is-no-name', noProxy('::/0'), { ask: asked, arrived: [['X-Key: one']] }),
+  takenRow('P-17 the-end-of-a-name-is-no-suffix', noProxy('pi.test'), {
+    ask: toApiTest,
+    arrived: [['X-Key: one']],
+  }),
+  takenRow('P-17 another-port', noProxy('api.test:1'), {
+    ask: toApiTest,
+    arrived: [['X-Key: one']],
+    ...OVERLAP,
+  }),
+  takenRow('P-17 every-address-is-not-a-name', noProxy('0.0.0.0/0'), {
+    ask: toApiTest,
+    arrived: [['X-Key: one']],
+  }),
+  takenRow('P-17 every-v6-address-is-not-a-name', noProxy('::/0'), {
+    ask: toApiTest,
+    arrived: [['X-Key: one']],
+  }),
   takenRow(
     'P-17 inside-a-rule-of-another-host',
     {
@@ -205,7 +218,7 @@ const holeRows: readonly DocumentRow[] = [
         { match_hosts: ['api.test'], headers },
       ],
     },
-    { ask: asked, arrived: [[]], warnings: ['rules.0.no_proxy.0 no_proxy_overlap'] },
+    { ask: toApiTest, arrived: [[]], warnings: ['rules.0.no_proxy.0 no_proxy_overlap'] },
   ),
   takenRow(
     'P-17 inside-a-disabled-rule',
@@ -215,7 +228,7 @@ const holeRows: readonly DocumentRow[] = [
         { match_hosts: ['api.test'], headers },
       ],
     },
-    { ask: asked, arrived: [['X-Key: one']] },
+    { ask: toApiTest, arrived: [['X-Key: one']] },
   ),
   takenRow(
     'P-17 does-not-pass-a-deny-list',

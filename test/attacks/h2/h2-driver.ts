@@ -31,8 +31,8 @@ export type H2Observation = {
   /** The response to the next request on the same connection, if the row leaves it open. */
   readonly alive: string | undefined;
   readonly bystander: string;
-  readonly wholes: readonly H2Request[];
-  readonly halves: readonly H2Request[];
+  readonly complete: readonly H2Request[];
+  readonly incomplete: readonly H2Request[];
   readonly http1: number;
   readonly host: 'reused' | 'fresh' | undefined;
   readonly records: readonly string[];
@@ -144,9 +144,9 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   const alive = expect.ends || hasLeft ? undefined : await ask(client, '/alive');
   const beside = await ask(bystander, '/bystander');
   const arrived = origin.streams.slice(before.streams).filter(({ path }) => !OWN.includes(path));
-  const wholes: H2Request[] = [];
-  const halves: H2Request[] = [];
-  for (const one of arrived) ((await one.ended()) ? wholes : halves).push(one);
+  const complete: H2Request[] = [];
+  const incomplete: H2Request[] = [];
+  for (const one of arrived) ((await one.ended()) ? complete : incomplete).push(one);
   const own = Array.from({ length: alive === undefined ? 1 : 2 }, () => 'injected');
   const missing = await missingRecords(proxy, before.records, [...expectedRecords(expect), ...own]);
   const next = origin.streams.slice(before.streams).find(({ path }) => path === '/alive');
@@ -158,8 +158,8 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
     isEnded,
     alive,
     bystander: beside,
-    wholes,
-    halves,
+    complete,
+    incomplete,
     http1: origin.http1.requests.length - before.http1,
     host: next && first !== undefined ? (next.connection === first ? 'reused' : 'fresh') : undefined,
     records: proxy.records().slice(before.records).map(summaryOf),
@@ -291,26 +291,26 @@ export function violations({ expect }: H2Row, seen: H2Observation, port: number)
   if (seen.http1 > 0) found.push('a request arrived over HTTP/1.1');
   if (expect.host !== undefined && expect.host !== seen.host) found.push(`the session was ${seen.host}`);
   if (seen.failures.length > 0) found.push(`the host could not read: ${String(seen.failures[0])}`);
-  if (seen.halves.length > (expect.mayBegin ?? 0)) found.push(`${seen.halves.length} requests began`);
+  if (seen.incomplete.length > (expect.mayBegin ?? 0)) found.push(`${seen.incomplete.length} requests began`);
   found.push(...seen.traces.map((form) => `the secret was disclosed:  ${form}`));
   return [...found, ...arrivalViolations(expect, seen, port), ...responseViolations(expect, seen)];
 }
 
 function arrivalViolations(
   { arrives }: H2Row['expect'],
-  { wholes }: H2Observation,
+  { complete }: H2Observation,
   port: number,
 ): readonly string[] {
   if (typeof arrives === 'number')
-    return wholes.length > arrives ? [`${wholes.length} requests arrived`] : [];
+    return complete.length > arrives ? [`${complete.length} requests arrived`] : [];
   const want = JSON.stringify(arrives.map(({ fields, body }) => [fields, body]))
     .replaceAll('{authority}', `api.test:${port}`)
     .replaceAll('{port}', String(port))
     .replaceAll('{SECRET}', SECRET);
-  const got = JSON.stringify(wholes.map(({ headers, body }) => [headers, body.content.toString('latin1')]));
+  const got = JSON.stringify(complete.map(({ headers, body }) => [headers, body.content.toString('latin1')]));
   const found = want === got ? [] : [`arrived: ${got} instead of ${want}`];
-  if (wholes.some(({ trailers }) => trailers !== undefined)) found.push('trailers arrived');
-  const isIndexed = wholes.some(
+  if (complete.some(({ trailers }) => trailers !== undefined)) found.push('trailers arrived');
+  const isIndexed = complete.some(
     ({ neverIndexed, headers }) =>
       headers.some(([name]) => name === 'authorization') && !neverIndexed.includes('authorization'),
   );

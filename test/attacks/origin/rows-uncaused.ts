@@ -8,7 +8,7 @@ const WEBSOCKET = ['Connection: Upgrade', 'Upgrade: websocket'];
 const ask = (...fields: readonly string[]): readonly string[] => [
   ['GET /socket HTTP/1.1', 'Host: {HOST}', ...fields, '', ''].join('\r\n'),
 ];
-const asked = ask(
+const upgradeRequest = ask(
   'Connection: Upgrade',
   'Upgrade: websocket',
   'Sec-WebSocket-Version: 13',
@@ -33,19 +33,19 @@ const unasked: readonly (readonly [name: string, request: readonly string[] | un
     ask('Connection: Upgrade', 'Upgrade: TLS/1.2'),
     switching('Connection: Upgrade', 'Upgrade: TLS/1.2'),
   ],
-  ['switch-to-another-protocol', asked, switching('Connection: Upgrade', 'Upgrade: h2c')],
-  ['switch-to-one-of-two', asked, switching('Connection: Upgrade', 'Upgrade: websocket, h2c')],
+  ['switch-to-another-protocol', upgradeRequest, switching('Connection: Upgrade', 'Upgrade: h2c')],
+  ['switch-to-one-of-two', upgradeRequest, switching('Connection: Upgrade', 'Upgrade: websocket, h2c')],
   [
     'switch-to-two-in-two-fields',
-    asked,
+    upgradeRequest,
     switching('Connection: Upgrade', 'Upgrade: websocket', 'Upgrade: websocket'),
   ],
-  ['switch-to-a-version', asked, switching('Connection: Upgrade', 'Upgrade: websocket/13')],
-  ['switch-to-nothing', asked, switching('Connection: Upgrade', 'Upgrade:')],
-  ['switch-without-connection', asked, switching('Upgrade: websocket')],
-  ['switch-without-upgrade', asked, switching('Connection: Upgrade')],
-  ['switch-where-connection-says-close', asked, switching('Connection: close', 'Upgrade: websocket')],
-  ['switch-by-http-10', asked, switching(...WEBSOCKET).replace('HTTP/1.1', 'HTTP/1.0')],
+  ['switch-to-a-version', upgradeRequest, switching('Connection: Upgrade', 'Upgrade: websocket/13')],
+  ['switch-to-nothing', upgradeRequest, switching('Connection: Upgrade', 'Upgrade:')],
+  ['switch-without-connection', upgradeRequest, switching('Upgrade: websocket')],
+  ['switch-without-upgrade', upgradeRequest, switching('Connection: Upgrade')],
+  ['switch-with-connection-close', upgradeRequest, switching('Connection: close', 'Upgrade: websocket')],
+  ['switch-by-http-10', upgradeRequest, switching(...WEBSOCKET).replace('HTTP/1.1', 'HTTP/1.0')],
   [
     'switch-for-a-post',
     [
@@ -59,7 +59,7 @@ const unasked: readonly (readonly [name: string, request: readonly string[] | un
     switching(...WEBSOCKET),
   ],
   [
-    'switch-where-two-were-asked-for',
+    'switch-where-two-were-requested',
     ask('Connection: Upgrade', 'Upgrade: websocket, h2c'),
     switching(...WEBSOCKET),
   ],
@@ -79,20 +79,20 @@ const framedSwitches: readonly OriginRow[] = [
   ['chunks', 'Transfer-Encoding: chunked', 'transfer_encoding_unexpected'],
 ].map(([name = '', field = '', cause = '']) =>
   malformed(`R-05 switch-with-a-${name}`, switching(...WEBSOCKET, field), cause, {
-    script: { request: asked, response: [{ send: switching(...WEBSOCKET, field) }] },
+    script: { request: upgradeRequest, response: [{ send: switching(...WEBSOCKET, field) }] },
   }),
 );
 
 const switched = (name: string, sent: string, client: string): OriginRow => ({
   id: `R-05 ${name}`,
-  script: { request: asked, response: [{ send: sent }, 'end'] },
+  script: { request: upgradeRequest, response: [{ send: sent }, 'end'] },
   expect: { client, end: 'ended', record: { outcome: 'upgraded', status: 101 } },
 });
 
 const asSent = `${switching('Sec-WebSocket-Accept: x', 'Connection: Upgrade', 'Upgrade: websocket')}${FRAME}`;
 
 const trueSwitches: readonly OriginRow[] = [
-  switched('switch-that-was-asked-for', switching(...WEBSOCKET, 'Sec-WebSocket-Accept: x') + FRAME, asSent),
+  switched('requested-switch', switching(...WEBSOCKET, 'Sec-WebSocket-Accept: x') + FRAME, asSent),
   switched(
     'switch-with-a-length-of-zero',
     switching(
@@ -120,7 +120,7 @@ const early: readonly OriginRow[] = [
   {
     id: 'R-05 early-frames-and-a-switch',
     script: {
-      request: [`${asked.join('')}early`],
+      request: [`${upgradeRequest.join('')}early`],
       response: [{ send: switching(...WEBSOCKET) }, { through: 'early' }, { send: FRAME }, 'end'],
     },
     expect: {
@@ -132,7 +132,7 @@ const early: readonly OriginRow[] = [
   ...['403 Forbidden', '200 OK', '426 Upgrade Required'].map(
     (status): OriginRow =>
       relayed(`R-05 upgrade-with-response-${status.slice(0, 3)}`, response([], 'no', status), undefined, {
-        script: { request: asked, response: [{ send: response([], 'no', status) }] },
+        script: { request: upgradeRequest, response: [{ send: response([], 'no', status) }] },
         // The proxy cannot know whether the host still reads HTTP on this connection.
         expect: { host: 'fresh' },
       }),
@@ -153,14 +153,18 @@ const challenges: readonly (readonly [name: string, sent: string, script?: Parti
     'HTTP/1.1 407 Please\r\nContent-Length: 9\r\n\r\n',
     { request: ['HEAD / HTTP/1.1\r\nHost: {HOST}\r\n\r\n'] },
   ],
-  ['status-407-to-an-upgrade', response([], '', '407 Please'), { request: asked }],
+  ['status-407-to-an-upgrade', response([], '', '407 Please'), { request: upgradeRequest }],
   ['challenge-beside-200', response(['Proxy-Authenticate: Basic realm="a"'])],
   [
     'challenge-beside-401',
     response(['WWW-Authenticate: Basic', 'proxy-AUTHENTICATE: Negotiate'], '', '401 Unauthorized'),
   ],
   ['challenge-beside-304', 'HTTP/1.1 304 Not Modified\r\nProxy-Authenticate: Digest\r\n\r\n'],
-  ['challenge-beside-a-switch', switching(...WEBSOCKET, 'Proxy-Authenticate: NTLM'), { request: asked }],
+  [
+    'challenge-beside-a-switch',
+    switching(...WEBSOCKET, 'Proxy-Authenticate: NTLM'),
+    { request: upgradeRequest },
+  ],
   ['challenge-of-nothing', response(['Proxy-Authenticate:'])],
   ['challenge-nominated', response(['Connection: Proxy-Authenticate', 'Proxy-Authenticate: Basic'])],
 ];

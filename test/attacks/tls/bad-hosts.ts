@@ -21,7 +21,7 @@ type Recipe = {
   readonly chain?: readonly string[];
   readonly tls?: SecureContextOptions;
   /** The host requests a client certificate, and may require it. */
-  readonly asks?: 'optional' | 'required';
+  readonly clientCertificate?: 'optional' | 'required';
 };
 
 const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
@@ -29,7 +29,7 @@ const CA = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign'
 
 const issuers: Readonly<Record<string, Recipe>> = {
   root: { ext: CA },
-  outsider: { ext: CA },
+  foreignRoot: { ext: CA },
   middle: { by: 'root', ext: CA },
   constrained: { by: 'root', ext: [...CA, 'nameConstraints=critical,permitted;DNS:ok.test'] },
   excluded: { by: 'root', ext: [...CA, 'nameConstraints=critical,excluded;DNS:bad.test'] },
@@ -47,8 +47,8 @@ const leaves: Readonly<Record<string, Recipe>> = {
   good: { by: 'root' },
   'good-by-a-middle': { by: 'middle', chain: ['middle'] },
   'self-signed': {},
-  'untrusted-root': { by: 'outsider' },
-  'untrusted-root-shown': { by: 'outsider', chain: ['outsider'] },
+  'untrusted-root': { by: 'foreignRoot' },
+  'untrusted-root-in-chain': { by: 'foreignRoot', chain: ['foreignRoot'] },
   'incomplete-chain': { by: 'middle' },
   'wrong-chain': { by: 'middle', chain: ['constrained'] },
   'wrong-host': { by: 'root', ext: ['subjectAltName=DNS:good.bad.test'] },
@@ -57,10 +57,10 @@ const leaves: Readonly<Record<string, Recipe>> = {
     ext: ['keyUsage=digitalSignature'],
     subject: '/CN=name-in-cn-only.bad.test',
   },
-  'name-in-cn-beside-another': {
+  'name-in-cn-and-another-in-san': {
     by: 'root',
     ext: ['subjectAltName=DNS:good.bad.test'],
-    subject: '/CN=name-in-cn-beside-another.bad.test',
+    subject: '/CN=name-in-cn-and-another-in-san.bad.test',
   },
   'address-only': { by: 'root', ext: ['subjectAltName=IP:127.0.0.1'] },
   'mail-only': { by: 'root', ext: ['subjectAltName=email:root@mail-only.bad.test'] },
@@ -86,11 +86,23 @@ const leaves: Readonly<Record<string, Recipe>> = {
   },
   'null-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL:@SECLEVEL=0' } },
   'anonymous-cipher': { by: 'root', tls: { maxVersion: 'TLSv1.2', ciphers: 'aNULL:@SECLEVEL=0' } },
-  asks: { by: 'root', asks: 'optional', tls: {} },
-  'requires-a-certificate': { by: 'root', asks: 'required', tls: {} },
-  'asks-by-tls-1-2': { by: 'root', asks: 'optional', tls: { maxVersion: 'TLSv1.2' } },
-  'requires-a-certificate-by-tls-1-2': { by: 'root', asks: 'required', tls: { maxVersion: 'TLSv1.2' } },
-  'asks-for-one-of-ours': { by: 'root', asks: 'optional', tls: { ca: proxyAuthority.certificatePem } },
+  'requests-a-certificate': { by: 'root', clientCertificate: 'optional', tls: {} },
+  'requires-a-certificate': { by: 'root', clientCertificate: 'required', tls: {} },
+  'requests-a-certificate-by-tls-1-2': {
+    by: 'root',
+    clientCertificate: 'optional',
+    tls: { maxVersion: 'TLSv1.2' },
+  },
+  'requires-a-certificate-by-tls-1-2': {
+    by: 'root',
+    clientCertificate: 'required',
+    tls: { maxVersion: 'TLSv1.2' },
+  },
+  'requests-a-proxy-certificate': {
+    by: 'root',
+    clientCertificate: 'optional',
+    tls: { ca: proxyAuthority.certificatePem },
+  },
   'by-no-ca': { by: 'no-ca', chain: ['no-ca'] },
   'by-no-constraints': { by: 'no-constraints', chain: ['no-constraints'] },
   'by-a-leaf': { by: 'a-leaf', chain: ['a-leaf'] },
@@ -104,7 +116,14 @@ const leaves: Readonly<Record<string, Recipe>> = {
 };
 
 /** Encoded here, because the openssl command line cannot express it. */
-const OWN = ['expired', 'not-yet-valid', 'ours', 'ours-as-leaf', 'ours-with-the-root', 'ours-for-another'];
+const OWN = [
+  'expired',
+  'not-yet-valid',
+  'proxy-ca',
+  'proxy-ca-as-leaf',
+  'proxy-ca-with-the-root',
+  'proxy-ca-for-another',
+];
 
 export const badNames: readonly string[] = [...Object.keys(leaves), ...OWN].map((name) => `${name}.bad.test`);
 
@@ -116,7 +135,7 @@ export type BadHosts = AsyncDisposable & {
   /** All bytes that arrived after a handshake. */
   readonly received: () => number;
   /** Certificates that clients sent. */
-  readonly shown: () => number;
+  readonly clientCertificates: () => number;
 };
 
 export async function createBadHosts(): Promise<BadHosts> {
@@ -179,7 +198,7 @@ export async function createBadHosts(): Promise<BadHosts> {
       name,
       await listen(
         new Map([[name, contexts.get(name) ?? {}]]),
-        leaves[name.replace(/\.bad\.test$/, '')]?.asks,
+        leaves[name.replace(/\.bad\.test$/, '')]?.clientCertificate,
       ),
     );
   const others = await listen(together);
@@ -189,7 +208,7 @@ export async function createBadHosts(): Promise<BadHosts> {
     trustedPem,
     portOf: (name) => (listeners.get(name) ?? others).port,
     received: () => sum(({ received }) => received()),
-    shown: () => sum(({ shown }) => shown()),
+    clientCertificates: () => sum(({ clientCertificates }) => clientCertificates()),
     async [Symbol.asyncDispose]() {
       for (const one of all) await one[Symbol.asyncDispose]();
     },
@@ -204,24 +223,25 @@ function ownContexts(dated: Authority): Readonly<Record<string, SecureContextOpt
     return { cert: chainPem, key: keyPem };
   };
   const now = new Date();
-  const ours = issue(proxyAuthority, 'ours-with-the-root', now);
+  const byProxyCa = issue(proxyAuthority, 'proxy-ca-with-the-root', now);
   return {
     expired: issue(dated, 'expired', new Date(now.getTime() - 30 * 864e5)),
     'not-yet-valid': issue(dated, 'not-yet-valid', new Date(now.getTime() + 30 * 864e5)),
-    ours: issue(proxyAuthority, 'ours', now),
-    'ours-as-leaf': issue(proxyAuthority, 'ours-as-leaf', new Date(now.getTime() - 864e5)),
-    'ours-with-the-root': { ...ours, cert: String(ours.cert) + proxyAuthority.certificatePem },
-    'ours-for-another': issue(proxyAuthority, 'good', now),
+    'proxy-ca': issue(proxyAuthority, 'proxy-ca', now),
+    'proxy-ca-as-leaf': issue(proxyAuthority, 'proxy-ca-as-leaf', new Date(now.getTime() - 864e5)),
+    'proxy-ca-with-the-root': { ...byProxyCa, cert: String(byProxyCa.cert) + proxyAuthority.certificatePem },
+    'proxy-ca-for-another': issue(proxyAuthority, 'good', now),
   };
 }
 
-type Listener = Pick<BadHosts, 'received' | 'shown'> & AsyncDisposable & { readonly port: number };
+type Listener = Pick<BadHosts, 'received' | 'clientCertificates'> &
+  AsyncDisposable & { readonly port: number };
 
 async function listen(
   contexts: ReadonlyMap<string, SecureContextOptions>,
-  asks?: Recipe['asks'],
+  clientCertificate?: Recipe['clientCertificate'],
 ): Promise<Listener> {
-  let [received, shown] = [0, 0];
+  let [received, clientCertificates] = [0, 0];
   const open = new Set<Socket>();
   const built = new Map([...contexts].map(([name, options]) => [name, createSecureContext(options)]));
   const first = [...built.values()][0];
@@ -230,7 +250,7 @@ async function listen(
     raw.on('error', () => raw.destroy()).on('close', () => open.delete(raw));
     const socket = new TLSSocket(raw, {
       isServer: true,
-      requestCert: asks !== undefined,
+      requestCert: clientCertificate !== undefined,
       rejectUnauthorized: false,
       ...(first ? { secureContext: first } : {}),
       ALPNCallback: ({ protocols }) => protocols[0],
@@ -238,8 +258,8 @@ async function listen(
     });
     socket.on('error', () => raw.destroy());
     socket.on('secure', () => {
-      if (Object.keys(socket.getPeerCertificate()).length > 0) shown += 1;
-      else if (asks === 'required') raw.destroy();
+      if (Object.keys(socket.getPeerCertificate()).length > 0) clientCertificates += 1;
+      else if (clientCertificate === 'required') raw.destroy();
     });
     socket.on('data', (piece: Buffer) => {
       received += piece.length;
@@ -250,7 +270,7 @@ async function listen(
   return {
     port: (server.address() as AddressInfo).port,
     received: () => received,
-    shown: () => shown,
+    clientCertificates: () => clientCertificates,
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

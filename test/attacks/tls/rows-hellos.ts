@@ -1,5 +1,5 @@
 // S-01, S-02, S-05, S-11 by hand: ClientHellos in pieces, invalid names, extensions beside the name, and malformed ClientHellos.
-import { type TlsRow, malformed, otherName, shown, tlsRows } from './tls-script.ts';
+import { type TlsRow, malformed, otherName, certificateSent, tlsRows } from './tls-script.ts';
 
 const api = { names: ['api.test'] };
 /** An entry of type `host_name` with these bytes. */
@@ -14,14 +14,14 @@ const apiHex = Buffer.from('api.test').toString('hex');
 const ping = '1503010002015a';
 
 const s01 = tlsRows('S-01', [
-  ['one-byte-a-write', { hello: api, writes: 1 }, shown],
-  ['one-byte-a-record', { hello: api, records: 1 }, shown],
-  ['one-byte-a-record-one-a-write', { hello: api, records: 1, writes: 1 }, shown],
-  ['the-header-of-the-message-alone', { hello: api, records: 4 }, shown],
-  ['cut-within-a-header', { hello: api, records: 3, writes: 7 }, shown],
-  ['records-of-64', { hello: api, records: 64 }, shown],
-  ['padded-to-16-kib', { hello: { ...api, more: [[21, 16_200]] } }, shown],
-  ['padded-beyond-one-record', { hello: { ...api, more: [[21, 20_000]] } }, shown],
+  ['one-byte-a-write', { hello: api, writes: 1 }, certificateSent],
+  ['one-byte-a-record', { hello: api, records: 1 }, certificateSent],
+  ['one-byte-a-record-one-a-write', { hello: api, records: 1, writes: 1 }, certificateSent],
+  ['the-header-of-the-message-alone', { hello: api, records: 4 }, certificateSent],
+  ['cut-within-a-header', { hello: api, records: 3, writes: 7 }, certificateSent],
+  ['records-of-64', { hello: api, records: 64 }, certificateSent],
+  ['padded-to-16-kib', { hello: { ...api, more: [[21, 16_200]] } }, certificateSent],
+  ['padded-beyond-one-record', { hello: { ...api, more: [[21, 20_000]] } }, certificateSent],
   [
     'padded-beyond-64-kib',
     {
@@ -45,7 +45,7 @@ const s01 = tlsRows('S-01', [
         ],
       },
     },
-    shown,
+    certificateSent,
   ],
   [
     'another-name-after-the-padding',
@@ -63,7 +63,7 @@ const s01 = tlsRows('S-01', [
   [
     'a-second-hello-with-another-name-after',
     { hello: api, after: '160301000401000000' },
-    { ...shown, seen: 'certificate of api.test|alert 10|alert 50|alert 47|alert 70' },
+    { ...certificateSent, seen: 'certificate of api.test|alert 10|alert 50|alert 47|alert 70' },
   ],
   ['a-record-of-nothing-within', { hello: api, records: 30, within: '1603010000' }, malformed],
   ['an-alert-within', { hello: api, records: 30, within: ping }, malformed],
@@ -108,9 +108,9 @@ const s02 = tlsRows('S-02', [
   ['a-list-that-is-longer-than-it-says', { hello: { nameData: `000a000008${apiHex}` } }, malformed],
   ['a-list-that-is-shorter-than-it-says', { hello: { nameData: `000c000008${apiHex}` } }, malformed],
   ['a-name-that-is-longer-than-its-list', { hello: { nameData: `000b000009${apiHex}` } }, malformed],
-  ['in-capitals', { hello: name('API.TEST') }, shown],
-  ['a-dot-after', { hello: name('api.test.') }, shown],
-  ['none', { hello: {} }, shown],
+  ['in-capitals', { hello: name('API.TEST') }, certificateSent],
+  ['a-dot-after', { hello: name('api.test.') }, certificateSent],
+  ['none', { hello: {} }, certificateSent],
   ['a-name-above', { hello: name('test') }, otherName],
   ['a-name-below', { hello: name('x.api.test') }, otherName],
 ]);
@@ -118,12 +118,12 @@ const s02 = tlsRows('S-02', [
 // RFC 9849: type 0 is the outer hello; suite, id, key, payload. The proxy publishes no configuration and ignores it.
 const ech = `00000100012a0020${'ab'.repeat(32)}0010${'cd'.repeat(16)}`;
 const s05 = tlsRows('S-05', [
-  ['beside-the-name', { hello: { ...api, more: [[0xfe0d, ech]] } }, shown],
+  ['beside-the-name', { hello: { ...api, more: [[0xfe0d, ech]] } }, certificateSent],
   ['after-a-cover-name', { hello: { names: ['cover.test'], more: [[0xfe0d, ech]] } }, otherName],
-  ['after-no-name', { hello: { more: [[0xfe0d, ech]] } }, shown],
-  ['that-says-it-is-the-inner-one', { hello: { ...api, more: [[0xfe0d, '01']] } }, shown],
-  ['of-nothing', { hello: { ...api, more: [[0xfe0d, '']] } }, shown],
-  ['of-noise', { hello: { ...api, more: [[0xfe0d, 'ff'.repeat(200)]] } }, shown],
+  ['after-no-name', { hello: { more: [[0xfe0d, ech]] } }, certificateSent],
+  ['that-says-it-is-the-inner-one', { hello: { ...api, more: [[0xfe0d, '01']] } }, certificateSent],
+  ['of-nothing', { hello: { ...api, more: [[0xfe0d, '']] } }, certificateSent],
+  ['of-noise', { hello: { ...api, more: [[0xfe0d, 'ff'.repeat(200)]] } }, certificateSent],
   [
     'twice',
     {
@@ -138,8 +138,8 @@ const s05 = tlsRows('S-05', [
     malformed,
   ],
   ['esni-of-the-drafts', { hello: { names: ['cover.test'], more: [[0xffce, ech]] } }, otherName],
-  ['esni-beside-the-name', { hello: { ...api, more: [[0xffce, ech]] } }, shown],
-  ['outer-extensions-outside', { hello: { ...api, more: [[0xfd00, '020000']] } }, shown],
+  ['esni-beside-the-name', { hello: { ...api, more: [[0xffce, ech]] } }, certificateSent],
+  ['outer-extensions-outside', { hello: { ...api, more: [[0xfd00, '020000']] } }, certificateSent],
   [
     'grease',
     {
@@ -151,7 +151,7 @@ const s05 = tlsRows('S-05', [
         ],
       },
     },
-    shown,
+    certificateSent,
   ],
 ]);
 
@@ -176,7 +176,7 @@ const s11 = tlsRows('S-11', [
     { hello: { ...api, version: '0302' } },
     { seen: 'alert 70', arrives: 0, record: 'failed handshake_failed' },
   ],
-  ['a-version-of-the-future', { hello: { ...api, version: '03ff' } }, shown],
+  ['a-version-of-the-future', { hello: { ...api, version: '03ff' } }, certificateSent],
   ['dtls-in-the-hello', { hello: { ...api, version: 'fefd' } }, malformed],
   [
     'a-fallback-that-no-one-forced',
@@ -201,7 +201,7 @@ const s11 = tlsRows('S-11', [
   ],
   ['half-a-cipher', { hello: { ...api, suites: 'c02bc0' } }, malformed],
   ['a-session-id-of-33', { hello: { ...api, sessionId: '08'.repeat(33) } }, malformed],
-  ['early-data-without-a-key', { hello: { ...api, more: [[42, '']] } }, shown],
+  ['early-data-without-a-key', { hello: { ...api, more: [[42, '']] } }, certificateSent],
   [
     'early-data-after-it',
     { hello: { ...api, more: [[42, '']] }, after: `17030300104745542f${'00'.repeat(12)}`.slice(0, 42) },

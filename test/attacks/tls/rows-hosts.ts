@@ -5,12 +5,12 @@ import { type TlsRow, tlsRows } from './tls-script.ts';
 const untrusted: readonly string[] = [
   'self-signed',
   'untrusted-root',
-  'untrusted-root-shown',
+  'untrusted-root-in-chain',
   'incomplete-chain',
   'wrong-chain',
   'wrong-host',
   'name-in-cn-only',
-  'name-in-cn-beside-another',
+  'name-in-cn-and-another-in-san',
   'address-only',
   'mail-only',
   'uri-only',
@@ -38,7 +38,12 @@ const chains: readonly string[] = [
   'by-one-for-clients',
   'unknown-and-critical',
 ];
-const ours: readonly string[] = ['ours', 'ours-as-leaf', 'ours-with-the-root', 'ours-for-another'];
+const proxyCa: readonly string[] = [
+  'proxy-ca',
+  'proxy-ca-as-leaf',
+  'proxy-ca-with-the-root',
+  'proxy-ca-for-another',
+];
 
 function rowsOf(classId: string, names: readonly string[], code = 'upstream_untrusted'): readonly TlsRow[] {
   const overs = ['http/1.1', 'h2'] as const;
@@ -68,7 +73,7 @@ const believed = tlsRows('S-06', [
 ]);
 
 const asking = tlsRows('S-10', [
-  ...['asks', 'asks-by-tls-1-2', 'asks-for-one-of-ours'].map(
+  ...['requests-a-certificate', 'requests-a-certificate-by-tls-1-2', 'requests-a-proxy-certificate'].map(
     (name) =>
       [
         name,
@@ -98,6 +103,6 @@ export const hostRows: readonly TlsRow[] = [
   ...asking,
   ...rowsOf('S-06', untrusted),
   ...rowsOf('S-06', unreachable, 'upstream_unreachable'),
-  ...rowsOf('S-07', ours),
+  ...rowsOf('S-07', proxyCa),
   ...rowsOf('S-09', chains),
 ];

@@ -28,7 +28,7 @@ export type TlsObservation = {
   /** The number of request bytes at hosts that did not prove their name. */
   readonly bytesToUnproven: number;
   /** The number of client certificates that hosts received. */
-  readonly shown: number;
+  readonly clientCertificates: number;
   readonly certificates: number;
   readonly records: readonly string[];
   readonly isRecorded: boolean;
@@ -76,7 +76,7 @@ async function playRow(scene: Parts, { script, expect }: TlsRow): Promise<TlsObs
     records: proxy.records().length,
     requests: origin.streams.length + origin.http1.requests.length,
     bytesToUnproven: hosts.received(),
-    shown: hosts.shown(),
+    clientCertificates: hosts.clientCertificates(),
   };
   const all: Seen[] = [];
   const times = 'times' in script ? (script.times ?? 1) : 1;
@@ -94,7 +94,7 @@ async function playRow(scene: Parts, { script, expect }: TlsRow): Promise<TlsObs
     seen: [...new Set(all.map(({ text }) => text))],
     arrived: origin.streams.length + origin.http1.requests.length - before.requests,
     bytesToUnproven: hosts.received() - before.bytesToUnproven,
-    shown: hosts.shown() - before.shown,
+    clientCertificates: hosts.clientCertificates() - before.clientCertificates,
     certificates: new Set(all.flatMap(({ certificate }) => certificate ?? [])).size,
     records: records.map(said),
     isRecorded,
@@ -306,7 +306,7 @@ export function violations({ expect }: TlsRow, seen: TlsObservation): readonly s
     ...seen.seen.filter((text) => !isExpected(text)).map((text) => `${text} instead of ${expect.seen}`),
   );
   if (seen.arrived !== expect.arrives) found.push(`${seen.arrived} requests arrived`);
-  if (seen.shown > 0) found.push('the proxy sent a client certificate');
+  if (seen.clientCertificates > 0) found.push('the proxy sent a client certificate');
   if (seen.bytesToUnproven > 0 && !expect.isProven)
     found.push(`${seen.bytesToUnproven} bytes reached an unproven host`);
   if (expect.certificates !== undefined && seen.certificates !== expect.certificates)

@@ -75,7 +75,7 @@ export function tlsRows(
   return table.map(([name, script, expect]) => ({ id: `${classId} ${name}`, script, expect }));
 }
 
-export const shown: TlsExpectation = { seen: 'certificate of api.test', arrives: 0 };
+export const certificateSent: TlsExpectation = { seen: 'certificate of api.test', arrives: 0 };
 export const malformed: TlsExpectation = {
   seen: 'alert 50',
   arrives: 0,
