@@ -13,23 +13,23 @@ function linesOf(write: (sink: { write(line: string): void }) => void): Record<s
   });
 }
 
-describe('a line past the logger', () => {
+describe('a line written without the logger', () => {
   const fields = {
     sandbox: 'default',
     path: '/a"b\\c\n\u2028\u0000',
     injected: ['Authorization'],
     status: 200,
     upstream_reused: true,
-    left_out: undefined,
+    omitted: undefined,
     secret: new Secret('canary-value'),
   };
 
-  it('says what the logger says, and neither prints a secret', () => {
+  it('equals that of the logger, and neither prints a secret', () => {
     const [own] = linesOf((sink) => createLineWriter(sink)(fields, 'exchange'));
     const [loggers] = linesOf((sink) => createLog('info', sink).info(fields, 'exchange'));
-    const { time, ...said } = own ?? {};
-    const { time: _, ...saidByLogger } = loggers ?? {};
-    expect(said).toEqual(saidByLogger);
+    const { time, ...ownFields } = own ?? {};
+    const { time: _, ...fieldsByLogger } = loggers ?? {};
+    expect(ownFields).toEqual(fieldsByLogger);
     expect(Object.keys(own ?? {})).toEqual(Object.keys(loggers ?? {}));
     expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });

@@ -84,7 +84,7 @@ export const laxerReasons: readonly Reason[] = [
   },
   {
     on: 'HPE_INVALID_URL',
-    why: 'the form of the target is judged against the authority, which is not known here',
+    why: 'the form of the target is checked against the authority, which is not known here',
     holds: (_wire, ours) => /^[^ ]+ [^/*]/.test(ours?.start ?? ''),
   },
   {

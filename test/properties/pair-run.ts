@@ -16,7 +16,13 @@ import { outgoingRequestHead } from '../../src/proxy/h1/outgoing-head.ts';
 import { isRefusal } from '../../src/proxy/refusal.ts';
 import { planRequest } from '../../src/proxy/gate/request-plan.ts';
 import { type Pairing, pairings, wireOf } from './pair-arbitraries.ts';
-import { type Fate, type ModelRequest, type ModelWorld, fateByModel, prefixed } from './request-model.ts';
+import {
+  type Outcome,
+  type ModelRequest,
+  type ModelWorld,
+  outcomeByModel,
+  prefixed,
+} from './request-model.ts';
 import { type ModelConfig, type ModelHeader, namesHost } from './rule-model.ts';
 
 export type PairFigures = {
@@ -49,7 +55,7 @@ export function runPairs(options: { readonly documents: number; readonly seed: n
     const world = worldOf(pairing);
     const real = realWorld(pairing, policy, world);
     for (const request of pairing.requests) {
-      const expected = fateByModel(world, request);
+      const expected = outcomeByModel(world, request);
       const found = real(request);
       compare(world, request, expected, found);
       holdsDestination(world, request, found);
@@ -124,7 +130,7 @@ function responseOf(name: string): readonly ModelHeader[] {
   }));
 }
 
-function realWorld(pairing: Pairing, policy: Policy, world: ModelWorld): (request: ModelRequest) => Fate {
+function realWorld(pairing: Pairing, policy: Policy, world: ModelWorld): (request: ModelRequest) => Outcome {
   const egress: EgressRules = {
     allowAllPrivate: false,
     allowLoopback: pairing.allowLoopback,
@@ -141,17 +147,17 @@ function realWorld(pairing: Pairing, policy: Policy, world: ModelWorld): (reques
       return headers ? { ok: true, headers, cached: true } : { ok: false, reason: 'as the test says' };
     },
   };
-  const judge = { policy, egress, callbacks: callbacks as CallbackResolver };
+  const deciding = { policy, egress, callbacks: callbacks as CallbackResolver };
   return (request) => {
     const authority = parseAuthority(request.spelled);
     if (typeof authority === 'string') return { reported: `authority ${authority}` };
-    if (request.entry === 'plain') return prefixed('plain', realFate(judge, request, undefined));
+    if (request.entry === 'plain') return prefixed('plain', realOutcome(deciding, request, undefined));
     const cover = policy.coverOf(authority);
     if (cover.kind === 'refuse') return { reported: `connect ${cover.reason}` };
     if (cover.kind === 'tunnel')
       return { reported: `connect ${cover.reason}${cover.portListed ? ' at a listed port' : ''}` };
     const named = `${cover.by} ${cover.exactName ? 'exact' : 'wildcard'}`;
-    return prefixed(named, realFate(judge, request, authority));
+    return prefixed(named, realOutcome(deciding, request, authority));
   };
 }
 
@@ -163,14 +169,18 @@ function headersOf(world: ModelWorld, name: string) {
   }));
 }
 
-type Judge = { readonly policy: Policy; readonly egress: EgressRules; readonly callbacks: CallbackResolver };
+type Deciding = {
+  readonly policy: Policy;
+  readonly egress: EgressRules;
+  readonly callbacks: CallbackResolver;
+};
 
-function realFate(judge: Judge, request: ModelRequest, tunnel: Authority | undefined): Fate {
+function realOutcome(deciding: Deciding, request: ModelRequest, tunnel: Authority | undefined): Outcome {
   const head = parseRequestHead(Buffer.from(wireOf(request), 'latin1'), 0, limits);
   if (!head || isHeadError(head)) return { reported: `head ${head?.code}` };
   const plan = planRequest(head, tunnel, request.entry === 'tls' ? 'https' : 'http');
   if (isRefusal(plan)) return { reported: plan.refused };
-  const passage = decideRequest({ ...judge, ...plan.target, scheme: plan.scheme });
+  const passage = decideRequest({ ...deciding, ...plan.target, scheme: plan.scheme });
   if (passage instanceof Promise) return { reported: 'not decided synchronously' };
   if (isRefusal(passage)) return { reported: passage.refused };
   const sent = outgoingRequestHead(plan, passage.injection).toString('latin1');
@@ -180,7 +190,7 @@ function realFate(judge: Judge, request: ModelRequest, tunnel: Authority | undef
   return { reported: reported ?? 'no reason', sent, ...(rule !== undefined && { rule }) };
 }
 
-function compare({ config }: ModelWorld, request: ModelRequest, expected: Fate, found: Fate): void {
+function compare({ config }: ModelWorld, request: ModelRequest, expected: Outcome, found: Outcome): void {
   if (expected.reported === found.reported && expected.sent === found.sent && expected.rule === found.rule)
     return;
   const to = `${request.entry} ${request.spelled}`;
@@ -188,7 +198,11 @@ function compare({ config }: ModelWorld, request: ModelRequest, expected: Fate, 
 }
 
 /** I1, without the model: a value names its rule, and the rule must match this host. */
-function holdsDestination({ config }: ModelWorld, { to, entry }: ModelRequest, { sent, rule }: Fate): void {
+function holdsDestination(
+  { config }: ModelWorld,
+  { to, entry }: ModelRequest,
+  { sent, rule }: Outcome,
+): void {
   const owners = sent?.match(/(?:rule|callback)[-_]\d/gi) ?? [];
   const named = [...config.rules, ...config.callbacks].find(({ name }) => name === rule);
   const isOthers = owners.some((owner) => owner.toLowerCase().replace('_', '-') !== rule);

@@ -103,7 +103,7 @@ async function play(stage: Stage, asking: Client): Promise<void> {
     if (!response) break;
     seen.push(response);
   }
-  judge(stage, asking, sent, seen);
+  checkTranscript(stage, asking, sent, seen);
   if (wire.transcript.includes(FORGED)) throw new Error('bytes behind a response were relayed');
   for (const { nonce, manner, hasBody } of sent) {
     const mayRepeat = manner === 'silent' && !hasBody;
@@ -113,7 +113,7 @@ async function play(stage: Stage, asking: Client): Promise<void> {
 
 type Seen = { readonly status: number; readonly text: string; readonly isWhole: boolean };
 
-function judge(
+function checkTranscript(
   { counts }: Stage,
   { leavesAfter }: Client,
   sent: readonly (Asked & { readonly nonce: string })[],

@@ -170,14 +170,14 @@ async function ask(
     return;
   }
   if (head.status !== 200) throw new Error(`the response is ${head.status}: ${text}`);
-  const by = judgedBy(JSON.parse(text) as readonly string[], marker, first);
+  const by = decidedBy(JSON.parse(text) as readonly string[], marker, first);
   if (by > first) counts.overtaken += 1;
   if (marker.injects[by] === true) counts.marked += 1;
   else counts.unmarked += 1;
 }
 
 /** The number of the one document that injects just this, among those that were active meanwhile; or it throws. */
-function judgedBy(marks: readonly string[], { injects, sent }: Marker, first: number): number {
+function decidedBy(marks: readonly string[], { injects, sent }: Marker, first: number): number {
   for (let n = first; n <= sent; n += 1) {
     const own =
       injects[n] === true ? [`X-A: a-${n}`, `X-Only-${n}: only-${n}`, `X-B: b-${n}`] : ['X-A: of the agent'];

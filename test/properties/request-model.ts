@@ -32,7 +32,7 @@ export type ModelRequest = {
 };
 export type ModelHostPort = Omit<ModelAuthority, 'port'> & { readonly port: number | undefined };
 
-export type Fate = {
+export type Outcome = {
   /** The outcome's name, as the table of coverage counts it. */
   readonly reported: string;
   /** The head that leaves; undefined: nothing does. */
@@ -55,7 +55,7 @@ const hopByHop = ['connection', 'keep-alive', 'te', 'trailer', 'upgrade', 'http2
 const framing = ['host', 'content-length', 'transfer-encoding', 'expect'];
 const urlOverrides = ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri'];
 
-export function fateByModel(world: ModelWorld, request: ModelRequest): Fate {
+export function outcomeByModel(world: ModelWorld, request: ModelRequest): Outcome {
   const { config } = world;
   const { entry, to } = request;
   if (entry !== 'plain') {
@@ -66,16 +66,16 @@ export function fateByModel(world: ModelWorld, request: ModelRequest): Fate {
       return { reported: `connect ${cover}${listed}` };
     }
     const exact = isExactByModel(config, to) ? 'exact' : 'wildcard';
-    return prefixed(`${cover} ${exact}`, fateOfRequest(world, request));
+    return prefixed(`${cover} ${exact}`, outcomeOfRequest(world, request));
   }
-  return prefixed('plain', fateOfRequest(world, request));
+  return prefixed('plain', outcomeOfRequest(world, request));
 }
 
-export function prefixed(prefix: string, fate: Fate): Fate {
-  return { ...fate, reported: `${prefix}: ${fate.reported}` };
+export function prefixed(prefix: string, outcome: Outcome): Outcome {
+  return { ...outcome, reported: `${prefix}: ${outcome.reported}` };
 }
 
-function fateOfRequest(world: ModelWorld, request: ModelRequest): Fate {
+function outcomeOfRequest(world: ModelWorld, request: ModelRequest): Outcome {
   const refused = errorOf(request);
   if (refused) return { reported: refused };
   const { path, method, entry, to } = request;

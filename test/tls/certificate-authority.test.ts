@@ -19,12 +19,12 @@ describe('a created CA', () => {
   const ca = createCertificateAuthority({ now });
 
   it('may sign leaves and CRLs, nothing below a leaf, and carries its key identifier', async () => {
-    const said = await runProgram(
+    const output = await runProgram(
       'openssl',
       ['x509', '-noout', '-ext', 'basicConstraints,keyUsage,subjectKeyIdentifier'],
       { input: ca.certificatePem },
     );
-    expect(said.replaceAll(/ *\n +/g, ' ')).toMatch(
+    expect(output.replaceAll(/ *\n +/g, ' ')).toMatch(
       /^X509v3 Basic Constraints: critical CA:TRUE, pathlen:0\nX509v3 Key Usage: critical Certificate Sign, CRL Sign\nX509v3 Subject Key Identifier: [0-9A-F:]{59} ?\n$/,
     );
   });
@@ -120,7 +120,7 @@ describe('a CA that openssl made', () => {
     await chmod(files.keyFile, 0o600);
     const ca = await loadCertificateAuthority(files);
     const leafFile = await scratch.write('leaf.pem', ca.issueLeaf(subject, new Date()).chainPem);
-    const said = await runProgram('openssl', [
+    const output = await runProgram('openssl', [
       ...[
         'verify',
         '-x509_strict',
@@ -131,7 +131,7 @@ describe('a CA that openssl made', () => {
         leafFile,
       ],
     ]);
-    expect(said).toBe(`${leafFile}: OK\n`);
+    expect(output).toBe(`${leafFile}: OK\n`);
   });
 
   it('sends the intermediates that follow it in its file', async () => {
@@ -159,10 +159,10 @@ describe('a CA that openssl made', () => {
       'chain.pem',
       (await loadCertificateAuthority(files)).issueLeaf(subject, new Date()).chainPem,
     );
-    const said = await runProgram('openssl', [
+    const output = await runProgram('openssl', [
       ...['verify', '-x509_strict', '-CAfile', at('root.pem'), '-untrusted', chain, chain],
     ]);
-    expect(said).toBe(`${chain}: OK\n`);
+    expect(output).toBe(`${chain}: OK\n`);
   });
 });
 

@@ -37,11 +37,11 @@ describe.each(Object.entries(authorities))('leaves of %s', (_, ca) => {
     const caFile = await scratch.write('ca.pem', ca.certificatePem);
     const leafFile = await scratch.write('leaf.pem', ca.issueLeaf({ host, kind }, new Date()).chainPem);
     const asked = kind === 'name' ? '-verify_hostname' : '-verify_ip';
-    const said = await runProgram('openssl', [
+    const output = await runProgram('openssl', [
       ...['verify', '-x509_strict', '-check_ss_sig', '-purpose', 'sslserver', asked, host],
       ...['-no-CAstore', '-no-CApath', '-CAfile', caFile, leafFile],
     ]);
-    expect(said).toBe(`${leafFile}: OK\n`);
+    expect(output).toBe(`${leafFile}: OK\n`);
   });
 
   it('are accepted by Python with strict flags in a real handshake', async () => {
@@ -54,10 +54,10 @@ describe.each(Object.entries(authorities))('leaves of %s', (_, ca) => {
       targets.push([listener.port, subject.host]);
     }
     const caFile = await scratch.write('ca.pem', ca.certificatePem);
-    const said = await runProgram('python3', ['-c', pythonClient, caFile], {
+    const output = await runProgram('python3', ['-c', pythonClient, caFile], {
       input: JSON.stringify(targets),
     });
-    expect(said).toBe(subjects.map(({ host }) => `${host} ok\n`).join(''));
+    expect(output).toBe(subjects.map(({ host }) => `${host} ok\n`).join(''));
   });
 
   it('have the fields of a server certificate, and no more', async () => {
@@ -149,9 +149,9 @@ describe('a leaf', () => {
     expect(new Set(serials.map((serial) => serial[0])).size).toBeGreaterThan(100);
 
     const bundle = await scratch.write('leaves.pem', leaves.map(String).join(''));
-    const said = await runProgram('openssl', ['storeutl', '-certs', '-text', '-noout', bundle]);
-    expect(said).toContain('Total found: 5000');
-    const read = [...said.matchAll(/Serial Number:\n +([0-9a-f:]+)\n/g)].map(([, hex]) =>
+    const output = await runProgram('openssl', ['storeutl', '-certs', '-text', '-noout', bundle]);
+    expect(output).toContain('Total found: 5000');
+    const read = [...output.matchAll(/Serial Number:\n +([0-9a-f:]+)\n/g)].map(([, hex]) =>
       hex?.replaceAll(':', ''),
     );
     expect(read).toEqual(serials.map((serial) => serial.toString('hex')));

@@ -14,7 +14,7 @@ import { readRequestHead } from '../../../src/base/http/request-head.ts';
 import { createRouteTable } from '../../../src/base/http/route-table.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { createJudgingTarget } from '../judging-target.ts';
+import { createValidatingTarget } from '../validating-target.ts';
 import { readJson, stringsOf } from '../simple-json.ts';
 import { split } from '../split.ts';
 
@@ -73,7 +73,7 @@ function createScope(): { readonly scope: AdminScope; readonly errors: readonly 
   const unauthenticated = new UnauthenticatedRecords({ rate, log, record, isRecordBlocked });
   const writes = new WriteGate(8, rate, 30_000);
   const findRoute = createRouteTable(routes);
-  const target = createJudgingTarget();
+  const target = createValidatingTarget();
   const bodyBytes = MAX_BODY_BYTES;
   const outlets = { record, isRecordBlocked, unauthenticated };
   return { scope: { target, guard, findRoute, writes, bodyBytes, log, ...outlets }, errors };

@@ -1,4 +1,4 @@
-// The most decoded spelling of a path, and the paths that no rule can judge.
+// The most decoded spelling of a path, and the paths that no rule can be applied to.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutPath, decodePath, readPath } from '../../../src/policy/match/path-spelling.ts';
@@ -46,7 +46,7 @@ describe('the most decoded spelling of', () => {
   });
 });
 
-describe('no rule can judge', () => {
+describe('no rule can be applied to', () => {
   const rows: readonly [sent: string, reason: RegExp][] = [
     ['/v1/../admin', /dot segment/],
     ['/v1/./x', /dot segment/],
@@ -105,7 +105,7 @@ describe('no rule can judge', () => {
   ];
   it.each(rows)('"%s"', (sent, reason) => expect(readPath(sent)).toMatch(reason));
 
-  const judged = [
+  const decidable = [
     '/',
     '/a%2Fb',
     '/a//b',
@@ -121,7 +121,7 @@ describe('no rule can judge', () => {
     '/k\xc3\xa4',
     '/%F0%9F%98%80',
   ];
-  it.each([...judged, `/${'a'.repeat(8191)}`, '/a%23b', '/a%3Fb'])('but it can judge %s', (sent) => {
+  it.each([...decidable, `/${'a'.repeat(8191)}`, '/a%23b', '/a%3Fb'])('but one can to %s', (sent) => {
     expect(readPath(sent)).toMatchObject({ cut: mostDecoded(sent) });
   });
 });
@@ -171,7 +171,7 @@ describe('whatever the path,', () => {
     expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_500);
   });
 
-  it('what can be judged holds no dot segment at any depth of decoding', () => {
+  it('a path that rules apply to has no dot segment at any depth of decoding', () => {
     fc.assert(
       fc.property(paths, (path) => {
         if (typeof readPath(path) === 'string') return;

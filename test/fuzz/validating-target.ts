@@ -19,7 +19,7 @@ const SANDBOX: ShownSandbox = {
 };
 const LIMITS = { maxConnections: 100, maxLookups: 32, maxIdleUpstream: 64, maxIdlePerHost: 8 };
 
-export function createJudgingTarget(): AdminTarget {
+export function createValidatingTarget(): AdminTarget {
   const config = { limits: LIMITS, allowClients: [], auth: 'token' } as unknown as Config;
   return {
     isReady: () => true,
