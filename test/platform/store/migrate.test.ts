@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Connection, connectOnce } from '../../../src/platform/store/database.ts';
-import { migrate } from '../../../src/platform/store/migrate.ts';
+import { migrate, migrations } from '../../../src/platform/store/migrate.ts';
 import type { Migration } from '../../../src/platform/store/migration.ts';
-import { migrations } from '../../../src/platform/store/migrations.ts';
 import { hasDebianPostgres } from '../../support/debian-postgres.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { insertSampleRows } from '../../support/sample-rows.ts';
