@@ -1,5 +1,5 @@
-// One client's HTTP/2 connection inside an intercepted tunnel: its session, the streams on it and their bounds. What a
-// stream asks for is an exchange's; a client that only makes work loses its connection, and nobody else's.
+// One HTTP/2 connection of a client inside an intercepted tunnel: its session, its streams and their limits. Each stream
+// is handled by an exchange of its own. A client that only makes work loses its own connection.
 import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -25,17 +25,17 @@ import { type StreamClient, StreamExchange } from './stream-exchange.ts';
 
 export type SessionScope = ConnectionScope & {
   readonly tunnel: Authority;
-  /** The client can be sent to a connection of HTTP/1.1. */
+  /** The client can be sent to an HTTP/1.1 connection. */
   readonly speaksHttp1: boolean;
 };
 
-/** A burst of cancelled requests that is still honest: all that a connection may have, twice. */
+/** A legitimate burst of cancelled requests: twice all streams of a connection. */
 const RESET_BURST_FACTOR = 2;
 const RESETS_PER_SECOND = 100;
 const MAX_SESSION_MB = 10;
 const MAX_REFUSED_STREAMS = 100;
 
-/** What a record tells: what is no method, or one that nobody has, may be as long as a client likes. */
+/** Only methods that are tokens of at most 32 bytes are recorded: a client may send anything. */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 
 export class ClientSession implements OpenConnection, StreamClient, Watched {
@@ -44,15 +44,15 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly scope: SessionScope;
   readonly gone: Promise<void>;
   readonly gauge: FloodGauge;
-  /** Exchanges begun on this connection. */
+  /** Exchanges started on this connection. */
   exchanges = 0;
   hasRecord = false;
   readonly #session: ServerHttp2Session;
   readonly #streams: Set<ServerHttp2Stream> = new Set();
   #idleSinceMs: number = performance.now();
-  #unheard = 0;
+  #unreported = 0;
   #seenBytes = 0;
-  /** Stream numbers that its client left out before its first request. */
+  /** Stream ids that the client skipped before its first request. */
   #skipped = 0;
   #isEnding = false;
   #isLeaving = false;
@@ -60,12 +60,12 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   #hasBreach = false;
   #flood: string | undefined;
 
-  /** `socket` has just ended its handshake, in which h2 was chosen. */
+  /** `socket` has just completed its handshake, in which h2 was chosen. */
   constructor(socket: TLSSocket, scope: SessionScope) {
     this.socket = socket;
     this.scope = scope;
     const { limits, timeouts, connections } = scope.context;
-    // Outside of tls.Server nothing else says so, and the session would wait for it for ever.
+    // Outside of tls.Server nothing else reports the secure connection, and the session would wait for it for ever.
     Object.assign(socket, { secureConnecting: false });
     const session = performServerHandshake(socket, sessionOptions(limits));
     this.#session = session;
@@ -80,9 +80,9 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     session.on('goaway', () => {
       this.#hasClientEnded = true;
     });
-    session.on('timeout', () => this.#onSilence());
+    session.on('timeout', () => this.#onIdle());
     session.setTimeout(timeouts.clientIdleMs);
-    // The socket allows half-open connections: a FIN is the client's leave.
+    // The socket allows half-open connections: a FIN means that the client leaves.
     socket.once('end', () => socket.destroy());
     connections.add(this);
     watch(this);
@@ -93,10 +93,10 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     return this.#streams.size === 0;
   }
 
-  /** Lets the streams that run end; refuses others (GOAWAY). */
+  /** Lets running streams end and refuses new ones (GOAWAY). */
   end(): void {
     this.#isEnding = true;
-    // A turn later: node:http2 cannot end a session in the turn in which it took over a socket that holds bytes.
+    // One turn later: node:http2 cannot end a session in the turn in which it took over a socket with buffered bytes.
     setImmediate(() => this.#session.close());
   }
 
@@ -110,10 +110,10 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     const { destroyed, closed } = this.#session;
     if (this.#isLeaving || !(destroyed || (closed && this.isIdle))) return;
     this.#isLeaving = true;
-    // It says so by no event: what it had seen was a breach of the protocol.
+    // node:http2 emits no event for this: it saw a protocol error.
     if (destroyed && !this.#isEnding && !this.#hasClientEnded && !this.socket.destroyed)
       this.#onBreach('session');
-    // node:http2 waits for a client that neither reads nor leaves, and has no limit for it.
+    // node:http2 waits without a limit for a client that neither reads nor leaves.
     setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
 
@@ -133,15 +133,15 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     this.socket.once('close', resolve);
     await promise;
     unwatch(this);
-    // Its streams close in the turns that follow, each with its record.
+    // The streams close in the next turns, each with its record.
     await Promise.all([...this.#streams].map((stream) => closing(stream)));
     this.scope.context.connections.delete(this);
   }
 
   #onStream(stream: ServerHttp2Stream, flags: number, raw: HeaderList): void {
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
-    // A client need not begin with 1, nor be believed to have sent what it leaves out (RFC 9113 §5.1.1).
-    if (this.exchanges === 0) this.#skipped = ((stream.id ?? 1) - 1) / 2 - this.#unheard;
+    // A client need not begin with stream 1, and skipped ids are not evidence of requests (RFC 9113 §5.1.1).
+    if (this.exchanges === 0) this.#skipped = ((stream.id ?? 1) - 1) / 2 - this.#unreported;
     this.exchanges += 1;
     this.gauge.onRequest(hasBody);
     this.#streams.add(stream);
@@ -155,7 +155,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
       this.#start(stream, raw, hasBody);
     } catch (error) {
       this.scope.context.log.error(describeBug(error), 'stream failed');
-      // What threw may have been an answer: another would throw where nobody catches it.
+      // The error may come from sending a response: a second response would throw where nothing catches it.
       if (stream.headersSent) stream.close(StreamCode.internalError);
       else this.#refuse(stream, refuse('internal_error'), raw);
     }
@@ -183,39 +183,39 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
       status: refusal.status,
       bytes_down: bytes,
     });
-    // What the client still sends has nobody to read it. A turn later: a reset overtakes a head that has not left yet.
+    // Bytes that the client still sends are not read. One turn later: a reset overtakes a head that is still unsent.
     setImmediate(() => stream.close(StreamCode.noError));
   }
 
-  /** The silence may be older than the end of the last stream, behind which a client has its time. */
-  #onSilence(): void {
+  /** The idle time may be older than the end of the last stream, after which the client gets the full time again. */
+  #onIdle(): void {
     const { clientIdleMs } = this.scope.context.timeouts;
     const leftMs = this.isIdle ? this.#idleSinceMs + clientIdleMs - performance.now() : clientIdleMs;
-    // node:http2 tells of a silence once, and begins anew only with what either side sends.
+    // node:http2 emits 'timeout' once and restarts the timer only with the next bytes in either direction.
     if (leftMs > 1) this.#session.setTimeout(leftMs);
     else this.end();
   }
 
-  /** Why a stream of it that has ended early has done so. */
+  /** Why a stream of this connection ended early. */
   get goneReason(): string {
     return this.#flood === undefined ? goneReason(this) : 'client_flood';
   }
 
-  /** Streams that node:http2 reset by itself: a list that is too long or holds what no field may. It counts them. */
+  /** Counts streams that node:http2 reset by itself: a header list that is too long or has an invalid field. */
   #recordUnheard(): void {
-    // Most sessions rest most of the time.
+    // Most sessions are idle most of the time.
     const { bytesRead } = this.socket;
     if (bytesRead === this.#seenBytes) return;
     this.#seenBytes = bytesRead;
     const { lastProcStreamID } = this.#session.state;
     if (lastProcStreamID === undefined) return;
-    const unheard = Math.ceil(lastProcStreamID / 2) - this.#skipped - this.exchanges - this.#unheard;
-    if (unheard <= 0) return;
-    this.#unheard += unheard;
+    const unreported = Math.ceil(lastProcStreamID / 2) - this.#skipped - this.exchanges - this.#unreported;
+    if (unreported <= 0) return;
+    this.#unreported += unreported;
     this.#record({
       outcome: 'refused',
       reason: 'malformed_request',
-      cause: `http2_layer: ${Math.min(unheard, MAX_REFUSED_STREAMS)}`,
+      cause: `http2_layer: ${Math.min(unreported, MAX_REFUSED_STREAMS)}`,
     });
   }
 
@@ -223,14 +223,14 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     this.#flood = flood;
     this.#isEnding = true;
     this.#record({ method: 'CONNECT', outcome: 'failed', reason: 'client_flood', cause: flood });
-    // For `undefined` node:http2 would take its own default, and the code of that: none.
+    // With `undefined` node:http2 would send its own default code, NO_ERROR.
     const noError = null as unknown as undefined;
-    // At once: in a later turn what has come meanwhile, megabytes of it, would be read first.
+    // At once: in a later turn megabytes that arrived meanwhile would be read first.
     process.nextTick(() => this.#session.destroy(noError, StreamCode.enhanceYourCalm));
   }
 
   #onError(error: NodeJS.ErrnoException & { readonly errno?: number }): void {
-    // A socket that fails is a client that left, and a GOAWAY one that says so, whatever its code.
+    // A failed socket and a GOAWAY of any code both mean that the client left.
     if (!this.#hasClientEnded && error.code?.startsWith('ERR_HTTP2_')) this.#onBreach(error.code);
   }
 
@@ -268,7 +268,7 @@ function closing(stream: ServerHttp2Stream): Promise<void> {
 function sessionOptions(limits: Limits): Parameters<typeof performServerHandshake>[1] {
   return {
     maxSessionMemory: MAX_SESSION_MB,
-    // More than we take: what node:http2 refuses has no answer and no record.
+    // Above our own limit: streams that node:http2 refuses get no response and no record.
     maxHeaderListPairs: 10 * limits.maxFields,
     maxSessionRejectedStreams: MAX_REFUSED_STREAMS,
     maxSessionInvalidFrames: MAX_REFUSED_STREAMS,
@@ -283,5 +283,5 @@ function sessionOptions(limits: Limits): Parameters<typeof performServerHandshak
   };
 }
 
-// Told by `close`, which follows.
+// 'close' follows and is handled.
 function ignoreError(): void {}

@@ -1,21 +1,21 @@
-// What a client's HTTP/2 session costs beside its requests: pings, settings, window updates, priorities, empty frames,
-// padding, bodies in crumbs. Each asks for work and brings none; node:http2 tells of some and passes over others, so
-// that the rest is seen by what was read and had no purpose. It measures and tells; it ends nothing.
+// Detects HTTP/2 control-frame floods: pings, settings, window updates, priorities, empty frames, padding, bodies in tiny
+// pieces. node:http2 reports some of them; the others are inferred from bytes that were read without a purpose. The gauge
+// only measures and reports.
 import { TICKS_PER_SECOND } from './session-watch.ts';
 
-// Besides those that an answer earns.
+// In addition to those that responses justify.
 const PING = { burst: 200, perSecond: 50 };
 const SETTINGS = { burst: 20, perSecond: 2 };
 const BYTES = { burst: 262_144, perSecond: 65_536 };
-/** Pieces of bodies that are smaller than they should be: each costs what a large one costs. */
+/** Allowed body pieces that are smaller than necessary: each costs as much as a large one. */
 const PIECES = { burst: 20_000, perSecond: 20_000 };
-/** So many bytes of a body earn a piece. */
+/** This many bytes of a body justify one piece. */
 const PIECE_BYTES = 64;
 /** What one request may bring besides its body: a header block at its limit. */
 const HEAD_BYTES = 16_384;
-/** What a client may send of a body before anybody takes it: the window that node:http2 grants each stream. */
+/** How much body a client may send before it is read: the window that node:http2 grants each stream. */
 const WINDOW_BYTES = 65_535;
-/** A frame's head, and the two window updates that a receiver may answer it with. */
+/** The head of a frame, and the two window updates with which a receiver may acknowledge it. */
 const FRAME_BYTES = 9 + 2 * 13;
 const PING_BYTES = 17;
 
@@ -29,12 +29,12 @@ export class FloodGauge {
   #pieces = 0;
   #pings = 0;
   #settings = 0;
-  /** Bytes that may still come without a purpose. */
+  /** Bytes that may still arrive without a purpose. */
   #credit = BYTES.burst;
-  /** Bytes that may lie unread, which are no less honest for it. */
+  /** Bytes that may be buffered unread and are legitimate. */
   #unread = 0;
 
-  /** `bytesRead`: how many the client has sent in all; `tell` hears of the first flood and of no other. */
+  /** `bytesRead`: all bytes that the client has sent; `report` is called for the first flood only. */
   constructor(bytesRead: () => number, report: (flood: Flood) => void) {
     this.#bytesRead = bytesRead;
     this.#report = report;
@@ -55,21 +55,21 @@ export class FloodGauge {
     if (hasBody) this.#unread += WINDOW_BYTES;
   }
 
-  /** What lay unread of it is gone, and is told by nobody. */
+  /** Its unread bytes were discarded without an event. */
   onRequestEnd(hasBody: boolean): void {
     if (!hasBody) return;
     this.#unread -= WINDOW_BYTES;
     this.#credit += WINDOW_BYTES;
   }
 
-  /** A piece of a request's body. */
+  /** A piece of a request body. */
   onBody(bytes: number): void {
     this.#credit += bytes + FRAME_BYTES;
     this.#pieces += 1 - bytes / PIECE_BYTES;
     if (this.#pieces > PIECES.burst) this.#end('pieces');
   }
 
-  /** A piece of an answer. gRPC (in Go, in Java) measures its way by a ping for each, as fast as they come. */
+  /** A piece of a response. gRPC in Go and Java sends a ping for each to measure its bandwidth. */
   onResponse(bytes: number): void {
     this.#credit += bytes + FRAME_BYTES + PING_BYTES;
     this.#pings = Math.max(0, this.#pings - 1);

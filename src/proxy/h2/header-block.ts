@@ -1,6 +1,5 @@
-// HTTP/2 header lists as the heads that the rest of the house knows, and back. A list is written as an HTTP/1.1 head
-// and read by the same strict parser, so that one grammar judges both versions, and what it refuses in one it refuses
-// in the other. Pure but for the name of a symbol.
+// HTTP/2 header lists as HTTP/1.1 heads, and back. A list is written as a head and read by the same strict parser, so that
+// one grammar checks both versions. Pure, except for a symbol of node:http2.
 import { sensitiveHeaders } from 'node:http2';
 import { readConnectionFields } from '../../http1/connection-fields.ts';
 import { type HeadError, headErrors, isHeadError } from '../../http1/head-error.ts';
@@ -21,14 +20,14 @@ import { defaultPort } from '../gate/request-target.ts';
 import { markAsking } from '../mask/scrub.ts';
 import type { HeaderList } from '../upstream/h2-session.ts';
 
-/** A head, and the texts of its fields one by one: both are the same bytes. */
+/** A head and the texts of its fields: the same bytes twice. */
 export type RequestBlock = { readonly head: RequestHead; readonly fields: HeaderList };
 export type ResponseBlock = { readonly head: ResponseHead; readonly fields: HeaderList };
 
-/** The request that a header list states (RFC 9113 §8.3.1), as a head, or why it is none. */
+/** The request of a header list (RFC 9113 §8.3.1) as a head, or why it is rejected. */
 export function parseRequestList(list: HeaderList, limits: HeadLimits): RequestBlock | Refusal {
   const pseudo: Pseudo = {};
-  // In the head that is made of it `host` is the first line.
+  // In the head, `host` is the first field line.
   const fields: string[] = ['host', ''];
   const hosts: string[] = [];
   for (let i = 0; i + 1 < list.length; i += 2) {
@@ -55,13 +54,13 @@ function startLineOf(pseudo: Pseudo): string | Refusal {
   for (const name in pseudo) if (!known.has(name)) return refuse('malformed_request', 'pseudo_fields');
   if (!method || !path) return refuse('malformed_request', 'pseudo_fields');
   if (scheme !== 'https') return refuse('target_invalid', 'scheme');
-  // Nothing but origin-form and the asterisk has a meaning here; the parser below knows absolute-form too.
+  // Only origin-form and the asterisk are valid here; the parser below would accept absolute-form too.
   if (!path.startsWith('/') && path !== '*')
     return refuse('target_invalid', 'neither origin-form nor asterisk');
   return `${method} ${path} HTTP/1.1`;
 }
 
-/** The authority that both ways of naming it agree on; HTTP/1.1 clients behind a gateway send `host` alone. */
+/** The authority, on which `:authority` and `host` must agree. Gateways of HTTP/1.1 clients send `host` alone. */
 function hostOf(authority: string | undefined, hosts: readonly string[]): string | Refusal {
   const [host] = hosts;
   if (hosts.length > 1) return refuse('host_invalid', 'more than one');
@@ -76,8 +75,8 @@ function canonical(text: string): string {
 }
 
 /**
- * The list that goes to the host: the fields that the plan keeps, then the injected ones, never indexed. `isScrubbed`: the
- * answer's body will be searched.
+ * The list that is sent upstream: the fields that the plan keeps, then the injected ones, never indexed. `isScrubbed`: the
+ * response body will be searched.
  */
 export function outgoingRequestList(
   plan: RequestPlan,
@@ -94,16 +93,16 @@ export function outgoingRequestList(
     if (drop[i] !== 1 || isTrailersWish(head, i)) list.push(fields[2 * i] ?? '', fields[2 * i + 1] ?? '');
   if (!injection) return list;
   list.push(...injection.list);
-  // RFC 7541 §7.1.3: an index would let whoever writes beside it find out the value by the size of what is sent.
+  // RFC 7541 §7.1.3: with an index, another writer on the connection could find out the value by the compressed size.
   return Object.assign(list, { [sensitiveHeaders]: injection.listed });
 }
 
-/** `te: trailers`, the one `TE` that HTTP/2 has (RFC 9113 §8.2.2); gRPC needs it. */
+/** `te: trailers`, the only TE of HTTP/2 (RFC 9113 §8.2.2); gRPC needs it. */
 function isTrailersWish({ bytes, fields }: RequestHead, i: number): boolean {
   return fields.id(i) === Field.te && isExactly(bytes, fields.valueStart(i), fields.valueEnd(i), 'trailers');
 }
 
-/** An answer's header list, interim or final, as a head. */
+/** The header list of a response, interim or final, as a head. */
 export function parseResponseList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadError {
   let status = '';
   const fields: string[] = [];
@@ -116,12 +115,12 @@ export function parseResponseList(list: HeaderList, limits: HeadLimits): Respons
   return isHeadError(head) ? head : { head, fields };
 }
 
-/** The fields behind a body as if they stood in a head. */
+/** Trailer fields as the fields of a head. */
 export function parseTrailerList(list: HeaderList, limits: HeadLimits): ResponseBlock | HeadError {
   return parseResponseList([':status', '200', ...list], limits);
 }
 
-/** What of an answer's fields reaches the client, masked; without `Alt-Svc`, which would lead it around the proxy. */
+/** The response fields for the client, masked; without `Alt-Svc`, which would lead it around the proxy. */
 export function outgoingFields(
   { head, fields: texts }: ResponseBlock,
   mask: Mask | undefined,
@@ -147,12 +146,12 @@ function isAltSvc(id: number): boolean {
   return id === Field.altSvc;
 }
 
-/** Fields that say something about the message before it have no place behind it (RFC 9110 §6.5.1). */
+/** Fields that describe the message must not be trailers (RFC 9110 §6.5.1). */
 export function isNoTrailer(id: number): boolean {
   return isAltSvc(id) || id === Field.contentLength || id === Field.transferEncoding || id === Field.host;
 }
 
-/** As node:http2 wants trailers and interim heads: by name, in one value or several. */
+/** The form in which node:http2 takes trailers and interim heads: by name, with one value or several. */
 export function byName(list: HeaderList): Record<string, string[]> {
   const fields: Record<string, string[]> = Object.create(null);
   for (let i = 0; i < list.length; i += 2) (fields[list[i] ?? ''] ??= []).push(list[i + 1] ?? '');
@@ -160,8 +159,8 @@ export function byName(list: HeaderList): Record<string, string[]> {
 }
 
 /**
- * Reads a head made of texts. It must say these fields and nothing else: a text with CR LF in it, a colon in its name or
- * space around its value (RFC 9113 §8.2.1) was made to be read in another way.
+ * Parses a head that was written from texts. It must contain exactly these fields: a text with CR LF, a colon in its name
+ * or space around its value (RFC 9113 §8.2.1) is an attempt to be read in another way.
  */
 function parse<H extends RequestHead | ResponseHead>(
   read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadError | undefined,

@@ -1,15 +1,15 @@
-// A limit of silence, for streams of HTTP/2. That of node:http2 outlives a stream that is destroyed, and would hold what
-// lies in it for as long as the limit is. A sign of life costs a look at the clock, not a timer.
-export class Silence {
+// An idle limit for HTTP/2 streams. The timer of node:http2 outlives a destroyed stream and would hold its data until it
+// fires. Activity costs one look at the clock, not a timer.
+export class IdleLimit {
   readonly #limitMs: number;
-  readonly #onSilence: () => void;
+  readonly #onIdle: () => void;
   #lastActivityMs: number = performance.now();
   #timer: NodeJS.Timeout;
 
-  /** Begins at once. `onSilence` is called once; `restart` begins anew. */
-  constructor(limitMs: number, onSilence: () => void) {
+  /** Starts at once. `onIdle` is called once; `restart` starts again. */
+  constructor(limitMs: number, onIdle: () => void) {
     this.#limitMs = limitMs;
-    this.#onSilence = onSilence;
+    this.#onIdle = onIdle;
     this.#timer = this.#wait(limitMs);
   }
 
@@ -30,9 +30,9 @@ export class Silence {
   #wait(ms: number): NodeJS.Timeout {
     return setTimeout(() => {
       const leftMs = this.#lastActivityMs + this.#limitMs - performance.now();
-      // The clock of timers may run a millisecond ahead of this one.
+      // The clock of timers may be a millisecond ahead of this one.
       if (leftMs > 1) this.#timer = this.#wait(leftMs);
-      else this.#onSilence();
+      else this.#onIdle();
     }, ms);
   }
 }

@@ -1,5 +1,5 @@
-// Looks at every client's HTTP/2 session four times a second: node:http2 does not say all that a client does, nor that
-// a session has ended whose socket it still waits for.
+// Checks the HTTP/2 session of every client four times a second: node:http2 does not report everything a client does, nor
+// that a session has ended while it waits for the socket.
 
 export const TICKS_PER_SECOND = 4;
 

@@ -1,17 +1,17 @@
-// A request body over HTTP/2 on its way from the client's stream to the host's, at the pace of the host. Its beginning
-// is kept until the host has answered: a request that the host never looked at is sent again with it.
+// A request body over HTTP/2 from the client's stream to the upstream's, with back-pressure. Its beginning is buffered until
+// the upstream has responded: a request that the upstream did not process is sent again with it.
 import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
 import { TurnWriter, writeAll } from './turn-writer.ts';
 
-/** Longer bodies are sent once. Most that models get fit in here. */
+/** Longer bodies are sent only once. Most requests to models fit. */
 const MAX_REPEATED_BYTES = 65_536;
-/** Each costs something, however small it is. */
+/** Each piece has a cost, however small it is. */
 const MAX_REPEATED_PIECES = 64;
 
 export class StreamBody {
   /** Bytes that the client has sent. */
   bytes = 0;
-  /** The client has said that this was all. */
+  /** The client has ended its body. */
   isWhole = false;
   readonly #stream: ServerHttp2Stream;
   #upstream: ClientHttp2Stream | undefined;
@@ -19,7 +19,7 @@ export class StreamBody {
   #hasBegun = false;
   readonly #writer = new TurnWriter((pieces) => this.#pass(pieces));
 
-  /** `onPiece` hears of each piece's length as it comes, which may be long before its host takes it. */
+  /** `onPiece` gets the length of each piece when it arrives, which may be long before the upstream takes it. */
   constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
     this.#stream = stream;
     const push = stream.push.bind(stream);
@@ -29,16 +29,16 @@ export class StreamBody {
     };
     // From the first turn on: an empty body ends without being read.
     stream.on('end', () => this.#onEnd());
-    // After a reset without an error node:http2 waits for the end, which nobody sees of a stream that is not read.
+    // After a reset without an error node:http2 waits for 'end', which a stream that is not read never emits.
     stream.on('aborted', () => stream.resume());
   }
 
-  /** All of what has left is still here. */
+  /** Everything that was sent is still buffered. */
   get isRepeatable(): boolean {
     return this.#sent !== undefined && this.bytes <= MAX_REPEATED_BYTES;
   }
 
-  /** Sends what there is, and what comes, to `upstream`; what went to an earlier one again. */
+  /** Sends the buffered bytes and all later ones to `upstream`; also what was sent to an earlier one. */
   sendTo(upstream: ClientHttp2Stream): void {
     this.#upstream = upstream;
     upstream.on('drain', () => this.#stream.resume());
@@ -49,12 +49,12 @@ export class StreamBody {
     if (this.isWhole) upstream.end();
   }
 
-  /** The host has looked at the request: it is not sent again. */
+  /** The upstream has processed the request: it is not sent again. */
   keepNothing(): void {
     this.#sent = undefined;
   }
 
-  /** Nothing more of it leaves; what still comes is thrown away, for a stream that is not read does not close. */
+  /** Sends nothing more. Further bytes are read and dropped, because a stream that is not read does not close. */
   stop(): void {
     this.#upstream = undefined;
     this.keepNothing();
@@ -75,14 +75,14 @@ export class StreamBody {
   }
 
   #onEnd(): void {
-    // A stream that was reset ends too: half a body must not pass for a whole one.
+    // A stream that was reset emits 'end' too: half a body must not pass for a complete one.
     if (this.#stream.closed || this.#stream.aborted) return;
     this.#writer.flush();
     this.isWhole = true;
     this.#upstream?.end();
   }
 
-  /** What comes before the next upstream is there must not push out what that has to get first. */
+  /** Bytes that arrive before the next upstream stream exists must not evict those that it needs first. */
   #hold(upstream: ClientHttp2Stream): void {
     if (this.#upstream !== upstream) return;
     this.#upstream = undefined;

@@ -1,4 +1,4 @@
-// The error codes by which HTTP/2 ends streams and sessions (RFC 9113 §7).
+// The error codes with which HTTP/2 ends streams and sessions (RFC 9113 §7).
 export const StreamCode = {
   noError: 0,
   internalError: 2,
@@ -24,7 +24,7 @@ const NAMES = [
   'HTTP_1_1_REQUIRED',
 ] as const;
 
-/** The name that the RFC gives a code, for records. */
+/** The RFC's name of a code, for records. */
 export function streamCodeName(code: number): string {
   return NAMES[code] ?? 'UNKNOWN';
 }

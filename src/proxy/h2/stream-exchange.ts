@@ -1,6 +1,6 @@
-// One request and its answer over HTTP/2: the stream of a client, joined to a stream of the host. The gate, the records,
-// the refusals and the masking are those of HTTP/1.1; what is its own is that each direction ends by itself, that a
-// reset has a code, which passes, and that the host can say that it never looked at a request.
+// One request and its response over HTTP/2: a stream of the client, joined to a stream of the upstream. Gate, records,
+// refusals and masking are those of HTTP/1.1. Different are: each direction ends by itself, resets have a code, which is
+// passed on, and the upstream can declare a request unprocessed.
 import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
 import { addAbortSignal } from 'node:stream';
 import { describeBug } from '../../base/log.ts';
@@ -19,24 +19,24 @@ import type { RequestPlan } from '../gate/request-plan.ts';
 import { sendRefusal, resetStream } from './stream-response.ts';
 import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
-import { Silence } from './idle-limit.ts';
+import { IdleLimit } from './idle-limit.ts';
 import { placeLender } from './stream-lease.ts';
 import { type RelayOwner, StreamRelay } from './stream-relay.ts';
 import type { StreamSlot } from '../upstream/h2-session.ts';
 
-/** How often a request is sent again that its host says it has not looked at. */
+/** How often a request is sent again that the upstream declared unprocessed. */
 const MAX_REPEATS = 3;
 const LEFT_TO_END_MS = 1_000;
 
-/** The connection that a stream came by. */
+/** The client connection of a stream. */
 export type StreamClient = {
   readonly id: number;
   readonly scope: ConnectionScope;
   readonly gauge: FloodGauge;
   readonly goneReason: string;
-  /** Sends the client to another connection, where it may speak HTTP/1.1; false if it speaks nothing but HTTP/2. */
+  /** Sends the client to another connection with HTTP/1.1; false if it supports HTTP/2 only. */
   turnAway(): boolean;
-  /** Ends the connection as it stands. */
+  /** Destroys the connection. */
   giveUp(): void;
 };
 
@@ -47,7 +47,7 @@ export type StreamRequest = {
   readonly hasBody: boolean;
 };
 
-/** Begins with `start`; ends with the client's stream. */
+/** Starts with `start`; ends with the client's stream. */
 export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOwner {
   readonly #client: StreamClient;
   readonly #stream: ServerHttp2Stream;
@@ -59,7 +59,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   readonly #startedMs: number = performance.now();
   #place: StreamSlot | undefined;
   #upstream: ClientHttp2Stream | undefined;
-  #silence: Silence | undefined;
+  #idleLimit: IdleLimit | undefined;
   #repeats = 0;
   #isOver = false;
 
@@ -85,7 +85,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     this.#guard(() => this.#acquisition.start());
   }
 
-  /** Where not even the reset can leave it is the whole connection that the client does not read. */
+  /** If not even the reset can be sent, the client does not read the whole connection. */
   onStall(): void {
     const { clientIdleMs } = this.#client.scope.context.timeouts;
     this.#fail('client_stalled', StreamCode.cancel);
@@ -99,7 +99,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     const { injection, bodyMask } = passage;
     const { record } = this.#acquisition;
     this.#place = place;
-    this.#silence?.stop();
+    this.#idleLimit?.stop();
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
     if (injection?.isBinding) place.session.isPrivate = true;
@@ -108,7 +108,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     this.#upstream = upstream;
     upstream.on('error', ignoreError);
     upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
-    this.#silence = new Silence(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onSilence());
+    this.#idleLimit = new IdleLimit(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onIdle());
     this.#relay.follow(upstream, place.session, passage);
     this.#body?.sendTo(upstream);
   }
@@ -120,16 +120,16 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 
   onLife(): void {
-    this.#silence?.refresh();
+    this.#idleLimit?.refresh();
   }
 
   onPiece(bytes: number): void {
-    this.#silence?.refresh();
+    this.#idleLimit?.refresh();
     this.#client.gauge.onResponse(bytes);
   }
 
   #onBody(bytes: number): void {
-    this.#silence?.refresh();
+    this.#idleLimit?.refresh();
     this.#client.gauge.onBody(bytes);
   }
 
@@ -143,7 +143,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     place.discard();
     if (this.#isOver || upstream !== this.#upstream) return;
     this.#upstream = undefined;
-    // The answer is there, and what the client still sends has nobody to read it (RFC 9113 §8.1).
+    // The response is complete; bytes that the client still sends are not read (RFC 9113 §8.1).
     if (this.#relay.isWhole) return this.#stopClient();
     if (this.#relay.hasResponded) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
@@ -155,23 +155,23 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 
   /**
-   * RFC 9113 §8.7: what a host has not looked at may be sent again, whatever it is; what it may have looked at is sent
-   * again as HTTP/1.1 would (RFC 9110 §9.2.2).
+   * RFC 9113 §8.7: an unprocessed request may be sent again, whatever its method. One that may have been processed is sent
+   * again under the rules of HTTP/1.1 (RFC 9110 §9.2.2).
    */
   #mayRetry(place: StreamSlot, isLost: boolean, isUnread: boolean): boolean {
     if (isUnread) return this.#repeats < MAX_REPEATS && (!this.#body || this.#body.isRepeatable);
     return isLost && this.#repeats === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
   }
 
-  /** A reset without an error behind half an answer would pass for its end. */
+  /** A reset without an error after half a response would pass for its end. */
   #passReset(code: number): void {
     const passed = code === StreamCode.noError ? StreamCode.internalError : code;
     this.#fail('upstream_reset', passed, streamCodeName(code));
   }
 
-  #onSilence(): void {
-    // A host that we make wait for its client is not silent.
-    if (this.#relay.isHeld) this.#silence?.restart();
+  #onIdle(): void {
+    // An upstream that waits for the client because of back-pressure is not idle.
+    if (this.#relay.isHeld) this.#idleLimit?.restart();
     else if (this.#relay.hasResponded) this.#fail('upstream_idle', StreamCode.cancel);
     else this.onRefused(refuse('upstream_timeout', 'response'));
   }
@@ -185,7 +185,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   onRefused(refusal: Refusal): void {
     if (this.#isOver) return;
     if (this.#relay.hasResponded) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
-    // The host has changed its mind since this connection was made: on another one it will be asked again.
+    // The upstream's protocol has changed since this connection was negotiated; a new connection negotiates again.
     if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
       return this.#fail('alpn_changed', StreamCode.refusedStream);
     const { record } = this.#acquisition;
@@ -206,13 +206,13 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     this.onRefused(refuse('internal_error'));
   }
 
-  /** The answer cannot be completed: the client sees a reset. */
+  /** The response cannot be completed: the client gets a reset. */
   #fail(reason: string, code: number, cause?: string): void {
     if (this.#isOver) return;
     this.#acquisition.record.reason = reason;
     this.#acquisition.record.cause = cause;
     this.#finish('failed');
-    // Nothing but its end has not left, because of a client that reads nothing: a reset would meet the trailers.
+    // Only the end of the response is unsent, because the client does not read: a reset would overtake the trailers.
     const { writableEnded, writableLength } = this.#stream;
     if (this.#relay.isEndDue && writableEnded && writableLength === 0) this.#client.giveUp();
     else resetStream(this.#stream, code);
@@ -220,7 +220,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
 
   #onClientClose(): void {
     if (this.#isOver) return;
-    // What the client resets behind the end of the answer is the rest of its own body.
+    // A reset by the client after the end of the response concerns the rest of its own body.
     if (this.#relay.isWhole && this.#stream.writableFinished) {
       if (this.#body?.isWhole) this.#leaveToEnd();
       return this.#finish(this.#acquisition.decision?.injection ? 'injected' : 'forwarded');
@@ -231,8 +231,8 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 
   /**
-   * The end of a body that came behind the answer is still on its way to the host. The stream keeps its place until it is
-   * over: a host that takes no more of it must not have it for ever, nor the next client share a session with it.
+   * The end of a body that arrived after the response is still on its way upstream. The stream keeps its slot until it has
+   * ended: an upstream that takes no more of it must not hold the slot for ever, and the next client must not share the session.
    */
   #leaveToEnd(): void {
     const upstream = this.#upstream;
@@ -245,14 +245,14 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
 
   #finish(outcome: Outcome): void {
     this.#isOver = true;
-    this.#silence?.stop();
+    this.#idleLimit?.stop();
     this.#relay.stop();
     this.#acquisition.end();
     this.#body?.stop();
     if (this.#upstream) cancel(this.#upstream);
     else this.#place?.discard();
     const { record } = this.#acquisition;
-    // Here, since each judgement begins a record.
+    // Here, because each decision starts a record.
     record.protocol = 'h2';
     record.bytes_up += this.#body?.bytes ?? 0;
     record.bytes_down += this.#relay.bytes;
@@ -261,7 +261,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     this.#client.scope.context.recorder.emit(record, this.#startedMs);
   }
 
-  /** A bug ends this stream; neither the process nor the other streams hear of it. */
+  /** An internal error ends this stream only; the process and the other streams go on. */
   #guard(act: () => void): void {
     try {
       act();
@@ -271,10 +271,10 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 }
 
-// `close(code)` would end the body before it resets: half a request would pass for a whole one.
+// `close(code)` would end the body before it resets: half a request would pass for a complete one.
 function cancel(upstream: ClientHttp2Stream): void {
   addAbortSignal(AbortSignal.abort(), upstream);
 }
 
-// Told by `close`, which follows.
+// 'close' follows and is handled.
 function ignoreError(): void {}

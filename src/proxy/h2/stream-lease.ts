@@ -1,4 +1,4 @@
-// Which session of the host one stream may use.
+// Which upstream session a stream may use.
 import type { ConnectionSource } from '../gate/acquisition.ts';
 import type { ConnectionScope } from '../context.ts';
 import { bindsConnection } from '../gate/connection-auth.ts';
@@ -6,7 +6,7 @@ import type { RequestPlan } from '../gate/request-plan.ts';
 import { dialTarget, poolKey, purposeOf } from '../gate/connection-source.ts';
 import type { StreamSlot } from '../upstream/h2-session.ts';
 
-/** Places on the host's sessions for the requests of one client connection. */
+/** Slots on upstream sessions for the requests of one client connection. */
 export function placeLender(
   { id: clientId, scope }: { readonly id: number; readonly scope: ConnectionScope },
   plan: RequestPlan,

@@ -1,6 +1,6 @@
-// An answer over HTTP/2 on its way from the host's stream to the client's: interim heads, the head, the body at the pace
-// of the client, the trailers. It knows what may pass and when all has passed; what becomes of an answer that may not, or
-// that breaks off, is its owner's to say.
+// A response over HTTP/2 from the upstream's stream to the client's: interim heads, head, body with back-pressure, trailers.
+// The relay knows what may pass and when the response is complete. Its owner decides about responses that may not pass or
+// break off.
 import { type ClientHttp2Stream, type ServerHttp2Stream, constants } from 'node:http2';
 import { expectsContinue } from '../../http1/expect.ts';
 import { isHeadError } from '../../http1/head-error.ts';
@@ -23,25 +23,24 @@ import type { Mask } from '../mask/mask.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 import { refuseUnsearchable } from '../mask/scrub.ts';
-import { Silence } from './idle-limit.ts';
+import { IdleLimit } from './idle-limit.ts';
 import { sendHead } from './stream-response.ts';
-import { StreamEnd } from './stream-end.ts';
 import { TurnWriter, writeAll } from './turn-writer.ts';
 import type { UpstreamSession } from '../upstream/h2-session.ts';
 
 export type RelayOwner = {
-  /** The final head may pass, and does so now. */
+  /** The final head may pass and is being sent. */
   onHead(head: ResponseHead): void;
   onPiece(bytes: number): void;
-  /** The host has said something else. */
+  /** Anything else arrived from the upstream. */
   onLife(): void;
-  /** The client has not taken for long what waits for it. */
+  /** The client has not read buffered data for too long. */
   onStall(): void;
-  /** What the host said may not pass. */
+  /** The response must not pass. */
   onRefused(refusal: Refusal): void;
-  /** The host ended its answer without an error before all of it was there. */
+  /** The upstream ended an incomplete response without an error. */
   onTruncated(): void;
-  /** Something on the way threw. */
+  /** An internal error. */
   onBug(error: unknown): void;
 };
 
@@ -53,13 +52,13 @@ export type RelayOptions = {
 };
 
 export class StreamRelay {
-  /** The final head has left: from here on nothing can be refused, only reset. */
+  /** The final head was sent: from here on nothing can be refused, only reset. */
   hasResponded = false;
-  /** All of the answer is there. */
+  /** The response has arrived completely. */
   isWhole = false;
-  /** The end of the answer, or its trailers, have not left yet. */
+  /** The end of the response, or its trailers, are unsent. */
   isEndDue = false;
-  /** Bytes of body. */
+  /** Bytes of the body. */
   bytes = 0;
   readonly #stream: ServerHttp2Stream;
   readonly #options: RelayOptions;
@@ -71,7 +70,7 @@ export class StreamRelay {
   #interimBytes = 0;
   #announcedBytes: number | undefined;
   #trailers: HeaderList = [];
-  #stall: Silence | undefined;
+  #stall: IdleLimit | undefined;
   /** Bytes that wait for the client. */
   #waiting = 0;
 
@@ -81,7 +80,7 @@ export class StreamRelay {
     this.#owner = owner;
   }
 
-  /** Relays what `upstream`, a stream of `session`, says, with what `masks` names hidden. */
+  /** Relays `upstream`, a stream of `session`, and masks what `masks` contains. */
   follow(
     upstream: ClientHttp2Stream,
     session: UpstreamSession,
@@ -96,12 +95,12 @@ export class StreamRelay {
     upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
   }
 
-  /** Places in the body where a secret was masked. */
+  /** Ranges of the body that were masked. */
   get scrubbed(): number {
     return this.#bodyMask?.ranges ?? 0;
   }
 
-  /** The host is made to wait for the client. */
+  /** Whether the upstream waits for the client. */
   get isHeld(): boolean {
     return this.#stall !== undefined;
   }
@@ -111,7 +110,7 @@ export class StreamRelay {
     this.#stall = undefined;
   }
 
-  /** Calls `act` behind the end of the answer: a reset before it would take that with it. */
+  /** Calls `act` after the end of the response was sent: an earlier reset would discard the end. */
   afterEnd(act: () => void): void {
     if (this.isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
     else setImmediate(act);
@@ -128,12 +127,12 @@ export class StreamRelay {
     if (this.#interims > MAX_INTERIM_RESPONSES || this.#interimBytes > MAX_INTERIM_BYTES)
       return this.#refuse('too_many_interim_responses');
     if (status === 101) return this.#refuse('unasked_101');
-    // A 100 that nobody asked for would confuse some.
+    // An unexpected 100 would confuse some clients.
     if (status === 100 && !this.#awaitsContinue) return;
     this.#stream.additionalHeaders({ ...byName(outgoingFields(block, this.#mask)), ':status': status });
   }
 
-  /** A body needs no length here, so that the plan, which reads heads as HTTP/1.1, may not know of it. */
+  /** An HTTP/2 body needs no length, and the plan, which reads HTTP/1.1 heads, must not see one. */
   get #awaitsContinue(): boolean {
     const { plan, hasBody } = this.#options;
     return hasBody && expectsContinue(plan.head) === true;
@@ -165,7 +164,7 @@ export class StreamRelay {
     const stream = this.#stream;
     this.isEndDue = true;
     const writer = new TurnWriter((pieces) => {
-      // Of a host that has left the rest is here already, and would be lost with its connection.
+      // If the upstream has closed, the rest is buffered here and would be lost with its connection.
       if (writeAll(stream, pieces)) return;
       this.#hold();
       if (!this.#session?.hasEnded) upstream.pause();
@@ -181,7 +180,7 @@ export class StreamRelay {
     upstream.on('end', () => {
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
       const isWhole = end.isWhole && !isShort;
-      // What broke off shows nothing that may be the beginning of a secret.
+      // A response that broke off must not end with the possible beginning of a secret.
       if (isWhole) body?.end(add);
       writer.flush();
       if (isWhole) {
@@ -189,13 +188,13 @@ export class StreamRelay {
         stream.end();
         this.#hold();
       } else if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
-      // Else `close` follows, with the code of the reset.
+      // Otherwise 'close' follows, with the code of the reset.
     });
     stream.on('drain', () => {
       this.stop();
       upstream.resume();
     });
-    // Asked for as well when a reset ends the stream: then they would be too late.
+    // Also requested when a reset ends the stream: then trailers would be too late.
     stream.once('wantTrailers', () => {
       this.isEndDue = false;
       if (stream.closed || stream.destroyed) return;
@@ -203,10 +202,10 @@ export class StreamRelay {
     });
   }
 
-  /** What waits may leave slowly; what does not leave at all has a limit. */
+  /** Buffered data may leave slowly; without progress there is a limit. */
   #hold(): void {
     this.#waiting = this.#stream.writableLength;
-    this.#stall ??= new Silence(this.#options.clientIdleMs, () => {
+    this.#stall ??= new IdleLimit(this.#options.clientIdleMs, () => {
       if (this.#stream.writableLength === this.#waiting) return this.#owner.onStall();
       this.#waiting = this.#stream.writableLength;
       this.#stall?.restart();
@@ -231,7 +230,7 @@ export class StreamRelay {
     this.#owner.onRefused(refuse('upstream_malformed', cause));
   }
 
-  /** A bug ends this stream; neither the process nor the other streams hear of it. */
+  /** An internal error ends this stream only; the process and the other streams go on. */
   #guard(act: () => void): void {
     try {
       act();
@@ -244,4 +243,22 @@ export class StreamRelay {
 function contentLength(head: ResponseHead): number | undefined {
   const at = findField(head, Field.contentLength);
   return at === -1 ? undefined : Number(fieldValue(head, at));
+}
+
+/**
+ * How an upstream stream ended. node:http2 emits 'end' for END_STREAM and for RST_STREAM(NO_ERROR), and later events do not
+ * distinguish them. On a reset the stream is closed before push(null).
+ */
+class StreamEnd {
+  /** The upstream has sent END_STREAM. */
+  isWhole = false;
+
+  /** Must be created before the stream is read. */
+  constructor(stream: ClientHttp2Stream) {
+    const push = stream.push.bind(stream);
+    stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+      if (chunk === null && !stream.closed) this.isWhole = true;
+      return push(chunk, encoding);
+    };
+  }
 }

@@ -1,37 +1,37 @@
-// Heads that leave on a client's stream, and refusals: the fields and the body that HTTP/1.1 clients get.
+// Response heads and refusals on a client's stream, with the same fields and body as for HTTP/1.1 clients.
 import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2';
 import type { HeaderList } from '../upstream/h2-session.ts';
 import { type Refusal, refusalParts } from '../refusal.ts';
 
-/** Sends the final head. `endStream`: there is no body; else trailers may follow it. */
+/** Sends the final head. `endStream`: there is no body; otherwise trailers may follow it. */
 export function sendHead(
   stream: ServerHttp2Stream,
   status: number,
   fields: HeaderList,
   options: { readonly endStream: boolean; readonly waitForTrailers?: boolean },
 ): void {
-  // A host's answer without a Date stays without one.
+  // An upstream response without a Date stays without one.
   const all: ServerStreamResponseOptions & { sendDate: boolean } = { ...options, sendDate: false };
   stream.respond([':status', String(status), ...fields], all);
 }
 
 /**
- * Resets a stream in the middle of its answer. `close` ends the stream before it resets it, and where a write is under
- * way node:http2 then may ask a destroyed stream for its trailers, which aborts the process (26.10): so it is not told.
+ * Resets a stream during its response. `close` ends the stream before it resets it; during a write node:http2 may then ask
+ * a destroyed stream for its trailers, which aborts the process (26.10). So the reset bypasses `close`.
  */
 export function resetStream(stream: ServerHttp2Stream, code: number): void {
   stream._final = (done) => done();
   stream.close(code);
 }
 
-/** What of a request the form of a refusal depends on. */
+/** What the form of a refusal depends on. */
 export type RefusedRequest = {
   readonly method: string;
-  /** Its fields as they came, pseudo-fields or not. */
+  /** The fields as received, with pseudo-fields. */
   readonly fields: HeaderList;
 };
 
-/** Answers and ends our side; says how many bytes of body were sent. */
+/** Responds and ends our side; returns the number of body bytes sent. */
 export function sendRefusal(stream: ServerHttp2Stream, refusal: Refusal, request: RefusedRequest): number {
   if (stream.destroyed || stream.closed) return 0;
   if (isGrpc(request.fields)) {
@@ -53,8 +53,8 @@ function isGrpc(fields: HeaderList): boolean {
 }
 
 /**
- * A caller sees nothing of an answer that is no gRPC but its status. So it gets an answer that is: trailers only, whose
- * status is the one that it would make of ours (gRPC over HTTP/2, "HTTP to gRPC Status Code Mapping").
+ * A gRPC caller reads only the status of a response that is not gRPC. So it gets trailers-only gRPC, with the status that it
+ * would derive itself (gRPC over HTTP/2, "HTTP to gRPC Status Code Mapping").
  */
 function grpcFields({ refused, status, message, hint }: Refusal): HeaderList {
   const text = hint ? `${message}; ${hint}` : message;
@@ -64,7 +64,7 @@ function grpcFields({ refused, status, message, hint }: Refusal): HeaderList {
   ];
 }
 
-/** Not gRPC-Web, which is another form. */
+/** Not gRPC-Web, which has another format. */
 const GRPC = /^application\/grpc(?:$|[+;])/;
 const UNKNOWN = 2;
 const [INTERNAL, UNAVAILABLE] = [13, 14];

@@ -1,5 +1,5 @@
-// Writes to a stream of HTTP/2 what one turn of the event loop brought for it, in as few pieces as pay. A peer may cut
-// a body into frames of a byte: each would cost a hundred times its size while it waits, and a frame of its own on.
+// Collects what one turn of the event loop brings for an HTTP/2 stream and writes it in few pieces. A peer may cut a body
+// into frames of one byte: each would cost a hundred times its size in memory, and a frame of its own.
 import type { Writable } from 'node:stream';
 import { joinPieces } from '../joined-pieces.ts';
 
@@ -7,7 +7,7 @@ export class TurnWriter {
   readonly #write: (pieces: readonly Buffer[]) => void;
   #pieces: Buffer[] = [];
 
-  /** `write` gets what a turn brought. */
+  /** `write` gets the pieces of a turn. */
   constructor(write: (pieces: readonly Buffer[]) => void) {
     this.#write = write;
   }
@@ -17,7 +17,7 @@ export class TurnWriter {
     if (this.#pieces.length === 1) process.nextTick(flush, this);
   }
 
-  /** Writes at once what waits for the end of the turn. */
+  /** Writes buffered pieces at once, before the end of the turn. */
   flush(): void {
     if (this.#pieces.length === 0) return;
     const pieces = joinPieces(this.#pieces);
@@ -30,7 +30,7 @@ function flush(writer: TurnWriter): void {
   writer.flush();
 }
 
-/** Writes all of `pieces`; false once the stream wants no more for now. */
+/** Writes all `pieces`; false if the stream wants no more for now. */
 export function writeAll(stream: Writable, pieces: readonly Buffer[]): boolean {
   let isWanted = true;
   for (const piece of pieces) isWanted = stream.write(piece);

@@ -33,7 +33,7 @@ describe('pings and settings', () => {
     expect(floods).toEqual([flood]);
   });
 
-  it('are told of once', () => {
+  it('are reported once', () => {
     const { gauge, floods } = createScene();
     times(1_000, () => gauge.onPing());
     times(1_000, () => gauge.onSettings());
@@ -56,10 +56,10 @@ describe('bytes', () => {
     expect(scene.floods).toEqual(['frames']);
   });
 
-  it('of bodies, of their frames, and of the window updates for answers are no flood', () => {
+  it('of bodies, of their frames, and of the window updates for responses are no flood', () => {
     const scene = createScene();
     for (let tick = 0; tick < 40; tick += 1) {
-      // 20,000 messages of five bytes a second, and an answer to each for which the client grants two windows.
+      // 20,000 messages of five bytes a second, and a response to each for which the client grants two windows.
       times(5_000, () => {
         scene.gauge.onBody(5);
         scene.gauge.onResponse(5);
@@ -78,7 +78,7 @@ describe('bytes', () => {
     expect(scene.floods).toEqual([]);
   });
 
-  it('that were earned by a long answer are not saved up', () => {
+  it('that were earned by a long response are not saved up', () => {
     const scene = createScene();
     scene.gauge.onBody(1 << 30);
     scene.gauge.tick();

@@ -143,7 +143,7 @@ const oddSettings = (id: number, value: number): Buffer => {
 const floods = rows('T-10', [
   { what: 'pings', ends: calm, frames: () => flood(() => pingFrame()) },
   {
-    what: 'answers to pings',
+    what: 'responses to pings',
     ends: [...calm, ...protocol],
     frames: () => flood(() => pingFrame('12345678', { isAck: true })),
   },
@@ -153,7 +153,7 @@ const floods = rows('T-10', [
     ends: calm,
     frames: () => flood((n) => settingsFrame({ header_table_size: n % 4096, initial_window_size: n })),
   },
-  { what: 'answers to settings', ends: [...calm, ...protocol], frames: () => flood(settingsAckFrame) },
+  { what: 'responses to settings', ends: [...calm, ...protocol], frames: () => flood(settingsAckFrame) },
   { what: 'windows of the connection', ends: calm, frames: () => flood(() => windowFrame(0, 1)) },
   { what: 'windows of a stream', ends: calm, frames: (c) => behindRequest(c, () => windowFrame(1, 1)) },
   {

@@ -14,7 +14,7 @@ const IDLE_MS = 500;
 const large = Buffer.alloc(20_000_000);
 const noise = Buffer.alloc(100_000, 0xa5);
 
-/** A host whose answers are more than the system takes for a client that does not read. */
+/** A host whose responses are more than the system takes for a client that does not read. */
 async function respond({ request, head, data, response }: H2Exchange): Promise<void> {
   if (request.path === '/silent') return;
   if (request.path === '/large') {
@@ -23,7 +23,7 @@ async function respond({ request, head, data, response }: H2Exchange): Promise<v
   } else await response(200, [], 'whole');
 }
 
-/** Wants two large answers, and reads no more once they have begun. */
+/** Wants two large responses, and reads no more once they have begun. */
 async function stopReading(client: H2WireClient): Promise<void> {
   await client.send(windowFrame(0, 0x3fffffff));
   const streams = [await open(client, '/large'), await open(client, '/large')];
@@ -154,7 +154,7 @@ describe('streams that node:http2 resets before we hear of them', () => {
     expect(path.origin.streams).toHaveLength(2);
   });
 
-  it('are not those with too many fields: these are answered, 431, each with a record', async () => {
+  it('are not those with too many fields: these get responses, 431, each with a record', async () => {
     await using path = await createPath();
     const client = await path.client();
     const responses = [];

@@ -30,7 +30,7 @@ async function respondWith({ interim, head, data, trailers }: H2Exchange, place:
   await trailers(fields('trailer'));
 }
 
-describe.each(places)('in the %s of an answer', (place) => {
+describe.each(places)('in the %s of a response', (place) => {
   it.each(rows)('$name: $value ends no other stream', async ({ name, value, isDropped }) => {
     const gate = Promise.withResolvers<void>();
     const respond = async (exchange: H2Exchange): Promise<void> => {

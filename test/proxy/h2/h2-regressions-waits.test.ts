@@ -61,7 +61,7 @@ describe('uploads to a host that does not read for a while', () => {
   const SHUT_MS = 30_000;
   const body = Buffer.alloc(200_000, 'a body. ');
 
-  it.each([4, 100])('%i at once are no flood: all are answered when it reads', async (count) => {
+  it.each([4, 100])('%i at once are no flood: all get responses when it reads', async (count) => {
     await using path = await createH2Path({
       origin: { settings: { initial_window_size: 0 }, isGranting: false },
     });

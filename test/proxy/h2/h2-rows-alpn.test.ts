@@ -86,7 +86,7 @@ describe('T-01', () => {
     expect([path.origin.streams.length, path.origin.http1.requests.length]).toEqual([0, 0]);
   });
 
-  it('is told by its settings what is not to be had: push, CONNECT, more than a hundred streams', async () => {
+  it('learns from the SETTINGS what is not supported: push, CONNECT, more than a hundred streams', async () => {
     await using path = await createH2Path();
     const client = await path.client();
     await client.request(client.fields('/1'));

@@ -1,4 +1,4 @@
-// The rows of T-05 in which a message is broken off: half a body, or half an answer, must not pass for a whole one, however
+// The rows of T-05 in which a message is broken off: half a body, or half a response, must not pass for a whole one, however
 // its sender leaves it.
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
@@ -34,7 +34,7 @@ describe('T-05', () => {
     ['RST of TCP', ({ connection }) => connection.destroy()],
     ['GOAWAY and FIN', async ({ connection, goaway }) => (await goaway(), connection.end())],
     ['an end that is too early', ({ data }) => data('', { isEnd: true })],
-  ])('half an answer and %s do not pass for a whole one', async (how, breakOff) => {
+  ])('half a response and %s do not pass for a whole one', async (how, breakOff) => {
     const gate = Promise.withResolvers<void>();
     await using path = await createH2Path({
       origin: {
@@ -48,14 +48,14 @@ describe('T-05', () => {
     });
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
-    await client.peer.until(() => stream.length === 5 || undefined, 'half an answer');
+    await client.peer.until(() => stream.length === 5 || undefined, 'half a response');
     gate.resolve();
     const response = await client.response(stream);
     expect([stream.isEnded, response.reset]).toEqual([false, expect.not.stringMatching('NO_ERROR')]);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', status: 200 });
   });
 
-  it('half an answer that waits for a window, and a reset without an error, do not pass for a whole one', async () => {
+  it('half a response that waits for a window, and a reset without an error, do not pass for a whole one', async () => {
     await using path = await createH2Path({
       origin: {
         async respond({ request, head, data, reset, response }) {

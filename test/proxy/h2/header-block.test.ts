@@ -161,7 +161,7 @@ describe('what leaves of a request list', () => {
   }
 });
 
-describe('an answer’s list', () => {
+describe('a response’s list', () => {
   it('keeps its fields in their order, without those of one hop and Alt-Svc', () => {
     const head = parseResponseList(
       [':status', '200', 'set-cookie', 'a', 'alt-svc', 'h3=":443"', 'set-cookie', 'b', 'proxy-status', 'x'],
@@ -206,7 +206,7 @@ describe('trailers', () => {
     expect(fields).toEqual(['grpc-status', '0', 'x', 'y']);
   });
 
-  it('are told by name, in all their values', () => {
+  it('are given by name, with all their values', () => {
     const fields = byName(['a', '1', 'b', '2', 'a', '3', '__proto__', '4']);
     expect(Object.entries(fields)).toEqual([
       ['a', ['1', '3']],

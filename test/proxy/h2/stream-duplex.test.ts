@@ -1,5 +1,5 @@
 // Each direction of a stream flows and ends by itself: messages pass while both are open, either may end first, and an
-// answer that is whole before its request is.
+// response that is whole before its request is.
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
 import { windowFrame } from '../../support/h2-frames.ts';
@@ -19,7 +19,7 @@ function openPost(client: H2WireClient): Promise<H2Stream> {
   return client.open(client.fields('/', [], { ':method': 'POST' }));
 }
 
-/** Waits until so many bytes of the answer are there. */
+/** Waits until so many bytes of the response are there. */
 function arrival(client: H2WireClient, stream: H2Stream, bytes: number): Promise<boolean> {
   return client.peer.until(() => stream.length >= bytes || undefined, `${bytes} bytes`);
 }
@@ -48,7 +48,7 @@ describe('both directions', () => {
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 200, ...bytes });
   });
 
-  it('the request’s head passes before its body, and the answer’s before its own', async () => {
+  it('the request’s head passes before its body, and the response’s before its own', async () => {
     await using path = await pathOf(async ({ head }) => head(200));
     const client = await path.client();
     const stream = await openPost(client);
@@ -57,7 +57,7 @@ describe('both directions', () => {
     expect(stream.length).toBe(0);
   });
 
-  it('a request that has ended is answered bit by bit', async () => {
+  it('a request that has ended gets its response piece by piece', async () => {
     const next: (() => void)[] = [];
     await using path = await pathOf(async ({ request, head, data }) => {
       await request.ended();
@@ -78,7 +78,7 @@ describe('both directions', () => {
     expect((await client.response(stream)).text).toBe('event'.repeat(5));
   });
 
-  it('an answer that has ended lets the rest of its request pass', async () => {
+  it('a response that has ended lets the rest of its request pass', async () => {
     await using path = await pathOf(({ response }) => response(200, [], 'early'));
     const client = await path.client();
     const stream = await openPost(client);
@@ -91,8 +91,8 @@ describe('both directions', () => {
   });
 });
 
-describe('an answer of a host that wants no more of the request', () => {
-  it('is whole, and the client is told to stop', async () => {
+describe('a response of a host that wants no more of the request', () => {
+  it('is complete, and the client is asked to stop', async () => {
     await using path = await pathOf(async ({ connection, request, response, reset }) => {
       await connection.peer?.until(() => request.body.length > 0 || undefined, 'a beginning');
       await response(413, [], 'too large');
@@ -157,27 +157,34 @@ describe('a host that leaves once it has said everything', () => {
   it.each<readonly [string, Script]>([
     ['FIN', async ({ connection }) => connection.end()],
     ['GOAWAY and FIN', async ({ connection, goaway }) => (await goaway(), connection.end())],
-  ])('by %s: its answer is whole, for a client that reads and for one that reads later', async (_, leave) => {
-    for (const isGranting of [true, false]) {
-      const hasLeft = Promise.withResolvers<void>();
-      await using path = await pathOf(async (exchange) => {
-        await exchange.response(200, [], Buffer.alloc(200_000));
-        await leave(exchange);
-        hasLeft.resolve();
-      });
-      const client = await path.client({ isGranting });
-      const stream = await client.open(client.fields('/'), { isEnd: true });
-      await hasLeft.promise;
-      await arrival(client, stream, 65_535);
-      if (!isGranting) await client.send(windowFrame(0, 200_000), windowFrame(stream.id, 200_000));
-      expect(await client.response(stream)).toMatchObject({ status: 200, length: 200_000, reset: undefined });
-      expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', bytes_down: 200_000 });
-    }
-  });
+  ])(
+    'by %s: its response is whole, for a client that reads and for one that reads later',
+    async (_, leave) => {
+      for (const isGranting of [true, false]) {
+        const hasLeft = Promise.withResolvers<void>();
+        await using path = await pathOf(async (exchange) => {
+          await exchange.response(200, [], Buffer.alloc(200_000));
+          await leave(exchange);
+          hasLeft.resolve();
+        });
+        const client = await path.client({ isGranting });
+        const stream = await client.open(client.fields('/'), { isEnd: true });
+        await hasLeft.promise;
+        await arrival(client, stream, 65_535);
+        if (!isGranting) await client.send(windowFrame(0, 200_000), windowFrame(stream.id, 200_000));
+        expect(await client.response(stream)).toMatchObject({
+          status: 200,
+          length: 200_000,
+          reset: undefined,
+        });
+        expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', bytes_down: 200_000 });
+      }
+    },
+  );
 });
 
 describe('a refusal', () => {
-  it('is whole before the client is told to stop, whoever wrote it', async () => {
+  it('is complete before the client is asked to stop, whether the upstream or the proxy wrote it', async () => {
     await using path = await pathOf(async () => undefined, { isGranting: false });
     const client = await path.client();
     for (const pseudo of [{ ':authority': 'other.test' }, { ':scheme': 'http' }]) {

@@ -7,7 +7,7 @@ import { WireClient } from '../../support/wire-client.ts';
 import { apiRule } from '../data-path.ts';
 import { createH2Path, type H2Path } from './h2-path.ts';
 
-/** A host that answers `/slow` once `gate` is open. */
+/** Responds to `/slow` when `gate` is open. */
 function slowPath(
   gate: Promise<void>,
   config: Readonly<Record<string, unknown>> = {},
@@ -94,7 +94,7 @@ describe('a host that is leaving', () => {
 });
 
 describe('the limit of streams', () => {
-  it('is told to the client, and holds for what runs at once', async () => {
+  it('is passed to the client and applies to concurrent streams', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await slowPath(gate.promise, { limits: { max_streams: 2 } });
     const client = await path.client();

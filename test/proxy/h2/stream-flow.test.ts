@@ -41,7 +41,7 @@ async function openStalled(client: H2WireClient, path: string): Promise<H2Stream
 }
 
 describe('one stream whose client does not read', () => {
-  it('waits by itself: the others of its connection are answered, small and large', async () => {
+  it('waits by itself: the others of its connection get responses, small and large', async () => {
     const { sent, respond } = createHost();
     await using path = await createH2Path({ origin: { respond } });
     const client = await path.client({ isGranting: false });

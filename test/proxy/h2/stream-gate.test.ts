@@ -1,4 +1,4 @@
-// The gate before each stream: what a callback answers, once for all that wait for it, and rules that change while a
+// The gate before each stream: what a callback returns, once for all that wait for it, and rules that change while a
 // stream waits or runs.
 import { describe, expect, it } from 'vitest';
 import {
@@ -31,7 +31,7 @@ async function createScene(
   };
 }
 
-/** An answer that waits for `open`; `asked` resolves with the first call. */
+/** A response that waits for `open`; `asked` resolves with the first call. */
 function createGate(): { response: CallbackResponse; open(): void; readonly asked: Promise<void> } {
   const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   return {
@@ -46,7 +46,7 @@ function createGate(): { response: CallbackResponse; open(): void; readonly aske
 }
 
 describe('a callback', () => {
-  it('is asked once for a hundred streams, and each gets what it answered', async () => {
+  it('is asked once for a hundred streams, and each gets its response', async () => {
     const gate = createGate();
     await using scene = await createScene(gate.response);
     const { path, endpoint } = scene;

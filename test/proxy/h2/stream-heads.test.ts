@@ -1,4 +1,4 @@
-// Heads before the answer and answers that have nothing but a head: interim responses, Expect, HEAD and the statuses
+// Heads before the response and responses that have nothing but a head: interim responses, Expect, HEAD and the statuses
 // without a body; and lengths that are not those of the body.
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
@@ -14,7 +14,7 @@ function pathOf(script: Script): Promise<H2Path> {
 }
 
 describe('interim heads', () => {
-  it('pass in their order, masked, before the host has answered', async () => {
+  it('pass in their order, masked, before the upstream has responded', async () => {
     const seen = Promise.withResolvers<void>();
     await using path = await pathOf(async ({ interim, response }) => {
       await interim(103, [
@@ -71,7 +71,7 @@ describe('interim heads', () => {
     expect([interim.map(({ status }) => status), text]).toEqual([[103], 'ok']);
   });
 
-  it('refuse what is expected: a final answer instead of 100 ends the upload', async () => {
+  it('refuse what is expected: a final response instead of 100 ends the upload', async () => {
     await using path = await pathOf(async ({ response, reset }) => {
       await response(417, [], 'no');
       await reset('NO_ERROR');
@@ -119,14 +119,14 @@ describe('interim heads', () => {
     await using path = await pathOf(({ interim }) => interim(101, [['upgrade', 'websocket']]));
     const client = await path.client();
     const response = await client.request(client.fields('/'));
-    // The answer's reader may end the stream itself: 101 has no place in HTTP/2 (RFC 9113 §8.6).
+    // The response's reader may end the stream itself: 101 has no place in HTTP/2 (RFC 9113 §8.6).
     expect(response.status === 502 || response.reset === 'PROTOCOL_ERROR').toBe(true);
     expect(response.interim).toEqual([]);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed' });
   });
 });
 
-describe('an answer of a head alone', () => {
+describe('a response of a head alone', () => {
   it.each<readonly [method: string, status: number, fields: readonly SentField[]]>([
     ['HEAD', 200, [['content-length', '1000']]],
     ['HEAD', 404, []],
@@ -191,7 +191,7 @@ describe('a length that is not the body’s', () => {
     ['more than announced', '3', 'four', true],
     ['less than announced', '5', 'four', true],
     ['none of what was announced', '5', '', true],
-  ])('in an answer, %s, ends the stream with an error', async (_, length, body, isEnd) => {
+  ])('in a response, %s, ends the stream with an error', async (_, length, body, isEnd) => {
     await using path = await pathOf(async ({ head, data }) => {
       await head(200, [['content-length', length]]);
       await data(body, { isEnd });

@@ -10,7 +10,7 @@ const POST = { ':method': 'POST' };
 /** A host that grants no window beyond the first. */
 const grudging = { isGranting: false };
 
-describe('an answer that came before its host has taken the body', () => {
+describe('a response that came before its host has taken the body', () => {
   it('leaves its stream its place until that is over, and not for long', async () => {
     const respond = async ({ request, response }: H2Exchange): Promise<void> => {
       if (request.method === 'POST') await response(200, [], 'early');
@@ -40,7 +40,7 @@ describe('an answer that came before its host has taken the body', () => {
 });
 
 describe('a client that resets an upload which its host does not take', () => {
-  it.each(['NO_ERROR', 'CANCEL', 'INTERNAL_ERROR'] as const)('with %s is heard at once', async (code) => {
+  it.each(['NO_ERROR', 'CANCEL', 'INTERNAL_ERROR'] as const)('with %s is noticed at once', async (code) => {
     const respond = async (): Promise<void> => {};
     await using path = await createH2Path({ origin: { ...grudging, respond } });
     const client = await path.client();

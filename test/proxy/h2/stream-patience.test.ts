@@ -1,4 +1,4 @@
-// Streams that must wait: for a session that is not there yet, for a host that refused them, for an answer that takes
+// Streams that must wait: for a session that is not there yet, for a host that refused them, for a response that takes
 // longer than its host stays. None of them may lose anything by it.
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
@@ -63,7 +63,7 @@ it('a body that grows while it waits to be sent again arrives whole', async () =
   expect([status, text]).toEqual([200, whole]);
 });
 
-it('an answer goes on for as long as it takes after its host has said that it leaves', async () => {
+it('a response goes on for as long as it takes after its host has said that it leaves', async () => {
   const respond = async ({ head, data, goaway }: H2Exchange): Promise<void> => {
     await head(200);
     await goaway();

@@ -34,7 +34,7 @@ function openPost(client: H2WireClient): Promise<H2Stream> {
 }
 
 function arrival(client: H2WireClient, stream: H2Stream): Promise<boolean> {
-  return client.peer.until(() => stream.length >= half.length || undefined, 'half an answer');
+  return client.peer.until(() => stream.length >= half.length || undefined, 'half a response');
 }
 
 type Entry = AsyncDisposable & { readonly port: number; readonly knocked: Promise<void>; open(): void };
@@ -70,7 +70,7 @@ async function createEntry(port: number): Promise<Entry> {
 const codes: readonly ErrorName[] = ['CANCEL', 'NO_ERROR', 'INTERNAL_ERROR', 'REFUSED_STREAM'];
 
 describe.each(codes)('a client that resets its stream with %s', (code) => {
-  it('while the callback has not answered: the host hears of nothing', async () => {
+  it('while the callback has not responded: the host hears of nothing', async () => {
     const asked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     await using endpoint = await createCallbackEndpoint(async (exchange) => {
@@ -107,7 +107,7 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
     });
     const client = await H2WireClient.over(wire, authority);
     await expectAlive(client);
-    // From here on another connection is wanted, and the door is shut.
+    // From here on another connection is needed, and the listener is closed.
     path.proxy.apply({ rules: [] });
     const stream = await openPost(client);
     await stream.data(half);
@@ -121,7 +121,7 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
     await wire[Symbol.asyncDispose]();
   });
 
-  it('before the answer’s head: the host’s is cancelled', async () => {
+  it('before the response’s head: the host’s is cancelled', async () => {
     await using path = await pathOf(async () => undefined);
     const client = await path.client();
     const stream = await openPost(client);
@@ -139,7 +139,7 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
     expect(path.origin.streams[1]?.connection).toBe(0);
   });
 
-  it('in the middle of the answer: the host’s is cancelled', async () => {
+  it('in the middle of the response: the host’s is cancelled', async () => {
     const large = Buffer.alloc(10 << 20);
     await using path = await pathOf(async ({ head, data }) => {
       await head(200);
@@ -155,7 +155,7 @@ describe.each(codes)('a client that resets its stream with %s', (code) => {
     await expectAlive(client);
   });
 
-  it('behind the end of the answer: the exchange was whole', async () => {
+  it('behind the end of the response: the exchange was whole', async () => {
     await using path = await pathOf(({ response }) => response(200, [], half));
     const client = await path.client();
     const stream = await client.open(client.fields('/'), { isEnd: true });
@@ -191,7 +191,7 @@ const hostCodes: readonly ErrorName[] = ['CANCEL', 'INTERNAL_ERROR', 'PROTOCOL_E
 describe.each(hostCodes)('a host that resets its stream with %s', (code) => {
   const expected = { outcome: 'failed', reason: 'upstream_reset', cause: code };
 
-  it('before its answer, with the request half sent', async () => {
+  it('before its response, with the request half sent', async () => {
     await using path = await pathOf(async ({ request, connection, reset }) => {
       await connection.peer?.until(() => request.body.length > 0 || undefined, 'a body');
       await reset(code);
@@ -215,7 +215,7 @@ describe.each(hostCodes)('a host that resets its stream with %s', (code) => {
     expect(await path.proxy.record(0)).toMatchObject(expected);
   });
 
-  it('in the middle of its answer: what had come is passed on', async () => {
+  it('in the middle of its response: what had come is passed on', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await pathOf(async ({ head, data, reset }) => {
       await head(200);

@@ -20,7 +20,7 @@ const ok: Script = ({ response }) => response(200, [], 'ok');
 describe('a host that says nothing', () => {
   const limit = { response_idle_ms: SHORT_MS };
 
-  it('before its answer: 504, and its stream is cancelled', async () => {
+  it('before its response: 504, and its stream is cancelled', async () => {
     await using path = await pathOf(limit, async () => undefined);
     const client = await path.client();
     const response = await client.request(client.fields('/'));
@@ -33,7 +33,7 @@ describe('a host that says nothing', () => {
     });
   });
 
-  it('in the middle of its answer: the stream is reset', async () => {
+  it('in the middle of its response: the stream is reset', async () => {
     await using path = await pathOf(limit, async ({ head, data }) => {
       await head(200);
       await data('half.');
@@ -65,7 +65,7 @@ describe('a host that says nothing', () => {
 });
 
 describe('a client that does not read', () => {
-  it('its answer loses that stream', async () => {
+  it('its response loses that stream', async () => {
     await using path = await pathOf({ client_idle_ms: SHORT_MS }, ({ response }) =>
       response(200, [], Buffer.alloc(1_000_000)),
     );

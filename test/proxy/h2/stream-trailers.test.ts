@@ -1,4 +1,4 @@
-// Fields behind a body: those of an answer pass, judged and masked as a head is; those of a request end here.
+// Fields behind a body: those of a response pass, judged and masked as a head is; those of a request end here.
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
 import type { H2Response } from '../../support/h2-wire-client.ts';
@@ -6,7 +6,7 @@ import type { SentField } from '../../support/hpack.ts';
 import { secret } from '../data-path.ts';
 import { createH2Path } from './h2-path.ts';
 
-/** What a client gets of an answer whose body is followed by these fields. */
+/** What a client gets of a response whose body is followed by these fields. */
 async function respondWith(trailers: readonly SentField[], body = 'body'): Promise<H2Response> {
   const respond = async ({ head, data, trailers: send }: H2Exchange): Promise<void> => {
     await head(200);
@@ -20,7 +20,7 @@ async function respondWith(trailers: readonly SentField[], body = 'body'): Promi
   return response;
 }
 
-describe('trailers of an answer', () => {
+describe('trailers of a response', () => {
   it('pass behind its body, in their order, each as often as it stands there', async () => {
     const trailers = [
       ['grpc-status', '0'],
@@ -93,7 +93,7 @@ describe('trailers of an answer', () => {
     ['a name in upper case', [['X-Upper', 'a']]],
     ['more than a head may have', Array.from({ length: 101 }, (__, i) => [`x-${i}`, 'a'] as const)],
     ['more bytes than a head may have', [['x-long', 'a'.repeat(40_000)]]],
-  ])('that no answer may have, %s, end the stream with an error', async (_, trailers) => {
+  ])('that no response may have, %s, end the stream with an error', async (_, trailers) => {
     const respond = async ({ head, data, trailers: send }: H2Exchange): Promise<void> => {
       await head(200);
       await data('body');

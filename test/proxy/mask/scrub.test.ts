@@ -10,7 +10,7 @@ import { createH2Path } from '../h2/h2-path.ts';
 const scrubbing = { proxyConfig: { rules: [{ ...apiRule, scrub: 'body' }] } };
 const stars = '*'.repeat(secret.length);
 
-/** What the client reads, to the end of the connection, of an answer of these bytes. */
+/** What the client reads, to the end of the connection, of a response of these bytes. */
 async function relayed(bytes: string, ...lines: string[]): Promise<string> {
   const respond = ({ send, end }: Exchange): Promise<void> => send(bytes).then(end);
   await using path = await createDataPath({ respond, ...scrubbing });

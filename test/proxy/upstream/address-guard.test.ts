@@ -193,7 +193,7 @@ describe('loopback', () => {
 describe('a public address', () => {
   it.each(open)('%s is dialled', (address) => expect(verdict(address, closed)).toBe('dialled'));
 
-  it('is refused by the deny_list, and that is told apart from the address guard', () => {
+  it('is refused by the deny_list, with another code than that of the address guard', () => {
     const purpose = {
       authority: authorityOf('x.test:443'),
       isProvenRuleHost: true,

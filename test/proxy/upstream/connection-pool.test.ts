@@ -122,7 +122,7 @@ describe('an idle connection', () => {
     expect(connection.idleLimitMs).toBe(limitMs);
   });
 
-  it('keeps what its host promised when a later answer says nothing', () => {
+  it('keeps what its host promised when a later response says nothing', () => {
     const connection = new UpstreamConnection(socket(), key, 600_000);
     connection.allowIdle(30);
     connection.allowIdle(undefined);

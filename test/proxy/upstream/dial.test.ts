@@ -17,7 +17,7 @@ import { authorityOf } from '../request-head.ts';
 
 const day = 86_400_000;
 const publicCa = createCertificateAuthority({ commonName: 'Public', now: new Date(Date.now() - 300 * day) });
-const outsiderCa = createCertificateAuthority({ commonName: 'Stranger' });
+const foreignCa = createCertificateAuthority({ commonName: 'Foreign CA' });
 const ownCa = createCertificateAuthority({ commonName: 'Own' });
 const trust = createTrustSet({
   rootsPem: [publicCa.certificatePem],
@@ -33,7 +33,7 @@ function contextOf({ host, by = publicCa, daysAgo = 0 }: Leaf): SecureContext {
   return createSecureContext({ cert: leaf.chainPem, key: leaf.keyPem });
 }
 
-const selfSigned = createSecureContext({ cert: outsiderCa.certificatePem, key: outsiderCa.privateKeyPem });
+const selfSigned = createSecureContext({ cert: foreignCa.certificatePem, key: foreignCa.privateKeyPem });
 
 type Peer = AsyncDisposable & {
   readonly port: number;
@@ -155,7 +155,7 @@ describe('a host that does not prove its name', () => {
     [
       'an authority that nobody trusts',
       'api.test',
-      contextOf({ host: 'api.test', by: outsiderCa }),
+      contextOf({ host: 'api.test', by: foreignCa }),
       'SELF_SIGNED_CERT_IN_CHAIN',
     ],
     [
@@ -190,7 +190,7 @@ describe('a host that proves its name', () => {
     expect(await dialled(dialler(), target(`${host}:${peer.port}`))).toBe('ready');
   });
 
-  it('is reached by the second address where the first does not answer', async () => {
+  it('is reached by the second address where the first does not response', async () => {
     await using peer = await createPeer(() => contextOf({ host: 'localhost' }));
     const names = {
       resolve: async () => [
@@ -243,12 +243,12 @@ describe('a TLS session', () => {
     expect(await dialled(by, target(`other.test:${peer.port}`))).toMatch(/^upstream_untrusted/);
   });
 
-  it('that one trust set accepted does not open the door under another', async () => {
+  it('that one trust set accepted is not resumed under another', async () => {
     const sessions = new BoundedCache<Buffer>({ max: 10 });
-    const context = contextOf({ host: 'api.test', by: outsiderCa });
+    const context = contextOf({ host: 'api.test', by: foreignCa });
     await using peer = await createPeer(() => context);
     const to = target(`api.test:${peer.port}`);
-    const wide = createTrustSet({ rootsPem: [publicCa.certificatePem, outsiderCa.certificatePem] });
+    const wide = createTrustSet({ rootsPem: [publicCa.certificatePem, foreignCa.certificatePem] });
     expect(await dialled(dialler({ sessions, trust: wide }), to)).toBe('ready');
     expect(sessions.size).toBe(1);
     expect(await dialled(dialler({ sessions }), to)).toMatch(/^upstream_untrusted/);

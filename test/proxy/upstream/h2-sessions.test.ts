@@ -15,7 +15,7 @@ const post = (client: H2WireClient, body: string | Buffer): Promise<H2Response> 
 const errorOf = ({ headers }: H2Response): string | undefined =>
   headers.find(([name]) => name === 'x-sallyport-error')?.[1];
 
-/** Answers the first stream that comes by `first`, every later one by `ok`. */
+/** Responds to the first stream with `first`, to later ones with `ok`. */
 function once(first: (exchange: H2Exchange) => Promise<unknown>): (exchange: H2Exchange) => Promise<void> {
   let isFirst = true;
   return async (exchange) => {

@@ -33,7 +33,7 @@ describe('the resolver', () => {
   });
 
   it.each(['localhost', 'a.localhost', 'deep.er.localhost'])(
-    'answers %s itself: no lookup may say otherwise',
+    'resolves %s itself, without a lookup',
     async (host) => {
       const { lookup, asked } = script();
       const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
@@ -100,7 +100,7 @@ describe('the resolver', () => {
     expect(await next).toEqual(one);
   });
 
-  it('keeps a late answer for whoever asks next', async () => {
+  it('keeps a late response for whoever asks next', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
     const early = resolver.resolve('slow.test');
@@ -112,7 +112,7 @@ describe('the resolver', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('remembers an answer for half a minute, and a failure not at all', async () => {
+  it('remembers a response for half a minute, and a failure not at all', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
     const failing = resolver.resolve('a.test');
@@ -132,7 +132,7 @@ describe('the resolver', () => {
     await again;
   });
 
-  it('uses sixteen answers and no more', async () => {
+  it('uses at most sixteen addresses', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
     const many = Array.from(
@@ -144,7 +144,7 @@ describe('the resolver', () => {
     expect(await found).toEqual(many.slice(0, 16));
   });
 
-  it('takes an empty answer for a failure', async () => {
+  it('takes an empty response for a failure', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
     const found = resolver.resolve('none.test');

@@ -1,4 +1,4 @@
-// Places on a host's session are given back, however a stream ends: a leak would cost every exchange behind it a connection,
+// Slots of an upstream session are returned, however a stream ends: a leak would cost every exchange behind it a connection,
 // and keep what it holds for ever.
 import { describe, expect, it } from 'vitest';
 import type { H2Exchange } from '../../support/h2-exchange.ts';
@@ -9,7 +9,7 @@ import { createH2Path, type H2PathOptions } from './h2-path.ts';
 const PLACES = 20;
 const REQUESTS = 200;
 const responseBytes = 200_000;
-/** A client with a window that the answer does not fit in, and which takes no more. */
+/** A client with a window that the response does not fit in, and which takes no more. */
 const slow = { isGranting: false, settings: { initial_window_size: 1_000 } };
 
 type Row = {
@@ -31,31 +31,31 @@ async function cancelBuffered(client: H2WireClient, code: 'CANCEL' | 'NO_ERROR')
 }
 
 const rows: readonly Row[] = [
-  { what: 'a whole answer', respond: ({ response }) => response(200, [], 'x'), act: get },
+  { what: 'a whole response', respond: ({ response }) => response(200, [], 'x'), act: get },
   {
-    what: 'an answer that its client cancels while it waits here',
+    what: 'a response that its client cancels while it waits here',
     respond: large,
     act: (client) => cancelBuffered(client, 'CANCEL'),
   },
   {
-    what: 'an answer that its client resets without an error while it waits here',
+    what: 'a response that its client resets without an error while it waits here',
     respond: large,
     act: (client) => cancelBuffered(client, 'NO_ERROR'),
   },
   { what: '205 with a body', respond: ({ response }) => response(205, [], 'xyz'), act: get },
   { what: 'a refused 407 with a body', respond: ({ response }) => response(407, [], 'xyz'), act: get },
   {
-    what: 'an answer that is none, with a body',
+    what: 'a response that is none, with a body',
     respond: ({ response }) => response(999, [], 'xyz'),
     act: get,
   },
   {
-    what: 'an answer to HEAD that ends behind its head',
+    what: 'a response to HEAD that ends behind its head',
     respond: async ({ head, data }) => (await head(200), data('', { isEnd: true })),
     act: (client) => client.request(client.fields('/odd', [], { ':method': 'HEAD' })),
   },
   {
-    what: 'too many interim heads, and then an answer',
+    what: 'too many interim heads, and then a response',
     async respond({ interim, response }) {
       for (let n = 0; n < 30; n += 1) await interim(103);
       await response(200, [], 'xyz');
@@ -63,7 +63,7 @@ const rows: readonly Row[] = [
     act: get,
   },
   {
-    what: 'an early answer to an upload',
+    what: 'an early response to an upload',
     respond: ({ response }) => response(413, [], 'xyz'),
     act: (client) =>
       client.request(client.fields('/odd', [], { ':method': 'POST' }), { body: Buffer.alloc(responseBytes) }),
@@ -87,7 +87,7 @@ function pathOf({ respond, origin }: Pick<Row, 'respond' | 'origin'>) {
       ...origin,
       async respond(exchange) {
         if (exchange.request.path === '/odd') await respond(exchange);
-        else await exchange.response(200, [], 'room');
+        else await exchange.response(200, [], 'a slot');
       },
     },
   });
@@ -95,11 +95,11 @@ function pathOf({ respond, origin }: Pick<Row, 'respond' | 'origin'>) {
 
 async function expectCapacity(client: H2WireClient): Promise<void> {
   for (let n = 0; n < REQUESTS; n += 1)
-    expect(await client.request(client.fields('/'))).toMatchObject({ status: 200, text: 'room' });
+    expect(await client.request(client.fields('/'))).toMatchObject({ status: 200, text: 'a slot' });
 }
 
 describe.each(rows)('$what', (row) => {
-  it('keeps no place: the next two hundred find room on the one connection', async () => {
+  it('returns its slot: the next two hundred requests use the one connection', async () => {
     await using path = await pathOf(row);
     const client = await path.client(slow);
     for (let n = 0; n < PLACES; n += 1) await row.act(client);
@@ -109,7 +109,7 @@ describe.each(rows)('$what', (row) => {
   });
 });
 
-describe('an answer that waits here as its client leaves', () => {
+describe('a response that waits here as its client leaves', () => {
   it.each<readonly [string, (client: H2WireClient) => void]>([
     ['FIN', (client) => client.wire.end()],
     ['RST of TCP', (client) => client.wire.reset()],
