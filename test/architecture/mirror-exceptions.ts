@@ -74,7 +74,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/proxy/h2/session-watch.ts': 'test/proxy/h2/flood-gauge.test.ts',
   'src/proxy/h2/stream-body.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/stream-code.ts': 'test/attacks/h2/h2.test.ts',
-  'src/proxy/h2/stream-end.ts': 'test/proxy/h2/stream-ends.test.ts',
   'src/proxy/h2/stream-exchange.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/stream-lease.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/stream-relay.ts': 'test/attacks/h2/h2.test.ts',
