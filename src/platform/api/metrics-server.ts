@@ -1,12 +1,17 @@
 // The metrics on a listener of their own: they are about every organization, and for the operator alone.
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { HttpResponse } from '../../base/http/http-response.ts';
+import { HttpServer } from '../../base/http/http-server.ts';
 import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
 import { describeBug, type Log } from '../../base/log.ts';
+import { platformError } from './errors.ts';
 import type { Metrics } from './metrics.ts';
 import { listenAt } from './server.ts';
 
 export type MetricsServer = { readonly url: string; close(): Promise<void> };
+
+const LIMITS = { headBytes: 16 * 1024, headMs: 5000, requestMs: 5000, keepAliveMs: 5000 };
+const MAX_CONNECTIONS = 16;
 
 /** Throws an Error that says where it cannot listen. */
 export async function openMetricsServer(
@@ -14,29 +19,31 @@ export async function openMetricsServer(
   listen: ListenAddress,
   log: Log,
 ): Promise<MetricsServer> {
-  const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (incoming, outgoing) => {
-    const response = (status: number, type: string, text: string): void => {
-      outgoing.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
-    };
-    if (incoming.url !== '/metrics') return response(404, 'text/plain', 'Not found. See /metrics.\n');
-    metrics.read().then(
-      (text) => response(200, metrics.contentType, text),
-      (error: unknown) => {
-        log.error(describeBug(error), 'metrics failed');
-        response(503, 'text/plain', 'The metrics are temporarily unavailable.\n');
-      },
-    );
+  const server = new HttpServer({
+    limits: LIMITS,
+    log,
+    handle: async ({ head }) =>
+      head.target === '/metrics'
+        ? read(metrics, log)
+        : platformError('no_route', 'There is no such path: the metrics are at /metrics'),
+    reject: (kind) => platformError(kind),
   });
-  server.maxConnections = 16;
-  await listenAt(server, listen, 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN');
-  server.on('error', (error: NodeJS.ErrnoException) => log.warn({ error: error.code }, 'metrics listener'));
-  const { address, port } = server.address() as AddressInfo;
+  server.listener.maxConnections = MAX_CONNECTIONS;
+  await listenAt(server.listener, listen, 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN');
   return {
-    url: listenerUrl({ address, port }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    url: listenerUrl(server.listener.address() as AddressInfo),
+    close: () => server.close(0, 'end'),
   };
+}
+
+async function read(
+  { read, contentType }: Pick<Metrics, 'contentType' | 'read'>,
+  log: Log,
+): Promise<HttpResponse> {
+  try {
+    return { status: 200, fields: { 'Content-Type': contentType }, body: await read() };
+  } catch (error) {
+    log.error(describeBug(error), 'metrics failed');
+    return platformError('unavailable', 'The metrics are temporarily unavailable: try again');
+  }
 }

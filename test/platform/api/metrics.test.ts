@@ -68,7 +68,8 @@ describe('metrics', () => {
       expect.stringMatching(/^text\/plain; version=/),
     ]);
     expect(await response.text()).toContain('sallyport_platform_audit_events 42');
-    expect((await fetch(`${server.url}/`)).status).toBe(404);
+    const elsewhere = await fetch(`${server.url}/`);
+    expect([elsewhere.status, await elsewhere.json()]).toMatchObject([404, { code: 'no_route' }]);
     await server.close();
   });
 
@@ -78,9 +79,9 @@ describe('metrics', () => {
     const own = createLog('info', { write: (line) => void lines.push(line) });
     const server = await openMetricsServer(broken, { host: '127.0.0.1', port: 0 }, own);
     const response = await fetch(`${server.url}/metrics`);
-    expect([response.status, await response.text()]).toEqual([
+    expect([response.status, await response.json()]).toEqual([
       503,
-      'The metrics are temporarily unavailable.\n',
+      { detail: 'The metrics are temporarily unavailable: try again', code: 'unavailable' },
     ]);
     expect(lines).toHaveLength(1);
     await server.close();
