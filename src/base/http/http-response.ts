@@ -68,7 +68,7 @@ export async function sendResponse(
   const { status, body, fields } = response;
   if (outgoing.destroyed) return;
   const isStream = body !== undefined && typeof body === 'object' && Symbol.asyncIterator in body;
-  // The end of a request that is not read to its end is not known to the next one, so the connection ends.
+  // Nothing can follow a request of which some is still to come, and nobody will read it: the connection ends.
   outgoing.writeHead(status, {
     ...commonFields(options.requestId),
     ...fields,
