@@ -1,4 +1,4 @@
-// The connections of the admin API, and which of them to end. Whoever shares its loopback can use up every connection, so
+// The connections of the admin API, and which of them to end. A process that shares its loopback can use up every one, so
 // the oldest one that has not shown the token is ended for a new one: the operator can always connect.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
