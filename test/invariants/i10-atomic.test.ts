@@ -424,7 +424,7 @@ describe('I10 atomic: writes to the admin API', () => {
   }
 
   /** The injected headers of one request through the listener at `port`. */
-  async function sight(
+  async function injectedHeaders(
     proxy: TestSidecar,
     originPort: number,
     port: number = proxy.port,
@@ -437,7 +437,7 @@ describe('I10 atomic: writes to the admin API', () => {
     const { headers } = JSON.parse(text) as { headers: readonly (readonly [string, string])[] };
     return headers
       .map((field) => field.join(': '))
-      .filter((field) => /^X-(?:Count|Opaque|Kept):/.test(field));
+      .filter((field) => /^X-(?:Count|Opaque|Stored):/.test(field));
   }
 
   it('I10 atomic: a rejected document changes neither the rules in force nor the store', async () => {
@@ -456,7 +456,7 @@ describe('I10 atomic: writes to the admin API', () => {
     expect((await proxy.admin('PUT', CONFIG, '{"rules": [')).status).toBe(422);
     expect(await proxy.admin('GET', CONFIG)).toEqual(before);
     expect(store.contents.get('default')).toBe(stored);
-    expect(await sight(proxy, origin.port)).toEqual(counted(1));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(1));
   });
 
   it('I10 atomic: a write that cannot be stored has no effect, and succeeds once it can be stored', async () => {
@@ -465,15 +465,15 @@ describe('I10 atomic: writes to the admin API', () => {
     await using proxy = await start(store);
     const box = { id: 'box', listen: '127.0.0.1:0', proxy_config: documentOf(7) };
     const writes = [
-      ['PUT', '/v1/workspace_secrets', { KEPT: 'second' }],
-      ['PUT', CONFIG, documentOf(2, 'KEPT')],
+      ['PUT', '/v1/workspace_secrets', { STORED: 'second' }],
+      ['PUT', CONFIG, documentOf(2, 'STORED')],
       ['PUT', '/v1/sandboxes/box/proxy_config', documentOf(8)],
       ['PATCH', '/v1/sandboxes/box', { limits: { max_connections: 1 }, token: 'generate' }],
       ['POST', '/v1/sandboxes', { id: 'other', listen: '127.0.0.1:0' }],
       ['DELETE', '/v1/sandboxes/box', undefined],
     ] as const;
-    await proxy.admin('PUT', '/v1/workspace_secrets', { KEPT: 'first' });
-    await proxy.admin('PUT', CONFIG, documentOf(1, 'KEPT'));
+    await proxy.admin('PUT', '/v1/workspace_secrets', { STORED: 'first' });
+    await proxy.admin('PUT', CONFIG, documentOf(1, 'STORED'));
     const made = await proxy.admin('POST', '/v1/sandboxes', box);
     const boxPort = Number(new URL(String(made.body['proxy'])).port);
     const look = async (): Promise<unknown> => [
@@ -489,12 +489,12 @@ describe('I10 atomic: writes to the admin API', () => {
     for (const [method, path, body] of writes)
       expect([path, (await proxy.admin(method, path, body)).status]).toEqual([path, 500]);
     expect(await look()).toEqual(before);
-    expect(await sight(proxy, origin.port)).toEqual(counted(1, 'first'));
-    expect(await sight(proxy, origin.port, boxPort)).toEqual(counted(7));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(1, 'first'));
+    expect(await injectedHeaders(proxy, origin.port, boxPort)).toEqual(counted(7));
     store.before = () => undefined;
     for (const [method, path, body] of writes)
       expect((await proxy.admin(method, path, body)).status).toBeLessThan(300);
-    expect(await sight(proxy, origin.port)).toEqual(counted(2, 'second'));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(2, 'second'));
     expect([...store.contents.keys()].toSorted()).toEqual(['default', 'other']);
   });
 
@@ -511,11 +511,11 @@ describe('I10 atomic: writes to the admin API', () => {
     };
     const put = proxy.admin('PUT', CONFIG, documentOf(2));
     await writing.promise;
-    expect(await sight(proxy, origin.port)).toEqual(counted(1));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(1));
     expect((await proxy.admin('GET', CONFIG)).etag).toBe(first.etag);
     open();
     expect((await put).status).toBe(200);
-    expect(await sight(proxy, origin.port)).toEqual(counted(2));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(2));
   });
 
   it.each(['If-Match', 'etag'])(
@@ -538,7 +538,7 @@ describe('I10 atomic: writes to the admin API', () => {
         const winner = replies.findIndex(({ status }) => status === 200);
         ({ etag = '' } = replies[winner] ?? {});
         expect(await proxy.admin('GET', CONFIG)).toMatchObject({ etag, body: { revision: round + 1 } });
-        expect(await sight(proxy, origin.port)).toEqual(counted(round * 10 + winner));
+        expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(round * 10 + winner));
         expect(store.contents.get('default')).toContain(`"opaque-${round * 10 + winner}"`);
       }
     },
@@ -561,10 +561,10 @@ describe('I10 atomic: writes to the admin API', () => {
     expect(proxy.sidecar.reapply(() => undefined)).toMatchObject({ ok: true, revision: 2 });
     open();
     expect((await put).status).toBe(412);
-    expect(await sight(proxy, origin.port)).toEqual(counted(1));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(1));
     await proxy[Symbol.asyncDispose]();
     await using next = await start(store);
-    expect(await sight(next, origin.port)).toEqual(counted(1));
+    expect(await injectedHeaders(next, origin.port)).toEqual(counted(1));
   });
 
   it('I10 atomic: a write without a condition replaces the change of the operator', async () => {
@@ -583,7 +583,7 @@ describe('I10 atomic: writes to the admin API', () => {
     expect(proxy.sidecar.reapply(() => undefined)).toMatchObject({ ok: true, revision: 2 });
     open();
     expect(await put).toMatchObject({ status: 200, body: { revision: 3 } });
-    expect(await sight(proxy, origin.port)).toEqual(counted(2));
+    expect(await injectedHeaders(proxy, origin.port)).toEqual(counted(2));
   });
 
   it('I10 atomic: after any writes and failures, a start restores what was in force', async () => {
@@ -596,28 +596,28 @@ describe('I10 atomic: writes to the admin API', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
         const store = createScriptedStore();
         const proxy = await start(store);
-        await proxy.admin('PUT', '/v1/workspace_secrets', { KEPT: 'value-0' });
-        await proxy.admin('PUT', CONFIG, documentOf(0, 'KEPT'));
+        await proxy.admin('PUT', '/v1/workspace_secrets', { STORED: 'value-0' });
+        await proxy.admin('PUT', CONFIG, documentOf(0, 'STORED'));
         let [inForce, secret] = [counted(0, 'value-0'), 'value-0'];
         for (const [i, { what, fails }] of steps.entries()) {
           store.before = () => (fails ? Promise.reject(new Error('no')) : undefined);
           const count = i + 1;
           const [path, body] =
             what === 'secret'
-              ? ['/v1/workspace_secrets', { KEPT: `value-${count}` }]
-              : [CONFIG, documentOf(count, what === 'bad' ? 'MISSING' : 'KEPT')];
+              ? ['/v1/workspace_secrets', { STORED: `value-${count}` }]
+              : [CONFIG, documentOf(count, what === 'bad' ? 'MISSING' : 'STORED')];
           const { status } = await proxy.admin('PUT', path, body);
           expect(status).toBe(what === 'bad' ? 422 : fails ? 500 : 200);
           if (status !== 200) continue;
           if (what === 'secret') secret = `value-${count}`;
           else inForce = counted(count, secret);
         }
-        expect(await sight(proxy, origin.port)).toEqual(inForce);
+        expect(await injectedHeaders(proxy, origin.port)).toEqual(inForce);
         const shown = await proxy.admin('GET', CONFIG);
         await proxy[Symbol.asyncDispose]();
         await using next = await start(store);
         expect(await next.admin('GET', CONFIG)).toEqual(shown);
-        expect(await sight(next, origin.port)).toEqual(inForce);
+        expect(await injectedHeaders(next, origin.port)).toEqual(inForce);
       }),
       // Every run includes at least one value that changed after its use.
       { numRuns: 5, examples: [[[{ what: 'secret', fails: false }]]] },
