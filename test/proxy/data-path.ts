@@ -1,5 +1,5 @@
-// A whole data path on loopback for one test: an origin, a proxy with one rule for it, and raw clients that come in
-// by each door. What a test says is about bytes; what it need not say is here.
+// A whole data path on loopback for one test: an origin, a proxy with one rule for it, and raw clients on the proxy
+// port and in tunnels. The tests are about bytes; the setup is here.
 import { type Exchange, createOrigin, type RecordingOrigin } from '../support/recording-origin.ts';
 import { createTestAuthority, type TestAuthority } from '../support/test-authority.ts';
 import { createTestSidecar, type TestSidecar, type TestSidecarOptions } from '../support/test-sidecar.ts';
@@ -29,7 +29,7 @@ export type DataPath = AsyncDisposable & {
 
 export type DataPathOptions = Omit<TestSidecarOptions, 'origins'> & {
   readonly respond?: (exchange: Exchange) => void | Promise<void>;
-  /** The origin speaks no TLS. */
+  /** The origin without TLS. */
   readonly isClear?: boolean;
 };
 

@@ -1,4 +1,4 @@
-// The bounds of heads as the parser wants them: one object for all heads, until the limits change.
+// The parser's limits of heads: one object for all heads, until the limits change.
 import { expect, it } from 'vitest';
 import { defaultLimits, requestHeadLimits, responseHeadLimits } from '../../src/proxy/limits.ts';
 

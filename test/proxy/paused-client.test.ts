@@ -1,5 +1,5 @@
-// A client that is made to wait for its host must not wait for ever: its next request is read once the exchange is
-// over, even where the host answered without taking the last of the body. And looking after it must not cut it off.
+// A client that is paused for its upstream must not stay paused: its next request is read once the exchange has ended, even
+// if the upstream responded without reading the end of the body. And the probes must not cut the client off.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
@@ -10,7 +10,7 @@ import { pauseClient, setTransport } from '../../src/proxy/paused-client.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
-// One clock for the file: the held clients of a process share a timer.
+// One clock for the file: the paused clients of a process share a timer.
 beforeAll(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
 });
@@ -18,7 +18,7 @@ afterAll(() => {
   vi.useRealTimers();
 });
 
-it('a held client is read again when its exchange is over', async () => {
+it('a paused client is read again when its exchange has ended', async () => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -28,7 +28,7 @@ it('a held client is read again when its exchange is over', async () => {
   const second = Promise.withResolvers<void>();
   const connection = new ClientConnection(accepted, scope, (running) => {
     if (running.exchanges === 2) return second.resolve();
-    // What an exchange does whose host is slow, and then answers at once.
+    // What an exchange does whose upstream is slow, and then responds.
     pauseClient(running.socket);
     running.finishExchange(true);
     client.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -68,28 +68,31 @@ const ways: readonly (readonly [string, (port: number, accepted: Promise<unknown
   ],
 ];
 
-it.each(ways)('%s whose host has ended first may go on to send, however long it is held', async (_, open) => {
-  const server = createServer({ allowHalfOpen: true });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // The address of a listening TCP server.
-  const { port } = server.address() as AddressInfo;
-  const { client, held } = await open(port, once(server, 'connection'));
-  const ended = once(client, 'end');
-  client.resume();
-  held.end('the host is done');
-  await ended;
-  pauseClient(held);
-  vi.advanceTimersByTime(5_000);
-  client.end('the client is not');
-  expect(await refresh(held)).toBe('the client is not');
-  client.destroy();
-  held.destroy();
-  server.close();
-});
+it.each(ways)(
+  '%s whose upstream has ended first may go on to send, however long it is paused',
+  async (_, open) => {
+    const server = createServer({ allowHalfOpen: true });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    // The address of a listening TCP server.
+    const { port } = server.address() as AddressInfo;
+    const { client, held } = await open(port, once(server, 'connection'));
+    const ended = once(client, 'end');
+    client.resume();
+    held.end('the host is done');
+    await ended;
+    pauseClient(held);
+    vi.advanceTimersByTime(5_000);
+    client.end('the client is not');
+    expect(await readToEnd(held)).toBe('the client is not');
+    client.destroy();
+    held.destroy();
+    server.close();
+  },
+);
 
-/** Reads to the end; a connection that broke says so instead. */
-function refresh(socket: Socket): Promise<string> {
+/** Reads to the end. Resolves with the error if the connection breaks. */
+function readToEnd(socket: Socket): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()));

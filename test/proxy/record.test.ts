@@ -1,5 +1,5 @@
-// One record for every end, with these keys and no others, and never a value. What it holds is what an operator may
-// keep for years.
+// One record for every exchange, with these keys and no others, and never a value of a header: an operator may store
+// records for years.
 import { describe, expect, it } from 'vitest';
 import { createRecorder, recordedPath } from '../../src/proxy/record.ts';
 import type { LogRecord } from '../support/spawned-process.ts';
@@ -75,7 +75,7 @@ const rows: readonly Row[] = [
     holds: { outcome: 'forwarded', reason: 'no_path_match', path: '/other' },
   },
   {
-    when: 'an answer without framing',
+    when: 'a response without framing',
     options: { respond: ({ send: response, end }) => response('HTTP/1.1 200 OK\r\n\r\nx').then(end) },
     act: (path) => send(path, 'GET / HTTP/1.1', close),
     keys: [...request, 'rule', 'injected', 'status', 'upstream_reused', 'unframed'],
@@ -125,7 +125,7 @@ const rows: readonly Row[] = [
     holds: { outcome: 'failed', reason: 'upstream_closed', status: 502 },
   },
   {
-    when: 'an answer that is cut',
+    when: 'a response that is cut',
     options: {
       respond: ({ send: response, end }) =>
         response('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx').then(end),
@@ -207,7 +207,7 @@ describe('a record', () => {
     },
   );
 
-  it('of a callback says which and whether its answer was at hand', async () => {
+  it('of a callback names it and says whether its result was cached', async () => {
     await using endpoint = await createDataPath({
       isClear: true,
       respond: ({ send: response }) =>
@@ -235,7 +235,7 @@ describe('a record', () => {
     expect(JSON.stringify(path.proxy.lines)).not.toContain('callback-secret-one');
   });
 
-  it('counts the bytes that left and the bytes that came', async () => {
+  it('counts the bytes that were sent and received', async () => {
     await using path = await createDataPath({
       respond: ({ readBody, send: response }) => readBody().then(() => response(`${empty}`)),
     });
@@ -262,7 +262,7 @@ describe('a record', () => {
 });
 
 describe('records that cannot be written', () => {
-  it('stop requests, tunnels and upgrades, and nothing reaches a host, until they can be again', async () => {
+  it('stop requests, tunnels and upgrades, and nothing reaches an upstream, until they can be written again', async () => {
     await using path = await createDataPath();
     const open = await path.tunnel();
     path.proxy.blockSink(true);
@@ -279,7 +279,7 @@ describe('records that cannot be written', () => {
     expect((await again.readResponse()).head.status).toBe(200);
   });
 
-  it('are dropped and counted where the operator wants that', () => {
+  it('are dropped and counted if the operator wants that', () => {
     const written: unknown[] = [];
     const write = (record: unknown): void => void written.push(record);
     const sink = { isBlocked: true };

@@ -1,5 +1,5 @@
-// Every answer that the proxy gives in its own name. Clients and operators program against code, status and text:
-// a change here is a change of the public contract.
+// Every response that the proxy sends of its own. Clients and operators program against code, status and text: a change here
+// is a change of the public contract.
 import { describe, expect, it } from 'vitest';
 import {
   type RefusalCode,
@@ -84,7 +84,7 @@ describe('the refusal catalogue', () => {
   });
 
   it.each(catalogue)(
-    '%s is answered %i with a JSON body that says what and how to mend',
+    '%s is a %i with a JSON body that says what happened and what to do',
     (code, status, text) => {
       const { startLine, fields, body } = parts(refusalBytes(refuse(code), { method: 'GET', close: true }));
       expect(startLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z -]+$`));
@@ -117,19 +117,19 @@ describe('the refusal catalogue', () => {
     expect(refusalBytes(refusal, { method: 'GET', close: true }).toString()).not.toContain('10.1.2.3');
   });
 
-  it('answers HEAD with the head of the same answer and no body', () => {
+  it('for HEAD is the head of the same response without the body', () => {
     const full = refusalBytes(refuse('access_denied'), { method: 'GET', close: false });
     const bare = refusalBytes(refuse('access_denied'), { method: 'HEAD', close: false });
     expect(full.subarray(0, bare.length)).toEqual(bare);
     expect(parts(bare).body).toBe('');
   });
 
-  it('says Connection: close only where the connection ends', () => {
+  it('has Connection: close only if the connection is closed', () => {
     const { fields } = parts(refusalBytes(refuse('access_denied'), { method: 'GET', close: false }));
     expect(fields.filter((field) => field.startsWith('Connection'))).toEqual([]);
   });
 
-  it('tells a refusal from everything else that could stand in its place', () => {
+  it('distinguishes a refusal from every other value', () => {
     expect(isRefusal(refuse('access_denied'))).toBe(true);
     expect(isRefusal({ authority: 'a.test:443' })).toBe(false);
   });

@@ -1,4 +1,4 @@
-// Rules that change while a request waits for its host: what was revoked does not leave any more.
+// Rules that change while a request waits for its upstream: what was revoked is not sent any more.
 import { expect, it } from 'vitest';
 import { apiRule, createDataPath, errorOf, head, secret } from './data-path.ts';
 

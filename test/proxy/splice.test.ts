@@ -1,4 +1,4 @@
-// Two sockets joined: half-close is honoured, but a side that can hear nothing any more does not hold the other.
+// Two spliced sockets: half-close is supported, but a side that cannot read any more does not keep the other open.
 import { expect, it } from 'vitest';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createTestSidecar } from '../support/test-sidecar.ts';

@@ -1,7 +1,7 @@
-// What a socket is given to write, one entry for each system call that it would cost.
+// What is written to a socket, one entry for each system call.
 import type { Socket } from 'node:net';
 
-/** Puts a log in the place of the socket's connection. */
+/** Replaces the socket's connection by a log. */
 export function writesOf(socket: Socket): string[] {
   const writes: string[] = [];
   Object.assign(socket, {

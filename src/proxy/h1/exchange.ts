@@ -292,7 +292,7 @@ class Exchange
     this.#request.stop();
     this.#record.bytes_up += this.#request.bytes;
     this.#record.bytes_down += this.#response.bytes;
-    this.#record.scrubbed = this.#response.scrubbedPlaces || undefined;
+    this.#record.scrubbed = this.#response.maskedRanges || undefined;
     this.#record.outcome = outcome;
     this.#context.recorder.emit(this.#record, this.#startedMs);
   }

@@ -24,9 +24,9 @@ export class ResponseOut {
     this.#client = client;
   }
 
-  /** How many occurrences of secrets were masked in the body. */
-  get scrubbedPlaces(): number {
-    return this.#scrubbed?.places ?? 0;
+  /** How many ranges were masked in the body. */
+  get maskedRanges(): number {
+    return this.#scrubbed?.ranges ?? 0;
   }
 
   addInterim(head: ResponseHead, connection: ConnectionFields, mask: Mask | undefined): void {

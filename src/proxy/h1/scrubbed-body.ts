@@ -20,8 +20,8 @@ export class ScrubbedBody {
     this.#emit = this.#isChunked ? (piece) => this.#sendChunk(piece) : send;
   }
 
-  /** How many occurrences were masked. */
-  get places(): number {
+  /** How many ranges were masked. */
+  get ranges(): number {
     return this.#mask.ranges;
   }
 

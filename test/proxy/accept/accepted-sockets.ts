@@ -1,4 +1,4 @@
-// The proxy's own ends of the connections that clients make: whether it has let go of one is not for the client to see.
+// The proxy's ends of the connections that clients open: a client cannot see whether the proxy has closed one.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -13,7 +13,7 @@ export type AcceptedSockets = Disposable & {
   gone(): Promise<void>;
 };
 
-/** Keeps those that come to `port` from here on. */
+/** Collects the sockets that `port` accepts from here on. */
 export function keepAccepted(port: number): AcceptedSockets {
   const kept: Socket[] = [];
   const onSocket = (message: unknown): void => {

@@ -1,4 +1,4 @@
-// Which sandbox a client speaks for: by token, or by the listener alone; and one connection never for two.
+// Which sandbox a client belongs to: that of its token, or that of the listener; and a connection never belongs to two.
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import { type Admission, createAdmission } from '../../../src/proxy/accept/admission.ts';
@@ -33,7 +33,7 @@ describe('a client', () => {
 });
 
 describe('a token', () => {
-  it('that is removed lets nobody in, and may be given to another', () => {
+  it('that is removed admits no client, and may be added for another sandbox', () => {
     const admission = admissionOf(true);
     admission.add(new Secret('t'), a);
     admission.remove(new Secret('t'));
@@ -42,14 +42,14 @@ describe('a token', () => {
     expect(admission.admit(new Secret('t'))).toBe(b);
   });
 
-  it('that is taken stays with whom it stands for', () => {
+  it('that belongs to a sandbox stays with it', () => {
     const admission = admissionOf(true);
     expect(admission.add(new Secret('t'), a)).toBe(true);
     expect(admission.add(new Secret('t'), b)).toBe(false);
     expect(admission.admit(new Secret('t'))).toBe(a);
   });
 
-  it('is asked for from the moment on that the listener is not open', () => {
+  it('is required as soon as the listener is not open', () => {
     let isOpen = true;
     const admission = createAdmission({ own, isOpen: () => isOpen, allowClients: undefined });
     expect(admission.admit('none')).toBe(own);
@@ -74,7 +74,7 @@ describe('a connection', () => {
     ['another sandbox’s token', [shown(tokens.b)]],
     ['no token, after one', []],
     ['an unknown token, after a known one', [shown('token-of-nobody-at-all')]],
-  ])('that has spoken for one sandbox and shows %s is refused', async (_, fields) => {
+  ])('that belongs to one sandbox and shows %s is rejected', async (_, fields) => {
     await using origin = await createOrigin();
     await using proxy = await createTestSidecar({ admin: true });
     for (const [id, token] of Object.entries(tokens))
@@ -95,7 +95,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('that was asked for a token may show one then, and is that sandbox’s', async () => {
+  it('that got a 407 may show a token then, and belongs to its sandbox', async () => {
     await using origin = await createOrigin();
     await using proxy = await createTestSidecar({ admin: true });
     await proxy.admin('POST', '/v1/sandboxes', { id: 'a', token: tokens.a });

@@ -28,11 +28,11 @@ describe('a client address', () => {
     expect(isClientAllowed(address, ranges)).toBe(isAdmitted);
   });
 
-  it('is not looked at without allow_clients', () => {
+  it('is not checked without allow_clients', () => {
     expect(isClientAllowed(undefined, undefined)).toBe(true);
   });
 
-  it('is refused by an empty allow_clients', () => {
+  it('is rejected by an empty allow_clients', () => {
     expect(isClientAllowed('127.0.0.1', [])).toBe(false);
   });
 });
@@ -82,7 +82,7 @@ describe('a proxy token', () => {
     expect(isShown(shownToken(head), 'with:colon:inside')).toBe(true);
   });
 
-  it('is told apart from none at all', () => {
+  it('that is unreadable is not the same as none', () => {
     expect(shownToken(headWith())).toBe('none');
     expect(shownToken(headWith('Proxy-Authorization:'))).toBe('unreadable');
   });

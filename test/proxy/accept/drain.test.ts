@@ -7,7 +7,7 @@ const entries = {
   'in the clear': (path: DataPath) => path.plain(),
 };
 
-/** A client whose request is with a host that never answers. */
+/** A client whose request waits for an upstream that never responds. */
 async function waiting(path: DataPath, entry: keyof typeof entries): Promise<WireClient> {
   const client = await entries[entry](path);
   const target = entry === 'in a tunnel' ? '/' : `http://${path.authority}/`;
@@ -18,7 +18,7 @@ async function waiting(path: DataPath, entry: keyof typeof entries): Promise<Wir
 
 function createSilentPath(entry: keyof typeof entries, drainMs: number): Promise<DataPath> {
   return createDataPath({
-    // A credential would not leave over http://.
+    // No credential is sent over http://.
     ...(entry === 'in the clear' ? { proxyConfig: {}, isClear: true } : {}),
     config: { timeouts: { drain_ms: drainMs } },
     respond: () => new Promise(() => {}),
@@ -26,7 +26,7 @@ function createSilentPath(entry: keyof typeof entries, drainMs: number): Promise
 }
 
 describe.each(Object.keys(entries) as (keyof typeof entries)[])('on the way down, %s', (entry) => {
-  it('an exchange that is cut at the deadline is recorded as our doing', async () => {
+  it('an exchange that is cut at the deadline is recorded with shutting_down', async () => {
     await using path = await createSilentPath(entry, 20);
     const client = await waiting(path, entry);
     await path.proxy.sidecar.close();
@@ -37,7 +37,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('on the way down
   it.each([
     ['ends', (client: WireClient) => client.end()],
     ['resets', (client: WireClient) => client.reset()],
-  ])('an exchange whose client %s before the deadline is recorded as the client’s', async (_, leave) => {
+  ])('an exchange whose client %s before the deadline is recorded with client_gone', async (_, leave) => {
     await using path = await createSilentPath(entry, 10_000);
     const client = await waiting(path, entry);
     const closing = path.proxy.sidecar.close();

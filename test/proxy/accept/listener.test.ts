@@ -1,4 +1,4 @@
-// The proxy port: plain requests, probes, who may connect and how many, and the way down.
+// The proxy port: plain requests, probes, admission, limits of connections, and shutdown.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -128,7 +128,7 @@ describe('a probe', () => {
     ['GET /readyz HTTP/1.1', 200, 'ok\n'],
     ['HEAD /healthz HTTP/1.1', 200, ''],
     ['GET /healthz HTTP/1.0', 200, 'ok\n'],
-  ])('%s is answered without the token, with nothing to learn from', async (line, status, body) => {
+  ])('%s gets a response without the token, and without detail', async (line, status, body) => {
     await using scratch = await createScratch();
     await using proxy = await createTestSidecar({
       config: { auth: { token_file: await scratch.write('token', token) } },
@@ -148,14 +148,14 @@ describe('a probe', () => {
     'GET /healthz/ HTTP/1.1',
     'POST /healthz HTTP/1.1',
     'GET /metrics HTTP/1.1',
-  ])('%s is none', async (line) => {
+  ])('%s is not one', async (line) => {
     await using proxy = await createTestSidecar();
     await using client = await WireClient.connect(proxy.port);
     await client.send(head(line, 'Host: a.test'));
     expect(errorOf((await client.readResponse()).head)).toBe('not_a_proxy_request');
   });
 
-  it('finds a proxy that has no configuration alive, and ready only once it has one, where one is required', async () => {
+  it('finds a proxy without a required configuration alive, and ready only once it has one', async () => {
     await using proxy = await createTestSidecar({ config: { require_config: true } });
     const probe = async (path: string): Promise<string> => {
       await using client = await WireClient.connect(proxy.port);
@@ -188,7 +188,7 @@ describe('the proxy token', () => {
     return head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`, ...fields);
   };
 
-  it('missing is a 407 that says how, and the answer may come on the same connection', async () => {
+  it('missing is a 407 with a hint, and the client may retry on the same connection', async () => {
     const client = await path.plain();
     await client.send(get());
     const { head: asked } = await client.readResponse();
@@ -199,7 +199,7 @@ describe('the proxy token', () => {
     expect(path.origin.requests.at(-1)?.head).not.toMatch(/proxy-authorization/i);
   });
 
-  it('missing on CONNECT is a 407 on a connection that stays', async () => {
+  it('missing on CONNECT is a 407 on a connection that stays open', async () => {
     const client = await path.plain();
     const authority = `blind.test:${path.origin.port}`;
     expect((await client.openTunnel(authority)).status).toBe(407);
@@ -210,7 +210,7 @@ describe('the proxy token', () => {
     expect(path.origin.requests.at(-1)?.headers).toEqual([['Host', 'inside']]);
   });
 
-  it('missing, with bytes behind the CONNECT, ends the connection', async () => {
+  it('missing, with bytes behind the CONNECT, closes the connection', async () => {
     const client = await path.plain();
     const before = path.origin.requests.length;
     await client.send(`${head('CONNECT blind.test:443 HTTP/1.1')}${get(basic)}`);
@@ -224,7 +224,7 @@ describe('the proxy token', () => {
     ['a body', 'POST', ['Content-Length: 5']],
     ['framing that cannot be read', 'POST', ['Content-Length: 5', 'Transfer-Encoding: chunked']],
     ['a length on CONNECT', 'CONNECT', ['Content-Length: 0']],
-  ])('missing on a request with %s ends the connection', async (_, method, fields) => {
+  ])('missing on a request with %s closes the connection', async (_, method, fields) => {
     const client = await path.plain();
     const target = method === 'CONNECT' ? 'a.test:443' : 'http://a.test/';
     await client.send(head(`${method} ${target} HTTP/1.1`, 'Host: a.test', ...fields));
@@ -243,7 +243,7 @@ describe('the proxy token', () => {
     expect(JSON.stringify(path.proxy.lines)).not.toMatch(/wrong-but-private|a-proxy-token/);
   });
 
-  it('is asked for on each request of a connection', async () => {
+  it('is required on each request of a connection', async () => {
     const client = await path.plain();
     await client.send(get(basic));
     expect((await client.readResponse()).head.status).toBe(200);
@@ -251,7 +251,7 @@ describe('the proxy token', () => {
     expect((await client.readResponse()).head.status).toBe(407);
   });
 
-  it('is not asked for inside a tunnel, and what is sent there does not leave either', async () => {
+  it('is not required inside a tunnel, and is not forwarded from there', async () => {
     await using inner = await createDataPath({
       config: { auth: { token_file: await scratch.write('token', token) } },
     });
@@ -265,7 +265,7 @@ describe('the proxy token', () => {
 });
 
 describe('allow_clients', () => {
-  it('turns other addresses away before they say anything', async () => {
+  it('rejects other addresses before they send anything', async () => {
     await using proxy = await createTestSidecar({ config: { allow_clients: ['127.0.0.1/32'] } });
     await using outsider = await WireClient.connect(proxy.port, { localAddress: '127.0.0.2' });
     const response = await outsider.readResponse();
@@ -281,7 +281,7 @@ describe('allow_clients', () => {
     expect((await friend.readResponse()).head.status).toBe(200);
   });
 
-  it('does not answer a probe from elsewhere either', async () => {
+  it('does not respond to a probe from elsewhere either', async () => {
     await using proxy = await createTestSidecar({ config: { allow_clients: ['127.0.0.1/32'] } });
     await using outsider = await WireClient.connect(proxy.port, { localAddress: '127.0.0.3' });
     await outsider.send(head('GET /healthz HTTP/1.1', 'Host: x'));
@@ -290,7 +290,7 @@ describe('allow_clients', () => {
 });
 
 describe('too many connections', () => {
-  it('of a sandbox are told so, and those that were there go on', async () => {
+  it('of a sandbox are rejected, and those that were open before go on', async () => {
     await using path = await createDataPath({ config: { limits: { max_connections: 2 } } });
     const [first, second] = [await path.tunnel(), await path.tunnel()];
     const third = await path.plain();
@@ -303,7 +303,7 @@ describe('too many connections', () => {
     }
   });
 
-  it('that say nothing give way, the oldest first, and keep nobody out', async () => {
+  it('that send nothing are evicted, the oldest first, and keep no other client out', async () => {
     await using path = await createDataPath({ config: { limits: { max_connections: 2, max_waiting: 2 } } });
     const [first, second] = [await path.plain(), await path.plain()];
     const client = await path.tunnel();
@@ -318,7 +318,7 @@ describe('too many connections', () => {
   it.each([
     ['say nothing', {}],
     ['may not come', { allow_clients: ['10.0.0.0/8'] }],
-  ])('that %s and stay when they are sent away hold no more places than there are', async (_, more) => {
+  ])('that %s and stay open after their rejection do not exceed the limit', async (_, more) => {
     await using path = await createDataPath({ config: { ...more, limits: { max_waiting: 4 } } });
     using accepted = keepAccepted(path.proxy.port);
     const outsiders: WireClient[] = [];
@@ -330,14 +330,14 @@ describe('too many connections', () => {
   });
 });
 
-describe('on the way down', () => {
+describe('on shutdown', () => {
   async function refused(proxy: TestSidecar): Promise<void> {
     const late = connect(proxy.port, '127.0.0.1');
     const [error] = await once(late, 'error');
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
   }
 
-  it('a running exchange ends, its connection closes, and new ones are refused', async () => {
+  it('a running exchange finishes, its connection is closed, and new ones are rejected', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       respond: async ({ send }) => {
@@ -369,7 +369,7 @@ describe('on the way down', () => {
     ]);
   });
 
-  it('an answer that begins then says that it is the last', async () => {
+  it('a response that begins then has Connection: close', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       respond: async ({ send }) => {
@@ -387,7 +387,7 @@ describe('on the way down', () => {
     await closing;
   });
 
-  it('what does not end in time is cut, and its record is out before the end', async () => {
+  it('what does not end in time is cut, and its record is written before the end', async () => {
     await using path = await createDataPath({
       config: { timeouts: { drain_ms: 20 } },
       respond: ({ request, send }) =>

@@ -1,4 +1,4 @@
-// A credential that authenticates the connection speaks for whatever comes over that connection next.
+// A credential that authenticates the connection would authenticate every later request on it.
 import { expect, it } from 'vitest';
 import { createDataPath, head } from '../data-path.ts';
 
@@ -7,7 +7,7 @@ it.each([
   ['NTLM {TOKEN}', [0, 1, 1]],
   ['nEGOTIATE {TOKEN}', [0, 1, 1]],
   ['Bearer {TOKEN}', [0, 0, 0]],
-])('what carried %s for a covered path carries no request for another', async (value, connections) => {
+])('a connection that carried %s for one path carries no request for another', async (value, connections) => {
   const headers = [{ name: 'Authorization', type: 'workspace_secret', value }];
   const rule = { match_hosts: ['api.test'], match_paths: ['/covered'], headers };
   await using path = await createDataPath({ proxyConfig: { rules: [rule] } });

@@ -1,4 +1,4 @@
-// The gate by itself: what a decision becomes, with a callback that is scripted and no socket.
+// The gate by itself, with a scripted callback and no socket.
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import type { CallbackOutcome, CallbackResolver } from '../../../src/callback/resolver.ts';
@@ -41,7 +41,7 @@ function requestFor(
   path: string,
   more: Partial<GateRequest> & {
     readonly outcome?: CallbackOutcome | Promise<CallbackOutcome>;
-    /** Stands in the rule and in the callback. */
+    /** Is set in the rule and in the callback. */
     readonly entry?: object;
   } = {},
 ): Asked {
@@ -66,9 +66,9 @@ function requestFor(
 }
 
 async function injectionOf(request: GateRequest): Promise<Injection> {
-  const passage = await decideRequest(request);
-  if (!('injection' in passage) || passage.injection === undefined) throw new Error('nothing is injected');
-  return passage.injection;
+  const decision = await decideRequest(request);
+  if (!('injection' in decision) || decision.injection === undefined) throw new Error('nothing is injected');
+  return decision.injection;
 }
 
 const responded = (headers: Readonly<Record<string, string>>, cached: boolean): CallbackOutcome => ({
@@ -97,10 +97,10 @@ describe('the gate', () => {
   });
 
   it('names the rule, and masks its secrets', () => {
-    const passage = decideRequest(requestFor('api.test:443', '/v1/x'));
-    expect(passage).toMatchObject({ rule: 'ours' });
-    expect(passage).not.toHaveProperty('reason');
-    expect(passage).toHaveProperty('mask', expect.anything());
+    const decision = decideRequest(requestFor('api.test:443', '/v1/x'));
+    expect(decision).toMatchObject({ rule: 'ours' });
+    expect(decision).not.toHaveProperty('reason');
+    expect(decision).toHaveProperty('mask', expect.anything());
   });
 
   it('renders the lines of a rule once', async () => {
@@ -119,10 +119,10 @@ describe('the gate', () => {
     expect(decideRequest(requestFor(text, path))).toEqual(expected);
   });
 
-  it('injects nothing where no path of the host matches, and masks its secrets all the same', () => {
-    const passage = decideRequest(requestFor('api.test:443', '/v2/x'));
-    expect(passage).toMatchObject({ injection: undefined, reason: 'no_path_match' });
-    expect(passage).toHaveProperty('mask', expect.anything());
+  it('injects nothing if no path of the host matches, and masks its secrets nevertheless', () => {
+    const decision = decideRequest(requestFor('api.test:443', '/v2/x'));
+    expect(decision).toMatchObject({ injection: undefined, reason: 'no_path_match' });
+    expect(decision).toHaveProperty('mask', expect.anything());
   });
 
   it('has nothing to mask for `*` on a host of callbacks', () => {
@@ -143,35 +143,35 @@ describe('the gate', () => {
   it.each([
     ['rule', 'api.test:80', '/v1/x'],
     ['callback', 'cb.test:80', '/'],
-  ])('sends no header of a %s in clear', (_, text, path) => {
+  ])('sends no header of a %s in plaintext', (_, text, path) => {
     const request = requestFor(text, path, { scheme: 'http' });
     expect(decideRequest(request)).toMatchObject({ refused: 'cleartext_refused' });
     expect(request.asked).toEqual([]);
   });
 
-  it('sends one in clear where that is listed, and nothing is refused in clear that gets none', () => {
-    const passage = decideRequest(requestFor('localhost:80', '/v1/x', { scheme: 'http' }));
-    expect(passage).toMatchObject({ rule: 'ours' });
+  it('sends one in plaintext if that is listed, and refuses no plaintext request that gets none', () => {
+    const decision = decideRequest(requestFor('localhost:80', '/v1/x', { scheme: 'http' }));
+    expect(decision).toMatchObject({ rule: 'ours' });
     const none = decideRequest(requestFor('api.test:80', '/v2/x', { scheme: 'http' }));
     expect(none).toMatchObject({ reason: 'no_path_match' });
   });
 });
 
 describe('a callback', () => {
-  it('is asked with its entry and the authority, and gives the headers', async () => {
+  it('is called with its entry and the authority, and returns the headers', async () => {
     const outcome = Promise.resolve(responded({ Authorization: TOKEN }, false));
     const request = requestFor('cb.test:443', '/', { outcome });
-    const passage = await decideRequest(request);
+    const decision = await decideRequest(request);
     expect(request.asked).toEqual(['asked cb.test:443']);
-    expect(passage).toMatchObject({
+    expect(decision).toMatchObject({
       callback: 'asked',
       isCached: false,
       injection: { names: ['Authorization'] },
     });
-    expect(passage).toHaveProperty('mask', expect.anything());
+    expect(decision).toHaveProperty('mask', expect.anything());
   });
 
-  it('that is remembered answers at once, and with the same lines and mask', () => {
+  it('whose result is cached decides at once, and with the same lines and mask', () => {
     const outcome = responded({ Authorization: TOKEN }, true);
     const request = requestFor('cb.test:443', '/', { outcome });
     const [first, second] = [decideRequest(request), decideRequest(request)];
@@ -182,9 +182,9 @@ describe('a callback', () => {
       );
   });
 
-  it('that gives no header lets the request pass as it is', () => {
-    const passage = decideRequest(requestFor('cb.test:443', '/', { outcome: responded({}, false) }));
-    expect(passage).toMatchObject({ injection: undefined, mask: undefined, callback: 'asked' });
+  it('that returns no header lets the request pass unchanged', () => {
+    const decision = decideRequest(requestFor('cb.test:443', '/', { outcome: responded({}, false) }));
+    expect(decision).toMatchObject({ injection: undefined, mask: undefined, callback: 'asked' });
   });
 
   it.each([false, true])('that fails refuses the request (later: %s)', async (isLater) => {
@@ -194,7 +194,7 @@ describe('a callback', () => {
   });
 });
 
-describe('of the fields of the agent', () => {
+describe('of the fields of the client', () => {
   it('those under an injected name and those of gateways are marked, and no other', async () => {
     const injection = await injectionOf(requestFor('api.test:443', '/v1/x'));
     const rows: readonly (readonly [string, 0 | 1])[] = [
@@ -224,7 +224,7 @@ describe('of the fields of the agent', () => {
     expect([...drop]).toEqual(rows.map(([, mark]) => mark));
   });
 
-  it('what was marked before stays so', async () => {
+  it('fields that were marked before stay marked', async () => {
     const injection = await injectionOf(requestFor('api.test:443', '/v1/x'));
     const head = requestHead('GET /v1/x HTTP/1.1', 'Host: api.test', 'Accept: a', 'X-Plain: b');
     const drop = Uint8Array.of(0, 1, 0);
@@ -241,17 +241,17 @@ describe('a body is searched for what is masked in the head', () => {
     ['cb.test:443', '/'],
   ];
   const masksOf = (request: GateRequest): readonly unknown[] => {
-    const passage = decideRequest(request);
-    return ['mask', 'bodyMask'].map((key) => Object.getOwnPropertyDescriptor(passage, key)?.value);
+    const decision = decideRequest(request);
+    return ['mask', 'bodyMask'].map((key) => Object.getOwnPropertyDescriptor(decision, key)?.value);
   };
 
-  it.each(rows)('where its entry says so: %s %s', (text, path) => {
+  it.each(rows)('if its entry says so: %s %s', (text, path) => {
     const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome, entry: { scrub: 'body' } }));
     expect(bodyMask).toBe(mask);
     expect(mask).toBeDefined();
   });
 
-  it.each(rows)('where the operator says so: %s %s', (text, path) => {
+  it.each(rows)('if the operator says so: %s %s', (text, path) => {
     const [mask, bodyMask] = masksOf(requestFor(text, path, { outcome, scrubsBodies: true }));
     expect(bodyMask).toBe(mask);
     expect(mask).toBeDefined();
@@ -276,7 +276,7 @@ describe('a body is searched for what is masked in the head', () => {
     }
   });
 
-  it('nor for values that are too short to be told from chance', () => {
+  it('nor for values that are so short that they occur by chance', () => {
     const headers = [{ name: 'X-Pin', type: 'opaque', value: 'short' }];
     const request = requestFor('api.test:443', '/v1/x', { scrubsBodies: true, entry: { headers } });
     expect(masksOf(request)[1]).toBeUndefined();

@@ -1,4 +1,4 @@
-// What one head decides by itself: methods, framing, expectation, upgrade, what ends at this hop.
+// What is decided from a head alone: method, framing, expectation, upgrade, hop-by-hop fields.
 import { describe, expect, it } from 'vitest';
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import { type RequestPlan, planRequest } from '../../../src/proxy/gate/request-plan.ts';
@@ -80,7 +80,7 @@ describe('a head that is refused', () => {
     expect(plan(line, ...fields)).toMatchObject({ refused: code, status });
   });
 
-  it('says in the cause which fault it was, for the record', () => {
+  it('names the error of the parser in the cause, for the record', () => {
     expect(plan('POST / HTTP/1.1', 'Content-Length: 5', 'Transfer-Encoding: chunked')).toMatchObject({
       cause: 'length_and_encoding',
       hint: 'the message has both Content-Length and Transfer-Encoding',
@@ -154,7 +154,7 @@ describe('a head that passes', () => {
   ] as const)('with %s is an upgrade: %s', (_, line, fields, isUpgrade) => {
     const { head, drop, isUpgrade: found } = planned(line, ...fields);
     expect(found).toBe(isUpgrade);
-    // Whatever it is, these end here; an upgrade is written anew.
+    // These are dropped in any case; an upgrade is written again.
     for (let i = 0; i < head.fields.count; i += 1) {
       const name = head.bytes.toString('latin1', head.fields.nameStart(i), head.fields.nameEnd(i));
       if (/^(connection|upgrade|http2-settings)$/i.test(name)) expect([name, drop[i]]).toEqual([name, 1]);

@@ -1,4 +1,4 @@
-// One authority for one request. Rows of what a client may say about the host, and what is made of it.
+// The one authority of a request: what a client may send about the host, and the target that results.
 import { describe, expect, it } from 'vitest';
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import {

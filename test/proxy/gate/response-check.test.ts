@@ -1,4 +1,4 @@
-// Which connections serve again: a host that answered without reading a body still has it before it.
+// Which connections are reused: an upstream that responded without reading a body would read it as the next request.
 import { describe, expect, it } from 'vitest';
 import { createDataPath, head } from '../data-path.ts';
 import { type Exchange, response } from '../../support/recording-origin.ts';

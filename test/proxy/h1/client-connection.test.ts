@@ -1,5 +1,5 @@
-// One client's connection: requests one after the other and all at once, how far ahead it may send, how long it may
-// be silent, and what happens to what it leaves behind.
+// A client's connection: sequential and pipelined requests, the limit of bytes sent ahead, idle timeouts, and what happens
+// when the client leaves.
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../../support/recording-origin.ts';
 import { createDataPath, errorOf, head, secret } from '../data-path.ts';
@@ -16,7 +16,7 @@ function targetOf(response: {
 }
 
 describe('requests that come all at once', () => {
-  it('are answered in their order, one upstream request each, serially', async () => {
+  it('get their responses in order, with one upstream request each, serially', async () => {
     let running = 0;
     let most = 0;
     await using path = await createDataPath({
@@ -51,7 +51,7 @@ describe('requests that come all at once', () => {
     for (const target of ['/1', '/2', '/3']) expect(targetOf(await client.readHead())).toBe(target);
   });
 
-  it('are answered up to the first that cannot be: then the connection ends', async () => {
+  it('get responses up to the first invalid one: then the connection is closed', async () => {
     await using path = await createDataPath({ respond: numbered });
     const client = await path.tunnel();
     const at = `Host: ${path.authority}`;
@@ -64,7 +64,7 @@ describe('requests that come all at once', () => {
     expect(path.origin.requests.map(({ target }) => target)).toEqual(['/1']);
   });
 
-  it('and are all refused at once get all their answers', async () => {
+  it('and are all refused at once get all their responses', async () => {
     await using path = await createDataPath({
       isClear: true,
       proxyConfig: { access_control: { deny_list: ['denied.test'] } },
@@ -79,7 +79,7 @@ describe('requests that come all at once', () => {
     expect(errorOf((await client.readResponse()).head)).toBe('access_denied');
   });
 
-  it('beyond 16 KiB ahead end the connection after the running answer, and none of them is carried out', async () => {
+  it('beyond 16 KiB ahead close the connection after the running response, and none of them is forwarded', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       respond: async (exchange) => {
@@ -98,7 +98,7 @@ describe('requests that come all at once', () => {
     expect(path.origin.requests.map(({ target }) => target)).toEqual(['/1']);
   });
 
-  it('within 16 KiB ahead are all answered', async () => {
+  it('within 16 KiB ahead all get a response', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       respond: async (exchange) => {
@@ -126,7 +126,7 @@ describe('a head', () => {
     expect(targetOf(await client.readHead())).toBe('/slow');
   });
 
-  it('that does not come to its end is a 408', async () => {
+  it('that stays incomplete is a 408', async () => {
     await using path = await createDataPath({ config: { timeouts: { head_ms: 30 } } });
     const client = await path.plain();
     await client.send('GET http://a.test/ HTTP/1.1\r\nHost:');
@@ -136,7 +136,7 @@ describe('a head', () => {
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'request_timeout', cause: 'head' });
   });
 
-  it('that is incomplete when its client leaves is nothing', async () => {
+  it('that is incomplete when its client leaves is no request', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.send('GET http://a.test/ HTTP/1.1\r\nHost:');
@@ -147,7 +147,7 @@ describe('a head', () => {
 });
 
 describe('a silent client', () => {
-  it('between two requests is let go without a word', async () => {
+  it('between two requests is closed without a response', async () => {
     await using path = await createDataPath({
       config: { timeouts: { client_idle_ms: 50 } },
       respond: numbered,
@@ -159,7 +159,7 @@ describe('a silent client', () => {
     expect(path.proxy.records()).toHaveLength(1);
   });
 
-  it('that waits for a slow answer is not idle', async () => {
+  it('that waits for a slow response is not idle', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       config: { timeouts: { client_idle_ms: 20, response_idle_ms: 400 } },
@@ -167,12 +167,12 @@ describe('a silent client', () => {
     });
     const client = await path.tunnel();
     await client.send(head('GET /1 HTTP/1.1', `Host: ${path.authority}`));
-    // The limit of the host comes later than that of the client: it is the one that ends the wait.
+    // The timeout of the upstream is later than that of the client, and it is the one that applies.
     expect((await client.readHead()).status).toBe(504);
     gate.resolve();
   });
 
-  it('that does not read its answer is let go, and so is its host', async () => {
+  it('that does not read its response is closed, and so is its upstream', async () => {
     const left = Promise.withResolvers<unknown>();
     await using path = await createDataPath({
       config: { timeouts: { client_idle_ms: 100 } },
@@ -195,20 +195,20 @@ describe('a client that leaves in the middle', () => {
   it.each([
     ['while the host thinks, by FIN', '/think', 'fin'],
     ['while the host thinks, by RST', '/think', 'rst'],
-    ['while the answer comes, by FIN', '/answer', 'fin'],
-    ['while the answer comes, by RST', '/answer', 'rst'],
-  ])('%s: its host is let go, one record says so', async (_, target, by) => {
+    ['while the response comes, by FIN', '/response', 'fin'],
+    ['while the response comes, by RST', '/response', 'rst'],
+  ])('%s: its upstream connection is closed, and one record says so', async (_, target, by) => {
     const left = Promise.withResolvers<unknown>();
     await using path = await createDataPath({
       respond: async ({ request, send, reader }) => {
-        if (request.target === '/answer') await send('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf.');
+        if (request.target === '/response') await send('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf.');
         left.resolve(await reader.finished);
       },
     });
     const client = await path.tunnel();
     await client.send(head(`GET ${target} HTTP/1.1`, `Host: ${path.authority}`));
     await path.origin.request(0);
-    if (target === '/answer') await client.readThrough('half.');
+    if (target === '/response') await client.readThrough('half.');
     if (by === 'fin') client.end();
     else client.reset();
     await left.promise;
@@ -216,7 +216,7 @@ describe('a client that leaves in the middle', () => {
     expect(path.proxy.records()).toHaveLength(1);
   });
 
-  it('while a callback is asked: nothing is sent to the host', async () => {
+  it('while a callback runs: nothing is sent to the upstream', async () => {
     const asked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     await using origin = await createDataPath({

@@ -1,5 +1,5 @@
-// One request and its answer: interim answers, expectations, early answers, versions, broken hosts, what is repeated
-// and what is not.
+// One request and its response: interim responses, expectations, early responses, versions, broken upstreams, and what is
+// retried.
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../../support/recording-origin.ts';
 import type { WireClient } from '../../support/wire-client.ts';
@@ -7,7 +7,7 @@ import { type DataPath, createDataPath, errorOf, head } from '../data-path.ts';
 
 const empty = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
-/** Answers every request with these bytes, then ends the connection if `ends`. */
+/** Responds to every request with these bytes, then closes the connection if `ends`. */
 const respondingWith =
   (bytes: string, ends = false) =>
   async ({ send, end, readBody }: Exchange): Promise<void> => {
@@ -23,7 +23,7 @@ async function ask(path: DataPath, ...lines: string[]): Promise<WireClient> {
   return client;
 }
 
-describe('an answer', () => {
+describe('a response', () => {
   const rows: readonly (readonly [string, string, string])[] = [
     [
       'with a length',
@@ -83,7 +83,7 @@ describe('an answer', () => {
     expect(path.origin.connections).toBe(1);
   });
 
-  it('to HEAD with a body all the same loses the body, and its connection', async () => {
+  it('to HEAD with a body nevertheless loses the body, and its connection is closed', async () => {
     await using path = await createDataPath({
       respond: respondingWith('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/'),
     });
@@ -111,7 +111,7 @@ describe('an answer', () => {
     expect(path.origin.connections).toBe(2);
   });
 
-  it('without framing lasts until the host closes, and the client learns it by the close', async () => {
+  it('without framing lasts until the upstream closes, and the client sees the close', async () => {
     await using path = await createDataPath({
       respond: respondingWith('HTTP/1.1 200 OK\r\n\r\nhello', true),
     });
@@ -131,7 +131,7 @@ describe('an answer', () => {
     expect(path.origin.connections).toBe(2);
   });
 
-  it('from HTTP/1.0 keeps no connection to its host', async () => {
+  it('from HTTP/1.0 closes the connection to its upstream', async () => {
     const old = 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok';
     await using path = await createDataPath({ respond: respondingWith(old) });
     const client = await ask(path);
@@ -142,7 +142,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a host that does not answer as HTTP/1.1', () => {
+describe('an upstream that does not respond in HTTP/1.1', () => {
   const rows: readonly (readonly [string, string, string])[] = [
     ['no HTTP at all', 'SSH-2.0-OpenSSH\r\n', 'upstream_malformed'],
     [
@@ -183,7 +183,7 @@ describe('a host that does not answer as HTTP/1.1', () => {
       'upstream_asks_proxy_auth',
     ],
     ['a head beyond 32 KiB', `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(32_768)}\r\n\r\n`, 'upstream_malformed'],
-    ['21 interim answers', `${'HTTP/1.1 103 Early\r\n\r\n'.repeat(21)}${empty}`, 'upstream_malformed'],
+    ['21 interim responses', `${'HTTP/1.1 103 Early\r\n\r\n'.repeat(21)}${empty}`, 'upstream_malformed'],
   ];
   it.each(rows)('but with %s is a 502, and the client may go on', async (_, sent, code) => {
     let count = 0;
@@ -231,7 +231,7 @@ describe('a host that does not answer as HTTP/1.1', () => {
     });
   });
 
-  it('up to the close, in the clear, is a reset: a FIN would say that it was whole', async () => {
+  it('up to the close, in plaintext, is a reset: a FIN would mean that it is complete', async () => {
     const wasRead = Promise.withResolvers<void>();
     await using path = await createDataPath({
       isClear: true,
@@ -265,7 +265,7 @@ describe('a host that does not answer as HTTP/1.1', () => {
     });
   });
 
-  it('any more in the middle of an answer is a cut', async () => {
+  it('any more in the middle of a response is a cut', async () => {
     await using path = await createDataPath({
       config: { timeouts: { response_idle_ms: 50 } },
       respond: async ({ send }) => {
@@ -283,7 +283,7 @@ describe('a host that does not answer as HTTP/1.1', () => {
 describe('Expect: 100-continue', () => {
   const expecting = ['POST / HTTP/1.1', 'Content-Length: 5', 'Expect: 100-continue'] as const;
 
-  it('is the host’s to answer: the body leaves only after its 100', async () => {
+  it('is decided by the upstream: the body is sent only after its 100', async () => {
     const seen = Promise.withResolvers<number>();
     await using path = await createDataPath({
       respond: async ({ request, reader, send, readBody }) => {
@@ -302,7 +302,7 @@ describe('Expect: 100-continue', () => {
     expect(path.origin.requests[0]?.body?.content.toString()).toBe('hello');
   });
 
-  it('does not let a body out that came at once, until the host says so', async () => {
+  it('does not send a body that came at once before the upstream asks for it', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       config: { timeouts: { continue_ms: 60_000 } },
@@ -323,7 +323,7 @@ describe('Expect: 100-continue', () => {
     expect(path.origin.transcripts[0]).toMatch(/\r\n\r\nhello$/);
   });
 
-  it('of a host that says nothing lets the body out after a moment, and no 100 is made up', async () => {
+  it('sends the body after a timeout if the upstream is silent, and no 100 is invented', async () => {
     await using path = await createDataPath({
       config: { timeouts: { continue_ms: 20 } },
       respond: respondingWith(empty),
@@ -334,7 +334,7 @@ describe('Expect: 100-continue', () => {
     expect(path.origin.requests[0]?.body?.content.toString()).toBe('hello');
   });
 
-  it('declined by a final answer ends both connections, for no body will come', async () => {
+  it('declined by a final response closes both connections, because no body will come', async () => {
     await using path = await createDataPath({
       respond: ({ request, send }) =>
         send(request.target === '/' ? 'HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n' : empty),
@@ -348,7 +348,7 @@ describe('Expect: 100-continue', () => {
     expect(path.origin.connections).toBe(2);
   });
 
-  it('declined while the whole body waits here ends both connections too: the host still expects it', async () => {
+  it('declined while the whole body is buffered closes both connections too: the upstream still expects it', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       config: { timeouts: { continue_ms: 60_000 } },
@@ -377,8 +377,8 @@ describe('Expect: 100-continue', () => {
   });
 });
 
-describe('an interim answer', () => {
-  it('is relayed in order before the final one', async () => {
+describe('an interim response', () => {
+  it('is forwarded in order before the final one', async () => {
     await using path = await createDataPath({
       respond: respondingWith(
         `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\nAlt-Svc: h3=":1"\r\n\r\n${empty}`,
@@ -390,7 +390,7 @@ describe('an interim answer', () => {
     expect(responses[1]?.headers).toEqual([['Link', '</a>']]);
   });
 
-  it('100 that nobody asked for is kept from the client', async () => {
+  it('100 that was not requested is not forwarded', async () => {
     await using path = await createDataPath({
       respond: respondingWith(`HTTP/1.1 100 Continue\r\n\r\n${empty}`),
     });
@@ -398,7 +398,7 @@ describe('an interim answer', () => {
     expect((await client.readHead()).status).toBe(200);
   });
 
-  it('is kept from an HTTP/1.0 client', async () => {
+  it('is not forwarded to an HTTP/1.0 client', async () => {
     await using path = await createDataPath({
       respond: respondingWith(`HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`),
     });
@@ -409,8 +409,8 @@ describe('an interim answer', () => {
   });
 });
 
-describe('an answer before the end of the body', () => {
-  it('is relayed whole, then both connections end', async () => {
+describe('a response before the end of the body', () => {
+  it('is forwarded completely, then both connections are closed', async () => {
     await using path = await createDataPath({
       respond: async ({ request, send }) => {
         await send(
@@ -430,7 +430,7 @@ describe('an answer before the end of the body', () => {
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 413 });
   });
 
-  it('does not open the way for what follows the body', async () => {
+  it('does not forward what follows the body', async () => {
     await using path = await createDataPath({
       respond: ({ send }) => send(empty).then(() => new Promise(() => {})),
     });
@@ -443,7 +443,7 @@ describe('an answer before the end of the body', () => {
 });
 
 describe('an HTTP/1.0 client', () => {
-  it('gets its own connection to the host, and the end of it for an end', async () => {
+  it('gets its own connection to the upstream, and its close as the end of the response', async () => {
     await using path = await createDataPath();
     const warm = await ask(path);
     await warm.readResponse();
@@ -455,7 +455,7 @@ describe('an HTTP/1.0 client', () => {
     expect(path.origin.requests[1]?.version).toBe('HTTP/1.0');
   });
 
-  it('cannot read chunks, so a chunked answer is a 502', async () => {
+  it('cannot read chunks, so a chunked response is a 502', async () => {
     await using path = await createDataPath({
       respond: respondingWith('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
     });
@@ -468,8 +468,8 @@ describe('an HTTP/1.0 client', () => {
   });
 });
 
-describe('a host that closes without a word', () => {
-  /** Answers the first request of each connection and closes at the second. */
+describe('an upstream that closes without a response', () => {
+  /** Responds to the first request of each connection and closes at the second. */
   async function closingAtSecond(): Promise<DataPath> {
     const seen = new Map<number, number>();
     return createDataPath({
@@ -483,7 +483,7 @@ describe('a host that closes without a word', () => {
     });
   }
 
-  it('on a reused connection: a request that may be repeated is, once, on a fresh one', async () => {
+  it('on a reused connection: an idempotent request is retried once, on a new one', async () => {
     await using path = await closingAtSecond();
     const client = await ask(path);
     expect((await client.readHead()).status).toBe(200);
@@ -520,7 +520,7 @@ describe('a host that closes without a word', () => {
     },
   );
 
-  it('on a reused connection: the first request of a client that may not be repeated is told by a 502', async () => {
+  it('on a reused connection: the first request of a client gets a 502 if it is not idempotent', async () => {
     await using path = await closingAtSecond();
     const warm = await ask(path);
     await warm.readHead();
@@ -530,7 +530,7 @@ describe('a host that closes without a word', () => {
     expect(path.origin.requests).toHaveLength(2);
   });
 
-  it('on a fresh connection is not asked again', async () => {
+  it('on a new connection: no retry', async () => {
     await using path = await createDataPath({ respond: ({ end }) => end() });
     const client = await ask(path);
     const { head: response } = await client.readResponse();
@@ -538,7 +538,7 @@ describe('a host that closes without a word', () => {
     expect(path.origin.requests).toHaveLength(1);
   });
 
-  it('twice in a row is not asked a third time', async () => {
+  it('twice in a row: no second retry', async () => {
     let requests = 0;
     await using path = await createDataPath({
       respond: ({ send, end }) => ((requests += 1) === 1 ? send(empty) : end()),
@@ -551,7 +551,7 @@ describe('a host that closes without a word', () => {
     expect(path.proxy.records()).toHaveLength(2);
   });
 
-  it('after half a head is not asked again', async () => {
+  it('after half a head: no retry', async () => {
     let requests = 0;
     await using path = await createDataPath({
       respond: async ({ send, end }) => {
@@ -567,8 +567,8 @@ describe('a host that closes without a word', () => {
   });
 });
 
-describe('a refusal after a body that had to wait', () => {
-  it('does not leave the connection deaf to the next request', async () => {
+describe('a refusal after a body that paused its client', () => {
+  it('does not leave the connection paused for the next request', async () => {
     await using path = await createDataPath({
       proxyConfig: {
         callbacks: [{ match_hosts: ['api.test'], url: 'http://127.0.0.1:9/none', ttl_seconds: 60 }],

@@ -1,5 +1,5 @@
-// A head in many small pieces: how often it is parsed, on both sides of the proxy. Parsing it anew for every piece is
-// work that grows with the square of its size, and one client or host could stall all the others with it.
+// A head in many small pieces: how often it is parsed, on both sides of the proxy. Parsing it again for every piece is
+// quadratic work, with which one client or upstream could stall all others.
 import { Socket } from 'node:net';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseRequestHead, parseResponseHead } from '../../../src/http1/head-parser.ts';
@@ -25,7 +25,7 @@ function readings(buffer: HeadBuffer, pieces: readonly string[]): (string | unde
   });
 }
 
-describe('bytes of a head that is not whole yet', () => {
+describe('bytes of an incomplete head', () => {
   const rows: readonly (readonly [string, string[], (string | undefined)[]])[] = [
     ['are parsed as they come first, whatever they are', ['GET'], ['GET']],
     [
@@ -44,7 +44,7 @@ describe('bytes of a head that is not whole yet', () => {
     expect(readings(new HeadBuffer(20), pieces)).toEqual(expected);
   });
 
-  it('are the chunk itself while there is but one', () => {
+  it('are the chunk itself while there is only one', () => {
     const buffer = new HeadBuffer(20);
     const chunk = Buffer.from('GET /\r\n');
     buffer.push(chunk);
@@ -53,13 +53,13 @@ describe('bytes of a head that is not whole yet', () => {
     expect([buffer.length, buffer.take(), buffer.takeForParsing()]).toEqual([0, undefined, undefined]);
   });
 
-  it('are asked for once, however many pieces came before', () => {
+  it('are returned once, however many pieces came before', () => {
     const buffer = new HeadBuffer(20);
     for (const piece of ['a\n', 'b', 'c']) buffer.push(Buffer.from(piece));
     expect([buffer.takeForParsing()?.toString(), buffer.takeForParsing()]).toEqual(['a\nbc', undefined]);
   });
 
-  it('never change once they were handed out', () => {
+  it('never change once they were returned', () => {
     const buffer = new HeadBuffer(1_000);
     const taken: Buffer[] = [];
     for (let i = 0; i < 300; i += 1) {

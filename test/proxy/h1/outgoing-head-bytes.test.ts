@@ -1,4 +1,4 @@
-// The heads that leave, byte for byte, without a connection around them.
+// The heads that are sent, byte for byte, without a connection.
 import { describe, expect, it } from 'vitest';
 import { type ConnectionFields, readConnectionFields } from '../../../src/http1/connection-fields.ts';
 import { isHeadError } from '../../../src/http1/head-error.ts';
@@ -80,7 +80,7 @@ describe('a request', () => {
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   const read = (...lines: string[]): { head: ResponseHead; connection: ConnectionFields } => {
     const head = responseOf([...lines, '', ''].join('\r\n'));
     const connection = readConnectionFields(head);

@@ -1,5 +1,5 @@
-// What leaves: fields of one hop end here, the proxy's own token too; the injected field stands once, last; and in
-// answers nothing leads the client around the proxy or shows it the secret.
+// What is sent: no hop-by-hop fields and no proxy token; the injected field once, last; and in responses nothing that leads
+// the client around the proxy or shows it the secret.
 import { describe, expect, it } from 'vitest';
 import { createDataPath, head, secret } from '../data-path.ts';
 
@@ -99,7 +99,7 @@ describe('of a request', () => {
   });
 });
 
-describe('of an answer', () => {
+describe('of a response', () => {
   async function relayed(...fields: string[]): Promise<string> {
     await using path = await createDataPath({
       respond: ({ send }) =>
@@ -117,7 +117,7 @@ describe('of an answer', () => {
     ['Proxy-Status', 'Proxy-Status: x'],
     ['what Connection names', 'Connection: X-Hop\r\nX-Hop: 1'],
     ['Upgrade without 101', 'Upgrade: h2,h2c\r\nConnection: Upgrade'],
-  ])('%s ends here', async (_, field) => {
+  ])('%s is dropped', async (_, field) => {
     expect(await relayed('A: 1', field, 'B: 2')).toBe(
       head('HTTP/1.1 200 OK', 'A: 1', 'B: 2', 'Content-Length: 0'),
     );
@@ -136,7 +136,7 @@ describe('of an answer', () => {
     expect(decodeURIComponent(text)).not.toContain(secret);
   });
 
-  it('the secret is masked in interim answers too', async () => {
+  it('the secret is masked in interim responses too', async () => {
     await using path = await createDataPath({
       respond: ({ send }) =>
         send(`HTTP/1.1 103 Early\r\nLink: <${secret}>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`),

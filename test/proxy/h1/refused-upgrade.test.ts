@@ -1,5 +1,5 @@
-// A host that refuses an upgrade: the exchange stays HTTP, and the connection goes on or ends as the framing of the
-// refusal says. The host has seen the credential all the same.
+// An upstream that refuses an upgrade: the exchange stays HTTP, and the connection goes on or ends as the framing of the
+// refusal says. The upstream has seen the credential nevertheless.
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../../support/recording-origin.ts';
 import { headerValues } from '../../support/message-reader.ts';
@@ -44,7 +44,7 @@ describe('an upgrade that the host refuses', () => {
     expect(await client.readThrough('welcome')).toBe('welcome');
     const keys = path.origin.requests.map((request) => headerValues(request, 'authorization'));
     expect(keys).toEqual([[`Bearer ${secret}`], [`Bearer ${secret}`], [`Bearer ${secret}`]]);
-    // A host's connection that was asked to change its protocol serves nobody again.
+    // An upstream connection on which an upgrade was requested is not reused.
     expect(path.origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 2]);
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status, path: '/first' });
   });
@@ -60,7 +60,7 @@ describe('an upgrade that the host refuses', () => {
     await client.send(upgradeOf(path, '/first'));
     const refused = await client.readResponse();
     expect([refused.head.status, refused.text]).toEqual([status, body]);
-    // Only an unframed answer has its end from the connection; what is framed leaves the client's alone.
+    // Only an unframed response ends with the connection; a framed one leaves the client's connection open.
     if (name.includes('ends with')) expect(await client.finished).toBe('end');
     else {
       await client.send(upgradeOf(path, '/again'));

@@ -1,12 +1,12 @@
-// Request framing on the wire: what is doubtful is refused before any byte of it reaches a host, what passes arrives in
-// one canonical form, and a body that breaks off never passes for a whole one.
+// Request framing on the wire: ambiguous framing is refused before any byte of it reaches an upstream, valid framing
+// arrives in one canonical form, and a truncated body is never a complete one.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WireClient } from '../../support/wire-client.ts';
 import { type DataPath, createDataPath, errorOf, head, secret } from '../data-path.ts';
 
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** Both doors lead through the same code, and must go on doing so. */
+/** The proxy port and intercepted tunnels use the same code, and must go on doing so. */
 const entries = [
   [
     'in a tunnel',
@@ -21,7 +21,7 @@ const entries = [
 ] as const;
 
 for (const [where, open, names] of entries) {
-  describe(`${where}, doubtful framing`, () => {
+  describe(`${where}, ambiguous framing`, () => {
     let path: DataPath;
     beforeAll(async () => {
       path = await createDataPath({ isClear: where !== 'in a tunnel' });
@@ -181,7 +181,7 @@ describe('a body', () => {
     expect(path.origin.transcripts[0]).toMatch(/\r\n\r\nb\r\nhello world\r\n0\r\n\r\n$/);
   });
 
-  it('of 3 MiB passes while its host is slow to take it', async () => {
+  it('of 3 MiB is forwarded while its upstream reads slowly', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       respond: async ({ readBody, send }) => {
@@ -204,7 +204,7 @@ describe('a body', () => {
   });
 });
 
-describe('a chunked body that turns out faulty', () => {
+describe('a chunked body that turns out to be invalid', () => {
   it.each([
     ['a size that is no number', 'zz\r\n'],
     ['a size with a prefix', '0x3\r\nabc\r\n'],
@@ -219,7 +219,7 @@ describe('a chunked body that turns out faulty', () => {
     ['no CRLF behind the data', '3\r\nabcX'],
     ['framing among the trailers', '0\r\nContent-Length: 5\r\n\r\n'],
     ['trailers beyond 8 KiB', `0\r\nX: ${'a'.repeat(8_192)}\r\n\r\n`],
-  ])('by %s is refused, and the host never gets its end', async (_, invalid) => {
+  ])('by %s is refused, and the upstream never gets its end', async (_, invalid) => {
     await using path = await createDataPath({
       // Reads on and on: what a host does that waits for the rest of a body.
       respond: ({ readBody }) => readBody().then(() => undefined),
@@ -251,11 +251,11 @@ describe('a chunked body that turns out faulty', () => {
   });
 });
 
-describe('a body that breaks off', () => {
+describe('a truncated body', () => {
   it.each([
     ['by FIN', (client: WireClient) => client.end()],
     ['by RST', (client: WireClient) => client.reset()],
-  ])('%s ends the connection of its host, which never takes it for whole', async (_, leave) => {
+  ])('%s closes the connection of its upstream, which never reads it as complete', async (_, leave) => {
     const left = Promise.withResolvers<unknown>();
     await using path = await createDataPath({
       respond: async ({ readBody, reader }) => {
@@ -272,7 +272,7 @@ describe('a body that breaks off', () => {
     expect(path.origin.transcripts[0]).toMatch(/\r\n\r\n(abc)?$/);
   });
 
-  it('by silence is a 408, and its host is let go', async () => {
+  it('by silence is a 408, and its upstream connection is closed', async () => {
     const left = Promise.withResolvers<unknown>();
     await using path = await createDataPath({
       config: { timeouts: { client_idle_ms: 50 } },

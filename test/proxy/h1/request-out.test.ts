@@ -1,5 +1,5 @@
-// How a request leaves: what one chunk of the client holds goes to the host in one write, however many pieces its
-// body falls into.
+// How a request is sent: what one chunk of the client brings goes to the upstream in one write, however many pieces of the
+// body that is.
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import type { RequestPlan } from '../../../src/proxy/gate/request-plan.ts';
@@ -13,7 +13,7 @@ const cut = `${'1\r\na\r\n'.repeat(COUNT)}1\r`;
 const CHUNKS = ['1', `\r\nb\r\n${cut}`, `\na\r\n${cut}`, '\nc\r\n0\r\nX: y\r\n\r\n'];
 const BODY = `1\r\nb\r\n${'1\r\na\r\n'.repeat(2 * COUNT + 1)}1\r\nc\r\n0\r\n\r\n`;
 
-/** The parts of a plan that the way out uses. */
+/** The parts of a plan that RequestOut uses. */
 function plan(expectsContinue: boolean): RequestPlan {
   return { framing: { kind: 'chunked' }, expectsContinue } as RequestPlan;
 }
@@ -38,13 +38,13 @@ it.each([false, true])('a request without a body is one write (Expect: %s)', (ex
   const framing = { kind: 'length', length: 0 } as const;
   const out = new RequestOut({ framing, expectsContinue } as RequestPlan, client);
   out.send(Buffer.from('HEAD'), host, LONG_MS);
-  // The host may say 100 all the same.
+  // The upstream may send a 100 nevertheless.
   out.openBody();
   expect(writes).toEqual(['HEAD']);
   expect([out.bytes, out.isForwarded, client.isPaused()]).toEqual([4, true, false]);
 });
 
-it('a body that was held for 100 Continue is one write', () => {
+it('a body that waited for 100 Continue is one write', () => {
   const host = new Socket();
   const writes = writesOf(host);
   const out = new RequestOut(plan(true), new Socket());

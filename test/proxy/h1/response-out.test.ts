@@ -1,4 +1,4 @@
-// How an answer leaves: which pieces are copied into one, and which go out side by side, uncopied.
+// How a response is sent: which pieces are copied into one, and which are written uncopied.
 import { Socket } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import { ResponseOut } from '../../../src/proxy/h1/response-out.ts';
@@ -12,7 +12,7 @@ const rows: readonly (readonly [string, readonly number[], number])[] = [
   ['very many small ones are joined, whatever they are in all', Array.from({ length: 30_000 }, () => 3), 1],
   ['many of a kilobyte are handed over one by one', Array.from({ length: 20 }, () => 1_024), 20],
 ];
-it.each(rows)('%s, and all leave together', (_, lengths, handedOver) => {
+it.each(rows)('%s, and all are sent together', (_, lengths, handedOver) => {
   const client = new Socket();
   const writes = writesOf(client);
   const write = vi.spyOn(client, 'write');

@@ -1,5 +1,5 @@
-// Answers cut into interim heads, a final head and a body, over any split of the bytes. Bytes behind the end are
-// counted and never passed on.
+// Responses parsed into interim heads, a final head and a body, over any split of the bytes. Bytes behind the end are
+// counted and never forwarded.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fieldValue } from '../../../src/http1/head-parser.ts';
@@ -53,7 +53,7 @@ function read(method: string, pieces: readonly (string | Buffer)[], ends = false
 const LIMITS = { maxHeadBytes: 1_000, maxFields: 10, maxTargetBytes: 10 };
 const ok = 'HTTP/1.1 200 OK\r\n';
 
-describe('an answer', () => {
+describe('a response', () => {
   const rows: readonly (readonly [string, string, string, boolean, Partial<Reading>])[] = [
     ['with a length', 'GET', `${ok}Content-Length: 3\r\n\r\nabc`, false, { body: 'abc', done: 0 }],
     ['with length 0', 'GET', `${ok}Content-Length: 0\r\n\r\n`, false, { body: '', done: 0 }],
@@ -125,7 +125,7 @@ describe('an answer', () => {
     const whole = read(method, [bytes], ends);
     expect(whole).toMatchObject({ error: undefined, ...expected });
     const bytewise = read(method, bytes.split(''), ends);
-    // Byte by byte the head comes before what follows it, so only what lies behind differs: it has not come yet.
+    // Byte by byte the head comes before what follows it, so only what is behind it differs: it has not come yet.
     expect({ ...bytewise, done: whole.done }).toEqual(whole);
   });
 
@@ -172,7 +172,7 @@ describe('an answer', () => {
     expect(seen).toEqual([expected]);
   });
 
-  it('that was taken whole is done, and its body does not come again', () => {
+  it('that was taken as a whole is done, and its body does not come again', () => {
     const seen: unknown[] = [];
     const sink: ResponseSink = {
       onInterim: () => {},
@@ -188,7 +188,7 @@ describe('an answer', () => {
     expect([seen, reader.rest]).toEqual([[0], undefined]);
   });
 
-  it('that was taken over leaves the bytes behind its head to the taker', () => {
+  it('whose connection was taken leaves the bytes behind its head to the taker', () => {
     const heads: string[] = [];
     const reader = new ResponseReader(
       'GET',
@@ -209,7 +209,7 @@ describe('an answer', () => {
   });
 });
 
-describe('no answer', () => {
+describe('an invalid response', () => {
   const twenty = 'HTTP/1.1 103 Early\r\n\r\n'.repeat(20);
   const rows: readonly (readonly [string, string, boolean, string])[] = [
     ['nothing at all', '', true, 'no_response'],
@@ -271,18 +271,18 @@ describe('no answer', () => {
     expect(read('GET', bytes === '' ? [] : [bytes], ends)).toMatchObject({ error, done: undefined });
   });
 
-  it('follows twenty interim answers: those are relayed', () => {
+  it('follows twenty interim responses, which are forwarded', () => {
     const reading = read('GET', [`${twenty}${ok}Content-Length: 0\r\n\r\n`]);
     expect([reading.interims.length, reading.status]).toEqual([20, 200]);
   });
 
-  it('is told once, and what comes later changes nothing', () => {
+  it('is reported once, and what comes later changes nothing', () => {
     const reading = read('GET', [`HTTP/1.1 099 X\r\n\r\n`, `${ok}Content-Length: 0\r\n\r\n`], true);
     expect(reading).toMatchObject({ error: 'status_malformed', status: undefined, done: undefined });
   });
 });
 
-it('a reader knows whether a byte of the answer has come', () => {
+it('a reader knows whether a byte of the response has come', () => {
   const sink: ResponseSink = { onInterim() {}, onHead: () => 'head', onBody() {}, onDone() {}, onError() {} };
   const reader = new ResponseReader('GET', { maxHeadBytes: 1_000, maxFields: 10, maxTargetBytes: 10 }, sink);
   expect(reader.hasStarted).toBe(false);

@@ -1,5 +1,5 @@
-// A tunnel whose both ends have said goodbye, while the host still does not read the last bytes of the client. The client
-// is gone by then; what waits for its tunnel (a drain, the removal of its sandbox) must not wait for the host.
+// A tunnel whose both ends have sent their FIN, while the upstream does not read the last bytes of the client. The client is
+// gone by then. What waits for its tunnel (a drain, the removal of its sandbox) must not wait for the upstream.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, type Socket, createServer } from 'node:net';
@@ -14,11 +14,11 @@ const PIECE: Buffer = Buffer.alloc(16_384);
 
 type DeafHost = AsyncDisposable & {
   readonly port: number;
-  /** A client that is gone, and the proxy's own end towards the host, which still holds bytes of it. */
+  /** A client that is gone, and the proxy's own end towards the host, which still has bytes to write. */
   leaveUndelivered(proxy: TestSidecar, fields?: readonly string[]): Promise<void>;
 };
 
-/** Says goodbye at once and reads nothing. */
+/** Sends its FIN at once and reads nothing. */
 async function createDeafHost(): Promise<DeafHost> {
   const accepted: Socket[] = [];
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

@@ -1,5 +1,5 @@
-// The heads around an upgrade, byte for byte: what WebSocket's two ends say to each other is none of our business, what
-// comes before or inside the 101 is read as strictly as any answer.
+// The heads around an upgrade, byte for byte: the fields of the WebSocket handshake are forwarded unread, and what
+// comes before or inside the 101 is parsed as strictly as any response.
 import { describe, expect, it } from 'vitest';
 import { createCallbackEndpoint } from '../../support/callback-endpoint.ts';
 import { jsonResponse } from '../../support/recording-origin.ts';
@@ -47,7 +47,7 @@ describe('the heads of a websocket', () => {
     );
   });
 
-  it('lose what ends at this hop, on either side', async () => {
+  it('lose their hop-by-hop fields, in both directions', async () => {
     const hop = ['Keep-Alive: timeout=5', 'X-Hop: 1', 'Proxy-Connection: keep-alive'];
     await using path = await createDataPath({
       respond: ({ send }) =>
@@ -121,7 +121,7 @@ describe('a 101', () => {
     expect(await client.readThrough('frames')).toBe('frames');
   });
 
-  it('may follow other interim answers', async () => {
+  it('may follow other interim responses', async () => {
     const hints = head('HTTP/1.1 103 Early Hints', `Link: <${secret}>`);
     await using path = await createDataPath({
       respond: ({ send }) => send(`${hints}${switching}frames`).then(() => never()),
@@ -134,7 +134,7 @@ describe('a 101', () => {
     expect(await client.readThrough('frames')).toBe('frames');
   });
 
-  it('may claim a length of zero, of which the client hears nothing', async () => {
+  it('may have a Content-Length of zero, which is not forwarded', async () => {
     await using path = await createDataPath({
       respond: ({ send }) =>
         send(`${head('HTTP/1.1 101 X', ...upgrade, 'Content-Length: 0')}frames`).then(() => never()),
@@ -162,7 +162,7 @@ describe('a 101', () => {
     expect(path.origin.transcripts.join('')).not.toContain('early');
   });
 
-  it('for which its client did not wait ends with the connection to the host', async () => {
+  it('whose client is gone closes the connection to the upstream', async () => {
     const left = Promise.withResolvers<string>();
     await using path = await createDataPath({
       respond: async ({ reader }) => left.resolve(await reader.finished),

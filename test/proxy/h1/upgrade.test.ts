@@ -1,4 +1,4 @@
-// Upgrades: only websocket, only after a 101 that answers ours, and not one byte of the client's before it.
+// Upgrades: only websocket, only after a 101 to our own upgrade, and no byte of the client's before it.
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../../support/recording-origin.ts';
 import { createDataPath, errorOf, head, secret } from '../data-path.ts';
@@ -21,7 +21,7 @@ async function mirror({ send, reader }: Exchange): Promise<void> {
 }
 
 describe('a websocket', () => {
-  it('is asked for with the credential and carries bytes untouched, both ways, until both ends have ended', async () => {
+  it('is requested with the credential and carries bytes unchanged, both ways, until both ends have ended', async () => {
     await using path = await createDataPath({ respond: mirror });
     const client = await path.tunnel();
     await client.send(head('GET /ws?token HTTP/1.1', `Host: ${path.authority}`, ...asking));
@@ -76,7 +76,7 @@ describe('a websocket', () => {
     expect(await client.readThrough('early')).toBe('hiearly');
   });
 
-  it('whose client sent too much ahead of its 101 is ended: a stream with a hole is no stream', async () => {
+  it('whose client sent too much ahead of its 101 is closed: bytes of the stream are missing', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await createDataPath({
       respond: async (exchange) => {
@@ -110,7 +110,7 @@ describe('a websocket', () => {
     expect(path.origin.requests.map(({ target }) => target)).toEqual(['/ws', '/next']);
   });
 
-  it('is asked for on a connection of its own', async () => {
+  it('is requested on a connection of its own', async () => {
     await using path = await createDataPath({
       respond: (exchange) => (exchange.request.target === '/ws' ? mirror(exchange) : exchange.send(empty)),
     });
@@ -146,7 +146,7 @@ describe('a websocket', () => {
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'upgraded', reason: 'reset' });
   });
 
-  it('that is silent ends at the limit of tunnels', async () => {
+  it('that is silent ends at the idle timeout of tunnels', async () => {
     await using path = await createDataPath({
       config: { timeouts: { tunnel_idle_ms: 50 } },
       respond: mirror,
@@ -165,7 +165,7 @@ describe('an upgrade that is no websocket', () => {
     ['a choice of two', ['Connection: Upgrade', 'Upgrade: websocket, h2c']],
     ['two fields', ['Connection: Upgrade', 'Upgrade: websocket', 'Upgrade: h2c']],
     ['one that Connection does not list', ['Upgrade: websocket']],
-  ])('(%s) is sent on as the request without it', async (_, fields) => {
+  ])('(%s) is forwarded as the request without it', async (_, fields) => {
     await using path = await createDataPath();
     const client = await path.tunnel();
     await client.send(head('GET / HTTP/1.1', `Host: ${path.authority}`, ...fields));

@@ -1,5 +1,5 @@
-// What the connection of a WebSocket is after its 101: a stream, each direction of which ends by itself, that silence
-// ends, and that a drain leaves alone for as long as it may.
+// The connection of a WebSocket after its 101: a stream whose directions end independently, with an idle timeout, which a
+// drain does not close before its deadline.
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../../support/recording-origin.ts';
 import type { WireClient } from '../../support/wire-client.ts';
@@ -12,7 +12,7 @@ const IDLE_MS = 500;
 // The reason is that of the rule, not of the end.
 const wholeRecord = { outcome: 'upgraded', status: 101, reason: 'no_path_match' };
 
-/** How the client comes to its host: TLS inside a tunnel, clear inside a tunnel, or without any. */
+/** How the client reaches the upstream: TLS inside a tunnel, plaintext inside a tunnel, or without a tunnel. */
 const ways = ['wss', 'ws in a tunnel', 'ws on the proxy port'] as const;
 type Way = (typeof ways)[number];
 
@@ -34,21 +34,21 @@ describe.each(ways)('%s', (way) => {
   });
 
   it('has a client that goes on after its host has ended', async () => {
-    const refresh = Promise.withResolvers<string>();
+    const received = Promise.withResolvers<string>();
     await using scene = await createScene(way, async ({ send, reader, end }) => {
       await send(`${switching}over`);
       end();
-      refresh.resolve((await reader.readToEnd()).toString());
+      received.resolve((await reader.readToEnd()).toString());
     });
     expect(await scene.client.readToEnd()).toBe('over');
     await scene.client.send('x'.repeat(300_000));
     await scene.client.send('last');
     scene.client.end();
-    expect((await refresh.promise).length).toBe(300_004);
+    expect((await received.promise).length).toBe(300_004);
     expect(await scene.path.proxy.record(0)).toMatchObject(wholeRecord);
   });
 
-  it('whose host says nothing more after its client has ended is given up', async () => {
+  it('whose upstream is silent after its client has ended is closed', async () => {
     await using scene = await createScene(
       way,
       async ({ send }) => {

@@ -1,4 +1,4 @@
-// CONNECT: which authorities are accepted, what a refusal leaves open, and what a blind tunnel carries.
+// CONNECT: which authorities are accepted, when a refusal closes the connection, and what a blind tunnel carries.
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestSidecar, type TestSidecar } from '../../support/test-sidecar.ts';
@@ -33,7 +33,7 @@ async function createMirror(): Promise<
   };
 }
 
-describe('a CONNECT that cannot be meant', () => {
+describe('an invalid CONNECT', () => {
   let proxy: TestSidecar;
   beforeAll(async () => {
     proxy = await createTestSidecar();
@@ -84,7 +84,7 @@ describe('a CONNECT that cannot be meant', () => {
     expect(proxy.lookups).toEqual([]);
   });
 
-  it('is never spoken to behind its refusal: what follows is nobody’s (RFC 9931)', async () => {
+  it('gets nothing after its refusal: what follows is no request (RFC 9931)', async () => {
     const before = proxy.records().length;
     await using client = await WireClient.connect(proxy.port);
     await client.send(
@@ -128,7 +128,7 @@ describe('a blind tunnel', () => {
     expect(await client.readThrough('early')).toBe('early');
   });
 
-  it('loses no byte of a client that sent more than it may ahead of the 200', async () => {
+  it('is refused if the client sent more than the limit ahead of the 200: no byte may be lost', async () => {
     await using mirror = await createMirror();
     await using proxy = await createTestSidecar();
     await using client = await WireClient.connect(proxy.port);
@@ -163,7 +163,7 @@ describe('a blind tunnel', () => {
     expect(await proxy.record(0)).toMatchObject({ outcome: 'tunnelled', reason: 'reset' });
   });
 
-  it('ends on both sides when the host resets', async () => {
+  it('ends on both sides when the upstream resets', async () => {
     await using mirror = await createMirror();
     await using proxy = await createTestSidecar();
     await using client = await WireClient.connect(proxy.port);
@@ -193,7 +193,7 @@ describe('a blind tunnel', () => {
     server.close();
   });
 
-  it('is recorded once when the client leaves before its host answered', async () => {
+  it('is recorded once when the client leaves before the upstream is connected', async () => {
     const asked = Promise.withResolvers<void>();
     const response = Promise.withResolvers<string[]>();
     const names = {
@@ -228,7 +228,7 @@ describe('a blind tunnel', () => {
   });
 });
 
-describe('which of the two a tunnel is', () => {
+describe('a tunnel is blind or intercepted', () => {
   it('a host of a rule is intercepted on any port, without being dialled first', async () => {
     await using proxy = await createTestSidecar({
       proxyConfig: { rules: [apiRule] },
@@ -254,7 +254,7 @@ describe('which of the two a tunnel is', () => {
     expect(await path.proxy.record(0)).toMatchObject({ outcome: 'tunnelled', reason: 'no_proxy' });
   });
 
-  it('access_control is judged before everything, and before DNS', async () => {
+  it('access_control is checked before everything, and before DNS', async () => {
     await using proxy = await createTestSidecar({
       proxyConfig: { access_control: { deny_list: ['*.evil.test', '127.0.0.9'] } },
     });
@@ -266,7 +266,7 @@ describe('which of the two a tunnel is', () => {
     expect(proxy.lookups).toEqual([]);
   });
 
-  it('an address in the deny_list is refused behind a name too', async () => {
+  it('an address in the deny_list is refused for a name that resolves to it too', async () => {
     await using proxy = await createTestSidecar({
       proxyConfig: { access_control: { deny_list: ['127.0.0.0/8'] } },
     });

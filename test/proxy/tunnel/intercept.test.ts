@@ -1,5 +1,5 @@
-// Inside an intercepted tunnel: who is spoken to is settled by the CONNECT authority, and everything else that names
-// a host must agree with it. What disagrees reaches no origin.
+// Inside an intercepted tunnel: the CONNECT authority decides on the upstream, and everything else that names a host must
+// agree with it. A request that does not reaches no upstream.
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
@@ -110,7 +110,7 @@ describe('a request that agrees with its tunnel', () => {
     expect(path.origin.requests[0]?.head).toContain(`\r\nhOST:   ${name}:${path.origin.port}\t\r\n`);
   });
 
-  it('in absolute-form leaves in origin-form', async () => {
+  it('in absolute-form is forwarded in origin-form', async () => {
     await using path = await createDataPath();
     const client = await path.tunnel();
     await client.send(head(`GET https://${path.authority}/v1/x?q HTTP/1.1`, `Host: ${path.authority}`));
@@ -131,7 +131,7 @@ describe('a request that agrees with its tunnel', () => {
     expect(await client.readToEnd()).toBe('');
   });
 
-  it('is judged anew each time: the second may not leave for another host', async () => {
+  it('is checked each time: the second must not go to another host', async () => {
     await using path = await createDataPath();
     const client = await path.tunnel();
     await client.send(head('GET /1 HTTP/1.1', `Host: ${path.authority}`));
@@ -155,7 +155,7 @@ describe('a CONNECT authority', () => {
     expect(path.origin.requests[0]?.serverName).toBe('api.test');
   });
 
-  it('decides alone where the CONNECT carries another Host', async () => {
+  it('decides if the CONNECT carries another Host', async () => {
     await using path = await createDataPath();
     await using client = await WireClient.connect(path.proxy.port);
     await client.send(head(`CONNECT ${path.authority} HTTP/1.1`, 'Host: other.test:1'));
@@ -193,7 +193,7 @@ describe('the server name of the handshake', () => {
     expect((await client.readResponse()).head.status).toBe(200);
   });
 
-  it('may be absent: the authority stands alone', async () => {
+  it('may be absent: the authority decides', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -221,7 +221,7 @@ describe('the server name of the handshake', () => {
     expect(origin.requests[0]?.headers).toContainEqual(['Authorization', `Bearer ${secret}`]);
   });
 
-  it('wrong, from a client that is gone before the alert, harms nobody', async () => {
+  it('wrong, from a client that is gone before the alert, harms no other client', async () => {
     await using path = await createDataPath();
     const hello = await clientHello('other.test');
     for (let i = 0; i < 5; i += 1) {
@@ -237,12 +237,12 @@ describe('the server name of the handshake', () => {
   });
 });
 
-describe('what is no TLS that we speak', () => {
+describe('bytes that are not TLS, or TLS that we do not support', () => {
   it.each([
     ['a hello cut by a length that lies', Buffer.from([22, 3, 1, 0, 4, 1, 0, 0, 0]), 'hello_malformed'],
     ['a record of another version', Buffer.from([22, 9, 9, 0, 1, 1]), 'record_invalid'],
     ['a server hello', Buffer.from([22, 3, 3, 0, 4, 2, 0, 0, 0]), 'not_client_hello'],
-  ])('%s is answered by decode_error', async (_, bytes, cause) => {
+  ])('%s gets the alert decode_error', async (_, bytes, cause) => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -255,7 +255,7 @@ describe('what is no TLS that we speak', () => {
     });
   });
 
-  it('neither TLS nor HTTP is closed without a word', async () => {
+  it('neither TLS nor HTTP is closed without a response', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -273,7 +273,7 @@ describe('what is no TLS that we speak', () => {
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'sniff_timeout' });
   });
 
-  it('a hello with nothing behind it ends at the handshake deadline', async () => {
+  it('a ClientHello with nothing behind it ends at the handshake deadline', async () => {
     await using path = await createDataPath({ config: { timeouts: { handshake_ms: 20 } } });
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -282,7 +282,7 @@ describe('what is no TLS that we speak', () => {
     expect(await path.proxy.record(0)).toMatchObject({ reason: 'handshake_timeout' });
   });
 
-  it('a client that offers nothing that we speak is told so by an alert', async () => {
+  it('a client that offers no protocol that we support gets an alert', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -292,7 +292,7 @@ describe('what is no TLS that we speak', () => {
     expect(path.origin.connections).toBe(0);
   });
 
-  it('a client that offers h2 first gets http/1.1 where the host has nothing else', async () => {
+  it('a client that offers h2 first gets http/1.1 if the upstream has nothing else', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -315,7 +315,7 @@ describe('a client that leaves', () => {
     await client.finished;
   });
 
-  it('because it does not trust the CA is recorded with the way to mend it', async () => {
+  it('because it does not trust the CA is logged with how to fix it', async () => {
     await using path = await createDataPath();
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -329,7 +329,7 @@ describe('a client that leaves', () => {
 });
 
 describe('plain HTTP inside a tunnel', () => {
-  it('gets no credential, because nothing proves who answers', async () => {
+  it('gets no credential, because no certificate proves the name of the upstream', async () => {
     await using path = await createDataPath({ isClear: true });
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -344,7 +344,7 @@ describe('plain HTTP inside a tunnel', () => {
     });
   });
 
-  it('gets it where the operator lists the destination', async () => {
+  it('gets it if the operator lists the destination', async () => {
     await using origin = await createOrigin();
     await using proxy = await createTestSidecar({
       proxyConfig: { rules: [apiRule] },
@@ -358,7 +358,7 @@ describe('plain HTTP inside a tunnel', () => {
     expect(origin.requests[0]?.headers).toContainEqual(['Authorization', `Bearer ${secret}`]);
   });
 
-  it('may not speak https:// there', async () => {
+  it('may not request https:// there', async () => {
     await using path = await createDataPath({ isClear: true });
     const client = await path.plain();
     await client.openTunnel(path.authority);
@@ -377,7 +377,7 @@ describe('TLS inside the TLS of a tunnel', () => {
   });
 });
 
-it('a tunnel that was prepared in one segment works as one in three', async () => {
+it('a tunnel whose CONNECT, hello and request come in one segment works as one in three', async () => {
   await using path = await createDataPath();
   await using client = await WireClient.connect(path.proxy.port);
   const { socket } = client;

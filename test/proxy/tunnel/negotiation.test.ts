@@ -1,5 +1,5 @@
-// ALPN from end to end: the client speaks what its host chose of the client's own list, what was chosen is remembered,
-// and what is remembered wrongly is found out.
+// ALPN from end to end: the client gets what the upstream chose of the client's own list, the choice is cached, and a stale
+// choice is detected.
 import { once } from 'node:events';
 import { createServer, type Socket, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -30,19 +30,22 @@ describe('the protocol of a tunnel', () => {
     [['http/1.1'], ['h2', 'http/1.1'], ['http/1.1'], 'http/1.1'],
   ];
 
-  it.each(rows)('a client that offers %j and a host of %j: %j is asked for, %s it is', async (...row) => {
-    const [client, protocols, asked, chosen] = row;
-    await using path = await createH2Path({ origin: { protocols } });
-    const wire = await path.wire(client);
-    expect((wire.socket as { alpnProtocol?: unknown }).alpnProtocol).toBe(chosen);
-    const text = await getVia(wire, path.authority, chosen);
-    expect(text).toContain(secret);
-    // Asked once: the connection that was asked on has carried the request.
-    expect(path.origin.connections).toHaveLength(1);
-    expect(path.origin.connections[0]?.offered).toEqual(asked);
-  });
+  it.each(rows)(
+    'a client offers %j, the upstream has %j: %j is offered to it, %s is chosen',
+    async (...row) => {
+      const [client, protocols, asked, chosen] = row;
+      await using path = await createH2Path({ origin: { protocols } });
+      const wire = await path.wire(client);
+      expect((wire.socket as { alpnProtocol?: unknown }).alpnProtocol).toBe(chosen);
+      const text = await getVia(wire, path.authority, chosen);
+      expect(text).toContain(secret);
+      // Dialled once: the connection of the negotiation has carried the request.
+      expect(path.origin.connections).toHaveLength(1);
+      expect(path.origin.connections[0]?.offered).toEqual(asked);
+    },
+  );
 
-  it('a client without a list speaks HTTP/1.1, and its host is dialled for its request', async () => {
+  it('a client without ALPN gets HTTP/1.1, and its upstream is dialled for its request', async () => {
     await using path = await createH2Path();
     const wire = await path.wire([]);
     expect(path.origin.connections).toHaveLength(0);
@@ -51,8 +54,8 @@ describe('the protocol of a tunnel', () => {
   });
 });
 
-describe('what a host chose is remembered', () => {
-  it('for the next client, whose handshake waits for nobody', async () => {
+describe('the choice of an upstream is cached', () => {
+  it('for the next client, whose handshake does not wait for a dial', async () => {
     await using path = await createH2Path();
     await getVia(await path.wire(BOTH), path.authority, 'h2');
     for (const connection of path.origin.connections) connection.destroy();
@@ -63,7 +66,7 @@ describe('what a host chose is remembered', () => {
     expect(path.origin.connections).toHaveLength(2);
   });
 
-  it('and a host that has given up HTTP/2 has the client connect again', async () => {
+  it('and an upstream that no longer speaks HTTP/2 makes the client connect again', async () => {
     await using path = await createH2Path();
     await getVia(await path.wire(BOTH), path.authority, 'h2');
     path.origin.offer(['http/1.1']);
@@ -83,7 +86,7 @@ describe('what a host chose is remembered', () => {
     expect(await getVia(again, path.authority, 'http/1.1')).toContain(secret);
   });
 
-  it('and a host that has given up HTTP/1.1 is a 502 that says so, once', async () => {
+  it('and an upstream that no longer speaks HTTP/1.1 is a 502 that says so, once', async () => {
     await using path = await createH2Path({ origin: { protocols: ['http/1.1'] } });
     await getVia(await path.wire(BOTH), path.authority, 'http/1.1');
     path.origin.offer(['h2']);
@@ -96,7 +99,7 @@ describe('what a host chose is remembered', () => {
   });
 });
 
-describe('a client that speaks nothing but HTTP/2', () => {
+describe('a client that speaks only HTTP/2', () => {
   it.each([[['http/1.1']], [[]]] as OriginProtocol[][][])(
     'is refused on its stream by a host of %j',
     async (offer) => {
@@ -113,11 +116,11 @@ describe('a client that speaks nothing but HTTP/2', () => {
   );
 });
 
-describe('a host that cannot be asked', () => {
+describe('an upstream that cannot be dialled', () => {
   it.each([
     [BOTH, 'http/1.1'],
     [['h2'], 'h2'],
-  ])('is told of by the first answer, for a client that offers %j over %s', async (alpn, chosen) => {
+  ])('is reported by the first response, to a client that offers %j over %s', async (alpn, chosen) => {
     // No certificate of it is trusted.
     const tls = { authority: createTestAuthority('unknown'), names: ['api.test'] };
     await using path = await createH2Path({ origin: { tls } });
@@ -133,7 +136,7 @@ describe('a host that cannot be asked', () => {
       await wire.send(head('GET / HTTP/1.1', `Host: ${path.authority}`));
       expect(errorOf((await wire.readResponse()).head)).toBe('upstream_untrusted');
     }
-    // It was dialled once: the answer is that of the dial that asked.
+    // It was dialled once: the response reports the dial of the negotiation.
     expect(path.origin.connections).toHaveLength(1);
   });
 
@@ -153,7 +156,7 @@ describe('a host that cannot be asked', () => {
   });
 });
 
-describe('a client that leaves while its host is asked', () => {
+describe('a client that leaves while its upstream is dialled', () => {
   it.each(['fin', 'rst'])('frees the dial (%s)', async (way) => {
     const { promise: dialled, resolve } = Promise.withResolvers<Socket>();
     const silent = createServer(resolve).listen(0, '127.0.0.1');
