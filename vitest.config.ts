@@ -13,8 +13,15 @@ const tags = [
   },
 ];
 
-/** A worker runs many files; without a limit its heap is mostly garbage of those before. */
-const execArgv = ['--max-old-space-size=320'];
+// At most 2 GB in all: a worker runs many files, and without limits it holds mostly garbage of those before. The variables
+// are read by glibc at the start of each worker.
+const execArgv = ['--max-old-space-size=256'];
+process.env['MALLOC_ARENA_MAX'] ??= '2';
+process.env['MALLOC_TRIM_THRESHOLD_'] ??= '131072';
+process.env['MALLOC_MMAP_THRESHOLD_'] ??= '131072';
+
+/** The files that load the platform, or mostly wait for programs that they start. */
+const platform: readonly string[] = ['test/{bench,bin,chaos,cli,platform}/**/*.test.ts'];
 
 /** A file for the JSON report: continuous integration counts from it. */
 const report = process.env['SALLYPORT_TEST_REPORT'];
@@ -51,8 +58,14 @@ const config: ViteUserConfig = defineConfig({
     ],
     experimental: { diagnostics: false },
     projects: [
-      // One process loads the product once for all the files that it runs.
-      project('shared', { isolate: false, execArgv, include: ['test/**/*.test.ts'], exclude: [...isolated] }),
+      // One process loads the product once for all the files that it runs. The projects run one after the other.
+      project('platform', { isolate: false, execArgv, include: [...platform], exclude: [...isolated] }),
+      project('proxy', {
+        isolate: false,
+        execArgv,
+        include: ['test/**/*.test.ts'],
+        exclude: [...isolated, ...platform],
+      }),
       project('isolated', { isolate: true, include: [...isolated] }),
     ],
   },
