@@ -45,9 +45,9 @@ export const recordVariables: readonly Variable[] = [
 function urlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol))
-    return 'Input should be a URL of the platform, for example https://platform.example.com';
+    return 'Input must be a URL of the platform, for example https://platform.example.com';
   const isBare = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  return isBare ? undefined : 'Input should be a URL without user, password, query and fragment';
+  return isBare ? undefined : 'Input must be a URL without user, password, query and fragment';
 }
 
 function isCleartext(text: string): boolean {

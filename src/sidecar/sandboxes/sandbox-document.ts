@@ -108,7 +108,7 @@ function limitIssues(given: Partial<SandboxLimits>, config: Pick<Config, 'limits
   return LIMITS.flatMap((key): Issue[] => {
     const most = config.limits[key];
     if ((given[key] ?? 0) <= most) return [];
-    const msg = `Input should be at most ${most}, the limit of the operator's config`;
+    const msg = `Input must be at most ${most}, the limit of the operator's config`;
     return [{ loc: ['limits', toSnakeCase(key)], msg, type: 'less_than_equal' }];
   });
 }
