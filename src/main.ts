@@ -39,7 +39,7 @@ Options of proxy, run and env:
   --log FILE                  file for the log and the records; - is standard error (run only)
 
 Options of platform:          --config FILE, --listen HOST:PORT, --data-dir DIR
-Options of audit verify:      --organization ID, --config FILE, --data-dir DIR, --checkpoints PLACE,
+Options of audit verify:      --organization ID, --config FILE, --data-dir DIR, --checkpoints LOCATION,
                               --public-key FILE (repeatable)
 
 Every key of the config file has a variable, for example SALLYPORT_LISTEN for listen.

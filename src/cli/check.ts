@@ -1,6 +1,6 @@
 // `sallyport check FILE...`: lists all issues of all files. The keys of a file show whether it is a config file or a
 // proxy_config.
-import type { Issue } from '../base/schema.ts';
+import { InputError } from '../base/input-error.ts';
 import { parseProxyConfig } from '../policy/document/proxy-config.ts';
 import { parseConfig } from '../sidecar/config.ts';
 import { readDocument } from './document.ts';
@@ -14,30 +14,32 @@ export async function run(files: string[]): Promise<number> {
     process.stderr.write('usage: sallyport check FILE...\n');
     return 2;
   }
-  let isValid = true;
-  for (const file of files) {
-    const { issues, warnings } = await checkFile(file);
-    if (issues.length > 0) isValid = false;
-    process.stdout.write(formatIssues(file, issues));
-    process.stdout.write(formatIssues(`${file}: warning`, warnings));
-    if (issues.length === 0) process.stdout.write(`${file}: valid\n`);
-  }
-  return isValid ? 0 : 2;
+  const results: boolean[] = [];
+  for (const file of files) results.push(await isValid(file));
+  return results.every(Boolean) ? 0 : 2;
 }
 
-async function checkFile(file: string): Promise<{ issues: readonly Issue[]; warnings: readonly Issue[] }> {
-  let document: unknown;
+async function isValid(file: string): Promise<boolean> {
   try {
-    document = await readDocument(file);
+    const parsed = parse(await readDocument(file));
+    if (!parsed.ok) {
+      process.stdout.write(formatIssues(file, parsed.issues));
+      return false;
+    }
+    if ('warnings' in parsed) process.stdout.write(formatIssues(`${file}: warning`, parsed.warnings));
+    process.stdout.write(`${file}: valid\n`);
+    return true;
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return { issues: [{ loc: [], msg: 'not a JSON document', type: 'json_invalid' }], warnings: [] };
+    if (!(error instanceof InputError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return false;
   }
+}
+
+function parse(document: unknown): ReturnType<typeof parseProxyConfig> | ReturnType<typeof parseConfig> {
   const isProxyConfig =
     typeof document === 'object' &&
     document !== null &&
     Object.keys(document).some((key) => proxyConfigKeys.has(key));
-  const parsed = isProxyConfig ? parseProxyConfig(document) : parseConfig(document, {});
-  if (!parsed.ok) return { issues: parsed.issues, warnings: [] };
-  return { issues: [], warnings: 'warnings' in parsed ? parsed.warnings : [] };
+  return isProxyConfig ? parseProxyConfig(document) : parseConfig(document, {});
 }

@@ -53,34 +53,38 @@ export function createStateStore({ directory, key }: Settings): StateStore {
     lock = undefined;
   }
 
-  async function read(): Promise<ReadonlyMap<string, string>> {
+  /** After a failure the lock is released, and the next write must find the state unread. */
+  async function locked<T>(work: () => Promise<T>): Promise<T> {
     try {
-      const hasState = await isPresent(folder);
-      if (hasState) await enter();
-      return await readInput(async () => {
-        // Read even if nothing is sealed: an unusable key is reported at the start, not at the first write.
-        const found = await readStateKey(key);
-        sealer = found && createSealer(found);
-        return hasState ? files.openStates(folder, { sealer, name: nameOf(key) }) : new Map();
-      });
+      await enter();
+      return await work();
     } catch (error) {
-      // The next write must find the state unread.
       leave();
       throw error;
     }
   }
 
+  async function readKey(): Promise<files.NamedKey> {
+    const found = await readStateKey(key);
+    sealer = found && createSealer(found);
+    return { sealer, name: nameOf(key) };
+  }
+
+  async function read(): Promise<ReadonlyMap<string, string>> {
+    if (await isPresent(folder))
+      return locked(() => readInput(async () => files.openStates(folder, await readKey())));
+    // Read although nothing is sealed: an unusable key is reported at the start, not at the first write.
+    await readInput(readKey);
+    return new Map();
+  }
+
   /** Before the first write. State of another process, written since the start, must be read first. */
   async function enterUnread(): Promise<void> {
     if (lock) return;
-    try {
-      await enter();
+    await locked(async () => {
       if ((await files.listNames(folder)).some(files.isStateFileName))
         throw fileError(folder, 'has state that was not read', 'Start again');
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    });
   }
 
   async function change(id: string, work: () => Promise<files.Durability>): Promise<files.Durability> {
