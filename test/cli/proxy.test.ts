@@ -25,7 +25,12 @@ function spawnProxy(
 ): SpawnedProcess {
   const flags = ['--import', nameTable, ...runtimeFlags];
   return new SpawnedProcess(process.execPath, [...flags, launcher, 'proxy', ...args], {
-    env: { SALLYPORT_LISTEN: '127.0.0.1:0', SALLYPORT_STATE_DIR: scratch.path, ...env },
+    env: {
+      SALLYPORT_LISTEN: '127.0.0.1:0',
+      SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
+      SALLYPORT_STATE_DIR: scratch.path,
+      ...env,
+    },
   });
 }
 

@@ -18,6 +18,7 @@ function spawnProxy(scratch: Scratch): ChildProcess {
   return spawn(process.execPath, ['--import', nameTable, launcher, 'proxy'], {
     env: cleanEnvironment({
       SALLYPORT_LISTEN: '127.0.0.1:0',
+      SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
       SALLYPORT_STATE_DIR: scratch.path,
       SALLYPORT_TIMEOUTS_DRAIN_MS: String(DRAIN_MS),
     }),
