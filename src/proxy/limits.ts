@@ -3,76 +3,55 @@
 
 import type { HeadLimits } from '../http1/head-parser.ts';
 
-export type Timeouts = {
+const timeouts = {
   /** Deadline for a request head, from its first byte. */
-  readonly headMs: number;
+  headMs: 10_000,
   /** Deadline for a name lookup. */
-  readonly dnsMs: number;
+  dnsMs: 5_000,
   /** Deadline for the TCP connection to the upstream and its TLS handshake. */
-  readonly connectMs: number;
+  connectMs: 10_000,
   /** Deadline for the first bytes inside a tunnel, and then for the client's TLS handshake. */
-  readonly sniffMs: number;
-  readonly handshakeMs: number;
+  sniffMs: 10_000,
+  handshakeMs: 10_000,
   /** How long the upstream may be silent while a response is due or being received. */
-  readonly responseIdleMs: number;
+  responseIdleMs: 600_000,
   /**
    * How long a client may be silent between requests or within a body, or not read its response. Over HTTP/2 a body may
    * pause while its upstream is silent too, as calls that stream in both directions do.
    */
-  readonly clientIdleMs: number;
-  /** Silence in both directions of a blind tunnel, or after a 101. */
-  readonly tunnelIdleMs: number;
-  /** The same once one side has sent its FIN. */
-  readonly halfClosedMs: number;
-  /** How long a body waits for `100 Continue`. */
-  readonly continueMs: number;
-  /** How long running requests may take once the proxy is asked to stop. */
-  readonly drainMs: number;
-};
-
-export const defaultTimeouts: Timeouts = Object.freeze({
-  headMs: 10_000,
-  dnsMs: 5_000,
-  connectMs: 10_000,
-  sniffMs: 10_000,
-  handshakeMs: 10_000,
-  responseIdleMs: 600_000,
   clientIdleMs: 120_000,
+  /** Silence in both directions of a blind tunnel, or after a 101. */
   tunnelIdleMs: 3_600_000,
+  /** The same once one side has sent its FIN. */
   halfClosedMs: 60_000,
+  /** How long a body waits for `100 Continue`. */
   continueMs: 1_000,
+  /** How long running requests may take once the proxy is asked to stop. */
   drainMs: 30_000,
-});
-
-export type Limits = {
-  /** Client connections of one sandbox. */
-  readonly maxConnections: number;
-  /** Unauthenticated client connections of all listeners. */
-  readonly maxWaiting: number;
-  readonly maxRequestHeadBytes: number;
-  readonly maxResponseHeadBytes: number;
-  readonly maxFields: number;
-  readonly maxTargetBytes: number;
-  /** Idle connections to upstreams in the pool, in all and for one host. */
-  readonly maxIdleUpstream: number;
-  readonly maxIdlePerHost: number;
-  readonly maxLookups: number;
-  /** Concurrent streams of one client's HTTP/2 connection. */
-  readonly maxStreams: number;
 };
 
-export const defaultLimits: Limits = Object.freeze({
+export type Timeouts = Readonly<typeof timeouts>;
+export const defaultTimeouts: Timeouts = Object.freeze(timeouts);
+
+const limits = {
+  /** Client connections of one sandbox. */
   maxConnections: 10_000,
+  /** Unauthenticated client connections of all listeners. */
   maxWaiting: 1_024,
   maxRequestHeadBytes: 16_384,
   maxResponseHeadBytes: 32_768,
   maxFields: 100,
   maxTargetBytes: 8_192,
+  /** Idle connections to upstreams in the pool, in all and for one host. */
   maxIdleUpstream: 1_024,
   maxIdlePerHost: 256,
   maxLookups: 8,
+  /** Concurrent streams of one client's HTTP/2 connection. */
   maxStreams: 100,
-});
+};
+
+export type Limits = Readonly<typeof limits>;
+export const defaultLimits: Limits = Object.freeze(limits);
 
 /** The parser's limits for the heads of clients. */
 export function requestHeadLimits(limits: Limits): HeadLimits {

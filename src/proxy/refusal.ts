@@ -3,50 +3,9 @@
 // proxies leak addresses, details of upstreams and secrets.
 import { buildHead } from '../http1/head-writer.ts';
 
-export type RefusalCode =
-  | 'malformed_request'
-  | 'authority_invalid'
-  | 'host_invalid'
-  | 'host_mismatch'
-  | 'target_invalid'
-  | 'use_connect'
-  | 'not_a_proxy_request'
-  | 'ambiguous_path'
-  | 'access_denied'
-  | 'client_denied'
-  | 'port_denied'
-  | 'address_denied'
-  | 'address_private'
-  | 'cleartext_refused'
-  | 'method_refused'
-  | 'proxy_auth_required'
-  | 'request_timeout'
-  | 'uri_too_long'
-  | 'expectation_failed'
-  | 'authority_mismatch'
-  | 'head_too_large'
-  | 'internal_error'
-  | 'transfer_coding_refused'
-  | 'callback_failed'
-  | 'dns_failed'
-  | 'upstream_unreachable'
-  | 'upstream_untrusted'
-  | 'upstream_closed'
-  | 'upstream_malformed'
-  | 'upstream_asks_proxy_auth'
-  | 'scrub_impossible'
-  | 'alpn_changed'
-  | 'h2_unavailable'
-  | 'too_many_connections'
-  | 'record_sink_blocked'
-  | 'rules_changed'
-  | 'shutting_down'
-  | 'upstream_timeout'
-  | 'version_refused';
-
 type Entry = readonly [status: number, message: string, hint?: string];
 
-const catalogue: Readonly<Record<RefusalCode, Entry>> = {
+const catalogue = {
   malformed_request: [400, 'the request is not valid HTTP/1.1'],
   authority_invalid: [
     400,
@@ -130,7 +89,9 @@ const catalogue: Readonly<Record<RefusalCode, Entry>> = {
   shutting_down: [503, 'the proxy is shutting down'],
   upstream_timeout: [504, 'the upstream did not respond in time'],
   version_refused: [505, 'the only supported versions are HTTP/1.0 and HTTP/1.1'],
-};
+} as const satisfies Readonly<Record<string, Entry>>;
+
+export type RefusalCode = keyof typeof catalogue;
 
 /** What the client reads; `cause` is only for the record. */
 export type Refusal = {
