@@ -4,7 +4,7 @@ import { COLON } from '../../http1/byte-class.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
 import { type FoundRange, findNeedles } from './needle-scanner.ts';
-import { type NeedleSet, compileNeedles, containsPrefix } from './needle-set.ts';
+import { type NeedleSet, compileNeedles, mayContainNeedle } from './needle-set.ts';
 
 export type Mask = NeedleSet;
 
@@ -77,7 +77,7 @@ const htmlEntities: readonly Readonly<Record<string, string>>[] = [
 export function maskResponseHead(head: ResponseHead, mask: Mask): boolean {
   const from = head.start + STATUS_BYTES;
   const text = head.bytes.subarray(from, head.end);
-  if (mask.prefixes) return containsPrefix(text, mask) && hideRanges(head, linesOf(head));
+  if (mask.prefixes) return mayContainNeedle(text, mask) && hideRanges(head, linesOf(head));
   const found = findNeedles(text, mask);
   return (
     found.length > 0 &&

@@ -78,35 +78,42 @@ export function nextPossible(region: Buffer, from: number, last: number, { filte
   return last + 1;
 }
 
-/** False if a region without a percent sign certainly contains no needle. */
+/**
+ * Whether the beginning of a needle is anywhere in the region, each of its bytes as it is or percent-encoded: its first
+ * four bytes, or the first eight if the set is too large to be searched for.
+ */
 export function mayContainNeedle(region: Buffer, needles: NeedleSet): boolean {
   const last = region.length - BEGINNING_BYTES;
-  let at = nextPossible(region, 0, last, needles);
-  while (at <= last && !needles.beginnings.has(foldedWindow(region, at)))
-    at = nextPossible(region, at + 1, last, needles);
-  return at <= last;
+  let percent = nextPercent(region, 0);
+  for (let at = 0; at <= last; at += 1) {
+    if (percent < at) percent = nextPercent(region, at);
+    at = nextPossible(region, at, Math.min(last, percent - BEGINNING_BYTES), needles);
+    if (at <= last && isBeginning(region, at, 0, needles)) return true;
+  }
+  return false;
 }
 
-function foldedWindow(region: Buffer, at: number): number {
-  let window = 0;
-  for (let i = at; i < at + BEGINNING_BYTES; i += 1) window = (window << 8) | foldedAt(region, i);
-  return window;
+/**
+ * Whether a beginning goes on at `at` after `length` symbols. An escape is tried both ways: the percent sign may be a byte
+ * of the needle itself, or of the text before a needle that begins inside the escape.
+ */
+function isBeginning(region: Buffer, at: number, length: number, needles: NeedleSet): boolean {
+  if (length === BEGINNING_BYTES) {
+    if (!needles.beginnings.has(symbols.readInt32BE())) return false;
+    if (!needles.prefixes) return true;
+  }
+  if (length === PREFIX_BYTES) return needles.prefixes?.has(symbols.toString('latin1')) === true;
+  if (at >= region.length) return false;
+  symbols[length] = foldedAt(region, at);
+  if (isBeginning(region, at + 1, length + 1, needles)) return true;
+  const escaped = escapedByte(region, at);
+  if (escaped < 0) return false;
+  symbols[length] = toFolded(escaped);
+  return isBeginning(region, at + 3, length + 1, needles);
 }
 
-/** Whether the first eight bytes of a needle are anywhere in the region, as they are or with all escapes decoded. */
-export function containsPrefix(region: Buffer, needles: NeedleSet): boolean {
-  const folded = fold(region);
-  if (hasPrefix(folded, needles)) return true;
-  return folded.includes(PERCENT) && hasPrefix(decodeEscapes(folded), needles);
-}
-
-function hasPrefix(folded: Buffer, needles: NeedleSet): boolean {
-  const last = folded.length - PREFIX_BYTES;
-  let at = nextPossible(folded, 0, last, needles);
-  while (at <= last && !needles.prefixes?.has(folded.toString('latin1', at, at + PREFIX_BYTES)))
-    at = nextPossible(folded, at + 1, last, needles);
-  return at <= last;
-}
+/** Scratch memory of `isBeginning`. */
+const symbols: Buffer = Buffer.alloc(PREFIX_BYTES);
 
 /** The byte that the escape at `at` stands for; negative if there is no escape. */
 function escapedByte(region: Buffer, at: number): number {

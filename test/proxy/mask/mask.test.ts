@@ -138,6 +138,7 @@ describe('a head that is made of likenesses of many long secrets', () => {
 
 describe('a head of a host with more secrets than can be searched for', () => {
   const many = Array.from({ length: 64 }, (_, i) => `${i.toString(36).padStart(2, 'k')}${'a'.repeat(4_000)}`);
+  many.push('x%41%42xxxx');
   const first = many[0] ?? '';
 
   it('stays as it is if it contains the beginning of none', () => {
@@ -148,7 +149,14 @@ describe('a head of a host with more secrets than can be searched for', () => {
   it.each([
     ['as it is', first],
     ['escaped', percentOfEveryByte(first)],
+    ['escaped in part', `${first.slice(0, 2)}%61${first.slice(3)}`],
     ['in base64', Buffer.from(first).toString('base64')],
+    [
+      'in hex, escaped in part, behind a percent sign',
+      `%${Buffer.from(first).toString('hex').replace('3', '%33')}`,
+    ],
+    ['with an escape of its own escaped, and another as it is', 'x%2541%42xxxx'],
+    ['with both its escapes escaped', 'x%2541%2542xxxx'],
   ])('shows only its framing if it contains one %s', (_, form) => {
     const out = masked(inField(form.slice(0, 16_000)), ...many);
     expect(out).toBe(
