@@ -1,4 +1,4 @@
-// What every file of the house must be: short, opened by saying what it is for, and named for what is inside.
+// What every file must be: short, opened by a comment that says what it is for, and named for what is inside.
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readSources } from './source-tree.ts';
@@ -7,7 +7,7 @@ const MAX_LINES = 300;
 /** Tables of data, which are long because the world is. */
 const DATA_TABLES: readonly string[] = [];
 
-/** A door to a package may be nothing but that. */
+/** An adapter may be nothing but a re-export. */
 const ADAPTERS: readonly string[] = ['src/base/schema.ts'];
 
 const product = readSources('src/**/*.ts');

@@ -44,7 +44,7 @@ const rule = {
 };
 
 describe('a running sidecar', () => {
-  it('has loaded our sidecar files, the packages that have a door, and nothing else', async () => {
+  it('has loaded our sidecar files, the packages that have an adapter, and nothing else', async () => {
     const loaded = await loadedBy({ rules: [rule] });
     const own = loaded.filter((url) => url.startsWith('src/'));
     expect(own).toContain('src/main.ts');

@@ -112,7 +112,7 @@ describe('a response without such fields', () => {
 
   it('does not share it with a request: more of its fields may be marked', () => {
     const [one, other] = [readConnectionFields(request(lines)), readConnectionFields(request(lines))];
-    if (isHeadError(one) || isHeadError(other)) throw new Error('a fault');
+    if (isHeadError(one) || isHeadError(other)) throw new Error('an error');
     one.drop[0] = 1;
     expect([[...one.drop], [...other.drop]]).toEqual([
       [1, 0, 0],
