@@ -35,13 +35,7 @@ export function checkResponse(
 ): ResponseVerdict {
   const refused = rejectResponse(head);
   if (refused) return refused;
-  if (head.status === 101) {
-    const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
-    if (!isAsked) return refuse('upstream_malformed', 'unasked_101');
-    // From here on the client's bytes are a stream, and some of its bytes are missing.
-    if (state.hasOverflowed) return refuse('malformed_request', 'too_much_before_101');
-    return { ending: 'upgrade', isReusable: false };
-  }
+  if (head.status === 101) return checkUpgrade(connection, plan, state.hasOverflowed);
   // An HTTP/1.0 client cannot read chunks (RFC 9112 §6.1).
   if (plan.head.minor === 0 && framing.kind === 'chunked') {
     return refuse('upstream_malformed', 'chunked_to_http10');
@@ -53,6 +47,18 @@ export function checkResponse(
   const isReusable = isWhole && !isBound && !mayHaveLeftBody(plan, head.status);
   if (isKept) return isReusable ? KEPT : KEPT_ONCE;
   return isReusable ? CLOSED : CLOSED_ONCE;
+}
+
+function checkUpgrade(
+  connection: ConnectionFields,
+  plan: RequestPlan,
+  hasOverflowed: boolean,
+): ResponseVerdict {
+  const isAsked = plan.isUpgrade && connection.upgrade && connection.upgradeToken === 'websocket';
+  if (!isAsked) return refuse('upstream_malformed', 'unasked_101');
+  // From here on the client's bytes are a stream, and some of its bytes are missing.
+  if (hasOverflowed) return refuse('malformed_request', 'too_much_before_101');
+  return { ending: 'upgrade', isReusable: false };
 }
 
 // Equal verdicts are one object; nearly every request gets the first.

@@ -168,7 +168,7 @@ describe('a CONNECT authority', () => {
 
 describe('the server name of the handshake', () => {
   it.each(['other.test', 'a.api.test', 'test', 'xapi.test'])(
-    '%s is turned away by an alert in the clear',
+    '%s is rejected by an alert in plaintext',
     async (name) => {
       await using path = await createDataPath();
       const client = await path.plain();
