@@ -1,9 +1,10 @@
 // What every file must be: short, opened by a comment that says what it is for, and named for what is inside.
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readSources } from './source-tree.ts';
 
 const MAX_LINES = 300;
+const MAX_FILES = 20;
 /** Tables of data, which are long because the world is. */
 const DATA_TABLES: readonly string[] = [];
 
@@ -22,6 +23,12 @@ describe('the files', () => {
   it(`have at most ${MAX_LINES} lines in src`, () => {
     const lines = product.map(({ path, text }) => [path, text.split('\n').length - 1] as const);
     expect(lines.filter(([path, count]) => count > MAX_LINES && !DATA_TABLES.includes(path))).toEqual([]);
+  });
+
+  it(`are at most ${MAX_FILES} in a folder of src`, () => {
+    const folders = Map.groupBy(product, ({ path }) => dirname(path));
+    const crowded = [...folders].filter(([, files]) => files.length > MAX_FILES);
+    expect(crowded.map(([folder, files]) => [folder, files.length])).toEqual([]);
   });
 
   it('open with a comment that says what they are for', () => {
