@@ -176,7 +176,7 @@ export class ClientConnection {
     return this.#input.take();
   }
 
-  /** Its socket is spliced to `upstream`. `gone` waits for `ending`, after which the record is emitted. */
+  /** Its socket is spliced to `upstream`. `gone` waits for `ending`, which emits the last record. */
   setSpliced(ending: Promise<unknown>, upstream: Socket): void {
     this.#ending = ending;
     this.splicedTo = upstream;
