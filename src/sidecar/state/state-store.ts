@@ -29,39 +29,14 @@ type Settings = { readonly directory: string; readonly key: StateKeySource };
 export function createStateStore({ directory, key }: Settings): StateStore {
   const folder = join(directory, 'sandboxes');
   const queue = new WorkQueue();
+  const { enterUnread, leave, locked } = createAccess({ directory, key }, folder);
   let isClosed = false;
-  let lock: StateLock | undefined;
   // The key that opened the state seals it, whatever happens to the key file while the process runs.
   let sealer: Sealer | undefined;
 
   async function inOrder<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Error(`${folder}: the state is closed`);
     return queue.run(work);
-  }
-
-  /** Locks the state and removes what a crash left in the middle of a write. */
-  async function enter(): Promise<void> {
-    lock ??= await lockState(directory);
-    await files.removeLeftovers(folder, files.isStateFileName);
-    // Only in the state directory: elsewhere another process may be creating a key.
-    if ('file' in key && resolve(dirname(key.file)) === resolve(directory))
-      await files.removeLeftovers(directory, (name) => name === basename(key.file));
-  }
-
-  function leave(): void {
-    lock?.release();
-    lock = undefined;
-  }
-
-  /** After a failure the lock is released, and the next write must find the state unread. */
-  async function locked<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      await enter();
-      return await work();
-    } catch (error) {
-      leave();
-      throw error;
-    }
   }
 
   async function readKey(): Promise<files.NamedKey> {
@@ -76,15 +51,6 @@ export function createStateStore({ directory, key }: Settings): StateStore {
     // Read although nothing is sealed: an unusable key is reported at the start, not at the first write.
     await readInput(readKey);
     return new Map();
-  }
-
-  /** Before the first write. State of another process, written since the start, must be read first. */
-  async function enterUnread(): Promise<void> {
-    if (lock) return;
-    await locked(async () => {
-      if ((await files.listNames(folder)).some(files.isStateFileName))
-        throw fileError(folder, 'has state that was not read', 'Start again');
-    });
   }
 
   async function change(id: string, work: () => Promise<files.Durability>): Promise<files.Durability> {
@@ -115,6 +81,53 @@ export function createStateStore({ directory, key }: Settings): StateStore {
       leave();
     },
   };
+}
+
+type StateAccess = {
+  locked<T>(work: () => Promise<T>): Promise<T>;
+  enterUnread(): Promise<void>;
+  leave(): void;
+};
+
+/** Locks the state when it is first used. */
+function createAccess({ directory, key }: Settings, folder: string): StateAccess {
+  let lock: StateLock | undefined;
+
+  /** Locks the state and removes what a crash left in the middle of a write. */
+  async function enter(): Promise<void> {
+    lock ??= await lockState(directory);
+    await files.removeLeftovers(folder, files.isStateFileName);
+    // Only in the state directory: elsewhere another process may be creating a key.
+    if ('file' in key && resolve(dirname(key.file)) === resolve(directory))
+      await files.removeLeftovers(directory, (name) => name === basename(key.file));
+  }
+
+  function leave(): void {
+    lock?.release();
+    lock = undefined;
+  }
+
+  /** After a failure the lock is released, and the next write must find the state unread. */
+  async function locked<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      await enter();
+      return await work();
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Before the first write. State of another process, written since the start, must be read first. */
+  async function enterUnread(): Promise<void> {
+    if (lock) return;
+    await locked(async () => {
+      if ((await files.listNames(folder)).some(files.isStateFileName))
+        throw fileError(folder, 'has state that was not read', 'Start again');
+    });
+  }
+
+  return { locked, enterUnread, leave };
 }
 
 type StateLock = { release(): void };
