@@ -33,11 +33,7 @@ export async function writeTrustFiles(
   };
 }
 
-async function readCallers(
-  names: readonly string[],
-  caller: NodeJS.ProcessEnv,
-  warnings: string[],
-): Promise<string[]> {
+async function readCallers(names: readonly string[], caller: NodeJS.ProcessEnv, warnings: string[]) {
   const texts: string[] = [];
   const namedBy = new Map<string, string>();
   for (const name of names) {

@@ -1,6 +1,5 @@
 // The metrics on a listener of their own: they are about every organization, and for the operator alone.
 import type { AddressInfo } from 'node:net';
-import type { HttpResponse } from '../../base/http/http-response.ts';
 import { HttpServer } from '../../base/http/http-server.ts';
 import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
 import { describeBug, type Log } from '../../base/log.ts';
@@ -36,10 +35,7 @@ export async function openMetricsServer(
   };
 }
 
-async function read(
-  { read, contentType }: Pick<Metrics, 'contentType' | 'read'>,
-  log: Log,
-): Promise<HttpResponse> {
+async function read({ read, contentType }: Pick<Metrics, 'contentType' | 'read'>, log: Log) {
   try {
     return { status: 200, fields: { 'Content-Type': contentType }, body: await read() };
   } catch (error) {

@@ -91,10 +91,10 @@ async function run(
     db,
   });
   if (!('operation' in tracking))
-    return route.handle(route.method === 'GET' ? call : await confirmIn(scope.store.db));
+    return (await route.handle(route.method === 'GET' ? call : await confirmIn(scope.store.db))) ?? {};
   return scope.write(call.organizationId, async (trx) => {
     const confirmed = await confirmIn(trx);
-    const outcome = await route.handle(confirmed);
+    const outcome = (await route.handle(confirmed)) ?? {};
     onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));
     return outcome;
   });

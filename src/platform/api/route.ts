@@ -43,9 +43,9 @@ export type Route = RequestParts & {
     readonly body?: z.ZodType;
     readonly text?: 'text/html';
   };
-  /** Statuses that it may have besides 401, 403, 422, 429 and 5xx. */
-  readonly failures: readonly (404 | 409 | 400 | 413)[];
-  handle(call: Call): Promise<Outcome>;
+  /** Statuses that it may have besides 401, 403, 422, 429 and 5xx; none when absent. */
+  readonly failures?: readonly (404 | 409 | 400 | 413)[];
+  handle(call: Call): Promise<Outcome | void>;
 };
 
 /** One authorized request. Everything in it is validated. */
@@ -81,6 +81,11 @@ type CallerOf<A extends Access> = A extends { readonly permission: Permission } 
 /** The tracking of most reads. */
 export const UNTRACKED_READ: Tracking = { untracked: 'a read that is not among the tracked operations' };
 
+/** The outcome of a route that created, read or changed one resource. */
+export function resourceOutcome(body: { readonly id: string }): Outcome {
+  return { body, resources: [body.id] };
+}
+
 /** A route whose handler sees its parts by their types. */
 export function defineRoute<
   P extends z.ZodObject | undefined = undefined,
@@ -93,7 +98,7 @@ export function defineRoute<
     readonly params?: P;
     readonly query?: Q;
     readonly body?: B;
-    handle(call: Call<Part<P>, Part<Q>, Part<B>, CallerOf<A>>): Promise<Outcome>;
+    handle(call: Call<Part<P>, Part<Q>, Part<B>, CallerOf<A>>): Promise<Outcome | void>;
   },
 ): Route {
   return route as unknown as Route;

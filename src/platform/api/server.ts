@@ -124,11 +124,7 @@ const PLAIN_TARGET = /^\/[!"$-[\]-~]*$/;
 const DOT_SEGMENT = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i;
 
 /** Throws an Error that names the address, and `setting` as what to change. */
-export async function listenAt(
-  server: NetServer,
-  { host, port }: ListenAddress,
-  setting: string,
-): Promise<void> {
+export async function listenAt(server: NetServer, { host, port }: ListenAddress, setting: string) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onError = ({ code = 'an unknown error' }: NodeJS.ErrnoException): void =>
     reject(new Error(`the platform cannot listen at ${host}:${port} (${code}): change ${setting}`));

@@ -69,11 +69,7 @@ async function readGrown({ db }: Store, signer: string, after: string): Promise<
   }));
 }
 
-async function storeReached(
-  { db }: Store,
-  signer: string,
-  checkpoints: readonly Checkpoint[],
-): Promise<void> {
+async function storeReached({ db }: Store, signer: string, checkpoints: readonly Checkpoint[]) {
   const ids = checkpoints.map(({ organization }) => organization);
   const seqs = checkpoints.map(({ seq }) => String(seq));
   await sql`select public.audit_checkpointed(moved.id, ${signer}, moved.seq)

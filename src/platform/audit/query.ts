@@ -45,10 +45,7 @@ function readCursor(text: string, query: EventQuery): Cursor {
 /** Times in milliseconds: [start, end). */
 type Window = Pick<Cursor, 'start' | 'end'>;
 
-async function settleWindow(
-  db: Database,
-  { organizationId, startTime, endTime }: EventQuery,
-): Promise<Window> {
+async function settleWindow(db: Database, { organizationId, startTime, endTime }: EventQuery) {
   const until = new Date(clamp(endTime?.getTime() ?? MAX_MS));
   const settle = sql<{ readonly settled: Date }>`
     select public.audit_settle(${organizationId}, ${until}) as settled`;

@@ -63,10 +63,7 @@ export async function verifyLog(verification: Verification): Promise<Verificatio
 /** By organization. */
 type Reached = ReadonlyMap<string, readonly ReachedSeq[]>;
 
-async function readReached(
-  { db }: Store,
-  known: ReadonlySet<string>,
-): Promise<{ readonly reached: Reached; readonly unknownKeys: number }> {
+async function readReached({ db }: Store, known: ReadonlySet<string>) {
   const rows = await db.selectFrom('audit_checkpoints').selectAll().execute();
   const own = rows.filter(({ signer }) => known.has(signer));
   return {

@@ -2,56 +2,21 @@
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import { createPageQuery } from '../api/paging.ts';
-import { type Call, type Outcome, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { type Call, type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import type { Caller } from '../identity/authentication.ts';
 import { mayCreateListeners } from '../identity/entitlement.ts';
 import {
-  type Listener,
   changeListener,
   createListener,
   deleteListener,
   listListeners,
+  listener,
+  listenerChange,
+  newListener,
   readListener,
 } from './listeners.ts';
 
-const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-
-const computeConfig = z.strictObject({
-  k8s_namespaces: z
-    .array(z.string().regex(LABEL, 'Input must be the name of a Kubernetes namespace'))
-    .max(1000)
-    .nullable()
-    .optional(),
-});
-const version = z.string().max(128).nullable();
-
-const listener = z
-  .strictObject({
-    id: z.uuid(),
-    compute_type: z.literal('k8s'),
-    compute_id: z.string(),
-    compute_config: computeConfig,
-    version,
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-  })
-  .meta({ id: 'Listener' });
-
-const creation = z.strictObject({
-  compute_type: z.literal('k8s'),
-  compute_id: z
-    .string()
-    .min(1)
-    .max(253)
-    .regex(
-      /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u,
-      'Input must have no control characters and no bidirectional marks',
-    ),
-  compute_config: computeConfig,
-  version: version.optional(),
-});
-const change = z.strictObject({ compute_config: computeConfig.optional(), version: version.optional() });
-const replacement = z.strictObject({ compute_config: computeConfig, version: version.optional() });
+const replacement = newListener.pick({ compute_config: true, version: true });
 
 const params = z.strictObject({ listener_id: z.uuid() });
 const shared = { path: '/v2/listeners', tag: 'Listeners' } as const;
@@ -66,7 +31,6 @@ export const listenerRoutes: readonly Route[] = [
     tracking: UNTRACKED_READ,
     query: createPageQuery(20),
     success: { status: 200, body: z.strictObject({ resources: z.array(listener), offset: z.int() }) },
-    failures: [],
     async handle({ db, workspaceId, query }) {
       const resources = await listListeners(db, workspaceId, query);
       return { body: { resources, offset: query.offset + resources.length } };
@@ -78,13 +42,12 @@ export const listenerRoutes: readonly Route[] = [
     summary: 'Register compute as a listener',
     access: { to: 'workspace', permission: 'deployments:create' },
     tracking: { operation: 'create_listener' },
-    body: creation,
+    body: newListener,
     success: { status: 201, body: listener },
     failures: [409],
     async handle(call) {
       requireEntitlement(call);
-      const { body, db, workspaceId } = call;
-      return toOutcome(await createListener(db, workspaceId, { ...body, version: body.version ?? null }));
+      return resourceOutcome(await createListener(call.db, call.workspaceId, call.body));
     },
   }),
   defineRoute({
@@ -106,12 +69,13 @@ export const listenerRoutes: readonly Route[] = [
     summary: 'Change a listener; fields that are left out are not changed',
     access: { to: 'workspace', permission: 'deployments:update' },
     tracking: { operation: 'update_listener' },
-    body: change,
+    body: listenerChange,
     success: { status: 200, body: listener },
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
-      return toOutcome(await changeListener(call.db, call.workspaceId, call.params.listener_id, call.body));
+      const { db, workspaceId, params, body } = call;
+      return resourceOutcome(await changeListener(db, workspaceId, params.listener_id, body));
     },
   }),
   defineRoute({
@@ -125,8 +89,9 @@ export const listenerRoutes: readonly Route[] = [
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
-      const body = { ...call.body, version: call.body.version ?? null };
-      return toOutcome(await changeListener(call.db, call.workspaceId, call.params.listener_id, body));
+      const { db, workspaceId, params, body } = call;
+      const whole = { ...body, version: body.version ?? null };
+      return resourceOutcome(await changeListener(db, workspaceId, params.listener_id, whole));
     },
   }),
   defineRoute({
@@ -140,7 +105,6 @@ export const listenerRoutes: readonly Route[] = [
     async handle(call) {
       requireEntitlement(call);
       await deleteListener(call.db, call.workspaceId, call.params.listener_id);
-      return {};
     },
   }),
 ];
@@ -152,8 +116,4 @@ function requireEntitlement({ caller, workspaceId }: Call<unknown, unknown, unkn
     'forbidden',
     `Listeners cannot be created for workspace ID '${workspaceId}'. Creating listeners is only allowed for organizations with self-hosted enterprise plans.`,
   );
-}
-
-function toOutcome(body: Listener): Outcome {
-  return { body, resources: [body.id] };
 }

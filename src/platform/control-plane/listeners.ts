@@ -1,34 +1,55 @@
 // Listeners: compute that a workspace has registered for its deployments.
 import { DomainError } from '../../base/domain-error.ts';
+import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
-import type { ListenerRow } from '../store/tables.ts';
-import { type Selectable, sql } from '../store/sql.ts';
+import { sql } from '../store/sql.ts';
 
-export type Listener = Omit<Selectable<ListenerRow>, 'workspace_id'>;
-export type NewListener = Pick<Listener, 'compute_type' | 'compute_id' | 'compute_config' | 'version'>;
-/** Undefined fields are not changed. */
-export type ListenerChange = {
-  readonly compute_config?: Listener['compute_config'] | undefined;
-  readonly version?: Listener['version'] | undefined;
-};
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-const COLUMNS = [
-  'id',
-  'compute_type',
-  'compute_id',
-  'compute_config',
-  'version',
-  'created_at',
-  'updated_at',
-] as const;
+const computeConfig = z.strictObject({
+  k8s_namespaces: z
+    .array(z.string().regex(LABEL, 'Input must be the name of a Kubernetes namespace'))
+    .max(1000)
+    .nullable()
+    .optional(),
+});
+const version = z.string().max(128).nullable();
+
+export const listener = z
+  .strictObject({
+    id: z.uuid(),
+    compute_type: z.literal('k8s'),
+    compute_id: z.string(),
+    compute_config: computeConfig,
+    version,
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Listener' });
+const COLUMNS = listener.keyof().options;
+
+export const newListener = z.strictObject({
+  compute_type: z.literal('k8s'),
+  compute_id: z
+    .string()
+    .min(1)
+    .max(253)
+    .regex(
+      /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u,
+      'Input must have no control characters and no bidirectional marks',
+    ),
+  compute_config: computeConfig,
+  version: version.optional(),
+});
+/** Fields that are left out are not changed. */
+export const listenerChange = z.strictObject({
+  compute_config: computeConfig.optional(),
+  version: version.optional(),
+});
 
 /** Oldest first, so that a new listener does not shift the pages before it. */
-export async function listListeners(
-  db: Database,
-  workspaceId: string,
-  { limit, offset }: Page,
-): Promise<readonly Listener[]> {
+export async function listListeners(db: Database, workspaceId: string, { limit, offset }: Page) {
   return db
     .selectFrom('listeners')
     .select(COLUMNS)
@@ -44,38 +65,38 @@ export async function listListeners(
 export async function createListener(
   db: Database,
   workspaceId: string,
-  { compute_config, ...listener }: NewListener,
-): Promise<Listener> {
-  const values = { ...listener, workspace_id: workspaceId, compute_config: JSON.stringify(compute_config) };
+  { compute_type, compute_id, compute_config, version = null }: z.infer<typeof newListener>,
+) {
+  const config = JSON.stringify(compute_config);
+  const values = { workspace_id: workspaceId, compute_type, compute_id, compute_config: config, version };
   try {
     return await db.insertInto('listeners').values(values).returning(COLUMNS).executeTakeFirstOrThrow();
   } catch (error) {
     if (!isDuplicate(error, 'listeners_compute')) throw error;
     throw new DomainError(
       'conflict',
-      `Listener for workspace ID '${workspaceId}' and compute ID '${listener.compute_id}' already exists.`,
+      `Listener for workspace ID '${workspaceId}' and compute ID '${compute_id}' already exists.`,
     );
   }
 }
 
 /** Throws `not_found`, also for a listener of another workspace. */
-export async function readListener(db: Database, workspaceId: string, id: string): Promise<Listener> {
-  const found = await db
+export async function readListener(db: Database, workspaceId: string, id: string) {
+  return db
     .selectFrom('listeners')
     .select(COLUMNS)
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst();
-  return found ?? notFound(id);
+    .executeTakeFirstOrThrow(() => notFound(id));
 }
 
 export async function changeListener(
   db: Database,
   workspaceId: string,
   id: string,
-  { compute_config, version }: ListenerChange,
-): Promise<Listener> {
-  const changed = await db
+  { compute_config, version }: z.infer<typeof listenerChange>,
+) {
+  return db
     .updateTable('listeners')
     .set({
       updated_at: sql<Date>`now()`,
@@ -85,19 +106,18 @@ export async function changeListener(
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
     .returning(COLUMNS)
-    .executeTakeFirst();
-  return changed ?? notFound(id);
+    .executeTakeFirstOrThrow(() => notFound(id));
 }
 
 export async function deleteListener(db: Database, workspaceId: string, id: string): Promise<void> {
-  const { numDeletedRows } = await db
+  await db
     .deleteFrom('listeners')
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst();
-  if (numDeletedRows === 0n) notFound(id);
+    .returning('id')
+    .executeTakeFirstOrThrow(() => notFound(id));
 }
 
-function notFound(id: string): never {
-  throw new DomainError('not_found', `Listener ID ${id} not found.`);
+function notFound(id: string): DomainError {
+  return new DomainError('not_found', `Listener ID ${id} not found.`);
 }

@@ -18,11 +18,7 @@ export function parseWorkspaceHeader(text: string | undefined): Parsed<string | 
 }
 
 /** `header` is X-Organization-Id, which is optional. Without a `permission`, only the header is checked. */
-export function authorizeInOrganization(
-  caller: Caller,
-  header: string | undefined,
-  permission?: Permission,
-): void {
+export function authorizeInOrganization(caller: Caller, header: string | undefined, permission?: Permission) {
   if (header !== undefined && header.toLowerCase() !== caller.organization.id)
     throw new DomainError('forbidden', WRONG_ORGANIZATION);
   if (permission !== undefined) requirePermission(caller.permissions, permission);
@@ -52,20 +48,12 @@ const UNSPECIFIED =
   'This request requires workspace specification: send the id of a workspace as X-Tenant-Id';
 
 /** Undefined when the caller cannot see the workspace, or it belongs to another organization or does not exist. */
-export async function findWorkspaceGrant(
-  db: Database,
-  caller: Caller,
-  workspaceId: string,
-): Promise<WorkspaceGrant | undefined> {
+export async function findWorkspaceGrant(db: Database, caller: Caller, workspaceId: string) {
   return (await findGrants(db, caller, workspaceId))[0];
 }
 
 /** At most two: it only matters whether there is more than one. */
-async function findGrants(
-  db: Database,
-  caller: Caller,
-  workspaceId: string | undefined,
-): Promise<readonly WorkspaceGrant[]> {
+async function findGrants(db: Database, caller: Caller, workspaceId: string | undefined) {
   const seesAll = caller.permissions.has('workspaces:read');
   const rows = await db
     .selectFrom('workspaces as w')

@@ -7,10 +7,7 @@ export type EntitlementDefaults = {
 };
 
 /** The organization's own flag overrides the default, also when it is false. */
-export function mayUseAuditLogs(
-  { plan, isPersonal, config }: Organization,
-  defaults: EntitlementDefaults,
-): boolean {
+export function mayUseAuditLogs({ plan, isPersonal, config }: Organization, defaults: EntitlementDefaults) {
   if (plan !== 'enterprise' || isPersonal) return false;
   return (config['can_use_audit_logs'] ?? defaults.can_use_audit_logs) === true;
 }

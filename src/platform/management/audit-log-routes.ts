@@ -36,7 +36,6 @@ export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Ro
         status: 200,
         body: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }),
       },
-      failures: [],
       async handle(call) {
         if (!mayUseAuditLogs(call.caller.organization, defaults))
           throw new DomainError('forbidden', 'Audit logs are not available to this organization');

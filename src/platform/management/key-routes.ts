@@ -14,24 +14,11 @@ import {
 import type { Operation } from '../audit/operations.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { permissionsOf } from '../identity/permission.ts';
-import { displayName, expiry, organizationRole, page, time, workspaceRole } from './fields.ts';
-import { type KeyScope, type NewKey, createKey, deleteKey, listKeys } from './keys.ts';
+import { displayName, expiry, organizationRole, page, workspaceRole } from './fields.ts';
+import { type KeyScope, type NewKey, createKey, deleteKey, key, listKeys } from './keys.ts';
 import { requireManagerKey } from './last-administrator.ts';
 import { lockMember, lockOrganization, lockWorkspace } from './row-locks.ts';
 
-const key = z
-  .strictObject({
-    id: z.uuid(),
-    short_key: z.string(),
-    description: z.string(),
-    role: z.string().nullable(),
-    workspace_id: z.uuid().nullable(),
-    user_id: z.uuid().nullable(),
-    created_at: time,
-    expires_at: time.nullable(),
-    last_used_at: time.nullable(),
-  })
-  .meta({ id: 'ApiKey' });
 const createdKey = key.extend({ key: z.string() }).meta({ id: 'CreatedApiKey' });
 
 const newToken = z.strictObject({
@@ -50,7 +37,7 @@ type Collection<B extends NewToken> = {
   readonly access: Extract<Access, { readonly permission: unknown }>;
   readonly listing: Tracking;
   readonly creation: Operation;
-  readonly creationFailures: Route['failures'];
+  readonly creationFailures: NonNullable<Route['failures']>;
   readonly deletion: Operation;
   readonly body: z.ZodType<B>;
   scopeOf(call: Call): KeyScope;
@@ -71,7 +58,6 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
       tracking: collection.listing,
       query: page,
       success: { status: 200, body: z.array(key) },
-      failures: [],
       handle: async (call) => ({ body: await listKeys(call.db, scopeOf(call), call.query) }),
     }),
     defineRoute({
@@ -103,7 +89,6 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
         if (isManager) await lockOrganization(db, organizationId);
         await deleteKey(db, scopeOf(call), params[idName] ?? '');
         if (isManager) await requireManagerKey(db, organizationId);
-        return {};
       },
     }),
   ];
@@ -125,10 +110,18 @@ async function createIn<B extends NewToken>(
   };
 }
 
+const serviceKeys = { tag: 'API keys', idName: 'api_key_id' } as const;
+const personalTokens = {
+  tag: 'Personal access tokens',
+  idName: 'token_id',
+  creation: 'create_personal_access_token',
+  creationFailures: [404],
+  deletion: 'delete_personal_access_token',
+} as const;
+
 const ofWorkspace = createKeyRoutes({
   path: '/api/v1/api-key',
-  tag: 'API keys',
-  idName: 'api_key_id',
+  ...serviceKeys,
   nouns: ['a service key of the workspace', 'the service keys of the workspace'],
   access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
   listing: UNTRACKED_READ,
@@ -146,8 +139,7 @@ const ofWorkspace = createKeyRoutes({
 
 const ofOrganization = createKeyRoutes({
   path: '/api/v1/orgs/current/service-keys',
-  tag: 'API keys',
-  idName: 'api_key_id',
+  ...serviceKeys,
   nouns: ['a service key of the organization', 'the service keys of the organization'],
   access: { to: 'organization', permission: 'organization:manage' },
   listing: { operation: 'list_org_service_keys' },
@@ -164,16 +156,12 @@ const ofOrganization = createKeyRoutes({
 
 const ofCaller = createKeyRoutes({
   path: '/api/v1/api-key/current',
-  tag: 'Personal access tokens',
-  idName: 'token_id',
+  ...personalTokens,
   nouns: ['a personal access token of your own', 'your personal access tokens'],
   access: { to: 'organization', permission: 'organization:read' },
   listing: UNTRACKED_READ,
-  creation: 'create_personal_access_token',
-  creationFailures: [404],
-  deletion: 'delete_personal_access_token',
   body: newToken,
-  scopeOf: (call) => ({ ...personalTokens(call), userId: userOf(call) }),
+  scopeOf: (call) => ({ ...tokensOf(call), userId: userOf(call) }),
   async authorize(call) {
     await lockMember(call.db, call.organizationId, userOf(call));
     return { user_id: userOf(call), role: null };
@@ -182,16 +170,12 @@ const ofCaller = createKeyRoutes({
 
 const ofMembers = createKeyRoutes({
   path: '/api/v1/orgs/current/personal-access-tokens',
-  tag: 'Personal access tokens',
-  idName: 'token_id',
+  ...personalTokens,
   nouns: ['a personal access token of a member', 'the personal access tokens of all members'],
   access: { to: 'organization', permission: 'organization:manage' },
   listing: { operation: 'list_org_personal_access_tokens' },
-  creation: 'create_personal_access_token',
-  creationFailures: [404],
-  deletion: 'delete_personal_access_token',
   body: newToken.extend({ user_id: z.uuid() }),
-  scopeOf: personalTokens,
+  scopeOf: tokensOf,
   async authorize({ db, organizationId, permissions, body: { user_id } }) {
     const { role } = await lockMember(db, organizationId, user_id);
     requireNoEscalation(permissions, permissionsOf('organization', role));
@@ -199,7 +183,7 @@ const ofMembers = createKeyRoutes({
   },
 });
 
-function personalTokens({ organizationId }: Call): KeyScope {
+function tokensOf({ organizationId }: Call): KeyScope {
   return { organizationId, kind: 'personal', workspaceId: null };
 }
 

@@ -1,13 +1,25 @@
 // API keys in the database. The text of a key exists once, when the key is created.
 import { DomainError } from '../../base/domain-error.ts';
+import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type KeyKind, type MintedKey, mintKey } from '../identity/api-key.ts';
 import type { Database } from '../store/database.ts';
-import type { Selectable } from '../store/sql.ts';
-import type { ApiKeyRow } from '../store/tables.ts';
+import { time } from './fields.ts';
 
-export type Key = Omit<Selectable<ApiKeyRow>, 'hash' | 'kind' | 'organization_id'>;
-export type CreatedKey = Key & { readonly text: string };
+export const key = z
+  .strictObject({
+    id: z.uuid(),
+    short_key: z.string(),
+    description: z.string(),
+    role: z.string().nullable(),
+    workspace_id: z.uuid().nullable(),
+    user_id: z.uuid().nullable(),
+    created_at: time,
+    expires_at: time.nullable(),
+    last_used_at: time.nullable(),
+  })
+  .meta({ id: 'ApiKey' });
+const COLUMNS = key.keyof().options;
 
 /** The keys that a request is about: no other key is listed or deleted. */
 export type KeyScope = {
@@ -19,26 +31,15 @@ export type KeyScope = {
   readonly userId?: string | undefined;
 };
 
-export type NewKey = Pick<Key, 'user_id' | 'role' | 'description' | 'expires_at'>;
-
-const COLUMNS = [
-  'id',
-  'short_key',
-  'description',
-  'role',
-  'workspace_id',
-  'user_id',
-  'created_at',
-  'expires_at',
-  'last_used_at',
-] as const;
+export type NewKey = {
+  readonly user_id: string | null;
+  readonly role: string | null;
+  readonly description: string;
+  readonly expires_at: Date | null;
+};
 
 /** Oldest first. Expired keys stay in the list until they are deleted. */
-export async function listKeys(
-  db: Database,
-  scope: KeyScope,
-  { limit, offset }: Page,
-): Promise<readonly Key[]> {
+export async function listKeys(db: Database, scope: KeyScope, { limit, offset }: Page) {
   return db
     .selectFrom('api_keys')
     .select(COLUMNS)
@@ -50,7 +51,7 @@ export async function listKeys(
     .execute();
 }
 
-export async function createKey(trx: Database, scope: KeyScope, wanted: NewKey): Promise<CreatedKey> {
+export async function createKey(trx: Database, scope: KeyScope, wanted: NewKey) {
   const { text, ...stored } = mintKey(scope.kind);
   return { ...(await insertKey(trx, scope, wanted, stored)), text };
 }
@@ -61,7 +62,7 @@ export async function insertKey(
   scope: KeyScope,
   wanted: NewKey,
   { hash, shortKey }: Pick<MintedKey, 'hash' | 'shortKey'>,
-): Promise<Key> {
+) {
   return trx
     .insertInto('api_keys')
     .values({ ...toColumns(scope), ...wanted, hash, short_key: shortKey, last_used_at: null })
@@ -70,12 +71,12 @@ export async function insertKey(
 }
 
 export async function deleteKey(trx: Database, scope: KeyScope, id: string): Promise<void> {
-  const { numDeletedRows } = await trx
+  await trx
     .deleteFrom('api_keys')
     .where('id', '=', id)
     .where((eb) => eb.and(toColumns(scope)))
-    .executeTakeFirst();
-  if (numDeletedRows === 0n) throw new DomainError('not_found', 'API key not found');
+    .returning('id')
+    .executeTakeFirstOrThrow(() => new DomainError('not_found', 'API key not found'));
 }
 
 function toColumns({ organizationId, kind, workspaceId, userId }: KeyScope) {

@@ -9,25 +9,23 @@ const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
 const MANAGERS = Object.keys(organizationRoles).filter((role) =>
   permissionsOf('organization', role).has('organization:manage'),
 );
+const LAST_ADMINISTRATOR =
+  'The last administrator of an organization cannot be removed or demoted: add another one first';
+const LAST_KEY = 'No API key would be left that can manage the organization: create another one first';
 
 export async function requireAdministrator(trx: Database, organizationId: string): Promise<void> {
-  const found = await trx
+  await trx
     .selectFrom('organization_members')
     .select('id')
     .where('organization_id', '=', organizationId)
     .where('role', '=', ADMIN)
     .limit(1)
-    .executeTakeFirst();
-  if (found === undefined)
-    throw new DomainError(
-      'conflict',
-      'The last administrator of an organization cannot be removed or demoted: add another one first',
-    );
+    .executeTakeFirstOrThrow(() => new DomainError('conflict', LAST_ADMINISTRATOR));
 }
 
 /** An unexpired key of the organization itself, or of a member who manages it. */
 export async function requireManagerKey(trx: Database, organizationId: string): Promise<void> {
-  const found = await trx
+  await trx
     .selectFrom('api_keys as k')
     .leftJoin('organization_members as m', (join) =>
       join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
@@ -38,10 +36,5 @@ export async function requireManagerKey(trx: Database, organizationId: string): 
     .where((eb) => eb.or([eb('k.role', 'in', MANAGERS), eb('m.role', 'in', MANAGERS)]))
     .where((eb) => eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<Date>`now()`)]))
     .limit(1)
-    .executeTakeFirst();
-  if (found === undefined)
-    throw new DomainError(
-      'conflict',
-      'No API key would be left that can manage the organization: create another one first',
-    );
+    .executeTakeFirstOrThrow(() => new DomainError('conflict', LAST_KEY));
 }

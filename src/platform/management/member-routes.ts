@@ -33,7 +33,6 @@ export const memberRoutes: readonly Route[] = [
     tracking: UNTRACKED_READ,
     query: page,
     success: { status: 200, body: z.array(member) },
-    failures: [],
     handle: async ({ db, organizationId, query }) => ({ body: await listMembers(db, organizationId, query) }),
   }),
   defineRoute({
@@ -45,9 +44,7 @@ export const memberRoutes: readonly Route[] = [
     body: z.strictObject({ email, role: organizationRole, full_name: fullName.optional() }),
     success: { status: 201, body: member },
     failures: [409],
-    async handle({ db, organizationId, body: { full_name = null, ...body }, permissions }) {
-      return memberOutcome(await addMember(db, organizationId, { ...body, full_name }, permissions));
-    },
+    handle: async (call) => memberOutcome(await addMember(call, call.body)),
   }),
   defineRoute({
     ...one,
@@ -58,9 +55,7 @@ export const memberRoutes: readonly Route[] = [
     body: z.strictObject({ role: organizationRole.optional(), full_name: fullName.optional() }),
     success: { status: 200, body: member },
     failures: [404, 409],
-    async handle({ db, organizationId, params, body, permissions }) {
-      return memberOutcome(await changeMember(db, organizationId, params.member_id, body, permissions));
-    },
+    handle: async (call) => memberOutcome(await changeMember(call, call.params.member_id, call.body)),
   }),
   defineRoute({
     ...one,
@@ -71,10 +66,7 @@ export const memberRoutes: readonly Route[] = [
     tracking: { operation: 'delete_org_member' },
     success: { status: 204 },
     failures: [404, 409],
-    async handle({ db, organizationId, params, permissions }) {
-      await removeMember(db, organizationId, params.member_id, permissions);
-      return {};
-    },
+    handle: (call) => removeMember(call, call.params.member_id),
   }),
 ];
 

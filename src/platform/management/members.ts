@@ -1,8 +1,9 @@
 // The members of an organization.
 import { DomainError } from '../../base/domain-error.ts';
 import type { Page } from '../api/paging.ts';
+import type { Call } from '../api/route.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
-import { type OrganizationRole, type Permission, permissionsOf } from '../identity/permission.ts';
+import { type OrganizationRole, permissionsOf } from '../identity/permission.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { requireAdministrator, requireManagerKey } from './last-administrator.ts';
 import { lockOrganization } from './row-locks.ts';
@@ -16,26 +17,21 @@ export type Member = {
   readonly created_at: Date;
 };
 
-export type NewMember = Pick<Member, 'email' | 'full_name'> & { readonly role: OrganizationRole };
-
 /** Undefined fields are not changed. */
-export type MemberChange = {
+type MemberChange = {
   readonly role?: OrganizationRole | undefined;
   readonly full_name?: string | null | undefined;
 };
+type NewMember = MemberChange & { readonly email: string; readonly role: OrganizationRole };
 
-/** The permissions of the caller, which limit the roles that they can assign or take away. */
-export type Permissions = ReadonlySet<Permission>;
+/** The organization of a request. The caller's permissions limit the roles that they can assign or take away. */
+type Scope = Pick<Call, 'db' | 'organizationId' | 'permissions'>;
 
 const COLUMNS = ['m.id', 'm.user_id', 'u.email', 'm.full_name', 'm.role', 'm.created_at'] as const;
 const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
 
 /** Oldest first. */
-export async function listMembers(
-  db: Database,
-  organizationId: string,
-  { limit, offset }: Page,
-): Promise<readonly Member[]> {
+export async function listMembers(db: Database, organizationId: string, { limit, offset }: Page) {
   return selectMembers(db, organizationId)
     .orderBy('m.created_at')
     .orderBy('m.id')
@@ -46,20 +42,18 @@ export async function listMembers(
 
 /** The user may already be a member of another organization: the result does not show it. */
 export async function addMember(
-  trx: Database,
-  organizationId: string,
-  { email, role, full_name }: NewMember,
-  own: Permissions,
+  { db, organizationId, permissions }: Scope,
+  { email, role, full_name = null }: NewMember,
 ): Promise<Member> {
-  requireNoEscalation(own, permissionsOf('organization', role));
-  const user = await trx
+  requireNoEscalation(permissions, permissionsOf('organization', role));
+  const user = await db
     .insertInto('users')
     .values({ email })
     .onConflict((conflict) => conflict.constraint('users_email').doUpdateSet({ email }))
     .returning('id')
     .executeTakeFirstOrThrow();
   try {
-    const added = await trx
+    const added = await db
       .insertInto('organization_members')
       .values({ organization_id: organizationId, user_id: user.id, full_name, role })
       .returning(['id', 'created_at'])
@@ -72,54 +66,45 @@ export async function addMember(
 }
 
 export async function changeMember(
-  trx: Database,
-  organizationId: string,
+  scope: Scope,
   id: string,
   { role, full_name }: MemberChange,
-  own: Permissions,
 ): Promise<Member> {
-  const before = await lockMembership(trx, organizationId, id, own);
-  if (role !== undefined) requireNoEscalation(own, permissionsOf('organization', role));
+  const before = await lockMembership(scope, id);
+  if (role !== undefined) requireNoEscalation(scope.permissions, permissionsOf('organization', role));
   const after = {
     role: role ?? before.role,
     full_name: full_name === undefined ? before.full_name : full_name,
   };
-  await trx.updateTable('organization_members').set(after).where('id', '=', id).execute();
-  if (before.role !== after.role) await requireManagers(trx, organizationId, before.role);
+  await scope.db.updateTable('organization_members').set(after).where('id', '=', id).execute();
+  if (before.role !== after.role) await requireManagers(scope, before.role);
   return { ...before, ...after };
 }
 
 /** Also removes the member's personal tokens and workspace memberships. */
-export async function removeMember(
-  trx: Database,
-  organizationId: string,
-  id: string,
-  own: Permissions,
-): Promise<void> {
-  const { role } = await lockMembership(trx, organizationId, id, own);
-  await trx.deleteFrom('organization_members').where('id', '=', id).execute();
-  await requireManagers(trx, organizationId, role);
+export async function removeMember(scope: Scope, id: string): Promise<void> {
+  const { role } = await lockMembership(scope, id);
+  await scope.db.deleteFrom('organization_members').where('id', '=', id).execute();
+  await requireManagers(scope, role);
 }
 
 /** The organization is locked first: of two administrators who remove each other, the second is rejected. */
-async function lockMembership(
-  trx: Database,
-  organizationId: string,
-  id: string,
-  own: Permissions,
-): Promise<Member> {
-  await lockOrganization(trx, organizationId);
-  const found = await selectMembers(trx, organizationId).where('m.id', '=', id).executeTakeFirst();
-  if (found === undefined) throw new DomainError('not_found', 'Member not found');
-  requireNoEscalation(own, permissionsOf('organization', found.role));
+async function lockMembership({ db, organizationId, permissions }: Scope, id: string): Promise<Member> {
+  await lockOrganization(db, organizationId);
+  const found = await selectMembers(db, organizationId)
+    .where('m.id', '=', id)
+    .executeTakeFirstOrThrow(noMember);
+  requireNoEscalation(permissions, permissionsOf('organization', found.role));
   return found;
 }
 
-async function requireManagers(trx: Database, organizationId: string, formerRole: string): Promise<void> {
-  if (formerRole === ADMIN) await requireAdministrator(trx, organizationId);
+async function requireManagers({ db, organizationId }: Scope, formerRole: string): Promise<void> {
+  if (formerRole === ADMIN) await requireAdministrator(db, organizationId);
   if (permissionsOf('organization', formerRole).has('organization:manage'))
-    await requireManagerKey(trx, organizationId);
+    await requireManagerKey(db, organizationId);
 }
+
+export const noMember = (): DomainError => new DomainError('not_found', 'Member not found');
 
 function selectMembers(db: Database, organizationId: string) {
   return db

@@ -1,6 +1,6 @@
 // `/api/v1/orgs/current`: the organization of the API key.
 import { z } from '../../base/schema.ts';
-import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import { sql } from '../store/sql.ts';
 import { displayName, time } from './fields.ts';
 
@@ -15,7 +15,7 @@ const organization = z
   })
   .meta({ id: 'Organization' });
 
-const COLUMNS = ['id', 'display_name', 'is_personal', 'plan', 'created_at', 'updated_at'] as const;
+const COLUMNS = organization.keyof().options;
 
 const shared = { path: '/api/v1/orgs/current', tag: 'Organization' } as const;
 
@@ -27,7 +27,6 @@ export const organizationRoutes: readonly Route[] = [
     access: { to: 'organization', permission: 'organization:read' },
     tracking: UNTRACKED_READ,
     success: { status: 200, body: organization },
-    failures: [],
     async handle({ db, organizationId }) {
       const found = db.selectFrom('organizations').select(COLUMNS).where('id', '=', organizationId);
       return { body: await found.executeTakeFirstOrThrow() };
@@ -41,14 +40,13 @@ export const organizationRoutes: readonly Route[] = [
     tracking: { operation: 'update_organization_info' },
     body: z.strictObject({ display_name: displayName }),
     success: { status: 200, body: organization },
-    failures: [],
     async handle({ db, organizationId, body: { display_name } }) {
       const renamed = db
         .updateTable('organizations')
         .set({ display_name, updated_at: sql<Date>`now()` })
         .where('id', '=', organizationId)
         .returning(COLUMNS);
-      return { body: await renamed.executeTakeFirstOrThrow(), resources: [organizationId] };
+      return resourceOutcome(await renamed.executeTakeFirstOrThrow());
     },
   }),
 ];

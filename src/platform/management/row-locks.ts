@@ -14,34 +14,23 @@ export async function lockOrganization(trx: Database, organizationId: string): P
 }
 
 /** Throws `not_found` when the workspace was deleted after the request was authorized. */
-export async function lockWorkspace(
-  trx: Database,
-  organizationId: string,
-  workspaceId: string,
-): Promise<void> {
-  const found = await trx
+export async function lockWorkspace(trx: Database, organizationId: string, workspaceId: string) {
+  await trx
     .selectFrom('workspaces')
     .select('id')
     .where('organization_id', '=', organizationId)
     .where('id', '=', workspaceId)
     .forKeyShare()
-    .executeTakeFirst();
-  if (found === undefined) throw new DomainError('not_found', 'Workspace not found');
+    .executeTakeFirstOrThrow(() => new DomainError('not_found', 'Workspace not found'));
 }
 
 /** The membership of a user in the organization, with the role there. */
-export async function lockMember(
-  trx: Database,
-  organizationId: string,
-  userId: string,
-): Promise<{ readonly role: string }> {
-  const found = await trx
+export async function lockMember(trx: Database, organizationId: string, userId: string) {
+  return trx
     .selectFrom('organization_members')
     .select('role')
     .where('organization_id', '=', organizationId)
     .where('user_id', '=', userId)
     .forShare()
-    .executeTakeFirst();
-  if (found === undefined) throw new DomainError('not_found', 'User not found in this organization');
-  return found;
+    .executeTakeFirstOrThrow(() => new DomainError('not_found', 'User not found in this organization'));
 }

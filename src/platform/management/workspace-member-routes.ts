@@ -28,8 +28,7 @@ export const workspaceMemberRoutes: readonly Route[] = [
     tracking: UNTRACKED_READ,
     query: page,
     success: { status: 200, body: z.array(member) },
-    failures: [],
-    handle: async (call) => ({ body: await listWorkspaceMembers(call.db, call, call.query) }),
+    handle: async (call) => ({ body: await listWorkspaceMembers(call, call.query) }),
   }),
   defineRoute({
     ...all,
@@ -40,9 +39,7 @@ export const workspaceMemberRoutes: readonly Route[] = [
     body: z.strictObject({ user_id: z.uuid(), role: workspaceRole }),
     success: { status: 201, body: member },
     failures: [404, 409],
-    async handle(call) {
-      return memberOutcome(await addWorkspaceMember(call.db, call, call.body, call.permissions));
-    },
+    handle: async (call) => memberOutcome(await addWorkspaceMember(call, call.body)),
   }),
   defineRoute({
     ...one,
@@ -53,10 +50,8 @@ export const workspaceMemberRoutes: readonly Route[] = [
     body: z.strictObject({ role: workspaceRole }),
     success: { status: 200, body: member },
     failures: [404],
-    async handle(call) {
-      const { db, params, body, permissions } = call;
-      return memberOutcome(await changeWorkspaceMember(db, call, params.member_id, body.role, permissions));
-    },
+    handle: async (call) =>
+      memberOutcome(await changeWorkspaceMember(call, call.params.member_id, call.body.role)),
   }),
   defineRoute({
     ...one,
@@ -66,9 +61,6 @@ export const workspaceMemberRoutes: readonly Route[] = [
     tracking: { operation: 'delete_workspace_member' },
     success: { status: 204 },
     failures: [404],
-    async handle(call) {
-      await removeWorkspaceMember(call.db, call, call.params.member_id, call.permissions);
-      return {};
-    },
+    handle: (call) => removeWorkspaceMember(call, call.params.member_id),
   }),
 ];

@@ -1,97 +1,65 @@
 // The members of a workspace, each of them a member of its organization.
 import { DomainError } from '../../base/domain-error.ts';
 import type { Page } from '../api/paging.ts';
+import type { Call } from '../api/route.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { type WorkspaceRole, permissionsOf } from '../identity/permission.ts';
-import { type Database, isDuplicate } from '../store/database.ts';
-import type { Member, Permissions } from './members.ts';
+import { isDuplicate } from '../store/database.ts';
+import { type Member, noMember } from './members.ts';
 import { lockMember, lockWorkspace } from './row-locks.ts';
 
-export type WorkspaceScope = { readonly organizationId: string; readonly workspaceId: string };
+/** The workspace of a request. The caller's permissions limit the roles that they can assign or take away. */
+type Scope = Pick<Call, 'db' | 'organizationId' | 'workspaceId' | 'permissions'>;
 
 const COLUMNS = ['w.id', 'w.user_id', 'u.email', 'm.full_name', 'w.role', 'w.created_at'] as const;
 
 /** Oldest first. Administrators of the organization have access without being listed. */
-export async function listWorkspaceMembers(
-  db: Database,
-  scope: WorkspaceScope,
-  { limit, offset }: Page,
-): Promise<readonly Member[]> {
-  return selectMembers(db, scope)
-    .orderBy('w.created_at')
-    .orderBy('w.id')
-    .limit(limit)
-    .offset(offset)
-    .execute();
+export async function listWorkspaceMembers(scope: Omit<Scope, 'permissions'>, { limit, offset }: Page) {
+  return selectMembers(scope).orderBy('w.created_at').orderBy('w.id').limit(limit).offset(offset).execute();
 }
 
 export async function addWorkspaceMember(
-  trx: Database,
-  scope: WorkspaceScope,
+  scope: Scope,
   { user_id, role }: { readonly user_id: string; readonly role: WorkspaceRole },
-  own: Permissions,
 ): Promise<Member> {
-  const { organizationId, workspaceId } = scope;
-  requireNoEscalation(own, permissionsOf('workspace', role));
-  await lockWorkspace(trx, organizationId, workspaceId);
-  await lockMember(trx, organizationId, user_id);
+  const { db, organizationId, workspaceId, permissions } = scope;
+  requireNoEscalation(permissions, permissionsOf('workspace', role));
+  await lockWorkspace(db, organizationId, workspaceId);
+  await lockMember(db, organizationId, user_id);
   try {
-    const added = await trx
+    const added = await db
       .insertInto('workspace_members')
       .values({ organization_id: organizationId, workspace_id: workspaceId, user_id, role })
       .returning('id')
       .executeTakeFirstOrThrow();
-    return await selectMembers(trx, scope).where('w.id', '=', added.id).executeTakeFirstOrThrow();
+    return await selectMembers(scope).where('w.id', '=', added.id).executeTakeFirstOrThrow();
   } catch (error) {
     if (!isDuplicate(error, 'workspace_members_user')) throw error;
     throw new DomainError('conflict', 'This user is already a member of the workspace');
   }
 }
 
-export async function changeWorkspaceMember(
-  trx: Database,
-  scope: WorkspaceScope,
-  id: string,
-  role: WorkspaceRole,
-  own: Permissions,
-): Promise<Member> {
-  const before = await readMember(trx, scope, id, own);
-  requireNoEscalation(own, permissionsOf('workspace', role));
-  const changed = await trx
-    .updateTable('workspace_members')
-    .set({ role })
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return changed.numUpdatedRows === 0n ? notFound() : { ...before, role };
+export async function changeWorkspaceMember(scope: Scope, id: string, role: WorkspaceRole): Promise<Member> {
+  const before = await readMember(scope, id);
+  requireNoEscalation(scope.permissions, permissionsOf('workspace', role));
+  const change = scope.db.updateTable('workspace_members').set({ role }).where('id', '=', id);
+  await change.returning('id').executeTakeFirstOrThrow(noMember);
+  return { ...before, role };
 }
 
-export async function removeWorkspaceMember(
-  trx: Database,
-  scope: WorkspaceScope,
-  id: string,
-  own: Permissions,
-): Promise<void> {
-  await readMember(trx, scope, id, own);
-  const removed = await trx.deleteFrom('workspace_members').where('id', '=', id).executeTakeFirst();
-  if (removed.numDeletedRows === 0n) notFound();
+export async function removeWorkspaceMember(scope: Scope, id: string): Promise<void> {
+  await readMember(scope, id);
+  const removal = scope.db.deleteFrom('workspace_members').where('id', '=', id);
+  await removal.returning('id').executeTakeFirstOrThrow(noMember);
 }
 
-async function readMember(
-  trx: Database,
-  scope: WorkspaceScope,
-  id: string,
-  own: Permissions,
-): Promise<Member> {
-  const found = (await selectMembers(trx, scope).where('w.id', '=', id).executeTakeFirst()) ?? notFound();
-  requireNoEscalation(own, permissionsOf('workspace', found.role));
+async function readMember(scope: Scope, id: string): Promise<Member> {
+  const found = await selectMembers(scope).where('w.id', '=', id).executeTakeFirstOrThrow(noMember);
+  requireNoEscalation(scope.permissions, permissionsOf('workspace', found.role));
   return found;
 }
 
-function notFound(): never {
-  throw new DomainError('not_found', 'Member not found');
-}
-
-function selectMembers(db: Database, { organizationId, workspaceId }: WorkspaceScope) {
+function selectMembers({ db, organizationId, workspaceId }: Omit<Scope, 'permissions'>) {
   return db
     .selectFrom('workspace_members as w')
     .innerJoin('users as u', 'u.id', 'w.user_id')

@@ -1,27 +1,16 @@
 // `/api/v1/workspaces`: the workspaces of the organization. Those that the caller cannot see are reported as not found.
 import { z } from '../../base/schema.ts';
-import { type Outcome, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import { findWorkspaceGrant, requirePermission } from '../identity/authorization.ts';
-import { displayName, page, time } from './fields.ts';
+import { displayName, page } from './fields.ts';
 import {
-  type Workspace,
   createWorkspace,
   deleteWorkspace,
   listWorkspaces,
   notFound,
   renameWorkspace,
+  workspace,
 } from './workspaces.ts';
-
-const workspace = z
-  .strictObject({
-    id: z.uuid(),
-    organization_id: z.uuid(),
-    display_name: z.string(),
-    tenant_handle: z.string().nullable(),
-    created_at: time,
-    updated_at: time,
-  })
-  .meta({ id: 'Workspace' });
 
 const named = z.strictObject({ display_name: displayName });
 const all = { path: '/api/v1/workspaces', tag: 'Workspaces' } as const;
@@ -40,7 +29,6 @@ export const workspaceRoutes: readonly Route[] = [
     tracking: UNTRACKED_READ,
     query: page,
     success: { status: 200, body: z.array(workspace) },
-    failures: [],
     async handle({ db, organizationId, caller: { userId }, permissions, query }) {
       const seesAll = permissions.has('workspaces:read');
       if (!seesAll && userId === undefined) return { body: [] };
@@ -57,7 +45,7 @@ export const workspaceRoutes: readonly Route[] = [
     success: { status: 201, body: workspace },
     failures: [409],
     handle: async ({ db, organizationId, body }) =>
-      toOutcome(await createWorkspace(db, organizationId, body.display_name)),
+      resourceOutcome(await createWorkspace(db, organizationId, body.display_name)),
   }),
   defineRoute({
     ...one,
@@ -70,9 +58,10 @@ export const workspaceRoutes: readonly Route[] = [
     failures: [404, 409],
     async handle({ db, organizationId, caller, params: { workspace_id }, body }) {
       // The path names the workspace here, not a header.
-      const grant = (await findWorkspaceGrant(db, caller, workspace_id)) ?? notFound();
+      const grant = await findWorkspaceGrant(db, caller, workspace_id);
+      if (grant === undefined) throw notFound();
       requirePermission(grant.permissions, 'WORKSPACES_MANAGE');
-      return toOutcome(await renameWorkspace(db, organizationId, workspace_id, body.display_name));
+      return resourceOutcome(await renameWorkspace(db, organizationId, workspace_id, body.display_name));
     },
   }),
   defineRoute({
@@ -83,13 +72,6 @@ export const workspaceRoutes: readonly Route[] = [
     tracking: { operation: 'delete_workspace' },
     success: { status: 204 },
     failures: [404, 409],
-    async handle({ db, organizationId, params }) {
-      await deleteWorkspace(db, organizationId, params.workspace_id);
-      return {};
-    },
+    handle: ({ db, organizationId, params }) => deleteWorkspace(db, organizationId, params.workspace_id),
   }),
 ];
-
-function toOutcome(body: Workspace): Outcome {
-  return { body, resources: [body.id] };
-}

@@ -1,21 +1,23 @@
 // The workspaces of an organization.
 import { DomainError } from '../../base/domain-error.ts';
+import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
-import { type Selectable, sql } from '../store/sql.ts';
-import type { WorkspaceRow } from '../store/tables.ts';
+import { sql } from '../store/sql.ts';
+import { time } from './fields.ts';
 import { lockOrganization } from './row-locks.ts';
 
-export type Workspace = Selectable<WorkspaceRow>;
-
-const COLUMNS = [
-  'id',
-  'organization_id',
-  'display_name',
-  'tenant_handle',
-  'created_at',
-  'updated_at',
-] as const;
+export const workspace = z
+  .strictObject({
+    id: z.uuid(),
+    organization_id: z.uuid(),
+    display_name: z.string(),
+    tenant_handle: z.string().nullable(),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Workspace' });
+const COLUMNS = workspace.keyof().options;
 
 /** Oldest first; with `memberId`, only those that this user is a member of. */
 export async function listWorkspaces(
@@ -23,7 +25,7 @@ export async function listWorkspaces(
   organizationId: string,
   memberId: string | undefined,
   { limit, offset }: Page,
-): Promise<readonly Workspace[]> {
+) {
   return db
     .selectFrom('workspaces as w')
     .select(COLUMNS)
@@ -45,11 +47,7 @@ export async function listWorkspaces(
     .execute();
 }
 
-export async function createWorkspace(
-  trx: Database,
-  organizationId: string,
-  name: string,
-): Promise<Workspace> {
+export async function createWorkspace(trx: Database, organizationId: string, name: string) {
   try {
     return await trx
       .insertInto('workspaces')
@@ -61,21 +59,15 @@ export async function createWorkspace(
   }
 }
 
-export async function renameWorkspace(
-  trx: Database,
-  organizationId: string,
-  id: string,
-  name: string,
-): Promise<Workspace> {
+export async function renameWorkspace(trx: Database, organizationId: string, id: string, name: string) {
   try {
-    const renamed = await trx
+    return await trx
       .updateTable('workspaces')
       .set({ display_name: name, updated_at: sql<Date>`now()` })
       .where('organization_id', '=', organizationId)
       .where('id', '=', id)
       .returning(COLUMNS)
-      .executeTakeFirst();
-    return renamed ?? notFound();
+      .executeTakeFirstOrThrow(notFound);
   } catch (error) {
     throw nameTaken(error);
   }
@@ -84,29 +76,23 @@ export async function renameWorkspace(
 /** Deletes its keys and everything in it too. An organization must keep one workspace. */
 export async function deleteWorkspace(trx: Database, organizationId: string, id: string): Promise<void> {
   await lockOrganization(trx, organizationId);
-  const deleted = await trx
+  await trx
     .deleteFrom('workspaces')
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .returning('id')
-    .executeTakeFirst();
-  if (deleted === undefined) notFound();
-  const another = await trx
+    .executeTakeFirstOrThrow(notFound);
+  await trx
     .selectFrom('workspaces')
     .select('id')
     .where('organization_id', '=', organizationId)
     .limit(1)
-    .executeTakeFirst();
-  if (another === undefined)
-    throw new DomainError(
-      'conflict',
-      'The last workspace of an organization cannot be deleted: create another one first',
-    );
+    .executeTakeFirstOrThrow(() => new DomainError('conflict', LAST_WORKSPACE));
 }
 
-export function notFound(): never {
-  throw new DomainError('not_found', 'Workspace not found');
-}
+const LAST_WORKSPACE = 'The last workspace of an organization cannot be deleted: create another one first';
+
+export const notFound = (): DomainError => new DomainError('not_found', 'Workspace not found');
 
 function nameTaken(error: unknown): unknown {
   return isDuplicate(error, 'workspaces_name')

@@ -70,7 +70,6 @@ const readRecords = defineRoute({
     status: 200,
     body: z.strictObject({ records: z.array(storedRecord), next_cursor: z.string().nullable() }),
   },
-  failures: [],
   async handle({ db, workspaceId, params: { sandbox }, query: { limit, cursor, start_time, end_time } }) {
     const window = {
       limit,

@@ -24,16 +24,20 @@ const shown = z.strictObject({
   expires_at: storableTime.nullable(),
 });
 
-const COLUMNS = ['id', 'sandbox', 'short_token', 'created_at', 'expires_at'] as const;
+const COLUMNS = shown.keyof().options;
 
-const createToken = defineRoute({
-  method: 'POST',
+const all = {
   path: '/v1/sandboxes/{sandbox}/tokens',
   tag: 'Sandbox records',
+  params: z.strictObject({ sandbox: sandboxName }),
+} as const;
+
+const createToken = defineRoute({
+  ...all,
+  method: 'POST',
   summary: 'Create a token with which a sidecar sends the records of one sandbox',
   access: { to: 'workspace', permission: 'sandboxes:manage' },
   tracking: { operation: 'create_sandbox_token' },
-  params: z.strictObject({ sandbox: sandboxName }),
   body: z
     .strictObject({
       expires_at: storableTime.nullable().optional().describe('Without it the token does not expire'),
@@ -74,15 +78,12 @@ async function requireCapacity(trx: Database, workspaceId: string, sandbox: stri
 }
 
 const listTokens = defineRoute({
+  ...all,
   method: 'GET',
-  path: '/v1/sandboxes/{sandbox}/tokens',
-  tag: 'Sandbox records',
   summary: 'List the tokens of a sandbox',
   access: { to: 'workspace', permission: 'sandboxes:read' },
   tracking: { untracked: 'reads only names and shortened tokens' },
-  params: z.strictObject({ sandbox: sandboxName }),
   success: { status: 200, body: z.strictObject({ tokens: z.array(shown) }) },
-  failures: [],
   async handle({ db, workspaceId, params: { sandbox } }) {
     const tokens = await db
       .selectFrom('sandbox_tokens')
@@ -107,13 +108,13 @@ const deleteToken = defineRoute({
   success: { status: 204 },
   failures: [404],
   async handle({ db, workspaceId, params: { sandbox, token_id: id } }) {
-    const { numDeletedRows } = await db
+    await db
       .deleteFrom('sandbox_tokens')
       .where('workspace_id', '=', workspaceId)
       .where('sandbox', '=', sandbox)
       .where('id', '=', id)
-      .executeTakeFirstOrThrow();
-    if (numDeletedRows === 0n) throw new DomainError('not_found', 'Sandbox token not found');
+      .returning('id')
+      .executeTakeFirstOrThrow(() => new DomainError('not_found', 'Sandbox token not found'));
     return { resources: [id] };
   },
 });

@@ -91,12 +91,7 @@ function withLogging(handler: JobHandler, queue: string, log: Pick<Log, 'error'>
   };
 }
 
-async function startWork(
-  boss: Boss,
-  queue: string,
-  handler: JobHandler,
-  options: QueueOptions,
-): Promise<void> {
+async function startWork(boss: Boss, queue: string, handler: JobHandler, options: QueueOptions) {
   const { retries = 5, concurrency = 1 } = options;
   const settings = {
     retryLimit: retries,

@@ -1,6 +1,5 @@
 // The only file that uses the S3 client, which is loaded with the first request: objects of one bucket below one prefix,
 // created once and never changed. Credentials, region and endpoint come from the usual AWS variables and files.
-import type * as S3 from '@aws-sdk/client-s3';
 import { InputError } from '../../base/input-error.ts';
 
 export type Bucket = {
@@ -21,9 +20,7 @@ export function openBucket(url: string, timeoutMs: number = REQUEST_TIMEOUT_MS):
   const { bucket, prefix, endpoint, region } = parseLocation(url);
   let opened: ReturnType<typeof openClient> | undefined;
   const use = (): NonNullable<typeof opened> => (opened ??= openClient(endpoint, region));
-  const limit = (): { readonly abortSignal: AbortSignal } => ({
-    abortSignal: AbortSignal.timeout(timeoutMs),
-  });
+  const limit = () => ({ abortSignal: AbortSignal.timeout(timeoutMs) });
   return {
     async create(name, body) {
       const { s3, client } = await use();
@@ -52,9 +49,7 @@ export function openBucket(url: string, timeoutMs: number = REQUEST_TIMEOUT_MS):
   };
 }
 
-function parseLocation(
-  text: string,
-): Record<'bucket' | 'prefix', string> & Record<'endpoint' | 'region', string | undefined> {
+function parseLocation(text: string) {
   const url = URL.parse(text);
   if (url?.protocol !== 's3:' || url.hostname === '' || url.username !== '')
     throw new InputError('a location in S3 must have the form s3://bucket/prefix');
@@ -67,10 +62,7 @@ function parseLocation(
   };
 }
 
-async function openClient(
-  endpoint: string | undefined,
-  region: string | undefined,
-): Promise<{ readonly s3: typeof S3; readonly client: S3.S3Client }> {
+async function openClient(endpoint: string | undefined, region: string | undefined) {
   const s3 = await import('@aws-sdk/client-s3');
   const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const custom = endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;

@@ -141,21 +141,22 @@ describe('assigning a role', () => {
     '%s assigns, changes or removes %s: only when it has all of its permissions',
     async (from, to) => {
       const { store, owner } = api.database;
-      const own = permissionsOf('organization', from);
-      const isWithin = permissionsOf('organization', to).isSubsetOf(own);
+      const permissions = permissionsOf('organization', from);
+      const scope = { organizationId: organization, permissions };
+      const isWithin = permissionsOf('organization', to).isSubsetOf(permissions);
       const outcomes = await Promise.all(
         [
           store.write(async (trx) => {
             const wanted = { email: `${randomUUID()}@example.test`, role: to, full_name: null };
-            await addMember(trx, organization, wanted, own);
+            await addMember({ db: trx, ...scope }, wanted);
           }),
           insertMember(owner.db, organization, 'ORGANIZATION_VIEWER').then(async (userId) => {
             const id = await memberIdOf(userId);
-            await store.write((trx) => changeMember(trx, organization, id, { role: to }, own));
+            await store.write((trx) => changeMember({ db: trx, ...scope }, id, { role: to }));
           }),
           insertMember(owner.db, organization, to).then(async (userId) => {
             const id = await memberIdOf(userId);
-            await store.write((trx) => removeMember(trx, organization, id, own));
+            await store.write((trx) => removeMember({ db: trx, ...scope }, id));
           }),
         ].map((work) => work.then(() => 'done').catch((error: { kind: string }) => error.kind)),
       );
@@ -169,10 +170,10 @@ describe('assigning a role', () => {
     for (const from of workspaceNames)
       for (const to of workspaceNames) {
         const user_id = await insertMember(owner.db, organization, 'ORGANIZATION_USER');
-        const own = permissionsOf('workspace', from);
-        const isWithin = permissionsOf('workspace', to).isSubsetOf(own);
+        const permissions = permissionsOf('workspace', from);
+        const isWithin = permissionsOf('workspace', to).isSubsetOf(permissions);
         const outcome = await store
-          .write((trx) => addWorkspaceMember(trx, scope, { user_id, role: to }, own))
+          .write((trx) => addWorkspaceMember({ db: trx, ...scope, permissions }, { user_id, role: to }))
           .then(() => 'done')
           .catch((error: { kind: string }) => error.kind);
         expect([from, to, outcome]).toEqual([from, to, isWithin ? 'done' : 'forbidden']);
@@ -193,7 +194,7 @@ describe('assigning a role', () => {
 describe('two administrators', () => {
   it('who demote or remove each other at the same time: the second one is rejected', async () => {
     const { store, owner } = api.database;
-    const own = permissionsOf('organization', 'ORGANIZATION_ADMIN');
+    const permissions = permissionsOf('organization', 'ORGANIZATION_ADMIN');
     for (let round = 0; round < 10; round += 1) {
       const id = await api.addOrganization();
       await api.addServiceKey(id, 'ORGANIZATION_ADMIN');
@@ -203,11 +204,12 @@ describe('two administrators', () => {
       ];
       const change = { role: 'ORGANIZATION_USER' } as const;
       const [one = '', two = ''] = await Promise.all(users.map(memberIdOf));
+      const scope = { organizationId: id, permissions };
       const outcomes = await Promise.allSettled([
-        store.write((trx) => changeMember(trx, id, one, change, own)),
+        store.write((trx) => changeMember({ db: trx, ...scope }, one, change)),
         store.write(async (trx) => {
-          if (round % 2 === 0) await changeMember(trx, id, two, change, own);
-          else await removeMember(trx, id, two, own);
+          if (round % 2 === 0) await changeMember({ db: trx, ...scope }, two, change);
+          else await removeMember({ db: trx, ...scope }, two);
         }),
       ]);
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected');

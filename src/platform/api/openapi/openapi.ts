@@ -2,7 +2,6 @@
 // description of its own. Pure.
 import { type z, toJsonSchema } from '../../../base/schema.ts';
 import {
-  type Content,
   type JsonSchema,
   type Parameter,
   type Reference,
@@ -19,36 +18,11 @@ import {
 import { type ComponentSchemas, createComponentSchemas } from './openapi-schemas.ts';
 import type { Access, Route } from '../route.ts';
 
-export type OpenApiDocument = {
-  readonly openapi: '3.1.1';
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly { readonly name: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly responses: Readonly<Record<string, ResponseObject>>;
-    readonly parameters: Readonly<Record<string, Parameter>>;
-    readonly securitySchemes: Readonly<Record<string, unknown>>;
-  };
-};
-
-export type Operation = {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly parameters: readonly (Parameter | Reference)[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  /** Who may call it: anyone, organization, workspace or sandbox. */
-  readonly 'x-access': Access['to'];
-  readonly 'x-permission'?: string;
-  readonly 'x-audit-operation'?: string;
-};
+export type OpenApiDocument = ReturnType<typeof toOpenApi>;
+export type Operation = ReturnType<typeof toOperation>;
 
 /** Throws an Error for routes that cannot be described: that is a bug in the routes. */
-export function toOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
+export function toOpenApi(routes: readonly Route[], version: string) {
   const schemas = createComponentSchemas({ ValidationError: validationErrorSchema, Problem: problemSchema });
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
@@ -58,7 +32,7 @@ export function toOpenApi(routes: readonly Route[], version: string): OpenApiDoc
     methods[method] = toOperation(route, schemas);
   }
   return {
-    openapi: '3.1.1',
+    openapi: '3.1.1' as const,
     info: { title: 'Sallyport platform', version, description: DESCRIPTION },
     servers: [{ url: '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
@@ -72,7 +46,7 @@ export function toOpenApi(routes: readonly Route[], version: string): OpenApiDoc
   };
 }
 
-function toOperation(route: Route, schemas: ComponentSchemas): Operation {
+function toOperation(route: Route, schemas: ComponentSchemas) {
   const { access, tracking, body } = route;
   const operationId = operationIdOf(route);
   const convert = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
@@ -96,6 +70,7 @@ function toOperation(route: Route, schemas: ComponentSchemas): Operation {
         }),
     responses: responsesOf(route, route.success.body && convert(route.success.body, 'output')),
     security: SECURITY[access.to],
+    /** Who may call it. */
     'x-access': access.to,
     ...('permission' in access ? { 'x-permission': access.permission } : {}),
     ...('operation' in tracking ? { 'x-audit-operation': tracking.operation } : {}),
@@ -134,8 +109,11 @@ function headersOf({ to }: Access): readonly string[] {
   return to === 'organization' ? ['OrganizationId'] : [];
 }
 
-function responsesOf(route: Route, schema: JsonSchema | undefined): Operation['responses'] {
-  const { success, failures, access, method } = route;
+function responsesOf(
+  route: Route,
+  schema: JsonSchema | undefined,
+): Readonly<Record<string, ResponseObject | Reference>> {
+  const { success, failures = [], access, method } = route;
   const refused = access.to === 'anyone' ? [422] : [401, 403, 422, 429];
   // The key may give access to more than one workspace.
   const unspecified = access.to === 'workspace' ? [400] : [];
@@ -159,7 +137,7 @@ const DESCRIPTION =
   'The response for an id of another workspace or organization is the same as for one that does not exist. A field that is ' +
   'not described here is rejected. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
 
-const SECURITY: Readonly<Record<Access['to'], Operation['security']>> = {
+const SECURITY: Readonly<Record<Access['to'], readonly Readonly<Record<string, readonly string[]>>[]>> = {
   anyone: [],
   organization: [{ ApiKey: [] }, { Bearer: [] }],
   workspace: [{ ApiKey: [] }, { Bearer: [] }],

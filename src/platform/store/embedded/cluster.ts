@@ -19,11 +19,7 @@ export async function readClusterVersion(cluster: string): Promise<number | unde
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-export function refuseOtherVersion(
-  { path }: DataDirectory,
-  created: number,
-  { major }: PostgresPrograms,
-): void {
+export function refuseOtherVersion({ path }: DataDirectory, created: number, { major }: PostgresPrograms) {
   if (created === major) return;
   throw new Error(
     `The database in ${path} was created by PostgreSQL ${created}, and this is PostgreSQL ${major}: dump it with the previous version, or set DATABASE_URL to a server of version ${created}`,

@@ -78,10 +78,7 @@ export async function findRunningServer(path: string): Promise<Connection | 'abs
   }
 }
 
-async function startCluster(
-  directory: DataDirectory,
-  options: PostgresOptions,
-): Promise<{ readonly server: PostgresProcess; readonly passwords: Passwords }> {
+async function startCluster(directory: DataDirectory, options: PostgresOptions) {
   const { path, cluster, account } = directory;
   const isDurable = options.isDurable ?? true;
   const programs = options.programs ?? (await openPrograms(path, account));
@@ -149,12 +146,7 @@ async function readyInTime({ ready }: PostgresProcess): Promise<void> {
   }
 }
 
-function connectionTo(
-  cluster: string,
-  user: string,
-  password: string,
-  database: string = DATABASE,
-): Connection {
+function connectionTo(cluster: string, user: string, password: string, database: string = DATABASE) {
   return { host: cluster, port: 5432, user, password, database };
 }
 
