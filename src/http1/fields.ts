@@ -1,7 +1,7 @@
 // Parses the field section of a head to the offsets of each name and value. Strict by RFC 9112 §5 without any of its
 // tolerances, because each tolerance is a smuggling technique. Creates no string and interprets no field.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE } from './byte-class.ts';
-import { type HeadError, headErrors } from './head-error.ts';
+import { type HeadError, type Reading, headErrors } from './head-error.ts';
 import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
 
 const STRIDE = 6;
@@ -58,7 +58,7 @@ export function parseFieldLines(
   from: number,
   end: number,
   maxFields: number,
-): Fields | HeadError | undefined {
+): Reading<Fields> {
   let at = from;
   for (let count = 0; ; count++) {
     if (at === end) return undefined;
@@ -74,7 +74,7 @@ export function parseFieldLines(
 }
 
 /** Expects CRLF at `at` and returns the index past it; a bare LF or CR is an error (request splitting). */
-export function skipLineEnd(bytes: Buffer, at: number, end: number): number | HeadError | undefined {
+export function skipLineEnd(bytes: Buffer, at: number, end: number): Reading<number> {
   if (at === end) return undefined;
   if (byteAt(bytes, at) !== CR) return strayByte(byteAt(bytes, at));
   if (at + 1 === end) return undefined;
@@ -87,12 +87,7 @@ export function strayByte(byte: number): HeadError {
   return byte === CR ? headErrors.bareCr : headErrors.controlByte;
 }
 
-function parseFieldLine(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  slot: number,
-): number | HeadError | undefined {
+function parseFieldLine(bytes: Buffer, start: number, end: number, slot: number): Reading<number> {
   let at = start;
   let seen = 0;
   for (; at < end; at++) {

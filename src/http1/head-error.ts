@@ -75,6 +75,9 @@ export const headErrors = Object.freeze({
 export type HeadErrorCode = (typeof headErrors)[keyof typeof headErrors]['code'];
 export type HeadError = { readonly code: HeadErrorCode; readonly text: string; readonly status: Status };
 
+/** What a parser has read. Undefined: the bytes are incomplete. */
+export type Reading<T> = T | HeadError | undefined;
+
 /** Every code, for documents that list them. */
 export const headErrorCodes: readonly HeadErrorCode[] = Object.values(headErrors).map(({ code }) => code);
 

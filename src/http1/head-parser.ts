@@ -1,7 +1,7 @@
 // Parses HTTP/1.1 heads strictly, of requests and responses alike: one pass over the bytes, offsets only, no string but
 // the method. It checks syntax only; framing, hosts and policy are checked elsewhere.
 import { byteAt, CR, classAt, FIELD_VALUE, LF, SP, TARGET, TOKEN } from './byte-class.ts';
-import { type HeadError, headErrors } from './head-error.ts';
+import { type HeadError, type Reading, headErrors } from './head-error.ts';
 import { isExactly } from './field-name.ts';
 import { Fields, parseFieldLines, skipLineEnd } from './fields.ts';
 
@@ -53,22 +53,14 @@ const knownMethods: readonly string[] = [
  * Parses the request head that begins at `start` (RFC 9112 §3, §5). undefined = incomplete; an error is returned as soon
  * as the bytes show it.
  */
-export function parseRequestHead(
-  bytes: Buffer,
-  start: number,
-  limits: HeadLimits,
-): RequestHead | HeadError | undefined {
+export function parseRequestHead(bytes: Buffer, start: number, limits: HeadLimits): Reading<RequestHead> {
   const end = Math.min(bytes.length, start + limits.maxHeadBytes);
   const head = requestHead(bytes, start, end, limits);
   return head ?? (end - start === limits.maxHeadBytes ? headErrors.headTooLarge : undefined);
 }
 
 /** Parses the response head that begins at `start` (RFC 9112 §4, §5); returns as parseRequestHead does. */
-export function parseResponseHead(
-  bytes: Buffer,
-  start: number,
-  limits: HeadLimits,
-): ResponseHead | HeadError | undefined {
+export function parseResponseHead(bytes: Buffer, start: number, limits: HeadLimits): Reading<ResponseHead> {
   const end = Math.min(bytes.length, start + limits.maxHeadBytes);
   const head = responseHead(bytes, start, end, limits);
   return head ?? (end - start === limits.maxHeadBytes ? headErrors.headTooLarge : undefined);
@@ -98,12 +90,7 @@ export function countField(head: RequestHead | ResponseHead, id: number): number
   return count;
 }
 
-function requestHead(
-  bytes: Buffer,
-  from: number,
-  end: number,
-  limits: HeadLimits,
-): RequestHead | HeadError | undefined {
+function requestHead(bytes: Buffer, from: number, end: number, limits: HeadLimits): Reading<RequestHead> {
   const start = skipEmptyLine(bytes, from, end);
   if (typeof start !== 'number') return start;
   const methodEnd = scanMethod(bytes, start, end);
@@ -121,12 +108,7 @@ function requestHead(
   return { bytes, start, end: fields.end, method, targetStart, targetEnd, minor, fieldsStart, fields };
 }
 
-function responseHead(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  limits: HeadLimits,
-): ResponseHead | HeadError | undefined {
+function responseHead(bytes: Buffer, start: number, end: number, limits: HeadLimits): Reading<ResponseHead> {
   const minor = parseVersion(bytes, start, end);
   if (minor !== 0 && minor !== 1) return minor;
   const status = parseStatus(bytes, start + VERSION_BYTES, end);
@@ -139,14 +121,14 @@ function responseHead(
 }
 
 // RFC 9112 §2.2 asks servers to ignore an empty line that old clients send after a body. One, no more.
-function skipEmptyLine(bytes: Buffer, start: number, end: number): number | HeadError | undefined {
+function skipEmptyLine(bytes: Buffer, start: number, end: number): Reading<number> {
   if (start === end || byteAt(bytes, start) !== CR) return start;
   const next = skipLineEnd(bytes, start, end);
   const isSecond = typeof next === 'number' && next < end && byteAt(bytes, next) === CR;
   return isSecond ? headErrors.emptyLine : next;
 }
 
-function scanMethod(bytes: Buffer, start: number, end: number): number | HeadError | undefined {
+function scanMethod(bytes: Buffer, start: number, end: number): Reading<number> {
   let at = start;
   while (at < end && (classAt(bytes, at) & TOKEN) !== 0) at++;
   if (at - start > MAX_METHOD_BYTES) return headErrors.methodTooLong;
@@ -157,7 +139,7 @@ function scanMethod(bytes: Buffer, start: number, end: number): number | HeadErr
   return isExactly(bytes, start, at, 'PRI') ? headErrors.http2Preface : at;
 }
 
-function scanTarget(bytes: Buffer, start: number, end: number, max: number): number | HeadError | undefined {
+function scanTarget(bytes: Buffer, start: number, end: number, max: number): Reading<number> {
   let at = start;
   while (at < end && (classAt(bytes, at) & TARGET) !== 0) at++;
   if (at - start > max) return headErrors.targetTooLong;
@@ -170,7 +152,7 @@ function scanTarget(bytes: Buffer, start: number, end: number, max: number): num
   return byte === LF ? headErrors.bareLf : headErrors.targetMalformed;
 }
 
-function parseVersion(bytes: Buffer, at: number, end: number): 0 | 1 | HeadError | undefined {
+function parseVersion(bytes: Buffer, at: number, end: number): Reading<0 | 1> {
   for (let i = 0; i < VERSION_BYTES; i++) {
     if (at + i === end) return undefined;
     const byte = byteAt(bytes, at + i);
@@ -183,7 +165,7 @@ function parseVersion(bytes: Buffer, at: number, end: number): 0 | 1 | HeadError
 }
 
 /** Parses ` 200`; parsers differ on 000, 099 and 600, which are no status codes. */
-function parseStatus(bytes: Buffer, at: number, end: number): number | HeadError | undefined {
+function parseStatus(bytes: Buffer, at: number, end: number): Reading<number> {
   if (at === end) return undefined;
   if (byteAt(bytes, at) !== SP) return headErrors.statusMalformed;
   let status = 0;
@@ -197,7 +179,7 @@ function parseStatus(bytes: Buffer, at: number, end: number): number | HeadError
 }
 
 // Real servers omit the reason phrase, and the space before it too.
-function skipReason(bytes: Buffer, from: number, end: number): number | HeadError | undefined {
+function skipReason(bytes: Buffer, from: number, end: number): Reading<number> {
   let at = from;
   if (at < end && byteAt(bytes, at) === SP) {
     while (at < end && (classAt(bytes, at) & FIELD_VALUE) !== 0) at++;
@@ -206,12 +188,7 @@ function skipReason(bytes: Buffer, from: number, end: number): number | HeadErro
   return finishLine(bytes, at, end, headErrors.statusMalformed);
 }
 
-function finishLine(
-  bytes: Buffer,
-  at: number,
-  end: number,
-  otherwise: HeadError,
-): number | HeadError | undefined {
+function finishLine(bytes: Buffer, at: number, end: number, otherwise: HeadError): Reading<number> {
   if (at < end && (classAt(bytes, at) & FIELD_VALUE) !== 0) return otherwise;
   return skipLineEnd(bytes, at, end);
 }
