@@ -1,7 +1,7 @@
 // Authored form + secrets -> Policy. After this, a decision cannot fail: each value is resolved and is a valid field
 // value. Takes what parseProxyConfig has accepted, and never opens a secret.
 import { createHash } from 'node:crypto';
-import { capIssues, type Issue, toLocKey } from '../base/schema.ts';
+import { capIssues, type Issue, type Parsed, toLocKey } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
 import { compileDestinations, type DestinationList, parseDestination } from './match/destination-list.ts';
 import {
@@ -28,9 +28,7 @@ import {
 } from './document/proxy-config-schema.ts';
 
 export type SecretLookup = (name: string) => Secret | undefined;
-export type Compiled =
-  | { readonly ok: true; readonly value: Policy }
-  | { readonly ok: false; readonly issues: readonly Issue[] };
+export type Compiled = Parsed<Policy>;
 
 /** Disabled entries have no effect: their secrets need not exist. The `loc` of each issue names the header. */
 export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, revision: number): Compiled {

@@ -1,22 +1,12 @@
 // What every command with a proxy does before it reads its config: rejects switches that weaken the process, moves secrets
 // out of the environment, and prevents core dumps.
-import {
-  type HandedSecrets,
-  claimSecrets,
-  handOverSecretVariables,
-} from '../../sidecar/secret-environment.ts';
+import { claimSecrets, handOverSecretVariables } from '../../sidecar/secret-environment.ts';
 import { unknownVariableWarnings } from '../unknown-variables.ts';
-import { type CoreDumps, preventCoreDumps } from './core-dumps.ts';
+import { preventCoreDumps } from './core-dumps.ts';
 import { refuseRuntimeSwitches } from './runtime-switches.ts';
 
-export type Startup = {
-  readonly handed: HandedSecrets;
-  readonly cores: CoreDumps;
-  readonly warnings: readonly string[];
-};
-
 /** May replace the process (see secret-environment.ts). `fd`: of --secrets-fd; `hint`: see refuseRuntimeSwitches(). */
-export function prepareProcess(fd?: number, hint?: string): Startup {
+export function prepareProcess(fd?: number, hint?: string) {
   refuseRuntimeSwitches(process.env, hint);
   handOverSecretVariables(fd);
   // Before anything that can fail: what is not claimed remains on disk as a file.

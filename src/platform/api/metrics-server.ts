@@ -1,7 +1,6 @@
 // The metrics on a listener of their own: they are about every organization, and for the operator alone.
-import type { AddressInfo } from 'node:net';
 import { HttpServer } from '../../base/http/http-server.ts';
-import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
+import type { ListenAddress } from '../../base/listen-address.ts';
 import { describeBug, type Log } from '../../base/log.ts';
 import { platformError } from './errors.ts';
 import type { Metrics } from './metrics.ts';
@@ -28,9 +27,8 @@ export async function openMetricsServer(
     reject: (kind) => platformError(kind),
   });
   server.listener.maxConnections = MAX_CONNECTIONS;
-  await listenAt(server.listener, listen, 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN');
   return {
-    url: listenerUrl(server.listener.address() as AddressInfo),
+    url: await listenAt(server.listener, listen, 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN'),
     close: () => server.close(0, 'end'),
   };
 }

@@ -57,9 +57,8 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     },
   });
   server.listener.maxConnections = limits.connections;
-  await listenAt(server.listener, options.listen, 'listen or SALLYPORT_PLATFORM_LISTEN');
   return {
-    url: listenerUrl(server.listener.address() as AddressInfo),
+    url: await listenAt(server.listener, options.listen, 'listen or SALLYPORT_PLATFORM_LISTEN'),
     get running() {
       return server.running;
     },
@@ -123,7 +122,7 @@ function checkHead(head: RequestHead): PlatformErrorCode | undefined {
 const PLAIN_TARGET = /^\/[!"$-[\]-~]*$/;
 const DOT_SEGMENT = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i;
 
-/** Throws an Error that names the address, and `setting` as what to change. */
+/** Returns the URL. Throws an Error that names the address, and `setting` as what to change. */
 export async function listenAt(server: NetServer, { host, port }: ListenAddress, setting: string) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onError = ({ code = 'an unknown error' }: NodeJS.ErrnoException): void =>
@@ -132,4 +131,5 @@ export async function listenAt(server: NetServer, { host, port }: ListenAddress,
   server.listen({ host, port }, resolve);
   await promise;
   server.off('error', onError);
+  return listenerUrl(server.address() as AddressInfo);
 }
