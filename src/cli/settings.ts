@@ -1,7 +1,7 @@
 // The config of the commands that need one: flags over variables over the file, and the files that it leads to. Opens no
 // port.
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
 import type { AdminTokenSource } from '../sidecar/access-tokens.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
@@ -78,9 +78,10 @@ export function reportApplied(sidecar: Sidecar, applied: Applied, file: string |
   return true;
 }
 
-/** The state directory: as configured, otherwise one in the user's home directory. */
+/** The state directory, absolute because `env` hands paths in it to shells that change their directory. */
 export function stateDirectory({ stateDir }: Pick<Config, 'stateDir'>): string {
-  return stateDir ?? join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'sallyport');
+  const state = process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state');
+  return resolve(stateDir ?? join(state, 'sallyport'));
 }
 
 /** The files of the CA: as configured, otherwise in the state directory. */

@@ -1,6 +1,6 @@
 // `sallyport env` as a shell meets it.
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin } from '../support/recording-origin.ts';
@@ -43,6 +43,13 @@ describe('env', () => {
     const { code, stderr } = await runToEnd('sh', ['-c', script]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(headerValues(await origin.request(0), 'x-key')).toEqual(['injected']);
+  });
+
+  it('prints absolute paths for a relative state directory', async () => {
+    await using state = await createState();
+    const { stdout } = await printEnv(['--state-dir', relative(process.cwd(), state.path)]);
+    const { SSL_CERT_FILE: file = '' } = await evaluate(stdout);
+    expect([isAbsolute(file), dirname(dirname(file))]).toEqual([true, state.path]);
   });
 
   it('prints values that a shell cannot evaluate as commands', async () => {
