@@ -1,38 +1,39 @@
-// Which sandbox a client of one listener belongs to: the listener's own, or the one whose token it shows. An unknown token
-// is rejected even where no token is needed: a client of a sandbox that was removed must not become a client of another.
+// Finds the sandbox of each client of one listener: the sandbox of the token that the client presents or, without a token,
+// the listener's own. An unknown token is rejected even where none is required: the client of a removed sandbox must not
+// become a client of another one.
 import type { Secret } from '../../base/secret.ts';
 import type { Cidr } from '../../policy/authority/address.ts';
-import type { ShownToken } from './client-filter.ts';
+import type { PresentedToken } from './client-filter.ts';
 import type { ProxyContext } from '../context.ts';
 
 export type Admission = {
-  /** The listener's own sandbox. Refusals of clients whose sandbox is not known yet are recorded for it. */
+  /** The listener's own sandbox. A client that is refused before its sandbox is known is recorded under this one. */
   readonly own: ProxyContext;
   readonly allowClients: readonly Cidr[] | undefined;
-  /** Undefined: a token is missing or unknown. */
-  admit(shown: ShownToken): ProxyContext | undefined;
-  /** Admits clients by `token`. False if the token belongs to a sandbox already, which then keeps it. */
+  /** The sandbox of the client. Undefined if the token is unknown, malformed, or missing although one is required. */
+  admit(presented: PresentedToken): ProxyContext | undefined;
+  /** Admits clients with `token` to the sandbox of `context`. False, without effect, if the token is already assigned. */
   add(token: Secret, context: ProxyContext): boolean;
   remove(token: Secret): void;
-  /** Every sandbox that has clients here. */
-  served(): Iterable<ProxyContext>;
+  /** Every sandbox that a client of this listener can be admitted to, each once. */
+  sandboxes(): Iterable<ProxyContext>;
 };
 
-/** While `isOpen()`, clients without a token belong to the listener's own sandbox. */
+/** While `isOpen()`, no token is required: clients without one are admitted to the listener's own sandbox. */
 export function createAdmission(options: {
   own: ProxyContext;
   isOpen: () => boolean;
   allowClients: readonly Cidr[] | undefined;
 }): Admission {
   const { own, isOpen, allowClients } = options;
-  // By fingerprint, a keyed digest, so that the time of a lookup discloses nothing about a token.
+  // Keyed by fingerprint (a keyed digest), so that the duration of a lookup discloses nothing about a token.
   const byToken = new Map<string, ProxyContext>();
   return {
     own,
     allowClients,
-    admit(shown) {
-      if (shown === 'none') return isOpen() ? own : undefined;
-      return shown === 'unreadable' ? undefined : byToken.get(shown.fingerprint());
+    admit(presented) {
+      if (presented === 'none') return isOpen() ? own : undefined;
+      return presented === 'malformed' ? undefined : byToken.get(presented.fingerprint());
     },
     add(token, context) {
       const key = token.fingerprint();
@@ -43,6 +44,6 @@ export function createAdmission(options: {
     remove(token) {
       byToken.delete(token.fingerprint());
     },
-    served: () => new Set([own, ...byToken.values()]),
+    sandboxes: () => new Set([own, ...byToken.values()]),
   };
 }

@@ -1,11 +1,11 @@
-// What a listener checks of its clients: the address, against allow_clients, and the token in Proxy-Authorization. Pure.
-// admission.ts finds the sandbox of a token.
+// Checks the address of a client against allow_clients, and reads the token in Proxy-Authorization. Pure. admission.ts
+// finds the sandbox of a token.
 import { Secret } from '../../base/secret.ts';
 import { Field } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue } from '../../http1/head-parser.ts';
 import { type Cidr, cidrContains, parseAddress } from '../../policy/authority/address.ts';
 
-/** `address` as the socket reports it; a v4-mapped one is checked as v4. Without ranges any address is allowed. */
+/** `address` is what the socket reports; an IPv4-mapped one is checked as IPv4. Without ranges, any address is allowed. */
 export function isClientAllowed(
   address: string | undefined,
   allowClients: readonly Cidr[] | undefined,
@@ -15,23 +15,23 @@ export function isClientAllowed(
   return parsed !== undefined && allowClients.some((cidr) => cidrContains(cidr, parsed));
 }
 
-/** `unreadable`: credentials were sent that cannot be a token, so they are rejected. */
-export type ShownToken = Secret | 'none' | 'unreadable';
+/** `malformed`: the credentials in Proxy-Authorization cannot be a token. The client is rejected as with an unknown one. */
+export type PresentedToken = Secret | 'none' | 'malformed';
 
 /**
  * The token in the head: `Basic` with the token as password (or as user name with an empty password, as
- * `http://TOKEN@proxy` sends it), or `Bearer`. More than one field is unreadable.
+ * `http://TOKEN@proxy` sends it), or `Bearer`. More than one field is malformed.
  */
-export function shownToken(head: RequestHead): ShownToken {
+export function presentedToken(head: RequestHead): PresentedToken {
   let found: string | undefined;
   for (let i = 0; i < head.fields.count; i += 1) {
     if (head.fields.id(i) !== Field.proxyAuthorization) continue;
-    if (found !== undefined) return 'unreadable';
+    if (found !== undefined) return 'malformed';
     found = fieldValue(head, i);
   }
   if (found === undefined) return 'none';
   const token = tokenIn(found);
-  return token === undefined || token === '' ? 'unreadable' : new Secret(token);
+  return token === undefined || token === '' ? 'malformed' : new Secret(token);
 }
 
 function tokenIn(value: string): string | undefined {

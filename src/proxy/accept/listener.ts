@@ -8,7 +8,7 @@ import type { RequestHead } from '../../http1/head-parser.ts';
 import { buildHead } from '../../http1/head-writer.ts';
 import type { Admission } from './admission.ts';
 import { ClientConnection } from '../h1/client-connection.ts';
-import { isClientAllowed, shownToken } from './client-filter.ts';
+import { isClientAllowed, presentedToken } from './client-filter.ts';
 import { startConnect } from '../tunnel/connect.ts';
 import type { ConnectionBudget, CountedConnection } from './connection-budget.ts';
 import type { ConnectionScope, OpenConnection, ProxyContext } from '../context.ts';
@@ -61,7 +61,7 @@ export async function createListener(
 }
 
 function connectionsOf(admission: Admission): OpenConnection[] {
-  return [...admission.served()].flatMap((context) => [...context.connections]);
+  return [...admission.sandboxes()].flatMap((context) => [...context.connections]);
 }
 
 async function listen(server: Server, at: { host: string; port: number }): Promise<void> {
@@ -109,7 +109,7 @@ function admit(
 ): ProxyContext | undefined {
   const isProbe = head.bytes[head.targetStart] === 0x2f && respondToProbe(connection, head);
   if (isProbe) return undefined;
-  const context = admission.admit(shownToken(head));
+  const context = admission.admit(presentedToken(head));
   if (context && connection.admit(context)) return context;
   askForToken(connection, head, rest);
   return undefined;

@@ -1,4 +1,4 @@
-// Which sandbox a client belongs to: that of its token, or that of the listener; and a connection never belongs to two.
+// A client is admitted to the sandbox of its token or of the listener. A connection never belongs to two sandboxes.
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import { type Admission, createAdmission } from '../../../src/proxy/accept/admission.ts';
@@ -18,22 +18,37 @@ function admissionOf(isOpen: boolean): Admission {
 
 describe('a client', () => {
   it.each([
-    ['without a token is the own sandbox’s where the listener is open', true, 'none', own],
-    ['without a token is nobody’s where it is not', false, 'none', undefined],
-    ['with what cannot be read is nobody’s, open or not', true, 'unreadable', undefined],
-    ['with an unknown token is nobody’s, open or not', true, new Secret('unknown'), undefined],
-    ['with the token of a sandbox is that one’s where the listener is open', true, new Secret('a'), a],
-    ['with the token of a sandbox is that one’s where it is not', false, new Secret('b'), b],
-  ] as const)('%s', (_, isOpen, shown, expected) => {
+    ['without a token is admitted to the listener’s own sandbox if no token is required', true, 'none', own],
+    ['without a token is rejected if a token is required', false, 'none', undefined],
+    ['with malformed credentials is rejected even if no token is required', true, 'malformed', undefined],
+    [
+      'with an unknown token is rejected even if no token is required',
+      true,
+      new Secret('unknown'),
+      undefined,
+    ],
+    [
+      'with the token of a sandbox is admitted to that sandbox if no token is required',
+      true,
+      new Secret('a'),
+      a,
+    ],
+    [
+      'with the token of a sandbox is admitted to that sandbox if a token is required',
+      false,
+      new Secret('b'),
+      b,
+    ],
+  ] as const)('%s', (_, isOpen, presented, expected) => {
     const admission = admissionOf(isOpen);
     admission.add(new Secret('a'), a);
     admission.add(new Secret('b'), b);
-    expect(admission.admit(shown)).toBe(expected);
+    expect(admission.admit(presented)).toBe(expected);
   });
 });
 
 describe('a token', () => {
-  it('that is removed admits no client, and may be added for another sandbox', () => {
+  it('that was removed admits no client, and can be assigned to another sandbox', () => {
     const admission = admissionOf(true);
     admission.add(new Secret('t'), a);
     admission.remove(new Secret('t'));
@@ -42,14 +57,14 @@ describe('a token', () => {
     expect(admission.admit(new Secret('t'))).toBe(b);
   });
 
-  it('that belongs to a sandbox stays with it', () => {
+  it('that is assigned to a sandbox cannot be assigned to another', () => {
     const admission = admissionOf(true);
     expect(admission.add(new Secret('t'), a)).toBe(true);
     expect(admission.add(new Secret('t'), b)).toBe(false);
     expect(admission.admit(new Secret('t'))).toBe(a);
   });
 
-  it('is required as soon as the listener is not open', () => {
+  it('is required as soon as isOpen() returns false', () => {
     let isOpen = true;
     const admission = createAdmission({ own, isOpen: () => isOpen, allowClients: undefined });
     expect(admission.admit('none')).toBe(own);
@@ -58,23 +73,23 @@ describe('a token', () => {
   });
 });
 
-it('a listener serves its own sandbox and each that has a token there, once', () => {
+it('lists the listener’s own sandbox and each sandbox with a token, once each', () => {
   const admission = admissionOf(true);
   admission.add(new Secret('1'), a);
   admission.add(new Secret('2'), a);
   admission.add(new Secret('3'), b);
-  expect([...admission.served()]).toEqual([own, a, b]);
+  expect([...admission.sandboxes()]).toEqual([own, a, b]);
 });
 
 describe('a connection', () => {
   const tokens = { a: 'token-of-sandbox-a', b: 'token-of-sandbox-b' };
-  const shown = (token: string): string => `Proxy-Authorization: Bearer ${token}`;
+  const withToken = (token: string): string => `Proxy-Authorization: Bearer ${token}`;
 
   it.each([
-    ['another sandbox’s token', [shown(tokens.b)]],
+    ['another sandbox’s token', [withToken(tokens.b)]],
     ['no token, after one', []],
-    ['an unknown token, after a known one', [shown('token-of-nobody-at-all')]],
-  ])('that belongs to one sandbox and shows %s is rejected', async (_, fields) => {
+    ['an unknown token, after a known one', [withToken('token-of-nobody-at-all')]],
+  ])('that belongs to one sandbox and presents %s is rejected', async (_, fields) => {
     await using origin = await createOrigin();
     await using proxy = await createTestSidecar({ admin: true });
     for (const [id, token] of Object.entries(tokens))
@@ -86,7 +101,7 @@ describe('a connection', () => {
       const { head: response } = await client.readResponse();
       return `${response.status} ${errorOf(response) ?? ''}`;
     };
-    expect(await ask([shown(tokens.a)])).toBe('200 ');
+    expect(await ask([withToken(tokens.a)])).toBe('200 ');
     expect(await ask(fields)).toBe('407 proxy_auth_required');
     expect(origin.requests).toHaveLength(1);
     expect(proxy.records().map(({ sandbox, outcome }) => [sandbox, outcome])).toEqual([
@@ -95,7 +110,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('that got a 407 may show a token then, and belongs to its sandbox', async () => {
+  it('that got a 407 can present a token afterwards, and then belongs to the sandbox of that token', async () => {
     await using origin = await createOrigin();
     await using proxy = await createTestSidecar({ admin: true });
     await proxy.admin('POST', '/v1/sandboxes', { id: 'a', token: tokens.a });
@@ -103,7 +118,7 @@ describe('a connection', () => {
     const at = `127.0.0.1:${origin.port}`;
     const statuses: number[] = [];
     for (const token of ['token-of-nobody-at-all', tokens.a]) {
-      await client.send(head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`, shown(token)));
+      await client.send(head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`, withToken(token)));
       statuses.push((await client.readResponse()).head.status);
     }
     expect(statuses).toEqual([407, 200]);

@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import type { RequestHead } from '../../../src/http1/head-parser.ts';
 import { parseCidr } from '../../../src/policy/authority/address.ts';
-import { type ShownToken, isClientAllowed, shownToken } from '../../../src/proxy/accept/client-filter.ts';
+import {
+  type PresentedToken,
+  isClientAllowed,
+  presentedToken,
+} from '../../../src/proxy/accept/client-filter.ts';
 import { requestHead } from '../request-head.ts';
 
 const token = 'a-proxy-token-of-enough-length';
@@ -71,23 +75,24 @@ describe('a proxy token', () => {
     ],
     ['behind a wrong one', ['Proxy-Authorization: Bearer x', `Proxy-Authorization: Bearer ${token}`], false],
   ];
-  const isShown = (shown: ShownToken, text: string): boolean => shown instanceof Secret && shown.equals(text);
+  const isPresented = (shown: PresentedToken, text: string): boolean =>
+    shown instanceof Secret && shown.equals(text);
 
   it.each(rows)('%s', (_, fields, isAdmitted) => {
-    expect(isShown(shownToken(headWith(...fields)), token)).toBe(isAdmitted);
+    expect(isPresented(presentedToken(headWith(...fields)), token)).toBe(isAdmitted);
   });
 
   it('with a colon in it passes as the password', () => {
     const head = headWith(`Proxy-Authorization: Basic ${basic('u:with:colon:inside')}`);
-    expect(isShown(shownToken(head), 'with:colon:inside')).toBe(true);
+    expect(isPresented(presentedToken(head), 'with:colon:inside')).toBe(true);
   });
 
   it('that is unreadable is not the same as none', () => {
-    expect(shownToken(headWith())).toBe('none');
-    expect(shownToken(headWith('Proxy-Authorization:'))).toBe('unreadable');
+    expect(presentedToken(headWith())).toBe('none');
+    expect(presentedToken(headWith('Proxy-Authorization:'))).toBe('malformed');
   });
 
   it('never prints', () => {
-    expect(String(shownToken(headWith(`Proxy-Authorization: Bearer ${token}`)))).toBe('[secret]');
+    expect(String(presentedToken(headWith(`Proxy-Authorization: Bearer ${token}`)))).toBe('[secret]');
   });
 });
