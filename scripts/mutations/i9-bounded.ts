@@ -83,8 +83,8 @@ export const bounded: readonly Mutation[] = [
     name: 'no limit on retries after a refused stream',
     versions: ['h2'],
     file: 'src/proxy/h2/stream-exchange.ts',
-    text: 'const MAX_REPEATS = 3;',
-    replacement: 'const MAX_REPEATS = 30;',
+    text: 'const MAX_RETRIES = 3;',
+    replacement: 'const MAX_RETRIES = 30;',
     breaks: 'one request becomes many requests that a host refuses',
   },
 ];

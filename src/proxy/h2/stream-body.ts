@@ -1,25 +1,26 @@
-// A request body over HTTP/2 from the client's stream to the upstream's, with back-pressure. Its beginning is buffered until
-// the upstream has responded: a request that the upstream did not process is sent again with it.
+// Relays a request body from the client's HTTP/2 stream to the upstream's, with back-pressure. The start of the body is
+// buffered until the upstream responds, so that a request that the upstream declared unprocessed can be retried.
 import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
 import { TurnWriter, writeAll } from './turn-writer.ts';
 
-/** Longer bodies are sent only once. Most requests to models fit. */
-const MAX_REPEATED_BYTES = 65_536;
-/** Each piece has a cost, however small it is. */
-const MAX_REPEATED_PIECES = 64;
+/** Requests with a longer body are not retried. Most requests to model APIs fit. */
+const MAX_RETRY_BYTES = 65_536;
+/** Each buffered piece has an overhead, however few bytes it holds. */
+const MAX_RETRY_PIECES = 64;
 
 export class StreamBody {
-  /** Bytes that the client has sent. */
+  /** Bytes that were read from the client's stream. */
   bytes = 0;
-  /** The client has ended its body. */
+  /** The client has sent the whole body (END_STREAM). */
   isWhole = false;
   readonly #stream: ServerHttp2Stream;
   #upstream: ClientHttp2Stream | undefined;
-  #sent: Buffer[] | undefined = [];
+  /** What a retry sends first; undefined: a retry is not possible. */
+  #retryBuffer: Buffer[] | undefined = [];
   #hasBegun = false;
   readonly #writer = new TurnWriter((pieces) => this.#pass(pieces));
 
-  /** `onPiece` gets the length of each piece when it arrives, which may be long before the upstream takes it. */
+  /** `onPiece` gets the length of each piece when it arrives, which may be long before it is sent to the upstream. */
   constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
     this.#stream = stream;
     const push = stream.push.bind(stream);
@@ -27,37 +28,37 @@ export class StreamBody {
       if (piece) onPiece(piece.length);
       return push(piece, encoding);
     };
-    // From the first turn on: an empty body ends without being read.
+    // Attached at once: the stream of an empty body emits 'end' before anything is read.
     stream.on('end', () => this.#onEnd());
     // After a reset without an error node:http2 waits for 'end', which a stream that is not read never emits.
     stream.on('aborted', () => stream.resume());
   }
 
-  /** Everything that was sent is still buffered. */
-  get isRepeatable(): boolean {
-    return this.#sent !== undefined && this.bytes <= MAX_REPEATED_BYTES;
+  /** Everything that was sent is still buffered, so another upstream stream can get the whole body. */
+  get isRetryable(): boolean {
+    return this.#retryBuffer !== undefined && this.bytes <= MAX_RETRY_BYTES;
   }
 
-  /** Sends the buffered bytes and all later ones to `upstream`; also what was sent to an earlier one. */
+  /** Sends the buffered bytes, including those that an earlier upstream stream got, and all later ones to `upstream`. */
   sendTo(upstream: ClientHttp2Stream): void {
     this.#upstream = upstream;
     upstream.on('drain', () => this.#stream.resume());
-    upstream.once('close', () => this.#hold(upstream));
-    for (const piece of this.#sent ?? []) upstream.write(piece);
+    upstream.once('close', () => this.#pauseAfter(upstream));
+    for (const piece of this.#retryBuffer ?? []) upstream.write(piece);
     if (this.#hasBegun) this.#stream.resume();
     else this.#begin();
     if (this.isWhole) upstream.end();
   }
 
-  /** The upstream has processed the request: it is not sent again. */
-  keepNothing(): void {
-    this.#sent = undefined;
+  /** The upstream has processed the request, so it is not retried. */
+  dropRetryBuffer(): void {
+    this.#retryBuffer = undefined;
   }
 
   /** Sends nothing more. Further bytes are read and dropped, because a stream that is not read does not close. */
   stop(): void {
     this.#upstream = undefined;
-    this.keepNothing();
+    this.dropRetryBuffer();
     this.#stream.resume();
   }
 
@@ -70,28 +71,28 @@ export class StreamBody {
   }
 
   #pass(pieces: readonly Buffer[]): void {
-    for (const piece of pieces) this.#keep(piece);
+    for (const piece of pieces) this.#buffer(piece);
     if (this.#upstream && !writeAll(this.#upstream, pieces)) this.#stream.pause();
   }
 
   #onEnd(): void {
-    // A stream that was reset emits 'end' too: half a body must not pass for a complete one.
+    // A stream that was reset emits 'end' too. A truncated body must not reach the upstream as a complete one.
     if (this.#stream.closed || this.#stream.aborted) return;
     this.#writer.flush();
     this.isWhole = true;
     this.#upstream?.end();
   }
 
-  /** Bytes that arrive before the next upstream stream exists must not evict those that it needs first. */
-  #hold(upstream: ClientHttp2Stream): void {
+  /** Pauses until the next upstream stream exists: further bytes could exceed the retry buffer and prevent the retry. */
+  #pauseAfter(upstream: ClientHttp2Stream): void {
     if (this.#upstream !== upstream) return;
     this.#upstream = undefined;
     this.#stream.pause();
   }
 
-  #keep(piece: Buffer): void {
-    this.#sent?.push(piece);
-    const isTooMuch = this.bytes > MAX_REPEATED_BYTES || (this.#sent?.length ?? 0) > MAX_REPEATED_PIECES;
-    if (isTooMuch) this.#sent = undefined;
+  #buffer(piece: Buffer): void {
+    this.#retryBuffer?.push(piece);
+    const isOverLimit = this.bytes > MAX_RETRY_BYTES || (this.#retryBuffer?.length ?? 0) > MAX_RETRY_PIECES;
+    if (isOverLimit) this.#retryBuffer = undefined;
   }
 }

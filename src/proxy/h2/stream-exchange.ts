@@ -24,8 +24,8 @@ import { placeLender } from './stream-lease.ts';
 import { type RelayOwner, StreamRelay } from './stream-relay.ts';
 import type { StreamSlot } from '../upstream/h2-session.ts';
 
-/** How often a request is sent again that the upstream declared unprocessed. */
-const MAX_REPEATS = 3;
+/** How often a request that the upstream declared unprocessed is retried. */
+const MAX_RETRIES = 3;
 const LEFT_TO_END_MS = 1_000;
 
 /** The client connection of a stream. */
@@ -60,7 +60,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   #place: StreamSlot | undefined;
   #upstream: ClientHttp2Stream | undefined;
   #idleLimit: IdleLimit | undefined;
-  #repeats = 0;
+  #retries = 0;
   #isOver = false;
 
   constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
@@ -116,7 +116,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   onHead(head: ResponseHead): void {
     if (this.#place && bindsConnection(head)) this.#place.session.isPrivate = true;
     this.#acquisition.record.status = head.status;
-    this.#body?.keepNothing();
+    this.#body?.dropRetryBuffer();
   }
 
   onLife(): void {
@@ -147,7 +147,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     if (this.#relay.isWhole) return this.#stopClient();
     if (this.#relay.hasResponded) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
-      this.#repeats += 1;
+      this.#retries += 1;
       return this.#acquisition.retry();
     }
     if (isLost && !isUnread) this.onRefused(refuse('upstream_closed', 'session_lost'));
@@ -159,8 +159,8 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
    * again under the rules of HTTP/1.1 (RFC 9110 §9.2.2).
    */
   #mayRetry(place: StreamSlot, isLost: boolean, isUnread: boolean): boolean {
-    if (isUnread) return this.#repeats < MAX_REPEATS && (!this.#body || this.#body.isRepeatable);
-    return isLost && this.#repeats === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
+    if (isUnread) return this.#retries < MAX_RETRIES && (!this.#body || this.#body.isRetryable);
+    return isLost && this.#retries === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
   }
 
   /** A reset without an error after half a response would pass for its end. */
