@@ -98,8 +98,8 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'the state is stored in plaintext',
     file: 'src/sidecar/state/state-files.ts',
-    text: 'await sealer.seal(plain, associatedWith(id))',
-    replacement: 'plain',
+    text: 'await sealer.seal(plaintext, associatedData(id))',
+    replacement: 'plaintext',
     breaks: 'a copy of the state directory is a copy of every secret',
   },
   {

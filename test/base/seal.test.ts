@@ -13,29 +13,29 @@ describe('a sealer', () => {
     expect(await sealer.open(sealed, 'for a')).toEqual(bytes);
   });
 
-  it('opens what another of the same key sealed', async () => {
+  it('opens what another sealer with the same key sealed', async () => {
     const key = randomBytes(32);
     const sealed = await createSealer(key).seal(plain, 'für a');
     expect(await createSealer(Buffer.from(key)).open(sealed, 'für a')).toEqual(plain);
   });
 
-  it('never seals the same bytes alike', async () => {
+  it('uses a new nonce each time', async () => {
     const sealed = await Promise.all(Array.from({ length: 50 }, () => sealer.seal(plain, 'for a')));
     const nonces = new Set(sealed.map((bytes) => bytes.toString('hex', 0, 24)));
     const ciphers = new Set(sealed.map((bytes) => bytes.toString('hex', 24)));
     expect([nonces.size, ciphers.size]).toEqual([50, 50]);
   });
 
-  it('opens nothing under another key', async () => {
+  it('does not open with another key', async () => {
     const sealed = await sealer.seal(plain, 'for a');
     expect(await createSealer(randomBytes(32)).open(sealed, 'for a')).toBeUndefined();
   });
 
-  it.each(['for b', '', 'for a '])('opens nothing for another: %j', async (associated) => {
-    expect(await sealer.open(await sealer.seal(plain, 'for a'), associated)).toBeUndefined();
+  it.each(['for b', '', 'for a '])('does not open with other associated data: %j', async (associatedData) => {
+    expect(await sealer.open(await sealer.seal(plain, 'for a'), associatedData)).toBeUndefined();
   });
 
-  it('opens nothing in which one bit differs', async () => {
+  it('does not open when one bit differs', async () => {
     const sealed = await sealer.seal(plain, 'for a');
     for (let at = 0; at < sealed.length; at += 1) {
       const forged = Buffer.from(sealed);
@@ -44,14 +44,14 @@ describe('a sealer', () => {
     }
   });
 
-  it('opens nothing that was cut short or grew', async () => {
+  it('does not open truncated or extended bytes', async () => {
     const sealed = await sealer.seal(plain, 'for a');
     for (let length = 0; length < sealed.length; length += 1)
       expect(await sealer.open(sealed.subarray(0, length), 'for a'), `${length} bytes`).toBeUndefined();
     expect(await sealer.open(Buffer.concat([sealed, Buffer.alloc(1)]), 'for a')).toBeUndefined();
   });
 
-  it.each([0, 16, 31, 33])('is not made of %i bytes of key', (length) => {
-    expect(() => createSealer(Buffer.alloc(length))).toThrow('a sealing key must have 32 bytes');
+  it.each([0, 16, 31, 33])('is not created from a key of %i bytes', (length) => {
+    expect(() => createSealer(Buffer.alloc(length))).toThrow('a sealing key must be 32 bytes long');
   });
 });

@@ -234,7 +234,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         await leaveState(scratch);
         return {
           env: { SALLYPORT_STATE_KEY: KEY },
-          says: 'SALLYPORT_STATE_KEY is not the key that sealed them, or they are damaged. Set the key that sealed them',
+          says: 'SALLYPORT_STATE_KEY is not the key that encrypted them, or they are damaged. Set the key that encrypted them',
         };
       },
     ],
@@ -243,7 +243,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       async (scratch) => {
         await leaveState(scratch);
         await rm(join(scratch.path, 'state.key'));
-        return { says: /state\.key: is missing, and state sealed with it exists\. Restore it, or remove/ };
+        return { says: /state\.key: is missing, and files that it encrypted exist\. Restore it, or remove/ };
       },
     ],
     [
@@ -255,7 +255,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
         await writeFile(file, bytes);
         return {
-          says: /sandboxes: 1 of 1 files cannot be used: default\.sealed does not open; .* they are damaged/,
+          says: /sandboxes: 1 of 1 files cannot be used: default\.sealed cannot be decrypted; .* they are damaged/,
         };
       },
     ],
@@ -265,7 +265,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
         await leaveState(scratch);
         await writeFile(join(scratch.path, 'sandboxes', 'notes.txt'), 'x');
         return {
-          says: /sandboxes: unknown files: notes\.txt\. Move what is not named ID\.sealed elsewhere/,
+          says: /sandboxes: unknown files: notes\.txt\. Move every file that is not named ID\.sealed to another directory/,
         };
       },
     ],

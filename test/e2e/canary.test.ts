@@ -171,7 +171,12 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
   it('every sink was searched, and has the expected content', () => {
     const marks: readonly (readonly [sink: string, ...texts: string[]])[] = [
       ['standard output', '"msg":"ready"', '"msg":"reload failed', '"level":"error"'],
-      ['standard error', 'rules[1].name: Input must be a string', 'does not open', 'the admin token must be'],
+      [
+        'standard error',
+        'rules[1].name: Input must be a string',
+        'cannot be decrypted',
+        'the admin token must be',
+      ],
       [
         'records',
         '"outcome":"injected"',

@@ -1,6 +1,6 @@
-// The sealed files of the state, FOLDER/ID.sealed: replaced whole and durably, listed, and read within a bound. A file
-// is a header that names product and format, then the sealed text. The seal covers product, format and sandbox, so a
-// file that was copied to another name does not open.
+// The sealed state files, FOLDER/ID.sealed: replaced atomically and durably, listed, and read up to a maximum size. A file
+// is a header with the product and the format version, then the sealed state. Product, format version and sandbox id are
+// the associated data, so a file that was copied to another name cannot be decrypted.
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fsync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
@@ -18,10 +18,10 @@ const HEADER = Buffer.from([...MAGIC, FORMAT]);
 export const maxStateBytes = 64 * 1024 * 1024;
 export const maxStateFileBytes = HEADER.length + sealOverheadBytes + maxStateBytes;
 
-/** `in_doubt`: done, but the disk did not confirm it, so a power failure may undo it. */
+/** `in_doubt`: the change was made but fsync failed, so a power failure may undo it. */
 export type Durability = 'durable' | 'in_doubt';
 
-/** Creates the directory and its missing parents with mode 0700, durable once the promise settles. */
+/** Creates the directory and its missing parents with mode 0700. They are durable when the promise resolves. */
 export async function createDirectory(directory: string): Promise<void> {
   try {
     const first = await mkdir(resolve(directory), { recursive: true, mode: 0o700 });
@@ -37,13 +37,13 @@ export async function createDirectory(directory: string): Promise<void> {
 export async function replaceFile(file: string, bytes: Buffer): Promise<Durability> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    // Opened before the change: after it, nothing may be needed that can fail.
+    // Opened before the rename: once the file is replaced, no error may report that it is unchanged.
     using folder = openFile(dirname(file), 'r');
     await createFile(temporary, bytes);
     renameSync(temporary, file);
-    return await confirm(folder);
+    return await syncChange(folder);
   } catch (cause) {
-    // A failing disk may refuse this too. The first error is the one to report; the next start removes the file.
+    // This may fail too. Only the first error is reported; the next start removes the temporary file.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw fileError(file, `cannot be written (${codeOf(cause)})`, 'Its previous content is unchanged', cause);
   }
@@ -54,14 +54,14 @@ export async function removeFile(file: string): Promise<Durability> {
   try {
     using folder = openFile(dirname(file), 'r');
     rmSync(file, { force: true });
-    return await confirm(folder);
+    return await syncChange(folder);
   } catch (cause) {
     throw fileError(file, `cannot be removed (${codeOf(cause)})`, 'The state in it is still stored', cause);
   }
 }
 
-// Synchronous where only the page cache is touched: each trip to the thread pool waits for a turn of the event loop, and
-// ten trips made one change take 30 ms beside busy clients. The two calls that wait for the disk use the pool.
+// Calls that only touch the page cache are synchronous: each call through the thread pool waits for a turn of the event
+// loop, and with ten of them one change took 30 ms under load. Both fsync calls wait for the disk, so they use the pool.
 type OpenFile = Disposable & { readonly fd: number };
 
 function openFile(file: string, flags: string): OpenFile {
@@ -77,7 +77,7 @@ async function createFile(file: string, bytes: Buffer): Promise<void> {
 
 const syncFd = promisify(fsync);
 
-function confirm({ fd }: OpenFile): Promise<Durability> {
+function syncChange({ fd }: OpenFile): Promise<Durability> {
   return syncFd(fd).then(
     () => 'durable',
     () => 'in_doubt',
@@ -92,11 +92,17 @@ export function isStateFileName(name: string): boolean {
   return name.endsWith(SUFFIX) && isSandboxId(name.slice(0, -SUFFIX.length));
 }
 
-/** Removes what a crash left of files being written; replaceFile() and createFiles() name temporary files alike. */
-export async function removeLeftovers(folder: string, isOurs: (name: string) => boolean): Promise<void> {
+/**
+ * Removes the temporary files that a crash left of files whose names match `isTarget`. replaceFile() and createFiles() name
+ * their temporary files in the same way.
+ */
+export async function removeTemporaryFiles(
+  folder: string,
+  isTarget: (name: string) => boolean,
+): Promise<void> {
   for (const name of await listNames(folder)) {
-    const written = /^(.+)\.[0-9a-f]{12}\.tmp$/.exec(name)?.[1];
-    if (written !== undefined && isOurs(written)) await removeFile(join(folder, name));
+    const target = /^(.+)\.[0-9a-f]{12}\.tmp$/.exec(name)?.[1];
+    if (target !== undefined && isTarget(target)) await removeFile(join(folder, name));
   }
 }
 
@@ -114,35 +120,37 @@ export async function listNames(folder: string): Promise<string[]> {
 }
 
 export async function sealState(sealer: Sealer, id: string, content: string): Promise<Buffer> {
-  const plain = Buffer.from(content);
-  if (plain.length > maxStateBytes)
-    throw new Error(`the state of ${id} has ${plain.length} bytes; at most ${maxStateBytes} can be stored`);
-  return Buffer.concat([HEADER, await sealer.seal(plain, associatedWith(id))]);
+  const plaintext = Buffer.from(content);
+  if (plaintext.length > maxStateBytes)
+    throw new Error(
+      `the state of ${id} has ${plaintext.length} bytes; at most ${maxStateBytes} can be stored`,
+    );
+  return Buffer.concat([HEADER, await sealer.seal(plaintext, associatedData(id))]);
 }
 
-/** The key and its name in messages; undefined: there is no key. */
-export type NamedKey = { readonly sealer: Sealer | undefined; readonly name: string };
+/** The sealer, undefined if there is no key, and the name of the key in messages. */
+export type NamedSealer = { readonly sealer: Sealer | undefined; readonly name: string };
 
-/** Content by sandbox id. Throws an Error that lists everything that cannot be used, and says what to do. */
+/** Decrypted content by sandbox id. Throws one InputError that lists all unusable files and says what to do. */
 export async function openStates(
   folder: string,
-  { sealer, name: keyName }: NamedKey,
+  { sealer, name: keyName }: NamedSealer,
 ): Promise<ReadonlyMap<string, string>> {
   const names = await listNames(folder);
-  // Reported before anything is read: what a file of another name was meant to be is unknown.
-  const foreign = names.filter((name) => !isStateFileName(name));
-  if (foreign.length > 0)
+  // Reported before any file is read: what a file with another name contains is unknown.
+  const unknown = names.filter((name) => !isStateFileName(name));
+  if (unknown.length > 0)
     throw fileError(
       folder,
-      `unknown files: ${enumerate(foreign)}`,
-      'Move what is not named ID.sealed elsewhere',
+      `unknown files: ${enumerate(unknown)}`,
+      'Move every file that is not named ID.sealed to another directory',
     );
   const contents = new Map<string, string>();
   if (names.length === 0) return contents;
   if (!sealer)
     throw fileError(
       keyName,
-      'is missing, and state sealed with it exists',
+      'is missing, and files that it encrypted exist',
       `Restore it, or remove ${folder} to start over`,
     );
   const errors: { readonly name: string; readonly error: string }[] = [];
@@ -155,21 +163,21 @@ export async function openStates(
   if (errors.length === 0) return contents;
   const list = enumerate(errors.map(({ name, error }) => `${name} ${error}`));
   const found = `${errors.length} of ${names.length} files cannot be used: ${list}`;
-  if (!errors.some(({ error }) => error === UNOPENED)) throw fileError(folder, found, RESTORE);
+  if (!errors.some(({ error }) => error === UNDECRYPTABLE)) throw fileError(folder, found, RESTORE);
   if (contents.size > 0) throw fileError(folder, `${found}; ${DAMAGED}`, RESTORE);
   throw fileError(
     folder,
-    `${found}; ${keyName} is not the key that sealed them, or they are damaged`,
+    `${found}; ${keyName} is not the key that encrypted them, or they are damaged`,
     OTHER_KEY,
   );
 }
 
-const UNOPENED = 'does not open';
-const DAMAGED = 'the key opens other files, so these are damaged, truncated or copies of another file';
+const UNDECRYPTABLE = 'cannot be decrypted';
+const DAMAGED = 'the key decrypts other files, so these are damaged, truncated or copies of another file';
 const RESTORE = 'Restore each file from a backup, or remove it to start over with that sandbox';
-const OTHER_KEY = 'Set the key that sealed them, or remove this directory to start over';
+const OTHER_KEY = 'Set the key that encrypted them, or remove this directory to start over';
 
-/** The text of the file, or what is wrong with it in words that fit after its name. */
+/** The content of the file, or why it cannot be used, worded to follow the file name. */
 async function readState(file: string, id: string, sealer: Sealer): Promise<Buffer | string> {
   const bytes = await readBoundedFile(file);
   if (typeof bytes === 'string') return bytes;
@@ -177,12 +185,12 @@ async function readState(file: string, id: string, sealer: Sealer): Promise<Buff
   if (header.length < HEADER.length && HEADER.indexOf(header) === 0) return 'is truncated';
   if (!header.subarray(0, MAGIC.length).equals(MAGIC)) return 'is not sealed state';
   if (!header.equals(HEADER)) return 'has the format of another version of Sallyport';
-  return (await sealer.open(bytes.subarray(HEADER.length), associatedWith(id))) ?? UNOPENED;
+  return (await sealer.open(bytes.subarray(HEADER.length), associatedData(id))) ?? UNDECRYPTABLE;
 }
 
 async function readBoundedFile(file: string): Promise<Buffer | string> {
   try {
-    // A link or a pipe was not put here by Sallyport: it must neither be followed nor waited for.
+    // Sallyport creates no symbolic link or named pipe here: a link must not be followed, and a pipe must not block open().
     await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = await handle.stat();
     if (!stats.isFile()) return 'is not a regular file';
@@ -193,14 +201,14 @@ async function readBoundedFile(file: string): Promise<Buffer | string> {
   }
 }
 
-function associatedWith(id: string): string {
+function associatedData(id: string): string {
   return `sallyport/state/${FORMAT}/sandbox/${id}`;
 }
 
-const MAX_NAMED = 5;
+const MAX_LISTED = 5;
 
 function enumerate(items: readonly string[]): string {
-  // Escaped: a file name may hold control characters, and this goes to a terminal.
-  const named = items.slice(0, MAX_NAMED).map((item) => JSON.stringify(item).slice(1, -1));
-  return named.join(', ') + (items.length > MAX_NAMED ? ` and ${items.length - MAX_NAMED} more` : '');
+  // Escaped: a file name may contain control characters, and the message is printed to a terminal.
+  const named = items.slice(0, MAX_LISTED).map((item) => JSON.stringify(item).slice(1, -1));
+  return named.join(', ') + (items.length > MAX_LISTED ? ` and ${items.length - MAX_LISTED} more` : '');
 }

@@ -1,6 +1,6 @@
 // Stores the state of every sandbox across restarts, one sealed file each: DIRECTORY/sandboxes/ID.sealed. The content is
-// opaque text. State that was not read is never overwritten, and one file that does not open stops the start: with half
-// of the state, rules would be missing unnoticed.
+// opaque text. State that was not read is never overwritten, and one file that cannot be decrypted stops the start: with
+// half of the state, rules would be missing unnoticed.
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -39,7 +39,7 @@ export function createStateStore({ directory, key }: Settings): StateStore {
     return queue.run(work);
   }
 
-  async function readKey(): Promise<files.NamedKey> {
+  async function readKey(): Promise<files.NamedSealer> {
     const found = await readStateKey(key);
     sealer = found && createSealer(found);
     return { sealer, name: nameOf(key) };
@@ -96,10 +96,10 @@ function createAccess({ directory, key }: Settings, folder: string): StateAccess
   /** Locks the state and removes what a crash left in the middle of a write. */
   async function enter(): Promise<void> {
     lock ??= await lockState(directory);
-    await files.removeLeftovers(folder, files.isStateFileName);
+    await files.removeTemporaryFiles(folder, files.isStateFileName);
     // Only in the state directory: elsewhere another process may be creating a key.
     if ('file' in key && resolve(dirname(key.file)) === resolve(directory))
-      await files.removeLeftovers(directory, (name) => name === basename(key.file));
+      await files.removeTemporaryFiles(directory, (name) => name === basename(key.file));
   }
 
   function leave(): void {
@@ -187,7 +187,7 @@ function nameOf(source: StateKeySource): string {
 }
 
 const WANTED = `${sealKeyBytes} random bytes as base64, base64url or hex`;
-const RESTORE = 'Restore the key from a backup, or remove it and the state that it sealed to start over';
+const RESTORE = 'Restore the key from a backup, or remove it and the state that it encrypted to start over';
 const ADVICE = {
   unreadable: RESTORE,
   exposed: 'if they may have read it, replace the secrets in the state and start over',

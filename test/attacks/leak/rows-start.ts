@@ -148,7 +148,7 @@ const fileRows: readonly StartRow[] = [
   {
     id: 'L-08 state-key-of-another',
     script: { beforehand: { file: 'state.key', text: `${'33'.repeat(32)}\n` } },
-    expect: { refused: 'does not open' },
+    expect: { refused: 'cannot be decrypted' },
   },
   {
     id: 'L-08 state-key-cut-short',

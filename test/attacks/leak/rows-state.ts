@@ -9,7 +9,7 @@ const refused = (name: string, refused: string, ...damage: readonly Damage[]): S
 });
 const a = 'a.sealed';
 const b = 'b.sealed';
-const SHUT = 'a.sealed does not open';
+const SHUT = 'a.sealed cannot be decrypted';
 const flip = (at: number): Damage => ({ act: 'flip', file: a, at });
 const cut = (at: number): Damage => ({ act: 'cut', file: a, at });
 
@@ -31,14 +31,18 @@ export const stateRows: readonly StateRow[] = [
   refused('cut-to-nothing', 'a.sealed is truncated', cut(0)),
   refused('one-zero-behind', SHUT, { act: 'append', file: a, at: 1 }),
   refused('a-block-of-zeros-behind', SHUT, { act: 'append', file: a, at: 64 }),
-  refused('exchanged-between-sandboxes', 'a.sealed does not open, b.sealed does not open', {
+  refused('exchanged-between-sandboxes', 'a.sealed cannot be decrypted, b.sealed cannot be decrypted', {
     act: 'swap',
     file: a,
     other: b,
   }),
-  refused('copied-over-another', 'b.sealed does not open', { act: 'copy', file: a, other: b }),
-  refused('copied-to-a-new-name', 'c.sealed does not open', { act: 'copy', file: a, other: 'c.sealed' }),
-  refused('copied-over-the-default', 'default.sealed does not open', {
+  refused('copied-over-another', 'b.sealed cannot be decrypted', { act: 'copy', file: a, other: b }),
+  refused('copied-to-a-new-name', 'c.sealed cannot be decrypted', {
+    act: 'copy',
+    file: a,
+    other: 'c.sealed',
+  }),
+  refused('copied-over-the-default', 'default.sealed cannot be decrypted', {
     act: 'copy',
     file: a,
     other: 'default.sealed',
@@ -66,8 +70,11 @@ export const stateRows: readonly StateRow[] = [
     file: a,
     other: 'A.sealed',
   }),
-  refused('another-key', 'THE_KEY is not the key that sealed them', { act: 'key', hex: '11'.repeat(32) }),
-  refused('a-key-of-zeros', 'THE_KEY is not the key that sealed them', { act: 'key', hex: '00'.repeat(32) }),
+  refused('another-key', 'THE_KEY is not the key that encrypted them', { act: 'key', hex: '11'.repeat(32) }),
+  refused('a-key-of-zeros', 'THE_KEY is not the key that encrypted them', {
+    act: 'key',
+    hex: '00'.repeat(32),
+  }),
   refused('half-a-key', 'THE_KEY: must be 32 random bytes', { act: 'key', hex: '22'.repeat(16) }),
   refused('a-passphrase', 'THE_KEY: must be 32 random bytes', {
     act: 'key',

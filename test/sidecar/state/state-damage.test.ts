@@ -29,36 +29,37 @@ async function flip(file: string, at: number): Promise<void> {
   await writeFile(file, bytes);
 }
 
-const OTHERS_OPEN = 'the key opens other files, so these are damaged, truncated or copies of another file';
+const OTHERS_DECRYPT =
+  'the key decrypts other files, so these are damaged, truncated or copies of another file';
 
 type Damage = (folder: string) => Promise<unknown>;
 const damages: readonly (readonly [string, Damage, string])[] = [
   [
     'a bit of the text',
     (folder) => flip(join(folder, 'a.sealed'), -20),
-    `a.sealed does not open; ${OTHERS_OPEN}`,
+    `a.sealed cannot be decrypted; ${OTHERS_DECRYPT}`,
   ],
-  ['a bit of the tag', (folder) => flip(join(folder, 'a.sealed'), -1), 'a.sealed does not open'],
-  ['a bit of the nonce', (folder) => flip(join(folder, 'a.sealed'), 16), 'a.sealed does not open'],
+  ['a bit of the tag', (folder) => flip(join(folder, 'a.sealed'), -1), 'a.sealed cannot be decrypted'],
+  ['a bit of the nonce', (folder) => flip(join(folder, 'a.sealed'), 16), 'a.sealed cannot be decrypted'],
   ['its first byte', (folder) => flip(join(folder, 'a.sealed'), 0), 'a.sealed is not sealed state'],
   [
     'its format',
     (folder) => flip(join(folder, 'a.sealed'), 15),
     'a.sealed has the format of another version',
   ],
-  ['its end', (folder) => truncate(join(folder, 'a.sealed'), 60), 'a.sealed does not open'],
-  ['most of it', (folder) => truncate(join(folder, 'a.sealed'), 20), 'a.sealed does not open'],
+  ['its end', (folder) => truncate(join(folder, 'a.sealed'), 60), 'a.sealed cannot be decrypted'],
+  ['most of it', (folder) => truncate(join(folder, 'a.sealed'), 20), 'a.sealed cannot be decrypted'],
   ['half its header', (folder) => truncate(join(folder, 'a.sealed'), 8), 'a.sealed is truncated'],
   ['all of it', (folder) => truncate(join(folder, 'a.sealed'), 0), 'a.sealed is truncated'],
   [
     'its name',
     (folder) => rename(join(folder, 'a.sealed'), join(folder, 'c.sealed')),
-    'c.sealed does not open',
+    'c.sealed cannot be decrypted',
   ],
   [
     'a copy',
     (folder) => copyFile(join(folder, 'a.sealed'), join(folder, 'c.sealed')),
-    'c.sealed does not open',
+    'c.sealed cannot be decrypted',
   ],
   [
     'other content',
@@ -109,8 +110,8 @@ describe('the start is stopped', () => {
       .readAll()
       .catch((reason: Error) => reason);
     expect(String(error)).toBe(
-      `InputError: ${folder}: 2 of 2 files cannot be used: a.sealed does not open, b.sealed does not open; THE_VARIABLE is ` +
-        'not the key that sealed them, or they are damaged. Set the key that sealed them, or remove this directory ' +
+      `InputError: ${folder}: 2 of 2 files cannot be used: a.sealed cannot be decrypted, b.sealed cannot be decrypted; THE_VARIABLE is ` +
+        'not the key that encrypted them, or they are damaged. Set the key that encrypted them, or remove this directory ' +
         'to start over.',
     );
   });
@@ -138,7 +139,7 @@ describe('the start is stopped', () => {
     const folder = await sealTwo(scratch.path);
     await writeFile(join(folder, name), '');
     await expect(start(scratch.path).readAll()).rejects.toThrow(
-      `${folder}: unknown files: ${name}. Move what is not named ID.sealed elsewhere.`,
+      `${folder}: unknown files: ${name}. Move every file that is not named ID.sealed to another directory.`,
     );
     expect(await readdir(folder)).toContain(name);
   });
@@ -156,7 +157,7 @@ describe('the start is stopped', () => {
     await flip(join(folder, 'a.sealed'), -1);
     const before = await readFile(join(folder, 'a.sealed'));
     const store = start(scratch.path);
-    await expect(store.readAll()).rejects.toThrow('does not open');
+    await expect(store.readAll()).rejects.toThrow('cannot be decrypted');
     await expect(store.write('a', 'new')).rejects.toThrow('has state that was not read');
     expect(await readFile(join(folder, 'a.sealed'))).toEqual(before);
   });

@@ -161,7 +161,7 @@ describe('the key', () => {
     const store = state.start();
     const folder = join(state.directory, 'sandboxes');
     await expect(store.readAll()).rejects.toThrow(
-      `${file}: is missing, and state sealed with it exists. Restore it, or remove ${folder} to start over.`,
+      `${file}: is missing, and files that it encrypted exist. Restore it, or remove ${folder} to start over.`,
     );
     await expect(store.write('new', 'b')).rejects.toThrow('has state that was not read');
     await expect(stat(file)).rejects.toThrow('ENOENT');
