@@ -100,7 +100,7 @@ describe('a sidecar that forwards', () => {
     await using receiver = await createRecordReceiver(() => 'stall');
     await using path = await forwarding(receiver.url);
     expect(await ask(path)).toBe(undefined);
-    await receiver.receives(1);
+    await receiver.untilReceived(1);
     expect(await ask(path)).toBe(undefined);
     const startedMs = performance.now();
     await path.proxy.sidecar.close();

@@ -8,7 +8,9 @@ const token = 'sp_sb_canary-of-a-process';
 
 describe('sallyport proxy that forwards records', () => {
   it('sends waiting records at SIGTERM, and ends with code 0', async () => {
-    await using receiver = await createRecordReceiver((_, index) => (index === 0 ? { status: 503 } : 'take'));
+    await using receiver = await createRecordReceiver((_, index) =>
+      index === 0 ? { status: 503 } : 'store',
+    );
     await using scratch = await createScratch();
     const env = {
       SALLYPORT_RECORDS_FORWARD_URL: receiver.url,
@@ -25,8 +27,8 @@ describe('sallyport proxy that forwards records', () => {
     sallyport.process.kill('SIGTERM');
     expect(await sallyport.process.exited).toEqual({ code: 0, signal: null });
     const logged = sallyport.process.records.filter(({ msg }) => msg === 'exchange');
-    expect(receiver.kept.map(({ time }) => time)).toEqual(logged.map(({ time }) => time));
-    expect(receiver.kept).toHaveLength(5);
+    expect(receiver.stored.map(({ time }) => time)).toEqual(logged.map(({ time }) => time));
+    expect(receiver.stored).toHaveLength(5);
     expect(receiver.batches.every((batch) => batch.token === token && !batch.body.includes(token))).toBe(
       true,
     );

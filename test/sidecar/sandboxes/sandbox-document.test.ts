@@ -166,7 +166,7 @@ describe('a listener that is reachable from other machines, without a token', ()
   });
 
   it.each(['3128', '127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1'])(
-    'is no concern on %s, which only this machine reaches',
+    'is not required on %s, which is reachable only from this machine',
     (listen) => {
       expect(parseSandboxDocument({ listen }, closed).ok).toBe(true);
     },
