@@ -1,4 +1,4 @@
-// Listeners: the compute that deployments of a workspace run on.
+// Listeners of the control plane: the compute (Kubernetes clusters) that a workspace has registered for its deployments.
 import type { Migration } from '../migration.ts';
 
 export const listeners: Migration = {
