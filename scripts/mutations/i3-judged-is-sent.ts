@@ -51,7 +51,7 @@ export const judgedIsSent: readonly Mutation[] = [
     name: 'fields that override the URL are accepted',
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
-    text: 'isGatewayClaim(bytes, start, end) || ',
+    text: 'isGatewayField(bytes, start, end) || ',
     replacement: '',
     breaks: 'X-Original-URL directs the credential to any path',
   },

@@ -40,7 +40,7 @@ function tokenIn(value: string): string | undefined {
   const rest = space === -1 ? '' : value.slice(space + 1).trim();
   if (scheme === 'bearer') return rest;
   if (scheme !== 'basic') return undefined;
-  // Node's decoder ignores bytes that are not base64 and stops at padding: of two credentials it would read one.
+  // Node's decoder ignores bytes that are not base64 and stops at padding, so it would read only the first of two tokens.
   if (!BASE64.test(rest)) return undefined;
   const decoded = Buffer.from(rest, 'base64').toString('utf8');
   const colon = decoded.indexOf(':');

@@ -37,7 +37,7 @@ export async function createListener(
     accept(socket, admission, budget);
   });
   await listen(server, at);
-  // An accept that fails (no buffers, no file descriptors) costs one client its connection and must not end the process.
+  // A failed accept (no buffers, no file descriptors) loses one connection. It must not end the process.
   server.on('error', (error) => admission.own.log.error(describeBug(error), 'accept failed'));
   const { address, port } = server.address() as AddressInfo;
   return {
@@ -100,7 +100,7 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget):
   connection.refuse(refuse(isAllowed ? 'shutting_down' : 'client_denied'));
 }
 
-/** The sandbox of the client; undefined if a response was sent instead, to a probe or for want of a valid token. */
+/** The sandbox of the client. Undefined if the request was a health probe, or was refused with 407: both have a response. */
 function admit(
   connection: ClientConnection,
   admission: Admission,
@@ -111,7 +111,7 @@ function admit(
   if (isProbe) return undefined;
   const context = admission.admit(presentedToken(head));
   if (context && connection.admit(context)) return context;
-  askForToken(connection, head, rest);
+  refuseUnauthenticated(connection, head, rest);
   return undefined;
 }
 
@@ -122,14 +122,14 @@ function start(connection: ClientConnection, context: ProxyContext, head: Reques
   else startExchange(connection, head, rest);
 }
 
-/** A 407 keeps the connection, so that a client can retry there (Java does), unless bytes already followed the head. */
-function askForToken(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
+/** The connection stays open after the 407, so that the client can retry on it (Java does), unless bytes follow the head. */
+function refuseUnauthenticated(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
   const framing = requestFraming(head);
   const keepAlive = rest.length === 0 && head.minor === 1 && !isHeadError(framing) && framing.kind === 'none';
   connection.refuse(refuse('proxy_auth_required'), { method: head.method, keepAlive });
 }
 
-/** Responds to `/healthz` and `/readyz` for probes of the only open port: with a status and no detail. */
+/** Responds to `/healthz` and `/readyz`, because probes may reach only this port. The response has no details. */
 function respondToProbe(connection: ClientConnection, head: RequestHead): boolean {
   if (head.method !== 'GET' && head.method !== 'HEAD') return false;
   const path = head.bytes.toString('latin1', head.targetStart, head.targetEnd);

@@ -1,6 +1,6 @@
-// From the plan of a request to the upstream connection that may carry it: the gate decides, then a pooled connection
-// is taken or a new one is opened. Both versions of HTTP use it, so that there is one gate. It sends nothing: the caller
-// writes to the connection.
+// Acquires the upstream connection for a request: the gate decides, then an idle connection is taken from the pool or a new
+// one is dialled. HTTP/1.1 and HTTP/2 both use it, so that no request avoids the gate. It sends nothing: its user writes
+// to the connection.
 import type { Policy } from '../../policy/policy.ts';
 import type { ConnectionScope } from '../context.ts';
 import { beginRecord, recordDecision } from './exchange-record.ts';
@@ -10,9 +10,9 @@ import type { ExchangeRecord } from '../record.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 
-/** Where one version of HTTP gets its connections from. */
+/** Where HTTP/1.1 or HTTP/2 gets its connections. */
 export type ConnectionSource<C> = {
-  /** An open connection of the pool that this request may use. */
+  /** Takes an open connection from the pool; undefined if this request can use none. */
   take(policy: Policy): C | undefined;
   /** Dials a new one. */
   open(policy: Policy, signal: AbortSignal): Promise<C | Refusal>;
@@ -22,13 +22,13 @@ export type AcquisitionCallbacks<C> = {
   /** The request may be sent over `connection`; nothing of it has been sent yet. */
   onReady(connection: C, decision: GateDecision): void;
   onRefused(refusal: Refusal): void;
-  /** The gate, the source or a callback threw. */
+  /** The gate, the connection source or one of these callbacks threw an error. */
   onBug(error: unknown): void;
 };
 
-/** Begins with `start`; calls nothing back after `end`. */
+/** Starts with start(). After end(), neither onReady nor onRefused is called. */
 export class UpstreamAcquisition<C extends { discard(): void }> {
-  /** Belongs to the last decision: it is replaced when the policy changes meanwhile. */
+  /** The record of the latest decision. A new decision, after the policy has changed, starts a new record. */
   record: ExchangeRecord;
   decision: GateDecision | undefined;
   readonly #scope: ConnectionScope;
@@ -64,7 +64,7 @@ export class UpstreamAcquisition<C extends { discard(): void }> {
     else this.#onDecision(decision);
   }
 
-  /** Opens a new connection for the same decision: the upstream closed the pooled one without a response. */
+  /** Dials again for the same decision, because the previous connection failed before a response. */
   retry(): void {
     this.#dial();
   }
@@ -76,7 +76,7 @@ export class UpstreamAcquisition<C extends { discard(): void }> {
 
   #onDecision(decision: GateDecision | Refusal): void {
     if (this.#hasEnded) return;
-    // A callback takes time. A rule that was revoked meanwhile must not be used on a pooled connection.
+    // The policy can change while a callback is pending. A revoked rule must not be used on a pooled connection.
     if (this.#scope.context.policy() !== this.#policy) return this.#redecide();
     if (isRefusal(decision)) return this.#callbacks.onRefused(decision);
     this.decision = decision;
@@ -100,7 +100,7 @@ export class UpstreamAcquisition<C extends { discard(): void }> {
     });
   }
 
-  /** The policy changed before a byte was sent: the request must not be sent by a rule that was revoked meanwhile. */
+  /** The policy changed before a byte was sent: the request must not be sent under a rule that may have been revoked. */
   #redecide(): void {
     this.#decisions += 1;
     if (this.#decisions === MAX_DECISIONS) return this.#callbacks.onRefused(refuse('rules_changed'));

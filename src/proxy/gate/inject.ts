@@ -1,5 +1,5 @@
-// THE GATE. The policy decides on the bytes that will be sent. The headers of the rule or of the callback become field
-// lines. One of the four files that reveal a secret. It opens no socket.
+// The gate. The policy decides on the authority and path that will be sent, and the headers of the rule or of the callback
+// become field lines. One of the few files that reveal a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../../callback/resolver.ts';
 import { Secret } from '../../base/secret.ts';
 import { Field, type NameTest, compileNames } from '../../http1/field-name.ts';
@@ -20,7 +20,7 @@ export type Injection = {
   /** Matches the names of fields, with `_` read as `-`, that are removed from the client's request. */
   readonly isReplaced: NameTest;
   readonly lines: Buffer;
-  /** The same for HTTP/2: name, value, name, value, …, names in lower case. */
+  /** The same fields for HTTP/2: name, value, name, value, …, with names in lower case. */
   readonly list: readonly string[];
   /** The names in `list`. */
   readonly listed: readonly string[];
@@ -48,7 +48,7 @@ export type GateRequest = {
   readonly scheme: Scheme;
   readonly egress: EgressRules;
   readonly callbacks: CallbackResolver;
-  /** Masks secrets in every body, whatever the policy says. */
+  /** Masks secrets in every response body, even if the policy does not require it for the host. */
   readonly scrubsBodies?: boolean;
 };
 
@@ -85,15 +85,16 @@ export function markReplaced(head: RequestHead, injection: Injection, drop: Uint
     if (fields.id(i) === Field.host) continue;
     const start = fields.nameStart(i);
     const end = fields.nameEnd(i);
-    if (isGatewayClaim(bytes, start, end) || injection.isReplaced(bytes, start, end)) drop[i] = 1;
+    if (isGatewayField(bytes, start, end) || injection.isReplaced(bytes, start, end)) drop[i] = 1;
   }
 }
 
 /**
- * Fields that claim a path other than the target's (the path checked would not be the path served), another client or
- * host, or a proxy for the server (httpoxy). An upstream that trusts them would do so together with our credential.
+ * Fields with which a client could claim another path (the upstream would serve a path that was not checked), another
+ * client address or host, or set a proxy for the server's own requests (httpoxy). An upstream that trusts such a field
+ * would trust it together with the injected credential.
  */
-const isGatewayClaim: NameTest = compileNames([
+const isGatewayField: NameTest = compileNames([
   'x-original-url',
   'x-rewrite-url',
   'x-forwarded-uri',
@@ -129,13 +130,13 @@ function decideByCallback(
   return withBodyMask(decision, request);
 }
 
-// Arrays of headers are frozen and live as long as their rule or cache entry. What is made of them is cached as long.
+// Header arrays are frozen and live as long as their rule or cache entry. Values derived from them are cached as long.
 const injections = new WeakMap<readonly InjectedHeader[], Injection>();
 const ruleDecisions = new WeakMap<CompiledRule, GateDecision>();
 const masks = new WeakMap<readonly Secret[], Mask>();
 const headerMasks = new WeakMap<readonly InjectedHeader[], readonly Secret[]>();
 
-/** The same object for each request, as long as the hosts of the rule have the same secrets and so the same mask. */
+/** Cached for each rule: the same object for each request, unless hosts of the rule have different masks. */
 function decideByRule(rule: CompiledRule, mask: Mask | undefined): GateDecision {
   const known = ruleDecisions.get(rule);
   if (known && known.mask === mask) return known;

@@ -1,5 +1,5 @@
-// The one authority of a request: the tunnel's, or on the proxy port that of the target. Absolute-form and Host must name
-// the same one, so that the host checked is the host dialled. Pure.
+// Finds the authority of a request: in a tunnel that of the CONNECT, on the proxy port that of the request target. Host and
+// an absolute-form target must agree with it, so that the host that was checked is the host that is dialled. Pure.
 import { Field } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue, findField } from '../../http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
@@ -10,7 +10,7 @@ export type RequestTarget = {
   readonly authority: Authority;
   /** Origin-form as it will be sent, or `*`. */
   readonly path: string;
-  /** Set where the sent target differs from the received one (absolute-form). */
+  /** The target that is sent, if it differs from the received one (absolute-form). */
   readonly rewritten: Buffer | undefined;
   /** The Host field to add to an HTTP/1.0 request that has none. */
   readonly addedHost: string | undefined;
@@ -31,7 +31,7 @@ export function targetInTunnel(
 ): RequestTarget | Refusal {
   const first = head.bytes[head.targetStart];
   const raw = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
-  if (first === SLASH) return agreeHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
+  if (first === SLASH) return targetWithHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
   if (first === ASTERISK) return asteriskTarget(head, tunnel, scheme, raw);
   const absolute = parseAbsolute(raw, head.method);
   if (!absolute) return refuse('target_invalid', 'neither origin-form nor absolute-form');
@@ -39,7 +39,7 @@ export function targetInTunnel(
   const named = parseAuthority(absolute.authority, defaultPort(scheme));
   if (typeof named === 'string') return refuse('authority_invalid', named);
   if (named.text !== tunnel.text) return refuse('authority_mismatch', 'absolute-form');
-  return agreeHost(head, tunnel, scheme, {
+  return targetWithHost(head, tunnel, scheme, {
     path: absolute.path,
     rewritten: Buffer.from(absolute.path, 'latin1'),
   });
@@ -55,11 +55,11 @@ export function targetOnProxyPort(head: RequestHead): RequestTarget | Refusal {
   if (absolute.scheme !== 'http') return refuse('target_invalid', 'scheme');
   const authority = parseAuthority(absolute.authority, 80);
   if (typeof authority === 'string') return refuse('authority_invalid', authority);
-  const target = agreeHost(head, authority, 'http', {
+  const target = targetWithHost(head, authority, 'http', {
     path: absolute.path,
     rewritten: Buffer.from(absolute.path, 'latin1'),
   });
-  // Without a tunnel the Host field contradicts the target of the same request: no 421.
+  // Not 421 (misdirected): without a tunnel, the Host field contradicts the target of the same request.
   return isRefusal(target) && target.refused === 'authority_mismatch' ? refuse('host_mismatch') : target;
 }
 
@@ -70,12 +70,12 @@ function asteriskTarget(
   raw: string,
 ): RequestTarget | Refusal {
   if (raw !== '*' || head.method !== 'OPTIONS') return refuse('target_invalid', 'asterisk-form');
-  return agreeHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
+  return targetWithHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
 }
 
 type Sent = Pick<RequestTarget, 'path' | 'rewritten'>;
 
-function agreeHost(
+function targetWithHost(
   head: RequestHead,
   authority: Authority,
   scheme: Scheme,
@@ -92,7 +92,7 @@ function agreeHost(
     if (head.fields.id(i) === Field.host) return refuse('host_invalid', 'more than one');
   }
   const value = fieldValue(head, at);
-  // Canonical already: it need not be parsed.
+  // The usual case: already canonical, so it is not parsed.
   if (value === authority.text) return { authority, ...sent, addedHost: undefined };
   const named = parseAuthority(value, defaultPort(scheme));
   if (typeof named === 'string') return refuse('host_invalid', named);
