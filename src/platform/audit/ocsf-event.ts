@@ -1,17 +1,17 @@
-// Converts a stored event to the form in which the API returns it: OCSF 1.7.0, class API Activity, with the native record
-// inside. Pure.
+// Converts a stored event to the format that the API returns: OCSF 1.7.0, class API Activity, which contains the native
+// record. Pure.
 import { isIP } from 'node:net';
 import type { AuditEventRow } from '../store/tables.ts';
 import { activityOf } from './activity.ts';
 import { classUid, maxAddress, methods, type OcsfEvent } from './ocsf-schema.ts';
 import { type StoredRecord, parseStoredRecord } from './stored-record.ts';
 
-/** The actor of what the platform does by itself. */
+/** The actor of operations that no caller requested, and the source endpoint of events without a client address. */
 const SYSTEM = 'sallyport';
-/** In place of the name of a user, for service keys. */
+/** The user name of service keys. */
 const SERVICE_KEY = 'service key';
 
-/** An event with an unreadable record gets the status Unknown, so that the list stays usable; `audit verify` says why. */
+/** An event with an unreadable record gets the status Unknown, so that the list stays usable. `audit verify` reports why. */
 export function toOcsfEvent(row: AuditEventRow): OcsfEvent {
   const record = parseStoredRecord(row.record);
   const activity = activityOf(row.operation);
@@ -32,7 +32,7 @@ export function toOcsfEvent(row: AuditEventRow): OcsfEvent {
       product: { name: 'Sallyport', vendor_name: 'Sallyport' },
     },
     api: { operation: row.operation },
-    ...exchangeOf(record),
+    ...httpOf(record),
     actor: actorOf(record),
     src_endpoint: endpointOf(record),
     resources: (record?.enrichments.resource_ids ?? []).map((uid) => ({ uid })),
@@ -47,8 +47,8 @@ function statusOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'status_id'
     : { status_id: 2, status: 'Failure' };
 }
 
-/** Without a code there is no `http_response`: it would be invalid. */
-function exchangeOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_request' | 'http_response'> {
+/** `http_response` is left out without a code: OCSF requires one. */
+function httpOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_request' | 'http_response'> {
   const { request_method, request_path: path, response_status_code: code } = record?.enrichments ?? {};
   const method = methods.find((name) => name === request_method);
   return {
@@ -59,7 +59,7 @@ function exchangeOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_req
   };
 }
 
-/** A user without uid, name or account would be invalid. */
+/** OCSF requires a uid, a name or an account in `user`. */
 function actorOf(record: StoredRecord | undefined): OcsfEvent['actor'] {
   const uid = record?.user_id ?? null;
   const credential = record?.api_key_id ?? null;
@@ -72,17 +72,17 @@ function endpointOf(record: StoredRecord | undefined): OcsfEvent['src_endpoint']
   const { client_host, client_port: port = null, x_forwarded_for } = record?.enrichments ?? {};
   const [ip] = addressesIn(client_host ?? '');
   if (ip === undefined) return { svc_name: SYSTEM };
-  const before = addressesIn(x_forwarded_for ?? '');
+  const forwardedFor = addressesIn(x_forwarded_for ?? '');
   return {
     ip,
     ...(port !== null && port >= 0 && port <= 65_535 ? { port } : {}),
-    ...(before.length > 0 ? { intermediate_ips: before } : {}),
+    ...(forwardedFor.length > 0 ? { intermediate_ips: forwardedFor } : {}),
   };
 }
 
 function addressesIn(list: string): string[] {
-  const words = list.split(',').map((word) => word.trim().replace(/%.*$/, ''));
-  return words.filter((word) => isIP(word) !== 0 && word.length <= maxAddress);
+  const addresses = list.split(',').map((address) => address.trim().replace(/%.*$/, ''));
+  return addresses.filter((address) => isIP(address) !== 0 && address.length <= maxAddress);
 }
 
 function toNativeRecord(

@@ -1,5 +1,5 @@
-// Reads the events of one organization in a window of time, newest first, by pages. Adjacent windows return each event
-// once: the end of a window is settled before it is read, so that no later event can fall into it.
+// Reads the events of one organization in a time window, newest first, in pages. Adjacent windows return each event once:
+// before a window is read, audit_settle() sets its end so that no event can be added to the window afterwards.
 import { InvalidInput } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
@@ -17,14 +17,14 @@ export type EventQuery = EventFilter & {
 export type EventPage = { readonly items: readonly OcsfEvent[]; readonly cursor: string | null };
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The years 1970 to 9999, which the database can store too. */
+/** The last millisecond of the year 9999. The database can store all times up to it. */
 const MAX_MS = Date.UTC(10_000, 0) - 1;
 
-/** Throws InvalidInput for a cursor that this list did not create. */
+/** Throws InvalidInput for a cursor that was not returned for the same parameters. */
 export async function listEvents(db: Database, query: EventQuery): Promise<EventPage> {
-  const at = query.cursor === undefined ? undefined : readCursor(query.cursor, query);
-  const { start, end } = at ?? (await settleWindow(db, query));
-  const found = await readRows(db, query, at ?? { start, end });
+  const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor, query);
+  const { start, end } = cursor ?? (await settleWindow(db, query));
+  const found = await readRows(db, query, cursor ?? { start, end });
   const rows = found.slice(0, query.limit);
   const last = rows.at(-1);
   const hasMore = found.length > rows.length && last !== undefined;
@@ -42,7 +42,7 @@ function readCursor(text: string, query: EventQuery): Cursor {
   throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
 }
 
-/** Times in milliseconds: [start, end). */
+/** Milliseconds since 1970; `start` is included, `end` is not. */
 type Window = Pick<Cursor, 'start' | 'end'>;
 
 async function settleWindow(db: Database, { organizationId, startTime, endTime }: EventQuery) {
@@ -58,7 +58,7 @@ function clamp(ms: number): number {
   return Math.min(Math.max(ms, 0), MAX_MS);
 }
 
-/** One row more than the page holds, to find out whether there is another page. */
+/** Reads one row more than the page has, to find out whether there is a next page. */
 async function readRows(
   db: Database,
   { organizationId, workspaceId, operations = [], limit }: EventQuery,

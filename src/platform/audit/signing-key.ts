@@ -1,5 +1,5 @@
-// The Ed25519 key that signs checkpoints: a file of the operator, or one that is created on first use and that only its
-// owner can read. Its public key is stored in a file next to it, and verification needs nothing else.
+// The Ed25519 key that signs checkpoints: a file that the operator provides, or one that is created on first use and that
+// only its owner can read. The public key of a created key is stored next to it, and verification needs nothing else.
 import {
   createPrivateKey,
   createPublicKey,
@@ -20,7 +20,7 @@ export async function openSigningKey(file: string): Promise<KeyObject> {
   const { mode, uid } = await stat(file);
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     throw new InputError(`${file}: other users can read this key; run chmod 600 on it`);
-  // A user who may write to the directory could otherwise choose the key that signs.
+  // Otherwise a user who can write to the directory could choose the signing key.
   if (uid !== 0 && uid !== process.getuid?.())
     throw new InputError(`${file}: this key belongs to another user; run chown on it`);
   return parseKey(file, () => createPrivateKey(pem));
@@ -37,18 +37,18 @@ export function publicKeyFile(file: string): string {
   return `${file}.pub`;
 }
 
-/** Several processes may create the key at once: the first link wins, and the others use that key. */
+/** Several processes may create the key at once: link() succeeds for one of them, and the others use the key of that one. */
 async function createKey(file: string): Promise<KeyObject> {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  const draft = `${file}.${randomUUID()}`;
-  await writeDurably(draft, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
+  const temporary = `${file}.${randomUUID()}`;
+  await writeDurably(temporary, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
   try {
-    await link(draft, file);
+    await link(temporary, file);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
     return await openSigningKey(file);
   } finally {
-    await unlink(draft);
+    await unlink(temporary);
   }
   await writeDurably(publicKeyFile(file), publicKey.export({ type: 'spki', format: 'pem' }), 0o644);
   return privateKey;

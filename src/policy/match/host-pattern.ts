@@ -1,6 +1,6 @@
-// `api.example.com`, `*.example.com`, `192.0.2.7`, `[2001:db8::7]`, each with an optional `:port`.
-// The adapter of picomatch, which compiles the pattern and decides every wildcard. It is given canonical hosts only,
-// because on raw text its `*` also matches a line break, a NUL and `user@`. proxy-config-conflicts.ts rejects wildcards
+// Host patterns: `api.example.com`, `*.example.com`, `192.0.2.7`, `[2001:db8::7]`, each with an optional `:port`.
+// The adapter of picomatch, which compiles the pattern and matches every wildcard. It gets canonical hosts only, because in
+// other text its `*` also matches a line break, a NUL and `user@`. proxy-config-conflicts.ts rejects wildcards
 // that are too broad.
 import { domainToASCII } from 'node:url';
 import picomatch from 'picomatch';
@@ -38,10 +38,10 @@ export function parseHostPattern(text: string): HostPattern | string {
   return { text: canonical, isWildcard, host: host.host, kind: host.kind, port };
 }
 
-/** Compiles the pattern to a test: does it match this authority, port included? */
+/** Returns a function that tests whether an authority matches the pattern, port included. */
 export function compileHostPattern(pattern: HostPattern): (authority: Authority) => boolean {
   const { isWildcard, host, port } = pattern;
-  // Compiled when first used: ten thousand at once would block the event loop, and most are never used.
+  // Compiled on first use: to compile ten thousand patterns at once would block the event loop, and most are never used.
   let compiled: RegExp | undefined;
   return (authority) => {
     if (port !== undefined && port !== authority.port) return false;
@@ -50,7 +50,7 @@ export function compileHostPattern(pattern: HostPattern): (authority: Authority)
   };
 }
 
-// A star for the first label is the only wildcard that GRAMMAR accepts. The options turn the others off a second time.
+// GRAMMAR accepts one wildcard only: a star as the first label. The options disable all others in picomatch too.
 const GLOB_OPTIONS: picomatch.PicomatchOptions = {
   dot: true,
   nobrace: true,
@@ -61,10 +61,10 @@ const GLOB_OPTIONS: picomatch.PicomatchOptions = {
 };
 
 function grammarError(text: string): string | undefined {
-  return GRAMMAR.find(([slip]) => slip.test(text))?.[1];
+  return GRAMMAR.find(([mistake]) => mistake.test(text))?.[1];
 }
 
-// The common slips of authors, each with its correction; the first that applies is reported.
+// Common mistakes, each with its correction. The first one that is found is reported.
 const GRAMMAR: readonly (readonly [RegExp, string])[] = [
   [/^$/, 'A host must not be empty'],
   [/:\/\//, 'A host pattern must not have a scheme; write the host alone, as in api.example.com'],

@@ -1,5 +1,5 @@
-// Every sandbox of the process: what is stored of it, its rules, and what runs. `default` always exists and uses the main
-// listener. Changes at run time are in sandbox-changes.ts, the restore after a start in sandbox-restore.ts.
+// All sandboxes of the process: their stored state, their rules and their running parts. `default` always exists and uses
+// the main listener. Changes at run time are in sandbox-changes.ts; sandbox-restore.ts restores sandboxes at the start.
 import type { ListenAddress } from '../../base/listen-address.ts';
 import type { Secret } from '../../base/secret.ts';
 import { type Admission, createAdmission } from '../../proxy/accept/admission.ts';
@@ -13,11 +13,11 @@ import { Sandbox, type SharedParts } from './sandbox.ts';
 
 export type Entry = RuledSandbox & {
   readonly admission: Admission;
-  /** Its own, once it is open. */
+  /** The sandbox's own listener, once it is open. */
   listener: Listener | undefined;
-  /** False until it is stored: a sandbox that the next start would not find admits no client. */
+  /** False until the state is stored: a sandbox that would not exist after a restart must not admit a client. */
   isAdmitting: boolean;
-  /** Why it has been disabled since the start. */
+  /** Why the sandbox is disabled: it could not be restored at the start. */
   failure: string | undefined;
 };
 
@@ -30,7 +30,7 @@ export class Sandboxes {
   readonly #entries = new Map<string, Entry>();
   readonly #store: StateStore | undefined;
 
-  /** `token`: of the main listener's own clients. */
+  /** `token` is required on the main listener; undefined: clients without a token belong to `default`. */
   constructor(shared: SharedParts, token: Secret | undefined, store: StateStore | undefined) {
     this.shared = shared;
     this.rules = new SandboxRules(shared);
@@ -50,7 +50,7 @@ export class Sandboxes {
     return [...this.#entries.values()];
   }
 
-  /** It admits no client before `admit`. */
+  /** The sandbox admits no client before admit() is called. */
   add(state: SandboxState): Entry {
     const sandbox = new Sandbox(state.id, this.shared, state.limits);
     if (!state.listen) return this.#register(state, sandbox, this.main);
@@ -70,7 +70,7 @@ export class Sandboxes {
     listeners.add(entry.listener);
   }
 
-  /** Closes its connections and removes it; what is stored of it stays. */
+  /** Closes the connections of the sandbox and removes it from memory; its stored state is unchanged. */
   async drop(entry: Entry): Promise<void> {
     const { id, token } = entry.state;
     this.#entries.delete(id);
@@ -93,15 +93,15 @@ export class Sandboxes {
 
   /** If it rejects, the previous state is still stored. */
   async save(state: SandboxState): Promise<void> {
-    this.#logDoubt(state.id, await this.#store?.write(state.id, encodeSandboxState(state)));
+    this.#logIfInDoubt(state.id, await this.#store?.write(state.id, encodeSandboxState(state)));
   }
 
   /** If it rejects, the state is still stored. */
   async removeStored(id: string): Promise<void> {
-    this.#logDoubt(id, await this.#store?.remove(id));
+    this.#logIfInDoubt(id, await this.#store?.remove(id));
   }
 
-  #logDoubt(id: string, durability: Durability | undefined): void {
+  #logIfInDoubt(id: string, durability: Durability | undefined): void {
     if (durability === 'in_doubt')
       this.shared.log.error(
         { sandbox: id },
@@ -121,7 +121,7 @@ export class Sandboxes {
   }
 }
 
-/** The code of a system error, or of its cause; a code quotes no input. */
+/** The code of a system error, or of its cause. Not the message, which may quote input. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const code = codeOf(error);
