@@ -15,13 +15,13 @@ const tags = [
 
 // At most 2 GB in all: a worker runs many files, and without limits it holds mostly garbage of those before. The variables
 // are read by glibc at the start of each worker.
-const execArgv = ['--max-old-space-size=256'];
+const execArgv = ['--max-old-space-size=400'];
 process.env['MALLOC_ARENA_MAX'] ??= '2';
 process.env['MALLOC_TRIM_THRESHOLD_'] ??= '131072';
 process.env['MALLOC_MMAP_THRESHOLD_'] ??= '131072';
 
-/** The files that load the platform, or mostly wait for programs that they start. */
-const platform: readonly string[] = ['test/{bench,bin,chaos,cli,platform}/**/*.test.ts'];
+/** The files that load the platform or start programs. The others load the data path only. */
+const programs: readonly string[] = ['test/{bench,bin,chaos,cli,e2e,interop,platform}/**/*.test.ts'];
 
 /** A file for the JSON report: continuous integration counts from it. */
 const report = process.env['SALLYPORT_TEST_REPORT'];
@@ -50,8 +50,8 @@ const config: ViteUserConfig = defineConfig({
   test: {
     // Starts nothing until a test asks for a database.
     globalSetup: ['test/support/postgres-setup.ts'],
-    // They wait for sockets and timers more than they compute: three workers on two cores.
-    maxWorkers: '150%',
+    // They wait for sockets and timers more than they compute: one worker a core, not one core less.
+    maxWorkers: '100%',
     reporters: [
       new SummaryReporter(),
       ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
@@ -59,12 +59,12 @@ const config: ViteUserConfig = defineConfig({
     experimental: { diagnostics: false },
     projects: [
       // One process loads the product once for all the files that it runs. The projects run one after the other.
-      project('platform', { isolate: false, execArgv, include: [...platform], exclude: [...isolated] }),
-      project('proxy', {
+      project('programs', { isolate: false, execArgv, include: [...programs], exclude: [...isolated] }),
+      project('data path', {
         isolate: false,
         execArgv,
         include: ['test/**/*.test.ts'],
-        exclude: [...isolated, ...platform],
+        exclude: [...isolated, ...programs],
       }),
       project('isolated', { isolate: true, include: [...isolated] }),
     ],
