@@ -8,7 +8,7 @@ import {
   listErrors,
   retryAfter,
 } from '../base/http/http-response.ts';
-import { capIssues, type Issue, type Loc } from '../base/schema.ts';
+import { capIssues, type Issue, type Loc, prefixed } from '../base/schema.ts';
 import type { Problem } from './target.ts';
 
 export type AdminResponse = HttpResponse & {
@@ -82,8 +82,4 @@ export function problemResponse(problem: Problem, loc: Loc): AdminResponse {
   if (problem.kind === 'invalid') return invalid(prefixed(problem.issues, loc));
   const { kind, message: detail } = problem;
   return adminError(kind, { detail, ...(ERRORS[kind][0] === 503 ? { waitMs: 1000 } : {}) });
-}
-
-export function prefixed(issues: readonly Issue[], loc: Loc): readonly Issue[] {
-  return issues.map((issue) => ({ ...issue, loc: [...loc, ...issue.loc] }));
 }

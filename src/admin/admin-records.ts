@@ -6,16 +6,7 @@ import { describeBug, type Log } from '../base/log.ts';
 import type { AdminResponse } from './admin-errors.ts';
 
 /** A member that is undefined is left out of the log. */
-export type AdminRecord = {
-  readonly action: string;
-  readonly sandbox?: string | undefined;
-  readonly status: number;
-  readonly outcome: 'done' | 'refused' | 'failed';
-  readonly reason?: string | undefined;
-  readonly revision?: number | undefined;
-  readonly client?: string | undefined;
-  readonly request: string;
-  readonly duration_ms: number;
+export type AdminRecord = Readonly<ReturnType<typeof toAdminRecord>> & {
   /** How many rejected requests without the token this record stands for; it describes the latest of them. */
   readonly count?: number;
   /** How many of these came while records could not be written. */
@@ -31,28 +22,18 @@ export type RecordStart = {
   readonly startedMs: number;
 };
 
-export function toAdminRecord(start: RecordStart, response: AdminResponse, endedMs: number): AdminRecord {
-  const sandbox = response.sandbox ?? start.sandbox;
-  const { status, reason, revision } = response;
-  const duration_ms = Math.round((endedMs - start.startedMs) * 1000) / 1000;
-  const { action, client, requestId: request } = start;
-  return {
-    action,
-    sandbox,
-    status,
-    outcome: outcomeOf(status),
-    reason,
-    revision,
-    client,
-    request,
-    duration_ms,
-  };
+export function toAdminRecord(start: RecordStart, response: AdminResponse, endedMs: number) {
+  const { action, client, requestId: request, startedMs } = start;
+  const { sandbox = start.sandbox, status, reason, revision } = response;
+  const outcome = outcomeOf(status);
+  const duration_ms = Math.round((endedMs - startedMs) * 1000) / 1000;
+  return { action, sandbox, status, outcome, reason, revision, client, request, duration_ms };
 }
 
 /** 408 and 499 are requests that never arrived whole, 500 is an error of ours: nothing was decided. */
 const FAILED: readonly number[] = [408, 499, 500];
 
-function outcomeOf(status: number): AdminRecord['outcome'] {
+function outcomeOf(status: number): 'done' | 'refused' | 'failed' {
   if (status < 400) return 'done';
   return FAILED.includes(status) ? 'failed' : 'refused';
 }

@@ -8,38 +8,14 @@ import type { Secret } from '../base/secret.ts';
 import { createAccessGuard } from './access-guard.ts';
 import { adminError } from './admin-errors.ts';
 import { type AdminRecord, UnauthenticatedRecords } from './admin-records.ts';
-import { type ConnectionLimits, ConnectionTable } from './connection-table.ts';
+import { ConnectionTable } from './connection-table.ts';
 import { type AdminListen, listenAt } from './listening.ts';
 import { type AdminScope, handleRequest } from './request-pipeline.ts';
 import { routes } from './routes.ts';
 import type { AdminTarget } from './target.ts';
 import { WriteGate } from './write-gate.ts';
 
-export type AdminLimits = ConnectionLimits & {
-  readonly headBytes: number;
-  readonly bodyBytes: number;
-  /** For a whole request, and again for its response to be read. */
-  readonly requestMs: number;
-  readonly keepAliveMs: number;
-  readonly writesAtOnce: number;
-  readonly writesPerSecond: number;
-  /** How long one write may delay others. */
-  readonly stallMs: number;
-  readonly wrongTokensPerMinute: number;
-  /** Records of callers without the token; more are counted. */
-  readonly unauthenticatedRecordsPerSecond: number;
-};
-
-export type AdminServer = {
-  /** `http://127.0.0.1:3129` or `unix:/path`. */
-  readonly url: string;
-  readonly address: string;
-  readonly port: number;
-  /** Stops accepting; lets running requests end, at most for `drainMs`. */
-  close(drainMs: number): Promise<void>;
-  /** After `close`: every request that was accepted has left its record. It waits for the target without a limit. */
-  settled(): Promise<void>;
-};
+export type AdminServer = Awaited<ReturnType<typeof createAdminServer>>;
 
 export type AdminServerOptions = {
   readonly target: AdminTarget;
@@ -53,22 +29,28 @@ export type AdminServerOptions = {
   readonly limits?: Partial<AdminLimits>;
 };
 
-const DEFAULTS: AdminLimits = {
+type AdminLimits = Readonly<typeof DEFAULTS>;
+
+const DEFAULTS = {
   connections: 64,
+  /** Of these, connections that have not shown the token. */
   unauthenticated: 16,
   headBytes: 16 * 1024,
   bodyBytes: 1024 * 1024,
+  /** For a whole request, and again for its response to be read. */
   requestMs: 10_000,
   keepAliveMs: 5000,
   writesAtOnce: 8,
   writesPerSecond: 100,
+  /** How long one write may delay others. */
   stallMs: 30_000,
   wrongTokensPerMinute: 5,
+  /** Records of callers without the token; more are counted. */
   unauthenticatedRecordsPerSecond: 10,
 };
 
 /** Throws an Error that says which setting to change when it cannot listen. */
-export async function createAdminServer(options: AdminServerOptions): Promise<AdminServer> {
+export async function createAdminServer(options: AdminServerOptions) {
   const limits = { ...DEFAULTS, ...options.limits };
   const scope = toScope(options, limits);
   const server: HttpServer = new HttpServer({
@@ -82,11 +64,13 @@ export async function createAdminServer(options: AdminServerOptions): Promise<Ad
   const at = await listenAt(server.listener, options.listen);
   return {
     ...at,
-    async close(drainMs) {
+    /** Stops accepting; lets running requests end, at most for `drainMs`. */
+    async close(drainMs: number): Promise<void> {
       await server.close(drainMs, 'end');
       scope.unauthenticated.settle();
     },
-    async settled() {
+    /** After `close`: every request that was accepted has left its record. It waits for the target without a limit. */
+    async settled(): Promise<void> {
       await server.settled();
       scope.unauthenticated.settle();
     },

@@ -1,8 +1,8 @@
 // Reads and replaces a sandbox's proxy_config, with the preconditions of RFC 9110 §13.1. The target validates the document;
 // here it is only unwrapped.
 import { jsonResponse } from '../base/http/http-response.ts';
-import { type Issue, type Loc, toLocKey } from '../base/schema.ts';
-import { adminError, type AdminResponse, invalid, prefixed, problemResponse } from './admin-errors.ts';
+import { type Issue, type Loc, type Parsed, prefixed, toLocKey } from '../base/schema.ts';
+import { adminError, type AdminResponse, invalid, problemResponse } from './admin-errors.ts';
 import type { AdminRequest } from './route.ts';
 import type { AdminTarget, ShownConfig } from './target.ts';
 
@@ -23,12 +23,12 @@ export async function applyProxyConfig(request: AdminRequest, target: AdminTarge
   if (known === MALFORMED || unwanted === MALFORMED) return adminError('malformed_etag');
   const wrapped = unwrap(request.body);
   if (!wrapped.ok) return invalid(wrapped.issues);
-  const { document, loc } = wrapped;
+  const { document, loc } = wrapped.value;
   const found = unwanted === undefined ? undefined : target.proxyConfig(request.sandbox);
   if (unwanted !== undefined && found !== undefined && isUnwanted(found, unwanted))
     return stale(request, target);
   // What was found must still be in force when the turn of this write comes.
-  const etag = wrapped.etag ?? found?.etag;
+  const etag = wrapped.value.etag ?? found?.etag;
   const change = await target.applyProxyConfig(request.sandbox, document, {
     ...(known === undefined ? {} : { etags: strongTags(known) }),
     ...(etag === undefined ? {} : { etag }),
@@ -74,22 +74,15 @@ function matchesWeakly(tags: Tags, current: string): boolean {
   return tags === '*' || tags.some((tag) => tag.replace(/^W\//, '') === current.replace(/^W\//, ''));
 }
 
-type Unwrapped =
-  | {
-      readonly ok: true;
-      readonly document: unknown;
-      readonly etag: string | undefined;
-      readonly loc: Loc;
-    }
-  | { readonly ok: false; readonly issues: readonly Issue[] };
+type Unwrapped = { readonly document: unknown; readonly etag?: string | undefined; readonly loc: Loc };
 
 /**
  * `{"proxy_config": document}`, else the body is the document. The response of GET may be sent back unchanged: its `etag`
  * is then what the write replaces, and its `revision` is ignored (after a restart numbers repeat, tags do not).
  */
-function unwrap(body: unknown): Unwrapped {
+function unwrap(body: unknown): Parsed<Unwrapped> {
   if (!isObject(body) || !Object.hasOwn(body, 'proxy_config'))
-    return { ok: true, document: body, etag: undefined, loc: ['body'] };
+    return { ok: true, value: { document: body, loc: ['body'] } };
   const { proxy_config: document, etag, revision, ...rest } = body;
   const issues = Object.keys(rest).map(
     (key): Issue => ({
@@ -105,7 +98,7 @@ function unwrap(body: unknown): Unwrapped {
   if (revision !== undefined && etag === undefined)
     issues.push({ loc: ['body', 'revision'], msg: REVISION_ALONE, type: 'value_error' });
   if (issues.length > 0) return { ok: false, issues };
-  return { ok: true, document, etag, loc: ['body', 'proxy_config'] };
+  return { ok: true, value: { document, etag, loc: ['body', 'proxy_config'] } };
 }
 
 const REVISION_ALONE =

@@ -4,8 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { link, lstat, rename, unlink } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
+import { type ListenAddress, formatAddress, listenerUrl } from '../base/listen-address.ts';
 
-export type AdminListen = { readonly host: string; readonly port: number } | { readonly path: string };
+export type AdminListen = ListenAddress | { readonly path: string };
+/** `url`: `http://127.0.0.1:3129` or `unix:/path`. */
 export type AdminAddress = { readonly url: string; readonly address: string; readonly port: number };
 
 const SETTING = 'change admin.listen or SALLYPORT_ADMIN_LISTEN';
@@ -15,11 +17,9 @@ const MAX_PATH_BYTES = 103;
 /** Throws an Error that names the address. */
 export async function listenAt(server: Server, at: AdminListen): Promise<AdminAddress> {
   if ('path' in at) return listenAtPath(server, at.path);
-  await bound(server, `${bracketed(at.host)}:${at.port}`, () =>
-    server.listen({ host: at.host, port: at.port }),
-  );
+  await bound(server, formatAddress(at), () => server.listen({ host: at.host, port: at.port }));
   const { address, port } = server.address() as AddressInfo;
-  return { url: `http://${bracketed(address)}:${port}`, address, port };
+  return { url: listenerUrl({ address, port }), address, port };
 }
 
 async function listenAtPath(server: Server, path: string): Promise<AdminAddress> {
@@ -119,8 +119,4 @@ async function connectError(path: string): Promise<string | undefined> {
   const code = await promise;
   socket.destroy();
   return code;
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -35,15 +35,7 @@ export type AdminExchange = Pick<Exchange, 'head' | 'body' | 'requestId' | 'star
   onAuthenticated(): void;
 };
 
-type Match = {
-  readonly route: Route | undefined;
-  /** Undefined when the path names none, or what no sandbox can be called. */
-  readonly sandbox: string | undefined;
-  /** The routes of the path, whatever their method. */
-  readonly routes: readonly Route[];
-  /** The path may be used without a token. */
-  readonly isOpen: boolean;
-};
+type Match = ReturnType<typeof findMatch>;
 
 /** Leaves at most one record. Rejects only if recording throws. */
 export async function handleRequest(scope: AdminScope, exchange: AdminExchange): Promise<AdminResponse> {
@@ -65,7 +57,7 @@ export async function handleRequest(scope: AdminScope, exchange: AdminExchange):
 }
 
 /** Nothing in a path needs decoding or normalizing: a path with a byte that no route has matches none. */
-function findMatch(scope: AdminScope, head: RequestHead): Match {
+function findMatch(scope: AdminScope, head: RequestHead) {
   const path = head.target.replace(/\?.*$/s, '');
   const isPlain =
     PLAIN_PATH.test(path) && !DOT_SEGMENT.test(path) && head.isOriginForm && head.host !== undefined;
@@ -74,8 +66,11 @@ function findMatch(scope: AdminScope, head: RequestHead): Match {
   const named = route?.subject === 'path' && isSandboxId(id) ? id : undefined;
   return {
     route,
+    /** The routes of the path, whatever their method. */
     routes,
+    /** Undefined when the path names none, or what no sandbox can be called. */
     sandbox: route?.subject === 'default' ? 'default' : named,
+    /** The path may be used without a token. */
     isOpen: (route === undefined ? routes : [route]).some(({ needsToken }) => !needsToken),
   };
 }

@@ -1,7 +1,8 @@
 // Sandboxes, and their workspace secrets, whose names can be read and whose values can only be written. The target
 // validates the documents.
 import { jsonResponse } from '../base/http/http-response.ts';
-import { adminError, type AdminResponse, prefixed, problemResponse } from './admin-errors.ts';
+import { prefixed } from '../base/schema.ts';
+import { adminError, type AdminResponse, problemResponse } from './admin-errors.ts';
 import type { AdminRequest } from './route.ts';
 import { parseSecretChanges } from './secret-changes.ts';
 import type { AdminTarget } from './target.ts';

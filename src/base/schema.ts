@@ -46,6 +46,11 @@ export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
+/** The issues of a part that is at `loc` of the whole. */
+export function prefixed(issues: readonly Issue[], loc: Loc): readonly Issue[] {
+  return issues.map((issue) => ({ ...issue, loc: [...loc, ...issue.loc] }));
+}
+
 /** Checks `input` against `schema`; `loc` is put before every issue's own path. */
 export function parseWith<T>(schema: z.ZodType<T>, input: unknown, loc: Loc = []): Parsed<T> {
   // `reportInput` puts the input into the issue, for toIssues to distinguish "absent" from "wrong". It is not passed on.

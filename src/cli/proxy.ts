@@ -11,7 +11,7 @@ import type { Config } from '../sidecar/config.ts';
 import type { WorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
-import { createStateStore } from '../sidecar/state/state-store.ts';
+import { SealedStateStore } from '../sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { readDocument } from './document.ts';
 import { prepareProcess } from './process/startup.ts';
@@ -44,7 +44,7 @@ export async function run(args: string[]): Promise<number> {
   const directory = stateDirectory(config);
   const files = caFiles(config);
   const { ca } = await writingTo(dirname(files.keyFile), () => loadOrCreateCertificateAuthority(files));
-  const store = createStateStore({ directory, key: stateKeySource(config, handed) });
+  const store = new SealedStateStore({ directory, key: stateKeySource(config, handed) });
   const sidecar = await createSidecar(config, { ca, sink: createFdSink(1), store });
   for (const warning of [...warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
     sidecar.log.warn(warning);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { RateLimit } from '../../src/base/http/rate-limit.ts';
-import { type AdminRecord, UnauthenticatedRecords } from '../../src/admin/admin-records.ts';
+import { type AdminRecord, UnauthenticatedRecords, toAdminRecord } from '../../src/admin/admin-records.ts';
 import { createAdminScene, field, readResponse, request, TOKEN } from './admin-scene.ts';
 
 const PATH = '/v1/proxy_config';
@@ -201,7 +201,8 @@ describe('rejected requests of callers without the token', () => {
       record: reported.resolve,
       isRecordBlocked: () => blocked.shift() ?? false,
     });
-    const entry = { action: 'a', status: 401, outcome: 'refused', request: 'r', duration_ms: 1 } as const;
+    const start = { action: 'a', sandbox: 'box', client: '127.0.0.1', requestId: 'r', startedMs: 0 };
+    const entry = toAdminRecord(start, { status: 401, reason: 'wrong_token' }, 1);
     unauthenticated.add(entry);
     expect(await reported.promise).toEqual({ ...entry, count: 1, suppressed: 1 });
     expect(blocked).toEqual([]);

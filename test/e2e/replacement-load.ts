@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Percentiles } from '../../bench/support/percentiles.ts';
-import { createStateStore } from '../../src/sidecar/state/state-store.ts';
+import { SealedStateStore } from '../../src/sidecar/state/state-store.ts';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import {
@@ -225,7 +225,7 @@ async function respondToCallback({ request, send }: Exchange, documents: Stage['
 
 /** The decrypted state of `default`. */
 async function keptIn(directory: string): Promise<string> {
-  const store = createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+  const store = new SealedStateStore({ directory, key: { file: join(directory, 'state.key') } });
   try {
     return (await store.readAll()).get('default') ?? '';
   } finally {

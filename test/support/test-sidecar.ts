@@ -6,7 +6,7 @@ import { recordBatch } from '../../src/platform/sandbox-records/record-schema.ts
 import { parseConfig } from '../../src/sidecar/config.ts';
 import type { Applied } from '../../src/sidecar/sandboxes/sandbox-rules.ts';
 import { type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';
-import { type StateStore, createStateStore } from '../../src/sidecar/state/state-store.ts';
+import { type StateStore, SealedStateStore } from '../../src/sidecar/state/state-store.ts';
 import type { ResolvedAddress } from '../../src/proxy/upstream/resolver.ts';
 import {
   type CertificateAuthority,
@@ -163,7 +163,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
 }
 
 function createStore(directory: string): StateStore {
-  return createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+  return new SealedStateStore({ directory, key: { file: join(directory, 'state.key') } });
 }
 
 /** The platform would drop a record that its schema refuses, so that every record of every test is checked against it. */

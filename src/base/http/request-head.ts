@@ -1,47 +1,14 @@
 // The head of a request, read from the raw fields: Node joins or drops repeated fields, and a field that two readers
 // understand differently is how one of them is deceived. Pure; each API decides what it rejects.
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 
-export type RequestHead = {
-  readonly method: string;
-  /** The request target as sent: `/v1/things?limit=1`. */
-  readonly target: string;
-  /** `1.1` or `1.0`; Node's parser also accepts 0.9 and 2.0, which are framed differently. */
-  readonly version: string;
-  /** RFC 9112 §3.2.1; every other form is what a proxy is sent. */
-  readonly isOriginForm: boolean;
-  /** Lower case, with its port; undefined unless exactly one well-formed Host came. */
-  readonly host: string | undefined;
-  readonly hasBody: boolean;
-  /** False where two readers could disagree on where the body ends (RFC 9112 §6.1, §11.2). */
-  readonly isFramedPlainly: boolean;
-  /** Bytes that Content-Length announces; 0 without it. */
-  readonly contentLength: number;
-  /** HTTP/1.0 has no interim responses (RFC 9110 §10.1.1). */
-  readonly expectsContinue: boolean;
-  /** Expect holds something other than `100-continue`. */
-  readonly hasUnknownExpectation: boolean;
-  /** Field names in lower case. */
-  readonly names: readonly string[];
-  /** Every value of the field, in order; `name` in lower case. */
-  values(name: string): readonly string[];
-  /** The values of the field joined as RFC 9110 §5.3 allows; undefined when absent. */
-  field(name: string): string | undefined;
-};
+export type RequestHead = Readonly<ReturnType<typeof readRequestHead>>;
 
-export type RawHead = {
-  readonly method?: string | undefined;
-  readonly url?: string | undefined;
-  readonly httpVersion?: string | undefined;
-  readonly rawHeaders: readonly string[];
-};
+export type RawHead = Partial<Pick<IncomingMessage, 'method' | 'url' | 'httpVersion'>> &
+  Readonly<Pick<IncomingMessage, 'rawHeaders'>>;
 
-export function readRequestHead({
-  method = '',
-  url = '',
-  httpVersion = '1.1',
-  rawHeaders,
-}: RawHead): RequestHead {
+export function readRequestHead({ method = '', url = '', httpVersion = '1.1', rawHeaders }: RawHead) {
   const fields = groupFields(rawHeaders);
   const values = (name: string): readonly string[] => fields.get(name) ?? [];
   const codings = values('transfer-encoding');
@@ -49,18 +16,29 @@ export function readRequestHead({
   const expectations = values('expect');
   return {
     method,
+    /** The request target as sent: `/v1/things?limit=1`. */
     target: url,
+    /** `1.1` or `1.0`; Node's parser also accepts 0.9 and 2.0, which are framed differently. */
     version: httpVersion,
+    /** RFC 9112 §3.2.1; every other form is what a proxy is sent. */
     isOriginForm: url.startsWith('/') && method !== 'CONNECT',
+    /** Lower case, with its port; undefined unless exactly one well-formed Host came. */
     host: readHost(values('host')),
     hasBody: codings.length > 0 || lengths.some((length) => Number(length) > 0),
+    /** False where two readers could disagree on where the body ends (RFC 9112 §6.1, §11.2). */
     isFramedPlainly: codings.length === 0 || (isChunkedAlone(codings, httpVersion) && lengths.length === 0),
+    /** Bytes that Content-Length announces; 0 without it. */
     contentLength: Number(lengths[0] ?? 0),
+    /** HTTP/1.0 has no interim responses (RFC 9110 §10.1.1). */
     expectsContinue: httpVersion === '1.1' && expectations.length > 0,
+    /** Expect holds something other than `100-continue`. */
     hasUnknownExpectation: expectations.some((value) => value.toLowerCase() !== '100-continue'),
+    /** Field names in lower case. */
     names: [...fields.keys()],
+    /** Every value of the field, in order; `name` in lower case. */
     values,
-    field: (name) => fields.get(name)?.join(', '),
+    /** The values of the field joined as RFC 9110 §5.3 allows; undefined when absent. */
+    field: (name: string): string | undefined => fields.get(name)?.join(', '),
   };
 }
 

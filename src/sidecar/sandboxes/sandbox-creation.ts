@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseSecretChanges } from '../../admin/secret-changes.ts';
 import { type Change, type Problem, done, refused } from '../../admin/target.ts';
-import type { Issue, Loc } from '../../base/schema.ts';
+import { type Issue, prefixed } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Admission } from '../../proxy/accept/admission.ts';
 import type { ProxyContext } from '../../proxy/context.ts';
@@ -45,7 +45,7 @@ export async function createFromDocument(
     return refused(problem);
   }
   sandboxes.admit(entry);
-  const ofRules = below('proxy_config', plan.prepared?.warnings ?? []);
+  const ofRules = prefixed(plan.prepared?.warnings ?? [], ['proxy_config']);
   const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
   return done({ entry, token: plan.token?.generated, warnings });
 }
@@ -62,7 +62,7 @@ type Invalid = { readonly ok: false; readonly issues: readonly Issue[] };
 function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes): Plan | Invalid {
   const { limits, listen, proxyConfig, workspaceSecrets } = document;
   const given = workspaceSecrets === undefined ? undefined : parseSecretChanges(workspaceSecrets);
-  if (given && !given.ok) return { ok: false, issues: below('workspace_secrets', given.issues) };
+  if (given && !given.ok) return { ok: false, issues: prefixed(given.issues, ['workspace_secrets']) };
   // A listener of its own accepts no other sandbox's token.
   const token = issueToken(document.token, listen ? undefined : sandboxes.main);
   if (token === 'taken') return { ok: false, issues: [TOKEN_TAKEN] };
@@ -72,7 +72,7 @@ function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes
   const state = newSandboxState(id, { listen, token: token?.secret, limits, secrets });
   if (proxyConfig === undefined) return { ok: true, state, prepared: undefined, token };
   const prepared = sandboxes.rules.prepare(state, proxyConfig);
-  if (!prepared.ok) return { ok: false, issues: below('proxy_config', prepared.issues) };
+  if (!prepared.ok) return { ok: false, issues: prefixed(prepared.issues, ['proxy_config']) };
   return { ok: true, state, prepared, token };
 }
 
@@ -130,7 +130,3 @@ const NO_LOOPBACK =
   'egress.allow_private lists it';
 const OPEN_LISTENER =
   'Clients without a token on the main listener belong to "default": set auth.token_file to require a token';
-
-function below(key: string, issues: readonly Issue[]): readonly Issue[] {
-  return issues.map((issue): Issue => ({ ...issue, loc: [key, ...issue.loc] satisfies Loc }));
-}

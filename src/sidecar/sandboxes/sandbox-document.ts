@@ -9,7 +9,7 @@ import { parseAddress } from '../../policy/authority/address.ts';
 import { MIN_TOKEN_CHARS } from '../access-tokens.ts';
 import type { Config } from '../config.ts';
 import { type Guards, isExposed } from '../listen-address.ts';
-import type { SandboxLimits } from './sandbox.ts';
+import { type SandboxLimits, sandboxLimits } from './sandbox.ts';
 
 const id = z.string().refine(isSandboxId, {
   message: 'must be 1 to 63 lower-case letters, digits and inner hyphens',
@@ -37,18 +37,17 @@ const token = z
   )
   .transform((text): WantedToken => (text === GENERATE ? text : new Secret(text)));
 
-const LIMITS = ['maxConnections', 'maxLookups', 'maxIdleUpstream', 'maxIdlePerHost'] as const;
 const limit = z.int().min(1).max(1_000_000).optional();
 const limits = z
-  .strictObject(Object.fromEntries(LIMITS.map((key) => [toSnakeCase(key), limit])))
+  .strictObject(Object.fromEntries(sandboxLimits.map((key) => [toSnakeCase(key), limit])))
   .transform((given): Partial<SandboxLimits> => {
-    const named = LIMITS.map((key) => [key, given[toSnakeCase(key)]] as const);
+    const named = sandboxLimits.map((key) => [key, given[toSnakeCase(key)]] as const);
     return Object.fromEntries(named.filter(([, value]) => value !== undefined));
   });
 
 /** The limits under the names that documents use. */
 export function showLimits(given: SandboxLimits): Readonly<Record<string, number>> {
-  return Object.fromEntries(LIMITS.map((key) => [toSnakeCase(key), given[key]]));
+  return Object.fromEntries(sandboxLimits.map((key) => [toSnakeCase(key), given[key]]));
 }
 
 const creation = z.strictObject({
@@ -105,7 +104,7 @@ const EXPOSED: Issue = {
 
 /** A sandbox may have lower limits than the operator's config, never higher ones. */
 function limitIssues(given: Partial<SandboxLimits>, config: Pick<Config, 'limits'>): Issue[] {
-  return LIMITS.flatMap((key): Issue[] => {
+  return sandboxLimits.flatMap((key): Issue[] => {
     const most = config.limits[key];
     if ((given[key] ?? 0) <= most) return [];
     const msg = `Input must be at most ${most}, the limit of the operator's config`;

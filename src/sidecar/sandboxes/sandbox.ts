@@ -40,10 +40,9 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   isDraining(): boolean;
 };
 
-export type SandboxLimits = Pick<
-  Limits,
-  'maxConnections' | 'maxLookups' | 'maxIdleUpstream' | 'maxIdlePerHost'
->;
+/** The limits that a sandbox may have of its own. */
+export const sandboxLimits = ['maxConnections', 'maxLookups', 'maxIdleUpstream', 'maxIdlePerHost'] as const;
+export type SandboxLimits = Pick<Limits, (typeof sandboxLimits)[number]>;
 
 // Cached for one sandbox; there may be a thousand sandboxes.
 const MAX_LEAVES = 64;

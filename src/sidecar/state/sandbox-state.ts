@@ -7,14 +7,13 @@ import { Secret } from '../../base/secret.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { parseProxyConfig } from '../../policy/document/proxy-config.ts';
-import type { SandboxLimits } from '../sandboxes/sandbox.ts';
+import { sandboxLimits } from '../sandboxes/sandbox.ts';
 
 const secret = z.string().transform((text) => new Secret(text));
 // Pairs, because a secret may be named __proto__, which not every reader of objects preserves.
 const secrets = z
   .array(z.tuple([z.string(), secret]))
   .transform((pairs): ReadonlyMap<string, Secret> => new Map(pairs));
-const limit = z.int().min(1).optional();
 
 const VERSION = 1;
 const schema = z.strictObject({
@@ -25,12 +24,7 @@ const schema = z.strictObject({
   /** Its own listener, with the port that was opened; undefined: its clients use the main listener and a token. */
   listen: z.strictObject({ host: z.string(), port: z.int() }).optional(),
   token: secret.optional(),
-  limits: z.strictObject({
-    maxConnections: limit,
-    maxLookups: limit,
-    maxIdleUpstream: limit,
-    maxIdlePerHost: limit,
-  }),
+  limits: z.partialRecord(z.enum(sandboxLimits), z.int().min(1)),
   /** 0: no proxy_config was ever applied. */
   revision: z.int().min(0),
   /** An entity tag (RFC 9110 §8.8.3); its second part is random, so that no two documents share one. */
@@ -41,14 +35,8 @@ const schema = z.strictObject({
   secrets,
 });
 
-type Stored = z.infer<typeof schema>;
-export type SandboxState = Readonly<
-  Omit<Stored, 'version' | 'listen' | 'token' | 'limits' | 'proxyConfig'>
-> & {
-  readonly listen: Stored['listen'];
-  readonly token: Secret | undefined;
-  readonly limits: Partial<SandboxLimits>;
-  readonly proxyConfig: ProxyConfig | undefined;
+export type SandboxState = Readonly<Omit<z.infer<typeof schema>, 'version' | 'proxyConfig'>> & {
+  readonly proxyConfig?: ProxyConfig | undefined;
   /** The text of a document that this start rejected. It stays stored: without it the next start would have no rules. */
   readonly rejected?: Secret | undefined;
 };
@@ -57,10 +45,9 @@ export function newSandboxState(
   id: string,
   given: Partial<Pick<SandboxState, 'listen' | 'token' | 'limits' | 'secrets'>> = {},
 ): SandboxState {
-  const fresh = { listen: undefined, token: undefined, limits: {}, secrets: new Map<string, Secret>() };
   const createdAt = new Date().toISOString();
-  const none = { revision: 0, etag: newEtag(0), proxyConfig: undefined, used: new Map<string, Secret>() };
-  return { id, createdAt, ...fresh, ...given, ...none };
+  const none = { revision: 0, etag: newEtag(0), used: new Map<string, Secret>() };
+  return { id, createdAt, limits: {}, secrets: new Map(), ...given, ...none };
 }
 
 export function newEtag(revision: number): string {
@@ -96,14 +83,10 @@ export function decodeSandboxState(
   const document = parseJsonDocument(text);
   const parsed = document.ok ? parseWith(schema, document.value) : undefined;
   if (!parsed?.ok) return 'it was written by another version of Sallyport';
-  const { version: _, proxyConfig, token, listen, limits, ...rest } = parsed.value;
+  const { version: _, proxyConfig, ...rest } = parsed.value;
   const config = proxyConfig === undefined ? undefined : parseProxyConfig(proxyConfig, options);
   const state = {
     ...rest,
-    listen,
-    token,
-    // exactOptionalPropertyTypes: an absent limit is absent, not undefined.
-    limits: Object.fromEntries(Object.entries(limits)),
     proxyConfig: config?.ok ? config.value : undefined,
     rejected: config?.ok === false ? new Secret(JSON.stringify(proxyConfig)) : undefined,
   };

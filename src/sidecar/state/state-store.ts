@@ -12,122 +12,114 @@ import { WorkQueue } from '../../base/work-queue.ts';
 import { codeOf, createFiles, isPresent, readKeyFile, fileError } from '../../tls/pem-files.ts';
 import * as files from './state-files.ts';
 
-export type StateStore = {
+export type StateStore = Pick<SealedStateStore, keyof SealedStateStore>;
+
+/** Touches no file before the first call. Libsodium and SQLite are loaded once there is state to read or write. */
+export class SealedStateStore {
+  readonly #directory: string;
+  readonly #folder: string;
+  readonly #key: StateKeySource;
+  readonly #queue = new WorkQueue();
+  #isClosed = false;
+  #lock: StateLock | undefined;
+  /** The key that opened the state seals it, whatever happens to the key file while the process runs. */
+  #sealer: Sealer | undefined;
+
+  constructor({ directory, key }: { readonly directory: string; readonly key: StateKeySource }) {
+    this.#directory = directory;
+    this.#folder = join(directory, 'sandboxes');
+    this.#key = key;
+  }
+
   /** Content by sandbox id. Must be called before the first write. An Error names each file that cannot be used. */
-  readAll(): Promise<ReadonlyMap<string, string>>;
+  readAll(): Promise<ReadonlyMap<string, string>> {
+    return this.#inOrder(async () => {
+      if (await isPresent(this.#folder))
+        return this.#locked(() =>
+          readInput(async () => files.openStates(this.#folder, await this.#readKey())),
+        );
+      // Read although nothing is sealed: an unusable key is reported at the start, not at the first write.
+      await readInput(() => this.#readKey());
+      return new Map();
+    });
+  }
+
   /** If it rejects, the previous content is still stored. Writes happen in the order of the calls. */
-  write(id: string, content: string): Promise<files.Durability>;
+  write(id: string, content: string): Promise<files.Durability> {
+    return this.#change(id, async (file) => {
+      if (!existsSync(this.#folder)) await files.createDirectory(this.#folder);
+      await this.#lockUnread();
+      // Without a sealer nothing is sealed yet.
+      this.#sealer ??= createSealer(
+        (await readStateKey(this.#key)) ?? (await createStateKey(nameOf(this.#key))),
+      );
+      return files.replaceFile(file, await files.sealState(this.#sealer, id, content));
+    });
+  }
+
   /** If it rejects, the content is still stored. */
-  remove(id: string): Promise<files.Durability>;
+  remove(id: string): Promise<files.Durability> {
+    return this.#change(id, async (file) => {
+      if (!(await isPresent(this.#folder))) return 'durable';
+      await this.#lockUnread();
+      return files.removeFile(file);
+    });
+  }
+
   /** Waits for the operations that were begun, then lets another process use the state. */
-  close(): Promise<void>;
-};
-
-type Settings = { readonly directory: string; readonly key: StateKeySource };
-
-/** Touches no file before it is called. Libsodium and SQLite are loaded once there is state to read or write. */
-export function createStateStore({ directory, key }: Settings): StateStore {
-  const folder = join(directory, 'sandboxes');
-  const queue = new WorkQueue();
-  const { enterUnread, leave, locked } = createAccess({ directory, key }, folder);
-  let isClosed = false;
-  // The key that opened the state seals it, whatever happens to the key file while the process runs.
-  let sealer: Sealer | undefined;
-
-  async function inOrder<T>(work: () => Promise<T>): Promise<T> {
-    if (isClosed) throw new Error(`${folder}: the state is closed`);
-    return queue.run(work);
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#queue.idle();
+    this.#unlock();
   }
 
-  async function readKey(): Promise<files.NamedSealer> {
-    const found = await readStateKey(key);
-    sealer = found && createSealer(found);
-    return { sealer, name: nameOf(key) };
+  async #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new Error(`${this.#folder}: the state is closed`);
+    return this.#queue.run(work);
   }
 
-  async function read(): Promise<ReadonlyMap<string, string>> {
-    if (await isPresent(folder))
-      return locked(() => readInput(async () => files.openStates(folder, await readKey())));
-    // Read although nothing is sealed: an unusable key is reported at the start, not at the first write.
-    await readInput(readKey);
-    return new Map();
-  }
-
-  async function change(id: string, work: () => Promise<files.Durability>): Promise<files.Durability> {
+  async #change(id: string, work: (file: string) => Promise<files.Durability>): Promise<files.Durability> {
     if (!isSandboxId(id))
       throw new Error('a sandbox id has 1 to 63 characters of a-z, 0-9 and inner hyphens');
-    return inOrder(work);
+    return this.#inOrder(() => work(files.stateFile(this.#folder, id)));
   }
 
-  return {
-    readAll: () => inOrder(read),
-    write: (id, content) =>
-      change(id, async () => {
-        if (!existsSync(folder)) await files.createDirectory(folder);
-        await enterUnread();
-        // Without a sealer nothing is sealed yet.
-        sealer ??= createSealer((await readStateKey(key)) ?? (await createStateKey(nameOf(key))));
-        return files.replaceFile(files.stateFile(folder, id), await files.sealState(sealer, id, content));
-      }),
-    remove: (id) =>
-      change(id, async () => {
-        if (!(await isPresent(folder))) return 'durable';
-        await enterUnread();
-        return files.removeFile(files.stateFile(folder, id));
-      }),
-    async close() {
-      isClosed = true;
-      await queue.idle();
-      leave();
-    },
-  };
-}
-
-type StateAccess = {
-  locked<T>(work: () => Promise<T>): Promise<T>;
-  enterUnread(): Promise<void>;
-  leave(): void;
-};
-
-/** Locks the state when it is first used. */
-function createAccess({ directory, key }: Settings, folder: string): StateAccess {
-  let lock: StateLock | undefined;
-
-  /** Locks the state and removes what a crash left in the middle of a write. */
-  async function enter(): Promise<void> {
-    lock ??= await lockState(directory);
-    await files.removeTemporaryFiles(folder, files.isStateFileName);
-    // Only in the state directory: elsewhere another process may be creating a key.
-    if ('file' in key && resolve(dirname(key.file)) === resolve(directory))
-      await files.removeTemporaryFiles(directory, (name) => name === basename(key.file));
-  }
-
-  function leave(): void {
-    lock?.release();
-    lock = undefined;
-  }
-
-  /** After a failure the lock is released, and the next write must find the state unread. */
-  async function locked<T>(work: () => Promise<T>): Promise<T> {
+  /** Before `work`, locks the state and removes what a crash left in the middle of a write. */
+  async #locked<T>(work: () => Promise<T>): Promise<T> {
     try {
-      await enter();
+      this.#lock ??= await lockState(this.#directory);
+      await files.removeTemporaryFiles(this.#folder, files.isStateFileName);
+      const keyFile = 'file' in this.#key ? this.#key.file : undefined;
+      // Only in the state directory: elsewhere another process may be creating a key.
+      if (keyFile !== undefined && resolve(dirname(keyFile)) === resolve(this.#directory))
+        await files.removeTemporaryFiles(this.#directory, (name) => name === basename(keyFile));
       return await work();
     } catch (error) {
-      leave();
+      // The next write must find the state unread.
+      this.#unlock();
       throw error;
     }
   }
 
   /** Before the first write. State of another process, written since the start, must be read first. */
-  async function enterUnread(): Promise<void> {
-    if (lock) return;
-    await locked(async () => {
-      if ((await files.listNames(folder)).some(files.isStateFileName))
-        throw fileError(folder, 'has state that was not read', 'Start again');
+  async #lockUnread(): Promise<void> {
+    if (this.#lock) return;
+    await this.#locked(async () => {
+      if ((await files.listNames(this.#folder)).some(files.isStateFileName))
+        throw fileError(this.#folder, 'has state that was not read', 'Start again');
     });
   }
 
-  return { locked, enterUnread, leave };
+  #unlock(): void {
+    this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  async #readKey(): Promise<files.NamedSealer> {
+    const found = await readStateKey(this.#key);
+    this.#sealer = found && createSealer(found);
+    return { sealer: this.#sealer, name: nameOf(this.#key) };
+  }
 }
 
 type StateLock = { release(): void };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { refuseRuntimeSwitches } from '../../../src/cli/process/runtime-switches.ts';
 import { loadAdminToken } from '../../../src/sidecar/access-tokens.ts';
-import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { findLeaks } from '../../e2e/canary-search.ts';
 import { textCanary } from '../../e2e/canary-values.ts';
@@ -106,7 +106,7 @@ async function judgeInside(
   try {
     refuseRuntimeSwitches(env);
     await loadOrCreateCertificateAuthority({ certificateFile: at('ca.pem'), keyFile: at('ca.key') });
-    const store = createStateStore({ directory, key: { file: at('state.key') } });
+    const store = new SealedStateStore({ directory, key: { file: at('state.key') } });
     await store.readAll().finally(() => store.close());
     await loadAdminToken({ file: at('admin-token') });
   } catch (error) {

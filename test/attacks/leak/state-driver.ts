@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { copyFile, readFile, readdir, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { type StateKeySource, SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { findLeaks } from '../../e2e/canary-search.ts';
 import { textCanary } from '../../e2e/canary-values.ts';
 import { createScratch } from '../../support/scratch.ts';
@@ -18,7 +18,7 @@ export async function playState(script: StateScript, expected: StateExpectation)
     from: 'THE_KEY',
   };
   const folder = join(directory, 'sandboxes');
-  const store = createStateStore({ directory, key });
+  const store = new SealedStateStore({ directory, key });
   for (const id of ['a', 'b']) await store.write(id, `old state of ${id} ${VALUE}`);
   const old = new Map<string, Buffer>();
   for (const id of ['a', 'b']) old.set(id, await readFile(join(folder, `${id}.sealed`)));
@@ -49,8 +49,8 @@ export async function playState(script: StateScript, expected: StateExpectation)
 
 type Read = { readonly end: string; readonly read: Readonly<Record<string, string>> };
 
-async function readAll(directory: string, key: Parameters<typeof createStateStore>[0]['key']): Promise<Read> {
-  const again = createStateStore({ directory, key });
+async function readAll(directory: string, key: StateKeySource): Promise<Read> {
+  const again = new SealedStateStore({ directory, key });
   try {
     const states = await again.readAll();
     const read = Object.fromEntries([...states].map(([id, text]) => [id, text.replace(` ${VALUE}`, '')]));

@@ -5,13 +5,13 @@ import { copyFile, mkdir, readdir, readFile, rename, symlink, truncate, writeFil
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { maxStateFileBytes } from '../../../src/sidecar/state/state-files.ts';
-import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { projectRoot, runToEnd } from '../../support/spawned-process.ts';
 
 const text = randomBytes(32).toString('base64');
-const start = (directory: string, key: string = text): ReturnType<typeof createStateStore> =>
-  createStateStore({ directory, key: { text: key, from: 'THE_VARIABLE' } });
+const start = (directory: string, key: string = text): SealedStateStore =>
+  new SealedStateStore({ directory, key: { text: key, from: 'THE_VARIABLE' } });
 
 /** State of two sandboxes, a and b. */
 async function sealTwo(directory: string): Promise<string> {
@@ -168,13 +168,13 @@ describe('the temporary file of an interrupted write', () => {
     await using scratch = await createScratch();
     const directory = scratch.path;
     const key = { file: join(directory, 'state.key') };
-    const first = createStateStore({ directory, key });
+    const first = new SealedStateStore({ directory, key });
     await first.write('a', 'state of a');
     await first.close();
     await writeFile(join(directory, 'sandboxes', 'a.sealed.0123456789ab.tmp'), 'half');
     await writeFile(join(directory, 'state.key.0123456789ab.tmp'), 'an incomplete key');
     await writeFile(join(directory, 'ca.key.0123456789ab.tmp'), 'of others');
-    const store = createStateStore({ directory, key });
+    const store = new SealedStateStore({ directory, key });
     expect(await store.readAll()).toEqual(new Map([['a', 'state of a']]));
     await store.close();
     const left = await readdir(directory, { recursive: true });
@@ -200,7 +200,7 @@ describe('a write that fails', () => {
     );
     // Before the next start would tidy up.
     expect(await readdir(join(scratch.path, 'sandboxes'))).toEqual(['box.sealed']);
-    const after = createStateStore({
+    const after = new SealedStateStore({
       directory: scratch.path,
       key: { file: join(scratch.path, 'state.key') },
     });

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { cleanEnvironment } from '../../support/spawned-process.ts';
 
@@ -57,7 +57,7 @@ async function killWhileWriting(child: ChildProcess, directory: string, first: n
 
 /** As the next start does. The number in what is kept, 0 if nothing is. */
 async function storedNumber(directory: string): Promise<number> {
-  const store = createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+  const store = new SealedStateStore({ directory, key: { file: join(directory, 'state.key') } });
   const content = (await store.readAll()).get('box');
   await store.close();
   if (content === undefined) return 0;

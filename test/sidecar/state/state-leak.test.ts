@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { createScratch } from '../../support/scratch.ts';
 
 const CANARY: Buffer = Buffer.from('canary/4f1c9e?77~b1>d2');
@@ -39,7 +39,7 @@ async function filesWith(directory: string, values: readonly Buffer[]): Promise<
 it('no file of the state contains the key or the sealed text', async () => {
   await using scratch = await createScratch();
   const key = randomBytes(32);
-  const store = createStateStore({
+  const store = new SealedStateStore({
     directory: scratch.path,
     key: { text: key.toString('base64'), from: 'THE_VARIABLE' },
   });
@@ -55,7 +55,7 @@ it('no file of the state contains the key or the sealed text', async () => {
 it('only the key file contains the key', async () => {
   await using scratch = await createScratch();
   const file = join(scratch.path, 'state.key');
-  const store = createStateStore({ directory: scratch.path, key: { file } });
+  const store = new SealedStateStore({ directory: scratch.path, key: { file } });
   await store.write('a', CANARY.toString());
   await store.close();
   const key = Buffer.from(await readFile(file, 'utf8'), 'base64');

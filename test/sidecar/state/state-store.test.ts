@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { maxStateBytes } from '../../../src/sidecar/state/state-files.ts';
-import { type StateStore, createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { type StateStore, SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 import { type Scratch, createScratch } from '../../support/scratch.ts';
 import { SpawnedProcess, projectRoot } from '../../support/spawned-process.ts';
 
@@ -21,7 +21,7 @@ async function createState(contents: Readonly<Record<string, string>> = {}): Pro
   const scratch: Scratch = await createScratch();
   const directory = join(scratch.path, 'made', 'state');
   const start = (): StateStore =>
-    createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+    new SealedStateStore({ directory, key: { file: join(directory, 'state.key') } });
   const store = start();
   for (const [id, content] of Object.entries(contents)) await store.write(id, content);
   await store.close();
@@ -131,7 +131,7 @@ describe('the key', () => {
     await using state = await createState();
     const key = { text: randomBytes(32).toString('hex'), from: 'THE_VARIABLE' };
     for (const round of ['first', 'second']) {
-      const store = createStateStore({ directory: state.directory, key });
+      const store = new SealedStateStore({ directory: state.directory, key });
       expect((await store.readAll()).get('box')).toBe(round === 'first' ? undefined : 'kept');
       await store.write('box', 'kept');
       await store.close();
@@ -141,7 +141,7 @@ describe('the key', () => {
 
   it('that is invalid stops the start although nothing is sealed yet', async () => {
     await using state = await createState();
-    const store = createStateStore({
+    const store = new SealedStateStore({
       directory: state.directory,
       key: { text: 'short', from: 'THE_VARIABLE' },
     });
@@ -254,9 +254,9 @@ describe('nothing is loaded for state that does not exist', () => {
     const module = join(projectRoot, 'src', 'sidecar', 'state', 'state-store.ts');
     const program = await scratch.write(
       'program.mjs',
-      `import { createStateStore } from ${JSON.stringify(module)};
+      `import { SealedStateStore } from ${JSON.stringify(module)};
       const directory = ${JSON.stringify(join(scratch.path, 'state'))};
-      const store = createStateStore({ directory, key: { file: directory + '/state.key' } });
+      const store = new SealedStateStore({ directory, key: { file: directory + '/state.key' } });
       await store.readAll();
       if (process.argv[2] === 'write') await store.write('box', 'a');
       await store.close();`,

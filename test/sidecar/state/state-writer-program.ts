@@ -3,13 +3,13 @@
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { createStateStore } from '../../../src/sidecar/state/state-store.ts';
+import { SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
 
 const LARGE_CHARS = 400_000;
 
 for await (const line of createInterface(process.stdin)) {
   const { directory, first, last } = JSON.parse(line);
-  const store = createStateStore({ directory, key: { file: join(directory, 'state.key') } });
+  const store = new SealedStateStore({ directory, key: { file: join(directory, 'state.key') } });
   await store.readAll();
   for (let number = first; number !== last; number += 1) {
     const filler = 'x'.repeat(number % 4 === 0 ? LARGE_CHARS : number % 500);
