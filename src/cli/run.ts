@@ -49,7 +49,7 @@ export async function run(args: string[]): Promise<number> {
     const env = { ...caller, ...variables };
     const warning = await oldNodeWarning(command[0] ?? '', env);
     if (warning !== undefined) process.stderr.write(`sallyport: ${warning}\n`);
-    return await runCommand(command, { env, signals, cores });
+    return await runCommand(command, env, signals, cores);
   } finally {
     await sidecar.close();
     await rm(directory, { recursive: true, force: true });

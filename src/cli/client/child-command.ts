@@ -4,10 +4,10 @@ import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import type { CoreDumps } from '../process/core-dumps.ts';
 
-export type SignalRelay = { passTo(child: ChildProcess): void };
+export type SignalRelay = ReturnType<typeof createSignalRelay>;
 
 /** From this call on signals go to the command; those that arrive before it runs are delivered when it starts. */
-export function createSignalRelay(): SignalRelay {
+export function createSignalRelay() {
   // A terminal sends its signals to every process in the foreground: forwarding one would deliver it twice.
   const fromTerminal = [0, 1, 2].some((fd) => isatty(fd)) ? TERMINAL : [];
   const early: NodeJS.Signals[] = [];
@@ -19,7 +19,7 @@ export function createSignalRelay(): SignalRelay {
     });
   }
   return {
-    passTo(started) {
+    passTo(started: ChildProcess): void {
       child = started;
       for (const signal of early) child.kill(signal);
     },
@@ -32,11 +32,9 @@ export function createSignalRelay(): SignalRelay {
  */
 export async function runCommand(
   [command = '', ...args]: readonly string[],
-  {
-    env,
-    signals,
-    cores,
-  }: { readonly env: NodeJS.ProcessEnv; readonly signals: SignalRelay; readonly cores: CoreDumps },
+  env: NodeJS.ProcessEnv,
+  signals: SignalRelay,
+  cores: CoreDumps,
 ): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const child = cores.whileAllowed(() => spawn(command, args, { stdio: 'inherit', env }));

@@ -5,22 +5,14 @@ import { type Destination, parseDestination } from '../../policy/match/destinati
 import { type HostPattern, parseHostPattern } from '../../policy/match/host-pattern.ts';
 import { type ProxyConfig, noProxyEntries } from '../../policy/document/proxy-config-schema.ts';
 
-export type NoProxy = {
-  readonly entries: readonly string[];
-  /** Entries of the caller that make a host of a rule or callback bypass the proxy: no header is injected there. */
-  readonly conflicts: readonly { readonly entry: string; readonly pattern: string }[];
-};
-
 /** `inherited`: the caller's own lists, which stay complete. Of ours, entries that would bypass a rule's host are left out. */
-export function toNoProxy(
-  config: ProxyConfig | undefined,
-  inherited: readonly (string | undefined)[],
-): NoProxy {
+export function toNoProxy(config: ProxyConfig | undefined, inherited: readonly (string | undefined)[]) {
   const covered = config ? coveredHosts(config) : [];
   const callers = inherited.flatMap((list) => (list ?? '').split(/[\s,]+/)).filter((entry) => entry !== '');
   const ours = [...LOOPBACK, ...(config ? policyEntries(config) : [])].filter(
     (entry) => !covered.some((pattern) => hides(entry, pattern)),
   );
+  // Entries of the caller that make a host of a rule or callback bypass the proxy: no header is injected there.
   const conflicts = [...new Set(callers)].flatMap((entry) =>
     covered.filter((pattern) => hides(entry, pattern)).map(({ text }) => ({ entry, pattern: text })),
   );

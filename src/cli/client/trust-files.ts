@@ -7,14 +7,6 @@ import { codeOf, createFiles, readCertificateFile } from '../../tls/pem-files.ts
 import { systemRoots } from '../../tls/trust.ts';
 import { bundleVariables, extraVariable } from './client-environment.ts';
 
-export type TrustFiles = {
-  /** Replaces a client's roots. */
-  readonly bundleFile: string;
-  /** Adds to a client's roots. */
-  readonly extraFile: string;
-  readonly warnings: readonly string[];
-};
-
 /**
  * Writes both files into `directory`, which is created with mode 0700 if needed. Their names are derived from their
  * content, so a file never changes under a running client. Throws if a file of that name has other content.
@@ -22,12 +14,14 @@ export type TrustFiles = {
 export async function writeTrustFiles(
   directory: string,
   { caPem, caller }: { readonly caPem: string; readonly caller: NodeJS.ProcessEnv },
-): Promise<TrustFiles> {
+) {
   const warnings: string[] = [];
   const bundles = await readCallers(bundleVariables, caller, warnings);
   const extra = await readCallers([extraVariable], caller, warnings);
   return {
+    /** Replaces a client's roots. */
     bundleFile: await writeBlocks(directory, 'ca-bundle', [caPem, ...systemRoots(), ...bundles]),
+    /** Adds to a client's roots. */
     extraFile: await writeBlocks(directory, 'ca-extra', [caPem, ...extra]),
     warnings,
   };

@@ -59,13 +59,13 @@ export function refuseAddress(text: string, purpose: DialPurpose, egress: Egress
     case 'public':
       return undefined;
     case 'loopback':
-      return egress.allowLoopback || isListed(address, egress) ? undefined : refusePrivate(found);
+      return egress.allowLoopback || isListed(address, egress) ? undefined : refuse('address_private', found);
     case 'private':
     case 'cgnat':
       if (egress.privateByRule === 'tls' && purpose.isProvenRuleHost) return undefined;
-      return isListed(address, egress) ? undefined : refusePrivate(found);
+      return isListed(address, egress) ? undefined : refuse('address_private', found);
     case 'embedded_v4':
-      return isListed(address, egress) ? undefined : refusePrivate(found);
+      return isListed(address, egress) ? undefined : refuse('address_private', found);
     default:
       return refuse('address_denied', found);
   }
@@ -73,10 +73,6 @@ export function refuseAddress(text: string, purpose: DialPurpose, egress: Egress
 
 function isListed(address: Address, egress: EgressRules): boolean {
   return egress.allowAllPrivate || egress.allowCidrs.some((cidr) => cidrContains(cidr, address));
-}
-
-function refusePrivate(found: string): Refusal {
-  return refuse('address_private', found);
 }
 
 /** Whether a port may be used on a host that no rule names, whatever the host resolves to. */

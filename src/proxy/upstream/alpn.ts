@@ -6,13 +6,7 @@ import type { Authority } from '../../policy/authority/authority.ts';
 
 export type Protocol = 'h2' | 'http/1.1';
 
-export type AlpnHints = {
-  /** The upstream's last choice among these offers. */
-  get(authority: Authority, offered: readonly Protocol[]): Protocol | undefined;
-  set(authority: Authority, offered: readonly Protocol[], chosen: Protocol): void;
-  /** The upstream has changed its choice. */
-  forget(authority: Authority): void;
-};
+export type AlpnHints = ReturnType<typeof createAlpnHints>;
 
 const MAX_HINTS = 1_000;
 const HINT_MS = 600_000;
@@ -24,14 +18,16 @@ export function offeredProtocols(alpn: readonly string[] | undefined): readonly 
 }
 
 /** `now` must be monotonic, in milliseconds. */
-export function createAlpnHints(now?: () => number): AlpnHints {
+export function createAlpnHints(now?: () => number) {
   type Choices = ReadonlyMap<string, Protocol>;
   const hints = new BoundedCache<Choices>({ max: MAX_HINTS, ttlMs: HINT_MS, ...(now ? { now } : {}) });
   return {
-    get: (authority, offered) => hints.get(authority.text)?.get(offered.join()),
-    set(authority, offered, chosen) {
-      hints.set(authority.text, new Map(hints.get(authority.text)).set(offered.join(), chosen));
+    /** The upstream's last choice among these offers. */
+    get: ({ text }: Authority, offered: readonly Protocol[]) => hints.get(text)?.get(offered.join()),
+    set({ text }: Authority, offered: readonly Protocol[], chosen: Protocol): void {
+      hints.set(text, new Map(hints.get(text)).set(offered.join(), chosen));
     },
-    forget: (authority) => hints.delete(authority.text),
+    /** The upstream has changed its choice. */
+    forget: ({ text }: Authority): void => hints.delete(text),
   };
 }

@@ -1,23 +1,19 @@
 // A limit for upstream connections of the whole process, over all sandboxes: one for those in use, one for idle ones.
 // Each connection takes a file descriptor, and one client can ask for many: one for each name it invents, or for each
 // of its streams.
-export type ConnectionQuota = {
-  readonly isExhausted: boolean;
-  /** Counts one more, also above the limit: callers check `isExhausted` first. */
-  take(): void;
-  release(count: number): void;
-};
+export type ConnectionQuota = ReturnType<typeof createConnectionQuota>;
 
-export function createConnectionQuota(max: number): ConnectionQuota {
+export function createConnectionQuota(max: number) {
   let taken = 0;
   return {
-    get isExhausted() {
+    get isExhausted(): boolean {
       return taken >= max;
     },
-    take() {
+    /** Counts one more, also above the limit: callers check `isExhausted` first. */
+    take(): void {
       taken += 1;
     },
-    release(count) {
+    release(count: number): void {
       taken -= count;
     },
   };

@@ -1,16 +1,9 @@
 // How many lookups run at once. getaddrinfo blocks a thread for as long as a DNS server is silent, and all sandboxes share
 // the threads. The more threads a sandbox uses, the more must be free before it gets another one, so that a sandbox that
 // uses none finds a thread although others look up names of silent servers.
-export type LookupShare = {
-  /** `true` at once if a slot is free. False after `timeoutMs`: the request has timed out by then. */
-  acquire(timeoutMs: number): true | Promise<boolean>;
-  release(): void;
-};
 
-export type LookupSlots = {
-  /** The share of one sandbox; `max` is read at each use. */
-  share(max: () => number): LookupShare;
-};
+export type LookupSlots = ReturnType<typeof createLookupSlots>;
+export type LookupShare = ReturnType<LookupSlots['share']>;
 
 // With 30 slots, the first sandbox that wants all of them gets 8, the tenth still gets one.
 const LEFT_PER_HELD = 3;
@@ -18,7 +11,7 @@ const LEFT_PER_HELD = 3;
 type Holder = { held: number; readonly max: () => number };
 type Waiter = { readonly holder: Holder; go(): void };
 
-export function createLookupSlots(total: number): LookupSlots {
+export function createLookupSlots(total: number) {
   let free = total;
   const waiting = new Set<Waiter>();
 
@@ -56,15 +49,17 @@ export function createLookupSlots(total: number): LookupSlots {
   }
 
   return {
-    share(max) {
+    /** The share of one sandbox; `max` is read at each use. */
+    share(max: () => number) {
       const holder: Holder = { held: 0, max };
       return {
-        acquire(timeoutMs) {
+        /** `true` at once if a slot is free. False after `timeoutMs`: the request has timed out by then. */
+        acquire(timeoutMs: number): true | Promise<boolean> {
           if (!mayTake(holder)) return wait(holder, timeoutMs);
           take(holder);
           return true;
         },
-        release() {
+        release(): void {
           holder.held -= 1;
           free += 1;
           serve();

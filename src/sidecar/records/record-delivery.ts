@@ -16,15 +16,16 @@ export type DeliveryOptions = {
   send(records: readonly string[], signal: AbortSignal): Promise<Posted>;
 };
 
-export type Pace = {
-  readonly maxCount: number;
-  readonly maxChars: number;
+export const defaultPace = {
+  maxCount: 500,
+  maxChars: 256 * 1024,
   /** How long a record waits for others to be sent with it. */
-  readonly lingerMs: number;
+  lingerMs: 1_000,
   /** The first pause after a failure; it doubles after each further failure, up to the last. */
-  readonly firstPauseMs: number;
-  readonly lastPauseMs: number;
+  firstPauseMs: 500,
+  lastPauseMs: 30_000,
 };
+export type Pace = Readonly<typeof defaultPace>;
 
 /** The longest pause during shutdown. */
 const LAST_PAUSE_AT_END_MS = 500;

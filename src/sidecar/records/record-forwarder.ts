@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts';
 import { Secret } from '../../base/secret.ts';
 import { codeOf } from '../../tls/pem-files.ts';
 import { readSecretFile } from '../secret-files.ts';
-import { Delivery, type DeliveryCounts, type Pace } from './record-delivery.ts';
+import { Delivery, type DeliveryCounts, type Pace, defaultPace } from './record-delivery.ts';
 import type { RecordForward } from './record-forward-config.ts';
 import { type Posted, type RecordPost, createRecordPost } from './record-post.ts';
 import { type Held, RecordQueue } from './record-queue.ts';
@@ -24,13 +24,6 @@ type Lane = {
   isLosing: boolean;
 };
 
-const PACE: Pace = {
-  maxCount: 500,
-  maxChars: 256 * 1024,
-  lingerMs: 1_000,
-  firstPauseMs: 500,
-  lastPauseMs: 30_000,
-};
 const TIMEOUT_MS = 30_000;
 /** Twice the possible number of sandboxes. Beyond it idle lanes are removed, then failing ones with their records. */
 const MAX_LANES = 2_000;
@@ -51,10 +44,10 @@ export class RecordForwarder {
   constructor(options: RecordForwarderOptions) {
     const { url, tokenFile, caFile, timeoutMs = TIMEOUT_MS } = options;
     this.#options = options;
-    this.#pace = { ...PACE, ...options.pace };
+    this.#pace = { ...defaultPace, ...options.pace };
     const caPem = caFile === undefined ? undefined : readCa(caFile);
     if (!tokenFile.includes(PLACEHOLDER)) readToken(tokenFile);
-    this.#post = createRecordPost({ url, caPem, timeoutMs });
+    this.#post = createRecordPost(url, caPem, timeoutMs);
   }
 
   /** `members`: the record as JSON without its braces. */

@@ -13,17 +13,7 @@ export type Posted =
 
 export type Batch = { readonly count: number; readonly body: Buffer };
 
-export type RecordPost = {
-  /** Never rejects. */
-  post(batch: Batch, token: Secret, signal: AbortSignal): Promise<Posted>;
-  close(): void;
-};
-
-export type RecordPostOptions = {
-  readonly url: string;
-  readonly caPem: string | undefined;
-  readonly timeoutMs: number;
-};
+export type RecordPost = ReturnType<typeof createRecordPost>;
 
 /** Of all sandboxes together. */
 const MAX_SOCKETS = 16;
@@ -31,7 +21,7 @@ const MAX_RESPONSE_BYTES = 4_096;
 /** The longest Retry-After that is respected. */
 const MAX_AFTER_MS = 60_000;
 
-export function createRecordPost({ url, caPem, timeoutMs }: RecordPostOptions): RecordPost {
+export function createRecordPost(url: string, caPem: string | undefined, timeoutMs: number) {
   const target = new URL(`${url}/v1/sandbox-records`);
   const pool = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const isTls = target.protocol === 'https:';
@@ -41,7 +31,8 @@ export function createRecordPost({ url, caPem, timeoutMs }: RecordPostOptions): 
     : new HttpAgent(pool);
   const start = isTls ? requestHttps : requestHttp;
   return {
-    async post({ count, body }, token, signal) {
+    /** Never rejects. */
+    async post({ count, body }: Batch, token: Secret, signal: AbortSignal): Promise<Posted> {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       try {
@@ -59,7 +50,7 @@ export function createRecordPost({ url, caPem, timeoutMs }: RecordPostOptions): 
         return retry(limit.aborted ? 'no response in time' : String(codeOf(error) ?? 'failed'));
       }
     },
-    close: () => agent.destroy(),
+    close: (): void => agent.destroy(),
   };
 }
 

@@ -36,7 +36,7 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
     async changeSecrets(id, given) {
       const changed = await changes.changeSecrets(id, given);
       const shadowed = [...given].filter(
-        ([name, value]) => value !== null && id === DEFAULT && sandboxes.rules.hasOperatorSecret(name),
+        ([name, value]) => value !== null && id === DEFAULT && sandboxes.rules.operatorSecrets(name),
       );
       const warnings = shadowed.map(([name]): Issue => ({ loc: [name], msg: SHADOWED, type: 'shadowed' }));
       return mapChange(changed, ({ state }) => ({ names: [...state.secrets.keys()].toSorted(), warnings }));

@@ -11,7 +11,7 @@ import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
 /** Reads the stored states. Throws an Error that says which sandbox cannot be restored, and why. */
 export async function restoreSandboxes(sandboxes: Sandboxes, secrets: SecretLookup): Promise<void> {
-  sandboxes.rules.setOperatorSecrets(secrets);
+  sandboxes.rules.operatorSecrets = secrets;
   for (const [id, content] of await sandboxes.readStored()) restoreOne(sandboxes, id, content);
 }
 

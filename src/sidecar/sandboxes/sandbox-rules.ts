@@ -44,19 +44,11 @@ export type Applied =
 
 export class SandboxRules {
   readonly #shared: Pick<SharedParts, 'config' | 'log'>;
-  #operatorSecrets: SecretLookup = () => undefined;
+  /** Those of the operator's files, for `default`. */
+  operatorSecrets: SecretLookup = () => undefined;
 
   constructor(shared: Pick<SharedParts, 'config' | 'log'>) {
     this.#shared = shared;
-  }
-
-  /** Whether the operator's files hold a secret of this name, for `default`. */
-  hasOperatorSecret(name: string): boolean {
-    return this.#operatorSecrets(name) !== undefined;
-  }
-
-  setOperatorSecrets(secrets: SecretLookup): void {
-    this.#operatorSecrets = secrets;
   }
 
   /** Validates and compiles, without effect. An opaque value that the document omits is taken from `stored`. */
@@ -74,7 +66,7 @@ export class SandboxRules {
     secrets: ReadonlyMap<string, Secret>,
   ): ReturnType<typeof compileProxyConfig> {
     const lookup: SecretLookup = (name) =>
-      secrets.get(name) ?? (id === DEFAULT ? this.#operatorSecrets(name) : undefined);
+      secrets.get(name) ?? (id === DEFAULT ? this.operatorSecrets(name) : undefined);
     return compileProxyConfig(proxyConfig, lookup, revision);
   }
 
@@ -119,17 +111,17 @@ export class SandboxRules {
       const options = { secrets: used, warnings: [] };
       return this.#applyNow(ruled, secrets, () => this.#compileNext(state, proxyConfig, options));
     }
-    this.#operatorSecrets = secrets;
+    this.operatorSecrets = secrets;
     ruled.version += 1;
     return { ok: true, revision, warnings: [] };
   }
 
   #applyNow(ruled: RuledSandbox, secrets: SecretLookup, prepare: () => Prepared | Invalid): Applied {
-    const before = this.#operatorSecrets;
-    this.#operatorSecrets = secrets;
+    const before = this.operatorSecrets;
+    this.operatorSecrets = secrets;
     const result = prepare();
     if (!result.ok) {
-      this.#operatorSecrets = before;
+      this.operatorSecrets = before;
       return result;
     }
     this.#activate(ruled, result);
