@@ -8,7 +8,7 @@ export type NeedleSet = {
   readonly beginnings: ReadonlySet<number>;
   /** 1 at the hash of each beginning: nearly every byte of a region is passed over without a look into the set. */
   readonly filter: Uint8Array;
-  /** The first eight bytes of each needle, for a set that is too large to be searched for. */
+  /** The first eight bytes of each needle, for a set that is too large to be searched for in heads. */
   readonly prefixes: ReadonlySet<string> | undefined;
   /** Of all needles. */
   readonly bytes: number;
@@ -16,6 +16,11 @@ export type NeedleSet = {
 
 /** About 32 KiB of tokens in all their forms. Preparing the search for more would delay other clients and use too much memory. */
 export const MAX_SEARCHED_BYTES = 524_288;
+/**
+ * The same for heads, about 4 KiB of tokens: every response has a head, and an upstream that echoes a secret chooses how
+ * often a search is prepared.
+ */
+const MAX_HEAD_SEARCH_BYTES = 65_536;
 export const BEGINNING_BYTES = 4;
 const PREFIX_BYTES = 8;
 /** Shorter texts would match by chance. */
@@ -32,7 +37,7 @@ export function compileNeedles(texts: readonly string[]): NeedleSet {
   const beginnings = new Set(needles.map((needle) => needle.readInt32BE()));
   for (const beginning of beginnings) filter[slotOf(beginning, filter)] = 1;
   const bytes = needles.reduce((sum, { length }) => sum + length, 0);
-  const isTooLarge = bytes > MAX_SEARCHED_BYTES;
+  const isTooLarge = bytes > MAX_HEAD_SEARCH_BYTES;
   const prefixes = isTooLarge
     ? new Set(needles.map((needle) => needle.toString('latin1', 0, PREFIX_BYTES)))
     : undefined;
