@@ -21,7 +21,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/api/openapi/documents-page.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/documents.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/openapi-components.ts': 'test/platform/api/openapi.test.ts',
-  'src/platform/api/openapi/openapi-schemas.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/openapi.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/paging.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/pipeline.ts': 'test/platform/api/unavailable.test.ts',

@@ -60,12 +60,7 @@ export function createMetrics(readings: Readings): Metrics {
 }
 
 function addGauges(registers: Registry[], readings: Readings): void {
-  const gauge = (
-    name: string,
-    help: string,
-    labelNames: string[],
-    collect: (gauge: Gauge) => unknown,
-  ): void => {
+  const gauge = (name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => unknown) => {
     const made: Gauge = new Gauge({
       name: `sallyport_platform_${name}`,
       help,
@@ -99,10 +94,7 @@ function addGauges(registers: Registry[], readings: Readings): void {
 const READING_MS = 5_000;
 
 /** Undefined while the database does not respond: what this process counts is needed most then. */
-async function inTime<T>(
-  reading: Promise<T>,
-  { onError }: Pick<Readings, 'onError'>,
-): Promise<T | undefined> {
+async function inTime<T>(reading: Promise<T>, { onError }: Readings): Promise<T | undefined> {
   try {
     return await Promise.race([reading, setTimeout(READING_MS, undefined, { ref: false })]);
   } catch (error) {

@@ -63,12 +63,7 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   }
 }
 
-async function enter(
-  scope: ApiScope,
-  route: Route,
-  request: ApiRequest,
-  onKnown: (partly: Granted) => void,
-): Promise<Granted> {
+function enter(scope: ApiScope, route: Route, request: ApiRequest, onKnown: (partly: Granted) => void) {
   return grant(route.access, toEntry(request, scope.store.db), scope.gatekeeper, (caller) => {
     request.note({ keyId: caller.keyId });
     onKnown(grantedTo(caller));

@@ -85,10 +85,7 @@ function addressesIn(list: string): string[] {
   return addresses.filter((address) => isIP(address) !== 0 && address.length <= maxAddress);
 }
 
-function toNativeRecord(
-  row: AuditEventRow,
-  record: StoredRecord | undefined,
-): OcsfEvent['unmapped']['original_audit_log'] {
+function toNativeRecord(row: AuditEventRow, record: StoredRecord | undefined) {
   return {
     id: row.id,
     operation_name: row.operation,

@@ -15,7 +15,6 @@ import {
   sharedResponses,
   validationErrorSchema,
 } from './openapi-components.ts';
-import { type ComponentSchemas, createComponentSchemas } from './openapi-schemas.ts';
 import type { Access, Route } from '../route.ts';
 
 export type OpenApiDocument = ReturnType<typeof toOpenApi>;
@@ -143,3 +142,45 @@ const SECURITY: Readonly<Record<Access['to'], readonly Readonly<Record<string, r
   workspace: [{ ApiKey: [] }, { Bearer: [] }],
   sandbox: [{ SandboxKey: [] }, { SandboxBearer: [] }],
 };
+
+type ComponentSchemas = ReturnType<typeof createComponentSchemas>;
+
+/** What a schema defines beside itself is moved to the schemas of the document and referenced there. */
+function createComponentSchemas(fixed: Readonly<Record<string, JsonSchema>>) {
+  const found = new Map(Object.entries(fixed));
+  return {
+    /** The schema without its definitions. The input form of a definition may differ from its output form. */
+    take(
+      schema: JsonSchema,
+      { io, operationId }: { readonly io: 'input' | 'output'; readonly operationId: string },
+    ): JsonSchema {
+      const { $schema: _, $defs = {}, ...rest } = schema as JsonSchema & { readonly $defs?: JsonSchema };
+      // Zod's own names are unique only within one schema.
+      const rename = (name: string): string =>
+        name.startsWith('__') ? `${operationId}${name}` : io === 'input' ? `${name}Input` : name;
+      for (const [name, definition] of Object.entries($defs)) {
+        const moved = pointed(definition, rename) as JsonSchema;
+        const known = found.get(rename(name));
+        if (known !== undefined && JSON.stringify(known) !== JSON.stringify(moved))
+          throw new Error(`two schemas are called ${rename(name)}`);
+        found.set(rename(name), moved);
+      }
+      return pointed(rest, rename) as JsonSchema;
+    },
+    all: () => Object.fromEntries([...found].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+const LOCAL = '#/$defs/';
+
+function pointed(value: unknown, rename: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((one) => pointed(one, rename));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) =>
+      key === '$ref' && typeof member === 'string' && member.startsWith(LOCAL)
+        ? [key, `#/components/schemas/${rename(member.slice(LOCAL.length))}`]
+        : [key, pointed(member, rename)],
+    ),
+  );
+}

@@ -112,10 +112,7 @@ const START_TIMEOUT_MS = 120_000;
 const ORPHANS_TIMEOUT_MS = 15_000;
 const RETRY_MS = 200;
 
-async function startServer(
-  path: string,
-  options: Parameters<typeof startProcess>[0],
-): Promise<PostgresProcess> {
+async function startServer(path: string, options: Parameters<typeof startProcess>[0]) {
   const startedMs = performance.now();
   for (;;) {
     const server = startProcess(options);

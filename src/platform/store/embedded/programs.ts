@@ -42,11 +42,7 @@ function findPackage(): string {
   }
 }
 
-async function tryPrograms(
-  root: string,
-  libraries: string,
-  account: Account,
-): Promise<PostgresPrograms | undefined> {
+async function tryPrograms(root: string, libraries: string, account: Account) {
   const postgres = join(root, 'bin', 'postgres');
   const { code, stdout } = await runProgram(postgres, ['--version'], { account, libraries });
   const [, major] = /\(PostgreSQL\) (\d+)/.exec(stdout) ?? [];
