@@ -52,14 +52,18 @@ afterAll(async () => {
 it.each([
   ['up', upload],
   ['down', download],
-] as const)('100 MB go %s when the receiver reads, and nothing stays in memory', async (_, transfer) => {
-  using memory = sampleResident(proxy.process);
-  await using client = await connect();
-  expect(await transfer(client, big)).toBe(big.sha256);
-  expect(memory.peakBytes - baselineBytes).toBeLessThan(MAX_GROWTH_BYTES);
-});
+] as const)(
+  '100 MB go %s when the receiver reads, and nothing stays in memory',
+  { tags: ['long'] },
+  async (_, transfer) => {
+    using memory = sampleResident(proxy.process);
+    await using client = await connect();
+    expect(await transfer(client, big)).toBe(big.sha256);
+    expect(memory.peakBytes - baselineBytes).toBeLessThan(MAX_GROWTH_BYTES);
+  },
+);
 
-it('100 MB go both ways at once on one connection', async () => {
+it('100 MB go both ways at once on one connection', { tags: ['long'] }, async () => {
   using memory = sampleResident(proxy.process);
   await using client = await connect();
   expect(await Promise.all([upload(client, big), download(client, big)])).toEqual([big.sha256, big.sha256]);

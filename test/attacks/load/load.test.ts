@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LoadStage, createLoadStage, violations } from './load-driver.ts';
 import { loadRows } from './load-rows.ts';
 
-describe.each(['usual', 'tight'] as const)('with %s limits', (at) => {
+describe.each(['usual', 'tight'] as const)('with %s limits', { tags: ['long'] }, (at) => {
   let stage: LoadStage;
   beforeAll(async () => {
     stage = await createLoadStage(at);
