@@ -18,6 +18,7 @@ import { encodeBlock, indexed, literal } from '../support/hpack.ts';
 import { type FloodScene, createFloodScene } from './h2-flood-scene.ts';
 
 // The content of the windows of a hundred streams, which the allocator keeps after the first time.
+const MAX_COLLECTIONS = 50;
 const MAX_GROWTH_BYTES = 40_000_000;
 // During the flood: the garbage before it is collected.
 const MAX_PEAK_BYTES = 160_000_000;
@@ -32,6 +33,8 @@ const ROUNDS = 5;
 let scene: FloodScene;
 beforeAll(async () => {
   scene = await createFloodScene({ clientIdleMs: IDLE_MS });
+  // The first requests load and compile code, which is no growth.
+  await (await scene.bystand()).stop();
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
@@ -115,7 +118,10 @@ async function undisturbed(act: () => Promise<void>): Promise<void> {
   expect(errors).toEqual([]);
   const { count, p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
   const peak = memory.peakBytes - beforeBytes;
-  const grown = (await scene.collectedBytes()) - beforeBytes;
+  // Node releases the buffers of closed sockets over several collections.
+  let grown = (await scene.collectedBytes()) - beforeBytes;
+  for (let n = 0; n < MAX_COLLECTIONS && grown >= MAX_GROWTH_BYTES; n += 1)
+    grown = (await scene.collectedBytes()) - beforeBytes;
   console.info(
     `${count} responses meanwhile, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; ` +
       `${mb(peak)} more at the peak, ${mb(grown)} afterwards`,
