@@ -62,25 +62,22 @@ const libraries: readonly [ClientName, protocols: readonly string[]][] = [
   ['python-websockets', ['http/1.1']],
 ];
 
-describe.each(libraries.map((library) => [titleOf(library[0]), ...library] as const))(
-  '%s',
-  (_title, name, protocols) => {
-    it.runIf(isInstalled(name)).each([
-      ['by TLS', 'wss://good.test', 'wss'],
-      ['in plaintext', 'ws://good.test', 'ws'],
-      ['with a host that supports HTTP/2 too', 'wss://good.test', 'both'],
-    ])('speaks %s, through an interception', async (_, url, server) => {
-      const before = upgrades.length;
-      negotiated.length = 0;
-      const proxy = { url: `http://127.0.0.1:${sallyport.port}`, caFile: sallyport.caFile };
-      const { code, stdout, stderr } = await runClient(name, [`${url}:${ports.get(server)}/socket`], proxy);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(JSON.parse(stdout)).toEqual({ code: 1000, first: 'one', bytes: 70_000 });
-      expect(upgrades.slice(before).map(credentialsOf)).toEqual([[INJECTED]]);
-      if (server === 'both') expect(negotiated).toEqual(protocols);
-    });
-  },
-);
+describe.each(libraries.map((one) => [titleOf(one[0]), ...one] as const))('%s', (_title, name, protocols) => {
+  it.runIf(isInstalled(name)).each([
+    ['by TLS', 'wss://good.test', 'wss'],
+    ['in plaintext', 'ws://good.test', 'ws'],
+    ['with a host that supports HTTP/2 too', 'wss://good.test', 'both'],
+  ])('speaks %s, through an interception', async (_, url, server) => {
+    const before = upgrades.length;
+    negotiated.length = 0;
+    const proxy = { url: `http://127.0.0.1:${sallyport.port}`, caFile: sallyport.caFile };
+    const { code, stdout, stderr } = await runClient(name, [`${url}:${ports.get(server)}/socket`], proxy);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({ code: 1000, first: 'one', bytes: 70_000 });
+    expect(upgrades.slice(before).map(credentialsOf)).toEqual([[INJECTED]]);
+    if (server === 'both') expect(negotiated).toEqual(protocols);
+  });
+});
 
 function credentialsOf({ rawHeaders }: IncomingMessage): readonly string[] {
   return rawHeaders.filter((_, i) => rawHeaders[i - 1]?.toLowerCase() === 'authorization' && i % 2 === 1);
