@@ -47,8 +47,8 @@ export const alive: readonly Mutation[] = [
     name: 'no idle timeout for sessions',
     versions: ['h2'],
     file: 'src/proxy/h2/client-session.ts',
-    text: 'if (leftMs > 1) this.#session.setTimeout(leftMs);\n    else this.end();',
-    replacement: 'if (leftMs > 1) this.#session.setTimeout(leftMs);',
+    text: 'if (idleMs >= this.scope.context.timeouts.clientIdleMs) this.end();',
+    replacement: '',
     breaks: 'a session without streams stays open for ever',
   },
   {

@@ -63,7 +63,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/store/tables.ts': 'test/platform/audit/ocsf-event.test.ts',
   'src/proxy/context.ts': 'test/proxy/paused-client.test.ts',
   'src/proxy/gate/exchange-record.ts': 'test/proxy/h1/exchange.test.ts',
-  'src/proxy/h2/client-session.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/idle-limit.ts': 'test/proxy/h2/stream-timeouts.test.ts',
   'src/proxy/h2/session-watch.ts': 'test/proxy/h2/flood-gauge.test.ts',
   'src/proxy/h2/stream-body.ts': 'test/attacks/h2/h2.test.ts',

@@ -49,7 +49,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   hasRecord = false;
   readonly #session: ServerHttp2Session;
   readonly #streams: Set<ServerHttp2Stream> = new Set();
-  #idleSinceMs: number = performance.now();
+  /** When the last stream ended or a tick last saw new bytes. */
+  #activeMs: number = performance.now();
   #unreported = 0;
   #seenBytes = 0;
   /** Stream ids that the client skipped before its first request. */
@@ -64,7 +65,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   constructor(socket: TLSSocket, scope: SessionScope) {
     this.socket = socket;
     this.scope = scope;
-    const { limits, timeouts, connections } = scope.context;
+    const { limits, connections } = scope.context;
     // Outside of tls.Server nothing else reports the secure connection, and the session would wait for it for ever.
     Object.assign(socket, { secureConnecting: false });
     const session = performServerHandshake(socket, sessionOptions(limits));
@@ -80,8 +81,6 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     session.on('goaway', () => {
       this.#hasClientEnded = true;
     });
-    session.on('timeout', () => this.#onIdle());
-    session.setTimeout(timeouts.clientIdleMs);
     // The socket allows half-open connections: a FIN means that the client leaves.
     socket.once('end', () => socket.destroy());
     connections.add(this);
@@ -106,7 +105,14 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   tick(): void {
     this.gauge.tick();
-    this.#recordUnheard();
+    const { bytesRead } = this.socket;
+    // Most sessions are idle most of the time.
+    if (bytesRead === this.#seenBytes) this.#endIfIdle();
+    else {
+      this.#seenBytes = bytesRead;
+      this.#activeMs = performance.now();
+      this.#recordUnheard();
+    }
     const { destroyed, closed } = this.#session;
     if (this.#isLeaving || !(destroyed || (closed && this.isIdle))) return;
     this.#isLeaving = true;
@@ -148,7 +154,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     stream.on('error', ignoreError);
     stream.once('close', () => {
       this.#streams.delete(stream);
-      this.#idleSinceMs = performance.now();
+      this.#activeMs = performance.now();
       this.gauge.onRequestEnd(hasBody);
     });
     try {
@@ -187,13 +193,11 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     setImmediate(() => stream.close(StreamCode.noError));
   }
 
-  /** The idle time may be older than the end of the last stream, after which the client gets the full time again. */
-  #onIdle(): void {
-    const { clientIdleMs } = this.scope.context.timeouts;
-    const leftMs = this.isIdle ? this.#idleSinceMs + clientIdleMs - performance.now() : clientIdleMs;
-    // node:http2 emits 'timeout' once and restarts the timer only with the next bytes in either direction.
-    if (leftMs > 1) this.#session.setTimeout(leftMs);
-    else this.end();
+  /** Not a timeout of the session: node:http2 keeps its timer, and with it the session, after the connection has ended. */
+  #endIfIdle(): void {
+    if (!this.isIdle || this.#isEnding) return;
+    const idleMs = performance.now() - this.#activeMs;
+    if (idleMs >= this.scope.context.timeouts.clientIdleMs) this.end();
   }
 
   /** Why a stream of this connection ended early. */
@@ -203,10 +207,6 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   /** Counts streams that node:http2 reset by itself: a header list that is too long or has an invalid field. */
   #recordUnheard(): void {
-    // Most sessions are idle most of the time.
-    const { bytesRead } = this.socket;
-    if (bytesRead === this.#seenBytes) return;
-    this.#seenBytes = bytesRead;
     const { lastProcStreamID } = this.#session.state;
     if (lastProcStreamID === undefined) return;
     const unreported = Math.ceil(lastProcStreamID / 2) - this.#skipped - this.exchanges - this.#unreported;
