@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
 import { JsonReporter } from 'vitest/node';
@@ -51,8 +52,8 @@ const config: ViteUserConfig = defineConfig({
   test: {
     // Starts nothing until a test asks for a database.
     globalSetup: ['test/support/postgres-setup.ts'],
-    // They wait for sockets and timers more than they compute: one worker a core, not one core less.
-    maxWorkers: '100%',
+    // They wait for sockets and timers as much as they compute: one worker more than cores.
+    maxWorkers: availableParallelism() + 1,
     reporters: [
       new SummaryReporter(),
       ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
