@@ -162,7 +162,7 @@ export const h2Responses: readonly Mutation[] = [
     name: 'a truncated response ends cleanly',
     file: 'src/proxy/h2/stream-relay.ts',
     text: 'this.#owner.onTruncated();',
-    replacement: '{ this.isWhole = true; stream.end(); }',
+    replacement: '{ this.isComplete = true; stream.end(); }',
     breaks: 'a client takes half a response for the complete response',
   },
   {

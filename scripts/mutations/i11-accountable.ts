@@ -6,7 +6,7 @@ export const accountable: readonly Mutation[] = [
     invariant: 'I11',
     name: 'a request whose client disconnects is not recorded',
     file: 'src/proxy/h1/exchange.ts',
-    text: 'this.#fail(goneReason(this.#connection));',
+    text: 'this.#fail(clientEndReason(this.#connection));',
     replacement: 'this.#releaseUpstream();',
     breaks: 'a client hides its use of a credential by closing the connection',
   },

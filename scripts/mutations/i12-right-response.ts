@@ -46,7 +46,7 @@ export const rightResponse: readonly Mutation[] = [
     invariant: 'I12',
     name: 'a truncated response is followed by the next one',
     file: 'src/proxy/h1/exchange.ts',
-    text: 'if (this.#verdict) cut(this.#connection.socket);',
+    text: 'if (this.#verdict) closeIncomplete(this.#connection.socket);',
     replacement: 'if (this.#verdict) this.#connection.finishExchange(true);',
     breaks: 'the next response completes the truncated one',
   },

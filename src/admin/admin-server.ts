@@ -88,7 +88,7 @@ async function handle(
     client: socket.remoteAddress,
     onAuthenticated: () => connections.authenticate(socket),
   });
-  return { ...response, isLast: !head.isOriginForm || !body.isWhole };
+  return { ...response, isLast: !head.isOriginForm || !body.isComplete };
 }
 
 function toScope(options: AdminServerOptions, limits: AdminLimits): AdminScope {

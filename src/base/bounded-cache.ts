@@ -15,18 +15,18 @@ export class BoundedCache<V extends {}> {
   /**
    * At most `max` entries and, with `bytes`, at most `bytes.max` in all, as measured by `bytes.of` (above 0); a single
    * value above that is not stored. `now` must be monotonic, in milliseconds; without `ttlMs` an entry stays until it is
-   * evicted. `onGone` is called with each value that leaves, whatever the cause.
+   * evicted. `onEvict` is called with each value that leaves, whatever the cause.
    */
   constructor(options: {
     max: number;
     bytes?: { readonly max: number; of(value: V): number };
     ttlMs?: number;
     now?: () => number;
-    onGone?: (value: V) => void;
+    onEvict?: (value: V) => void;
   }) {
-    const { max, bytes, onGone } = options;
+    const { max, bytes, onEvict } = options;
     const bound = bytes && { maxSize: bytes.max, sizeCalculation: ({ value }: Entry<V>) => bytes.of(value) };
-    const reported = onGone && { dispose: ({ value }: Entry<V>) => onGone(value) };
+    const reported = onEvict && { dispose: ({ value }: Entry<V>) => onEvict(value) };
     this.#entries = new LRUCache({ max, ...bound, ...reported });
     this.#ttlMs = options.ttlMs ?? Number.POSITIVE_INFINITY;
     this.#now = options.now ?? (() => performance.now());

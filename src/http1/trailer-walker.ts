@@ -80,8 +80,8 @@ export class TrailerWalker {
 
   #finishName(): HeadError | undefined {
     for (let k = 0; k < framingNames.length; k++) {
-      const isWhole = framingNames[k]?.length === this.#column;
-      if (isWhole && (this.#candidates & (1 << k)) !== 0) return headErrors.trailerHasFraming;
+      const isComplete = framingNames[k]?.length === this.#column;
+      if (isComplete && (this.#candidates & (1 << k)) !== 0) return headErrors.trailerHasFraming;
     }
     return this.#enter(VALUE);
   }

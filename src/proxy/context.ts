@@ -23,7 +23,7 @@ export type OpenConnection = {
   /** Closes it when its running exchanges have ended, and starts no more. */
   drain(): void;
   /** Resolves when the socket is closed and its last record is emitted. */
-  readonly gone: Promise<void>;
+  readonly closed: Promise<void>;
 };
 
 export type ProxyContext = {

@@ -117,7 +117,7 @@ class Splice {
   #endBoth(reason: SpliceEnd['reason']): void {
     if (this.#reason === 'closed') this.#reason = reason;
     for (const socket of [this.#options.client, this.#options.upstream]) {
-      if (reason === 'reset') cut(socket);
+      if (reason === 'reset') closeIncomplete(socket);
       else socket.destroy();
     }
   }
@@ -127,13 +127,13 @@ class Splice {
  * Closes a connection whose stream is incomplete. In plaintext a FIN means that the stream is complete (RFC 9112 §8), so
  * the socket is reset. TLS has close_notify for that, which a destroyed socket does not send.
  */
-export function cut(socket: Socket): void {
+export function closeIncomplete(socket: Socket): void {
   if (socket.destroyed || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }
 
 /** Closes a client connection, and the upstream it is spliced to, at once; unsent bytes are lost. */
-export function cutConnection({ socket, splicedTo }: OpenConnection): void {
+export function closeAtOnce({ socket, splicedTo }: OpenConnection): void {
   socket.destroy();
-  if (splicedTo) cut(splicedTo);
+  if (splicedTo) closeIncomplete(splicedTo);
 }

@@ -25,7 +25,7 @@ export function createLeafCache(
   options: { max?: number; now?: () => number } = {},
 ): LeafCache {
   const { max = DEFAULT_MAX, now = Date.now } = options;
-  const entries = new BoundedCache<Entry>({ max, onGone: ({ context }) => setImmediate(close, context) });
+  const entries = new BoundedCache<Entry>({ max, onEvict: ({ context }) => setImmediate(close, context) });
 
   return {
     contextFor(subject) {

@@ -77,8 +77,8 @@ it('an entry that is larger than all together may be is not stored, and replaces
 it('each value that leaves is reported once: evicted, replaced, expired, deleted or cleared', () => {
   const clock = { time: 0 };
   const gone: string[] = [];
-  const onGone = (value: string): void => void gone.push(value);
-  const cache = new BoundedCache<string>({ max: 2, ttlMs: 10, now: () => clock.time, onGone });
+  const onEvict = (value: string): void => void gone.push(value);
+  const cache = new BoundedCache<string>({ max: 2, ttlMs: 10, now: () => clock.time, onEvict });
   for (const key of ['a', 'b', 'c']) cache.set(key, key);
   cache.set('b', 'renewed');
   expect(gone).toEqual(['a', 'b']);

@@ -37,7 +37,7 @@ it('a paused client is read again when its exchange has ended', async () => {
   await second.promise;
   expect(connection.exchanges).toBe(2);
   client.destroy();
-  await connection.gone;
+  await connection.closed;
   server.close();
 });
 

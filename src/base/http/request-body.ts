@@ -45,7 +45,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   }
 
   /** True once every byte was received. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#isEnded;
   }
 

@@ -12,7 +12,7 @@ import { isClientAllowed, presentedToken } from './client-filter.ts';
 import { startConnect } from '../tunnel/connect.ts';
 import type { ConnectionBudget, CountedConnection } from './connection-budget.ts';
 import type { ConnectionScope, OpenConnection, ProxyContext } from '../context.ts';
-import { cutConnection } from '../splice.ts';
+import { closeAtOnce } from '../splice.ts';
 import { startExchange } from '../h1/exchange.ts';
 import { refuse } from '../refusal.ts';
 
@@ -51,10 +51,10 @@ export async function createListener(
       for (const connection of connectionsOf(admission)) connection.drain();
       const deadline = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
-        for (const connection of connectionsOf(admission)) cutConnection(connection);
+        for (const connection of connectionsOf(admission)) closeAtOnce(connection);
       }, drainMs);
       await closed;
-      await Promise.all(connectionsOf(admission).map(({ gone }) => gone));
+      await Promise.all(connectionsOf(admission).map(({ closed }) => closed));
       clearTimeout(deadline);
     },
   };

@@ -46,7 +46,7 @@ export function recordDecision(
 }
 
 /** Why the client's connection is closed: the client ended or reset it, or the deadline of the drain closed it. */
-export function goneReason({
+export function clientEndReason({
   socket,
   scope,
 }: Pick<OpenConnection, 'socket'> & Pick<ScopedClient, 'scope'>): 'client_gone' | 'shutting_down' {

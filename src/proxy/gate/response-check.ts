@@ -43,8 +43,8 @@ export function checkResponse(
   const isUnframed = framing.kind === 'until_close';
   const isKept = !plan.endsConnection && !state.isEarly && !isUnframed && !state.mustEnd;
   const isBound = bindsConnection(head) || bindsConnection(plan.head);
-  const isWhole = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed;
-  const isReusable = isWhole && !isBound && !mayHaveLeftBody(plan, head.status);
+  const isPersistent = !connection.close && head.minor === 1 && !state.isEarly && !isUnframed;
+  const isReusable = isPersistent && !isBound && !mayHaveLeftBody(plan, head.status);
   if (isKept) return isReusable ? KEPT : KEPT_ONCE;
   return isReusable ? CLOSED : CLOSED_ONCE;
 }

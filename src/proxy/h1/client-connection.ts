@@ -17,7 +17,7 @@ export type RunningExchange = {
   onClientBytes(chunk: Buffer): void;
   onClientDrain(): void;
   onClientIdle(): void;
-  onClientGone(): void;
+  onClientClosed(): void;
   /** One of its other callbacks threw. */
   onBug(error: unknown): void;
 };
@@ -32,7 +32,7 @@ const NO_BYTES = Buffer.alloc(0);
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
-  readonly gone: Promise<void>;
+  readonly closed: Promise<void>;
   /** Only `admit` replaces it. */
   scope!: ConnectionScope;
   /** How many heads were parsed on this connection. */
@@ -60,15 +60,15 @@ export class ClientConnection {
       ['data', (chunk: Buffer) => this.#onData(chunk)],
       ['drain', () => this.#onDrain()],
       ['end', () => this.#onEnd()],
-      ['error', () => this.#onGone()],
-      ['close', () => this.#onGone()],
+      ['error', () => this.#onClosed()],
+      ['close', () => this.#onClosed()],
       ['timeout', () => this.#onIdle()],
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
     this.#enter(scope);
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.gone = promise;
+    this.closed = promise;
     socket.once('close', () => {
       void Promise.resolve(this.#ending).then(() => {
         this.#leave();
@@ -176,7 +176,7 @@ export class ClientConnection {
     return this.#input.take();
   }
 
-  /** Its socket is spliced to `upstream`. `gone` waits for `ending`, which emits the last record. */
+  /** Its socket is spliced to `upstream`. `closed` waits for `ending`, which emits the last record. */
   setSpliced(ending: Promise<unknown>, upstream: Socket): void {
     this.#ending = ending;
     this.splicedTo = upstream;
@@ -275,16 +275,16 @@ export class ClientConnection {
 
   /** A FIN while a response is due is an abort. After the last response the client has only finished. */
   #onEnd(): void {
-    if (this.#running) return this.#onGone();
+    if (this.#running) return this.#onClosed();
     if (!this.#isEnding) this.end();
     else if (this.socket.writableFinished) this.socket.destroy();
   }
 
-  #onGone(): void {
+  #onClosed(): void {
     clearTimeout(this.#headTimer);
     const running = this.#running;
     this.#running = undefined;
-    running?.onClientGone();
+    running?.onClientClosed();
     if (!this.socket.destroyed) this.socket.destroy();
   }
 }

@@ -8,12 +8,12 @@ import { type ResponseVerdict, checkResponse } from '../gate/response-check.ts';
 import { UpstreamAcquisition, type AcquisitionCallbacks } from '../gate/acquisition.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
-import { type SpliceEnd, cut, splice } from '../splice.ts';
+import { type SpliceEnd, closeIncomplete, splice } from '../splice.ts';
 import type { GateDecision } from '../gate/inject.ts';
 import { responseHeadLimits } from '../limits.ts';
 import { outgoingRequestHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from '../record.ts';
-import { goneReason } from '../gate/exchange-record.ts';
+import { clientEndReason } from '../gate/exchange-record.ts';
 import { type Refusal, isRefusal, refusalBytes, refuse } from '../refusal.ts';
 import { RequestOut } from './request-out.ts';
 import { type RequestPlan, planRequest, refusalOfError } from '../gate/request-plan.ts';
@@ -109,8 +109,8 @@ class Exchange
     if (this.#connection.socket.writableLength > 0) this.#fail('client_stalled');
   }
 
-  onClientGone(): void {
-    this.#fail(goneReason(this.#connection));
+  onClientClosed(): void {
+    this.#fail(clientEndReason(this.#connection));
   }
 
   onUpstreamData(chunk: Buffer): void {
@@ -135,7 +135,7 @@ class Exchange
   onUpstreamClose(code: string | undefined): void {
     if (this.#hasEnded) return;
     if (code === undefined) this.#reader.end();
-    else this.#onCut(code);
+    else this.#onTruncated(code);
   }
 
   onInterim(head: ResponseHead, connection: ConnectionFields): void {
@@ -191,12 +191,12 @@ class Exchange
 
   onError(code: string): void {
     if (this.#hasEnded) return;
-    if (code === 'truncated' || code === 'no_response') return this.#onCut(code);
+    if (code === 'truncated' || code === 'no_response') return this.#onTruncated(code);
     if (this.#verdict) this.#fail('upstream_malformed', code);
     else this.onRefused(refuse('upstream_malformed', code));
   }
 
-  #onCut(code: string): void {
+  #onTruncated(code: string): void {
     if (this.#verdict) this.#fail('upstream_truncated', code);
     else if (this.#reader.hasStarted) this.onRefused(refuse('upstream_closed', code));
     else this.#onNoResponse(code);
@@ -270,7 +270,7 @@ class Exchange
     this.#record.reason = reason;
     this.#record.cause = cause;
     this.#finish('failed');
-    if (this.#verdict) cut(this.#connection.socket);
+    if (this.#verdict) closeIncomplete(this.#connection.socket);
     else this.#connection.socket.destroy();
   }
 

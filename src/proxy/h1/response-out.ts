@@ -8,7 +8,7 @@ import { joinPieces } from '../joined-pieces.ts';
 import type { ResponseEnding } from '../gate/response-check.ts';
 import { type Mask, maskResponseHead } from '../mask/mask.ts';
 import { isUnchanged, outgoingResponseHead } from './outgoing-head.ts';
-import { isWhole } from './response-reader.ts';
+import { holdsWholeMessage } from './response-reader.ts';
 import { ScrubbedBody } from './scrubbed-body.ts';
 
 export class ResponseOut {
@@ -43,7 +43,8 @@ export class ResponseOut {
     mask: Mask | undefined,
   ): boolean {
     if (mask) maskResponseHead(head, mask);
-    const isComplete = !this.#scrubbed && isWhole(head, framing) && isUnchanged(head, connection, ending);
+    const isComplete =
+      !this.#scrubbed && holdsWholeMessage(head, framing) && isUnchanged(head, connection, ending);
     this.add(isComplete ? head.bytes : outgoingResponseHead(head, connection, ending));
     return isComplete;
   }

@@ -19,13 +19,13 @@ export type ResponseSink = {
 };
 
 /**
- * What the sink took with a head: only the head; the whole message, if `isWhole`; or the connection, from which the reader
+ * What the sink took with a head: only the head; the whole message, if `holdsWholeMessage`; or the connection, from which the reader
  * reads nothing more.
  */
 export type Taken = 'head' | 'message' | 'connection';
 
 /** True if the bytes of the head are the head, its complete body, and nothing else. */
-export function isWhole({ bytes, start, end }: ResponseHead, framing: Framing): boolean {
+export function holdsWholeMessage({ bytes, start, end }: ResponseHead, framing: Framing): boolean {
   const bodyBytes = framing.kind === 'length' ? framing.length : framing.kind === 'none' ? 0 : undefined;
   return start === 0 && bytes.length - end === bodyBytes;
 }

@@ -10,7 +10,7 @@ import type { TLSSocket } from 'node:tls';
 import { describeBug } from '../../base/log.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
 import { type ConnectionScope, type OpenConnection, nextConnectionId } from '../context.ts';
-import { goneReason } from '../gate/exchange-record.ts';
+import { clientEndReason } from '../gate/exchange-record.ts';
 import { FloodGauge } from './flood-gauge.ts';
 import { parseRequestList } from './header-block.ts';
 import type { HeaderList } from '../upstream/h2-session.ts';
@@ -42,7 +42,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly id: number = nextConnectionId();
   readonly socket: TLSSocket;
   readonly scope: SessionScope;
-  readonly gone: Promise<void>;
+  readonly closed: Promise<void>;
   readonly gauge: FloodGauge;
   /** Exchanges started on this connection. */
   exchanges = 0;
@@ -85,7 +85,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     socket.once('end', () => socket.destroy());
     connections.add(this);
     watch(this);
-    this.gone = this.#whenGone();
+    this.closed = this.#whenClosed();
   }
 
   get isIdle(): boolean {
@@ -134,7 +134,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     return speaksHttp1;
   }
 
-  async #whenGone(): Promise<void> {
+  async #whenClosed(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.socket.once('close', resolve);
     await promise;
@@ -201,8 +201,8 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   }
 
   /** Why a stream of this connection ended early. */
-  get goneReason(): string {
-    return this.#flood === undefined ? goneReason(this) : 'client_flood';
+  get clientEndReason(): string {
+    return this.#flood === undefined ? clientEndReason(this) : 'client_flood';
   }
 
   /** Counts streams that node:http2 reset by itself: a header list that is too long or has an invalid field. */

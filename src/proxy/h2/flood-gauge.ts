@@ -24,7 +24,7 @@ export type Flood = 'pings' | 'settings' | 'frames' | 'pieces';
 export class FloodGauge {
   readonly #bytesRead: () => number;
   readonly #report: (flood: Flood) => void;
-  #isOver = false;
+  #hasEnded = false;
   #seen = 0;
   #pieces = 0;
   #pings = 0;
@@ -87,8 +87,8 @@ export class FloodGauge {
   }
 
   #end(flood: Flood): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#report(flood);
   }
 }

@@ -12,7 +12,7 @@ export class StreamBody {
   /** Bytes that were read from the client's stream. */
   bytes = 0;
   /** The client has sent the whole body (END_STREAM). */
-  isWhole = false;
+  isComplete = false;
   readonly #stream: ServerHttp2Stream;
   #upstream: ClientHttp2Stream | undefined;
   /** What a retry sends first; undefined: a retry is not possible. */
@@ -47,7 +47,7 @@ export class StreamBody {
     for (const piece of this.#retryBuffer ?? []) upstream.write(piece);
     if (this.#hasBegun) this.#stream.resume();
     else this.#begin();
-    if (this.isWhole) upstream.end();
+    if (this.isComplete) upstream.end();
   }
 
   /** The upstream has processed the request, so it is not retried. */
@@ -79,7 +79,7 @@ export class StreamBody {
     // A stream that was reset emits 'end' too. A truncated body must not reach the upstream as a complete one.
     if (this.#stream.closed || this.#stream.aborted) return;
     this.#writer.flush();
-    this.isWhole = true;
+    this.isComplete = true;
     this.#upstream?.end();
   }
 

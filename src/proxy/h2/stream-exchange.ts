@@ -33,7 +33,7 @@ export type StreamClient = {
   readonly id: number;
   readonly scope: ConnectionScope;
   readonly gauge: FloodGauge;
-  readonly goneReason: string;
+  readonly clientEndReason: string;
   /** Sends the client to another connection with HTTP/1.1; false if it supports HTTP/2 only. */
   turnAway(): boolean;
   /** Destroys the connection. */
@@ -61,7 +61,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   #upstream: ClientHttp2Stream | undefined;
   #idleLimit: IdleLimit | undefined;
   #retries = 0;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
     const { plan, fields, hasBody } = request;
@@ -141,10 +141,10 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     const isLost = !place.session.isOpen && place.session.http2.destroyed;
     const isUnread = upstream.rstCode === StreamCode.refusedStream || place.session.hasSkipped(upstream.id);
     place.discard();
-    if (this.#isOver || upstream !== this.#upstream) return;
+    if (this.#hasEnded || upstream !== this.#upstream) return;
     this.#upstream = undefined;
     // The response is complete; bytes that the client still sends are not read (RFC 9113 §8.1).
-    if (this.#relay.isWhole) return this.#stopClient();
+    if (this.#relay.isComplete) return this.#stopClient();
     if (this.#relay.hasResponded) return this.#passReset(upstream.rstCode);
     if (this.#mayRetry(place, isLost, isUnread)) {
       this.#retries += 1;
@@ -177,13 +177,13 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 
   #stopClient(): void {
-    if (!this.#body || this.#body.isWhole) return;
+    if (!this.#body || this.#body.isComplete) return;
     this.#body.stop();
     this.#relay.afterEnd(() => this.#stream.close(StreamCode.noError));
   }
 
   onRefused(refusal: Refusal): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (this.#relay.hasResponded) return this.#fail(refusal.refused, StreamCode.internalError, refusal.cause);
     // The upstream's protocol has changed since this connection was negotiated; a new connection negotiates again.
     if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
@@ -208,7 +208,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
 
   /** The response cannot be completed: the client gets a reset. */
   #fail(reason: string, code: number, cause?: string): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#acquisition.record.reason = reason;
     this.#acquisition.record.cause = cause;
     this.#finish('failed');
@@ -219,13 +219,13 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 
   #onClientClose(): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     // A reset by the client after the end of the response concerns the rest of its own body.
-    if (this.#relay.isWhole && this.#stream.writableFinished) {
-      if (this.#body?.isWhole) this.#leaveToEnd();
+    if (this.#relay.isComplete && this.#stream.writableFinished) {
+      if (this.#body?.isComplete) this.#leaveToEnd();
       return this.#finish(this.#acquisition.decision?.injection ? 'injected' : 'forwarded');
     }
-    this.#acquisition.record.reason = this.#client.goneReason;
+    this.#acquisition.record.reason = this.#client.clientEndReason;
     this.#acquisition.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
   }
@@ -244,7 +244,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   }
 
   #finish(outcome: Outcome): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#idleLimit?.stop();
     this.#relay.stop();
     this.#acquisition.end();

@@ -55,7 +55,7 @@ export class StreamRelay {
   /** The final head was sent: from here on nothing can be refused, only reset. */
   hasResponded = false;
   /** The response has arrived completely. */
-  isWhole = false;
+  isComplete = false;
   /** The end of the response, or its trailers, are unsent. */
   isEndDue = false;
   /** Bytes of the body. */
@@ -153,7 +153,7 @@ export class StreamRelay {
     this.hasResponded = true;
     sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
     if (hasBody) this.#relay(upstream, end);
-    else this.isWhole = true;
+    else this.isComplete = true;
   }
 
   #hasNoBody({ status }: ResponseHead): boolean {
@@ -179,12 +179,12 @@ export class StreamRelay {
     });
     upstream.on('end', () => {
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
-      const isWhole = end.isWhole && !isShort;
+      const isComplete = end.isComplete && !isShort;
       // A response that broke off must not end with the possible beginning of a secret.
-      if (isWhole) body?.end(add);
+      if (isComplete) body?.end(add);
       writer.flush();
-      if (isWhole) {
-        this.isWhole = true;
+      if (isComplete) {
+        this.isComplete = true;
         stream.end();
         this.#hold();
       } else if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
@@ -251,13 +251,13 @@ function contentLength(head: ResponseHead): number | undefined {
  */
 class StreamEnd {
   /** The upstream has sent END_STREAM. */
-  isWhole = false;
+  isComplete = false;
 
   /** Must be created before the stream is read. */
   constructor(stream: ClientHttp2Stream) {
     const push = stream.push.bind(stream);
     stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-      if (chunk === null && !stream.closed) this.isWhole = true;
+      if (chunk === null && !stream.closed) this.isComplete = true;
       return push(chunk, encoding);
     };
   }

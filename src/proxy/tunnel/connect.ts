@@ -192,7 +192,7 @@ class Tunnel {
 
   onClientIdle(): void {}
 
-  onClientGone(): void {
+  onClientClosed(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#abort.abort();

@@ -26,7 +26,7 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
   const { context, tunnel } = scope;
   const startedMs = performance.now();
   sniff(socket, context.timeouts.sniffMs, (found) => {
-    if (found.kind === 'gone' || found.kind === 'timeout' || found.kind === 'unknown') {
+    if (found.kind === 'closed' || found.kind === 'timeout' || found.kind === 'unknown') {
       socket.destroy();
       return recordEnd(scope, startedMs, { reason: endReasons[found.kind] });
     }
@@ -87,7 +87,7 @@ function endWithAlert(socket: Socket, alert: Parameters<typeof fatalAlert>[0]): 
   socket.end(fatalAlert(alert), () => socket.destroy());
 }
 
-const endReasons = { gone: 'client_gone', timeout: 'sniff_timeout', unknown: 'not_tls_nor_http' } as const;
+const endReasons = { closed: 'client_gone', timeout: 'sniff_timeout', unknown: 'not_tls_nor_http' } as const;
 
 /** With SNI, the name must be that of the authority (RFC 6066 §3). */
 function isServerNameAgreed(serverName: string | undefined, tunnel: Authority): boolean {
@@ -152,7 +152,7 @@ function recordUnused(
   scope: TunnelScope,
   startedMs: number,
 ): void {
-  void connection.gone.then(() => {
+  void connection.closed.then(() => {
     if (connection.exchanges > 0 || connection.hasRecord) return;
     recordEnd(scope, startedMs, { reason: scope.context.isDraining() ? 'shutting_down' : 'client_gone' });
   });

@@ -35,7 +35,7 @@ export async function negotiate(
   const policy = context.policy();
   const purpose: Purpose = { scheme: 'https', authority, alpn: offered };
   const chosen = await whileConnected(socket, (signal) => dialUpstream(purpose, policy, context, signal));
-  if (chosen === 'gone') return undefined;
+  if (chosen === 'closed') return undefined;
   if (!isRefusal(chosen)) return chosen;
   return { protocol, dialFailure: new SpeculativeDialFailure(chosen, policy) };
 }
@@ -65,26 +65,26 @@ async function dialUpstream(
 async function whileConnected<T>(
   socket: Socket,
   task: (signal: AbortSignal) => Promise<T>,
-): Promise<T | 'gone'> {
+): Promise<T | 'closed'> {
   const abort = new AbortController();
   const read: Buffer[] = [];
-  const { promise: gone, resolve } = Promise.withResolvers<'gone'>();
-  const onGone = (): void => {
+  const { promise: closed, resolve } = Promise.withResolvers<'closed'>();
+  const onClosed = (): void => {
     abort.abort();
-    resolve('gone');
+    resolve('closed');
   };
   const onData = (chunk: Buffer): void => {
     read.push(chunk);
     // After its ClientHello a client has nothing to send before the server responds.
-    if (read.reduce((sum, { length }) => sum + length, 0) > MAX_READ_BYTES) onGone();
+    if (read.reduce((sum, { length }) => sum + length, 0) > MAX_READ_BYTES) onClosed();
   };
-  socket.on('data', onData).on('end', onGone).on('close', onGone).on('error', onGone);
+  socket.on('data', onData).on('end', onClosed).on('close', onClosed).on('error', onClosed);
   socket.resume();
   try {
-    return await Promise.race([task(abort.signal), gone]);
+    return await Promise.race([task(abort.signal), closed]);
   } finally {
     socket.pause();
-    socket.off('data', onData).off('end', onGone).off('close', onGone).off('error', onGone);
+    socket.off('data', onData).off('end', onClosed).off('close', onClosed).off('error', onClosed);
     if (abort.signal.aborted) socket.on('error', ignoreLateError).destroy();
     else if (read.length > 0) socket.unshift(Buffer.concat(read));
   }

@@ -10,16 +10,16 @@ export type Sniffed =
   | { readonly kind: 'http' }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'timeout' }
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'closed' };
 
 /** Calls `found` once, with the socket paused, its bytes put back and our listeners removed. */
 export function sniff(socket: Socket, timeoutMs: number, found: (sniffed: Sniffed) => void): void {
   const collector = createHelloCollector();
   const finish = (sniffed: Sniffed): void => {
     clearTimeout(timer);
-    socket.off('data', onData).off('end', onGone).off('close', onGone).off('error', onGone);
+    socket.off('data', onData).off('end', onClosed).off('close', onClosed).off('error', onClosed);
     socket.pause();
-    if (sniffed.kind === 'gone') socket.on('error', ignoreLateError);
+    if (sniffed.kind === 'closed') socket.on('error', ignoreLateError);
     else if (collector.bytes.length > 0) socket.unshift(Buffer.from(collector.bytes));
     found(sniffed);
   };
@@ -27,9 +27,9 @@ export function sniff(socket: Socket, timeoutMs: number, found: (sniffed: Sniffe
     const sniffed = classify(collector.push(chunk), collector.bytes);
     if (sniffed) finish(sniffed);
   };
-  const onGone = (): void => finish({ kind: 'gone' });
+  const onClosed = (): void => finish({ kind: 'closed' });
   const timer = setTimeout(() => finish({ kind: 'timeout' }), timeoutMs);
-  socket.on('data', onData).on('end', onGone).on('close', onGone).on('error', onGone);
+  socket.on('data', onData).on('end', onClosed).on('close', onClosed).on('error', onClosed);
   socket.resume();
 }
 

@@ -8,7 +8,7 @@ import type { Policy } from '../../policy/policy.ts';
 import { createAlpnHints } from '../../proxy/upstream/alpn.ts';
 import type { ConnectionBudget } from '../../proxy/accept/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../../proxy/context.ts';
-import { cutConnection } from '../../proxy/splice.ts';
+import { closeAtOnce } from '../../proxy/splice.ts';
 import { createDialler } from '../../proxy/upstream/dial.ts';
 import type { ConnectionQuota } from '../../proxy/upstream/connection-quota.ts';
 import type { Limits } from '../../proxy/limits.ts';
@@ -103,8 +103,8 @@ export class Sandbox {
   /** Closes every client connection now and writes its records. */
   async disconnect(): Promise<void> {
     const connections = [...this.context.connections];
-    for (const connection of connections) cutConnection(connection);
-    await Promise.all(connections.map(({ gone }) => gone));
+    for (const connection of connections) closeAtOnce(connection);
+    await Promise.all(connections.map(({ closed }) => closed));
   }
 
   /** Closes every connection, those to upstreams too. */

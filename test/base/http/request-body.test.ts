@@ -13,9 +13,9 @@ function createSource(): { readonly stream: Readable; readonly asked: () => numb
 describe('a request body', () => {
   it('is collected from its pieces', async () => {
     const body = new RequestBody(Readable.from([Buffer.from('a'), Buffer.from('bc')]), { head });
-    expect(body.isWhole).toBe(false);
+    expect(body.isComplete).toBe(false);
     expect(String(await body.read(3))).toBe('abc');
-    expect(body.isWhole).toBe(true);
+    expect(body.isComplete).toBe(true);
   });
 
   it('that the head does not announce is empty and whole, and asks for nothing', async () => {
@@ -24,7 +24,7 @@ describe('a request body', () => {
       throw new Error('asked for');
     };
     const body = new RequestBody(stream, { head: { hasBody: false, contentLength: 0 }, onWanted });
-    expect([String(await body.read(0)), body.isWhole, body.interrupt('late'), asked()]).toEqual([
+    expect([String(await body.read(0)), body.isComplete, body.interrupt('late'), asked()]).toEqual([
       '',
       true,
       false,
@@ -62,7 +62,7 @@ describe('a request body', () => {
     const rest: string[] = [];
     for (let next = await pieces.next(); next.done !== true; next = await pieces.next())
       rest.push(String(next.value));
-    expect([rest.join(''), body.isWhole]).toEqual(['bc', true]);
+    expect([rest.join(''), body.isComplete]).toEqual(['bc', true]);
   });
 
   it.each(['before it is read', 'while it is read'])(

@@ -58,7 +58,7 @@ async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): P
     onAuthenticated: () => undefined,
   });
   assert.deepEqual(errors, [], 'an error of ours');
-  assert(body.isWhole || length > MAX_BODY_BYTES, 'a body that fits is not read to its end');
+  assert(body.isComplete || length > MAX_BODY_BYTES, 'a body that fits is not read to its end');
   return response;
 }
 

@@ -3,7 +3,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fieldValue } from '../../../src/http1/head-parser.ts';
-import { ResponseReader, isWhole, type ResponseSink } from '../../../src/proxy/h1/response-reader.ts';
+import {
+  ResponseReader,
+  holdsWholeMessage,
+  type ResponseSink,
+} from '../../../src/proxy/h1/response-reader.ts';
 
 type Reading = {
   interims: number[];
@@ -161,7 +165,7 @@ describe('a response', () => {
     const sink: ResponseSink = {
       onInterim: () => {},
       onHead(head, framing) {
-        seen.push(isWhole(head, framing));
+        seen.push(holdsWholeMessage(head, framing));
         return 'connection';
       },
       onBody: () => {},

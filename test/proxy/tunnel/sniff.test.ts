@@ -12,7 +12,7 @@ async function sniffed(pieces: readonly Buffer[]): Promise<readonly [Sniffed['ki
   for (const piece of pieces) stream.write(piece);
   stream.end();
   const { kind } = await promise;
-  const rest = kind === 'gone' ? '' : Buffer.concat(await stream.toArray()).toString('latin1');
+  const rest = kind === 'closed' ? '' : Buffer.concat(await stream.toArray()).toString('latin1');
   return [kind, rest];
 }
 
@@ -27,7 +27,7 @@ it.each([
 });
 
 it('a client that leaves within a ClientHello is gone', async () => {
-  expect(await sniffed([Buffer.from('\x16\x03', 'latin1')])).toEqual(['gone', '']);
+  expect(await sniffed([Buffer.from('\x16\x03', 'latin1')])).toEqual(['closed', '']);
 });
 
 it('a client that sends nothing has until the deadline', () => {
