@@ -29,6 +29,8 @@ import { createScene, head, type Scene } from './credential-scene.ts';
 
 /** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 encodes as `+` and `/`. */
 const CANARY = 'q7Zr"\\%x2Hb~>>Lw9u??+Kd4/=&Vn3sTy8e';
+/** With all its forms, more than a search of a head takes. */
+const LARGE_BYTES = 6_000;
 const canaries = [textCanary('the secret', CANARY)];
 const leaksIn = (place: string, text: unknown): readonly string[] =>
   findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
@@ -118,6 +120,15 @@ describe('I5 no leak: heads', () => {
     const remembered = await ask(scene, '/elsewhere');
     expect(leaksIn('the response', injected + remembered)).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it.each(rows)('I5 no leak: it is masked beside secrets too large to search for, %s', async (_, reply) => {
+    const large = { name: 'X-Large', type: 'opaque', value: randomBytes(LARGE_BYTES).toString('base64') };
+    const rule = { match_hosts: ['api.test'], headers: [opaque('Authorization'), large] };
+    await using scene = await createCanaryScene({ rules: [rule], respond: ({ send }) => send(reply) });
+    const text = await ask(scene);
+    expect(text).toMatch(/^HTTP\/1\.1 (200|103)/);
+    expect(leaksIn('the response', text)).toEqual([]);
   });
 
   it('I5 no leak: the secret in the head of a 101 is masked', async () => {
