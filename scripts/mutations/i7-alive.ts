@@ -22,7 +22,7 @@ export const alive: readonly Mutation[] = [
     invariant: 'I7',
     name: 'no idle timeout for tunnels',
     file: 'src/proxy/splice.ts',
-    text: "else this.#endBoth(this.#isHalfClosed ? 'half_closed_idle' : 'idle');",
+    text: "this.#endBoth(this.#isHalfClosed ? 'half_closed_idle' : 'idle');",
     replacement: '',
     breaks: 'an idle tunnel holds two connections for ever',
   },

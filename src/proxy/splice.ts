@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { OpenConnection } from './context.ts';
+import { IdleWatch } from './idle-watch.ts';
 import { pauseClient } from './paused-client.ts';
 
 export type SpliceEnd = {
@@ -36,7 +37,7 @@ class Splice {
   readonly #result: PromiseWithResolvers<SpliceEnd> = Promise.withResolvers();
   #bytesUp: number;
   #bytesDown: number;
-  #lastActivityMs: number = performance.now();
+  #idle: IdleWatch | undefined;
   #open = 2;
   /** One side has sent its FIN. */
   #isHalfClosed = false;
@@ -53,12 +54,12 @@ class Splice {
     this.#join(client, upstream);
     this.#join(upstream, client);
     for (const socket of [client, upstream]) {
-      socket.setTimeout(idleMs);
       socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
       socket.setNoDelay(true);
     }
     if (fromClient && fromClient.length > 0) upstream.write(fromClient);
     if (fromUpstream && fromUpstream.length > 0) client.write(fromUpstream);
+    this.#idle = new IdleWatch([client, upstream], idleMs, () => this.#onIdle());
     if (client.destroyed || upstream.destroyed) this.#endBoth('reset');
     client.resume();
     upstream.resume();
@@ -70,7 +71,6 @@ class Splice {
       .on('data', (chunk: Buffer) => this.#onData(from, to, chunk))
       .on('end', () => this.#onEnd(to))
       .on('error', () => this.#endBoth('reset'))
-      .on('timeout', () => this.#onTimeout(from))
       .on('close', () => this.#onClose(from, to));
     to.on('drain', () => from.resume());
   }
@@ -79,32 +79,24 @@ class Splice {
     const isUp = from === this.#options.client;
     if (isUp) this.#bytesUp += chunk.length;
     else this.#bytesDown += chunk.length;
-    this.#lastActivityMs = performance.now();
     if (to.write(chunk)) return;
     if (isUp) pauseClient(from);
     else from.pause();
   }
 
   #onEnd(to: Socket): void {
-    const { client, upstream, halfClosedMs } = this.#options;
     this.#isHalfClosed = true;
-    this.#lastActivityMs = performance.now();
     to.end();
-    client.setTimeout(halfClosedMs);
-    upstream.setTimeout(halfClosedMs);
+    this.#idle?.restart(this.#options.halfClosedMs);
   }
 
-  #onTimeout(from: Socket): void {
-    const limitMs = this.#isHalfClosed ? this.#options.halfClosedMs : this.#options.idleMs;
-    const leftMs = limitMs - (performance.now() - this.#lastActivityMs);
-    // Node measures each socket by itself, and its clock may be a millisecond ahead of this one. Its timer fires once: if
-    // it were not set again the tunnel would stay open for ever.
-    if (leftMs > 1) from.setTimeout(leftMs);
-    else this.#endBoth(this.#isHalfClosed ? 'half_closed_idle' : 'idle');
+  #onIdle(): void {
+    this.#endBoth(this.#isHalfClosed ? 'half_closed_idle' : 'idle');
   }
 
   #onClose(from: Socket, to: Socket): void {
     this.#open -= 1;
+    if (this.#open === 0) this.#idle?.stop();
     // What was still to be written to `from` is lost.
     if (!from.writableFinished) this.#endBoth('reset');
     if (this.#open === 0)

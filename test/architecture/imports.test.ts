@@ -30,12 +30,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/limits': VOCABULARY,
   'proxy/record': VOCABULARY,
   'proxy/refusal': VOCABULARY,
-  'proxy/upstream': [...VOCABULARY, ...PROXY_GROUND],
+  'proxy/upstream': [...VOCABULARY, ...PROXY_GROUND, 'proxy/idle-watch'],
   'proxy/mask': [...VOCABULARY, ...PROXY_GROUND],
   'proxy/context': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream'],
+  'proxy/idle-watch': [],
   'proxy/paused-client': [],
   'proxy/joined-pieces': [],
-  'proxy/splice': ['proxy/context', 'proxy/paused-client'],
+  'proxy/splice': ['proxy/context', 'proxy/idle-watch', 'proxy/paused-client'],
   'proxy/gate': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream', 'proxy/mask', 'proxy/context'],
   ...versions('proxy/h1', 'proxy/h2'),
   'proxy/tunnel': [...belowTunnel(), 'proxy/h1', 'proxy/h2'],
@@ -64,7 +65,16 @@ function versions(...names: readonly string[]): Readonly<Record<string, readonly
 }
 
 function belowTunnel(): readonly string[] {
-  const shared = ['upstream', 'mask', 'context', 'paused-client', 'joined-pieces', 'splice', 'gate'];
+  const shared = [
+    'upstream',
+    'mask',
+    'context',
+    'idle-watch',
+    'paused-client',
+    'joined-pieces',
+    'splice',
+    'gate',
+  ];
   return [...VOCABULARY, ...PROXY_GROUND, ...shared.map((name) => `proxy/${name}`)];
 }
 

@@ -6,6 +6,7 @@ import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
 import { type RequestHead, parseRequestHead } from '../../http1/head-parser.ts';
 import { type ConnectionScope, type ProxyContext, nextConnectionId } from '../context.ts';
+import { IdleWatch } from '../idle-watch.ts';
 import { HeadBuffer } from './head-buffer.ts';
 import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';
@@ -45,6 +46,7 @@ export class ClientConnection {
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   #running: RunningExchange | undefined;
   readonly #input: HeadBuffer;
+  readonly #idle: IdleWatch;
   #headTimer: NodeJS.Timeout | undefined;
   #ending: Promise<unknown> | undefined;
   #isEnding = false;
@@ -62,7 +64,6 @@ export class ClientConnection {
       ['end', () => this.#onEnd()],
       ['error', () => this.#onClosed()],
       ['close', () => this.#onClosed()],
-      ['timeout', () => this.#onIdle()],
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
@@ -75,7 +76,7 @@ export class ClientConnection {
         resolve();
       });
     });
-    socket.setTimeout(scope.context.timeouts.clientIdleMs);
+    this.#idle = new IdleWatch([socket], scope.context.timeouts.clientIdleMs, () => this.#onIdle());
     socket.setNoDelay(true);
   }
 
@@ -170,6 +171,7 @@ export class ClientConnection {
   detach(): Buffer | undefined {
     this.#isDetached = true;
     clearTimeout(this.#headTimer);
+    this.#idle.stop();
     this.socket.pause();
     for (const [event, listener] of this.#listeners)
       this.socket.off(event, listener as (...args: unknown[]) => void);
@@ -286,5 +288,6 @@ export class ClientConnection {
     this.#running = undefined;
     running?.onClientClosed();
     if (!this.socket.destroyed) this.socket.destroy();
+    this.#idle.stop();
   }
 }

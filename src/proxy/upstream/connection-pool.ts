@@ -2,6 +2,7 @@
 // once and call the current owner, so that reuse costs nothing and no event is lost between owners. Independent of HTTP,
 // except for the rule which requests may use a connection that another client opened.
 import type { Socket } from 'node:net';
+import { IdleWatch } from '../idle-watch.ts';
 import { type Refusal, isRefusal } from '../refusal.ts';
 import type { DialTarget, Dialler } from './dial.ts';
 import type { ConnectionQuota } from './connection-quota.ts';
@@ -33,23 +34,24 @@ export class UpstreamConnection {
   idleSinceMs = 0;
   idleLimitMs: number = IDLE_MS;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
+  readonly #idle: IdleWatch;
   #owner: UpstreamOwner | undefined;
   #errorCode: string | undefined;
 
   constructor(socket: Socket, key: string, responseIdleMs: number) {
     this.socket = socket;
     this.key = key;
-    socket.setTimeout(responseIdleMs);
     this.#listeners = [
       ['data', (chunk: Buffer) => this.#onData(chunk)],
       ['drain', () => this.#owner?.onUpstreamDrain()],
       ['end', () => this.#notify((owner) => owner.onUpstreamEnd())],
-      ['timeout', () => this.#notify((owner) => owner.onUpstreamTimeout())],
       ['error', (error: NodeJS.ErrnoException) => this.#onError(error)],
-      ['close', () => this.#notify((owner) => owner.onUpstreamClose(this.#errorCode))],
+      ['close', () => this.#onClose()],
     ];
     for (const [event, listener] of this.#listeners)
       socket.on(event, listener as (...args: unknown[]) => void);
+    const onIdle = (): void => this.#notify((owner) => owner.onUpstreamTimeout());
+    this.#idle = new IdleWatch([socket], responseIdleMs, onIdle);
   }
 
   /** Undefined while the connection is idle: every event ends an idle connection. */
@@ -84,6 +86,11 @@ export class UpstreamConnection {
     this.#errorCode = error.code ?? error.name;
   }
 
+  #onClose(): void {
+    this.#idle.stop();
+    this.#notify((owner) => owner.onUpstreamClose(this.#errorCode));
+  }
+
   own(owner: UpstreamOwner, clientId: number): void {
     this.#owner = owner;
     this.lastClient = clientId;
@@ -103,6 +110,7 @@ export class UpstreamConnection {
   /** Returns the paused socket without the listeners of this connection. */
   detach(): Socket {
     const { socket } = this;
+    this.#idle.stop();
     socket.pause();
     for (const [event, listener] of this.#listeners)
       socket.off(event, listener as (...args: unknown[]) => void);
