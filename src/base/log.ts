@@ -160,26 +160,36 @@ export function createLog(level: LogLevel, sink: Pick<LogSink, 'write'>): Log {
   );
 }
 
-/** Writes one JSON line of level info, as the logger would, with the fields in their order. */
-export type LineWriter = (fields: object, msg: string) => void;
+/** Writes one JSON line of level info, as the logger would. */
+export type LineWriter<Fields extends object> = (fields: Fields, msg: string) => void;
+
+/** The fields as members of a JSON object, without its braces. */
+export type MembersOf<Fields extends object> = (fields: Fields) => string;
 
 /** For lines that every request writes: without the logger, a line costs a sixth of the time. */
-export function createLineWriter(sink: Pick<LogSink, 'write'>): LineWriter {
-  const stamp = createStamp();
+export function createLineWriter<Fields extends object>(
+  sink: Pick<LogSink, 'write'>,
+  membersOf: MembersOf<Fields> = allMembers,
+): LineWriter<Fields> {
+  const stamp = createStamp(membersOf);
   return (fields, msg) => writeStamped(sink, stamp(fields), msg);
 }
 
+function allMembers(fields: object): string {
+  return JSON.stringify(fields).slice(1, -1);
+}
+
 /** The time and the fields, as members of a JSON object without its braces. */
-export function createStamp(): (fields: object) => string {
+export function createStamp<Fields extends object>(membersOf: MembersOf<Fields>): MembersOf<Fields> {
   let atMs = 0;
   let time = '';
   return (fields) => {
     const now = Date.now();
     if (now !== atMs) {
       atMs = now;
-      time = new Date(now).toISOString();
+      time = `"time":"${new Date(now).toISOString()}",`;
     }
-    return `"time":"${time}",${JSON.stringify(fields).slice(1, -1)}`;
+    return time + membersOf(fields);
   };
 }
 

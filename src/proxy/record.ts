@@ -10,10 +10,10 @@ export type ExchangeRecord = {
   revision: number;
   client?: string | undefined;
   method?: string | undefined;
-  scheme?: 'http' | 'https' | 'tunnel';
+  scheme?: 'http' | 'https' | 'tunnel' | undefined;
   /** Unset for HTTP/1. */
-  protocol?: 'h2';
-  authority?: string;
+  protocol?: 'h2' | undefined;
+  authority?: string | undefined;
   path?: string;
   rule?: string | undefined;
   callback?: string | undefined;
@@ -32,6 +32,8 @@ export type ExchangeRecord = {
   bytes_down: number;
   /** Set when it is emitted. */
   duration_ms?: number | undefined;
+  /** Not written: the text that records of the same connection share. */
+  memo?: RecordMemo | undefined;
 };
 
 export type Recorder = {
@@ -45,7 +47,7 @@ const MAX_PATH_CHARS = 512;
 
 export function createRecorder(options: {
   /** Undefined: records are turned off. */
-  write: LineWriter | undefined;
+  write: LineWriter<ExchangeRecord> | undefined;
   sink: { readonly isBlocked: boolean };
   /** `refuse` new exchanges while the sink is blocked, or `drop` their records and count them. */
   whenBlocked: 'refuse' | 'drop';
@@ -75,4 +77,77 @@ export function recordedPath(target: string): string {
   const query = target.indexOf('?');
   const path = query === -1 ? target : target.slice(0, query);
   return path.length <= MAX_PATH_CHARS ? path : `${path.slice(0, MAX_PATH_CHARS)}…`;
+}
+
+/** The record as members of a JSON object without its braces, in the order of the platform's schema. */
+export function recordMembers(record: ExchangeRecord): string {
+  const memo = record.memo ?? new RecordMemo();
+  let text = memo.originOf(record);
+  if (record.path !== undefined) text += `,"path":${JSON.stringify(record.path)}`;
+  text += memo.decisionOf(record);
+  // Not from the network: a word of ours, numbers and booleans need no escapes.
+  if (record.outcome !== undefined) text += `,"outcome":"${record.outcome}"`;
+  if (record.reason !== undefined) text += `,"reason":${JSON.stringify(record.reason)}`;
+  if (record.cause !== undefined) text += `,"cause":${JSON.stringify(record.cause)}`;
+  if (record.status !== undefined) text += `,"status":${record.status}`;
+  if (record.upstream_reused !== undefined) text += `,"upstream_reused":${record.upstream_reused}`;
+  if (record.unframed !== undefined) text += `,"unframed":${record.unframed}`;
+  if (record.scrubbed !== undefined) text += `,"scrubbed":${record.scrubbed}`;
+  text += `,"bytes_up":${record.bytes_up},"bytes_down":${record.bytes_down}`;
+  return record.duration_ms === undefined ? text : `${text},"duration_ms":${record.duration_ms}`;
+}
+
+type Origin = Pick<
+  ExchangeRecord,
+  'sandbox' | 'revision' | 'client' | 'method' | 'scheme' | 'protocol' | 'authority'
+>;
+type Decision = Pick<ExchangeRecord, 'rule' | 'callback' | 'callback_cached' | 'injected'>;
+
+/** Text of the last record of a connection, which the next record repeats. It is used for equal values only. */
+export class RecordMemo {
+  #origin: Origin | undefined;
+  #originText = '';
+  #decision: Decision | undefined;
+  #decisionText = '';
+
+  /** Where the request came from and where it goes. */
+  originOf(record: ExchangeRecord): string {
+    if (this.#origin && isSameOrigin(this.#origin, record)) return this.#originText;
+    const { sandbox, revision, client, method, scheme, protocol, authority } = record;
+    this.#origin = { sandbox, revision, client, method, scheme, protocol, authority };
+    this.#originText = JSON.stringify(this.#origin).slice(1, -1);
+    return this.#originText;
+  }
+
+  /** What was injected and by whom. Begins with a comma, unless it is empty. */
+  decisionOf(record: ExchangeRecord): string {
+    if (this.#decision && isSameDecision(this.#decision, record)) return this.#decisionText;
+    const { rule, callback, callback_cached, injected } = record;
+    this.#decision = { rule, callback, callback_cached, injected };
+    const members = JSON.stringify(this.#decision).slice(1, -1);
+    this.#decisionText = members === '' ? '' : `,${members}`;
+    return this.#decisionText;
+  }
+}
+
+function isSameOrigin(one: Origin, other: Origin): boolean {
+  return (
+    one.method === other.method &&
+    one.authority === other.authority &&
+    one.revision === other.revision &&
+    one.client === other.client &&
+    one.scheme === other.scheme &&
+    one.protocol === other.protocol &&
+    one.sandbox === other.sandbox
+  );
+}
+
+/** Of an injection the names are one frozen array, whose identity is enough. */
+function isSameDecision(one: Decision, other: Decision): boolean {
+  return (
+    one.injected === other.injected &&
+    one.rule === other.rule &&
+    one.callback === other.callback &&
+    one.callback_cached === other.callback_cached
+  );
 }

@@ -1,7 +1,14 @@
 // One record for every exchange, with these keys and no others, and never a value of a header: an operator may store
 // records for years.
 import { describe, expect, it } from 'vitest';
-import { createRecorder, recordedPath } from '../../src/proxy/record.ts';
+import {
+  type ExchangeRecord,
+  RecordMemo,
+  createRecorder,
+  recordMembers,
+  recordedPath,
+} from '../../src/proxy/record.ts';
+import { recordBatch } from '../../src/platform/sandbox-records/record-schema.ts';
 import type { LogRecord } from '../support/spawned-process.ts';
 import { type DataPath, type DataPathOptions, createDataPath, errorOf, head, secret } from './data-path.ts';
 
@@ -327,5 +334,69 @@ describe('what is recorded', () => {
     await client.send('GET /');
     client.reset();
     expect(await path.proxy.record(0)).toMatchObject({ method: 'CONNECT', reason: 'client_gone' });
+  });
+});
+
+describe('a record as text', () => {
+  const hostile = '"\\\n\u2028\ud800\u0000é';
+  const injected = Object.freeze([hostile, 'Authorization']);
+  const full: ExchangeRecord = {
+    sandbox: hostile,
+    revision: 3,
+    client: hostile,
+    method: hostile,
+    scheme: 'https',
+    protocol: 'h2',
+    authority: hostile,
+    path: hostile,
+    rule: hostile,
+    callback: hostile,
+    callback_cached: false,
+    injected,
+    outcome: 'injected',
+    reason: hostile,
+    cause: hostile,
+    status: 200,
+    upstream_reused: false,
+    unframed: true,
+    scrubbed: 2,
+    bytes_up: 0,
+    bytes_down: 12,
+    duration_ms: 0.125,
+  };
+  const keys = Object.keys(full) as (keyof ExchangeRecord)[];
+  const required: readonly string[] = ['sandbox', 'revision', 'bytes_up', 'bytes_down'];
+  const optional = keys.filter((key) => !required.includes(key));
+
+  it('is its JSON, in the order of the schema of the platform', () => {
+    expect(`{${recordMembers(full)}}`).toBe(JSON.stringify(full));
+    const { shape } = recordBatch.shape.records.element;
+    expect(Object.keys(shape)).toEqual(['number', 'time', ...keys]);
+  });
+
+  it.each(optional)('omits %s if that is undefined', (key) => {
+    const without = { ...full, [key]: undefined };
+    expect(`{${recordMembers(without)}}`).toBe(JSON.stringify(without));
+    const only = Object.fromEntries(
+      Object.entries(full).filter(([name]) => name === key || required.includes(name)),
+    ) as ExchangeRecord;
+    expect(`{${recordMembers(only)}}`).toBe(JSON.stringify(only));
+  });
+
+  it.each(keys)('that follows another on its connection has its own %s', (key) => {
+    const memo = new RecordMemo();
+    expect(recordMembers({ ...full, memo })).toBe(recordMembers(full));
+    const value = full[key];
+    const changed =
+      typeof value === 'number'
+        ? value + 1
+        : typeof value === 'boolean'
+          ? !value
+          : key === 'injected'
+            ? ['X']
+            : 'other';
+    const next = { ...full, [key]: changed } as ExchangeRecord;
+    expect(`{${recordMembers({ ...next, memo })}}`).toBe(JSON.stringify(next));
+    expect(`{${recordMembers({ ...full, [key]: full[key], memo })}}`).toBe(JSON.stringify(full));
   });
 });

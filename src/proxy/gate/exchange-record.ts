@@ -1,14 +1,15 @@
 // What the record of an exchange says of its request, of the gate's decision, and of a client that left before the end.
 import type { ConnectionScope, OpenConnection, ScopedClient } from '../context.ts';
 import type { GateDecision } from './inject.ts';
-import { type ExchangeRecord, recordedPath } from '../record.ts';
+import { type ExchangeRecord, RecordMemo, recordedPath } from '../record.ts';
 import type { RequestPlan } from './request-plan.ts';
 
 export function beginRecord(
-  { context, clientAddress: client }: ConnectionScope,
+  scope: ConnectionScope,
   revision: number,
   { head, target, scheme }: RequestPlan,
 ): ExchangeRecord {
+  const { context, clientAddress: client } = scope;
   // Every field from the start: adding them one by one would change the hidden class of the object several times.
   return {
     sandbox: context.sandbox,
@@ -32,8 +33,21 @@ export function beginRecord(
     scrubbed: undefined,
     outcome: undefined,
     duration_ms: undefined,
+    protocol: undefined,
+    memo: memoOf(scope),
   };
 }
+
+function memoOf(scope: ConnectionScope): RecordMemo {
+  const known = memos.get(scope);
+  if (known) return known;
+  const memo = new RecordMemo();
+  memos.set(scope, memo);
+  return memo;
+}
+
+// One for each connection, as long as the connection.
+const memos = new WeakMap<ConnectionScope, RecordMemo>();
 
 export function recordDecision(
   record: ExchangeRecord,

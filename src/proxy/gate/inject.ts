@@ -154,7 +154,7 @@ function injectionOf(headers: readonly InjectedHeader[]): Injection {
   if (known) return known;
   const lowerNames = headers.map(({ name }) => name.toLowerCase());
   const injection: Injection = {
-    names: headers.map(({ name }) => name),
+    names: Object.freeze(headers.map(({ name }) => name)),
     isReplaced: compileNames(lowerNames),
     lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
     list: headers.flatMap(({ name, value }) => [name.toLowerCase(), valueText(value)]),

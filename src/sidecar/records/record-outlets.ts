@@ -1,7 +1,7 @@
 // Where the records of exchanges go: into the log and, if the config names a platform, to the platform.
 import { readInput } from '../../base/input-error.ts';
 import { type Log, type LogSink, createLineWriter, createStamp, writeStamped } from '../../base/log.ts';
-import { type Recorder, createRecorder } from '../../proxy/record.ts';
+import { type Recorder, createRecorder, recordMembers } from '../../proxy/record.ts';
 import type { Config } from '../config.ts';
 
 export type RecordOutlets = {
@@ -18,7 +18,7 @@ export async function createRecordOutlets(
   if (recordForward === undefined) {
     // Independent of the log level: a quieter log must not lose records.
     const recorder = createRecorder({
-      write: isRecorded ? createLineWriter(sink) : undefined,
+      write: isRecorded ? createLineWriter(sink, recordMembers) : undefined,
       sink,
       whenBlocked,
     });
@@ -26,7 +26,7 @@ export async function createRecordOutlets(
   }
   const { RecordForwarder } = await import('./record-forwarder.ts');
   const forwarder = await readInput(() => new RecordForwarder({ ...recordForward, log }));
-  const stamp = createStamp();
+  const stamp = createStamp(recordMembers);
   const recorderOf = (sandbox: string): Recorder =>
     createRecorder({
       write(fields, msg) {
