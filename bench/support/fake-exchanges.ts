@@ -42,12 +42,9 @@ export async function createFakeExchanges(
   const tunnel = authority();
   const clients = Array.from({ length: count }, () => new FakeSocket());
   const upstreams = Array.from({ length: count }, () => new FakeSocket());
+  const scope = { context, scheme: 'https', tunnel, clientAddress: '127.0.0.1' } as const;
   for (const socket of clients)
-    new ClientConnection(
-      socket.asSocket(),
-      { context, scheme: 'https', tunnel, clientAddress: '127.0.0.1' },
-      startExchange,
-    );
+    context.connections.add(new ClientConnection(socket.asSocket(), { ...scope }, startExchange));
   for (const socket of upstreams) context.upstream.adopt(`1 https://${AUTHORITY}`, socket.asSocket());
   const requests = Array.from({ length: HEADS }, (_, i) => requestHead(i));
   const responses = Array.from({ length: HEADS }, (_, i) => response(i));
