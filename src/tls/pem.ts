@@ -7,6 +7,20 @@ export function toCertificatePem(der: Buffer): string {
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
+const BLOCK = new RegExp(`${BEGIN}[^-]*${END}`, 'g');
+
+/** The texts of the certificates in a bundle, in order. Text and blocks of other kinds between them are skipped. */
+export function certificateBlocks(bundlePem: string): readonly string[] {
+  return bundlePem.match(BLOCK) ?? [];
+}
+
+/** The DER of one of those texts. It is not checked. */
+export function blockToDer(block: string): Buffer {
+  return Buffer.from(block.slice(BEGIN.length, -END.length), 'base64');
+}
+
 /**
  * Every certificate of a bundle, in order, or the number (from 1) of the first that cannot be read. Text and blocks of
  * other kinds between them are skipped; a truncated certificate counts as unreadable, not as absent.

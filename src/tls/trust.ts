@@ -1,12 +1,14 @@
 // Which CAs are trusted for upstream servers: the system's roots and the operator's, and never the proxy's own CA.
-import { createHash, X509Certificate } from 'node:crypto';
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { parseCertificates } from './pem.ts';
+import { createHash, hash, X509Certificate } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { CertificateAuthority } from './certificate-authority.ts';
+import { blockToDer, certificateBlocks, parseCertificates, toCertificatePem } from './pem.ts';
+import { systemRoots } from './system-roots.ts';
 
 export type TrustSet = {
   /** Identifies the content: sets of the same certificates have the same id. */
   readonly id: string;
-  /** Created once for all connections, because that takes milliseconds. */
+  /** Created at the first use, once for all connections, because that takes milliseconds. */
   readonly context: SecureContext;
   readonly certificates: readonly string[];
   /**
@@ -18,30 +20,31 @@ export type TrustSet = {
 
 /**
  * The roots (`rootsPem`, one certificate each; by default the system's, or where it has none Node's own) and those of the
- * bundle `extraPem`, without any certificate of the key `without`. Throws if one cannot be read.
+ * bundle `extraPem`, without any certificate of the key in the certificate `without`. Throws if one of the bundle cannot be
+ * read.
  */
 export function createTrustSet(options: {
   extraPem?: string | undefined;
-  without?: { readonly spkiSha256: string } | undefined;
+  without?: Pick<CertificateAuthority, 'spkiSha256' | 'certificateDer'> | undefined;
   rootsPem?: readonly string[] | undefined;
 }): TrustSet {
   const { extraPem, without, rootsPem = systemRoots() } = options;
-  const roots = [...new Set(rootsPem)].map((pem) => new X509Certificate(pem));
-  const extra = extraPem === undefined ? [] : parseExtra(extraPem);
-  const trusted = new Map<string, string>();
-  for (const certificate of [...roots, ...extra]) {
-    // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
-    // have it.
-    if (without !== undefined && spkiSha256(certificate) === without.spkiSha256) continue;
-    trusted.set(certificate.fingerprint256, certificate.toString());
-  }
-  const certificates = [...trusted.values()];
+  const roots = rootsPem.flatMap(certificateBlocks).map(blockToDer);
+  const extra = extraPem === undefined ? [] : parseExtra(extraPem).map(({ raw }) => raw);
+  // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
+  // have it.
+  const ownKey = without === undefined ? undefined : keyBytes(without.certificateDer);
+  const isTrusted = (der: Buffer): boolean => ownKey === undefined || !der.includes(ownKey);
+  const trusted = new Map([...roots, ...extra].filter(isTrusted).map((der) => [fingerprint(der), der]));
+  const certificates = [...trusted.values()].map(toCertificatePem);
+  let context: SecureContext | undefined;
   return {
-    id: createHash('sha256')
-      .update([...trusted.keys()].toSorted().join())
-      .digest('base64url'),
-    // With `ca` given, Node ignores its own store and NODE_EXTRA_CA_CERTS.
-    context: createSecureContext({ ca: certificates, minVersion: 'TLSv1.2' }),
+    id: hash('sha256', [...trusted.keys()].toSorted().join(), 'base64url'),
+    get context() {
+      // With `ca` given, Node ignores its own store and NODE_EXTRA_CA_CERTS.
+      context ??= createSecureContext({ ca: certificates, minVersion: 'TLSv1.2' });
+      return context;
+    },
     certificates,
     showsOwnKey(peer) {
       if (without === undefined) return false;
@@ -52,10 +55,23 @@ export function createTrustSet(options: {
   };
 }
 
-/** PEM, one certificate each: the system's roots, or where it has none Node's own. */
-export function systemRoots(): readonly string[] {
-  const system = getCACertificates('system');
-  return system.length > 0 ? system : getCACertificates('bundled');
+/**
+ * The bytes of a certificate's key that are in every encoding of the key: of EC the coordinate x, because a compressed
+ * point has no y; of RSA the modulus. So a root is searched for the key and need not be parsed, which takes a tenth of a
+ * millisecond for each of 150 roots.
+ */
+function keyBytes(der: Buffer): Buffer {
+  const { x, n } = new X509Certificate(der).publicKey.export({ format: 'jwk' });
+  const bytes = Buffer.from(x ?? n ?? '', 'base64url');
+  if (bytes.length < MIN_KEY_BYTES) throw new Error('the CA must have an EC or an RSA key');
+  return bytes;
+}
+
+// Shorter, it could be in a certificate by accident.
+const MIN_KEY_BYTES = 32;
+
+function fingerprint(der: Buffer): string {
+  return hash('sha256', der, 'base64');
 }
 
 function parseExtra(pem: string): readonly X509Certificate[] {

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
-import { parseCertificates, toCertificatePem } from '../../src/tls/pem.ts';
+import { blockToDer, certificateBlocks, parseCertificates, toCertificatePem } from '../../src/tls/pem.ts';
 
 const one = createCertificateAuthority();
 const two = createCertificateAuthority();
@@ -15,6 +15,22 @@ describe('toCertificatePem', () => {
     expect(toCertificatePem(Buffer.alloc(96))).toBe(
       `-----BEGIN CERTIFICATE-----\n${'A'.repeat(64)}\n${'A'.repeat(64)}\n-----END CERTIFICATE-----\n`,
     );
+  });
+});
+
+describe('certificateBlocks', () => {
+  it.each([
+    {
+      what: 'with LF',
+      bundle: `# one\n${one.certificatePem}\n${one.privateKeyPem}${two.certificatePem}# end`,
+    },
+    { what: 'with CR LF', bundle: (one.certificatePem + two.certificatePem).replaceAll('\n', '\r\n') },
+  ])('finds the certificates among other text, $what', ({ bundle }) => {
+    expect(certificateBlocks(bundle).map(blockToDer)).toEqual([one.certificateDer, two.certificateDer]);
+  });
+
+  it('finds none that is cut off', () => {
+    expect(certificateBlocks(one.certificatePem.slice(0, -30))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -138,6 +138,19 @@ describe('a trust set', () => {
     expect(createTrustSet({ rootsPem: [...both, ownCa.certificatePem], without: ownCa }).id).toBe(id);
   });
 
+  it('leaves out a root with our key in the compressed form of its point', () => {
+    const pem = withCompressedKey(ownCa);
+    expect(createTrustSet({ rootsPem: [webCa.certificatePem, pem] }).certificates).toHaveLength(2);
+    const { certificates } = createTrustSet({ rootsPem: [webCa.certificatePem, pem], without: ownCa });
+    expect(certificates).toEqual(rootsPem);
+  });
+
+  it('leaves out a root with our RSA key', () => {
+    const rsaCa = createCertificateAuthority({ keyType: 'rsa' });
+    const both = [webCa.certificatePem, rsaCa.certificatePem];
+    expect(createTrustSet({ rootsPem: both, without: rsaCa }).certificates).toEqual(rootsPem);
+  });
+
   it('lists what it trusts, each certificate once', () => {
     const { certificates } = createTrustSet({ rootsPem: both, extraPem: both.join('\n'), without: ownCa });
     expect(certificates).toEqual(both);
@@ -171,3 +184,13 @@ describe('a trust set', () => {
     expect(() => createTrustSet({ rootsPem, extraPem })).toThrow(says);
   });
 });
+
+/** The certificate with its public key spelt in another way. The lengths in it and its signature are wrong then. */
+function withCompressedKey({ certificateDer }: CertificateAuthority): string {
+  const { x } = new X509Certificate(certificateDer).publicKey.export({ format: 'jwk' });
+  const at = certificateDer.indexOf(Buffer.from(x ?? '', 'base64url'));
+  const point = Buffer.concat([Buffer.from([2]), certificateDer.subarray(at, at + 32)]);
+  return toCertificatePem(
+    Buffer.concat([certificateDer.subarray(0, at - 1), point, certificateDer.subarray(at + 64)]),
+  );
+}

@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, createFiles, readCertificateFile } from '../../tls/pem-files.ts';
-import { systemRoots } from '../../tls/trust.ts';
+import { certificateBlocks } from '../../tls/pem.ts';
+import { systemRoots } from '../../tls/system-roots.ts';
 import { bundleVariables, extraVariable } from './client-environment.ts';
 
 /**
@@ -45,7 +46,7 @@ async function readCallers(names: readonly string[], caller: NodeJS.ProcessEnv, 
 }
 
 async function writeBlocks(directory: string, name: string, texts: readonly string[]): Promise<string> {
-  const text = certificateBlocks(texts);
+  const text = joinCertificates(texts);
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
   const file = join(directory, `${name}-${digest}.pem`);
   const isMade = await createFiles([{ file, text, mode: 0o644 }]);
@@ -55,9 +56,7 @@ async function writeBlocks(directory: string, name: string, texts: readonly stri
 }
 
 /** Each certificate once. Only certificates: a caller's file may hold a private key beside them. */
-function certificateBlocks(texts: readonly string[]): string {
-  const blocks = texts.flatMap(
-    (text) => text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [],
-  );
+function joinCertificates(texts: readonly string[]): string {
+  const blocks = texts.flatMap(certificateBlocks);
   return [...new Set(blocks.map((block) => `${block.replaceAll('\r', '')}\n`))].join('');
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writeTrustFiles } from '../../../src/cli/client/trust-files.ts';
 import { parseCertificates } from '../../../src/tls/pem.ts';
-import { systemRoots } from '../../../src/tls/trust.ts';
+import { systemRoots } from '../../../src/tls/system-roots.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { createTestAuthority } from '../../support/test-authority.ts';
 

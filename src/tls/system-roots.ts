@@ -1,0 +1,60 @@
+// The CA certificates of this machine as PEM texts. On Linux the files that OpenSSL reads are read here: each root stands
+// there two or three times, and OpenSSL parses every copy, which takes a tenth of the start.
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { getCACertificates } from 'node:tls';
+import { certificateBlocks } from './pem.ts';
+
+/** Where the OpenSSL that is part of Node looks, unless these variables name another file or directory. */
+export type RootLocations = { readonly file: string; readonly directory: string };
+
+/** One certificate each: the system's roots, or where it has none Node's own. */
+export function systemRoots(): readonly string[] {
+  const found = hasOwnOpenSsl() ? readRoots(locationsOf(process.env)) : [];
+  if (found.length > 0) return found;
+  const system = getCACertificates('system');
+  return system.length > 0 ? system : getCACertificates('bundled');
+}
+
+/** The certificates in the file and in the files of the directory, each once. What cannot be read is skipped. */
+export function readRoots({ file, directory }: RootLocations): readonly string[] {
+  const files = [file, ...rootFiles(directory)];
+  return [...new Set(files.flatMap((each) => certificateBlocks(readRegularFile(each))))];
+}
+
+/** Node of a Linux distribution may have the OpenSSL of that distribution, which has directories of its own. */
+function hasOwnOpenSsl(): boolean {
+  return process.platform === 'linux' && process.config.variables.node_shared_openssl === false;
+}
+
+function locationsOf(env: NodeJS.ProcessEnv): RootLocations {
+  return {
+    file: env['SSL_CERT_FILE'] ?? '/etc/ssl/cert.pem',
+    directory: env['SSL_CERT_DIR'] ?? '/etc/ssl/certs',
+  };
+}
+
+// OpenSSL finds a certificate by the hash of its subject: a link of that name to the file, which is read anyway.
+const HASH_LINK = /^[0-9a-f]{8}\.\d+$/;
+
+function rootFiles(directory: string): readonly string[] {
+  const names = quietly(() => readdirSync(directory)) ?? [];
+  const listed = new Set(names);
+  const isCopy = (name: string): boolean =>
+    HASH_LINK.test(name) && listed.has(quietly(() => readlinkSync(join(directory, name))) ?? '');
+  return names.filter((name) => !isCopy(name)).map((name) => join(directory, name));
+}
+
+function readRegularFile(file: string): string {
+  // A named pipe would block.
+  return quietly(() => (statSync(file).isFile() ? readFileSync(file, 'latin1') : '')) ?? '';
+}
+
+/** OpenSSL ignores what it cannot read here too: without a root, an upstream is rejected. */
+function quietly<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
