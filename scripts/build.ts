@@ -4,13 +4,13 @@
 import { glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { build, type Metafile } from 'esbuild';
+import { builtinImports } from './builtin-imports.ts';
 
 const root: string = join(import.meta.dirname, '..');
 const outputFolder: string = resolve(process.argv[2] ?? join(root, 'dist'));
 
 // CommonJS packages call require() for Node's own modules, which ES modules do not have.
-const REQUIRE =
-  "import { createRequire as createBundleRequire } from 'node:module';const require = createBundleRequire(import.meta.url);";
+const REQUIRE = "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);";
 
 await rm(outputFolder, { recursive: true, force: true });
 const { metafile } = await build({
@@ -27,6 +27,7 @@ const { metafile } = await build({
   // A flat folder, so that a path relative to a module is the same in every chunk.
   chunkNames: '[name]-[hash]',
   banner: { js: REQUIRE },
+  plugins: [builtinImports],
   metafile: true,
   logLevel: 'warning',
 });
