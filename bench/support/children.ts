@@ -19,8 +19,8 @@ export type StartOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** The core to run on, if the system allows it. */
   readonly core?: number;
-  /** A descriptor for standard output, or `ipc` for a program that is controlled by messages. */
-  readonly output: number | 'ipc';
+  /** A descriptor for standard output, a pipe, or `ipc` for a program that is controlled by messages. */
+  readonly output: number | 'ipc' | 'pipe';
   readonly errors?: number;
   readonly uid?: number;
   /** By default that of this process, which another user may not have access to. */
@@ -134,8 +134,17 @@ export function childrenOf(pid: number): readonly number[] {
   return all.map(Number).filter((each) => statFields(each)?.[1] === String(pid));
 }
 
-/** User and system time of a process, all its threads. */
-export function cpuMs(pid: number): number {
+/** A process and all that it started, by their numbers. */
+export function treeOf(pid: number): readonly number[] {
+  return [pid, ...childrenOf(pid).flatMap(treeOf)];
+}
+
+/** User and system time of processes, all their threads. */
+export function cpuMs(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
+}
+
+function cpuMsOf(pid: number): number {
   const fields = statFields(pid);
   if (fields === undefined) throw new Error(`process ${pid} has ended`);
   return exactCpuMs(pid) ?? (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
@@ -148,15 +157,25 @@ export function cpuMs(pid: number): number {
 function exactCpuMs(pid: number): number | undefined {
   const threads = `/proc/${pid}/task`;
   if (!existsSync(`/proc/${pid}/schedstat`)) return undefined;
-  const times = readdirSync(threads).map((thread) => readFileSync(`${threads}/${thread}/schedstat`, 'utf8'));
+  const times = readdirSync(threads).map((thread) => {
+    try {
+      return readFileSync(`${threads}/${thread}/schedstat`, 'utf8');
+    } catch {
+      // A thread that ended after it was listed.
+      return '0';
+    }
+  });
   return times.reduce((sum, text) => sum + Number(text.split(' ')[0]) / 1e6, 0);
 }
 
-/** Resident memory, now and at its highest. */
-export function residentMb(pid: number): { readonly now: number; readonly peak: number } {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+/** Resident memory of processes, now and at its highest. */
+export function residentMb(pids: readonly number[]): { readonly now: number; readonly peak: number } {
+  const texts = pids.map((pid) => readFileSync(`/proc/${pid}/status`, 'utf8'));
   const mb = (key: string): number =>
-    Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
+    texts.reduce(
+      (sum, text) => sum + Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024,
+      0,
+    );
   return { now: mb('VmRSS'), peak: mb('VmHWM') };
 }
 

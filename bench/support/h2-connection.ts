@@ -1,5 +1,5 @@
-// One HTTP/2 connection of a client for concurrent requests: the request of the HTTP/1.1 loads as fields, each response
-// checked. A line sends one request at a time, each on the next stream.
+// One HTTP/2 connection of a client for concurrent requests: the requests of the HTTP/1.1 loads as fields, in turn,
+// each response checked. A line sends one request at a time, each on the next stream.
 import type { Duplex } from 'node:stream';
 import type { Line } from './arrivals.ts';
 import { type Target, openTls } from './connection.ts';
@@ -17,7 +17,9 @@ import {
   frame,
   startFrames,
 } from './h2-frames.ts';
-import { DEFAULT_TABLE_SIZE, type Field, createDecoder, encodeBlocks } from './hpack.ts';
+import { encodeRotation } from './h2-rotation.ts';
+import { idOf } from './heads.ts';
+import { DEFAULT_TABLE_SIZE, type Field, createDecoder } from './hpack.ts';
 
 export type H2Connection = {
   readonly lines: readonly Line[];
@@ -25,7 +27,11 @@ export type H2Connection = {
   close(): void;
 };
 
-type Exchange = { readonly onResponse: () => void; left: number | undefined };
+type Exchange = {
+  readonly onResponse: () => void;
+  readonly id: string | undefined;
+  left: number | undefined;
+};
 
 export async function openH2Connection(
   target: Target,
@@ -34,7 +40,7 @@ export async function openH2Connection(
 ): Promise<H2Connection> {
   const { socket, suite } = await openTls(target, ['h2', 'http/1.1']);
   if (socket.alpnProtocol !== 'h2') throw new Error(`h2 was offered, ${socket.alpnProtocol} was chosen`);
-  const exchange = await startExchanges(socket, target.request, streams, onError);
+  const exchange = await startExchanges(socket, target.heads, streams, onError);
   const onEnd = (): void => onError(new Error('a connection was closed'));
   socket.on('error', onError).on('close', onEnd);
   return {
@@ -49,7 +55,7 @@ export async function openH2Connection(
 /** Resolves when the SETTINGS of the other side have arrived. */
 async function startExchanges(
   socket: Duplex,
-  request: string,
+  heads: readonly string[],
   streams: number,
   onError: (error: Error) => void,
 ): Promise<Line['exchange']> {
@@ -70,14 +76,14 @@ async function startExchanges(
     onSettings: greeted.resolve,
     onHeaders(stream, block, isEnd) {
       const exchange = exchanges.get(stream);
-      if (exchange) exchange.left = responseLength(decode(block));
+      if (exchange) exchange.left = responseLength(decode(block), exchange.id);
       receive(stream, 0, isEnd);
     },
     onData: receive,
     onWindow: () => undefined,
     onError,
   });
-  return createExchange(writer, exchanges, request, checkSettings(await greeted.promise, streams));
+  return createExchange(writer, exchanges, heads, checkSettings(await greeted.promise, streams));
 }
 
 /** Whether the HPACK table of the other side has the default size. */
@@ -91,18 +97,22 @@ function checkSettings(settings: ReadonlyMap<number, number>, streams: number): 
 function createExchange(
   writer: FrameWriter,
   exchanges: Map<number, Exchange>,
-  request: string,
+  heads: readonly string[],
   hasTable: boolean,
 ): Line['exchange'] {
-  const blocks = encodeBlocks(fieldsOf(request), hasTable);
-  const next = frame(HEADERS, END_STREAM | END_HEADERS, blocks.next);
-  let due = frame(HEADERS, END_STREAM | END_HEADERS, blocks.first);
+  const { first, blocks } = encodeRotation(heads.map(fieldsOf), hasTable);
+  const framed = (block: Buffer): Buffer => frame(HEADERS, END_STREAM | END_HEADERS, block);
+  const frames = blocks.map(framed);
+  const ids = heads.map(idOf);
+  let opening: Buffer | undefined = framed(first);
   let stream = -1;
+  let turn = 0;
   return (onResponse) => {
     stream += 2;
-    exchanges.set(stream, { onResponse, left: undefined });
-    writer.send(due, [0], stream);
-    due = next;
+    exchanges.set(stream, { onResponse, id: ids[turn], left: undefined });
+    writer.send(opening ?? frames[turn] ?? Buffer.alloc(0), [0], stream);
+    opening = undefined;
+    turn = (turn + 1) % frames.length;
   };
 }
 
@@ -119,10 +129,12 @@ export function fieldsOf(head: string): readonly Field[] {
   return [[':method', method], [':scheme', 'https'], [':authority', host], [':path', path], ...rest];
 }
 
-function responseLength(fields: readonly Field[]): number {
+function responseLength(fields: readonly Field[], id: string | undefined): number {
   const valueOf = (name: string): string | undefined => fields.find(([each]) => each === name)?.[1];
-  if (valueOf(':status') !== '200')
-    throw new Error(`a response was ${fields.map((field) => field.join(': ')).join('\n')}`);
+  const text = (): string => fields.map((field) => field.join(': ')).join('\n');
+  if (valueOf(':status') !== '200') throw new Error(`a response was ${text()}`);
+  if (id !== undefined && valueOf('x-request-id') !== id)
+    throw new Error(`a response to ${id} has another id: ${text()}`);
   const length = valueOf('content-length');
   if (length === undefined) throw new Error('a response has no Content-Length');
   return Number(length);

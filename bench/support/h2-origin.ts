@@ -13,14 +13,25 @@ import {
   frame,
   startFrames,
 } from './h2-frames.ts';
-import { DEFAULT_TABLE_SIZE, type Field, createDecoder, encodeBlocks, encodeLiterals } from './hpack.ts';
+import {
+  type Blocks,
+  DEFAULT_TABLE_SIZE,
+  type Field,
+  createDecoder,
+  encodeBlocks,
+  encodeLiterals,
+} from './hpack.ts';
 
-/** The value of nginx; more than any client of the benchmark needs. */
-const STREAMS = 128;
+/** More than any client of the benchmark needs. */
+const STREAMS = 256;
 
 type Frames = { readonly bytes: Buffer; readonly at: readonly number[] };
+type Pending = { readonly stream: number; readonly id: string | undefined };
 
-/** `check` returns what is wrong with a request; it is called once for identical requests. */
+/**
+ * `judge` returns what is wrong with a request; it is called once for identical requests. A response repeats the
+ * x-request-id of its request.
+ */
 export function serveH2(
   socket: Duplex,
   response: { readonly fields: readonly Field[]; readonly body: string },
@@ -28,35 +39,40 @@ export function serveH2(
   onResponse: () => void,
 ): void {
   const decode = createDecoder();
-  const pending: number[] = [];
+  const pending: Pending[] = [];
+  const ids = new Map<number, string | undefined>();
   const body = Buffer.from(response.body);
-  let due = responseFrames(response.fields, body, true);
+  const right = new WeakSet<readonly Field[]>();
+  let responses = createResponses(response.fields, body, true);
   let window = DEFAULT_WINDOW;
-  let right: readonly Field[] | undefined;
 
   const pump = (): void => {
-    while (pending.length > 0 && window >= body.length) {
+    while (window >= body.length) {
+      const next = pending.shift();
+      if (next === undefined) return;
       window -= body.length;
       onResponse();
-      writer.send(due.first.bytes, due.first.at, pending.shift() ?? 0);
-      due = { ...due, first: due.next };
+      const { bytes, at } = responses(next.id);
+      writer.send(bytes, at, next.stream);
     }
   };
   const end = (stream: number): void => {
-    pending.push(stream);
+    pending.push({ stream, id: ids.get(stream) });
+    ids.delete(stream);
     pump();
   };
   const settings = { [MAX_CONCURRENT_STREAMS]: STREAMS, [INITIAL_WINDOW_SIZE]: LARGE_WINDOW };
   const writer = startFrames(socket, 'server', settings, {
     onSettings(theirs) {
       const size = theirs.get(HEADER_TABLE_SIZE) ?? DEFAULT_TABLE_SIZE;
-      due = responseFrames(response.fields, body, size >= DEFAULT_TABLE_SIZE);
+      responses = createResponses(response.fields, body, size >= DEFAULT_TABLE_SIZE);
     },
     onHeaders(stream, block, isEnd) {
       const fields = decode(block);
-      const error = fields === right ? undefined : judge(fields);
+      const error = right.has(fields) ? undefined : judge(fields);
       if (error !== undefined) return refuse(stream, error);
-      right = fields;
+      right.add(fields);
+      ids.set(stream, fields.find(([name]) => name === 'x-request-id')?.[1]);
       if (isEnd) end(stream);
     },
     onData(stream, _, isEnd) {
@@ -79,13 +95,29 @@ export function serveH2(
   }
 }
 
-function responseFrames(
+/** The frames of the next response of a connection. The first one fills the table of the client. */
+function createResponses(
   fields: readonly Field[],
   body: Buffer,
   hasTable: boolean,
-): { readonly first: Frames; readonly next: Frames } {
-  const { first, next } = encodeBlocks(fields, hasTable);
-  return { first: framesOf(first, body), next: framesOf(next, body) };
+): (id: string | undefined) => Frames {
+  const blocks: Blocks = encodeBlocks(fields, hasTable);
+  const known = new Map<string | undefined, Frames>();
+  let isFirst = true;
+  const create = (block: Buffer, id: string | undefined): Frames =>
+    framesOf(id === undefined ? block : Buffer.concat([block, encodeLiterals([['x-request-id', id]])]), body);
+  return (id) => {
+    if (isFirst) {
+      isFirst = false;
+      return create(blocks.first, id);
+    }
+    let frames = known.get(id);
+    if (frames === undefined) {
+      frames = create(blocks.next, id);
+      if (known.size < 1_000) known.set(id, frames);
+    }
+    return frames;
+  };
 }
 
 function framesOf(block: Buffer, body: Buffer): Frames {

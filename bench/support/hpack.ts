@@ -1,6 +1,6 @@
 // HPACK (RFC 7541) for a benchmark: writes fields that are equal on every request, as a client with a dynamic table does,
-// and reads any block, except octets that no header here has (Huffman codes over 15 bits). A block that equals the last one
-// byte for byte, with the same table before it, is not decoded again.
+// and reads any block, except octets that no header here has (Huffman codes over 15 bits). A block that equals an earlier
+// one byte for byte, with the same table before it, is not decoded again.
 
 export type Field = readonly [name: string, value: string];
 
@@ -34,22 +34,37 @@ const SYMBOLS_BY_BITS: Readonly<Record<number, string>> = {
 const symbols: ReadonlyMap<number, string> = huffmanSymbols();
 export const DEFAULT_TABLE_SIZE = 4096;
 const ENTRY_OVERHEAD = 32;
+const MAX_KNOWN = 256;
 
 export type Blocks = { readonly first: Buffer; readonly next: Buffer };
 
 /** The first block of a connection, and the block of all later requests. Fields that change stay literal. */
 export function encodeBlocks(fields: readonly Field[], hasTable: boolean): Blocks {
-  const literals = encodeLiterals(fields);
-  // A peer without a table must get a table size update to 0.
-  if (!hasTable) return { first: Buffer.concat([integer(0, 5, 0x20), literals]), next: literals };
-  const inserted = fields.filter(isInserted);
-  const last = STATIC.length + inserted.length;
+  const shared = hasTable ? fields.filter(([name]) => name !== ':path') : [];
   return {
-    first: encodeFields(fields, (field) => literal(field, isInserted(field) ? INSERTED : PASSING)),
-    next: encodeFields(fields, (field) =>
-      isInserted(field) ? integer(last - inserted.indexOf(field), 7, 0x80) : literal(field, PASSING),
-    ),
+    first: encodeWithTable(fields, shared, 'insert', hasTable),
+    next: encodeWithTable(fields, shared, 'use', hasTable),
   };
+}
+
+/**
+ * A block whose `shared` fields are in the table: inserted by the first block of a connection, used by all later ones. A peer
+ * without a table gets a table size update to 0 first.
+ */
+export function encodeWithTable(
+  fields: readonly Field[],
+  shared: readonly Field[],
+  turn: 'insert' | 'use',
+  hasTable: boolean,
+): Buffer {
+  const inserted = shared.filter((field) => staticIndex(field) === 0);
+  const last = STATIC.length + inserted.length;
+  const block = encodeFields(fields, (field) => {
+    const at = inserted.findIndex(([name, value]) => name === field[0] && value === field[1]);
+    if (at === -1) return literal(field, PASSING);
+    return turn === 'insert' ? literal(field, INSERTED) : integer(last - at, 7, 0x80);
+  });
+  return hasTable || turn === 'use' ? block : Buffer.concat([integer(0, 5, 0x20), block]);
 }
 
 /** A block that does not change the table. */
@@ -79,10 +94,6 @@ function staticIndex([name, value]: Field): number {
   return STATIC.findIndex(([one, other]) => one === name && other === value) + 1;
 }
 
-function isInserted(field: Field): boolean {
-  return field[0] !== ':path' && staticIndex(field) === 0;
-}
-
 function integer(value: number, prefixBits: number, pattern: number): Buffer {
   const limit = 2 ** prefixBits - 1;
   if (value < limit) return Buffer.of(pattern | value);
@@ -100,13 +111,16 @@ function text(value: string): Buffer {
 /** Decodes the blocks of one connection in order. Returns the same list for the same block. */
 export function createDecoder(): (block: Buffer) => readonly Field[] {
   const table = createTable();
-  let known: Buffer | undefined;
-  let fields: readonly Field[] = [];
+  const known = new Map<string, readonly Field[]>();
   return (block) => {
-    if (known?.equals(block)) return fields;
+    const key = block.toString('latin1');
+    const found = known.get(key);
+    if (found) return found;
     const before = table.changes();
-    fields = decode(block, table);
-    known = table.changes() === before ? Buffer.from(block) : undefined;
+    const fields = decode(block, table);
+    // What a block means depends on the table before it.
+    if (table.changes() !== before || known.size === MAX_KNOWN) known.clear();
+    else known.set(key, fields);
     return fields;
   };
 }

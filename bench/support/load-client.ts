@@ -1,20 +1,23 @@
-// The load client, a process of its own that is controlled by messages: open connections, run for a time, close. Its
-// connections are fixed and kept alive; it returns every latency, and the CPU time that it used itself. Over HTTP/2 each
-// connection has several lines.
+// The load client, a process of its own that is controlled by messages: open connections, run for a time, close; or short-
+// lived clients for a time. It returns every latency, and the CPU time that it used itself. Over HTTP/2 each connection has
+// several lines.
 import { createClosedLoop, createConstantRate, dispatch } from './arrivals.ts';
 import { type Target, openConnection } from './connection.ts';
 import { type H2Connection, openH2Connection } from './h2-connection.ts';
+import { type ShortLived, type ShortLivedResult, runShortLived } from './short-lived.ts';
 import { type Ticker, startTicker } from './ticker.ts';
 
 export type LoadCommand =
   | { readonly do: 'open'; readonly target: Target; readonly clients: number; readonly streams?: number }
   | { readonly do: 'run'; readonly durationMs: number; readonly ratePerSecond?: number }
+  | ({ readonly do: 'short-lived' } & ShortLived)
   | { readonly do: 'close' };
 
 export type LoadResponse =
   | { readonly suites: readonly string[] }
   | { readonly error: string }
   | LoadResult
+  | ShortLivedResult
   | Record<string, never>;
 
 export type LoadResult = {
@@ -84,6 +87,7 @@ function close(): LoadResponse {
 function obey(command: LoadCommand): Promise<LoadResponse> | LoadResponse {
   if (command.do === 'open') return open(command.target, command.clients, command.streams);
   if (command.do === 'run') return run(command.durationMs, command.ratePerSecond);
+  if (command.do === 'short-lived') return runShortLived(command);
   return close();
 }
 

@@ -1,97 +1,90 @@
-// Runs the cases under load, interleaved: each round runs every case once, every other round in reverse order, so that a
-// change over time affects all cases. Collects samples, which figures.ts evaluates.
+// Measures one subject under one load: the latencies of the load client, the CPU time of the processes in between, and
+// whether each response belongs to one request that the origin accepted.
 import { join } from 'node:path';
-import type { BenchCase, CaseName, Load, LoadName, Protocol } from './cases.ts';
-import { type Child, type Children, cpuMs } from './children.ts';
-import type { LoadResponse, LoadCommand, LoadResult } from './load-client.ts';
+import { type Child, type Children, cpuMs, residentMb, treeOf } from './children.ts';
+import type { LoadCommand, LoadResponse, LoadResult } from './load-client.ts';
 import type { OriginCounts } from './origin.ts';
+import { percentilesOf } from './percentiles.ts';
+import type { Round } from './round.ts';
 import { LOAD_CORE, type Scene } from './scene.ts';
+import type { ShortLived, ShortLivedResult } from './short-lived.ts';
+import type { Protocol, Subject } from './subject.ts';
+import type { Target } from './connection.ts';
 
-export type Sample = {
-  readonly latencies: Float64Array;
-  readonly delays: Float64Array;
-  readonly perSecond: number;
-  /** CPU of the process in between, and of the load client, per request. */
-  readonly cpuUs: number | undefined;
-  readonly clientCpuUs: number;
+export type KeepAliveLoad = {
+  readonly clients: number;
+  /** Concurrent requests on each connection, over HTTP/2. */
+  readonly streams?: number;
+  readonly durationMs: number;
+  /** The same load on the new connections before, not measured. */
+  readonly settleMs: number;
+  readonly ratePerSecond?: number;
 };
 
-export type Samples = ReadonlyMap<CaseName, ReadonlyMap<LoadName, readonly Sample[]>>;
-
 export type LoadClient = {
-  measure(subject: BenchCase, load: Load, settleMs: number): Promise<Sample>;
+  /** Kept-alive connections; `target` replaces the one of the subject. */
+  keepAlive(subject: Subject, load: KeepAliveLoad, target?: Target): Promise<Round>;
+  /** Clients of one request each; `targets` replaces the one of the subject. */
+  shortLived(
+    subject: Subject,
+    load: Omit<ShortLived, 'targets'>,
+    targets?: readonly Target[],
+  ): Promise<Round>;
+  /** The groups of the key exchange that short-lived clients negotiated with a subject. */
+  groups(subject: string): readonly string[];
   /** The TLS version and suite of every connection so far; the same for all, or the comparison is unfair. */
   suites(): readonly string[];
 };
 
-const FEWEST_ROUNDS = 3;
-
-export function startLoadClient(children: Children, { originCounts }: Scene): LoadClient {
+export function startLoadClient(children: Children, { originCounts, originPort }: Scene): LoadClient {
   const child = children.start('load', [process.execPath, join(import.meta.dirname, 'load-client.ts')], {
     core: LOAD_CORE,
     output: 'ipc',
   });
   const suites = new Set<string>();
+  const groups = new Map<string, Set<string>>();
   return {
-    async measure({ name, target, pid, upstream }, load, settleMs) {
-      try {
-        const countsBefore = await originCounts();
-        const { clients, streams, durationMs, ratePerSecond } = load;
-        const protocol: Protocol = streams === undefined ? 'h1' : 'h2';
-        const inH2 = streams === undefined ? {} : { streams };
-        const opened = await command(child, { do: 'open', target, clients, ...inH2 });
-        if ('suites' in opened) opened.suites.forEach((suite) => suites.add(suite));
-        const settled = (await command(child, { do: 'run', durationMs: settleMs })) as LoadResult;
-        const beforeMs = pid === undefined ? 0 : cpuMs(pid);
-        const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
-        const result = (await command(child, { do: 'run', durationMs, ...rate })) as LoadResult;
-        const usedMs = pid === undefined ? undefined : cpuMs(pid) - beforeMs;
-        await command(child, { do: 'close' });
-        const responses = settled.latencies.length + result.latencies.length;
-        checkCounts(countsBefore, await originCounts(), upstream ?? protocol, responses);
-        return toSample(result, usedMs);
-      } catch (error) {
-        throw new Error(`case ${name}, load ${load.name}: ${(error as Error).message}`, { cause: error });
-      }
+    async keepAlive(subject, load, target = subject.target(originPort)) {
+      const { clients, streams, durationMs, settleMs, ratePerSecond } = load;
+      const pids = pidsOf(subject);
+      const before = await originCounts();
+      const inH2 = streams === undefined ? {} : { streams };
+      const opened = await command(child, { do: 'open', target, clients, ...inH2 });
+      if ('suites' in opened) opened.suites.forEach((suite) => suites.add(suite));
+      const settled = (await command(child, { do: 'run', durationMs: settleMs })) as LoadResult;
+      const beforeMs = cpuMs(pids);
+      const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
+      const result = (await command(child, { do: 'run', durationMs, ...rate })) as LoadResult;
+      const usedMs = cpuMs(pids) - beforeMs;
+      await command(child, { do: 'close' });
+      const protocol: Protocol = streams === undefined ? 'h1' : (subject.upstream ?? 'h2');
+      checkCounts(before, await originCounts(), protocol, settled.latencies.length + result.latencies.length);
+      const memory = pids.length === 0 ? {} : { rss_mb: residentMb(pids).now };
+      return { ...figures(result, usedMs, pids), ...delays(result), ...memory };
     },
+    async shortLived(subject, load, targets = [subject.target(originPort)]) {
+      const pids = pidsOf(subject);
+      const before = await originCounts();
+      const beforeMs = cpuMs(pids);
+      const result = (await command(child, { do: 'short-lived', targets, ...load })) as ShortLivedResult;
+      const usedMs = cpuMs(pids) - beforeMs;
+      result.suites.forEach((suite) => suites.add(suite));
+      const after = await originCounts();
+      const count = result.latencies.length;
+      checkCounts(before, after, 'h1', count);
+      const connects = (after.connections - before.connections) / count;
+      const found = groups.getOrInsertComputed(subject.name, () => new Set());
+      result.groups.forEach((group) => found.add(group));
+      const more = { upstream_connects: connects, resumed: result.resumed / count };
+      return { ...figures(result, usedMs, pids), ...more };
+    },
+    groups: (subject) => [...(groups.get(subject) ?? [])],
     suites: () => [...suites],
   };
 }
 
-/** Every case under every load, `rounds` times; fewer, but three, once `lastRoundMs` is past. */
-export async function measureRounds(
-  client: LoadClient,
-  cases: readonly BenchCase[],
-  loads: readonly Load[],
-  options: {
-    readonly rounds: number;
-    readonly lastRoundMs: number;
-    readonly settleMs: number;
-    onRound(round: number): void;
-  },
-): Promise<Samples> {
-  const samples = new Map(
-    cases.map(({ name }) => [name, new Map(loads.map((load) => [load.name, [] as Sample[]]))]),
-  );
-  for (let round = 0; round < options.rounds; round += 1) {
-    if (round >= FEWEST_ROUNDS && performance.now() > options.lastRoundMs) break;
-    for (const load of loads) {
-      for (const subject of round % 2 === 0 ? cases : cases.toReversed()) {
-        const sample = await client.measure(subject, load, options.settleMs);
-        samples.get(subject.name)?.get(load.name)?.push(sample);
-      }
-    }
-    options.onRound(round + 1);
-  }
-  return samples;
-}
-
-/** The samples of all cases, by load. */
-export function joinSamples(...all: readonly Samples[]): Samples {
-  const names = new Set(all.flatMap((each) => [...each.keys()]));
-  return new Map(
-    [...names].map((name) => [name, new Map(all.flatMap((each) => [...(each.get(name) ?? [])]))]),
-  );
+export function pidsOf({ pid }: Pick<Subject, 'pid'>): readonly number[] {
+  return pid === undefined ? [] : treeOf(pid);
 }
 
 /** Each response belongs to one request that the origin accepted, over the protocol that is compared. */
@@ -107,15 +100,27 @@ async function command(child: Child, message: LoadCommand): Promise<LoadResponse
   return response;
 }
 
-function toSample(result: LoadResult, usedMs: number | undefined): Sample {
-  const { latencies, delays, seconds, cpuMs: clientMs } = result;
+function figures(
+  { latencies, seconds, cpuMs: clientMs }: Pick<LoadResult, 'latencies' | 'seconds' | 'cpuMs'>,
+  usedMs: number,
+  pids: readonly number[],
+): Round {
   const count = latencies.length;
   if (count === 0) throw new Error('no request got a response');
+  const { p50, p90, p99 } = percentilesOf([latencies]);
   return {
-    latencies,
-    delays,
-    perSecond: count / seconds,
-    cpuUs: usedMs === undefined ? undefined : (usedMs * 1000) / count,
-    clientCpuUs: (clientMs * 1000) / count,
+    ...(pids.length === 0 ? {} : { cpu_us: (usedMs * 1000) / count }),
+    p50_ms: p50,
+    p90_ms: p90,
+    p99_ms: p99,
+    per_second: count / seconds,
+    client_cpu_us: (clientMs * 1000) / count,
+    count,
   };
+}
+
+/** From due to sent: what the load client itself adds at a constant rate. */
+function delays({ delays: samples }: LoadResult): Round {
+  const { p50, p99 } = percentilesOf([samples]);
+  return { delay_p50_ms: p50, delay_p99_ms: p99 };
 }

@@ -1,83 +1,80 @@
-// The results of the benchmark as one JSON object. Measures nothing and prints nothing.
-import { cpus, loadavg, release, type } from 'node:os';
-import type { LoadName, Plan } from './cases.ts';
-import { type Figures, type LoadRatios, type Ratios, figuresOf, ratiosUnder } from './figures.ts';
-import type { Samples } from './measure.ts';
-import type { StartTimes } from './start-time.ts';
+// The results of a run as one JSON object: ratios at its root, the rounds of each, both of their sides, and every figure.
+// Measures nothing and prints nothing.
+import type { Machine } from './machine.ts';
+import type { Spread } from './percentiles.ts';
+import type { Effort, Findings, Question } from './question.ts';
+import { type Ratio, ratiosOf } from './ratios.ts';
+import { type Round, type Series, figureOf } from './round.ts';
+import type { Subject } from './subject.ts';
+
+export type Asked = { readonly question: Question; readonly findings: Findings };
+
+export type Row = {
+  readonly load: string;
+  readonly subject: string;
+  readonly figures: Readonly<Record<string, Spread>>;
+  readonly rounds: readonly Round[];
+};
 
 export type Report = {
-  readonly ratios: Ratios;
-  readonly machine: {
-    readonly cpu: string;
-    readonly cores: number;
-    readonly system: string;
-    readonly pinned: boolean;
-    readonly load_average: readonly number[];
-  };
-  readonly seconds: number;
-  readonly ratios_by_load: Readonly<Record<LoadName, LoadRatios>>;
-  readonly cases: readonly Figures[];
-} & Measured;
-
-/** The results of a run besides its samples. */
-export type Measured = {
-  readonly plan: Plan;
-  readonly versions: {
-    readonly node: string;
-    readonly nginx: string | null;
-    readonly haproxy: string | null;
-  };
+  /** Comparable between runs; one that was not measured is absent. */
+  readonly ratios: Readonly<Record<string, number>>;
+  readonly rounds: Readonly<Record<string, readonly number[]>>;
+  readonly sides: Readonly<Record<string, Omit<Ratio, 'rounds'>>>;
+  readonly further_ratios: Readonly<Record<string, Ratio>>;
+  readonly machine: Machine;
+  readonly warnings: readonly string[];
+  readonly skipped: readonly string[];
+  readonly versions: Readonly<Record<string, string>>;
   readonly commands: Readonly<Record<string, string>>;
   /** TLS version and suite, the same on every connection of clients. */
   readonly suite: string;
-  /** Null when only HTTP/2 was measured. */
-  readonly rate_per_second: number | null;
+  readonly effort: Effort;
   readonly callback_calls: number;
-  readonly memory: Readonly<
-    Record<'idle_mb' | 'loaded_mb' | 'peak_mb' | 'h2_loaded_mb' | 'h2_peak_mb', number>
-  >;
-  readonly start_ms: StartTimes;
+  readonly started: string;
+  readonly seconds: number;
+  readonly subjects: Readonly<Record<string, string>>;
+  readonly questions: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly notes: readonly string[];
+    readonly rows: readonly Row[];
+  }[];
 };
 
-export function createReport(
-  samples: Samples,
-  measured: Measured,
-  run: { readonly isPinned: boolean; readonly startedMs: number },
-): Report {
-  const figures = figuresOf(samples);
-  const byLoad = {
-    h1_1: ratiosUnder(figures, 'h1_1'),
-    h1_32: ratiosUnder(figures, 'h1_32'),
-    h2_4x8: ratiosUnder(figures, 'h2_4x8'),
-    h2_4x100: ratiosUnder(figures, 'h2_4x100'),
-    rate: ratiosUnder(figures, 'rate'),
-  };
-  const { h1_1: one, h1_32: many, h2_4x8: few, h2_4x100: full } = byLoad;
-  const { memory, start_ms: start } = measured;
+export type Run = Omit<
+  Report,
+  'ratios' | 'rounds' | 'sides' | 'further_ratios' | 'questions' | 'subjects'
+> & {
+  readonly asked: readonly Asked[];
+  readonly subjects: readonly Subject[];
+};
+
+export function createReport({ asked, subjects, ...run }: Run): Report {
+  const { named, further } = ratiosOf(asked.flatMap(({ findings }) => findings.series));
+  const each = <T>(pick: (ratio: Ratio) => T): Record<string, T> =>
+    Object.fromEntries(Object.entries(named).map(([key, ratio]) => [key, pick(ratio)]));
   return {
-    ratios: {
-      cpu_vs_nginx_h1_32: many.cpu_vs_nginx,
-      cpu_vs_nginx_h2_4x8: few.cpu_vs_nginx,
-      cpu_vs_nginx_h2_4x100: full.cpu_vs_nginx,
-      cpu_vs_haproxy_h2_4x8: few.cpu_vs_haproxy,
-      cpu_vs_haproxy_h2_4x100: full.cpu_vs_haproxy,
-      p50_added_vs_nginx_1: one.p50_added_vs_nginx,
-      p99_added_vs_nginx_1: one.p99_added_vs_nginx,
-      callback_hit_vs_rule: many.callback_hit_vs_rule,
-      rss_idle_mb: Math.round(memory.idle_mb * 10) / 10,
-      rss_loaded_mb: Math.round(memory.loaded_mb * 10) / 10,
-      start_ms: Math.round(start.warm.median),
-    },
-    machine: {
-      cpu: cpus()[0]?.model ?? 'unknown',
-      cores: cpus().length,
-      system: `${type()} ${release()}`,
-      pinned: run.isPinned,
-      load_average: loadavg(),
-    },
-    seconds: (performance.now() - run.startedMs) / 1000,
-    ...measured,
-    ratios_by_load: byLoad,
-    cases: figures,
+    ratios: each(({ value }) => value),
+    rounds: each(({ rounds }) => rounds),
+    sides: each(({ value, spread, ours, theirs }) => ({ value, spread, ours, ...(theirs && { theirs }) })),
+    further_ratios: further,
+    ...run,
+    subjects: Object.fromEntries(subjects.map(({ name, about }) => [name, about])),
+    questions: asked.map(({ question: { name, title }, findings: { series, notes = [] } }) => ({
+      name,
+      title,
+      notes,
+      rows: series.map(rowOf),
+    })),
   };
+}
+
+function rowOf(series: Series): Row {
+  const names = new Set(series.rounds.flatMap((round) => Object.keys(round)));
+  const figures = [...names].flatMap((name) => {
+    const figure = figureOf(series, name);
+    return figure === undefined ? [] : [[name, figure] as const];
+  });
+  return { ...series, figures: Object.fromEntries(figures) };
 }

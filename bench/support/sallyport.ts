@@ -11,11 +11,16 @@ import { type Scene, PROXY_CORE, hosts, withOutput } from './scene.ts';
 
 export type Sallyport = {
   readonly child: Child;
+  readonly stateDirectory: string;
   readonly port: number;
+  readonly adminUrl: string;
   readonly caPem: string;
   /** Empties the file of records, and returns how large it was. */
   emptyRecords(): number;
 };
+
+/** A proxy_config. */
+export type ProxyDocument = Readonly<Record<string, unknown>>;
 
 export type SallyportStart = {
   readonly name: string;
@@ -52,16 +57,18 @@ export function layOutPackage(directory: string): string {
 }
 
 /** One rule, one callback and one host in no_proxy. */
-export async function writeProxyConfig(scene: Scene): Promise<string> {
-  const file = join(scene.directory, 'proxy-config.json');
-  const header = { name: 'Authorization', type: 'opaque', value: scene.credential };
-  const document = {
-    rules: [{ name: 'bench', match_hosts: [hosts.rule], match_paths: ['/v1/*'], headers: [header] }],
+export function ordinaryDocument(scene: Scene): ProxyDocument {
+  return {
+    rules: [ruleFor(scene, hosts.rule)],
     callbacks: [{ name: 'bench', match_hosts: [hosts.callback], url: scene.callbackUrl, ttl_seconds: 3600 }],
     no_proxy: [hosts.tunnel],
   };
-  await writeFile(file, JSON.stringify(document), { mode: 0o600 });
-  return file;
+}
+
+/** A rule that injects the credential below /v1/. */
+export function ruleFor(scene: Scene, host: string, name = 'bench'): object {
+  const header = { name: 'Authorization', type: 'opaque', value: scene.credential };
+  return { name, match_hosts: [host], match_paths: ['/v1/*'], headers: [header] };
 }
 
 /** Starts the process, without waiting until it is ready. */
@@ -87,53 +94,70 @@ export function spawnSallyport(
 }
 
 /** The files of the proxy for the scene: its rules, and the CA of the origin. */
-export function sceneEnvironment(scene: Scene, proxyConfigFile: string): Record<string, string> {
-  return { SALLYPORT_PROXY_CONFIG: proxyConfigFile, SALLYPORT_UPSTREAM_CA: scene.caFile };
+export async function sceneEnvironment(
+  scene: Scene,
+  name: string,
+  document: ProxyDocument = ordinaryDocument(scene),
+): Promise<Record<string, string>> {
+  const file = join(scene.directory, `${name}.json`);
+  await writeFile(file, JSON.stringify(document), { mode: 0o600 });
+  return { SALLYPORT_PROXY_CONFIG: file, SALLYPORT_UPSTREAM_CA: scene.caFile };
 }
 
 /** The log line that reports that the proxy is ready, with its addresses. */
 export async function waitForReady(
   child: Child,
   recordsFile: string,
-): Promise<{ proxy: string; ca: string }> {
+): Promise<{ proxy: string; ca: string; admin: string }> {
   const endMs = performance.now() + START_DEADLINE_MS;
   while (performance.now() < endMs && child.process.exitCode === null) {
     const lines = readFileSync(recordsFile, 'utf8').split('\n');
     const ready = lines.slice(0, -1).find((line) => line.includes('"msg":"ready"'));
     if (ready !== undefined) return JSON.parse(ready);
-    await delay(5);
+    await delay(1);
   }
   throw new Error(`${child.name} does not start`);
 }
 
+export type SallyportOptions = {
+  readonly packageDirectory: string;
+  /** Also the name of its folder; by default `sallyport`. */
+  readonly name?: string;
+  readonly document?: ProxyDocument;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly profileDirectory?: string | undefined;
+};
+
 export async function startSallyport(
   children: Children,
   scene: Scene,
-  options: { readonly packageDirectory: string; readonly profileDirectory?: string | undefined },
+  options: SallyportOptions,
 ): Promise<Sallyport> {
-  const stateDirectory = join(scene.directory, 'state');
+  const { profileDirectory, packageDirectory, name = 'sallyport', env = {}, document } = options;
+  const stateDirectory = join(scene.directory, `${name}-state`);
   await mkdir(stateDirectory, { mode: 0o700 });
-  const recordsFile = join(scene.directory, 'records.jsonl');
-  const { profileDirectory, packageDirectory } = options;
+  const recordsFile = join(scene.directory, `${name}.jsonl`);
+  const profile = ['--cpu-prof', `--cpu-prof-dir=${profileDirectory}`];
   const child = spawnSallyport(
     children,
     {
-      name: 'sallyport',
+      name,
       packageDirectory,
       listen: '127.0.0.1:0',
       stateDirectory,
       recordsFile,
       core: PROXY_CORE,
-      ...(profileDirectory === undefined
-        ? {}
-        : { runtimeFlags: ['--cpu-prof', `--cpu-prof-dir=${profileDirectory}`] }),
+      env,
+      ...(profileDirectory === undefined ? {} : { runtimeFlags: profile }),
     },
-    sceneEnvironment(scene, await writeProxyConfig(scene)),
+    await sceneEnvironment(scene, name, document),
   );
   const ready = await waitForReady(child, recordsFile);
   return {
     child,
+    stateDirectory,
     port: Number(new URL(ready.proxy).port),
+    adminUrl: ready.admin,
     caPem: await readFile(ready.ca, 'utf8'),
     emptyRecords() {
       const { size } = statSync(recordsFile);

@@ -10,7 +10,8 @@ import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import type { Children } from './children.ts';
-import type { OriginResponse, OriginCommand, OriginCounts } from './origin.ts';
+import { PLACEHOLDER } from './heads.ts';
+import type { OriginCommand, OriginCounts, OriginLeaf, OriginResponse } from './origin.ts';
 
 export type Scene = AsyncDisposable & {
   readonly directory: string;
@@ -22,6 +23,8 @@ export type Scene = AsyncDisposable & {
   /** The Authorization that a proxy injects. */
   readonly credential: string;
   readonly callbackUrl: string;
+  /** Gives the origin certificates for more hosts. */
+  addHosts(names: readonly string[]): Promise<void>;
   /** The counts of the origin so far. */
   originCounts(): Promise<OriginCounts>;
   /** How often the callback endpoint was called. */
@@ -37,14 +40,13 @@ export const hosts = {
 export const LOAD_CORE = 1;
 export const PROXY_CORE = 0;
 
-const PLACEHOLDER = 'Bearer placeholder-of-the-agent';
-
 export async function createScene(children: Children, directory: string): Promise<Scene> {
   const ca = createCertificateAuthority();
-  const leaves = Object.values(hosts).map((host) => {
+  const leafOf = (host: string): OriginLeaf => {
     const { chainPem, keyPem } = ca.issueLeaf({ host, kind: 'name' }, new Date());
     return { host, chainPem, keyPem };
-  });
+  };
+  const leaves = Object.values(hosts).map(leafOf);
   const credential = `Bearer ${randomBytes(24).toString('base64url')}`;
   const origin = children.start('origin', [process.execPath, join(import.meta.dirname, 'origin.ts')], {
     core: LOAD_CORE,
@@ -67,20 +69,12 @@ export async function createScene(children: Children, directory: string): Promis
     certFile: await write('leaf.pem', leaves[0]?.chainPem),
     keyFile: await write('leaf.key', leaves[0]?.keyPem),
     credential,
+    addHosts: async (names) => void (await ask({ add: names.map(leafOf) })),
     originCounts: async () => (await ask('count')) as OriginCounts,
     callbackUrl: endpoint.url,
     callbackCalls: endpoint.calls,
     [Symbol.asyncDispose]: endpoint.close,
   };
-}
-
-/** A request like that of a client library. Below /v1/ the origin requires the credential, elsewhere this placeholder. */
-export function requestTo(authority: string, folder: '/v0' | '/v1'): string {
-  return (
-    `GET ${folder}/models?limit=20 HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: bench/1.0\r\n` +
-    `Accept: application/json\r\nAccept-Encoding: identity\r\nContent-Type: application/json\r\n` +
-    `X-Trace: 4bf92f3577b34da6\r\nAuthorization: ${PLACEHOLDER}\r\n\r\n`
-  );
 }
 
 type Endpoint = { readonly url: string; calls(): number; close(): Promise<void> };

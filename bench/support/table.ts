@@ -1,91 +1,137 @@
-// The report as a readable table, with both sides of every ratio. Measures nothing.
-import type { BenchCase, CaseName, LoadName } from './cases.ts';
-import { type Figures, addedMs, cpuGoals, find } from './figures.ts';
+// A report as text: one table of the whole run that a person reads in a minute, the ratios with both sides, and one sentence.
+// A full run also has a table for each load. Measures nothing.
 import type { Spread } from './percentiles.ts';
-import type { Report } from './report.ts';
+import type { Question } from './question.ts';
+import type { Report, Row } from './report.ts';
 
-function headline(load: LoadName, report: Report): string {
-  const { clients } = report.plan;
-  if (load === 'h1_1') return '1 client, closed loop';
-  if (load === 'h1_32') return `${clients} clients, closed loop`;
-  if (load === 'h2_4x8') return 'HTTP/2, 4 connections of 8 streams, closed loop';
-  if (load === 'h2_4x100') return 'HTTP/2, 4 connections of 100 streams, closed loop';
-  const rate = `${report.rate_per_second}/s, half of what the slowest reached`;
-  return `${clients} connections at a constant rate (${rate}); latency from the time a request was due`;
-}
+type Cell = {
+  readonly title: string;
+  readonly load: string;
+  readonly figure: string;
+  readonly digits: number;
+};
 
-export function formatReport(report: Report, cases: readonly BenchCase[]): string {
-  const { machine, versions, plan, memory, start_ms: start } = report;
+const SUMMARY: readonly Cell[] = [
+  { title: '1 client: p50 ms', load: 'h1_1', figure: 'p50_ms', digits: 3 },
+  { title: 'p99 ms', load: 'h1_1', figure: 'p99_ms', digits: 3 },
+  { title: '32 clients: CPU us/request', load: 'h1_32', figure: 'cpu_us', digits: 1 },
+  { title: 'requests/s', load: 'h1_32', figure: 'per_second', digits: 0 },
+  { title: 'CPU us/new tunnel', load: 'tunnel_8', figure: 'cpu_us', digits: 0 },
+  { title: 'HTTP/2 4x8: CPU us', load: 'h2_4x8', figure: 'cpu_us', digits: 1 },
+  { title: 'RSS MB', load: 'h1_32', figure: 'rss_mb', digits: 0 },
+];
+
+export function formatReport(report: Report): string {
+  const rounds = Math.max(...report.questions.flatMap(({ rows }) => rows.map((row) => row.rounds.length)));
   return [
-    `${machine.cpu}, ${machine.cores} cores, ${machine.system}, load ${machine.load_average.map((each) => each.toFixed(1)).join(' ')}`,
-    `Node ${versions.node}, nginx ${versions.nginx ?? 'not installed'}, HAProxy ${versions.haproxy ?? 'not installed'}, ${report.suite} on both sides`,
-    machine.pinned
-      ? 'the proxy on core 0, origin and load client on core 1'
-      : 'not pinned to cores: figures vary more',
-    ...Object.entries(report.commands).map(([name, command]) => `  ${name.padEnd(12)}${command}`),
+    ...environmentOf(report),
     '',
-    ...cases.map(({ name, about }) => `  ${name.padEnd(12)}${about}`),
+    ...Object.entries(report.subjects).map(([name, about]) => `  ${name.padEnd(17)}${about}`),
     '',
-    `Medians of up to ${plan.rounds} rounds in turns, over HTTP/2 ${plan.h2Rounds} (least to most); CPU of the process in between, for each request`,
-    ...(['h1_1', 'h1_32', 'rate', 'h2_4x8', 'h2_4x100'] as const).flatMap((load) => section(report, load)),
-    `callback endpoint called ${report.callback_calls} time(s)`,
-    `memory      idle ${memory.idle_mb.toFixed(1)} MB, after the load ${memory.loaded_mb.toFixed(1)} MB, highest ${memory.peak_mb.toFixed(1)} MB; after HTTP/2 ${memory.h2_loaded_mb.toFixed(1)} MB, highest ${memory.h2_peak_mb.toFixed(1)} MB`,
-    `start       to the first byte of a response to an injected request, bundle: ${spread(start.warm, 0)} ms with the compile cache of the image, ${spread(start.cold, 0)} ms without`,
+    `Medians of ${rounds} rounds in turns; CPU (least to most) is that of the processes in between.`,
     '',
-    ...Object.entries(report.ratios).map(([name, value]) => `${name.padEnd(24)}${value ?? 'null'}`),
-    `${report.seconds.toFixed(0)} s`,
+    ...formatTable(summaryOf(report)),
+    '',
+    ...ratioLines(report),
+    ...report.skipped.map((line) => `without ${line}`),
+    ...report.warnings.map((line) => `WARNING: ${line}`),
+    '',
+    sentenceOf(report),
   ].join('\n');
 }
 
-function section(report: Report, load: LoadName): readonly string[] {
-  const rows = report.cases.filter((each) => each.load === load);
-  const [direct] = rows.filter((row) => row.case === 'direct');
-  if (direct === undefined) return [];
-  const ratios = Object.entries(report.ratios_by_load[load]).filter(([, value]) => value !== null);
+export function environmentOf({ machine, versions, suite, seconds, started }: Report): readonly string[] {
+  const { cpu, cores, memory_gb, system, pinned, busy_percent, load_average } = machine;
+  const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
-    headline(load, report),
-    '  case         rounds  CPU us/request           requests/s  p50 ms                    p90     p99 ms                    p99.9   added p50  p99',
-    ...rows.map((row) => line(report.cases, row)),
-    `  ceiling of the load client and the origin: ${direct.per_second.median.toFixed(0)}/s, ${direct.client_cpu_us.median.toFixed(1)} us CPU of the client for each request`,
-    ...(load === 'rate' ? [`  sent later than due (direct): ${delays(direct)}`] : []),
-    ...cpuRatios(rows, load),
-    `  ratios: ${ratios.map(([name, value]) => `${name} ${value}`).join(', ')}`,
-    '',
+    `${cpu}, ${cores} cores, ${memory_gb} GB, ${system}; before the run ${busy_percent} % busy, load ${load_average.join(' ')}`,
+    `${programs.join(', ')}; ${suite} on both sides; ${started}, ${seconds.toFixed(0)} s`,
+    pinned ? 'the proxy on core 0, origin and load client on core 1' : 'not pinned to cores',
   ];
 }
 
-/** Both sides of each, and the goal that the design sets. */
-function cpuRatios(rows: readonly Figures[], load: LoadName): readonly string[] {
-  const cpu = (name: CaseName): number | undefined => find(rows, name, load)?.cpu_us?.median;
-  const [ours, goal] = [cpu('rule'), cpuGoals[load]];
-  return (['nginx', 'haproxy'] as const).flatMap((name) => {
-    const theirs = cpu(name);
-    if (ours === undefined || theirs === undefined) return [];
-    const sides = `rule ${ours.toFixed(1)} us, ${name} ${theirs.toFixed(1)} us`;
-    const limit = goal === undefined || name !== 'nginx' ? '' : `; goal: at most ${goal}`;
-    return [`  CPU: ${sides}: ${(ours / theirs).toFixed(2)}${limit}`];
+function summaryOf(report: Report): readonly (readonly string[])[] {
+  const rows = report.questions.flatMap((question) => question.rows);
+  const cells = SUMMARY.filter(({ load }) => rows.some((row) => row.load === load));
+  const line = (subject: string): readonly string[] => [
+    subject,
+    ...cells.map(({ load, figure, digits }) => {
+      const found = rows.find((row) => row.load === load && row.subject === subject)?.figures[figure];
+      if (found === undefined) return '';
+      return figure === 'cpu_us' ? formatSpread(found, digits) : found.median.toFixed(digits);
+    }),
+  ];
+  return [['', ...cells.map(({ title }) => title)], ...Object.keys(report.subjects).map(line)];
+}
+
+/** Lines with columns of equal width. */
+export function formatTable(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export function formatSpread({ median, low, high }: Spread, digits: number): string {
+  if (low === high) return median.toFixed(digits);
+  return `${median.toFixed(digits)} (${low.toFixed(digits)}-${high.toFixed(digits)})`;
+}
+
+/** Each ratio with both sides and the spread of its rounds. */
+export function ratioLines({ sides, further_ratios, rounds }: Report): readonly string[] {
+  const all = { ...sides, ...further_ratios };
+  const lines = Object.entries(all).map(([key, { value, spread, ours, theirs }]) => {
+    const count = rounds[key]?.length ?? further_ratios[key]?.rounds.length ?? 0;
+    const from = theirs
+      ? `${ours.subject} ${ours.median.toPrecision(4)}, ${theirs.subject} ${theirs.median.toPrecision(4)}`
+      : '';
+    return [
+      key,
+      value.toFixed(3),
+      `${spread.low.toFixed(2)}-${spread.high.toFixed(2)}`,
+      from,
+      `${count} rounds`,
+    ];
   });
+  return formatTable([['ratio', 'median', 'least-most', 'from', ''], ...lines]);
 }
 
-function line(all: readonly Figures[], row: Figures): string {
-  const added = (at: 'p50' | 'p99'): string => addedMs(all, row.case, row.load, at)?.toFixed(3) ?? '';
-  return [
-    `  ${row.case.padEnd(13)}`,
-    String(row.rounds.length).padEnd(8),
-    (row.cpu_us ? spread(row.cpu_us, 1) : '-').padEnd(25),
-    row.per_second.median.toFixed(0).padEnd(12),
-    spread(row.p50, 3).padEnd(26),
-    row.p90.median.toFixed(3).padEnd(8),
-    spread(row.p99, 3).padEnd(26),
-    row.all.p999.toFixed(3).padEnd(8),
-    ...(row.case === 'direct' ? [] : [added('p50').padEnd(11), added('p99')]),
-  ].join('');
+/** What an injected header adds to a request of one client. */
+export function sentenceOf({ questions }: Report): string {
+  const rows = questions.flatMap((question) => question.rows);
+  const figure = (subject: string, name: string): number | undefined =>
+    rows.find((row) => row.load === 'h1_1' && row.subject === subject)?.figures[name]?.median;
+  const added = (name: string): string | undefined => {
+    const [through, direct] = [figure('rule', name), figure('direct', name)];
+    return through === undefined || direct === undefined ? undefined : (through - direct).toFixed(2);
+  };
+  const [p50, p99] = [added('p50_ms'), added('p99_ms')];
+  return p50 === undefined ? '' : `Sallyport adds ${p50} ms at p50 and ${p99} ms at p99 to a request.`;
 }
 
-function delays({ delay }: Figures): string {
-  return `p50 ${delay.p50.toFixed(3)} ms, p99 ${delay.p99.toFixed(3)} ms`;
-}
-
-function spread({ median, low, high }: Spread, digits: number): string {
-  return `${median.toFixed(digits)} (${low.toFixed(digits)} to ${high.toFixed(digits)})`;
+/** One table for each load of a question. */
+export function loadTables(
+  question: Pick<Question, 'columns' | 'loads'>,
+  rows: readonly Row[],
+): readonly {
+  readonly load: string;
+  readonly about: string;
+  readonly table: readonly (readonly string[])[];
+}[] {
+  const groups = Map.groupBy(rows, ({ load }) => load);
+  return [...groups].map(([load, found]) => {
+    const columns = question.columns.filter(({ figure }) => found.some(({ figures }) => figures[figure]));
+    const lines = found.map(({ subject, figures }) => [
+      subject,
+      ...columns.map(({ figure, digits }) => {
+        const spread = figures[figure];
+        return spread === undefined ? '' : formatSpread(spread, digits);
+      }),
+    ]);
+    const table = [['', ...columns.map(({ title }) => title)], ...lines];
+    return { load, about: question.loads[load] ?? load, table };
+  });
 }

@@ -41,7 +41,10 @@ describe('the client', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     ended.push(() => server.close());
     const { port } = server.address() as AddressInfo;
-    return { seen, open: opener({ port, host: 'api.localhost', caPem: ca.certificatePem, request }) };
+    return {
+      seen,
+      open: opener({ port, host: 'api.localhost', caPem: ca.certificatePem, heads: [request] }),
+    };
   }
 
   function opener(target: Parameters<typeof openH2Connection>[0]) {

@@ -2,17 +2,32 @@
 // same Authorization; HTTP/1.1 and HTTP/2 from clients, verified upstream TLS with session reuse, HTTP/1.1 and more idle
 // connections than there are streams. It is reached with TLS directly: it does not support CONNECT.
 import { join } from 'node:path';
-import { type Children, childrenOf } from './children.ts';
-import { type Peer, startPeer } from './peer.ts';
-import { type Scene, hosts } from './scene.ts';
+import { type Peer, findProgram, startPeer } from '../support/peer.ts';
+import { type Scene, hosts } from '../support/scene.ts';
+import { throughReverseProxy } from '../support/subject.ts';
 
-export function startNginx(path: string, children: Children, scene: Scene): Promise<Peer> {
-  return startPeer('nginx', children, scene, {
-    files: (_, port) => ({ 'nginx.conf': nginxConfig(scene, port) }),
-    command: (directory) => [path, '-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')],
-    workerOf: ({ pid }) => childrenOf(pid)[0],
-  });
-}
+export const nginx: Peer = {
+  name: 'nginx',
+  install: 'apt-get install nginx',
+  find: () => findProgram('nginx'),
+  async start({ path }, children, scene) {
+    const { port, pid } = await startPeer('nginx', children, scene, {
+      files: (_, listenPort) => ({ 'nginx.conf': nginxConfig(scene, listenPort) }),
+      command: (directory) => [path, '-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')],
+      isUnprivileged: true,
+    });
+    return {
+      name: 'nginx',
+      about:
+        'reverse proxy with one fixed upstream, no CONNECT; HTTP/1.1 to the origin; writes an access log',
+      pid,
+      protocols: ['h1', 'h2'],
+      upstream: 'h1',
+      isForward: false,
+      target: throughReverseProxy({ port, caPem: scene.caPem }),
+    };
+  },
+};
 
 function nginxConfig(scene: Scene, port: number): string {
   return `
@@ -20,7 +35,7 @@ daemon off;
 worker_processes 1;
 pid nginx.pid;
 error_log stderr warn;
-events { worker_connections 2048; }
+events { worker_connections 4096; }
 http {
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
   uwsgi_temp_path uwsgi; scgi_temp_path scgi;

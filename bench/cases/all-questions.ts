@@ -1,0 +1,28 @@
+// Every question of the benchmark in the order in which they are asked, and which of them the shorter runs ask, with their
+// shares of the time.
+import type { Level, Question } from '../support/question.ts';
+import { keepAliveH2 } from './keep-alive-h2.ts';
+import { keepAlive } from './keep-alive.ts';
+import { newTunnel } from './new-tunnel.ts';
+import { start } from './start.ts';
+
+export const questions: readonly Question[] = [start, keepAlive, newTunnel, keepAliveH2];
+
+/** The share of the time that a question may take; one without a share is asked in full runs only. */
+export const shares: Readonly<Record<string, number>> = {
+  start: 0.1,
+  'keep-alive': 0.58,
+  'new-tunnel': 0.14,
+  'keep-alive-h2': 0.18,
+};
+
+export function questionsOf(level: Level, only: readonly string[] | undefined): readonly Question[] {
+  const unknown = only?.filter((name) => questions.every((each) => each.name !== name)) ?? [];
+  if (unknown.length > 0) {
+    const names = questions.map(({ name }) => name).join(', ');
+    throw new Error(`there is no question ${unknown.join(', ')}; the questions are ${names}`);
+  }
+  return questions.filter(
+    ({ name }) => only?.includes(name) ?? (level === 'full' || shares[name] !== undefined),
+  );
+}

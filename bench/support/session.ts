@@ -1,0 +1,97 @@
+// One run of the benchmark: starts the scene and everything that is compared, asks the questions within their time, and
+// collects the report.
+import { questionsOf, shares } from '../cases/all-questions.ts';
+import { peersOf } from '../peers/all-peers.ts';
+import type { Children } from './children.ts';
+import { inspectMachine, warningsOf } from './machine.ts';
+import { type LoadClient, startLoadClient } from './measure.ts';
+import type { Options } from './options.ts';
+import { type Question, type Stage, createTurns } from './question.ts';
+import { type Asked, type Report, createReport } from './report.ts';
+import { drain, startSallyport } from './sallyport.ts';
+import { createScene } from './scene.ts';
+import { directSubject } from './subject.ts';
+import { sallyportSubjects, startPeers, startRelay, withoutRecords } from './subjects.ts';
+
+export type Session = {
+  readonly directory: string;
+  readonly packageDirectory: string;
+  readonly options: Options;
+};
+
+export async function runQuestions(
+  children: Children,
+  { directory, packageDirectory, options }: Session,
+): Promise<Report> {
+  const { level, effort } = options;
+  const started = new Date();
+  const startedMs = performance.now();
+  const machine = await inspectMachine(children.isPinned);
+  const warnings = warningsOf(machine);
+  warnings.forEach((warning) => say(`WARNING: ${warning}`));
+  await using scene = await createScene(children, directory);
+  const profileDirectory = options.profile;
+  const sallyport = await startSallyport(children, scene, { packageDirectory, profileDirectory });
+  const relay = await startRelay(children, scene);
+  const peers = await startPeers(peersOf(level, options.peers), children, scene, say);
+  const quiet = level === 'full' ? [await withoutRecords(children, scene, packageDirectory)] : [];
+  const client = startLoadClient(children, scene);
+  const processes = children.list();
+  say(`processes ${processes.map(({ name, pid }) => `${name} ${pid}`).join(', ')}`);
+
+  const ours = sallyportSubjects(scene, sallyport);
+  const subjects = [directSubject(scene), relay, ...ours, ...quiet, ...peers.subjects];
+  const stage = { children, scene, client, sallyport, packageDirectory, subjects, effort, say };
+  const asked = await ask(stage, questionsOf(level, options.only), options.seconds);
+  if (options.profile !== undefined) await drain(sallyport.child);
+  return createReport({
+    asked,
+    subjects,
+    machine,
+    warnings,
+    skipped: peers.skipped,
+    versions: { node: process.version, ...peers.versions },
+    commands: Object.fromEntries(processes.map(({ name, command }) => [name, command])),
+    suite: onlySuite(client),
+    effort,
+    callback_calls: scene.callbackCalls(),
+    started: started.toISOString(),
+    seconds: (performance.now() - startedMs) / 1000,
+  });
+}
+
+/** Each question gets its share of the time, and what the ones before it left. */
+async function ask(
+  stage: Omit<Stage, 'measure'>,
+  questions: readonly Question[],
+  seconds: number,
+): Promise<readonly Asked[]> {
+  const asked: Asked[] = [];
+  const startMs = performance.now();
+  const all = questions.reduce((sum, { name }) => sum + (shares[name] ?? 1), 0);
+  let share = 0;
+  for (const question of questions) {
+    share += shares[question.name] ?? 1;
+    const untilMs = startMs + (seconds * 1000 * share) / all;
+    const onRound = (round: number, rounds: number): void => {
+      // With an empty file the proxy would have been measured without writing records.
+      if (stage.sallyport.emptyRecords() === 0 && question.name !== 'start')
+        throw new Error('no records were written');
+      stage.say(`${question.name}: round ${round} of ${rounds}`);
+    };
+    const measure = createTurns(stage.effort, untilMs, onRound);
+    asked.push({ question, findings: await question.measure({ ...stage, measure }) });
+  }
+  return asked;
+}
+
+function onlySuite(client: LoadClient): string {
+  const [suite, ...others] = client.suites();
+  if (others.length > 0)
+    throw new Error(`the subjects differ in their TLS suites: ${client.suites().join(', ')}`);
+  return suite ?? 'none';
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
