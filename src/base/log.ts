@@ -26,7 +26,7 @@ const RETRY_DELAY_MS = 50;
 const STUCK_MS = 1000;
 
 /** A sink over a file descriptor. Writes go to the thread pool; at most 8 Mi characters wait. */
-export function createFdSink(fd: number): LogSink {
+export function createFdSink(fd: number): LogSink & { flush(): void } {
   return new FdSink(fd);
 }
 
@@ -55,6 +55,11 @@ class FdSink implements LogSink {
     this.#waitingChars += line.length;
     if (this.#waitingChars >= FLUSH_CHARS && !this.#inFlight) this.#flush();
     else this.#schedule();
+  }
+
+  /** Writes at once, without waiting for more lines. */
+  flush(): void {
+    this.#flush();
   }
 
   get isBlocked(): boolean {

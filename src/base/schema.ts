@@ -5,6 +5,9 @@ import { z } from 'zod';
 
 export { z } from 'zod';
 
+// Most schemas parse one document in the life of a process. Code that zod would generate for each costs more than it saves.
+z.config({ jitless: true });
+
 export type Loc = readonly (string | number)[];
 
 /** Every `type` of an issue, of this file and of the checks elsewhere: programs may match them. */

@@ -1,17 +1,25 @@
 // Reads a callback's response body, bounded before and after decoding.
-import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 
 const MAX_BYTES = 65_536;
 
 type Decoder = (bytes: Uint8Array, bound: { maxOutputLength: number }) => Buffer;
 
-// One coding is accepted, although none is requested (RFC 9110 §8.4.1). "gzip, gzip" is none of these.
-const decoders: ReadonlyMap<string, Decoder> = new Map([
-  ['gzip', gunzipSync],
-  ['x-gzip', gunzipSync],
-  ['deflate', inflateSync],
-  ['br', brotliDecompressSync],
-]);
+/** One coding is accepted, although none is requested (RFC 9110 §8.4.1). "gzip, gzip" is none of these. */
+function decoderOf(coding: string): Decoder | undefined {
+  // Not imported: few responses are encoded, and the module would be a part of every start.
+  const { brotliDecompressSync, gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib');
+  switch (coding) {
+    case 'gzip':
+    case 'x-gzip':
+      return gunzipSync;
+    case 'deflate':
+      return inflateSync;
+    case 'br':
+      return brotliDecompressSync;
+    default:
+      return undefined;
+  }
+}
 
 /** The decoded bytes, at most 64 KiB, or the reason why not. Throws transport errors. */
 export async function readBody(
@@ -31,7 +39,7 @@ export async function readBody(
 // Synchronous: input and output are bounded, and asynchronous zlib would occupy the threads that resolve names.
 function decode(bytes: Buffer, coding: string): Buffer | string {
   if (coding === '' || coding === 'identity') return bytes;
-  const decoder = decoders.get(coding);
+  const decoder = decoderOf(coding);
   if (decoder === undefined) return 'unsupported content coding';
   try {
     return decoder(bytes, { maxOutputLength: MAX_BYTES });

@@ -45,7 +45,8 @@ export async function run(args: string[]): Promise<number> {
   const files = caFiles(config);
   const { ca } = await writingTo(dirname(files.keyFile), () => loadOrCreateCertificateAuthority(files));
   const store = new SealedStateStore({ directory, key: stateKeySource(config, handed) });
-  const sidecar = await createSidecar(config, { ca, sink: createFdSink(1), store });
+  const sink = createFdSink(1);
+  const sidecar = await createSidecar(config, { ca, sink, store });
   for (const warning of [...warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
     sidecar.log.warn(warning);
   try {
@@ -53,6 +54,8 @@ export async function run(args: string[]): Promise<number> {
     const hasFile = config.proxyConfigFile !== undefined;
     if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
     await open(sidecar, config, handed);
+    // Whoever started the process waits for this line.
+    sink.flush();
     const serving = serve(sidecar, config, secrets);
     process.off('SIGHUP', onSignal);
     if (isReloadRequested) process.emit('SIGHUP');

@@ -1,6 +1,5 @@
 // Prevents core dumps: a core file holds every secret in memory. The size limit stops the kernel's own file; a dump that
 // is piped to a crash handler ignores that limit, so the filter empties it as well. Linux only.
-import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const FILTER = '/proc/self/coredump_filter';
@@ -42,6 +41,8 @@ function isLimitSet(): boolean {
   if (softLimit() === '0') return true;
   // PATH only: nothing else of our environment is needed.
   const env = { PATH: process.env['PATH'] };
+  // Not imported: most supervisors set the limit, and the module would be a part of every start.
+  const { spawnSync } = process.getBuiltinModule('node:child_process');
   spawnSync('prlimit', [`--pid=${process.pid}`, '--core=0:'], { stdio: 'ignore', env });
   return softLimit() === '0';
 }
