@@ -20,6 +20,8 @@ export type Scene = AsyncDisposable & {
   readonly caFile: string;
   readonly certFile: string;
   readonly keyFile: string;
+  /** The CA of the peers that intercept, which their clients trust. */
+  readonly peerCa: { readonly pem: string; readonly certFile: string; readonly keyFile: string };
   /** The Authorization that a proxy injects. */
   readonly credential: string;
   readonly callbackUrl: string;
@@ -42,6 +44,7 @@ export const PROXY_CORE = 0;
 
 export async function createScene(children: Children, directory: string): Promise<Scene> {
   const ca = createCertificateAuthority();
+  const peerCa = createCertificateAuthority({ commonName: 'CA of the peers' });
   const leafOf = (host: string): OriginLeaf => {
     const { chainPem, keyPem } = ca.issueLeaf({ host, kind: 'name' }, new Date());
     return { host, chainPem, keyPem };
@@ -68,6 +71,11 @@ export async function createScene(children: Children, directory: string): Promis
     caFile: await write('ca.pem', ca.certificatePem),
     certFile: await write('leaf.pem', leaves[0]?.chainPem),
     keyFile: await write('leaf.key', leaves[0]?.keyPem),
+    peerCa: {
+      pem: peerCa.certificatePem,
+      certFile: await write('peer-ca.pem', peerCa.certificatePem),
+      keyFile: await write('peer-ca.key', peerCa.privateKeyPem),
+    },
     credential,
     addHosts: async (names) => void (await ask({ add: names.map(leafOf) })),
     originCounts: async () => (await ask('count')) as OriginCounts,
