@@ -140,14 +140,14 @@ export class Sidecar {
     const { listen, hosts } = config.admin;
     if (listen === 'off') throw new Error('admin.listen is off');
     // Loaded on demand: `sallyport run` opens no admin API.
-    const [{ createAdminServer }, { createAdminTarget }] = await Promise.all([
-      import('../admin/admin-server.ts'),
-      import('./sandboxes/admin-target.ts'),
-    ]);
+    const { createAdminServer } = await import('../admin/admin-server.ts');
     // Before it is open: an address that was vetted a moment earlier may be dialled a moment later.
     if ('port' in listen && listen.port !== 0) listeners.admin = { address: listen.host, port: listen.port };
     const admin = await createAdminServer({
-      target: createAdminTarget(this.#sandboxes, ca.certificatePem),
+      loadTarget: async () => {
+        const { createAdminTarget } = await import('./sandboxes/admin-target.ts');
+        return createAdminTarget(this.#sandboxes, ca.certificatePem);
+      },
       listen,
       token,
       hosts,

@@ -45,6 +45,8 @@ export const OWN: readonly string[] = ['Host: localhost', `Authorization: Bearer
 export async function createAdminScene(
   options: {
     readonly target?: Partial<AdminTarget>;
+    /** Called when the target is loaded. */
+    readonly onLoad?: () => void;
     readonly listen?: AdminServerOptions['listen'];
     /** Replaces the function that stores the records. */
     readonly record?: AdminServerOptions['record'];
@@ -56,7 +58,10 @@ export async function createAdminScene(
   const wakers = new Set<() => void>();
   let isBlocked = false;
   const server = await createAdminServer({
-    target: { ...createFakeTarget(calls), ...options.target },
+    loadTarget() {
+      options.onLoad?.();
+      return { ...createFakeTarget(calls), ...options.target };
+    },
     listen: options.listen ?? { host: '127.0.0.1', port: 0 },
     token: new Secret(TOKEN),
     hosts: options.hosts ?? [],

@@ -194,3 +194,31 @@ describe('close', () => {
     expect(scene.records).toMatchObject([{ action: 'sandbox.change', status: 200, outcome: 'done' }]);
   });
 });
+
+describe('what serves the connections', () => {
+  it('is loaded once, for all that come first', async () => {
+    let loads = 0;
+    await using scene = await createAdminScene({ onLoad: () => (loads += 1) });
+    expect(loads).toBe(0);
+    const replies = await Promise.all([1, 2, 3].map(() => scene.ask('GET', '/healthz')));
+    expect([loads, ...replies.map(({ head }) => head.status)]).toEqual([1, 200, 200, 200]);
+  });
+
+  it('is not loaded for an end without a connection', async () => {
+    let loads = 0;
+    const scene = await createAdminScene({ onLoad: () => (loads += 1) });
+    await scene.server.close(60_000);
+    await scene.server.settled();
+    expect(loads).toBe(0);
+  });
+
+  it('ends the connections and is reported if it cannot be loaded', async () => {
+    const onLoad = (): never => {
+      throw new TypeError('no');
+    };
+    await using scene = await createAdminScene({ onLoad });
+    await using client = await scene.connect();
+    expect(['end', 'ECONNRESET']).toContain(await client.finished);
+    expect(scene.logLines.join('')).toContain('the admin API cannot be loaded');
+  });
+});

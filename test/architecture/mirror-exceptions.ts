@@ -1,6 +1,7 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/admin/admin-api.ts': 'test/admin/admin-server.test.ts',
   'src/admin/route.ts': 'test/admin/write-gate.test.ts',
   'src/admin/target.ts': 'test/admin/config-routes.test.ts',
   'src/base/domain-error.ts': 'test/platform/store/database-error.test.ts',

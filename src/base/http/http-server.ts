@@ -90,6 +90,13 @@ export class HttpServer {
     );
   }
 
+  /** In place of `listener`: returns what serves the connections that another listener accepts. */
+  serveAccepted(): (socket: Duplex) => void {
+    // With this event node:http begins to watch its deadlines.
+    this.listener.emit('listening');
+    return (socket) => void this.listener.emit('connection', socket);
+  }
+
   /** Requests whose response is not written yet. */
   get running(): number {
     return this.#exchanges.size;

@@ -1,0 +1,105 @@
+// What serves the connections of the admin API. Loaded with the first of them: most sidecars never have one.
+import type { Duplex } from 'node:stream';
+import { type Exchange, HttpServer } from '../base/http/http-server.ts';
+import type { HttpResponse } from '../base/http/http-response.ts';
+import { RateLimit } from '../base/http/rate-limit.ts';
+import { createRouteTable } from '../base/http/route-table.ts';
+import type { Log } from '../base/log.ts';
+import type { Secret } from '../base/secret.ts';
+import { createAccessGuard } from './access-guard.ts';
+import { adminError } from './admin-errors.ts';
+import { type AdminRecord, UnauthenticatedRecords } from './admin-records.ts';
+import { type AdminScope, handleRequest } from './request-pipeline.ts';
+import { routes } from './routes.ts';
+import type { AdminTarget } from './target.ts';
+import { WriteGate } from './write-gate.ts';
+
+export type AdminApiOptions = {
+  readonly token: Secret;
+  /** Names that Host may hold besides those of loopback. */
+  readonly hosts: readonly string[];
+  record(entry: AdminRecord): void;
+  isRecordBlocked(): boolean;
+  readonly log: Log;
+};
+
+export type AdminApiLimits = {
+  readonly headBytes: number;
+  readonly bodyBytes: number;
+  /** For a whole request, and again for its response to be read. */
+  readonly requestMs: number;
+  readonly keepAliveMs: number;
+  readonly writesAtOnce: number;
+  readonly writesPerSecond: number;
+  /** How long one write may delay others. */
+  readonly stallMs: number;
+  readonly wrongTokensPerMinute: number;
+  /** Records of callers without the token; more are counted. */
+  readonly unauthenticatedRecordsPerSecond: number;
+};
+
+export type AdminApi = ReturnType<typeof createAdminApi>;
+
+/** `authenticate` is called with each connection that has shown the token. */
+export function createAdminApi(
+  target: AdminTarget,
+  options: AdminApiOptions,
+  limits: AdminApiLimits,
+  authenticate: (socket: Duplex) => void,
+) {
+  const scope = toScope(target, options, limits);
+  const server = new HttpServer({
+    limits: { ...limits, headMs: limits.requestMs },
+    log: options.log,
+    handle: (exchange) => handle(scope, exchange, authenticate),
+    reject: (kind) => adminError(kind),
+  });
+  return {
+    serve: server.serveAccepted(),
+    isBusy: (socket: Duplex) => server.isBusy(socket),
+    /** Lets running requests end, at most for `drainMs`. */
+    async close(drainMs: number): Promise<void> {
+      await server.close(drainMs, 'end');
+      scope.unauthenticated.settle();
+    },
+    /** After `close`: every request that was accepted has left its record. It waits for the target without a limit. */
+    async settled(): Promise<void> {
+      await server.settled();
+      scope.unauthenticated.settle();
+    },
+  };
+}
+
+async function handle(
+  scope: AdminScope,
+  exchange: Exchange,
+  authenticate: (socket: Duplex) => void,
+): Promise<HttpResponse> {
+  const { head, body, socket } = exchange;
+  const response = await handleRequest(scope, {
+    ...exchange,
+    client: socket.remoteAddress,
+    onAuthenticated: () => authenticate(socket),
+  });
+  return { ...response, isLast: !head.isOriginForm || !body.isComplete };
+}
+
+function toScope(target: AdminTarget, options: AdminApiOptions, limits: AdminApiLimits): AdminScope {
+  const { token, hosts, log } = options;
+  const record = (entry: AdminRecord): void => options.record(entry);
+  const isRecordBlocked = (): boolean => options.isRecordBlocked();
+  const rateOf = (count: number, windowMs: number): RateLimit =>
+    new RateLimit(count, windowMs, () => performance.now());
+  const rate = rateOf(limits.unauthenticatedRecordsPerSecond, 1000);
+  return {
+    target,
+    guard: createAccessGuard({ token, hosts, wrongTokens: rateOf(limits.wrongTokensPerMinute, 60_000) }),
+    findRoute: createRouteTable(routes),
+    writes: new WriteGate(limits.writesAtOnce, rateOf(limits.writesPerSecond, 1000), limits.stallMs),
+    bodyBytes: limits.bodyBytes,
+    unauthenticated: new UnauthenticatedRecords({ rate, log, record, isRecordBlocked }),
+    log,
+    record,
+    isRecordBlocked,
+  };
+}
