@@ -205,30 +205,32 @@ function firstCallback(matching: readonly Indexed<CallbackDecision>[]): Omit<Ver
   return { cover: intercept('callback', own), decision, paths: undefined, secrets: NO_SECRETS };
 }
 
-/**
- * Caches the decisions on the last paths of each set of rules. Paths with a query are not cached: a substring keeps the
- * whole string in memory, and queries contain secrets.
- */
+/** Caches the decisions on the last paths of each set of rules, without their queries, which decide nothing. */
 function createDecider(): (verdict: Verdict, target: string) => Decision {
   // Weak: when no verdict has a set of rules any more, its paths are collected with it.
   let memos = new WeakMap<PathFinder<RuleDecision>, Map<string, Decision>>();
   let count = 0;
   return (verdict, target) => {
-    const { paths } = verdict;
-    if (paths === undefined) return decideTarget(verdict, target);
-    const known = memos.get(paths)?.get(target);
+    const { cover, decision, paths } = verdict;
+    // `OPTIONS *` is about the server, not about a resource on it, so it gets no credential (RFC 9110 §9.3.7).
+    if (target === '*' && cover.kind === 'intercept') return NO_PATH_MATCH;
+    if (paths === undefined) return decision;
+    const query = target.indexOf('?');
+    const sent = query < 0 ? target : target.slice(0, query);
+    const known = memos.get(paths)?.get(sent);
     if (known !== undefined) return known;
-    const decision = decideTarget(verdict, target);
-    if (target.length > MAX_MEMO_CHARS || target.includes('?')) return decision;
+    const decided = decidePath(paths, sent);
+    // Refusals with a query are not: no client repeats one that works, and their paths are as many as an agent likes.
+    if (sent.length > MAX_MEMO_CHARS || (query >= 0 && decided.kind === 'refuse')) return decided;
     // Emptied when full, as the verdicts are.
     if (count >= MAX_MEMOS) {
       memos = new WeakMap();
       count = 0;
     }
     const memo = memos.get(paths) ?? new Map<string, Decision>();
-    memos.set(paths, memo.set(target, decision));
+    memos.set(paths, memo.set(copyOf(sent), decided));
     count += 1;
-    return decision;
+    return decided;
   };
 }
 
@@ -236,12 +238,12 @@ function createDecider(): (verdict: Verdict, target: string) => Decision {
 const MAX_MEMOS = 1_024;
 const MAX_MEMO_CHARS = 256;
 
-function decideTarget({ cover, decision, paths }: Verdict, target: string): Decision {
-  // `OPTIONS *` is about the server, not about a resource on it, so it gets no credential (RFC 9110 §9.3.7).
-  if (target === '*' && cover.kind === 'intercept') return NO_PATH_MATCH;
-  if (paths === undefined) return decision;
-  const query = target.indexOf('?');
-  const sent = query < 0 ? target : target.slice(0, query);
+/** A substring keeps the whole string in memory, and queries contain secrets. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le');
+}
+
+function decidePath(paths: PathFinder<RuleDecision>, sent: string): Decision {
   const readings = readPath(sent);
   if (typeof readings === 'string') return ambiguousPath(readings);
   const winner = paths.winnerAsSent(sent);
