@@ -49,8 +49,8 @@ export const exactlyOnce: readonly Mutation[] = [
     invariant: 'I4',
     name: 'the injected field is written twice',
     file: 'src/proxy/h1/outgoing-head.ts',
-    text: 'append.push(injection.lines);',
-    replacement: 'append.push(injection.lines, injection.lines);',
+    text: '[...own, injection.lines]',
+    replacement: '[...own, injection.lines, injection.lines]',
     breaks: 'the origin receives the field twice',
   },
 ];

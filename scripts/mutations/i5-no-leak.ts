@@ -32,7 +32,7 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'heads are not masked if the secrets are too large to search for',
     file: 'src/proxy/mask/mask.ts',
-    text: 'return mayContainNeedle(text, mask) && hideRanges(head, linesOf(head));',
+    text: 'return hideRanges(head, linesOf(head));',
     replacement: 'return false;',
     breaks: 'a host whose rules have long values discloses the credential in a response head',
   },

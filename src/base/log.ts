@@ -165,6 +165,8 @@ export function createLog(level: LogLevel, sink: Pick<LogSink, 'write'>): Log {
   );
 }
 
+const INFO = '{"level":"info",';
+
 /** Writes one JSON line of level info, as the logger would. */
 export type LineWriter<Fields extends object> = (fields: Fields, msg: string) => void;
 
@@ -176,23 +178,26 @@ export function createLineWriter<Fields extends object>(
   sink: Pick<LogSink, 'write'>,
   membersOf: MembersOf<Fields> = allMembers,
 ): LineWriter<Fields> {
-  const stamp = createStamp(membersOf);
-  return (fields, msg) => writeStamped(sink, stamp(fields), msg);
+  const stamp = createStamp(membersOf, INFO);
+  return (fields, msg) => sink.write(`${stamp(fields)},"msg":"${msg}"}\n`);
 }
 
 function allMembers(fields: object): string {
   return JSON.stringify(fields).slice(1, -1);
 }
 
-/** The time and the fields, as members of a JSON object without its braces. */
-export function createStamp<Fields extends object>(membersOf: MembersOf<Fields>): MembersOf<Fields> {
+/** The time and the fields, as members of a JSON object without its braces, behind `opening`. */
+export function createStamp<Fields extends object>(
+  membersOf: MembersOf<Fields>,
+  opening = '',
+): MembersOf<Fields> {
   let atMs = 0;
   let time = '';
   return (fields) => {
     const now = Date.now();
     if (now !== atMs) {
       atMs = now;
-      time = `"time":"${new Date(now).toISOString()}",`;
+      time = `${opening}"time":"${new Date(now).toISOString()}",`;
     }
     return time + membersOf(fields);
   };
@@ -200,7 +205,7 @@ export function createStamp<Fields extends object>(membersOf: MembersOf<Fields>)
 
 /** Writes a line with fields that createStamp() formatted. */
 export function writeStamped(sink: Pick<LogSink, 'write'>, stamped: string, msg: string): void {
-  sink.write(`{"level":"info",${stamped},"msg":"${msg}"}\n`);
+  sink.write(`${INFO}${stamped},"msg":"${msg}"}\n`);
 }
 
 /** An unexpected error for the log: its class and its stack. Its message may quote input, so it is omitted. */

@@ -23,9 +23,13 @@ export type ConnectionFields = {
 };
 
 /** Of a request the caller may mark more fields. */
-export type RequestConnectionFields = ConnectionFields & { readonly drop: Uint8Array };
+export type RequestConnectionFields = ConnectionFields & { readonly drop: number[] };
+
+/** A 1 is set for each field that is not forwarded. */
+export type Drop = { [i: number]: number };
 
 type Options = { close: boolean; keepAlive: boolean; upgrade: boolean; count: number };
+const NO_OPTIONS: Options = Object.freeze({ close: false, keepAlive: false, upgrade: false, count: 0 });
 
 // Each nomination is searched for among all fields; without a limit one 16 KiB head would cost milliseconds.
 const MAX_OPTIONS = 64;
@@ -62,16 +66,17 @@ export function readConnectionFields(head: Head): ConnectionFields | HeadError;
 export function readConnectionFields(head: Head): ConnectionFields | HeadError {
   const { fields } = head;
   if (!('method' in head) && !hasHopByHop(head)) return NO_CONNECTION_FIELDS;
-  const drop = new Uint8Array(fields.count);
-  const options: Options = { close: false, keepAlive: false, upgrade: false, count: 0 };
+  const drop = nothingDropped(fields.count);
   let upgradeAt = -1;
   let upgradeCount = 0;
   let keepAliveAt = -1;
+  let options = NO_OPTIONS;
   for (let i = 0; i < fields.count; i++) {
     const id = fields.id(i);
     if (!hopByHop.has(id)) continue;
     drop[i] = 1;
     if (id === Field.connection) {
+      if (options === NO_OPTIONS) options = { ...NO_OPTIONS };
       const error = readOptions(head, i, options, drop);
       if (error !== undefined) return error;
     } else if (id === Field.upgrade) {
@@ -89,6 +94,14 @@ export function readConnectionFields(head: Head): ConnectionFields | HeadError {
     keepAliveTimeoutSeconds: keepAliveAt === -1 ? undefined : timeoutOf(head, keepAliveAt),
   };
 }
+
+/** A 0 for each field. A typed array of this size would take three times the memory. */
+export function nothingDropped(count: number): number[] {
+  while (zeros.length < count) zeros.push(0);
+  return zeros.slice(0, count);
+}
+
+const zeros: number[] = [];
 
 function hasHopByHop({ fields }: ResponseHead): boolean {
   for (let i = 0; i < fields.count; i++) {
@@ -108,7 +121,7 @@ const NO_CONNECTION_FIELDS: ConnectionFields = Object.freeze({
   keepAliveTimeoutSeconds: undefined,
 });
 
-function readOptions(head: Head, i: number, options: Options, drop: Uint8Array): HeadError | undefined {
+function readOptions(head: Head, i: number, options: Options, drop: Drop): HeadError | undefined {
   const isRequest = 'method' in head;
   const end = head.fields.valueEnd(i);
   for (let at = head.fields.valueStart(i); at < end; ) {
@@ -131,7 +144,7 @@ function readOption(
   start: number,
   end: number,
   options: Options,
-  drop: Uint8Array,
+  drop: Drop,
 ): HeadError | undefined {
   const { bytes } = head;
   if (isFieldNamed(bytes, start, end, 'close')) options.close = true;
@@ -141,7 +154,7 @@ function readOption(
   return undefined;
 }
 
-function nominate(head: Head, start: number, end: number, drop: Uint8Array): HeadError | undefined {
+function nominate(head: Head, start: number, end: number, drop: Drop): HeadError | undefined {
   const { bytes, fields } = head;
   const id: FieldId = fieldIdOf(bytes, start, end);
   if (neverNominated.has(id)) return headErrors.connectionStripsFraming;

@@ -4,7 +4,8 @@ import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE }
 import { type HeadError, type Reading, headErrors } from './head-error.ts';
 import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
 
-const STRIDE = 6;
+/** Start of the name, its id, its end, start and end of the value. The next name starts where the line ends. */
+const STRIDE = 5;
 // Offsets are collected here while a head is parsed, and copied once it is complete: each head owns its numbers.
 const scratch: number[] = [];
 
@@ -16,7 +17,7 @@ export class Fields {
   readonly #flat: readonly number[];
 
   constructor(flat: readonly number[], end: number) {
-    this.count = flat.length / STRIDE;
+    this.count = (flat.length - 1) / STRIDE;
     this.end = end;
     this.#flat = flat;
   }
@@ -25,12 +26,12 @@ export class Fields {
 
   /** The name's id (`Field`), 0 for names that the proxy does not act on. */
   id(i: number): number {
-    return this.#flat[i * STRIDE] as number;
+    return this.#flat[i * STRIDE + 1] as number;
   }
 
   /** Start of the name, which is the start of the line. */
   nameStart(i: number): number {
-    return this.#flat[i * STRIDE + 1] as number;
+    return this.#flat[i * STRIDE] as number;
   }
 
   nameEnd(i: number): number {
@@ -60,11 +61,12 @@ export function parseFieldLines(
   maxFields: number,
 ): Reading<Fields> {
   let at = from;
+  scratch[0] = from;
   for (let count = 0; ; count++) {
     if (at === end) return undefined;
     if (byteAt(bytes, at) === CR) {
       const past = skipLineEnd(bytes, at, end);
-      return typeof past === 'number' ? new Fields(scratch.slice(0, count * STRIDE), past) : past;
+      return typeof past === 'number' ? new Fields(scratch.slice(0, count * STRIDE + 1), past) : past;
     }
     if (count === maxFields) return headErrors.tooManyFields;
     const next = parseFieldLine(bytes, at, end, count * STRIDE);
@@ -107,8 +109,7 @@ function parseFieldLine(bytes: Buffer, start: number, end: number, slot: number)
   if (typeof lineEnd !== 'number') return lineEnd;
   while (at > valueStart && isOws(byteAt(bytes, at - 1))) at--;
 
-  scratch[slot] = fieldIdOf(bytes, start, nameEnd);
-  scratch[slot + 1] = start;
+  scratch[slot + 1] = fieldIdOf(bytes, start, nameEnd);
   scratch[slot + 2] = nameEnd;
   scratch[slot + 3] = valueStart;
   scratch[slot + 4] = at;

@@ -81,36 +81,40 @@ export function recordedPath(target: string): string {
 
 /** The record as members of a JSON object without its braces, in the order of the platform's schema. */
 export function recordMembers(record: ExchangeRecord): string {
-  const memo = record.memo ?? new RecordMemo();
-  let text = memo.originOf(record);
-  if (record.path !== undefined) text += `,"path":${JSON.stringify(record.path)}`;
-  text += memo.decisionOf(record);
-  // Not from the network: a word of ours, numbers and booleans need no escapes.
-  if (record.outcome !== undefined) text += `,"outcome":"${record.outcome}"`;
-  if (record.reason !== undefined) text += `,"reason":${JSON.stringify(record.reason)}`;
-  if (record.cause !== undefined) text += `,"cause":${JSON.stringify(record.cause)}`;
-  if (record.status !== undefined) text += `,"status":${record.status}`;
-  if (record.upstream_reused !== undefined) text += `,"upstream_reused":${record.upstream_reused}`;
-  if (record.unframed !== undefined) text += `,"unframed":${record.unframed}`;
-  if (record.scrubbed !== undefined) text += `,"scrubbed":${record.scrubbed}`;
-  text += `,"bytes_up":${record.bytes_up},"bytes_down":${record.bytes_down}`;
-  return record.duration_ms === undefined ? text : `${text},"duration_ms":${record.duration_ms}`;
+  const { path, bytes_up, bytes_down, duration_ms, memo = new RecordMemo() } = record;
+  const origin = memo.originOf(record);
+  const begin = path === undefined ? origin : `${origin},"path":${JSON.stringify(path)}`;
+  const members = `${begin}${memo.resultOf(record)},"bytes_up":${bytes_up},"bytes_down":${bytes_down}`;
+  return duration_ms === undefined ? members : `${members},"duration_ms":${duration_ms}`;
 }
 
+/** Where the request came from and where it goes. */
 type Origin = Pick<
   ExchangeRecord,
   'sandbox' | 'revision' | 'client' | 'method' | 'scheme' | 'protocol' | 'authority'
 >;
-type Decision = Pick<ExchangeRecord, 'rule' | 'callback' | 'callback_cached' | 'injected'>;
+type Result = Pick<
+  ExchangeRecord,
+  | 'rule'
+  | 'callback'
+  | 'callback_cached'
+  | 'injected'
+  | 'outcome'
+  | 'reason'
+  | 'cause'
+  | 'status'
+  | 'upstream_reused'
+  | 'unframed'
+  | 'scrubbed'
+>;
 
 /** Text of the last record of a connection, which the next record repeats. It is used for equal values only. */
 export class RecordMemo {
   #origin: Origin | undefined;
   #originText = '';
-  #decision: Decision | undefined;
-  #decisionText = '';
+  #result: Result | undefined;
+  #resultText = '';
 
-  /** Where the request came from and where it goes. */
   originOf(record: ExchangeRecord): string {
     if (this.#origin && isSameOrigin(this.#origin, record)) return this.#originText;
     const { sandbox, revision, client, method, scheme, protocol, authority } = record;
@@ -119,14 +123,16 @@ export class RecordMemo {
     return this.#originText;
   }
 
-  /** What was injected and by whom. Begins with a comma, unless it is empty. */
-  decisionOf(record: ExchangeRecord): string {
-    if (this.#decision && isSameDecision(this.#decision, record)) return this.#decisionText;
-    const { rule, callback, callback_cached, injected } = record;
-    this.#decision = { rule, callback, callback_cached, injected };
-    const members = JSON.stringify(this.#decision).slice(1, -1);
-    this.#decisionText = members === '' ? '' : `,${members}`;
-    return this.#decisionText;
+  /** Begins with a comma, unless it is empty. */
+  resultOf(record: ExchangeRecord): string {
+    if (this.#result && isSameResult(this.#result, record)) return this.#resultText;
+    const { rule, callback, callback_cached, injected, outcome, reason, cause } = record;
+    const { status, upstream_reused, unframed, scrubbed } = record;
+    const decision = { rule, callback, callback_cached, injected, outcome, reason, cause };
+    this.#result = { ...decision, status, upstream_reused, unframed, scrubbed };
+    const members = JSON.stringify(this.#result).slice(1, -1);
+    this.#resultText = members === '' ? '' : `,${members}`;
+    return this.#resultText;
   }
 }
 
@@ -143,11 +149,18 @@ function isSameOrigin(one: Origin, other: Origin): boolean {
 }
 
 /** Of an injection the names are one frozen array, whose identity is enough. */
-function isSameDecision(one: Decision, other: Decision): boolean {
+function isSameResult(one: Result, other: Result): boolean {
   return (
     one.injected === other.injected &&
     one.rule === other.rule &&
     one.callback === other.callback &&
-    one.callback_cached === other.callback_cached
+    one.callback_cached === other.callback_cached &&
+    one.outcome === other.outcome &&
+    one.reason === other.reason &&
+    one.cause === other.cause &&
+    one.status === other.status &&
+    one.upstream_reused === other.upstream_reused &&
+    one.unframed === other.unframed &&
+    one.scrubbed === other.scrubbed
   );
 }

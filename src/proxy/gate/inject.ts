@@ -2,6 +2,7 @@
 // become field lines. One of the few files that reveal a secret. It opens no socket.
 import type { CallbackOutcome, CallbackResolver } from '../../callback/resolver.ts';
 import { Secret } from '../../base/secret.ts';
+import type { Drop } from '../../http1/connection-fields.ts';
 import { Field, type NameTest, compileNames } from '../../http1/field-name.ts';
 import { fieldLine } from '../../http1/head-writer.ts';
 import type { RequestHead } from '../../http1/head-parser.ts';
@@ -79,7 +80,7 @@ export function decideRequest(
 }
 
 /** Marks in `drop` the client's fields that have an injected name, and those that only a gateway may set. */
-export function markReplaced(head: RequestHead, injection: Injection, drop: Uint8Array): void {
+export function markReplaced(head: RequestHead, injection: Injection, drop: Drop): void {
   const { fields, bytes } = head;
   for (let i = 0; i < fields.count; i += 1) {
     if (fields.id(i) === Field.host) continue;

@@ -17,7 +17,7 @@ export type RequestPlan = {
   readonly scheme: Scheme;
   readonly framing: Framing;
   /** 1 for each field that is not forwarded. */
-  readonly drop: Uint8Array;
+  readonly drop: number[];
   readonly expectsContinue: boolean;
   readonly isUpgrade: boolean;
   readonly isIdempotent: boolean;

@@ -1,6 +1,6 @@
 // Finds the authority of a request: in a tunnel that of the CONNECT, on the proxy port that of the request target. Host and
 // an absolute-form target must agree with it, so that the host that was checked is the host that is dialled. Pure.
-import { Field } from '../../http1/field-name.ts';
+import { Field, isExactly } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue, findField } from '../../http1/head-parser.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
 import type { Scheme } from '../context.ts';
@@ -31,7 +31,7 @@ export function targetInTunnel(
 ): RequestTarget | Refusal {
   const first = head.bytes[head.targetStart];
   const raw = head.bytes.toString('latin1', head.targetStart, head.targetEnd);
-  if (first === SLASH) return targetWithHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
+  if (first === SLASH) return targetWithHost(head, tunnel, scheme, raw, undefined);
   if (first === ASTERISK) return asteriskTarget(head, tunnel, scheme, raw);
   const absolute = parseAbsolute(raw, head.method);
   if (!absolute) return refuse('target_invalid', 'neither origin-form nor absolute-form');
@@ -39,10 +39,8 @@ export function targetInTunnel(
   const named = parseAuthority(absolute.authority, defaultPort(scheme));
   if (typeof named === 'string') return refuse('authority_invalid', named);
   if (named.text !== tunnel.text) return refuse('authority_mismatch', 'absolute-form');
-  return targetWithHost(head, tunnel, scheme, {
-    path: absolute.path,
-    rewritten: Buffer.from(absolute.path, 'latin1'),
-  });
+  const { path } = absolute;
+  return targetWithHost(head, tunnel, scheme, path, Buffer.from(path, 'latin1'));
 }
 
 /** The target of a request on the proxy port: absolute-form with http:// only (RFC 9112 §3.2.2). */
@@ -55,10 +53,8 @@ export function targetOnProxyPort(head: RequestHead): RequestTarget | Refusal {
   if (absolute.scheme !== 'http') return refuse('target_invalid', 'scheme');
   const authority = parseAuthority(absolute.authority, 80);
   if (typeof authority === 'string') return refuse('authority_invalid', authority);
-  const target = targetWithHost(head, authority, 'http', {
-    path: absolute.path,
-    rewritten: Buffer.from(absolute.path, 'latin1'),
-  });
+  const { path } = absolute;
+  const target = targetWithHost(head, authority, 'http', path, Buffer.from(path, 'latin1'));
   // Not 421 (misdirected): without a tunnel, the Host field contradicts the target of the same request.
   return isRefusal(target) && target.refused === 'authority_mismatch' ? refuse('host_mismatch') : target;
 }
@@ -70,34 +66,35 @@ function asteriskTarget(
   raw: string,
 ): RequestTarget | Refusal {
   if (raw !== '*' || head.method !== 'OPTIONS') return refuse('target_invalid', 'asterisk-form');
-  return targetWithHost(head, tunnel, scheme, { path: raw, rewritten: undefined });
+  return targetWithHost(head, tunnel, scheme, raw, undefined);
 }
 
-type Sent = Pick<RequestTarget, 'path' | 'rewritten'>;
-
+/** `path` and `rewritten` are those of the target. */
 function targetWithHost(
   head: RequestHead,
   authority: Authority,
   scheme: Scheme,
-  sent: Sent,
+  path: string,
+  rewritten: Buffer | undefined,
 ): RequestTarget | Refusal {
   const at = findField(head, Field.host);
   if (at === -1) {
     if (head.minor === 1) return refuse('host_invalid', 'missing');
     const { text, port } = authority;
     const addedHost = port === defaultPort(scheme) ? text.slice(0, text.lastIndexOf(':')) : text;
-    return { authority, ...sent, addedHost };
+    return { authority, path, rewritten, addedHost };
   }
   for (let i = at + 1; i < head.fields.count; i += 1) {
     if (head.fields.id(i) === Field.host) return refuse('host_invalid', 'more than one');
   }
-  const value = fieldValue(head, at);
+  const { bytes, fields } = head;
   // The usual case: already canonical, so it is not parsed.
-  if (value === authority.text) return { authority, ...sent, addedHost: undefined };
-  const named = parseAuthority(value, defaultPort(scheme));
+  if (isExactly(bytes, fields.valueStart(at), fields.valueEnd(at), authority.text))
+    return { authority, path, rewritten, addedHost: undefined };
+  const named = parseAuthority(fieldValue(head, at), defaultPort(scheme));
   if (typeof named === 'string') return refuse('host_invalid', named);
   if (named.text !== authority.text) return refuse('authority_mismatch', 'Host');
-  return { authority, ...sent, addedHost: undefined };
+  return { authority, path, rewritten, addedHost: undefined };
 }
 
 /**

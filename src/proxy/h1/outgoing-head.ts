@@ -1,6 +1,6 @@
 // The heads that are sent: the client's request to the upstream, and the upstream's response to the client. Pure. Bytes that
 // we must not change are copied as they came.
-import type { ConnectionFields } from '../../http1/connection-fields.ts';
+import { type ConnectionFields, nothingDropped } from '../../http1/connection-fields.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
 import { fieldLine, rewriteRequestHead, rewriteResponseHead } from '../../http1/head-writer.ts';
@@ -22,18 +22,24 @@ export function outgoingRequestHead(
   isScrubbed = false,
 ): Buffer {
   const { head, target, drop } = plan;
-  const append: Buffer[] = [];
-  if (target.addedHost !== undefined) append.push(fieldLine('Host', target.addedHost));
-  // An HTTP/1.0 upstream keeps the connection open only if asked. We never ask: its response may end by closing.
-  if (plan.isUpgrade) append.push(CONNECTION_UPGRADE);
-  else if (head.minor === 0) append.push(CONNECTION_CLOSE);
   if (isScrubbed) markAsking(head, drop);
-  if (injection) {
-    markReplaced(head, injection, drop);
-    append.push(injection.lines);
-  }
+  if (injection) markReplaced(head, injection, drop);
+  const own = ownLines(plan);
+  const append = injection ? [...own, injection.lines] : own;
   return rewriteRequestHead(head, { target: target.rewritten, drop, append });
 }
+
+/** Lines that depend on the request alone. */
+function ownLines({ head, target, isUpgrade }: RequestPlan): readonly Buffer[] {
+  // An HTTP/1.0 upstream keeps the connection open only if asked. We never ask: its response may end by closing.
+  const connection = isUpgrade ? CONNECTION_UPGRADE : head.minor === 0 ? CONNECTION_CLOSE : undefined;
+  if (connection === undefined && target.addedHost === undefined) return NO_LINES;
+  const lines = target.addedHost === undefined ? [] : [fieldLine('Host', target.addedHost)];
+  if (connection) lines.push(connection);
+  return lines;
+}
+
+const NO_LINES: readonly Buffer[] = Object.freeze([]);
 
 /** The response head for the client. Without `Alt-Svc`, which would lead the client around the proxy. */
 export function outgoingResponseHead(
@@ -43,12 +49,12 @@ export function outgoingResponseHead(
 ): Buffer {
   if (isUnchanged(head, connection, ending)) return head.bytes.subarray(head.start, head.end);
   const { fields } = head;
-  const drop = new Uint8Array(fields.count);
-  drop.set(connection.drop);
+  const drop = nothingDropped(fields.count);
   for (let i = 0; i < fields.count; i += 1) {
     const id = fields.id(i);
     // Some clients read a Content-Length of zero in a 101 as the end of the stream.
-    if (id === Field.altSvc || (ending === 'upgrade' && id === Field.contentLength)) drop[i] = 1;
+    const isLeftOut = id === Field.altSvc || (ending === 'upgrade' && id === Field.contentLength);
+    if (isLeftOut || connection.drop[i] === 1) drop[i] = 1;
   }
   const append = ending === 'close' ? [CONNECTION_CLOSE] : ending === 'upgrade' ? [CONNECTION_UPGRADE] : [];
   return rewriteResponseHead(head, { drop, append });

@@ -76,9 +76,9 @@ const htmlEntities: readonly Readonly<Record<string, string>>[] = [
  */
 export function maskResponseHead(head: ResponseHead, mask: Mask): boolean {
   const from = head.start + STATUS_BYTES;
-  const text = head.bytes.subarray(from, head.end);
-  if (mask.prefixes) return mayContainNeedle(text, mask) && hideRanges(head, linesOf(head));
-  const found = findNeedles(text, mask);
+  if (!mayContainNeedle(head.bytes, mask, from, head.end)) return false;
+  if (mask.prefixes) return hideRanges(head, linesOf(head));
+  const found = findNeedles(head.bytes.subarray(from, head.end), mask);
   return (
     found.length > 0 &&
     hideRanges(

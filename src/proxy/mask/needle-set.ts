@@ -87,10 +87,15 @@ export function nextPossible(region: Buffer, from: number, last: number, { filte
  * Whether the beginning of a needle is anywhere in the region, each of its bytes as it is or percent-encoded: its first
  * four bytes, or the first eight if the set is too large to be searched for.
  */
-export function mayContainNeedle(region: Buffer, needles: NeedleSet): boolean {
-  const last = region.length - BEGINNING_BYTES;
-  let percent = nextPercent(region, 0);
-  for (let at = 0; at <= last; at += 1) {
+export function mayContainNeedle(
+  region: Buffer,
+  needles: NeedleSet,
+  from = 0,
+  end: number = region.length,
+): boolean {
+  const last = end - BEGINNING_BYTES;
+  let percent = nextPercent(region, from);
+  for (let at = from; at <= last; at += 1) {
     if (percent < at) percent = nextPercent(region, at);
     at = nextPossible(region, at, Math.min(last, percent - BEGINNING_BYTES), needles);
     if (at <= last && isBeginning(region, at, 0, needles)) return true;

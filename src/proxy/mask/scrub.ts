@@ -1,5 +1,6 @@
 // What `scrub: body` means for the two heads: the request must not ask for a partial or encoded response, and a response
 // that is partial or encoded is refused, because secrets in it could not be found. Pure.
+import type { Drop } from '../../http1/connection-fields.ts';
 import { type NameTest, compileNames } from '../../http1/field-name.ts';
 import type { RequestHead, ResponseHead } from '../../http1/head-parser.ts';
 import type { Mask } from './mask.ts';
@@ -21,7 +22,7 @@ const isAsking: NameTest = compileNames([
 const isCoding: NameTest = compileNames(['content-encoding', 'grpc-encoding', 'connect-content-encoding']);
 
 /** Marks in `drop` the fields that ask for a partial or encoded response. */
-export function markAsking({ fields, bytes }: RequestHead, drop: Uint8Array): void {
+export function markAsking({ fields, bytes }: RequestHead, drop: Drop): void {
   for (let i = 0; i < fields.count; i += 1) {
     if (isAsking(bytes, fields.nameStart(i), fields.nameEnd(i))) drop[i] = 1;
   }
