@@ -39,7 +39,7 @@ export type ExchangeRecord = {
 export type Recorder = {
   /** True while records cannot be written and the operator wants requests to be refused then. */
   readonly isBlocked: boolean;
-  emit(record: ExchangeRecord, startedMs: number): void;
+  emit(record: ExchangeRecord, startedMs: number, endedMs?: number): void;
   readonly counts: { readonly emitted: number; readonly dropped: number };
 };
 
@@ -59,14 +59,14 @@ export function createRecorder(options: {
     get isBlocked() {
       return whenBlocked === 'refuse' && sink.isBlocked;
     },
-    emit(record, startedMs) {
+    emit(record, startedMs, endedMs = performance.now()) {
       if (sink.isBlocked && whenBlocked === 'drop') {
         counts.dropped += 1;
         return;
       }
       counts.emitted += 1;
       if (!write) return;
-      record.duration_ms = Math.round((performance.now() - startedMs) * 1000) / 1000;
+      record.duration_ms = Math.round((endedMs - startedMs) * 1000) / 1000;
       write(record, 'exchange');
     },
   };

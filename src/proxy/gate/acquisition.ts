@@ -13,9 +13,9 @@ import type { RequestPlan } from './request-plan.ts';
 /** Where HTTP/1.1 or HTTP/2 gets its connections. */
 export type ConnectionSource<C> = {
   /** Takes an open connection from the pool; undefined if this request can use none. */
-  take(policy: Policy): C | undefined;
+  take(policy: Policy, plan: RequestPlan): C | undefined;
   /** Dials a new one. */
-  open(policy: Policy, signal: AbortSignal): Promise<C | Refusal>;
+  open(policy: Policy, plan: RequestPlan, signal: AbortSignal): Promise<C | Refusal>;
 };
 
 export type AcquisitionCallbacks<C> = {
@@ -81,14 +81,15 @@ export class UpstreamAcquisition<C extends { discard(): void }> {
     if (isRefusal(decision)) return this.#callbacks.onRefused(decision);
     this.decision = decision;
     recordDecision(this.record, decision);
-    const pooled = this.#source.take(this.#policy);
+    const pooled = this.#source.take(this.#policy, this.#plan);
     if (pooled) this.#callbacks.onReady(pooled, decision);
     else this.#dial();
   }
 
   #dial(): void {
     this.#abort = new AbortController();
-    this.#wait(this.#source.open(this.#policy, this.#abort.signal), (opened) => {
+    const opening = this.#source.open(this.#policy, this.#plan, this.#abort.signal);
+    this.#wait(opening, (opened) => {
       if (isRefusal(opened)) return this.#hasEnded ? undefined : this.#callbacks.onRefused(opened);
       const { decision } = this;
       if (this.#hasEnded || !decision) opened.discard();

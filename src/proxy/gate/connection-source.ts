@@ -19,38 +19,35 @@ export type Purpose = {
   readonly alpn: readonly Protocol[];
 };
 
-/** HTTP/1.1 connections for one request of a client. */
+/** HTTP/1.1 connections for the requests of a client. */
 export class PooledConnectionSource implements ConnectionSource<UpstreamConnection> {
   readonly #client: ScopedClient;
-  readonly #plan: RequestPlan;
 
-  constructor(client: ScopedClient, plan: RequestPlan) {
+  constructor(client: ScopedClient) {
     this.#client = client;
-    this.#plan = plan;
   }
 
-  take(policy: Policy): UpstreamConnection | undefined {
-    const { isUpgrade, isIdempotent, head } = this.#plan;
+  take(policy: Policy, plan: RequestPlan): UpstreamConnection | undefined {
+    const { isUpgrade, isIdempotent, head } = plan;
     const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
     if (!isShared) return undefined;
     const { id: clientId, scope } = this.#client;
-    return scope.context.upstream.take({ key: this.#key(policy), clientId, isIdempotent });
+    return scope.context.upstream.take({ key: this.#key(policy, plan), clientId, isIdempotent });
   }
 
-  async open(policy: Policy, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
+  async open(policy: Policy, plan: RequestPlan, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
     const { scope } = this.#client;
     const refused = scope.dialFailure?.take(policy);
     if (refused) return refused;
     const { upstream, hints } = scope.context;
-    const purpose = purposeOf(this.#plan, HTTP1);
-    const opened = await upstream.open(this.#key(policy), dialTarget(policy, purpose), signal);
+    const purpose = purposeOf(plan, HTTP1);
+    const opened = await upstream.open(this.#key(policy, plan), dialTarget(policy, purpose), signal);
     // The next client's connection negotiates anew.
     if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
     return opened;
   }
 
-  #key(policy: Policy): string {
-    const { scheme, target } = this.#plan;
+  #key(policy: Policy, { scheme, target }: RequestPlan): string {
     const { authority } = target;
     return authority === this.#client.scope.tunnel
       ? tunnelKey(policy, scheme, authority)

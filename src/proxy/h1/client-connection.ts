@@ -6,6 +6,7 @@ import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
 import { type RequestHead, parseRequestHead } from '../../http1/head-parser.ts';
 import { type ConnectionScope, type ProxyContext, nextConnectionId } from '../context.ts';
+import { PooledConnectionSource } from '../gate/connection-source.ts';
 import { IdleWatch } from '../idle-watch.ts';
 import { HeadBuffer } from './head-buffer.ts';
 import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits } from '../limits.ts';
@@ -42,6 +43,8 @@ export class ClientConnection {
   hasRecord = false;
   splicedTo: Socket | undefined;
   #isAdmitted = false;
+  /** Where its requests get their upstream connections. */
+  readonly source: PooledConnectionSource = new PooledConnectionSource(this);
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   #running: RunningExchange | undefined;

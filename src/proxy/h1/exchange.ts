@@ -21,15 +21,14 @@ import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink, type Taken } from './response-reader.ts';
 import { refuseUnsearchable } from '../mask/scrub.ts';
 import type { UpstreamConnection, UpstreamOwner } from '../upstream/connection-pool.ts';
-import { PooledConnectionSource } from '../gate/connection-source.ts';
 
 /** Starts an exchange for a head other than CONNECT; `rest` came behind it. */
 export function startExchange(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
   const { context, tunnel, scheme } = connection.scope;
-  const details = { method: head.method, ...(tunnel ? { authority: tunnel.text } : {}) };
-  if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);
+  const { method } = head;
+  if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), { method });
   const plan = planRequest(head, tunnel, scheme);
-  if (isRefusal(plan)) return connection.refuse(plan, details);
+  if (isRefusal(plan)) return connection.refuse(plan, { method });
   new Exchange(connection, plan).start(rest);
 }
 
@@ -58,12 +57,7 @@ class Exchange
     this.#request = new RequestOut(plan, connection.socket);
     this.#response = new ResponseOut(connection.socket);
     this.#reader = new ResponseReader(plan.head.method, responseHeadLimits(this.#context.limits), this);
-    this.#acquisition = new UpstreamAcquisition(
-      connection.scope,
-      plan,
-      new PooledConnectionSource(connection, plan),
-      this,
-    );
+    this.#acquisition = new UpstreamAcquisition(connection.scope, plan, connection.source, this);
   }
 
   start(rest: Buffer): void {
@@ -183,9 +177,10 @@ class Exchange
     this.#response.endBody();
     // Bytes behind the response belong to no request: they would be the response to the next one.
     const isShared = this.#verdict?.isReusable && !this.#decision?.injection?.isBinding;
-    if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream);
+    const endedMs = performance.now();
+    if (upstream && rest === 0 && isShared) this.#context.upstream.give(upstream, endedMs);
     else upstream?.discard();
-    this.#finish(this.#decision?.injection ? 'injected' : 'forwarded');
+    this.#finish(this.#decision?.injection ? 'injected' : 'forwarded', endedMs);
     this.#connection.finishExchange(this.#verdict?.ending === 'keep');
   }
 
@@ -285,7 +280,7 @@ class Exchange
     this.#upstream = undefined;
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: Outcome, endedMs: number = performance.now()): void {
     this.#hasEnded = true;
     this.#response.flush();
     this.#acquisition.end();
@@ -294,6 +289,6 @@ class Exchange
     this.#record.bytes_down += this.#response.bytes;
     this.#record.scrubbed = this.#response.maskedRanges || undefined;
     this.#record.outcome = outcome;
-    this.#context.recorder.emit(this.#record, this.#startedMs);
+    this.#context.recorder.emit(this.#record, this.#startedMs, endedMs);
   }
 }

@@ -13,32 +13,34 @@ export class RequestOut {
   /** Bytes written to the upstream. */
   bytes = 0;
   readonly #client: Socket;
-  readonly #body: RequestBody;
+  /** Undefined for a request without a body, as most are. */
+  readonly #body: RequestBody | undefined;
   readonly #expectsContinue: boolean;
   #upstream: Socket | undefined;
   #continueTimer: NodeJS.Timeout | undefined;
 
   constructor(plan: RequestPlan, client: Socket) {
     this.#client = client;
-    this.#body = new RequestBody(plan.framing);
+    this.#body = plan.framing.kind === 'none' ? undefined : new RequestBody(plan.framing);
     this.#expectsContinue = plan.expectsContinue;
   }
 
   get isComplete(): boolean {
-    return this.#body.isComplete;
+    return this.#body?.isComplete ?? true;
   }
 
   /** False also while the body waits for `100 Continue`: the upstream expects the body, or has declined it. */
   get isForwarded(): boolean {
-    return this.#body.isForwarded;
+    return this.#body?.isForwarded ?? true;
   }
 
   get error(): HeadError | undefined {
-    return this.#body.error;
+    return this.#body?.error;
   }
 
   /** Takes the part of `chunk` that belongs to the body and returns its length. */
   push(chunk: Buffer): number {
+    if (!this.#body) return 0;
     // A body of many small pieces must not cost a TLS record and a system call for each.
     const upstream = this.#upstream;
     upstream?.cork();
@@ -52,8 +54,7 @@ export class RequestOut {
   send(head: Buffer, upstream: Socket, continueMs: number): void {
     this.#upstream = upstream;
     this.bytes += head.length;
-    // Most requests have no body.
-    if (this.#body.isForwarded) {
+    if (this.isForwarded) {
       upstream.write(head);
       if (!upstream.writableNeedDrain) this.#client.resume();
       return;
@@ -69,7 +70,7 @@ export class RequestOut {
   openBody(): void {
     clearTimeout(this.#continueTimer);
     const upstream = this.#upstream;
-    if (!upstream) return;
+    if (!upstream || !this.#body) return;
     upstream.cork();
     this.#body.openTo((piece) => {
       this.bytes += piece.length;
@@ -83,7 +84,7 @@ export class RequestOut {
   stop(): void {
     clearTimeout(this.#continueTimer);
     this.#upstream = undefined;
-    this.#body.discard();
+    this.#body?.discard();
     this.#client.resume();
   }
 }

@@ -16,7 +16,7 @@ export function placeLender(
   const isPrivate = bindsConnection(plan.head);
   return {
     take: (policy) => sessions.take({ key: poolKey(policy, purpose), clientId, isPrivate }),
-    open: async (policy, signal) =>
+    open: async (policy, _plan, signal) =>
       scope.dialFailure?.take(policy) ??
       sessions.open(
         { key: poolKey(policy, purpose), clientId, isPrivate },

@@ -197,7 +197,7 @@ export class ConnectionPool {
   }
 
   /** Returns a connection whose exchange ended cleanly. */
-  give(connection: UpstreamConnection): void {
+  give(connection: UpstreamConnection, nowMs: number = performance.now()): void {
     connection.disown();
     const list = this.#idle.get(connection.key);
     const isWanted = !this.#isClosed && connection.key.startsWith(this.#prefix);
@@ -205,7 +205,7 @@ export class ConnectionPool {
       connection.socket.destroy();
       return;
     }
-    connection.idleSinceMs = performance.now();
+    connection.idleSinceMs = nowMs;
     this.#idleCount += 1;
     this.#options.quota.take();
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
