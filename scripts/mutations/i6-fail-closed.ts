@@ -49,7 +49,7 @@ export const failClosed: readonly Mutation[] = [
     invariant: 'I6',
     name: 'tunnels open without a record',
     file: 'src/proxy/tunnel/connect.ts',
-    text: "if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), { method });",
+    text: "if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);",
     replacement: '',
     breaks: 'tunnels open while no record can be written',
   },
