@@ -24,9 +24,11 @@ COPY --from=build /build/dist dist
 # The compile cache is filled during the build, so that a container starts faster. Node has one cache per user, so
 # the later user fills it; then it belongs to root, because no process here may change its own code.
 ENV NODE_COMPILE_CACHE=/opt/sallyport/cache
+# It holds the functions that ran: with rules, also those that read and compile rules.
 RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" /tmp/warm \
+  && echo '{"rules":[{"match_hosts":["*.example.com"],"match_paths":["/v1/*"],"headers":[{"name":"X-Key","type":"plaintext","value":"x"}]}]}' > /tmp/warm/rules.json \
   && setpriv --reuid=10001 --regid=10001 --clear-groups \
-    timeout --preserve-status --signal=TERM 3 node bin/sallyport.js proxy --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --state-dir /tmp/warm \
+    timeout --preserve-status --signal=TERM 3 node bin/sallyport.js proxy --proxy-config /tmp/warm/rules.json --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --state-dir /tmp/warm \
   && rm -r /tmp/warm \
   && chown -R 0:0 "$NODE_COMPILE_CACHE"
 

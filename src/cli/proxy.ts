@@ -56,6 +56,7 @@ export async function run(args: string[]): Promise<number> {
     await open(sidecar, config, handed);
     // Whoever started the process waits for this line.
     sink.flush();
+    sidecar.prepareUpstreams();
     const serving = serve(sidecar, config, secrets);
     process.off('SIGHUP', onSignal);
     if (isReloadRequested) process.emit('SIGHUP');

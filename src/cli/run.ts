@@ -49,6 +49,7 @@ export async function run(args: string[]): Promise<number> {
     const env = { ...caller, ...variables };
     const warning = await oldNodeWarning(command[0] ?? '', env);
     if (warning !== undefined) process.stderr.write(`sallyport: ${warning}\n`);
+    sidecar.prepareUpstreams();
     return await runCommand(command, env, signals, cores);
   } finally {
     await sidecar.close();

@@ -134,6 +134,11 @@ export class Sidecar {
     return openListeners(this.#sandboxes, this.#sandboxes.shared.config.listen);
   }
 
+  /** Creates in a later turn what the first upstream connection needs, so that neither it nor the start waits for that. */
+  prepareUpstreams(): void {
+    setImmediate(() => void this.#sandboxes.shared.trust.context);
+  }
+
   /** Opens the admin API and returns its URL. */
   async openAdmin(token: Secret): Promise<string> {
     const { config, ca, listeners } = this.#sandboxes.shared;
