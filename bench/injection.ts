@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { parseOptions } from './support/options.ts';
 import { createChildren } from './support/children.ts';
 import { layOutPackage } from './support/sallyport.ts';
+import { publish } from './support/publication.ts';
 import { runQuestions } from './support/session.ts';
 import { formatReport, loadTables, formatTable } from './support/table.ts';
 import { questions } from './cases/all-questions.ts';
@@ -25,6 +26,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 const packageDirectory: string =
   options.package === undefined ? layOutPackage(directory) : resolve(options.package);
 const report = await runQuestions(children, { directory, packageDirectory, options });
+const command: string = ['npm run bench --', ...process.argv.slice(2)].join(' ');
+if (options.report !== undefined) publish(options.report, report, questions, command);
 if (options.json) console.log(JSON.stringify(report));
 else {
   if (options.level === 'full')

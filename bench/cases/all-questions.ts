@@ -1,12 +1,31 @@
 // Every question of the benchmark in the order in which they are asked, and which of them the shorter runs ask, with their
 // shares of the time.
 import type { Level, Question } from '../support/question.ts';
+import { bodies } from './bodies.ts';
+import { callbacks } from './callbacks.ts';
+import { idleTunnels } from './idle-tunnels.ts';
 import { keepAliveH2 } from './keep-alive-h2.ts';
 import { keepAlive } from './keep-alive.ts';
+import { memory } from './memory.ts';
 import { newTunnel } from './new-tunnel.ts';
+import { rules } from './rules.ts';
+import { sandboxes } from './sandboxes.ts';
+import { shortLived } from './short-lived.ts';
 import { start } from './start.ts';
 
-export const questions: readonly Question[] = [start, keepAlive, newTunnel, keepAliveH2];
+export const questions: readonly Question[] = [
+  start,
+  keepAlive,
+  newTunnel,
+  keepAliveH2,
+  shortLived,
+  bodies,
+  callbacks,
+  rules,
+  idleTunnels,
+  sandboxes,
+  memory,
+];
 
 /** The share of the time that a question may take; one without a share is asked in full runs only. */
 export const shares: Readonly<Record<string, number>> = {

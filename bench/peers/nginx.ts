@@ -11,8 +11,9 @@ export const nginx: Peer = {
   install: 'apt-get install nginx',
   find: () => findProgram('nginx'),
   async start({ path }, children, scene) {
+    const bodyPort = await scene.startBodyOrigin();
     const { port, pid } = await startPeer('nginx', children, scene, {
-      files: (_, listenPort) => ({ 'nginx.conf': nginxConfig(scene, listenPort) }),
+      files: (_, listenPort) => ({ 'nginx.conf': nginxConfig(scene, listenPort, bodyPort) }),
       command: (directory) => [path, '-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')],
       isUnprivileged: true,
     });
@@ -29,7 +30,7 @@ export const nginx: Peer = {
   },
 };
 
-function nginxConfig(scene: Scene, port: number): string {
+function nginxConfig(scene: Scene, port: number, bodyPort: number): string {
   return `
 daemon off;
 worker_processes 1;
@@ -48,6 +49,10 @@ http {
     keepalive_requests 1000000000;
     keepalive_timeout 600s;
   }
+  upstream bodies {
+    server 127.0.0.1:${bodyPort};
+    keepalive 64;
+  }
   server {
     listen 127.0.0.1:${port} ssl http2;
     server_name ${hosts.rule};
@@ -55,20 +60,26 @@ http {
     ssl_certificate_key ${scene.keyFile};
     ssl_protocols TLSv1.3;
     ssl_session_cache shared:clients:1m;
-    location / {
-      proxy_pass https://origin;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host $http_host;
-      proxy_set_header Authorization "${scene.credential}";
-      proxy_ssl_protocols TLSv1.3;
-      proxy_ssl_verify on;
-      proxy_ssl_verify_depth 2;
-      proxy_ssl_trusted_certificate ${scene.caFile};
-      proxy_ssl_name ${hosts.rule};
-      proxy_ssl_server_name on;
-      proxy_ssl_session_reuse on;
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_set_header Host $http_host;
+    proxy_set_header Authorization "${scene.credential}";
+    proxy_ssl_protocols TLSv1.3;
+    proxy_ssl_verify on;
+    proxy_ssl_verify_depth 2;
+    proxy_ssl_trusted_certificate ${scene.caFile};
+    proxy_ssl_name ${hosts.rule};
+    proxy_ssl_server_name on;
+    proxy_ssl_session_reuse on;
+    location / { proxy_pass https://origin; }
+    # As a proxy that streams: nothing is stored in files, events are not held back.
+    location ~ ^/v1/(down|up)$ {
+      proxy_pass https://bodies;
+      proxy_request_buffering off;
+      proxy_max_temp_file_size 0;
+      client_max_body_size 0;
     }
+    location = /v1/events { proxy_pass https://bodies; proxy_buffering off; }
   }
 }
 `;

@@ -8,7 +8,12 @@ import { type ShortLived, type ShortLivedResult, runShortLived } from './short-l
 import { type Ticker, startTicker } from './ticker.ts';
 
 export type LoadCommand =
-  | { readonly do: 'open'; readonly target: Target; readonly clients: number; readonly streams?: number }
+  | {
+      readonly do: 'open';
+      readonly targets: readonly Target[];
+      readonly clients: number;
+      readonly streams?: number;
+    }
   | { readonly do: 'run'; readonly durationMs: number; readonly ratePerSecond?: number }
   | ({ readonly do: 'short-lived' } & ShortLived)
   | { readonly do: 'close' };
@@ -31,20 +36,33 @@ export type LoadResult = {
 
 const FINEST_TICK_MS = 0.1;
 
-let connections: readonly H2Connection[] = [];
+const OPENED_AT_ONCE = 64;
+let connections: H2Connection[] = [];
 
 function fail(error: Error): void {
   process.send?.({ error: error.message }, () => process.exit(1));
 }
 
-/** With `streams` over HTTP/2. */
-async function open(target: Target, clients: number, streams: number | undefined): Promise<LoadResponse> {
-  const openOne = async (): Promise<H2Connection> => {
+/** With `streams` over HTTP/2. The targets are used in turn. */
+async function open(
+  targets: readonly Target[],
+  clients: number,
+  streams: number | undefined,
+): Promise<LoadResponse> {
+  const openOne = async (_: unknown, i: number): Promise<H2Connection> => {
+    const target = targets[i % targets.length];
+    if (target === undefined) throw new Error('there is no target');
     if (streams !== undefined) return openH2Connection(target, streams, fail);
     const connection = await openConnection(target, fail);
     return { ...connection, lines: [connection] };
   };
-  connections = await Promise.all(Array.from({ length: clients }, openOne));
+  // Not all at once: a flood of handshakes is not what is measured.
+  for (let at = 0; at < clients; at += OPENED_AT_ONCE) {
+    const some = Array.from({ length: Math.min(OPENED_AT_ONCE, clients - at) }, (each, i) =>
+      openOne(each, at + i),
+    );
+    connections.push(...(await Promise.all(some)));
+  }
   return { suites: [...new Set(connections.map(({ suite }) => suite))] };
 }
 
@@ -85,7 +103,7 @@ function close(): LoadResponse {
 }
 
 function obey(command: LoadCommand): Promise<LoadResponse> | LoadResponse {
-  if (command.do === 'open') return open(command.target, command.clients, command.streams);
+  if (command.do === 'open') return open(command.targets, command.clients, command.streams);
   if (command.do === 'run') return run(command.durationMs, command.ratePerSecond);
   if (command.do === 'short-lived') return runShortLived(command);
   return close();

@@ -21,12 +21,15 @@ export type KeepAliveLoad = {
   readonly ratePerSecond?: number;
 };
 
+/** What is measured of a subject. */
+export type Measured = Pick<Subject, 'name' | 'pid' | 'target' | 'upstream'>;
+
 export type LoadClient = {
-  /** Kept-alive connections; `target` replaces the one of the subject. */
-  keepAlive(subject: Subject, load: KeepAliveLoad, target?: Target): Promise<Round>;
+  /** Kept-alive connections; `targets`, used in turn, replace the one of the subject. */
+  keepAlive(subject: Measured, load: KeepAliveLoad, targets?: readonly Target[]): Promise<Round>;
   /** Clients of one request each; `targets` replaces the one of the subject. */
   shortLived(
-    subject: Subject,
+    subject: Measured,
     load: Omit<ShortLived, 'targets'>,
     targets?: readonly Target[],
   ): Promise<Round>;
@@ -34,29 +37,44 @@ export type LoadClient = {
   groups(subject: string): readonly string[];
   /** The TLS version and suite of every connection so far; the same for all, or the comparison is unfair. */
   suites(): readonly string[];
+  /** Opens connections that stay idle until the load client ends. */
+  hold(target: Target, connections: number): Promise<void>;
+  end(): Promise<void>;
 };
 
 export function startLoadClient(children: Children, { originCounts, originPort }: Scene): LoadClient {
-  const child = children.start('load', [process.execPath, join(import.meta.dirname, 'load-client.ts')], {
-    core: LOAD_CORE,
-    output: 'ipc',
-  });
+  const program = join(import.meta.dirname, 'load-client.ts');
+  const start = (): Child =>
+    children.start('load', [process.execPath, program], { core: LOAD_CORE, output: 'ipc' });
+  let child = start();
+  const command = async (message: LoadCommand): Promise<LoadResponse> => {
+    try {
+      const response = (await child.ask(message)) as LoadResponse;
+      if ('error' in response) throw new Error(response.error);
+      return response;
+    } catch (error) {
+      // A load client ends with its first error.
+      await child.stop();
+      child = start();
+      throw error;
+    }
+  };
   const suites = new Set<string>();
   const groups = new Map<string, Set<string>>();
   return {
-    async keepAlive(subject, load, target = subject.target(originPort)) {
+    async keepAlive(subject, load, targets = [subject.target(originPort)]) {
       const { clients, streams, durationMs, settleMs, ratePerSecond } = load;
       const pids = pidsOf(subject);
       const before = await originCounts();
       const inH2 = streams === undefined ? {} : { streams };
-      const opened = await command(child, { do: 'open', target, clients, ...inH2 });
+      const opened = await command({ do: 'open', targets, clients, ...inH2 });
       if ('suites' in opened) opened.suites.forEach((suite) => suites.add(suite));
-      const settled = (await command(child, { do: 'run', durationMs: settleMs })) as LoadResult;
+      const settled = (await command({ do: 'run', durationMs: settleMs })) as LoadResult;
       const beforeMs = cpuMs(pids);
       const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
-      const result = (await command(child, { do: 'run', durationMs, ...rate })) as LoadResult;
+      const result = (await command({ do: 'run', durationMs, ...rate })) as LoadResult;
       const usedMs = cpuMs(pids) - beforeMs;
-      await command(child, { do: 'close' });
+      await command({ do: 'close' });
       const protocol: Protocol = streams === undefined ? 'h1' : (subject.upstream ?? 'h2');
       checkCounts(before, await originCounts(), protocol, settled.latencies.length + result.latencies.length);
       const memory = pids.length === 0 ? {} : { rss_mb: residentMb(pids).now };
@@ -66,7 +84,7 @@ export function startLoadClient(children: Children, { originCounts, originPort }
       const pids = pidsOf(subject);
       const before = await originCounts();
       const beforeMs = cpuMs(pids);
-      const result = (await command(child, { do: 'short-lived', targets, ...load })) as ShortLivedResult;
+      const result = (await command({ do: 'short-lived', targets, ...load })) as ShortLivedResult;
       const usedMs = cpuMs(pids) - beforeMs;
       result.suites.forEach((suite) => suites.add(suite));
       const after = await originCounts();
@@ -80,6 +98,9 @@ export function startLoadClient(children: Children, { originCounts, originPort }
     },
     groups: (subject) => [...(groups.get(subject) ?? [])],
     suites: () => [...suites],
+    end: () => child.stop(),
+    hold: async (target, connections) =>
+      void (await command({ do: 'open', targets: [target], clients: connections })),
   };
 }
 
@@ -92,12 +113,6 @@ function checkCounts(before: OriginCounts, after: OriginCounts, upstream: Protoc
   const [h1, h2] = [after.h1 - before.h1, after.h2 - before.h2];
   if (h1 === (upstream === 'h1' ? responses : 0) && h2 === (upstream === 'h2' ? responses : 0)) return;
   throw new Error(`${responses} responses, but ${h1} correct requests over HTTP/1.1 and ${h2} over HTTP/2`);
-}
-
-async function command(child: Child, message: LoadCommand): Promise<LoadResponse> {
-  const response = (await child.ask(message)) as LoadResponse;
-  if ('error' in response) throw new Error(response.error);
-  return response;
 }
 
 function figures(

@@ -1,4 +1,5 @@
 // The options of the benchmark, from the command line.
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Effort, Level } from './question.ts';
 
@@ -13,8 +14,16 @@ export type Options = {
   readonly seconds: number;
   readonly package: string | undefined;
   readonly profile: string | undefined;
+  /** The folder for the report. */
+  readonly report: string | undefined;
+  /** The user's own host. */
+  readonly target: string | undefined;
+  /** The user's own rules. */
+  readonly rules: string | undefined;
   readonly effort: Effort;
 };
+
+const DEFAULT_FOLDER: string = join(import.meta.dirname, '..', '..', 'docs', 'benchmark');
 
 const efforts: Readonly<Record<Level, Effort & { readonly seconds: number }>> = {
   // For the tests of the bench: everything runs, the figures mean nothing.
@@ -38,6 +47,10 @@ export function parseOptions(args: readonly string[]): Options {
       rounds: { type: 'string' },
       package: { type: 'string' },
       profile: { type: 'string' },
+      report: { type: 'boolean', default: false },
+      output: { type: 'string', default: DEFAULT_FOLDER },
+      target: { type: 'string' },
+      rules: { type: 'string' },
     },
   });
   const level = values.full ? 'full' : values.quick ? 'quick' : values.tiny ? 'tiny' : 'default';
@@ -50,6 +63,9 @@ export function parseOptions(args: readonly string[]): Options {
     seconds: values.seconds === undefined ? seconds : positive('seconds', values.seconds),
     package: values.package,
     profile: values.profile,
+    report: values.report ? values.output : undefined,
+    target: values.target,
+    rules: values.rules,
     effort: values.rounds === undefined ? effort : { ...effort, rounds: positive('rounds', values.rounds) },
   };
 }

@@ -2,7 +2,7 @@
 // each. A run asks them one after the other.
 import type { Children } from './children.ts';
 import type { LoadClient } from './measure.ts';
-import { type Round, type Run, type Series, measureInTurns } from './round.ts';
+import { type Round, type Run, type Series, type Turns, measureInTurns } from './round.ts';
 import type { Sallyport } from './sallyport.ts';
 import type { Scene } from './scene.ts';
 import type { Subject } from './subject.ts';
@@ -58,16 +58,11 @@ export const latencyColumns: readonly Column[] = [
   { figure: 'p99_ms', title: 'p99 ms', digits: 3 },
 ];
 
-export function createTurns(
-  effort: Effort,
-  untilMs: number,
-  onRound: (round: number, rounds: number) => void,
-): Stage['measure'] {
-  return (runs, { rounds = effort.rounds } = {}) =>
-    measureInTurns(runs, { rounds, untilMs, onRound: (round) => onRound(round, rounds) });
+export function createTurns(effort: Effort, turns: Omit<Turns, 'rounds'>): Stage['measure'] {
+  return (runs, { rounds = effort.rounds } = {}) => measureInTurns(runs, { ...turns, rounds });
 }
 
-/** Runs each once without counting it. */
+/** Runs each once without counting it. One that fails will fail again where failures are handled. */
 export async function warmUp(runs: readonly { measure(): Promise<Round> }[]): Promise<void> {
-  for (const { measure } of runs) await measure();
+  for (const { measure } of runs) await measure().catch(() => undefined);
 }

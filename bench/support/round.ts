@@ -1,5 +1,6 @@
 // What is measured: figures of one subject in one round, and the rounds of all subjects in turns. A figure is named with its
 // unit. Each round measures every run once, every other round in reverse order, so that a change over time affects all.
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Spread, spreadOf } from './percentiles.ts';
 
 /** Figures by name: `cpu_us` is CPU of the processes in between per request, `p50_ms` a latency, and so on. */
@@ -23,25 +24,32 @@ export type Turns = {
   /** After this time no round starts, but three are always measured. */
   readonly untilMs: number;
   onRound?(round: number): void;
+  /** Whether the others go on without this run; otherwise the measurement fails. */
+  isOptional?(run: Run, error: Error): boolean;
 };
 
 const FEWEST_ROUNDS = 3;
+const SETTLE_MS = 200;
 
 export async function measureInTurns(runs: readonly Run[], turns: Turns): Promise<readonly Series[]> {
-  const series = runs.map(({ load, subject }) => ({ load, subject, rounds: [] as Round[] }));
-  const order = runs.map((run, i) => ({ run, rounds: series[i]?.rounds }));
+  let order = runs.map((run) => ({ run, rounds: [] as Round[] }));
   for (let round = 0; round < turns.rounds; round += 1) {
     if (round >= FEWEST_ROUNDS && performance.now() > turns.untilMs) break;
-    for (const { run, rounds } of round % 2 === 0 ? order : order.toReversed()) {
+    for (const each of round % 2 === 0 ? order : order.toReversed()) {
       try {
-        rounds?.push(await run.measure());
+        each.rounds.push(await each.run.measure());
       } catch (error) {
-        throw new Error(`${run.subject}, load ${run.load}: ${(error as Error).message}`, { cause: error });
+        const { load, subject } = each.run;
+        const failure = new Error(`${subject}, load ${load}: ${(error as Error).message}`, { cause: error });
+        if (turns.isOptional?.(each.run, failure) !== true) throw failure;
+        order = order.filter((other) => other !== each);
+        // What it still had in progress must not be counted as a request of the next run.
+        await delay(SETTLE_MS);
       }
     }
     turns.onRound?.(round + 1);
   }
-  return series;
+  return order.map(({ run: { load, subject }, rounds }) => ({ load, subject, rounds }));
 }
 
 export function seriesOf(all: readonly Series[], load: string, subject: string): Series | undefined {

@@ -27,6 +27,8 @@ export type Scene = AsyncDisposable & {
   readonly callbackUrl: string;
   /** Gives the origin certificates for more hosts. */
   addHosts(names: readonly string[]): Promise<void>;
+  /** Starts the origin for bodies and streams, once; returns its port. */
+  startBodyOrigin(): Promise<number>;
   /** The counts of the origin so far. */
   originCounts(): Promise<OriginCounts>;
   /** How often the callback endpoint was called. */
@@ -59,6 +61,15 @@ export async function createScene(children: Children, directory: string): Promis
   const options = { leaves, injected: credential, untouched: PLACEHOLDER };
   const { port: originPort } = (await ask(options)) as OriginResponse;
   const endpoint = await createEndpoint(credential);
+  let bodyPort: Promise<number> | undefined;
+  const startBodyOrigin = async (): Promise<number> => {
+    const program = join(import.meta.dirname, 'body-origin.ts');
+    const child = children.start('body origin', [process.execPath, program], {
+      core: LOAD_CORE,
+      output: 'ipc',
+    });
+    return ((await child.ask(options)) as OriginResponse).port;
+  };
   const write = async (name: string, content = ''): Promise<string> => {
     const file = join(directory, name);
     await writeFile(file, content, { mode: 0o644 });
@@ -77,6 +88,7 @@ export async function createScene(children: Children, directory: string): Promis
       keyFile: await write('peer-ca.key', peerCa.privateKeyPem),
     },
     credential,
+    startBodyOrigin: () => (bodyPort ??= startBodyOrigin()),
     addHosts: async (names) => void (await ask({ add: names.map(leafOf) })),
     originCounts: async () => (await ask('count')) as OriginCounts,
     callbackUrl: endpoint.url,

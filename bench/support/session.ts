@@ -13,6 +13,8 @@ import { createScene } from './scene.ts';
 import { directSubject } from './subject.ts';
 import { sallyportSubjects, startPeers, startRelay, withoutRecords } from './subjects.ts';
 
+const MESSAGE_CHARS = 300;
+
 export type Session = {
   readonly directory: string;
   readonly packageDirectory: string;
@@ -42,14 +44,19 @@ export async function runQuestions(
   const ours = sallyportSubjects(scene, sallyport);
   const subjects = [directSubject(scene), relay, ...ours, ...quiet, ...peers.subjects];
   const stage = { children, scene, client, sallyport, packageDirectory, subjects, effort, say };
-  const asked = await ask(stage, questionsOf(level, options.only), options.seconds);
+  // A peer that cannot do something is left out of it with its error, and the run goes on.
+  const failures: string[] = [];
+  const asked = await ask(stage, questionsOf(level, options.only), options.seconds, {
+    peers: peers.subjects.map(({ name }) => name),
+    failures,
+  });
   if (options.profile !== undefined) await drain(sallyport.child);
   return createReport({
     asked,
     subjects,
     machine,
     warnings,
-    skipped: peers.skipped,
+    skipped: [...peers.skipped, ...failures],
     versions: { node: process.version, ...peers.versions },
     commands: Object.fromEntries(processes.map(({ name, command }) => [name, command])),
     suite: onlySuite(client),
@@ -65,6 +72,7 @@ async function ask(
   stage: Omit<Stage, 'measure'>,
   questions: readonly Question[],
   seconds: number,
+  { peers, failures }: { readonly peers: readonly string[]; readonly failures: string[] },
 ): Promise<readonly Asked[]> {
   const asked: Asked[] = [];
   const startMs = performance.now();
@@ -73,14 +81,26 @@ async function ask(
   for (const question of questions) {
     share += shares[question.name] ?? 1;
     const untilMs = startMs + (seconds * 1000 * share) / all;
-    const onRound = (round: number, rounds: number): void => {
-      // With an empty file the proxy would have been measured without writing records.
-      if (stage.sallyport.emptyRecords() === 0 && question.name !== 'start')
-        throw new Error('no records were written');
-      stage.say(`${question.name}: round ${round} of ${rounds}`);
-    };
-    const measure = createTurns(stage.effort, untilMs, onRound);
-    asked.push({ question, findings: await question.measure({ ...stage, measure }) });
+    let recordedBytes = 0;
+    const measure = createTurns(stage.effort, {
+      untilMs,
+      onRound(round) {
+        recordedBytes += stage.sallyport.emptyRecords();
+        stage.say(`${question.name}: round ${round}`);
+      },
+      isOptional({ subject }, error) {
+        const isPeer = peers.includes(subject);
+        if (isPeer) failures.push(error.message.replaceAll(/\s+/g, ' ').slice(0, MESSAGE_CHARS));
+        return isPeer;
+      },
+    });
+    const findings = await question.measure({ ...stage, measure });
+    const isMeasured = findings.series.some(
+      ({ subject, rounds }) => subject === 'rule' && rounds[0]?.['cpu_us'],
+    );
+    // With an empty file the proxy would have been measured without writing records.
+    if (isMeasured && recordedBytes === 0) throw new Error(`${question.name}: no records were written`);
+    asked.push({ question, findings });
   }
   return asked;
 }

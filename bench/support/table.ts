@@ -81,7 +81,11 @@ export function formatSpread({ median, low, high }: Spread, digits: number): str
 }
 
 /** Each ratio with both sides and the spread of its rounds. */
-export function ratioLines({ sides, further_ratios, rounds }: Report): readonly string[] {
+export function ratioLines(report: Report): readonly string[] {
+  return formatTable(ratioTable(report));
+}
+
+export function ratioTable({ sides, further_ratios, rounds }: Report): readonly (readonly string[])[] {
   const all = { ...sides, ...further_ratios };
   const lines = Object.entries(all).map(([key, { value, spread, ours, theirs }]) => {
     const count = rounds[key]?.length ?? further_ratios[key]?.rounds.length ?? 0;
@@ -96,7 +100,7 @@ export function ratioLines({ sides, further_ratios, rounds }: Report): readonly 
       `${count} rounds`,
     ];
   });
-  return formatTable([['ratio', 'median', 'least-most', 'from', ''], ...lines]);
+  return [['ratio', 'median', 'least-most', 'from', ''], ...lines];
 }
 
 /** What an injected header adds to a request of one client. */

@@ -2,7 +2,6 @@
 // a short run mean nothing.
 // @module-tag long
 import { existsSync, readFileSync } from 'node:fs';
-import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createResponseReader } from '../../bench/support/response-reader.ts';
@@ -10,7 +9,8 @@ import { type Line, createClosedLoop, createConstantRate, dispatch } from '../..
 import { idOf, requestHeads } from '../../bench/support/heads.ts';
 import { percentile, percentilesOf, spreadOf } from '../../bench/support/percentiles.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
-import { SpawnedProcess, launcher, projectRoot, runToEnd } from '../support/spawned-process.ts';
+import { SpawnedProcess, projectRoot, runToEnd } from '../support/spawned-process.ts';
+import { buildPackage } from './bench-package.ts';
 
 describe('percentiles', () => {
   const thousand = Float64Array.from({ length: 1000 }, (_, i) => i + 1);
@@ -125,14 +125,8 @@ describe('npm run bench', () => {
   const args = (): string[] => [bench, '--tiny', '--json', '--package', scratch.path];
 
   beforeAll(async () => {
-    // A bundle in a package of its own: dist/ belongs to the developer.
     scratch = await createScratch();
-    await mkdir(join(scratch.path, 'bin'));
-    await copyFile(launcher, join(scratch.path, 'bin', 'sallyport.js'));
-    await copyFile(join(projectRoot, 'package.json'), join(scratch.path, 'package.json'));
-    const build = join(projectRoot, 'scripts', 'build.ts');
-    const built = await runToEnd(process.execPath, [build, join(scratch.path, 'dist')]);
-    expect(built.code, built.stderr).toBe(0);
+    await buildPackage(scratch.path);
   });
   afterAll(() => scratch[Symbol.asyncDispose]());
 
