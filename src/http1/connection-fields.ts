@@ -2,7 +2,7 @@
 // marks what to drop.
 import { byteAt, classAt, COMMA, decimalAt, isOws, TOKEN } from './byte-class.ts';
 import { type HeadError, headErrors } from './head-error.ts';
-import { Field, type FieldId, fieldIdOf, isFieldNamed, isSameName } from './field-name.ts';
+import { Field, type FieldId, type IdSet, fieldIdOf, idSet, isFieldNamed, isSameName } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
 type Head = RequestHead | ResponseHead;
@@ -37,7 +37,7 @@ const MAX_TIMEOUT_DIGITS = 9;
 
 // Never forwarded: fields of one hop, and the proxy's token (RFC 9110 §7.6.1, RFC 9112 §9.3, App. C.2.2, RFC 7540 §3.2.1:
 // node:http2 throws on HTTP2-Settings).
-const hopByHop: ReadonlySet<number> = new Set([
+const hopByHop: IdSet = idSet([
   Field.connection,
   Field.keepAlive,
   Field.proxyConnection,
@@ -50,12 +50,7 @@ const hopByHop: ReadonlySet<number> = new Set([
   Field.http2Settings,
 ]);
 // A client that nominates one of these would have it removed after the decision that was based on it.
-const neverNominated: ReadonlySet<number> = new Set([
-  Field.host,
-  Field.contentLength,
-  Field.transferEncoding,
-  Field.expect,
-]);
+const neverNominated: IdSet = idSet([Field.host, Field.contentLength, Field.transferEncoding, Field.expect]);
 
 /**
  * Reads Connection, Keep-Alive and Upgrade and marks every field that ends at this hop. Errors are for requests; in
@@ -65,15 +60,17 @@ export function readConnectionFields(head: RequestHead): RequestConnectionFields
 export function readConnectionFields(head: Head): ConnectionFields | HeadError;
 export function readConnectionFields(head: Head): ConnectionFields | HeadError {
   const { fields } = head;
-  if (!('method' in head) && !hasHopByHop(head)) return NO_CONNECTION_FIELDS;
+  const hasNone = !fields.hasAny(hopByHop);
+  if (hasNone && !('method' in head)) return NO_CONNECTION_FIELDS;
   const drop = nothingDropped(fields.count);
+  if (hasNone) return { ...NO_CONNECTION_FIELDS, drop };
   let upgradeAt = -1;
   let upgradeCount = 0;
   let keepAliveAt = -1;
   let options = NO_OPTIONS;
   for (let i = 0; i < fields.count; i++) {
     const id = fields.id(i);
-    if (!hopByHop.has(id)) continue;
+    if ((hopByHop & (1 << id)) === 0) continue;
     drop[i] = 1;
     if (id === Field.connection) {
       if (options === NO_OPTIONS) options = { ...NO_OPTIONS };
@@ -102,14 +99,6 @@ export function nothingDropped(count: number): number[] {
 }
 
 const zeros: number[] = [];
-
-function hasHopByHop({ fields }: ResponseHead): boolean {
-  for (let i = 0; i < fields.count; i++) {
-    const id = fields.id(i);
-    if (id !== Field.other && hopByHop.has(id)) return true;
-  }
-  return false;
-}
 
 // The result for nearly every response. All of them share it, so it is frozen, `drop` included.
 const NO_CONNECTION_FIELDS: ConnectionFields = Object.freeze({
@@ -157,7 +146,7 @@ function readOption(
 function nominate(head: Head, start: number, end: number, drop: Drop): HeadError | undefined {
   const { bytes, fields } = head;
   const id: FieldId = fieldIdOf(bytes, start, end);
-  if (neverNominated.has(id)) return headErrors.connectionStripsFraming;
+  if ((neverNominated & (1 << id)) !== 0) return headErrors.connectionStripsFraming;
   for (let i = 0; i < fields.count; i++) {
     if (fields.id(i) === id && isSameName(bytes, start, end, fields.nameStart(i), fields.nameEnd(i))) {
       drop[i] = 1;

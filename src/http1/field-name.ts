@@ -25,6 +25,13 @@ export const Field = {
 
 export type FieldId = (typeof Field)[keyof typeof Field];
 
+/** Some ids, one bit each. */
+export type IdSet = number;
+
+export function idSet(ids: readonly FieldId[]): IdSet {
+  return ids.reduce<IdSet>((set, id) => set | (1 << id), 0);
+}
+
 type KnownName = { readonly name: string; readonly id: FieldId };
 
 /** `contentLength` -> `content-length`. */
@@ -39,6 +46,7 @@ const PROXY_PREFIX = 'proxy-';
 
 // At most one known name has a given length and first letter, so one comparison settles a name.
 const SLOTS_PER_LENGTH = 32;
+const NAME_SLOTS = 512;
 const slots: readonly (KnownName | undefined)[] = createSlots();
 
 /** The id of a field name in `bytes[start, end)`, in any case. Creates no string. */
@@ -69,15 +77,12 @@ export type NameTest = (bytes: Buffer, start: number, end: number) => boolean;
 
 /** Compiles names in lower case. Nearly every other name already differs from them in its length or first letter. */
 export function compileNames(lowerNames: readonly string[]): NameTest {
-  const byStart = new Map<number, string[]>();
-  for (const name of lowerNames) {
-    const key = startOf(name.length, name.charCodeAt(0));
-    byStart.set(key, [...(byStart.get(key) ?? []), name]);
-  }
+  // 1 where a name begins with such a letter and has such a length, modulo the size of the table.
+  const starts = new Uint8Array(NAME_SLOTS);
+  for (const name of lowerNames) starts[startOf(name.length, name.charCodeAt(0))] = 1;
   return (bytes, start, end) => {
-    const names = byStart.get(startOf(end - start, lowerAt(bytes, start)));
-    if (names === undefined) return false;
-    for (const name of names) if (isFieldNamedLoosely(bytes, start, end, name)) return true;
+    if (starts[startOf(end - start, lowerAt(bytes, start))] === 0) return false;
+    for (const name of lowerNames) if (isFieldNamedLoosely(bytes, start, end, name)) return true;
     return false;
   };
 }
@@ -109,7 +114,7 @@ function startsWith(bytes: Buffer, start: number, end: number, lowerText: string
 }
 
 function startOf(length: number, first: number): number {
-  return length * 256 + hyphenated(first);
+  return (length * SLOTS_PER_LENGTH + (hyphenated(first) & (SLOTS_PER_LENGTH - 1))) & (NAME_SLOTS - 1);
 }
 
 function hyphenated(byte: number): number {

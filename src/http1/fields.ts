@@ -2,7 +2,7 @@
 // tolerances, because each tolerance is a smuggling technique. Creates no string and interprets no field.
 import { byteAt, CR, classAt, COLON, FIELD_VALUE, isOws, LF, TOKEN, UNDERSCORE } from './byte-class.ts';
 import { type HeadError, type Reading, headErrors } from './head-error.ts';
-import { fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
+import { type IdSet, fieldIdOf, isFieldNamedLoosely } from './field-name.ts';
 
 /** Start of the name, its id, its end, start and end of the value. The next name starts where the line ends. */
 const STRIDE = 5;
@@ -15,11 +15,19 @@ export class Fields {
   /** Past the blank line that ends the section. */
   readonly end: number;
   readonly #flat: readonly number[];
+  /** Bit n is set if a field has the id n. */
+  readonly #ids: number;
 
-  constructor(flat: readonly number[], end: number) {
+  constructor(flat: readonly number[], ids: number, end: number) {
     this.count = (flat.length - 1) / STRIDE;
     this.end = end;
     this.#flat = flat;
+    this.#ids = ids;
+  }
+
+  /** Whether a field has one of these ids, without a look at each. */
+  hasAny(ids: IdSet): boolean {
+    return (this.#ids & ids) !== 0;
   }
 
   // The casts below are safe: callers pass 0 <= i < count only.
@@ -61,16 +69,18 @@ export function parseFieldLines(
   maxFields: number,
 ): Reading<Fields> {
   let at = from;
+  let ids = 0;
   scratch[0] = from;
   for (let count = 0; ; count++) {
     if (at === end) return undefined;
     if (byteAt(bytes, at) === CR) {
       const past = skipLineEnd(bytes, at, end);
-      return typeof past === 'number' ? new Fields(scratch.slice(0, count * STRIDE + 1), past) : past;
+      return typeof past === 'number' ? new Fields(scratch.slice(0, count * STRIDE + 1), ids, past) : past;
     }
     if (count === maxFields) return headErrors.tooManyFields;
     const next = parseFieldLine(bytes, at, end, count * STRIDE);
     if (typeof next !== 'number') return next;
+    ids |= 1 << (scratch[count * STRIDE + 1] as number);
     at = next;
   }
 }

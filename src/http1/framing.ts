@@ -2,7 +2,7 @@
 // is an error; no reading is preferred.
 import { byteAt, decimalAt, HTAB } from './byte-class.ts';
 import { type HeadError, headErrors, isHeadError } from './head-error.ts';
-import { Field, isFieldNamed } from './field-name.ts';
+import { Field, idSet, isFieldNamed } from './field-name.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
 export type Framing =
@@ -17,6 +17,7 @@ const none: Framing = Object.freeze({ kind: 'none' });
 const chunked: Framing = Object.freeze({ kind: 'chunked' });
 const untilClose: Framing = Object.freeze({ kind: 'until_close' });
 
+const FRAMING = idSet([Field.contentLength, Field.transferEncoding]);
 const ZERO = 0x30;
 const MAX_LENGTH_DIGITS = 16;
 
@@ -54,6 +55,7 @@ function unexpected(claim: Framing): HeadError {
 /** What Content-Length or Transfer-Encoding says; undefined without either. */
 function claimedFraming(head: RequestHead | ResponseHead): Claim {
   const { fields } = head;
+  if (!fields.hasAny(FRAMING)) return undefined;
   let length = -1;
   let encoding = -1;
   for (let i = 0; i < fields.count; i++) {

@@ -74,6 +74,7 @@ export function fieldValue(head: RequestHead | ResponseHead, i: number): string 
 /** Index of the first field with this id (`Field`), or -1. */
 export function findField(head: RequestHead | ResponseHead, id: number): number {
   const { fields } = head;
+  if (!fields.hasAny(1 << id)) return -1;
   for (let i = 0; i < fields.count; i++) {
     if (fields.id(i) === id) return i;
   }
@@ -83,6 +84,7 @@ export function findField(head: RequestHead | ResponseHead, id: number): number 
 /** How many fields have this id (`Field`). */
 export function countField(head: RequestHead | ResponseHead, id: number): number {
   const { fields } = head;
+  if (!fields.hasAny(1 << id)) return 0;
   let count = 0;
   for (let i = 0; i < fields.count; i++) {
     if (fields.id(i) === id) count++;

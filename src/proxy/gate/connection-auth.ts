@@ -8,6 +8,7 @@ import type { RequestHead, ResponseHead } from '../../http1/head-parser.ts';
 export function bindsConnection(head: RequestHead | ResponseHead): boolean {
   const { bytes, fields } = head;
   const name = 'method' in head ? Field.authorization : Field.wwwAuthenticate;
+  if (!fields.hasAny(1 << name)) return false;
   for (let i = 0; i < fields.count; i += 1) {
     if (fields.id(i) !== name) continue;
     const start = fields.valueStart(i);

@@ -22,6 +22,11 @@ export type Purpose = {
 /** HTTP/1.1 connections for the requests of a client. */
 export class PooledConnectionSource implements ConnectionSource<UpstreamConnection> {
   readonly #client: ScopedClient;
+  /** The last key: all requests of a tunnel have one authority, and the same string has its hash already. */
+  #key = '';
+  #keyOf: Authority | undefined;
+  #keyScheme: Scheme | undefined;
+  #keyRevision = -1;
 
   constructor(client: ScopedClient) {
     this.#client = client;
@@ -32,7 +37,7 @@ export class PooledConnectionSource implements ConnectionSource<UpstreamConnecti
     const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
     if (!isShared) return undefined;
     const { id: clientId, scope } = this.#client;
-    return scope.context.upstream.take({ key: this.#key(policy, plan), clientId, isIdempotent });
+    return scope.context.upstream.take({ key: this.#keyFor(policy, plan), clientId, isIdempotent });
   }
 
   async open(policy: Policy, plan: RequestPlan, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {
@@ -41,32 +46,24 @@ export class PooledConnectionSource implements ConnectionSource<UpstreamConnecti
     if (refused) return refused;
     const { upstream, hints } = scope.context;
     const purpose = purposeOf(plan, HTTP1);
-    const opened = await upstream.open(this.#key(policy, plan), dialTarget(policy, purpose), signal);
+    const opened = await upstream.open(this.#keyFor(policy, plan), dialTarget(policy, purpose), signal);
     // The next client's connection negotiates anew.
     if (isRefusal(opened) && opened.refused === 'alpn_changed') hints.forget(purpose.authority);
     return opened;
   }
 
-  #key(policy: Policy, { scheme, target }: RequestPlan): string {
+  #keyFor(policy: Policy, { scheme, target }: RequestPlan): string {
     const { authority } = target;
-    return authority === this.#client.scope.tunnel
-      ? tunnelKey(policy, scheme, authority)
-      : poolKey(policy, { scheme, authority });
+    const { revision } = policy;
+    if (authority === this.#keyOf && scheme === this.#keyScheme && revision === this.#keyRevision)
+      return this.#key;
+    this.#key = poolKey(policy, { scheme, authority });
+    this.#keyOf = authority;
+    this.#keyScheme = scheme;
+    this.#keyRevision = revision;
+    return this.#key;
   }
 }
-
-/** As `poolKey`, cached: all requests of a tunnel have one authority, and the same string has its hash already. */
-function tunnelKey(policy: Policy, scheme: Scheme, tunnel: Authority): string {
-  const { revision } = policy;
-  const known = tunnelKeys.get(tunnel);
-  if (known && known.revision === revision && known.scheme === scheme) return known.key;
-  const key = poolKey(policy, { scheme, authority: tunnel });
-  tunnelKeys.set(tunnel, { revision, scheme, key });
-  return key;
-}
-
-// The last key of each tunnel, as long as the tunnel.
-const tunnelKeys = new WeakMap<Authority, { revision: number; scheme: Scheme; key: string }>();
 
 const HTTP1: readonly Protocol[] = Object.freeze(['http/1.1']);
 

@@ -4,12 +4,12 @@
 import type { Socket } from 'node:net';
 import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
-import { type RequestHead, parseRequestHead } from '../../http1/head-parser.ts';
+import { type HeadLimits, type RequestHead, parseRequestHead } from '../../http1/head-parser.ts';
 import { type ConnectionScope, type ProxyContext, nextConnectionId } from '../context.ts';
 import { PooledConnectionSource } from '../gate/connection-source.ts';
 import { IdleWatch } from '../idle-watch.ts';
 import { HeadBuffer } from './head-buffer.ts';
-import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits } from '../limits.ts';
+import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits, responseHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';
 import { type Refusal, refusalBytes, refuse } from '../refusal.ts';
 import { refusalOfError } from '../gate/request-plan.ts';
@@ -45,6 +45,8 @@ export class ClientConnection {
   #isAdmitted = false;
   /** Where its requests get their upstream connections. */
   readonly source: PooledConnectionSource = new PooledConnectionSource(this);
+  responseLimits!: HeadLimits;
+  #requestLimits!: HeadLimits;
   readonly #start: StartExchange;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   #running: RunningExchange | undefined;
@@ -97,6 +99,8 @@ export class ClientConnection {
 
   #enter(scope: ConnectionScope): void {
     this.scope = scope;
+    this.#requestLimits = requestHeadLimits(scope.context.limits);
+    this.responseLimits = responseHeadLimits(scope.context.limits);
     scope.context.connections.add(this);
     // Inside a tunnel the client is counted already, with the socket of the tunnel.
     if (this.#isAdmitted && !scope.tunnel) scope.context.clients.add(this.socket);
@@ -235,9 +239,9 @@ export class ClientConnection {
 
   #readHead(): void {
     if (this.#input.length === 0 || this.#isEnding) return;
-    const { limits, timeouts } = this.scope.context;
+    const { timeouts } = this.scope.context;
     const input = this.#input.takeForParsing();
-    const head = input && parseRequestHead(input, 0, requestHeadLimits(limits));
+    const head = input && parseRequestHead(input, 0, this.#requestLimits);
     if (head === undefined) {
       this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);
       return;

@@ -10,7 +10,6 @@ import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
 import { type SpliceEnd, closeIncomplete, splice } from '../splice.ts';
 import type { GateDecision } from '../gate/inject.ts';
-import { responseHeadLimits } from '../limits.ts';
 import { outgoingRequestHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from '../record.ts';
 import { clientEndReason } from '../gate/exchange-record.ts';
@@ -56,7 +55,7 @@ class Exchange
     this.#plan = plan;
     this.#request = new RequestOut(plan, connection.socket);
     this.#response = new ResponseOut(connection.socket);
-    this.#reader = new ResponseReader(plan.head.method, responseHeadLimits(this.#context.limits), this);
+    this.#reader = new ResponseReader(plan.head.method, connection.responseLimits, this);
     this.#acquisition = new UpstreamAcquisition(connection.scope, plan, connection.source, this);
   }
 

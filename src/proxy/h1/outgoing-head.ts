@@ -1,7 +1,7 @@
 // The heads that are sent: the client's request to the upstream, and the upstream's response to the client. Pure. Bytes that
 // we must not change are copied as they came.
 import { type ConnectionFields, nothingDropped } from '../../http1/connection-fields.ts';
-import { Field } from '../../http1/field-name.ts';
+import { Field, idSet } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
 import { fieldLine, rewriteRequestHead, rewriteResponseHead } from '../../http1/head-writer.ts';
 import { type Injection, markReplaced } from '../gate/inject.ts';
@@ -9,6 +9,7 @@ import type { RequestPlan } from '../gate/request-plan.ts';
 import type { ResponseEnding } from '../gate/response-check.ts';
 import { markAsking } from '../mask/scrub.ts';
 
+const ALT_SVC = idSet([Field.altSvc]);
 const CONNECTION_CLOSE = fieldLine('Connection', 'close');
 const CONNECTION_UPGRADE = Buffer.concat([
   fieldLine('Connection', 'Upgrade'),
@@ -67,7 +68,7 @@ export function isUnchanged(
   ending: ResponseEnding,
 ): boolean {
   if (ending !== 'keep') return false;
-  for (let i = 0; i < fields.count; i += 1)
-    if (fields.id(i) === Field.altSvc || (drop.length > 0 && drop[i] === 1)) return false;
+  if (fields.hasAny(ALT_SVC)) return false;
+  for (let i = 0; i < drop.length; i += 1) if (drop[i] === 1) return false;
   return true;
 }
