@@ -73,7 +73,7 @@ export const alive: readonly Mutation[] = [
     invariant: 'I7',
     name: 'no time limit for a client that does not read',
     versions: ['h2'],
-    file: 'src/proxy/h2/stream-relay.ts',
+    file: 'src/proxy/h2/response-writer.ts',
     text: 'if (this.#stream.writableLength === this.#waiting) return this.#owner.onStall();',
     replacement: '',
     breaks: 'a response that the client does not read holds its memory for ever',

@@ -21,6 +21,7 @@ import { planRequest } from '../gate/request-plan.ts';
 import { type Watched, unwatch, watch } from './session-watch.ts';
 import { sendRefusal } from './stream-response.ts';
 import { StreamCode } from './stream-code.ts';
+import { StreamSource } from './stream-lease.ts';
 import { type StreamClient, StreamExchange } from './stream-exchange.ts';
 
 export type SessionScope = ConnectionScope & {
@@ -31,7 +32,12 @@ export type SessionScope = ConnectionScope & {
 
 /** A legitimate burst of cancelled requests: twice all streams of a connection. */
 const RESET_BURST_FACTOR = 2;
-const RESETS_PER_SECOND = 100;
+/**
+ * node:http2 counts all resets. Many clients reset each stream whose response has as many bytes as were announced and whose
+ * end is in a later frame. The gauge does not count those, so the limit of node:http2 is higher.
+ */
+const MAX_RESET_BURST = 10_000;
+const MAX_RESETS_PER_SECOND = 10_000;
 const MAX_SESSION_MB = 10;
 const MAX_REFUSED_STREAMS = 100;
 
@@ -44,13 +50,16 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   readonly scope: SessionScope;
   readonly closed: Promise<void>;
   readonly gauge: FloodGauge;
+  readonly source: StreamSource;
   /** Exchanges started on this connection. */
   exchanges = 0;
   hasRecord = false;
   readonly #session: ServerHttp2Session;
-  readonly #streams: Set<ServerHttp2Stream> = new Set();
-  /** When the last stream ended or a tick last saw new bytes. */
+  /** Open streams, with the exchange of those that were not refused. */
+  readonly #streams: Map<ServerHttp2Stream, StreamExchange | undefined> = new Map();
+  /** The tick that last saw new bytes or the end of a stream. */
   #activeMs: number = performance.now();
+  #isActive = false;
   #unreported = 0;
   #seenBytes = 0;
   /** Stream ids that the client skipped before its first request. */
@@ -70,9 +79,11 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     Object.assign(socket, { secureConnecting: false });
     const session = performServerHandshake(socket, sessionOptions(limits));
     this.#session = session;
+    this.source = new StreamSource(this);
     this.gauge = new FloodGauge(
       () => socket.bytesRead,
       (flood) => this.#onFlood(flood),
+      RESET_BURST_FACTOR * limits.maxStreams,
     );
     session.on('stream', (stream, _, flags, raw) => this.#onStream(stream, flags, raw));
     session.on('ping', () => this.gauge.onPing());
@@ -105,14 +116,15 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
 
   tick(): void {
     this.gauge.tick();
+    const nowMs = performance.now();
     const { bytesRead } = this.socket;
+    if (this.#isActive || bytesRead !== this.#seenBytes) this.#activeMs = nowMs;
+    else this.#endIfIdle(nowMs);
     // Most sessions are idle most of the time.
-    if (bytesRead === this.#seenBytes) this.#endIfIdle();
-    else {
-      this.#seenBytes = bytesRead;
-      this.#activeMs = performance.now();
-      this.#recordUnheard();
-    }
+    if (bytesRead !== this.#seenBytes) this.#recordUnheard();
+    this.#isActive = false;
+    this.#seenBytes = bytesRead;
+    for (const exchange of this.#streams.values()) exchange?.tick(nowMs);
     const { destroyed, closed } = this.#session;
     if (this.#isLeaving || !(destroyed || (closed && this.isIdle))) return;
     this.#isLeaving = true;
@@ -140,7 +152,7 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     await promise;
     unwatch(this);
     // The streams close in the next turns, each with its record.
-    await Promise.all([...this.#streams].map((stream) => closing(stream)));
+    await Promise.all([...this.#streams.keys()].map((stream) => closing(stream)));
     this.scope.context.connections.delete(this);
   }
 
@@ -150,13 +162,11 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     if (this.exchanges === 0) this.#skipped = ((stream.id ?? 1) - 1) / 2 - this.#unreported;
     this.exchanges += 1;
     this.gauge.onRequest(hasBody);
-    this.#streams.add(stream);
+    this.#streams.set(stream, undefined);
     stream.on('error', ignoreError);
-    stream.once('close', () => {
-      this.#streams.delete(stream);
-      this.#activeMs = performance.now();
-      this.gauge.onRequestEnd(hasBody);
-    });
+    stream.on('close', () => this.#onStreamClose(stream, hasBody));
+    // An unread end would keep the stream in node:http2's table after its response, and new streams would be refused.
+    if (!hasBody) stream.resume();
     try {
       this.#start(stream, raw, hasBody);
     } catch (error) {
@@ -174,7 +184,18 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
     if (isRefusal(block)) return this.#refuse(stream, block, raw);
     const plan = planRequest(block.head, tunnel, 'https');
     if (isRefusal(plan)) return this.#refuse(stream, plan, raw);
-    new StreamExchange(this, stream, { plan, fields: block.fields, hasBody }).start();
+    const exchange = new StreamExchange(this, stream, { plan, fields: block.fields, hasBody });
+    this.#streams.set(stream, exchange);
+    exchange.start();
+  }
+
+  #onStreamClose(stream: ServerHttp2Stream, hasBody: boolean): void {
+    const exchange = this.#streams.get(stream);
+    this.#streams.delete(stream);
+    this.#isActive = true;
+    this.gauge.onRequestEnd(hasBody);
+    if (exchange) exchange.onClientClose();
+    else if (stream.rstCode !== StreamCode.noError) this.gauge.onReset();
   }
 
   #refuse(stream: ServerHttp2Stream, refusal: Refusal, fields: HeaderList): void {
@@ -194,9 +215,9 @@ export class ClientSession implements OpenConnection, StreamClient, Watched {
   }
 
   /** Not a timeout of the session: node:http2 keeps its timer, and with it the session, after the connection has ended. */
-  #endIfIdle(): void {
+  #endIfIdle(nowMs: number): void {
     if (!this.isIdle || this.#isEnding) return;
-    const idleMs = performance.now() - this.#activeMs;
+    const idleMs = nowMs - this.#activeMs;
     if (idleMs >= this.scope.context.timeouts.clientIdleMs) this.end();
   }
 
@@ -272,8 +293,8 @@ function sessionOptions(limits: Limits): Parameters<typeof performServerHandshak
     maxHeaderListPairs: 10 * limits.maxFields,
     maxSessionRejectedStreams: MAX_REFUSED_STREAMS,
     maxSessionInvalidFrames: MAX_REFUSED_STREAMS,
-    streamResetBurst: RESET_BURST_FACTOR * limits.maxStreams,
-    streamResetRate: RESETS_PER_SECOND,
+    streamResetBurst: MAX_RESET_BURST,
+    streamResetRate: MAX_RESETS_PER_SECOND,
     strictSingleValueFields: false,
     settings: {
       enableConnectProtocol: false,

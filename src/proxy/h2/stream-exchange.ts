@@ -20,7 +20,7 @@ import { sendRefusal, resetStream } from './stream-response.ts';
 import { StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
 import { IdleLimit } from './idle-limit.ts';
-import { placeLender } from './stream-lease.ts';
+import type { StreamSource } from './stream-lease.ts';
 import { type RelayOwner, StreamRelay } from './stream-relay.ts';
 import type { StreamSlot } from '../upstream/h2-session.ts';
 
@@ -33,6 +33,7 @@ export type StreamClient = {
   readonly id: number;
   readonly scope: ConnectionScope;
   readonly gauge: FloodGauge;
+  readonly source: StreamSource;
   readonly clientEndReason: string;
   /** Sends the client to another connection with HTTP/1.1; false if it supports HTTP/2 only. */
   turnAway(): boolean;
@@ -77,12 +78,20 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
       { plan, hasBody, limits, clientIdleMs: timeouts.clientIdleMs },
       this,
     );
-    this.#acquisition = new UpstreamAcquisition(client.scope, plan, placeLender(client, plan), this);
+    this.#acquisition = new UpstreamAcquisition(client.scope, plan, client.source, this);
   }
 
   start(): void {
-    this.#stream.on('close', () => this.#onClientClose());
     this.#guard(() => this.#acquisition.start());
+  }
+
+  /** Checks the idle limits; the ticks of the client's session call it. */
+  tick(nowMs: number): void {
+    if (this.#hasEnded) return;
+    this.#guard(() => {
+      this.#relay.tick(nowMs);
+      if (this.#idleLimit?.hasPassed(nowMs) === true) this.#onIdle();
+    });
   }
 
   /** If not even the reset can be sent, the client does not read the whole connection. */
@@ -99,7 +108,6 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     const { injection, bodyMask } = passage;
     const { record } = this.#acquisition;
     this.#place = place;
-    this.#idleLimit?.stop();
     record.upstream_reused = place.isReused;
     if (injection) record.injected = injection.names;
     if (injection?.isBinding) place.session.isPrivate = true;
@@ -107,8 +115,11 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     const upstream = place.session.request(list, { endStream: !this.#body });
     this.#upstream = upstream;
     upstream.on('error', ignoreError);
-    upstream.on('close', () => this.#guard(() => this.#onUpstreamClose(upstream, place)));
-    this.#idleLimit = new IdleLimit(this.#client.scope.context.timeouts.responseIdleMs, () => this.#onIdle());
+    upstream.on('close', () => {
+      place.session.forget(upstream);
+      this.#guard(() => this.#onUpstreamClose(upstream, place));
+    });
+    this.#idleLimit = new IdleLimit(this.#client.scope.context.timeouts.responseIdleMs);
     this.#relay.follow(upstream, place.session, passage);
     this.#body?.sendTo(upstream);
   }
@@ -171,7 +182,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
 
   #onIdle(): void {
     // An upstream that waits for the client because of back-pressure is not idle.
-    if (this.#relay.isHeld) this.#idleLimit?.restart();
+    if (this.#relay.isHeld) this.#idleLimit?.refresh();
     else if (this.#relay.hasResponded) this.#fail('upstream_idle', StreamCode.cancel);
     else this.onRefused(refuse('upstream_timeout', 'response'));
   }
@@ -211,6 +222,8 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     if (this.#hasEnded) return;
     this.#acquisition.record.reason = reason;
     this.#acquisition.record.cause = cause;
+    // What has arrived with this turn precedes the reset.
+    this.#relay.flush();
     this.#finish('failed');
     // Only the end of the response is unsent, because the client does not read: a reset would overtake the trailers.
     const { writableEnded, writableLength } = this.#stream;
@@ -218,13 +231,15 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     else resetStream(this.#stream, code);
   }
 
-  #onClientClose(): void {
+  /** The client's stream is closed. */
+  onClientClose(): void {
     if (this.#hasEnded) return;
     // A reset by the client after the end of the response concerns the rest of its own body.
-    if (this.#relay.isComplete && this.#stream.writableFinished) {
+    if (this.#relay.hasSentEnd) {
       if (this.#body?.isComplete) this.#leaveToEnd();
       return this.#finish(this.#acquisition.decision?.injection ? 'injected' : 'forwarded');
     }
+    if (!this.#relay.hasAllBytes) this.#client.gauge.onReset();
     this.#acquisition.record.reason = this.#client.clientEndReason;
     this.#acquisition.record.cause = streamCodeName(this.#stream.rstCode);
     this.#finish('failed');
@@ -245,7 +260,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
 
   #finish(outcome: Outcome): void {
     this.#hasEnded = true;
-    this.#idleLimit?.stop();
+    this.#idleLimit = undefined;
     this.#relay.stop();
     this.#acquisition.end();
     this.#body?.stop();

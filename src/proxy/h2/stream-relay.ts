@@ -23,9 +23,9 @@ import type { Mask } from '../mask/mask.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 import { refuseUnsearchable } from '../mask/scrub.ts';
-import { IdleLimit } from './idle-limit.ts';
+import { ResponseWriter, type WriterOwner } from './response-writer.ts';
+import { hasEnd, noteEnd } from './stream-end.ts';
 import { sendHead } from './stream-response.ts';
-import { TurnWriter, writeAll } from './turn-writer.ts';
 import type { UpstreamSession } from '../upstream/h2-session.ts';
 
 export type RelayOwner = {
@@ -51,33 +51,31 @@ export type RelayOptions = {
   readonly clientIdleMs: number;
 };
 
-export class StreamRelay {
+export class StreamRelay implements WriterOwner {
   /** The final head was sent: from here on nothing can be refused, only reset. */
   hasResponded = false;
   /** The response has arrived completely. */
   isComplete = false;
-  /** The end of the response, or its trailers, are unsent. */
-  isEndDue = false;
   /** Bytes of the body. */
   bytes = 0;
   readonly #stream: ServerHttp2Stream;
   readonly #options: RelayOptions;
   readonly #owner: RelayOwner;
+  readonly #writer: ResponseWriter;
   #mask: Mask | undefined;
   #bodyMask: BodyMask | undefined;
   #session: UpstreamSession | undefined;
+  #upstream: ClientHttp2Stream | undefined;
   #interims = 0;
   #interimBytes = 0;
   #announcedBytes: number | undefined;
-  #trailers: HeaderList = [];
-  #stall: IdleLimit | undefined;
-  /** Bytes that wait for the client. */
-  #waiting = 0;
+  #trailers: HeaderList | undefined;
 
   constructor(stream: ServerHttp2Stream, options: RelayOptions, owner: RelayOwner) {
     this.#stream = stream;
     this.#options = options;
     this.#owner = owner;
+    this.#writer = new ResponseWriter(stream, options.clientIdleMs, this);
   }
 
   /** Relays `upstream`, a stream of `session`, and masks what `masks` contains. */
@@ -86,13 +84,14 @@ export class StreamRelay {
     session: UpstreamSession,
     masks: Pick<GateDecision, 'mask' | 'bodyMask'>,
   ): void {
-    const end = new StreamEnd(upstream);
+    noteEnd(upstream);
+    this.#upstream = upstream;
     this.#session = session;
     this.#mask = masks.mask;
     this.#bodyMask = masks.bodyMask && new BodyMask(masks.bodyMask);
-    upstream.on('headers', (_, _flags, raw) => this.#guard(() => this.#onInterim(raw)));
-    upstream.on('response', (_, flags, raw) => this.#guard(() => this.#onHead(flags, raw, upstream, end)));
-    upstream.on('trailers', (_, _flags, raw) => this.#guard(() => this.#onTrailers(raw)));
+    upstream.on('headers', (_, _flags, raw) => this.#guard(this.#onInterim, raw, 0));
+    upstream.on('response', (_, flags, raw) => this.#guard(this.#onHead, raw, flags));
+    upstream.on('trailers', (_, _flags, raw) => this.#guard(this.#onTrailers, raw, 0));
   }
 
   /** Ranges of the body that were masked. */
@@ -102,18 +101,57 @@ export class StreamRelay {
 
   /** Whether the upstream waits for the client. */
   get isHeld(): boolean {
-    return this.#stall !== undefined;
+    return this.#writer.isHeld;
+  }
+
+  /** The end of the response, or its trailers, are unsent. */
+  get isEndDue(): boolean {
+    return this.#writer.isEndDue;
+  }
+
+  /** The end of the response was sent before the client's stream was closed. */
+  get hasSentEnd(): boolean {
+    return this.isComplete && this.#writer.hasSentEnd;
+  }
+
+  /** The client has been sent as many bytes as were announced: only the end is missing. */
+  get hasAllBytes(): boolean {
+    return this.isComplete || this.#announcedBytes === this.bytes;
+  }
+
+  tick(nowMs: number): void {
+    this.#writer.tick(nowMs);
+  }
+
+  /** Sends what waits for the end of the turn. */
+  flush(): void {
+    this.#writer.flush();
   }
 
   stop(): void {
-    this.#stall?.stop();
-    this.#stall = undefined;
+    this.#writer.stop();
   }
 
   /** Calls `act` after the end of the response was sent: an earlier reset would discard the end. */
   afterEnd(act: () => void): void {
-    if (this.isEndDue) this.#stream.once('wantTrailers', () => setImmediate(act));
-    else setImmediate(act);
+    this.#writer.afterEnd(act);
+  }
+
+  onBlocked(): void {
+    // If the upstream has closed, the rest is buffered here and would be lost with its connection.
+    if (!this.#session?.hasEnded) this.#upstream?.pause();
+  }
+
+  onDrained(): void {
+    this.#upstream?.resume();
+  }
+
+  onStall(): void {
+    this.#owner.onStall();
+  }
+
+  onBug(error: unknown): void {
+    this.#owner.onBug(error);
   }
 
   #onInterim(raw: HeaderList): void {
@@ -138,7 +176,7 @@ export class StreamRelay {
     return hasBody && expectsContinue(plan.head) === true;
   }
 
-  #onHead(flags: number, raw: HeaderList, upstream: ClientHttp2Stream, end: StreamEnd): void {
+  #onHead(raw: HeaderList, flags: number): void {
     if (this.hasResponded || this.#stream.closed) return;
     const block = this.#parse(raw);
     if (!block) return;
@@ -151,65 +189,52 @@ export class StreamRelay {
     this.#owner.onHead(head);
     this.#announcedBytes = contentLength(head);
     this.hasResponded = true;
-    sendHead(this.#stream, head.status, fields, { endStream: !hasBody, waitForTrailers: hasBody });
-    if (hasBody) this.#relay(upstream, end);
-    else this.isComplete = true;
+    if (hasBody) {
+      const isLast = this.#announcedBytes === 0;
+      this.#writer.begin(head.status, fields, { isLast, mayHaveTrailers: this.#mayHaveTrailers(head) });
+      this.#relay();
+    } else {
+      this.isComplete = true;
+      sendHead(this.#stream, head.status, fields, 'whole');
+    }
   }
 
   #hasNoBody({ status }: ResponseHead): boolean {
     return this.#options.plan.head.method === 'HEAD' || status === 204 || status === 205 || status === 304;
   }
 
-  #relay(upstream: ClientHttp2Stream, end: StreamEnd): void {
-    const stream = this.#stream;
-    this.isEndDue = true;
-    const writer = new TurnWriter((pieces) => {
-      // If the upstream has closed, the rest is buffered here and would be lost with its connection.
-      if (writeAll(stream, pieces)) return;
-      this.#hold();
-      if (!this.#session?.hasEnded) upstream.pause();
-    });
-    const add = (piece: Buffer): void => writer.add(piece);
+  /** Behind an announced length they pass only if the client asked for trailers or the host announced them. */
+  #mayHaveTrailers(head: ResponseHead): boolean {
+    if (this.#announcedBytes === undefined || findField(head, Field.trailer) !== -1) return true;
+    return findField(this.#options.plan.head, Field.te) !== -1;
+  }
+
+  #relay(): void {
+    const upstream = this.#upstream;
+    const writer = this.#writer;
     const body = this.#bodyMask;
-    upstream.on('data', (chunk: Buffer) => {
+    const add = (piece: Buffer): void => writer.add(piece, this.hasAllBytes);
+    upstream?.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length;
       this.#owner.onPiece(chunk.length);
       if (body) body.push(chunk, add);
-      else writer.add(chunk);
+      else writer.add(chunk, this.hasAllBytes);
     });
-    upstream.on('end', () => {
+    upstream?.on('end', () => {
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
-      const isComplete = end.isComplete && !isShort;
+      const isComplete = hasEnd(upstream) && !isShort;
       // A response that broke off must not end with the possible beginning of a secret.
       if (isComplete) body?.end(add);
+      if (isComplete) return this.#complete();
       writer.flush();
-      if (isComplete) {
-        this.isComplete = true;
-        stream.end();
-        this.#hold();
-      } else if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
+      if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
       // Otherwise 'close' follows, with the code of the reset.
-    });
-    stream.on('drain', () => {
-      this.stop();
-      upstream.resume();
-    });
-    // Also requested when a reset ends the stream: then trailers would be too late.
-    stream.once('wantTrailers', () => {
-      this.isEndDue = false;
-      if (stream.closed || stream.destroyed) return;
-      this.#guard(() => stream.sendTrailers(byName(this.#trailers)));
     });
   }
 
-  /** Buffered data may leave slowly; without progress there is a limit. */
-  #hold(): void {
-    this.#waiting = this.#stream.writableLength;
-    this.#stall ??= new IdleLimit(this.#options.clientIdleMs, () => {
-      if (this.#stream.writableLength === this.#waiting) return this.#owner.onStall();
-      this.#waiting = this.#stream.writableLength;
-      this.#stall?.restart();
-    });
+  #complete(): void {
+    this.isComplete = true;
+    this.#writer.end(this.#trailers);
   }
 
   #onTrailers(raw: HeaderList): void {
@@ -231,9 +256,9 @@ export class StreamRelay {
   }
 
   /** An internal error ends this stream only; the process and the other streams go on. */
-  #guard(act: () => void): void {
+  #guard(act: (raw: HeaderList, flags: number) => void, raw: HeaderList, flags: number): void {
     try {
-      act();
+      act.call(this, raw, flags);
     } catch (error) {
       this.#owner.onBug(error);
     }
@@ -243,22 +268,4 @@ export class StreamRelay {
 function contentLength(head: ResponseHead): number | undefined {
   const at = findField(head, Field.contentLength);
   return at === -1 ? undefined : Number(fieldValue(head, at));
-}
-
-/**
- * How an upstream stream ended. node:http2 emits 'end' for END_STREAM and for RST_STREAM(NO_ERROR), and later events do not
- * distinguish them. On a reset the stream is closed before push(null).
- */
-class StreamEnd {
-  /** The upstream has sent END_STREAM. */
-  isComplete = false;
-
-  /** Must be created before the stream is read. */
-  constructor(stream: ClientHttp2Stream) {
-    const push = stream.push.bind(stream);
-    stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-      if (chunk === null && !stream.closed) this.isComplete = true;
-      return push(chunk, encoding);
-    };
-  }
 }

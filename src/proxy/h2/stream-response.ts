@@ -3,16 +3,23 @@ import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2'
 import type { HeaderList } from '../upstream/h2-session.ts';
 import { type Refusal, refusalParts } from '../refusal.ts';
 
-/** Sends the final head. `endStream`: there is no body; otherwise trailers may follow it. */
+type ResponseOptions = Readonly<ServerStreamResponseOptions & { sendDate: boolean }>;
+
+// An upstream response without a Date stays without one.
+const responseOptions = Object.freeze({
+  whole: Object.freeze({ endStream: true, sendDate: false }),
+  'with body': Object.freeze({ endStream: false, sendDate: false }),
+  'with trailers': Object.freeze({ endStream: false, waitForTrailers: true, sendDate: false }),
+}) satisfies Readonly<Record<string, ResponseOptions>>;
+
+/** Sends the final head, and says what follows it. After a body `with trailers` node:http2 asks for them. */
 export function sendHead(
   stream: ServerHttp2Stream,
   status: number,
   fields: HeaderList,
-  options: { readonly endStream: boolean; readonly waitForTrailers?: boolean },
+  form: keyof typeof responseOptions,
 ): void {
-  // An upstream response without a Date stays without one.
-  const all: ServerStreamResponseOptions & { sendDate: boolean } = { ...options, sendDate: false };
-  stream.respond([':status', String(status), ...fields], all);
+  stream.respond([':status', String(status), ...fields], responseOptions[form]);
 }
 
 /**
@@ -35,13 +42,13 @@ export type RefusedRequest = {
 export function sendRefusal(stream: ServerHttp2Stream, refusal: Refusal, request: RefusedRequest): number {
   if (stream.destroyed || stream.closed) return 0;
   if (isGrpc(request.fields)) {
-    sendHead(stream, 200, grpcFields(refusal), { endStream: true });
+    sendHead(stream, 200, grpcFields(refusal), 'whole');
     return 0;
   }
   const { fields, body } = refusalParts(refusal);
   const endStream = request.method === 'HEAD';
   const list = fields.flatMap(([name, value]) => [name.toLowerCase(), value]);
-  sendHead(stream, refusal.status, list, { endStream });
+  sendHead(stream, refusal.status, list, endStream ? 'whole' : 'with body');
   if (endStream) return 0;
   stream.end(body);
   return body.length;

@@ -95,11 +95,15 @@ export class UpstreamSession {
     return id === undefined || (this.lastReadId !== undefined && id > this.lastReadId);
   }
 
+  /** The caller must `forget` the stream when it is closed. */
   request(list: HeaderList, options: { readonly endStream: boolean }): ClientHttp2Stream {
     const stream = this.http2.request(list, options);
     this.#running.add(stream);
-    stream.once('close', () => this.#running.delete(stream));
     return stream;
+  }
+
+  forget(stream: ClientHttp2Stream): void {
+    this.#running.delete(stream);
   }
 
   /**
