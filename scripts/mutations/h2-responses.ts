@@ -88,7 +88,7 @@ export const h2Responses: readonly Mutation[] = [
     invariant: 'I8',
     versions: ['h2'],
     name: 'extended CONNECT is offered',
-    file: 'src/proxy/h2/client-session.ts',
+    file: 'src/proxy/h2/session-options.ts',
     text: 'enableConnectProtocol: false',
     replacement: 'enableConnectProtocol: true',
     breaks: 'a client may request a tunnel for another protocol (RFC 8441)',

@@ -54,7 +54,7 @@ export const bounded: readonly Mutation[] = [
     invariant: 'I9',
     name: 'no limit on concurrent streams',
     versions: ['h2'],
-    file: 'src/proxy/h2/client-session.ts',
+    file: 'src/proxy/h2/session-options.ts',
     text: 'maxConcurrentStreams: limits.maxStreams,',
     replacement: 'maxConcurrentStreams: 1_000 * limits.maxStreams,',
     breaks: 'one connection has any number of requests in progress',

@@ -66,6 +66,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/proxy/gate/exchange-record.ts': 'test/proxy/h1/exchange.test.ts',
   'src/proxy/h2/idle-limit.ts': 'test/proxy/h2/stream-timeouts.test.ts',
   'src/proxy/h2/response-writer.ts': 'test/proxy/h2/stream-ends.test.ts',
+  'src/proxy/h2/session-options.ts': 'test/proxy/h2/client-session.test.ts',
   'src/proxy/h2/session-watch.ts': 'test/proxy/h2/flood-gauge.test.ts',
   'src/proxy/h2/stream-body.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/stream-code.ts': 'test/attacks/h2/h2.test.ts',

@@ -20,6 +20,7 @@ import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import { planRequest } from '../gate/request-plan.ts';
 import { type Watched, unwatch, watch } from './session-watch.ts';
 import { sendRefusal } from './stream-response.ts';
+import { MAX_REFUSED_STREAMS, RESET_BURST_FACTOR, sessionOptions } from './session-options.ts';
 import { StreamCode } from './stream-code.ts';
 import { StreamSource } from './stream-lease.ts';
 import { type StreamClient, StreamExchange } from './stream-exchange.ts';
@@ -29,17 +30,6 @@ export type SessionScope = ConnectionScope & {
   /** The client can be sent to an HTTP/1.1 connection. */
   readonly speaksHttp1: boolean;
 };
-
-/** A legitimate burst of cancelled requests: twice all streams of a connection. */
-const RESET_BURST_FACTOR = 2;
-/**
- * node:http2 counts all resets. Many clients reset each stream whose response has as many bytes as were announced and whose
- * end is in a later frame. The gauge does not count those, so the limit of node:http2 is higher.
- */
-const MAX_RESET_BURST = 10_000;
-const MAX_RESETS_PER_SECOND = 10_000;
-const MAX_SESSION_MB = 10;
-const MAX_REFUSED_STREAMS = 100;
 
 /** Only methods that are tokens of at most 32 bytes are recorded: a client may send anything. */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
@@ -284,24 +274,6 @@ function closing(stream: ServerHttp2Stream): Promise<void> {
   stream.once('close', resolve);
   if (stream.closed && stream.destroyed) setImmediate(resolve);
   return promise;
-}
-
-function sessionOptions(limits: Limits): Parameters<typeof performServerHandshake>[1] {
-  return {
-    maxSessionMemory: MAX_SESSION_MB,
-    // Above our own limit: streams that node:http2 refuses get no response and no record.
-    maxHeaderListPairs: 10 * limits.maxFields,
-    maxSessionRejectedStreams: MAX_REFUSED_STREAMS,
-    maxSessionInvalidFrames: MAX_REFUSED_STREAMS,
-    streamResetBurst: MAX_RESET_BURST,
-    streamResetRate: MAX_RESETS_PER_SECOND,
-    strictSingleValueFields: false,
-    settings: {
-      enableConnectProtocol: false,
-      maxConcurrentStreams: limits.maxStreams,
-      maxHeaderListSize: limits.maxRequestHeadBytes,
-    },
-  };
 }
 
 // 'close' follows and is handled.
