@@ -14,7 +14,7 @@ import { clientEndReason } from '../gate/exchange-record.ts';
 import { FloodGauge } from './flood-gauge.ts';
 import { parseRequestList } from './header-block.ts';
 import type { HeaderList } from '../upstream/h2-session.ts';
-import { LINGER_MS, type Limits, requestHeadLimits } from '../limits.ts';
+import { LINGER_MS, requestHeadLimits } from '../limits.ts';
 import type { ExchangeRecord, Outcome } from '../record.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import { planRequest } from '../gate/request-plan.ts';
