@@ -9,7 +9,8 @@ const PROBE_MS = 1_000;
 const KEEP_ALIVE_MS = 10_000;
 
 const paused = new Set<Socket>();
-const transports = new WeakMap<Socket, Socket>();
+const TRANSPORT = Symbol('transport');
+type Secured = Socket & { [TRANSPORT]?: Socket };
 let timer: NodeJS.Timeout | undefined;
 
 /** Stops reading until the socket is resumed. It is destroyed within about a second of its peer's reset. */
@@ -21,14 +22,14 @@ export function pauseClient(socket: Socket): void {
 
 /** Sets the socket under a TLS socket, which does not pass on an empty write. An error of it closes both. */
 export function setTransport(secure: Socket, raw: Socket): void {
-  transports.set(secure, raw);
+  (secure as Secured)[TRANSPORT] = raw;
   raw.on('error', () => secure.destroy());
 }
 
 function probeAll(): void {
   for (const socket of paused) {
     if (socket.destroyed || !socket.isPaused()) paused.delete(socket);
-    else probe(socket, transports.get(socket) ?? socket);
+    else probe(socket, (socket as Secured)[TRANSPORT] ?? socket);
   }
   if (paused.size > 0) return;
   clearInterval(timer);

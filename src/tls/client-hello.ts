@@ -28,6 +28,7 @@ const MAX_FRAGMENT = 16_384;
 const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
 
+const NO_BYTES = Buffer.alloc(0);
 const more: HelloReading = { kind: 'more' };
 const notTls: HelloReading = { kind: 'not_tls' };
 
@@ -46,24 +47,34 @@ export function fatalAlert(name: keyof typeof alertDescriptions): Buffer {
 
 export function createHelloCollector(): HelloCollector {
   const walk: Walk = { at: 0, size: 0, announced: undefined, fragments: [] };
-  let store = Buffer.alloc(4_096);
+  // The first piece as it came, which usually is the whole hello; then a buffer of our own, larger than its bytes.
+  let store: Buffer = NO_BYTES;
   let length = 0;
   let reading = more;
   return {
     push(piece) {
-      if (length + piece.length > store.length) {
-        const larger = Buffer.alloc(2 * (length + piece.length));
-        store.copy(larger, 0, 0, length);
-        store = larger;
+      if (length === 0) {
+        store = piece;
+        length = piece.length;
+      } else {
+        if (length + piece.length > store.length) {
+          const larger = Buffer.alloc(2 * (length + piece.length));
+          store.copy(larger, 0, 0, length);
+          store = larger;
+        }
+        length += piece.copy(store, length);
       }
-      length += piece.copy(store, length);
-      if (reading === more) reading = readOn(store.subarray(0, length), walk);
+      if (reading === more) reading = readOn(collected(store, length), walk);
       return reading;
     },
     get bytes() {
-      return store.subarray(0, length);
+      return collected(store, length);
     },
   };
+}
+
+function collected(store: Buffer, length: number): Buffer {
+  return store.length === length ? store : store.subarray(0, length);
 }
 
 /** How far whole records have been read: the offset of the next one, and the handshake bytes of those before it. */
@@ -92,14 +103,19 @@ function readOn(bytes: Buffer, walk: Walk): HelloReading {
 function readMessage(walk: Walk): HelloReading {
   if (walk.announced === undefined) {
     if (walk.size < MESSAGE_HEADER) return more;
-    const header = Buffer.concat(walk.fragments, MESSAGE_HEADER);
+    const header = joined(walk.fragments);
     if (header[0] !== CLIENT_HELLO) return error('not_client_hello');
     walk.announced = MESSAGE_HEADER + header.readUIntBE(1, 3);
   }
   if (RECORD_HEADER + walk.announced > maxHelloBytes) return error('hello_too_long');
   if (walk.size < walk.announced) return more;
-  const hello = parseHelloMessage(Buffer.concat(walk.fragments).subarray(MESSAGE_HEADER, walk.announced));
+  const hello = parseHelloMessage(joined(walk.fragments).subarray(MESSAGE_HEADER, walk.announced));
   return typeof hello === 'string' ? error(hello) : { kind: 'hello', ...hello };
+}
+
+function joined(fragments: readonly Buffer[]): Buffer {
+  const [first] = fragments;
+  return first && fragments.length === 1 ? first : Buffer.concat(fragments);
 }
 
 function error(code: HelloErrorCode): HelloReading {

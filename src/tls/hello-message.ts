@@ -16,110 +16,144 @@ const SERVER_NAME = 0;
 const ALPN = 16;
 const MAX_HOST_NAME = 253;
 
+// Which extensions a hello has had: one bit for each type, cleared before each hello.
+const seen = new Uint32Array(65_536 / 32);
+
 /** Parses the message after its four header bytes. Never throws. */
 export function parseHelloMessage(body: Buffer): ClientHello | HelloMessageErrorCode {
-  const cursor = new Cursor(body);
-  const version = cursor.take(2);
-  const random = cursor.take(32);
-  const sessionId = cursor.vector(1);
-  const cipherSuites = cursor.vector(2);
-  const compressions = cursor.vector(1);
-  if (!version || !random || !sessionId || !cipherSuites || !compressions) return 'hello_malformed';
-  if (version[0] !== 3 || sessionId.length > 32) return 'hello_malformed';
-  if (cipherSuites.length === 0 || cipherSuites.length % 2 !== 0) return 'hello_malformed';
-  if (compressions.length === 0) return 'hello_malformed';
+  const cursor = new Cursor(body, 0, body.length);
+  const version = cursor.number(2);
+  const hasRandom = cursor.skip(32);
+  const sessionIdLength = cursor.vector(1);
+  const cipherSuitesLength = cursor.vector(2);
+  const compressionsLength = cursor.vector(1);
+  if (!hasRandom || compressionsLength === PAST_END) return 'hello_malformed';
+  if (version >> 8 !== 3 || sessionIdLength > 32) return 'hello_malformed';
+  if (cipherSuitesLength === 0 || cipherSuitesLength % 2 !== 0) return 'hello_malformed';
+  if (compressionsLength === 0) return 'hello_malformed';
   if (cursor.isAtEnd) return { serverName: undefined, alpn: undefined }; // RFC 5246 §7.4.1.2 allows it
 
-  const extensions = cursor.vector(2);
-  if (!extensions || !cursor.isAtEnd) return 'hello_malformed';
-  return parseExtensions(extensions);
+  const extensionsLength = cursor.vector(2);
+  if (extensionsLength === PAST_END || !cursor.isAtEnd) return 'hello_malformed';
+  return parseExtensions(cursor.content(extensionsLength));
 }
 
-function parseExtensions(bytes: Buffer): ClientHello | HelloMessageErrorCode {
-  const byType = new Map<number, Buffer>();
-  const cursor = new Cursor(bytes);
+function parseExtensions(cursor: Cursor): ClientHello | HelloMessageErrorCode {
+  seen.fill(0);
+  let nameData: Cursor | undefined;
+  let alpnData: Cursor | undefined;
   while (!cursor.isAtEnd) {
     const type = cursor.number(2);
-    const data = cursor.vector(2);
-    if (type === undefined || !data) return 'hello_malformed';
+    const length = cursor.vector(2);
+    if (length === PAST_END) return 'hello_malformed';
     // RFC 8446 §4.2. Of two names, this parser and OpenSSL could read different ones.
-    if (byType.has(type)) return 'extension_repeated';
-    byType.set(type, data);
+    if (hasSeen(type)) return 'extension_repeated';
+    if (type === SERVER_NAME) nameData = cursor.content(length);
+    else if (type === ALPN) alpnData = cursor.content(length);
   }
-  const nameData = byType.get(SERVER_NAME);
   const serverName = nameData && parseServerName(nameData);
   if (nameData && serverName === undefined) return 'server_name_invalid';
-  const alpnData = byType.get(ALPN);
   const alpn = alpnData && parseProtocols(alpnData);
   if (alpnData && alpn === undefined) return 'alpn_invalid';
   return { serverName, alpn };
 }
 
-/** RFC 6066 §3, parsed as OpenSSL does: exactly one entry, which is a host name. */
-function parseServerName(data: Buffer): string | undefined {
-  const outer = new Cursor(data);
-  const list = outer.vector(2);
-  if (!list || !outer.isAtEnd) return undefined;
-  const cursor = new Cursor(list);
-  const type = cursor.number(1);
-  const name = cursor.vector(2);
-  if (type !== 0 || !name || !cursor.isAtEnd) return undefined;
-  return canonicalHostName(name.toString('latin1'));
+/** Whether this hello had an extension of this type before. */
+function hasSeen(type: number): boolean {
+  const known = seen[type >> 5] ?? 0;
+  const bit = 1 << (type & 31);
+  seen[type >> 5] = known | bit;
+  return (known & bit) !== 0;
 }
 
-/** Letters, digits, hyphen, underscore; one trailing dot is dropped (curl sends it); addresses are not names. */
+/** RFC 6066 §3, parsed as OpenSSL does: exactly one entry, which is a host name. */
+function parseServerName(outer: Cursor): string | undefined {
+  const listLength = outer.vector(2);
+  if (listLength === PAST_END || !outer.isAtEnd) return undefined;
+  const cursor = outer.content(listLength);
+  const type = cursor.number(1);
+  const length = cursor.vector(2);
+  if (type !== 0 || length === PAST_END || !cursor.isAtEnd) return undefined;
+  return canonicalHostName(cursor.text(length));
+}
+
+// Labels of letters, digits, hyphens and underscores.
+const HOST_NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
+// No top-level domain is a number, and `127.1` is an address to getaddrinfo.
+const NUMBER_AT_END = /(?:^|\.)\d+$/;
+
+/** Lower case; one trailing dot is dropped (curl sends it); addresses are not names. */
 function canonicalHostName(text: string): string | undefined {
-  const name = text.toLowerCase().replace(/\.$/, '');
-  const labels = name.split('.');
-  const isName = name.length <= MAX_HOST_NAME && labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label));
-  // No top-level domain is a number, and `127.1` is an address to getaddrinfo.
-  const isAddress = /^\d+$/.test(labels.at(-1) ?? '');
-  return isName && !isAddress ? name : undefined;
+  const lower = text.toLowerCase();
+  const name = lower.endsWith('.') ? lower.slice(0, -1) : lower;
+  const isName = name.length <= MAX_HOST_NAME && HOST_NAME.test(name);
+  return isName && !NUMBER_AT_END.test(name) ? name : undefined;
 }
 
 /** RFC 7301 §3.1: a non-empty list of non-empty names. */
-function parseProtocols(data: Buffer): readonly string[] | undefined {
-  const outer = new Cursor(data);
-  const list = outer.vector(2);
-  if (!list || list.length === 0 || !outer.isAtEnd) return undefined;
-  const cursor = new Cursor(list);
+function parseProtocols(outer: Cursor): readonly string[] | undefined {
+  const listLength = outer.vector(2);
+  if (listLength === PAST_END || listLength === 0 || !outer.isAtEnd) return undefined;
+  const cursor = outer.content(listLength);
   const protocols: string[] = [];
   while (!cursor.isAtEnd) {
-    const protocol = cursor.vector(1);
-    if (!protocol || protocol.length === 0) return undefined;
-    protocols.push(protocol.toString('latin1'));
+    const length = cursor.vector(1);
+    if (length === PAST_END || length === 0) return undefined;
+    protocols.push(cursor.text(length));
   }
   return protocols;
 }
 
-/** Reads bytes from the front; a read past the end is undefined, never a shorter piece. */
+/** Less than any number or length. */
+const PAST_END = -1;
+
+/**
+ * Reads bytes from the front. A read past the end is PAST_END, and so is every read after it. Vectors are returned as
+ * lengths: a slice for each of the twenty extensions of a hello would be a fifth of the garbage of a tunnel.
+ */
 class Cursor {
   readonly #bytes: Buffer;
-  #at = 0;
+  readonly #end: number;
+  #at: number;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, start: number, end: number) {
     this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
   }
 
   get isAtEnd(): boolean {
-    return this.#at === this.#bytes.length;
+    return this.#at === this.#end;
   }
 
-  take(size: number): Buffer | undefined {
-    const end = this.#at + size;
-    if (end > this.#bytes.length) return undefined;
-    const piece = this.#bytes.subarray(this.#at, end);
-    this.#at = end;
-    return piece;
+  /** False past the end. */
+  skip(size: number): boolean {
+    if (this.#at === PAST_END || this.#at + size > this.#end) {
+      this.#at = PAST_END;
+      return false;
+    }
+    this.#at += size;
+    return true;
   }
 
-  number(size: 1 | 2): number | undefined {
-    return this.take(size)?.readUIntBE(0, size);
+  number(size: 1 | 2): number {
+    if (!this.skip(size)) return PAST_END;
+    return this.#bytes.readUIntBE(this.#at - size, size);
   }
 
-  /** A variable-length vector: its length in `size` bytes, then its content. */
-  vector(size: 1 | 2): Buffer | undefined {
+  /** Moves over a vector, its length in `size` bytes and then its content, and returns the length. */
+  vector(size: 1 | 2): number {
     const length = this.number(size);
-    return length === undefined ? undefined : this.take(length);
+    return length !== PAST_END && this.skip(length) ? length : PAST_END;
+  }
+
+  /** The content, of this length, of the vector before this position. */
+  content(length: number): Cursor {
+    return new Cursor(this.#bytes, this.#at - length, this.#at);
+  }
+
+  /** The same as text of one character for each byte. */
+  text(length: number): string {
+    return this.#bytes.toString('latin1', this.#at - length, this.#at);
   }
 }

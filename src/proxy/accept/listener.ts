@@ -33,8 +33,7 @@ export async function createListener(
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    accept(socket, admission, budget);
+    accept(socket, admission, budget, () => sockets.delete(socket));
   });
   await listen(server, at);
   // A failed accept (no buffers, no file descriptors) loses one connection. It must not end the process.
@@ -72,7 +71,7 @@ async function listen(server: Server, at: { host: string; port: number }): Promi
   server.off('error', reject);
 }
 
-function accept(socket: Socket, admission: Admission, budget: ConnectionBudget): void {
+function accept(socket: Socket, admission: Admission, budget: ConnectionBudget, onClose: () => void): void {
   const context = admission.own;
   const scope: ConnectionScope = {
     context,
@@ -93,7 +92,10 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget):
     budget.markAuthenticated(counted);
     start(connection, admitted, head, rest);
   });
-  socket.on('close', () => budget.remove(counted));
+  socket.on('close', () => {
+    budget.remove(counted);
+    onClose();
+  });
   const isAllowed = isClientAllowed(socket.remoteAddress, admission.allowClients);
   if (isAllowed && !context.isDraining()) return budget.add(counted);
   budget.addRejected(counted);

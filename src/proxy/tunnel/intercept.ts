@@ -11,7 +11,7 @@ import { ClientConnection } from '../h1/client-connection.ts';
 import type { ClientSession } from '../h2/client-session.ts';
 import { startExchange } from '../h1/exchange.ts';
 import { setTransport } from '../paused-client.ts';
-import { negotiate } from './negotiation.ts';
+import { knownProtocol, negotiate } from './negotiation.ts';
 import type { ExchangeRecord } from '../record.ts';
 import { sniff } from './sniff.ts';
 
@@ -63,15 +63,18 @@ async function respondToHello(
 ): Promise<void> {
   // No other listener is set yet, and an unhandled 'error' would crash the process.
   socket.on('error', ignoreLateError);
-  const negotiated = await negotiate(socket, scope.tunnel, offered, scope.context);
-  // Loaded when the first client needs it.
-  const sessions = negotiated?.protocol === 'h2' ? await import('../h2/client-session.ts') : undefined;
+  const known = knownProtocol(scope.tunnel, offered, scope.context);
+  // A known protocol is not waited for: each promise of a tunnel costs more than the lookup.
+  const negotiated = known
+    ? { protocol: known, dialFailure: undefined }
+    : await negotiate(socket, scope.tunnel, offered, scope.context);
+  const Session = negotiated?.protocol === 'h2' ? (loadedSession ?? (await loadSession())) : undefined;
   if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
   const { protocol, dialFailure } = negotiated;
   terminate(socket, scope, protocol, startedMs, (secure) => {
-    if (!sessions) return startConnection(secure, { ...scope, dialFailure, scheme: 'https' }, startedMs);
+    if (!Session) return startConnection(secure, { ...scope, dialFailure, scheme: 'https' }, startedMs);
     const speaksHttp1 = offered.includes('http/1.1');
-    const session = new sessions.ClientSession(secure, {
+    const session = new Session(secure, {
       ...scope,
       dialFailure,
       scheme: 'https',
@@ -79,6 +82,15 @@ async function respondToHello(
     });
     recordUnused(session, scope, startedMs);
   });
+}
+
+let loadedSession: typeof ClientSession | undefined;
+
+/** Loaded when the first client needs it. */
+async function loadSession(): Promise<typeof ClientSession> {
+  const { ClientSession: loaded } = await import('../h2/client-session.ts');
+  loadedSession = loaded;
+  return loaded;
 }
 
 function endWithAlert(socket: Socket, alert: Parameters<typeof fatalAlert>[0]): void {

@@ -17,8 +17,18 @@ export type Negotiated = {
   readonly dialFailure?: SpeculativeDialFailure;
 };
 
+/** The version that needs no dial: the only one that the client offers, or the upstream's cached choice. */
+export function knownProtocol(
+  authority: Authority,
+  offered: readonly Protocol[],
+  { hints }: ProxyContext,
+): Protocol | undefined {
+  return offered.includes('h2') ? hints.get(authority, offered) : 'http/1.1';
+}
+
 /**
- * The upstream's choice. If the dial fails: HTTP/1.1 if the client offers it, and the failure. Undefined if the client left.
+ * The upstream's choice, if it is not known. If the dial fails: HTTP/1.1 if the client offers it, and the failure. Undefined
+ * if the client left.
  */
 export async function negotiate(
   socket: Socket,
@@ -26,9 +36,6 @@ export async function negotiate(
   offered: readonly Protocol[],
   context: ProxyContext,
 ): Promise<Negotiated | undefined> {
-  if (!offered.includes('h2')) return { protocol: 'http/1.1' };
-  const hint = context.hints.get(authority, offered);
-  if (hint) return { protocol: hint };
   const protocol = offered.includes('http/1.1') ? 'http/1.1' : 'h2';
   // All requests are refused meanwhile, so nothing is dialled for them.
   if (context.recorder.isBlocked) return { protocol };

@@ -20,7 +20,7 @@ export function sniff(socket: Socket, timeoutMs: number, found: (sniffed: Sniffe
     socket.off('data', onData).off('end', onClosed).off('close', onClosed).off('error', onClosed);
     socket.pause();
     if (sniffed.kind === 'closed') socket.on('error', ignoreLateError);
-    else if (collector.bytes.length > 0) socket.unshift(Buffer.from(collector.bytes));
+    else if (collector.bytes.length > 0) socket.unshift(collector.bytes);
     found(sniffed);
   };
   const onData = (chunk: Buffer): void => {
