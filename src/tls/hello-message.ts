@@ -138,7 +138,8 @@ class Cursor {
 
   number(size: 1 | 2): number {
     if (!this.skip(size)) return PAST_END;
-    return this.#bytes.readUIntBE(this.#at - size, size);
+    const last = this.#bytes[this.#at - 1] ?? 0;
+    return size === 1 ? last : ((this.#bytes[this.#at - 2] ?? 0) << 8) | last;
   }
 
   /** Moves over a vector, its length in `size` bytes and then its content, and returns the length. */

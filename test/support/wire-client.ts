@@ -28,6 +28,8 @@ export type TlsOptions = {
   /** Another SNI than the name, or '' for none. */
   readonly serverName?: string;
   readonly alpn?: readonly string[];
+  /** A session of an earlier connection, to be resumed. */
+  readonly session?: Buffer;
 };
 
 export class WireClient {
@@ -99,6 +101,7 @@ export class WireClient {
       ca: options.ca,
       ALPNProtocols: [...(options.alpn ?? ['http/1.1'])],
       ...(serverName === '' ? {} : { servername: serverName }),
+      ...(options.session && { session: options.session }),
     });
     this.#socket = secure;
     await new Promise<void>((resolve, reject) => {

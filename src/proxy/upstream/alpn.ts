@@ -8,12 +8,13 @@ export type Protocol = 'h2' | 'http/1.1';
 
 export type AlpnHints = ReturnType<typeof createAlpnHints>;
 
+const HTTP1: readonly Protocol[] = Object.freeze(['http/1.1']);
 const MAX_HINTS = 1_000;
 const HINT_MS = 600_000;
 
 /** The supported protocols of the client's list, in its order; a client without a list speaks HTTP/1.1. */
 export function offeredProtocols(alpn: readonly string[] | undefined): readonly Protocol[] {
-  if (alpn === undefined) return ['http/1.1'];
+  if (alpn === undefined || (alpn.length === 1 && alpn[0] === 'http/1.1')) return HTTP1;
   return [...new Set(alpn)].filter((name) => name === 'h2' || name === 'http/1.1');
 }
 
