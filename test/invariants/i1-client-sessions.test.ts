@@ -29,13 +29,13 @@ async function createScene(): Promise<Scene> {
   };
 }
 
-type Visit = { readonly isResumed: boolean; readonly session: Buffer | undefined };
+type ClientHandshake = { readonly isResumed: boolean; readonly session: Buffer | undefined };
 
 /** One request by a client of a sandbox, which offers `session` if it has one. */
-async function visit(
+async function connectAndRequest(
   { proxy, port }: Scene,
   { host, sandbox, session }: { host: string; sandbox: keyof typeof TOKENS; session?: Buffer | undefined },
-): Promise<Visit> {
+): Promise<ClientHandshake> {
   const authority = `${host}:${port}`;
   await using client = await WireClient.connect(proxy.port);
   const shown = [`Proxy-Authorization: Bearer ${TOKENS[sandbox]}`];
@@ -56,21 +56,25 @@ async function visit(
 describe('I1 destination: a session that the proxy gave a client', () => {
   it('I1 destination: is resumed at the same host in the same sandbox', async () => {
     await using scene = await createScene();
-    const first = await visit(scene, { host: 'a.test', sandbox: 'one' });
+    const first = await connectAndRequest(scene, { host: 'a.test', sandbox: 'one' });
     expect(first).toEqual({ isResumed: false, session: expect.any(Buffer) });
-    const again = await visit(scene, { host: 'a.test', sandbox: 'one', session: first.session });
+    const again = await connectAndRequest(scene, { host: 'a.test', sandbox: 'one', session: first.session });
     expect(again.isResumed).toBe(true);
   });
 
   it('I1 destination: is not resumed at another host', async () => {
     await using scene = await createScene();
-    const { session } = await visit(scene, { host: 'a.test', sandbox: 'one' });
-    expect((await visit(scene, { host: 'b.test', sandbox: 'one', session })).isResumed).toBe(false);
+    const { session } = await connectAndRequest(scene, { host: 'a.test', sandbox: 'one' });
+    expect((await connectAndRequest(scene, { host: 'b.test', sandbox: 'one', session })).isResumed).toBe(
+      false,
+    );
   });
 
   it('I8 reach: is not resumed in another sandbox', async () => {
     await using scene = await createScene();
-    const { session } = await visit(scene, { host: 'a.test', sandbox: 'one' });
-    expect((await visit(scene, { host: 'a.test', sandbox: 'two', session })).isResumed).toBe(false);
+    const { session } = await connectAndRequest(scene, { host: 'a.test', sandbox: 'one' });
+    expect((await connectAndRequest(scene, { host: 'a.test', sandbox: 'two', session })).isResumed).toBe(
+      false,
+    );
   });
 });
