@@ -2,9 +2,10 @@
 // file of its own, so the bundle loads as little at the start as the checkout does.
 // `node scripts/build.ts [folder]`
 import { glob, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { builtinImports } from './builtin-imports.ts';
+import { bundleCommand } from './command-bundle.ts';
 import { unusedParts } from './unused-parts.ts';
 
 const root: string = join(import.meta.dirname, '..');
@@ -17,7 +18,7 @@ const REQUIRE = "const require = process.getBuiltinModule('node:module').createR
 // every file costs a start a millisecond.
 const OWN_BUNDLES: readonly string[] = ['proxy', 'run'];
 
-const common: BuildOptions = {
+const common = {
   absWorkingDir: root,
   outdir: outputFolder,
   bundle: true,
@@ -31,7 +32,7 @@ const common: BuildOptions = {
   chunkNames: '[name]-[hash]',
   banner: { js: REQUIRE },
   logLevel: 'warning',
-};
+} satisfies BuildOptions;
 
 const ownBundles: Plugin = {
   name: 'own-bundles',
@@ -45,27 +46,27 @@ const ownBundles: Plugin = {
 };
 
 await rm(outputFolder, { recursive: true, force: true });
-const made: Metafile = { inputs: {}, outputs: {} };
-const entries: readonly string[] = ['src/main.ts', ...OWN_BUNDLES.map((name) => `src/cli/${name}.ts`)];
-for (const entry of entries) {
-  const { metafile } = await build({
-    ...common,
-    entryPoints: { [entry === 'src/main.ts' ? 'sallyport' : basename(entry, '.ts')]: entry },
-    plugins: [ownBundles, builtinImports, unusedParts],
-    metafile: true,
-  });
-  Object.assign(made.inputs, metafile.inputs);
-  Object.assign(made.outputs, metafile.outputs);
-}
-const packages: readonly string[] = bundledPackages(made);
+const plugins = [builtinImports, unusedParts];
+const bundles: readonly Metafile[] = [
+  await bundleProgram(),
+  ...(await Promise.all(OWN_BUNDLES.map((name) => bundleCommand(name, { ...common, plugins })))),
+];
+const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
 await writeFile(join(outputFolder, 'THIRD-PARTY-LICENSES.txt'), await licensesOf(packages));
 
-for (const [file, { bytes }] of Object.entries(made.outputs))
+for (const [file, { bytes }] of bundles.flatMap(({ outputs }) => Object.entries(outputs)))
   console.log(`${file}  ${Math.ceil(bytes / 1024)} kB`);
 console.log(`bundled packages: ${packages.join(', ')}`);
 
-function bundledPackages({ inputs }: Metafile): readonly string[] {
-  const names = Object.keys(inputs).map((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
+/** All commands, with a chunk for each combination of them. */
+async function bundleProgram(): Promise<Metafile> {
+  const entryPoints = { sallyport: 'src/main.ts' };
+  const all = [ownBundles, builtinImports, unusedParts];
+  return (await build({ ...common, entryPoints, plugins: all, metafile: true })).metafile;
+}
+
+function bundledPackages(files: readonly string[]): readonly string[] {
+  const names = files.map((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
   return [...new Set(names.filter((name) => name !== undefined))].toSorted();
 }
 
