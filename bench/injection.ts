@@ -6,7 +6,9 @@ import { join, resolve } from 'node:path';
 import { parseOptions } from './support/options.ts';
 import { createChildren } from './support/children.ts';
 import { layOutPackage } from './support/sallyport.ts';
+import { measureTarget } from './support/own-target.ts';
 import { publish } from './support/publication.ts';
+import type { Report } from './support/report.ts';
 import { runQuestions } from './support/session.ts';
 import { formatReport, loadTables, formatTable } from './support/table.ts';
 import { questions } from './cases/all-questions.ts';
@@ -25,17 +27,25 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 const packageDirectory: string =
   options.package === undefined ? layOutPackage(directory) : resolve(options.package);
-const report = await runQuestions(children, { directory, packageDirectory, options });
-const command: string = ['npm run bench --', ...process.argv.slice(2)].join(' ');
-if (options.report !== undefined) publish(options.report, report, questions, command);
-if (options.json) console.log(JSON.stringify(report));
-else {
-  if (options.level === 'full')
-    for (const { name, title, rows, notes } of report.questions) {
-      const question = questions.find((each) => each.name === name);
-      console.log(`${title}\n${notes.map((note) => `  ${note}\n`).join('')}`);
-      for (const { about, table } of question === undefined ? [] : loadTables(question, rows))
-        console.log([about, ...formatTable(table), ''].join('\n'));
-    }
+const session = { directory, packageDirectory, options };
+if (options.target === undefined) await compare();
+else console.log(await measureTarget(children, session));
+
+async function compare(): Promise<void> {
+  const report = await runQuestions(children, session);
+  const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
+  if (options.report !== undefined) publish(options.report, report, questions, command);
+  if (options.json) return console.log(JSON.stringify(report));
+  if (options.level === 'full') printQuestions(report);
   console.log(formatReport(report));
+}
+
+/** A table for each load. */
+function printQuestions(report: Report): void {
+  for (const { name, title, rows, notes } of report.questions) {
+    const question = questions.find((each) => each.name === name);
+    console.log(`${title}\n${notes.map((note) => `  ${note}\n`).join('')}`);
+    for (const { about, table } of question === undefined ? [] : loadTables(question, rows))
+      console.log([about, ...formatTable(table), ''].join('\n'));
+  }
 }

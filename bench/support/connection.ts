@@ -123,7 +123,12 @@ export async function connectTo(port: number): Promise<Socket> {
   return socket;
 }
 
-async function openTunnel(socket: Socket, authority: string, token: string | undefined): Promise<void> {
+/** Sends CONNECT and waits for its 200. */
+export async function openTunnel(
+  socket: Socket,
+  authority: string,
+  token: string | undefined,
+): Promise<void> {
   const field = token === undefined ? '' : `Proxy-Authorization: ${token}\r\n`;
   socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${field}\r\n`);
   let head = '';
