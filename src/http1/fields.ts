@@ -85,6 +85,62 @@ export function parseFieldLines(
   }
 }
 
+/**
+ * The fields of lines that were written as `name: value` CRLF from these parts (name, value, name, value, …). Each part is
+ * checked in its own range, so that no part can be read as two.
+ */
+export function checkFieldParts(
+  bytes: Buffer,
+  from: number,
+  parts: readonly string[],
+  maxFields: number,
+): Fields | HeadError {
+  const count = parts.length / 2;
+  if (!Number.isInteger(count)) return headErrors.nameMalformed;
+  if (count > maxFields) return headErrors.tooManyFields;
+  let at = from;
+  let ids = 0;
+  scratch[0] = from;
+  for (let i = 0; i < count; i++) {
+    const nameEnd = at + (parts[2 * i] as string).length;
+    const valueStart = nameEnd + 2;
+    const valueEnd = valueStart + (parts[2 * i + 1] as string).length;
+    const error = checkName(bytes, at, nameEnd) ?? checkValue(bytes, valueStart, valueEnd);
+    if (error !== undefined) return error;
+    const id = fieldIdOf(bytes, at, nameEnd);
+    const slot = i * STRIDE;
+    at = valueEnd + 2;
+    ids |= 1 << id;
+    scratch[slot + 1] = id;
+    scratch[slot + 2] = nameEnd;
+    scratch[slot + 3] = valueStart;
+    scratch[slot + 4] = valueEnd;
+    scratch[slot + 5] = at;
+  }
+  return new Fields(scratch.slice(0, count * STRIDE + 1), ids, at + 2);
+}
+
+function checkName(bytes: Buffer, start: number, end: number): HeadError | undefined {
+  if (start === end) return headErrors.nameEmpty;
+  let seen = 0;
+  for (let at = start; at < end; at++) {
+    const bits = classAt(bytes, at);
+    if ((bits & TOKEN) === 0) return headErrors.nameMalformed;
+    seen |= bits;
+  }
+  const isAlike = (seen & UNDERSCORE) !== 0 && isFramingAlike(bytes, start, end);
+  return isAlike ? headErrors.framingLookalike : undefined;
+}
+
+/** RFC 9113 §8.2.1: no whitespace around it either. */
+function checkValue(bytes: Buffer, start: number, end: number): HeadError | undefined {
+  for (let at = start; at < end; at++) {
+    if ((classAt(bytes, at) & FIELD_VALUE) === 0) return strayByte(byteAt(bytes, at));
+  }
+  const isPadded = end > start && (isOws(byteAt(bytes, start)) || isOws(byteAt(bytes, end - 1)));
+  return isPadded ? headErrors.valuePadded : undefined;
+}
+
 /** Expects CRLF at `at` and returns the index past it; a bare LF or CR is an error (request splitting). */
 export function skipLineEnd(bytes: Buffer, at: number, end: number): Reading<number> {
   if (at === end) return undefined;

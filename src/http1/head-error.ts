@@ -36,6 +36,7 @@ export const headErrors = Object.freeze({
   spaceBeforeColon: error('space_before_colon', 'a field has whitespace before its colon'),
   lineFolded: error('line_folded', 'a field line begins with whitespace'),
   framingLookalike: error('framing_lookalike', 'a field name imitates a framing field with an underscore'),
+  valuePadded: error('value_padded', 'a field value in a list has whitespace around it'),
   tooManyFields: error('too_many_fields', 'the head has too many fields', 431),
   headTooLarge: error('head_too_large', 'the head is too large', 431),
   contentLengthMalformed: error('content_length_malformed', 'Content-Length is not a plain decimal number'),

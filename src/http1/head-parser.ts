@@ -31,7 +31,7 @@ export type RequestHead = Head & {
 
 export type ResponseHead = Head & { readonly status: number };
 
-const MAX_METHOD_BYTES = 32;
+export const MAX_METHOD_BYTES = 32;
 const VERSION = 'HTTP/1.1';
 const VERSION_BYTES = VERSION.length;
 const MAJOR_AT = 5;

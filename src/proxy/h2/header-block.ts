@@ -1,20 +1,15 @@
-// HTTP/2 header lists as HTTP/1.1 heads, and back. A list is written as a head and read by the same strict parser, so that
-// one grammar checks both versions. Pure, except for a symbol of node:http2.
+// HTTP/2 header lists as heads, and back. A list is checked as a list, with the grammar of HTTP/1.1, and becomes the same kind
+// of head: one plan, one mask and one gate read both versions. Pure, except for a symbol of node:http2.
 import { sensitiveHeaders } from 'node:http2';
 import { readConnectionFields } from '../../http1/connection-fields.ts';
-import { type HeadError, headErrors, isHeadError } from '../../http1/head-error.ts';
+import { type HeadError, isHeadError } from '../../http1/head-error.ts';
 import { Field, isExactly } from '../../http1/field-name.ts';
-import {
-  type HeadLimits,
-  type RequestHead,
-  type ResponseHead,
-  parseRequestHead,
-  parseResponseHead,
-} from '../../http1/head-parser.ts';
+import type { HeadLimits, RequestHead, ResponseHead } from '../../http1/head-parser.ts';
+import { writeRequestHead, writeResponseHead } from '../../http1/written-head.ts';
 import { parseAuthority } from '../../policy/authority/authority.ts';
 import { type Injection, markReplaced } from '../gate/inject.ts';
 import { type Mask, maskResponseHead } from '../mask/mask.ts';
-import { type Refusal, refuse } from '../refusal.ts';
+import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import { type RequestPlan, refusalOfError } from '../gate/request-plan.ts';
 import { defaultPort } from '../gate/request-target.ts';
 import { markAsking } from '../mask/scrub.ts';
@@ -36,28 +31,28 @@ export function parseRequestList(list: HeaderList, limits: HeadLimits): RequestB
     else if (name === 'host') hosts.push(value);
     else fields.push(name, value);
   }
-  const startLine = startLineOf(pseudo);
-  if (typeof startLine !== 'string') return startLine;
+  const start = startOf(pseudo);
+  if (isRefusal(start)) return start;
   const host = hostOf(pseudo[':authority'], hosts);
   if (typeof host !== 'string') return host;
   fields[1] = host;
-  const head = parse(parseRequestHead, startLine, fields, limits);
+  const head = writeRequestHead(start.method, start.path, fields, limits);
   return isHeadError(head) ? refusalOfError(head) : { head, fields };
 }
 
 type Pseudo = Record<string, string | undefined>;
 const known: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority']);
 
-function startLineOf(pseudo: Pseudo): string | Refusal {
+function startOf(pseudo: Pseudo): { method: string; path: string } | Refusal {
   const { ':method': method, ':path': path, ':scheme': scheme } = pseudo;
   if (method === 'CONNECT') return refuse('method_refused', 'CONNECT');
   for (const name in pseudo) if (!known.has(name)) return refuse('malformed_request', 'pseudo_fields');
   if (!method || !path) return refuse('malformed_request', 'pseudo_fields');
   if (scheme !== 'https') return refuse('target_invalid', 'scheme');
-  // Only origin-form and the asterisk are valid here; the parser below would accept absolute-form too.
+  // Only origin-form and the asterisk are valid here; the plan would accept absolute-form too.
   if (!path.startsWith('/') && path !== '*')
     return refuse('target_invalid', 'neither origin-form nor asterisk');
-  return `${method} ${path} HTTP/1.1`;
+  return { method, path };
 }
 
 /** The authority, on which `:authority` and `host` must agree. Gateways of HTTP/1.1 clients send `host` alone. */
@@ -111,7 +106,7 @@ export function parseResponseList(list: HeaderList, limits: HeadLimits): Respons
     if (name === ':status') status = value;
     else fields.push(name, value);
   }
-  const head = parse(parseResponseHead, `HTTP/1.1 ${status} `, fields, limits);
+  const head = writeResponseHead(status, fields, limits);
   return isHeadError(head) ? head : { head, fields };
 }
 
@@ -156,33 +151,4 @@ export function byName(list: HeaderList): Record<string, string[]> {
   const fields: Record<string, string[]> = Object.create(null);
   for (let i = 0; i < list.length; i += 2) (fields[list[i] ?? ''] ??= []).push(list[i + 1] ?? '');
   return fields;
-}
-
-/**
- * Parses a head that was written from texts. It must contain exactly these fields: a text with CR LF, a colon in its name
- * or space around its value (RFC 9113 §8.2.1) is an attempt to be read in another way.
- */
-function parse<H extends RequestHead | ResponseHead>(
-  read: (bytes: Buffer, start: number, limits: HeadLimits) => H | HeadError | undefined,
-  startLine: string,
-  texts: HeaderList,
-  limits: HeadLimits,
-): H | HeadError {
-  let text = `${startLine}\r\n`;
-  for (let i = 0; i + 1 < texts.length; i += 2) text += `${texts[i]}: ${texts[i + 1]}\r\n`;
-  const bytes = Buffer.from(`${text}\r\n`, 'latin1');
-  const head = read(bytes, 0, limits);
-  if (head === undefined) return headErrors.headTooLarge;
-  if (isHeadError(head)) return head;
-  return head.end === bytes.length && saysAll(head, texts) ? head : headErrors.nameMalformed;
-}
-
-function saysAll({ fields }: RequestHead | ResponseHead, texts: HeaderList): boolean {
-  if (2 * fields.count !== texts.length) return false;
-  for (let i = 0; i < fields.count; i += 1) {
-    const isName = fields.nameEnd(i) - fields.nameStart(i) === texts[2 * i]?.length;
-    const isValue = fields.valueEnd(i) - fields.valueStart(i) === texts[2 * i + 1]?.length;
-    if (!isName || !isValue) return false;
-  }
-  return true;
 }
