@@ -8,7 +8,7 @@ import { systemRoots } from './system-roots.ts';
 export type TrustSet = {
   /** Identifies the content: sets of the same certificates have the same id. */
   readonly id: string;
-  /** Created at the first use, once for all connections, because that takes milliseconds. */
+  /** Created at the first use, once for all connections, because that takes milliseconds. The roots are read then. */
   readonly context: SecureContext;
   readonly certificates: readonly string[];
   /**
@@ -28,30 +28,49 @@ export function createTrustSet(options: {
   without?: Pick<CertificateAuthority, 'spkiSha256' | 'certificateDer'> | undefined;
   rootsPem?: readonly string[] | undefined;
 }): TrustSet {
-  const { extraPem, without, rootsPem = systemRoots() } = options;
-  const roots = rootsPem.flatMap(certificateBlocks).map(blockToDer);
+  const { extraPem, without, rootsPem } = options;
+  // Read at once, because only the operator's bundle can have a mistake that must be reported.
   const extra = extraPem === undefined ? [] : parseExtra(extraPem).map(({ raw }) => raw);
-  // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
-  // have it.
   const ownKey = without === undefined ? undefined : keyBytes(without.certificateDer);
-  const isTrusted = (der: Buffer): boolean => ownKey === undefined || !der.includes(ownKey);
-  const trusted = new Map([...roots, ...extra].filter(isTrusted).map((der) => [fingerprint(der), der]));
-  const certificates = [...trusted.values()].map(toCertificatePem);
+  let collected: Collected | undefined;
+  const collect = (): Collected => (collected ??= collectRoots(rootsPem ?? systemRoots(), extra, ownKey));
   let context: SecureContext | undefined;
   return {
-    id: hash('sha256', [...trusted.keys()].toSorted().join(), 'base64url'),
+    get id() {
+      return collect().id;
+    },
+    get certificates() {
+      return collect().certificates;
+    },
     get context() {
       // With `ca` given, Node ignores its own store and NODE_EXTRA_CA_CERTS.
-      context ??= createSecureContext({ ca: certificates, minVersion: 'TLSv1.2' });
+      context ??= createSecureContext({ ca: [...collect().certificates], minVersion: 'TLSv1.2' });
       return context;
     },
-    certificates,
     showsOwnKey(peer) {
       if (without === undefined) return false;
       for (let link = peer; link !== undefined; link = link.issuerCertificate)
         if (spkiSha256(link) === without.spkiSha256) return true;
       return false;
     },
+  };
+}
+
+type Collected = Pick<TrustSet, 'id' | 'certificates'>;
+
+function collectRoots(
+  rootsPem: readonly string[],
+  extra: readonly Buffer[],
+  ownKey: Buffer | undefined,
+): Collected {
+  const roots = rootsPem.flatMap(certificateBlocks).map(blockToDer);
+  // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
+  // have it.
+  const isTrusted = (der: Buffer): boolean => ownKey === undefined || !der.includes(ownKey);
+  const trusted = new Map([...roots, ...extra].filter(isTrusted).map((der) => [fingerprint(der), der]));
+  return {
+    id: hash('sha256', [...trusted.keys()].toSorted().join(), 'base64url'),
+    certificates: [...trusted.values()].map(toCertificatePem),
   };
 }
 
