@@ -18,7 +18,10 @@ const loads: Readonly<Record<Level, readonly string[]>> = {
   default: ['tunnel_8'],
   full: Object.keys(SHAPES),
 };
-const QUICK: readonly string[] = ['rule', 'nginx'];
+const COMPARED: Readonly<Partial<Record<Level, readonly string[]>>> = {
+  quick: ['rule', 'nginx'],
+  default: ['direct', 'relay', 'tunnel', 'rule', 'nginx'],
+};
 
 export const newTunnel: Question = {
   name: 'new-tunnel',
@@ -39,7 +42,7 @@ export const newTunnel: Question = {
     const { level } = stage.effort;
     // A blind tunnel opens an upstream connection for each client, and its TLS is that of the origin.
     const subjects = stage.subjects.filter(
-      ({ name, protocols }) => protocols.includes('h1') && (level !== 'quick' || QUICK.includes(name)),
+      ({ name, protocols }) => protocols.includes('h1') && (COMPARED[level]?.includes(name) ?? true),
     );
     stage.say('new-tunnel: warming up');
     await warmUp(subjects.map((subject) => runOf(stage, subject, 'tunnel_8')));

@@ -1,5 +1,5 @@
 // How long does a start take, and how much memory does an idle proxy have? The bundle with the compile cache of the image,
-// from the start of the launcher to the line that reports it ready, beside a Node that does nothing, in turns. In longer
+// from the start of the launcher to the line that reports it ready, beside a Node that does nothing, in turns. In full
 // runs also to the first byte of a response to an injected request, and without a compile cache.
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ export const start: Question = {
     const cache = { NODE_COMPILE_CACHE: join(stage.scene.directory, 'compile-cache') };
     const { caPem } = await fillCache(stage, folder, cache);
     const environment = await sceneEnvironment(stage.scene, 'start');
-    const isLong = stage.effort.level !== 'quick';
+    const isLong = ['full', 'tiny'].includes(stage.effort.level);
     const warm = (): Promise<Round> =>
       measureStart(stage, { folder, environment, env: cache, caPem, isLong });
     const cold = (): Promise<Round> => measureStart(stage, { folder, environment, env: {}, caPem, isLong });

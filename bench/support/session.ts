@@ -1,6 +1,6 @@
 // One run of the benchmark: starts the scene and everything that is compared, asks the questions within their time, and
 // collects the report.
-import { questionsOf, shares } from '../cases/all-questions.ts';
+import { questionsOf, shareOf } from '../cases/all-questions.ts';
 import { peersOf } from '../peers/all-peers.ts';
 import type { Children } from './children.ts';
 import { inspectMachine, warningsOf } from './machine.ts';
@@ -76,10 +76,10 @@ async function ask(
 ): Promise<readonly Asked[]> {
   const asked: Asked[] = [];
   const startMs = performance.now();
-  const all = questions.reduce((sum, { name }) => sum + (shares[name] ?? 1), 0);
+  const all = questions.reduce((sum, question) => sum + shareOf(question), 0);
   let share = 0;
   for (const question of questions) {
-    share += shares[question.name] ?? 1;
+    share += shareOf(question);
     const untilMs = startMs + (seconds * 1000 * share) / all;
     let recordedBytes = 0;
     const measure = createTurns(stage.effort, {

@@ -28,7 +28,7 @@ export function formatReport(report: Report): string {
     '',
     ...Object.entries(report.subjects).map(([name, about]) => `  ${name.padEnd(17)}${about}`),
     '',
-    `Medians of ${rounds} rounds in turns; CPU (least to most) is that of the processes in between.`,
+    `Medians of up to ${rounds} rounds in turns; CPU (least to most) is that of the processes in between.`,
     '',
     ...formatTable(summaryOf(report)),
     '',
