@@ -1,5 +1,6 @@
 // One run of the benchmark: starts the scene and everything that is compared, asks the questions within their time, and
 // collects the report.
+import { join } from 'node:path';
 import { questionsOf, shareOf } from '../cases/all-questions.ts';
 import { peersOf } from '../peers/all-peers.ts';
 import type { Children } from './children.ts';
@@ -14,6 +15,7 @@ import { directSubject } from './subject.ts';
 import { sallyportSubjects, startPeers, startRelay, withoutRecords } from './subjects.ts';
 
 const MESSAGE_CHARS = 300;
+const projectRoot: string = join(import.meta.dirname, '..', '..');
 
 export type Session = {
   readonly directory: string;
@@ -39,6 +41,14 @@ export async function runQuestions(
   const quiet = level === 'full' ? [await withoutRecords(children, scene, packageDirectory)] : [];
   const client = startLoadClient(children, scene);
   const processes = children.list();
+  // As others can type them: without the folders of this machine and the credential of this run.
+  const shorten = (command: string): string =>
+    [
+      [process.execPath, 'node'],
+      [directory, 'DIR'],
+      [projectRoot, '.'],
+      [scene.credential, 'CREDENTIAL'],
+    ].reduce((text, [long = '', short = '']) => text.replaceAll(long, short), command);
   say(`processes ${processes.map(({ name, pid }) => `${name} ${pid}`).join(', ')}`);
 
   const ours = sallyportSubjects(scene, sallyport);
@@ -58,7 +68,7 @@ export async function runQuestions(
     warnings,
     skipped: [...peers.skipped, ...failures],
     versions: { node: process.version, ...peers.versions },
-    commands: Object.fromEntries(processes.map(({ name, command }) => [name, command])),
+    commands: Object.fromEntries(processes.map(({ name, command }) => [name, shorten(command)])),
     suite: onlySuite(client),
     effort,
     callback_calls: scene.callbackCalls(),
