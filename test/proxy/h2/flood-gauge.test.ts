@@ -19,10 +19,11 @@ function times(count: number, act: () => void): void {
   for (let i = 0; i < count; i += 1) act();
 }
 
-describe('pings and settings', () => {
+describe('pings, settings and resets', () => {
   it.each([
     ['pings', 200, 50, (gauge: FloodGauge) => gauge.onPing()],
     ['settings', 20, 2, (gauge: FloodGauge) => gauge.onSettings()],
+    ['resets', 200, 100, (gauge: FloodGauge) => gauge.onReset()],
   ] as const)('%s: a burst of %i is honest, then %i a second', (flood, burst, perSecond, send) => {
     const { gauge, floods } = createScene();
     times(burst, () => send(gauge));
