@@ -11,7 +11,10 @@ import { errorReference } from '../../scripts/error-reference.ts';
 import { projectRoot } from '../support/spawned-process.ts';
 
 const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
-const pages = readdirSync(join(projectRoot, 'docs')).map((page) => `docs/${page}`);
+// docs/benchmark is written by the benchmark.
+const pages = readdirSync(join(projectRoot, 'docs'))
+  .filter((page) => page !== 'benchmark')
+  .map((page) => `docs/${page}`);
 const documents = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md', 'AGENTS.md', ...pages];
 /** Read by `platform init` alone. */
 const bootstrap = ['SALLYPORT_BOOTSTRAP_API_KEY'];
