@@ -9,7 +9,8 @@ export function toCertificatePem(der: Buffer): string {
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
-const BLOCK = new RegExp(`${BEGIN}[^-]*${END}`, 'g');
+// Whole lines, as OpenSSL reads them: a certificate that an operator has commented out is none.
+const BLOCK = new RegExp(`^${BEGIN}[ \\t]*\\r?\\n[A-Za-z0-9+/=\\s]+^${END}(?=[ \\t]*\\r?$)`, 'gm');
 
 /** The texts of the certificates in a bundle, in order. Text and blocks of other kinds between them are skipped. */
 export function certificateBlocks(bundlePem: string): readonly string[] {

@@ -1,25 +1,42 @@
-// The CA certificates of this machine as PEM texts. On Linux the files that OpenSSL reads are read here: each root stands
+// The CA certificates of this machine as PEM texts. On Linux the files that OpenSSL reads are read here: each root is
 // there two or three times, and OpenSSL parses every copy, which takes a tenth of the start.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates } from 'node:tls';
-import { certificateBlocks } from './pem.ts';
+import { blockToDer, certificateBlocks } from './pem.ts';
 
 /** Where the OpenSSL that is part of Node looks, unless these variables name another file or directory. */
 export type RootLocations = { readonly file: string; readonly directory: string };
 
 /** One certificate each: the system's roots, or where it has none Node's own. */
 export function systemRoots(): readonly string[] {
-  const found = hasOwnOpenSsl() ? readRoots(locationsOf(process.env)) : [];
-  if (found.length > 0) return found;
+  const found = hasOwnOpenSsl() ? readRoots(locationsOf(process.env)) : undefined;
+  if (found !== undefined && found.length > 0) return found;
   const system = getCACertificates('system');
   return system.length > 0 ? system : getCACertificates('bundled');
 }
 
-/** The certificates in the file and in the files of the directory, each once. What cannot be read is skipped. */
-export function readRoots({ file, directory }: RootLocations): readonly string[] {
-  const files = [file, ...rootFiles(directory)];
-  return [...new Set(files.flatMap((each) => certificateBlocks(readRegularFile(each))))];
+/**
+ * The certificates in the file and in the files of the directory, each once. A file that cannot be read is skipped.
+ * Undefined if one has anything else that begins like a block of PEM: only OpenSSL knows what it reads there, and where it
+ * stops.
+ */
+export function readRoots({ file, directory }: RootLocations): readonly string[] | undefined {
+  const roots = new Set<string>();
+  for (const each of [file, ...rootFiles(directory)]) {
+    const text = readRegularFile(each);
+    const blocks = certificateBlocks(text);
+    if (text.split('-----BEGIN').length - 1 !== blocks.length || !blocks.every(isCertificate))
+      return undefined;
+    for (const block of blocks) roots.add(block);
+  }
+  return [...roots];
+}
+
+/** A DER sequence of two length bytes that fills the block: as every certificate of 256 bytes to 64 KiB. */
+function isCertificate(block: string): boolean {
+  const der = blockToDer(block);
+  return der.length > 4 && der.readUInt16BE(0) === 0x3082 && der.readUInt16BE(2) === der.length - 4;
 }
 
 /** Node of a Linux distribution may have the OpenSSL of that distribution, which has directories of its own. */

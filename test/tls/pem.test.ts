@@ -29,6 +29,17 @@ describe('certificateBlocks', () => {
     expect(certificateBlocks(bundle).map(blockToDer)).toEqual([one.certificateDer, two.certificateDer]);
   });
 
+  it.each([
+    { what: 'commented out', bundle: one.certificatePem.replaceAll(/^/gm, '# ') },
+    { what: 'behind other text', bundle: `disabled: ${one.certificatePem}` },
+    {
+      what: 'with characters that are not base64',
+      bundle: one.certificatePem.replace('\n', '\n#').replace('-\n-', '-\n'),
+    },
+  ])('finds none that is $what', ({ bundle }) => {
+    expect(certificateBlocks(bundle)).toEqual([]);
+  });
+
   it('finds none that is cut off', () => {
     expect(certificateBlocks(one.certificatePem.slice(0, -30))).toEqual([]);
   });

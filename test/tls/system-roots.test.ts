@@ -31,7 +31,7 @@ describe('readRoots', () => {
     await using elsewhere = await createScratch();
     const file = await elsewhere.write('cert.pem', four + one);
     const found = readRoots({ file, directory: await createDirectory(scratch) });
-    expect(found.toSorted()).toEqual(blocks(one, two, three, four));
+    expect(found?.toSorted()).toEqual(blocks(one, two, three, four));
   });
 
   it('follows a link out of the directory, also one that is named by a hash', async () => {
@@ -39,7 +39,16 @@ describe('readRoots', () => {
     await using elsewhere = await createScratch();
     await symlink(await elsewhere.write('two.pem', two), join(scratch.path, 'two.pem'));
     await symlink(await elsewhere.write('three.pem', three), join(scratch.path, '0a1b2c3d.0'));
-    expect(readRoots({ file: '', directory: scratch.path }).toSorted()).toEqual(blocks(two, three));
+    expect(readRoots({ file: '', directory: scratch.path })?.toSorted()).toEqual(blocks(two, three));
+  });
+
+  it.each([
+    { what: 'a root that is commented out', text: one + two.replaceAll(/^/gm, '# ') },
+    { what: 'a damaged root', text: one + two.replace('MII', 'MIX') + three },
+    { what: 'a root with trust settings', text: one.replaceAll('CERTIFICATE', 'TRUSTED CERTIFICATE') },
+  ])('leaves a file with $what to OpenSSL', async ({ text }) => {
+    await using scratch = await createScratch();
+    expect(readRoots({ file: await scratch.write('roots.pem', text), directory: '' })).toBeUndefined();
   });
 
   it('finds nothing where nothing can be read', () => {
