@@ -48,7 +48,11 @@ export async function createAdminServer(options: AdminServerOptions) {
     // A client that leaves before there is another listener.
     socket?.on('error', () => socket.destroy());
     if (socket === undefined) return;
-    loading ??= load();
+    loading ??= load().catch((error: unknown) => {
+      // The next connection tries again: there may have been no free file descriptor.
+      loading = undefined;
+      throw error;
+    });
     api ??= await loading;
     if (!socket.destroyed) api.serve(socket);
   }

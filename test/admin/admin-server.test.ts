@@ -222,3 +222,18 @@ describe('what serves the connections', () => {
     expect(scene.logLines.join('')).toContain('the admin API cannot be loaded');
   });
 });
+
+it('is loaded by the next connection if the first could not load it', async () => {
+  let loads = 0;
+  const onLoad = (): void => {
+    loads += 1;
+    if (loads === 1) throw new Error('no free file descriptor');
+  };
+  await using scene = await createAdminScene({ onLoad });
+  await using first = await scene.connect();
+  await first.finished;
+  await using second = await scene.connect();
+  await second.send(request('GET', PATH));
+  expect((await second.readResponse()).head.status).toBe(200);
+  expect(loads).toBe(2);
+});
