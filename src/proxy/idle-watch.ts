@@ -2,6 +2,7 @@
 // sweep before. The timeout of node:net refreshes a timer for each read, each write and each write that is done, and one
 // more for the socket under TLS.
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 /** A timeout is late by at most two sweeps, and never early. */
 const SWEEPS_PER_LIMIT = 16;
@@ -43,11 +44,18 @@ export class IdleWatch {
   }
 
   check(nowMs: number): void {
+    // Its owner stops it when a socket closes, but a socket may have closed before there was an owner.
+    if (this.#activities.every(({ isClosed }) => isClosed)) return this.stop();
     let isActive = false;
     for (const activity of this.#activities) if (activity.hasChanged()) isActive = true;
-    if (!isActive && nowMs - this.#silentSinceMs < this.#limitMs) return;
+    if (!isActive && nowMs - this.#silentSinceMs < this.#limitInForce) return;
     this.#silentSinceMs = nowMs;
     if (!isActive) this.#onIdle();
+  }
+
+  /** A write over TLS gets a second limit, as from node:net. */
+  get #limitInForce(): number {
+    return this.#activities.some(({ isWritingTls }) => isWritingTls) ? 2 * this.#limitMs : this.#limitMs;
   }
 
   #join(): void {
@@ -80,6 +88,15 @@ class Activity {
     this.hasChanged();
   }
 
+  get isClosed(): boolean {
+    return this.#socket.closed;
+  }
+
+  /** A large write over TLS, of which nothing shows how much the peer has read. */
+  get isWritingTls(): boolean {
+    return this.#socket instanceof TLSSocket && this.#socket.writableLength > 0;
+  }
+
   /** Since the call before. */
   hasChanged(): boolean {
     const { bytesRead, bytesWritten } = this.#socket;
@@ -94,7 +111,7 @@ class Activity {
 
 /**
  * Falls while a slow peer reads. The handle's queue, which node:net's timeout looks at too, also falls in the middle of a
- * large write.
+ * large write in plaintext.
  */
 function unsentBytes(socket: Socket): number {
   const { _handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };

@@ -3,6 +3,7 @@
 import { type Socket, createServer, connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { IdleWatch } from '../../src/proxy/idle-watch.ts';
 
@@ -45,6 +46,26 @@ describe('a silent socket', () => {
     const watch = watching([counters()]);
     vi.advanceTimersByTime(3 * (LIMIT_MS + LATE_MS));
     expect(onIdle).toHaveBeenCalledTimes(3);
+    watch.stop();
+  });
+
+  it('that was closed before the watch began is forgotten', () => {
+    watching([Object.assign(counters(), { closed: true })]);
+    vi.advanceTimersByTime(2 * LIMIT_MS);
+    expect(onIdle).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is reported after two limits during a write over TLS, whose progress cannot be seen', () => {
+    const secure = Object.defineProperties(Object.create(TLSSocket.prototype) as Counters, {
+      ...Object.getOwnPropertyDescriptors(counters()),
+      writableLength: { value: 30_000_000 },
+    });
+    const watch = watching([secure]);
+    vi.advanceTimersByTime(2 * LIMIT_MS - 1);
+    expect(onIdle).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(LATE_MS);
+    expect(onIdle).toHaveBeenCalledOnce();
     watch.stop();
   });
 
