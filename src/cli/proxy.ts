@@ -54,11 +54,11 @@ export async function run(args: string[]): Promise<number> {
     const hasFile = config.proxyConfigFile !== undefined;
     if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
     await open(sidecar, config, handed);
-    // Whoever started the process waits for this line.
-    sink.flush();
-    sidecar.prepareUpstreams();
     const serving = serve(sidecar, config, secrets);
     process.off('SIGHUP', onSignal);
+    // Whoever started the process waits for this line, and may send a signal at once.
+    sink.flush();
+    sidecar.prepareUpstreams();
     if (isReloadRequested) process.emit('SIGHUP');
     return await serving;
   } finally {
