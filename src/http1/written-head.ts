@@ -6,6 +6,7 @@ import { type HeadError, headErrors } from './head-error.ts';
 import { type HeadLimits, MAX_METHOD_BYTES, type RequestHead, type ResponseHead } from './head-parser.ts';
 
 const RESPONSE_FIELDS_START = 'HTTP/1.1 200 \r\n'.length;
+const LATIN1 = /^[\0-\xff]*$/;
 const STATUS = /^[1-5][0-9][0-9]$/;
 
 /** A request head with these fields: name, value, name, value, … */
@@ -17,6 +18,8 @@ export function writeRequestHead(
 ): RequestHead | HeadError {
   if (method.length > MAX_METHOD_BYTES) return headErrors.methodTooLong;
   if (target.length > limits.maxTargetBytes) return headErrors.targetTooLong;
+  // A character above U+00FF would be another one in the bytes, which alone are checked.
+  if (!LATIN1.test(method)) return headErrors.methodMalformed;
   const startLine = `${method} ${target} HTTP/1.1\r\n`;
   const bytes = writeHead(startLine, fields);
   if (bytes.length > limits.maxHeadBytes) return headErrors.headTooLarge;

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { AdminServer } from '../admin/admin-server.ts';
 import { InputError, readInput } from '../base/input-error.ts';
-import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
+import { type Log, type LogSink, createFdSink, createLog, describeBug } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { createConnectionBudget } from '../proxy/accept/connection-budget.ts';
@@ -136,7 +136,15 @@ export class Sidecar {
 
   /** Creates in a later turn what the first upstream connection needs, so that neither it nor the start waits for that. */
   prepareUpstreams(): void {
-    setImmediate(() => void this.#sandboxes.shared.trust.context);
+    const { trust, log } = this.#sandboxes.shared;
+    setImmediate(() => {
+      try {
+        void trust.context;
+      } catch (error) {
+        // Each upstream connection reports it too.
+        log.error(describeBug(error), 'the trusted roots cannot be loaded');
+      }
+    });
   }
 
   /** Opens the admin API and returns its URL. */

@@ -191,3 +191,7 @@ describe('the error of a list', () => {
     expect(writeResponseHead('200', fields, limits)).toBe(error);
   });
 });
+
+it('a character above U+00FF is refused: in the bytes it would be another one', () => {
+  expect(writeRequestHead('\u0147ET', '/', [], limits)).toBe(headErrors.methodMalformed);
+});

@@ -28,6 +28,8 @@ import { hasEnd, noteEnd } from './stream-end.ts';
 import { sendHead } from './stream-response.ts';
 import type { UpstreamSession } from '../upstream/h2-session.ts';
 
+const NO_BYTES = Buffer.alloc(0);
+
 export type RelayOwner = {
   /** The final head may pass and is being sent. */
   onHead(head: ResponseHead): void;
@@ -211,16 +213,17 @@ export class StreamRelay implements WriterOwner {
 
   #relay(): void {
     const upstream = this.#upstream;
+    if (!upstream) return;
     const writer = this.#writer;
     const body = this.#bodyMask;
     const add = (piece: Buffer): void => writer.add(piece, this.hasAllBytes);
-    upstream?.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       this.bytes += chunk.length;
       this.#owner.onPiece(chunk.length);
       if (body) body.push(chunk, add);
       else writer.add(chunk, this.hasAllBytes);
-    });
-    upstream?.on('end', () => {
+    };
+    const onEnd = (): void => {
       const isShort = this.#announcedBytes !== undefined && this.#announcedBytes !== this.bytes;
       const isComplete = hasEnd(upstream) && !isShort;
       // A response that broke off must not end with the possible beginning of a secret.
@@ -229,7 +232,9 @@ export class StreamRelay implements WriterOwner {
       writer.flush();
       if (upstream.rstCode === constants.NGHTTP2_NO_ERROR) this.#owner.onTruncated();
       // Otherwise 'close' follows, with the code of the reset.
-    });
+    };
+    upstream.on('data', (chunk: Buffer) => this.#guardRead(onData, chunk));
+    upstream.on('end', () => this.#guardRead(onEnd, NO_BYTES));
   }
 
   #complete(): void {
@@ -256,6 +261,14 @@ export class StreamRelay implements WriterOwner {
   }
 
   /** An internal error ends this stream only; the process and the other streams go on. */
+  #guardRead(act: (chunk: Buffer) => void, chunk: Buffer): void {
+    try {
+      act(chunk);
+    } catch (error) {
+      this.#owner.onBug(error);
+    }
+  }
+
   #guard(act: (raw: HeaderList, flags: number) => void, raw: HeaderList, flags: number): void {
     try {
       act.call(this, raw, flags);
