@@ -28,9 +28,12 @@ const programs: readonly string[] = ['test/{bench,bin,chaos,cli,e2e,interop,plat
 /** A file for the JSON report: continuous integration counts from it. */
 const report = process.env['SALLYPORT_TEST_REPORT'];
 
-/** Files that replace modules: each needs a process that has not loaded those modules yet. */
+/**
+ * Files that replace modules: each needs a process that has not loaded those modules yet. And one that counts allocations,
+ * which depend on what else the compiler has seen.
+ */
 const isolated: readonly string[] = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter(
-  (file) => readFileSync(join(import.meta.dirname, file), 'utf8').includes('vi.mock('),
+  (file) => /vi\.mock\(|total_allocated_bytes/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
 
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {

@@ -52,7 +52,8 @@ describe('a store', () => {
       cross('a@example.test', 'b@example.test', both, otherBoth),
       cross('b@example.test', 'a@example.test', otherBoth, both),
     ]);
-    expect(runs).toBe(3);
+    // The transaction that was rolled back may lock its first row again before the other one wakes.
+    expect(runs).toBeGreaterThan(2);
   });
 
   it('recognizes a duplicate row by its constraint', async () => {
