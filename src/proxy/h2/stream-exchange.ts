@@ -63,6 +63,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
   #idleLimit: IdleLimit | undefined;
   #retries = 0;
   #hasEnded = false;
+  #isRefused = false;
 
   constructor(client: StreamClient, stream: ServerHttp2Stream, request: StreamRequest) {
     const { plan, fields, hasBody } = request;
@@ -200,6 +201,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     if (refusal.refused === 'h2_unavailable' && this.#client.turnAway())
       return this.#fail('alpn_changed', StreamCode.refusedStream);
     const { record } = this.#acquisition;
+    this.#isRefused = true;
     this.#relay.hasResponded = true;
     record.status = refusal.status;
     record.reason = refusal.refused;
@@ -233,6 +235,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
 
   /** The client's stream is closed. */
   onClientClose(): void {
+    if (this.#isRefused && this.#stream.rstCode !== StreamCode.noError) this.#client.gauge.onReset();
     if (this.#hasEnded) return;
     // A reset by the client after the end of the response concerns the rest of its own body.
     if (this.#relay.hasSentEnd) {
