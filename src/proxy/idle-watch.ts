@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-/** A timeout is late by at most two sweeps, and never early. */
+/** A timeout is late by at most two sweeps, and never early. A pending write over TLS doubles it. */
 const SWEEPS_PER_LIMIT = 16;
 const MIN_SWEEP_MS = 5;
 const MAX_SWEEP_MS = 5_000;
