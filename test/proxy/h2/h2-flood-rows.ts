@@ -14,7 +14,7 @@ import {
   windowFrame,
 } from '../../support/h2-frames.ts';
 import type { H2WireClient } from '../../support/h2-wire-client.ts';
-import { block, type FrameRow, rows } from './h2-frame-rows.ts';
+import { AMBIGUOUS_PATH, block, type FrameRow, rows } from './h2-frame-rows.ts';
 import { indexed, literal } from '../../support/hpack.ts';
 
 /** Frames of which nobody sends so many: a connection that outlives them fails its row. */
@@ -35,10 +35,14 @@ function* behindRequest(client: H2WireClient, piece: (n: number) => Buffer): Ite
 /** On each of many streams a request, whole or not, and what follows it. */
 function perStream(
   client: H2WireClient,
-  { isEnd = true, count = MANY }: { readonly isEnd?: boolean; readonly count?: number },
+  {
+    isEnd = true,
+    count = MANY,
+    path,
+  }: { readonly isEnd?: boolean; readonly count?: number; readonly path?: string },
   then: (id: number) => Buffer,
 ): Iterable<Buffer> {
-  const head = block(client);
+  const head = block(client, [], path);
   return flood(() => {
     const id = client.nextId();
     return Buffer.concat([headersFrame(id, head, { isEnd }), then(id)]);
@@ -57,6 +61,12 @@ const resets = rows('T-08', [
     ends: calm,
     frames: (c) =>
       perStream(c, { isEnd: false }, (id) => Buffer.concat([dataFrame(id, 'half'), rstFrame(id)])),
+  },
+  {
+    what: 'requests that the gate refuses, and their reset',
+    ends: calm,
+    flood: 'resets',
+    frames: (c) => perStream(c, { path: AMBIGUOUS_PATH }, (id) => rstFrame(id)),
   },
   {
     what: 'requests whose window is opened by nothing, so that we reset them',

@@ -1,5 +1,6 @@
 // The rows of the HTTP/2 attacks T-11 and T-12: single frames, header blocks among them, that say something else than
 // they are, or cannot be read at all, and what becomes of the connection that they came by.
+import type { Flood } from '../../../src/proxy/h2/flood-gauge.ts';
 import {
   dataFrame,
   encodeFrame,
@@ -20,6 +21,8 @@ export type FrameRow = {
   readonly frames: (client: H2WireClient) => Iterable<Buffer>;
   /** The codes that GOAWAY may have where it was read before the end; or that the connection goes on. */
   readonly ends: readonly ErrorName[] | 'never';
+  /** The flood that is recorded, where the limit of the proxy itself must be the one that ends the connection. */
+  readonly flood?: Flood;
   /** How this stream ends where the connection goes on. */
   readonly then?: { readonly stream: number; readonly reset?: ErrorName; readonly responded?: Responded };
   /** Its requests are never whole, and must not pass for whole ones at the origin. */
@@ -31,9 +34,18 @@ export function rows(attack: string, list: readonly Omit<FrameRow, 'attack'>[]):
   return list.map((row) => ({ attack, ...row }));
 }
 
+/** A rule on paths, so that the gate refuses a path that can be read in more than one way. */
+export const pathRule = {
+  name: 'paths',
+  match_hosts: ['api.test'],
+  match_paths: ['/v1/*'],
+  headers: [{ name: 'X-Path', type: 'plaintext', value: 'v1' }],
+} as const;
+export const AMBIGUOUS_PATH = '/v1/%2e%2e/frames';
+
 /** A request's header block. */
-export function block(client: H2WireClient, extra: readonly SentField[] = []): Buffer {
-  return encodeBlock(client.fields('/frames', extra));
+export function block(client: H2WireClient, extra: readonly SentField[] = [], path = '/frames'): Buffer {
+  return encodeBlock(client.fields(path, extra));
 }
 
 /** A whole request with these bytes behind its header block. */

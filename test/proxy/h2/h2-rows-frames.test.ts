@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pingFrame, PREFACE, settingsFrame } from '../../support/h2-frames.ts';
 import { type H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
 import { floodRows } from './h2-flood-rows.ts';
-import { behind, type FrameRow, frameRows } from './h2-frame-rows.ts';
+import { behind, type FrameRow, frameRows, pathRule } from './h2-frame-rows.ts';
+import { apiRule, secret } from '../data-path.ts';
 import { createH2Path, type H2Path } from './h2-path.ts';
 
 /** A burst of resets that is let pass, and what a session may have open at once. */
@@ -14,7 +15,9 @@ const all = [...floodRows, ...frameRows];
 let path: H2Path;
 let bystander: H2WireClient;
 beforeAll(async () => {
-  path = await createH2Path();
+  path = await createH2Path({
+    proxy: { proxyConfig: { rules: [apiRule, pathRule] }, secrets: { TOKEN: secret } },
+  });
   bystander = await path.client();
 });
 afterAll(() => path[Symbol.asyncDispose]());
@@ -26,7 +29,7 @@ describe.each([...new Set(all.map(({ attack }) => attack))])('%s', (attack) => {
     await using client = await path.client();
     for (const piece of row.frames(client)) if (!(await client.send(piece))) break;
     if (row.ends === 'never') await expectGoesOn(client, row);
-    else await expectEnd(client, row.ends, recordsBefore);
+    else await expectEnd(client, row, recordsBefore);
     expect(await bystander.request(bystander.fields('/bystander'))).toMatchObject({ status: 200 });
     const arrived = path.origin.streams.slice(before).filter(({ path }) => path === '/frames');
     expect(arrived.length).toBeLessThan(MOST_STREAMS);
@@ -68,14 +71,15 @@ async function expectGoesOn(client: H2WireClient, { then }: FrameRow): Promise<v
   expect(await client.request(client.fields('/alive'))).toMatchObject({ status: 200 });
 }
 
-async function expectEnd(client: H2WireClient, codes: readonly unknown[], since: number): Promise<void> {
+async function expectEnd(client: H2WireClient, { ends, flood }: FrameRow, since: number): Promise<void> {
   await client.closed;
   // A reset of the connection may overtake it.
   const reported = client.peer.goaways.map(({ code }) => code).filter((code) => code !== 'NO_ERROR');
-  for (const code of reported) expect(codes).toContain(code);
+  for (const code of reported) expect(ends).toContain(code);
   for (let index = since; ; index += 1) {
-    const { outcome, reason } = await path.proxy.record(index);
+    const { outcome, reason, cause } = await path.proxy.record(index);
     if (outcome !== 'failed') continue;
+    if (flood) expect([reason, cause]).toEqual(['client_flood', flood]);
     expect(['client_flood', 'client_protocol_error', 'client_gone']).toContain(reason);
     return;
   }
