@@ -89,5 +89,4 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/sidecar/sandboxes/sandbox-rules.ts': 'test/sidecar/sandboxes/sandbox-creation.test.ts',
   'src/sidecar/sandboxes/sandbox.ts': 'test/sidecar/sandboxes/sandbox-document.test.ts',
   'src/sidecar/secret-files.ts': 'test/sidecar/secret-environment.test.ts',
-  'src/sidecar/sidecar.ts': 'test/cli/proxy.test.ts',
 };
