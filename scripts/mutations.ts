@@ -18,8 +18,8 @@ import type { Invariant, Mutation, Version } from './mutations/mutation.ts';
 
 /** Where the tests of each invariant are, those of each version of HTTP. */
 export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version, readonly string[]>>>> = {
-  I1: testsOf('i1-destination'),
-  I2: testsOf('i2-one-to-one', 'i2-repeated'),
+  I1: testsOf('i1-destination', { h1: ['i1-client-sessions'] }),
+  I2: testsOf('i2-one-to-one', { h2: ['i2-repeated-h2'] }),
   I3: testsOf('i3-judged-is-sent'),
   I4: testsOf('i4-exactly-once'),
   I5: testsOf('i5-no-leak'),
@@ -32,10 +32,14 @@ export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version,
   I12: testsOf('i12-right-response'),
 };
 
-/** `more` are files for HTTP/2 only. */
-function testsOf(name: string, ...more: readonly string[]): Readonly<Record<Version, readonly string[]>> {
+/** The file of the invariant for each version, and `more` files for one version. */
+function testsOf(
+  name: string,
+  more: Partial<Record<Version, readonly string[]>> = {},
+): Readonly<Record<Version, readonly string[]>> {
+  const { h1 = [], h2 = [] } = more;
   const file = (stem: string): string => `test/invariants/${stem}.test.ts`;
-  return { h1: [file(name)], h2: [name, ...more].map((stem) => file(`${stem}-h2`)) };
+  return { h1: [name, ...h1].map(file), h2: [`${name}-h2`, ...h2].map(file) };
 }
 
 export const mutations: readonly Mutation[] = [

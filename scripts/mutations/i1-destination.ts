@@ -71,4 +71,28 @@ export const destination: readonly Mutation[] = [
     replacement: 'serverName === undefined || tunnel.host',
     breaks: 'a handshake for another name is not rejected',
   },
+  {
+    invariant: 'I1',
+    name: 'one cache of leaf contexts for all sandboxes',
+    file: 'src/sidecar/sandboxes/sandbox.ts',
+    text: 'leaves: createLeafCache(shared.ca, { max: MAX_LEAVES }),',
+    replacement: 'leaves: (Object(shared).leaves ??= createLeafCache(shared.ca, { max: MAX_LEAVES })),',
+    breaks: 'the TLS session of a client in one sandbox is resumed in another',
+  },
+  {
+    invariant: 'I1',
+    name: 'one leaf context for all hosts of a sandbox',
+    file: 'src/tls/leaf-cache.ts',
+    text: 'const key = `${subject.kind} ${subject.host}`;',
+    replacement: 'const key = subject.kind;',
+    breaks: 'the TLS session of one host is resumed at another, which proves nothing about its name',
+  },
+  {
+    invariant: 'I1',
+    name: 'one ticket key for all leaf contexts',
+    file: 'src/tls/leaf-cache.ts',
+    text: "minVersion: 'TLSv1.2',",
+    replacement: "minVersion: 'TLSv1.2',\n    ticketKeys: Buffer.alloc(48),",
+    breaks: 'TLS sessions are resumed at any host in any sandbox, and anybody can make one',
+  },
 ];

@@ -10,6 +10,7 @@ import {
   type MessageBody,
   type MessageHead,
 } from './message-reader.ts';
+import { offerAnywhere } from './raw-session.ts';
 
 export type WireHead = {
   readonly status: number;
@@ -28,8 +29,10 @@ export type TlsOptions = {
   /** Another SNI than the name, or '' for none. */
   readonly serverName?: string;
   readonly alpn?: readonly string[];
-  /** A session of an earlier connection, to be resumed. */
+  /** A session of an earlier connection, offered to this server whatever its name; nothing is verified then. */
   readonly session?: Buffer;
+  /** The only version that is offered; by default those of Node. */
+  readonly version?: 'TLSv1.2' | 'TLSv1.3';
 };
 
 export class WireClient {
@@ -101,7 +104,8 @@ export class WireClient {
       ca: options.ca,
       ALPNProtocols: [...(options.alpn ?? ['http/1.1'])],
       ...(serverName === '' ? {} : { servername: serverName }),
-      ...(options.session && { session: options.session }),
+      ...(options.session && offerAnywhere(options.session)),
+      ...(options.version && { minVersion: options.version, maxVersion: options.version }),
     });
     this.#socket = secure;
     await new Promise<void>((resolve, reject) => {

@@ -10,6 +10,7 @@ import {
 } from '../../src/tls/certificate-authority.ts';
 import { createLeafCache } from '../../src/tls/leaf-cache.ts';
 import { listenTls, shakeHands } from './handshake.ts';
+import { offerAnywhere } from '../support/raw-session.ts';
 
 const HOUR_MS = 3_600_000;
 const good = { host: 'api.good.test', kind: 'name' } as const;
@@ -128,7 +129,8 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a session of %s', (version) => {
 
     const again = await shakeHands(here.port, { ...options, session, servername: good.host });
     expect(again).toMatchObject({ error: undefined, isResumed: true });
-    const other = await shakeHands(elsewhere.port, { ...options, session, servername: 'other.test' });
+    const offered = { ...options, ...offerAnywhere(session) };
+    const other = await shakeHands(elsewhere.port, { ...offered, servername: 'other.test' });
     expect(other).toMatchObject({ error: undefined, isResumed: false });
   });
 });
