@@ -36,6 +36,9 @@ const isolated: readonly string[] = globSync('test/**/*.test.ts', { cwd: import.
   (file) => /vi\.mock\(|total_allocated_bytes/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
 
+/** Files that compare the times of whole programs: nothing else runs meanwhile. */
+const measured: readonly string[] = ['test/bench/slowed.test.ts', 'test/bin/start-time.test.ts'];
+
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
   return {
     test: {
@@ -64,7 +67,12 @@ const config: ViteUserConfig = defineConfig({
     experimental: { diagnostics: false },
     projects: [
       // One process loads the product once for all the files that it runs. The projects run one after the other.
-      project('programs', { isolate: false, execArgv, include: [...programs], exclude: [...isolated] }),
+      project('programs', {
+        isolate: false,
+        execArgv,
+        include: [...programs],
+        exclude: [...isolated, ...measured],
+      }),
       project('data path', {
         isolate: false,
         execArgv,
@@ -72,6 +80,12 @@ const config: ViteUserConfig = defineConfig({
         exclude: [...isolated, ...programs],
       }),
       project('isolated', { isolate: true, include: [...isolated] }),
+      project('measured', {
+        isolate: true,
+        fileParallelism: false,
+        sequence: { groupOrder: 1 },
+        include: [...measured],
+      }),
     ],
   },
 });
