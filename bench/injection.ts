@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseOptions } from './support/options.ts';
 import { createChildren } from './support/children.ts';
-import { layOutPackage } from './support/sallyport.ts';
+import { layOutPackage } from './support/package.ts';
 import { measureTarget } from './support/own-target.ts';
 import { publish } from './support/publication.ts';
 import type { Report } from './support/report.ts';

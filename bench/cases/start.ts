@@ -2,8 +2,9 @@
 // from the start of the launcher to the line that reports it ready, beside a Node that does nothing, in turns. In full
 // runs also to the first byte of a response to an injected request, and without a compile cache.
 import { once } from 'node:events';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Child, residentMb, treeOf } from '../support/children.ts';
 import { type Target, openConnection } from '../support/connection.ts';
 import { requestHeads } from '../support/heads.ts';
@@ -46,13 +47,30 @@ export const start: Question = {
   },
 };
 
-/** Like the build of the image: a start without rules, ended when it is ready. It also creates the CA for the others. */
-async function fillCache(stage: Stage, folder: string, env: Readonly<Record<string, string>>) {
+/** The rules with which the image fills its cache. */
+export const IMAGE_RULES = {
+  rules: [
+    {
+      match_hosts: ['*.example.com'],
+      match_paths: ['/v1/*'],
+      headers: [{ name: 'X-Key', type: 'plaintext', value: 'x' }],
+    },
+  ],
+} as const;
+/** The build of the image lets the proxy run for 3 s; what it loads after it is ready takes less. */
+const FILL_MS = 1_000;
+
+/** Like the build of the image: a start that no client uses. It also creates the CA for the others. */
+async function fillCache(stage: Stage, folder: string, cache: Readonly<Record<string, string>>) {
   const { children, scene, packageDirectory } = stage;
   const recordsFile = join(scene.directory, 'first-start.jsonl');
+  const rulesFile = join(scene.directory, 'first-start.json');
+  await writeFile(rulesFile, JSON.stringify(IMAGE_RULES), { mode: 0o600 });
+  const env = { ...cache, SALLYPORT_PROXY_CONFIG: rulesFile };
   const common = { name: 'first start', listen: '127.0.0.1:0', packageDirectory, stateDirectory: folder };
   const child = spawnSallyport(children, { ...common, recordsFile, env }, {});
   const { ca } = await waitForReady(child, recordsFile);
+  await delay(FILL_MS);
   await drain(child);
   return { caPem: await readFile(ca, 'utf8') };
 }

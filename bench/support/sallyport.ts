@@ -1,9 +1,8 @@
 // Sallyport as it is shipped: the bundle in the layout of the package, without sources, started by its launcher with the
 // default configuration, its records written to a file.
 import { once } from 'node:events';
-import { cpSync, globSync, mkdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { readFileSync, statSync, truncateSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child, Children } from './children.ts';
@@ -34,27 +33,7 @@ export type SallyportStart = {
   readonly runtimeFlags?: readonly string[];
 };
 
-const root: string = join(import.meta.dirname, '..', '..');
 const START_DEADLINE_MS = 10_000;
-
-/** The bundle as a package in `directory`; rebuilt when it is older than its sources. */
-export function layOutPackage(directory: string): string {
-  const bundle = join(root, 'dist', 'sallyport.js');
-  const inputs = globSync(['src/**/*.ts', 'scripts/build.ts', 'package-lock.json'], { cwd: root });
-  const changedMs = Math.max(...inputs.map((file) => statSync(join(root, file)).mtimeMs));
-  const builtMs = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  if (builtMs < changedMs) {
-    const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts', 'build.ts')], {
-      encoding: 'utf8',
-    });
-    if (status !== 0) throw new Error(`the bundle cannot be built:\n${stderr}`);
-  }
-  const laidOut = join(directory, 'package');
-  mkdirSync(join(laidOut, 'bin'), { recursive: true });
-  for (const part of ['bin/sallyport.js', 'package.json', 'dist'])
-    cpSync(join(root, part), join(laidOut, part), { recursive: true });
-  return laidOut;
-}
 
 /** One rule, one callback and one host in no_proxy. */
 export function ordinaryDocument(scene: Scene): ProxyDocument {
