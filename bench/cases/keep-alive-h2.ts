@@ -1,14 +1,6 @@
 // What does a request on a kept-alive HTTP/2 connection cost? One stream, several, several connections.
-import {
-  type Level,
-  type Question,
-  type Stage,
-  cpuColumn,
-  latencyColumns,
-  warmUp,
-} from '../support/question.ts';
-import { type Run, type Series, figureOf } from '../support/round.ts';
-import type { KeepAliveLoad } from '../support/measure.ts';
+import { type Level, type Question, cpuColumn, latencyColumns, warmUp } from '../support/question.ts';
+import { keepAliveRun, measureRate } from '../support/keep-alive.ts';
 import type { Subject } from '../support/subject.ts';
 
 const SHAPES = {
@@ -48,39 +40,22 @@ export const keepAliveH2: Question = {
       protocols.includes('h2') && (level !== 'quick' || QUICK.includes(name));
     const subjects = stage.subjects.filter(isAsked);
     stage.say('keep-alive-h2: warming up');
-    const longer = { durationMs: warmUpMs * WARM_UP };
-    await warmUp(subjects.map((subject) => runOf(stage, subject, 'h2_4x8', longer)));
+    const longer = { ...SHAPES.h2_4x8, durationMs: warmUpMs * WARM_UP };
+    await warmUp(subjects.map((subject) => keepAliveRun(stage, subject, 'h2_4x8', longer)));
     const shapes = loads[level];
     const series = await stage.measure(
-      shapes.flatMap((shape) => subjects.map((subject) => runOf(stage, subject, shape))),
+      shapes.flatMap((shape) =>
+        subjects.map((subject) => keepAliveRun(stage, subject, shape, SHAPES[shape])),
+      ),
     );
-    return level === 'full' ? measureRate(stage, subjects, series) : { series };
+    if (level !== 'full') return { series };
+    const shape = SHAPES.h2_4x8;
+    return measureRate(stage, {
+      subjects,
+      closed: series,
+      load: 'h2_4x8',
+      reference: ['rule'],
+      runOf: (subject, ratePerSecond) => keepAliveRun(stage, subject, 'h2_rate', { ...shape, ratePerSecond }),
+    });
   },
 };
-
-function runOf(stage: Stage, subject: Subject, shape: Shape, more?: Partial<KeepAliveLoad>): Run {
-  const { client, effort } = stage;
-  const { durationMs, settleMs } = effort;
-  return {
-    load: shape,
-    subject: subject.name,
-    measure: () => client.keepAlive(subject, { ...SHAPES[shape], durationMs, settleMs, ...more }),
-  };
-}
-
-/** At half of what a rule reached, without the subjects that cannot reach it. */
-async function measureRate(stage: Stage, subjects: readonly Subject[], closed: readonly Series[]) {
-  const capacity = (name: string): number =>
-    figureOf(
-      closed.find((each) => each.load === 'h2_4x8' && each.subject === name),
-      'per_second',
-    )?.median ?? 0;
-  const ratePerSecond = Math.floor(capacity('rule') / 2);
-  const able = subjects.filter(({ name }) => capacity(name) >= ratePerSecond * 1.5);
-  const runs = able.map((subject) => ({
-    ...runOf(stage, subject, 'h2_4x8', { ratePerSecond }),
-    load: 'h2_rate',
-  }));
-  const paced = await stage.measure(runs);
-  return { series: [...closed, ...paced], notes: [`the constant rate is ${ratePerSecond}/s`] };
-}

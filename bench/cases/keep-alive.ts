@@ -1,5 +1,6 @@
 // What does a request on a kept-alive HTTP/1.1 connection cost? One client, several, and a constant rate; CPU of the
 // processes in between, latency, and their memory under this load.
+import { keepAliveRun, measureRate } from '../support/keep-alive.ts';
 import type { KeepAliveLoad } from '../support/measure.ts';
 import {
   type Level,
@@ -9,7 +10,7 @@ import {
   latencyColumns,
   warmUp,
 } from '../support/question.ts';
-import { type Run, type Series, figureOf } from '../support/round.ts';
+import type { Run } from '../support/round.ts';
 import type { Subject } from '../support/subject.ts';
 
 const CLIENTS = { h1_1: 1, h1_8: 8, h1_32: 32, h1_128: 128 } as const;
@@ -55,40 +56,22 @@ export const keepAlive: Question = {
         .map((subject) => runOf(stage, subject, warm, { durationMs: stage.effort.warmUpMs })),
     );
     const series = await stage.measure(runs);
-    return level === 'full' || level === 'tiny' ? measureRate(stage, subjects, series) : { series };
+    if (level !== 'full' && level !== 'tiny') return { series };
+    return measureRate(stage, {
+      subjects,
+      closed: series,
+      load: 'h1_32',
+      // Every run has these.
+      reference: ['direct', 'relay', 'tunnel', 'rule', 'callback'],
+      runOf: (subject, ratePerSecond) => ({
+        ...runOf(stage, subject, 'h1_32', { ratePerSecond }),
+        load: 'rate',
+      }),
+    });
   },
 };
 
 function runOf(stage: Stage, subject: Subject, load: ClosedLoad, more?: Partial<KeepAliveLoad>): Run {
-  const { client, effort } = stage;
-  const { durationMs, settleMs } = effort;
-  const clients = effort.level === 'tiny' ? Math.min(CLIENTS[load], 4) : CLIENTS[load];
-  return {
-    load,
-    subject: subject.name,
-    measure: () => client.keepAlive(subject, { clients, durationMs, settleMs, ...more }),
-  };
-}
-
-/** At half of what the slowest of the subjects reached that every run has, without those that cannot reach it. */
-async function measureRate(stage: Stage, subjects: readonly Subject[], closed: readonly Series[]) {
-  const capacity = (name: string): number | undefined =>
-    figureOf(
-      closed.find((each) => each.load === 'h1_32' && each.subject === name),
-      'per_second',
-    )?.median;
-  const always = ['direct', 'relay', 'tunnel', 'rule', 'callback'].flatMap((name) => capacity(name) ?? []);
-  const ratePerSecond = Math.floor(Math.min(...always) / 2);
-  const able = subjects.filter(({ name }) => (capacity(name) ?? 0) >= ratePerSecond * 1.5);
-  const runs = able.map((subject) => ({
-    ...runOf(stage, subject, 'h1_32', { ratePerSecond }),
-    load: 'rate',
-  }));
-  const paced = await stage.measure(runs);
-  const left = subjects.filter((subject) => !able.includes(subject)).map(({ name }) => name);
-  const notes = [
-    `the constant rate is ${ratePerSecond}/s`,
-    ...(left.length === 0 ? [] : [`too slow for this rate: ${left.join(', ')}`]),
-  ];
-  return { series: [...closed, ...paced], notes };
+  const clients = stage.effort.level === 'tiny' ? Math.min(CLIENTS[load], 4) : CLIENTS[load];
+  return keepAliveRun(stage, subject, load, { clients, ...more });
 }

@@ -1,9 +1,8 @@
 // The peers, and which of them each kind of run compares.
 import type { Peer } from '../support/peer.ts';
 import type { Level } from '../support/question.ts';
-import { goproxy } from './goproxy.ts';
 import { haproxy } from './haproxy.ts';
-import { hudsucker } from './hudsucker.ts';
+import { goproxy, hudsucker } from './library-peers.ts';
 import { mitmproxy } from './mitmproxy.ts';
 import { nginx } from './nginx.ts';
 import { httpMitmProxy, httpProxy3, mockttp } from './node-peers.ts';

@@ -10,8 +10,9 @@ import {
   parseRequestHead,
   parseResponseHead,
 } from '../../src/http1/head-parser.ts';
-import { propertySeed } from '../properties/property-seed.ts';
 import { writeRequestHead, writeResponseHead } from '../../src/http1/written-head.ts';
+import { propertySeed } from '../properties/property-seed.ts';
+import { fieldOffsets } from './field-offsets.ts';
 
 const limits: HeadLimits = { maxHeadBytes: 600, maxFields: 12, maxTargetBytes: 120 };
 
@@ -46,15 +47,7 @@ function saysAll({ fields }: RequestHead | ResponseHead, parts: readonly string[
 function seen(head: RequestHead | ResponseHead | HeadError): unknown {
   if (isHeadError(head)) return 'refused';
   const { fields, bytes, ...others } = head;
-  const offsets = Array.from({ length: fields.count }, (_, i) => [
-    fields.id(i),
-    fields.nameStart(i),
-    fields.nameEnd(i),
-    fields.valueStart(i),
-    fields.valueEnd(i),
-    fields.lineEnd(i),
-  ]);
-  return { ...others, offsets, end: fields.end, text: bytes.toString('latin1') };
+  return { ...others, offsets: fieldOffsets(fields), end: fields.end, text: bytes.toString('latin1') };
 }
 
 const known = [
