@@ -9,6 +9,7 @@ import { type ConnectionScope, type ProxyContext, nextConnectionId } from '../co
 import { PooledConnectionSource } from '../gate/connection-source.ts';
 import { IdleWatch } from '../idle-watch.ts';
 import { HeadBuffer } from './head-buffer.ts';
+import { LeftSignal } from './left-signal.ts';
 import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits, responseHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';
 import { type Refusal, refusalBytes, refuse } from '../refusal.ts';
@@ -34,7 +35,6 @@ const NO_BYTES = Buffer.alloc(0);
 export class ClientConnection {
   readonly id: number;
   readonly socket: Socket;
-  readonly closed: Promise<void>;
   /** Only `admit` replaces it. */
   scope!: ConnectionScope;
   /** How many heads were parsed on this connection. */
@@ -48,10 +48,11 @@ export class ClientConnection {
   responseLimits!: HeadLimits;
   #requestLimits!: HeadLimits;
   readonly #start: StartExchange;
-  readonly #listeners: [event: string, listener: (...args: never[]) => void][];
+  readonly #dataListener = (chunk: Buffer): void => this.#onData(chunk);
   #running: RunningExchange | undefined;
   readonly #input: HeadBuffer;
   readonly #idle: IdleWatch;
+  readonly #left: LeftSignal = new LeftSignal();
   #headTimer: NodeJS.Timeout | undefined;
   #ending: Promise<unknown> | undefined;
   #isEnding = false;
@@ -63,26 +64,18 @@ export class ClientConnection {
     this.socket = socket;
     this.#start = start;
     this.#input = new HeadBuffer(scope.context.limits.maxRequestHeadBytes);
-    this.#listeners = [
-      ['data', (chunk: Buffer) => this.#onData(chunk)],
-      ['drain', () => this.#onDrain()],
-      ['end', () => this.#onEnd()],
-      ['error', () => this.#onClosed()],
-      ['close', () => this.#onClosed()],
-    ];
-    for (const [event, listener] of this.#listeners)
-      socket.on(event, listener as (...args: unknown[]) => void);
+    socket
+      .on('data', this.#dataListener)
+      .on('drain', () => this.#onDrain())
+      .on('end', () => this.#onEnd())
+      .on('error', () => this.#onClosed())
+      .on('close', () => this.#onSocketClosed());
     this.#enter(scope);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.closed = promise;
-    socket.once('close', () => {
-      void Promise.resolve(this.#ending).then(() => {
-        this.#leave();
-        resolve();
-      });
-    });
     this.#idle = new IdleWatch([socket], scope.context.timeouts.clientIdleMs, () => this.#onIdle());
-    socket.setNoDelay(true);
+  }
+
+  get closed(): Promise<void> {
+    return this.#left.promise;
   }
 
   /**
@@ -92,7 +85,7 @@ export class ClientConnection {
   admit(context: ProxyContext): boolean {
     if (this.#isAdmitted) return context === this.scope.context;
     this.#isAdmitted = true;
-    this.#leave();
+    this.scope.context.connections.delete(this);
     this.#enter({ ...this.scope, context });
     return true;
   }
@@ -107,9 +100,9 @@ export class ClientConnection {
   }
 
   #leave(): void {
-    const { context } = this.scope;
-    context.connections.delete(this);
-    context.clients.delete(this.socket);
+    this.scope.context.connections.delete(this);
+    this.scope.context.clients.delete(this.socket);
+    this.#left.settle();
   }
 
   /** True while no exchange runs and no byte of a head has come: the connection may be closed at any time. */
@@ -174,14 +167,14 @@ export class ClientConnection {
     socket.resume();
   }
 
-  /** Hands the socket over, without the listeners of this connection. Returns the bytes that were read ahead. */
+  /** Hands the socket over, whose events are ignored from here on, except its close. Returns the bytes that were read ahead. */
   detach(): Buffer | undefined {
     this.#isDetached = true;
+    this.#running = undefined;
     clearTimeout(this.#headTimer);
     this.#idle.stop();
     this.socket.pause();
-    for (const [event, listener] of this.#listeners)
-      this.socket.off(event, listener as (...args: unknown[]) => void);
+    this.socket.off('data', this.#dataListener);
     return this.#input.take();
   }
 
@@ -289,7 +282,14 @@ export class ClientConnection {
     else if (this.socket.writableFinished) this.socket.destroy();
   }
 
+  #onSocketClosed(): void {
+    this.#onClosed();
+    if (this.#ending) void this.#ending.then(() => this.#leave());
+    else this.#leave();
+  }
+
   #onClosed(): void {
+    if (this.#isDetached) return;
     clearTimeout(this.#headTimer);
     const running = this.#running;
     this.#running = undefined;

@@ -13,6 +13,7 @@ import { startExchange } from '../h1/exchange.ts';
 import { setTransport } from '../paused-client.ts';
 import { knownProtocol, negotiate } from './negotiation.ts';
 import type { ExchangeRecord } from '../record.ts';
+import type { SpeculativeDialFailure } from '../upstream/speculative-dial-failure.ts';
 import { sniff } from './sniff.ts';
 
 export type TunnelScope = Omit<ConnectionScope, 'tunnel'> & {
@@ -47,32 +48,61 @@ export function intercept(socket: Socket, scope: TunnelScope): void {
       endWithAlert(socket, 'no_application_protocol');
       return recordEnd(scope, startedMs, { reason: 'alpn_unsupported' });
     }
-    respondToHello(socket, scope, offered, startedMs).catch((error: unknown) => {
-      context.log.error(describeBug(error), 'interception failed');
-      endWithAlert(socket, 'internal_error');
-      recordEnd(scope, startedMs, { reason: 'internal_error' });
-    });
+    respondToHello(socket, scope, offered, startedMs);
   });
 }
 
-async function respondToHello(
+function respondToHello(
   socket: Socket,
   scope: TunnelScope,
   offered: readonly Protocol[],
   startedMs: number,
-): Promise<void> {
+): void {
   // No other listener is set yet, and an unhandled 'error' would crash the process.
   socket.on('error', ignoreLateError);
-  const known = knownProtocol(scope.tunnel, offered, scope.context);
-  // A known protocol is not waited for: each promise of a tunnel costs more than the lookup.
+  const onBug = (error: unknown): void => {
+    scope.context.log.error(describeBug(error), 'interception failed');
+    endWithAlert(socket, 'internal_error');
+    recordEnd(scope, startedMs, { reason: 'internal_error' });
+  };
+  try {
+    const known = knownProtocol(scope.tunnel, offered, scope.context);
+    // A known protocol is not waited for: each promise of a tunnel costs more than the lookup.
+    if (known === 'http/1.1') startHttp1(socket, scope, undefined, startedMs);
+    else respondAfterWait(socket, scope, offered, known, startedMs).catch(onBug);
+  } catch (error) {
+    onBug(error);
+  }
+}
+
+function startHttp1(
+  socket: Socket,
+  scope: TunnelScope,
+  dialFailure: SpeculativeDialFailure | undefined,
+  startedMs: number,
+): void {
+  if (socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
+  terminate(socket, scope, 'http/1.1', startedMs, (secure) =>
+    startConnection(secure, { ...scope, dialFailure, scheme: 'https' }, startedMs),
+  );
+}
+
+/** For a protocol that is not known, or whose code may not be loaded. */
+async function respondAfterWait(
+  socket: Socket,
+  scope: TunnelScope,
+  offered: readonly Protocol[],
+  known: Protocol | undefined,
+  startedMs: number,
+): Promise<void> {
   const negotiated = known
     ? { protocol: known, dialFailure: undefined }
     : await negotiate(socket, scope.tunnel, offered, scope.context);
   const Session = negotiated?.protocol === 'h2' ? (loadedSession ?? (await loadSession())) : undefined;
   if (!negotiated || socket.destroyed) return recordEnd(scope, startedMs, { reason: 'client_gone' });
   const { protocol, dialFailure } = negotiated;
+  if (!Session) return startHttp1(socket, scope, dialFailure, startedMs);
   terminate(socket, scope, protocol, startedMs, (secure) => {
-    if (!Session) return startConnection(secure, { ...scope, dialFailure, scheme: 'https' }, startedMs);
     const speaksHttp1 = offered.includes('http/1.1');
     const session = new Session(secure, {
       ...scope,
