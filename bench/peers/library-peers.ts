@@ -21,7 +21,10 @@ type Library = {
 
 const goBinary: string = join(peersCache, 'goproxy');
 
-/** Its program is bench/peers/goproxy, built with `go build`. */
+/**
+ * Its program is bench/peers/goproxy, built with `go build`. goproxy 1.9.2 forwards the origin's Keep-Alive over HTTP/2, where
+ * it is malformed (RFC 9113 §8.2.2), and the client resets the stream: the origins of the benchmark do not send it.
+ */
 export const goproxy: Peer = {
   ...libraryPeer({
     name: 'goproxy',

@@ -2,7 +2,7 @@
 // counted, events with the time of their sending. It requires the injected Authorization below /v1/ and the client's own
 // elsewhere. Started by one message.
 import { type Http2ServerRequest, type Http2ServerResponse, createSecureServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { OriginOptions } from './origin.ts';
@@ -59,6 +59,10 @@ process.once('message', (options: OriginOptions) => {
   );
   for (const { host, chainPem: cert, keyPem: key } of options.leaves) server.addContext(host, { cert, key });
   server.on('sessionError', () => undefined);
+  // A small piece must not wait for the acknowledgement of the one before: that would be measured as the delay of an event.
+  server.on('connection', (socket: Socket) => socket.setNoDelay(true));
+  // Otherwise every response over HTTP/1.1 has a Keep-Alive field: goproxy forwards it over HTTP/2, where it is malformed.
+  Object.assign(server, { keepAliveTimeout: 0 });
   server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 });
 process.on('disconnect', () => process.exit());
