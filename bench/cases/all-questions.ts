@@ -1,6 +1,7 @@
 // Every question of the benchmark in the order in which they are asked, and which of them the shorter runs ask, with their
 // shares of the time.
 import type { Level, Question } from '../support/question.ts';
+import { UsageError } from '../support/usage-error.ts';
 import { bodies } from './bodies.ts';
 import { callbacks } from './callbacks.ts';
 import { idleTunnels } from './idle-tunnels.ts';
@@ -44,7 +45,7 @@ export function questionsOf(level: Level, only: readonly string[] | undefined): 
   const unknown = only?.filter((name) => questions.every((each) => each.name !== name)) ?? [];
   if (unknown.length > 0) {
     const names = questions.map(({ name }) => name).join(', ');
-    throw new Error(`there is no question ${unknown.join(', ')}; the questions are ${names}`);
+    throw new UsageError(`--only: there is no question ${unknown.join(', ')}; the questions are ${names}`);
   }
   return questions.filter(
     ({ name }) => only?.includes(name) ?? (level === 'full' || shares[name] !== undefined),

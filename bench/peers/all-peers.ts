@@ -1,6 +1,7 @@
 // The peers, and which of them each kind of run compares.
 import type { Peer } from '../support/peer.ts';
 import type { Level } from '../support/question.ts';
+import { UsageError } from '../support/usage-error.ts';
 import { haproxy } from './haproxy.ts';
 import { goproxy, hudsucker } from './library-peers.ts';
 import { mitmproxy } from './mitmproxy.ts';
@@ -31,8 +32,8 @@ export function peersOf(level: Level, only: readonly string[] | undefined): read
   const names = only ?? compared[level];
   const unknown = names?.filter((name) => peers.every((each) => each.name !== name)) ?? [];
   if (unknown.length > 0)
-    throw new Error(
-      `there is no peer ${unknown.join(', ')}; the peers are ${peers.map(({ name }) => name).join(', ')}`,
+    throw new UsageError(
+      `--peers: there is no peer ${unknown.join(', ')}; the peers are ${peers.map(({ name }) => name).join(', ')}`,
     );
   return names === undefined ? peers : peers.filter(({ name }) => names.includes(name));
 }

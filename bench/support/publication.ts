@@ -1,8 +1,9 @@
 // `--report`: the results of a run as files of a folder: Markdown with a table for each load, a plot of the main figure of
-// each, the raw JSON, and latest.json with the ratios. They are written and never read.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+// each, the raw JSON, and latest.json with the ratios. They are written and never read. No other file is touched.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Question } from './question.ts';
+import { PLOTS_FOLDER, RAW_FILE } from './output-folder.ts';
 import { type Bar, plotBars } from './plot.ts';
 import type { Report, Row } from './report.ts';
 import { environmentOf, loadTables, ratioTable, sentenceOf } from './table.ts';
@@ -15,11 +16,10 @@ export function publish(
   questions: readonly Question[],
   command: string,
 ): void {
-  const plots = join(folder, 'plots');
-  rmSync(plots, { recursive: true, force: true });
+  const plots = join(folder, PLOTS_FOLDER);
   mkdirSync(plots, { recursive: true });
   const raw = { command, ...report };
-  writeFileSync(join(folder, 'raw.json'), `${JSON.stringify(raw)}\n`);
+  writeFileSync(join(folder, RAW_FILE), `${JSON.stringify(raw)}\n`);
   const { ratios, rounds, sides, machine, versions, started } = report;
   const latest = { ratios, rounds, sides, machine, versions, started, command };
   writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(latest, null, 2)}\n`);

@@ -191,7 +191,8 @@ describe('npm run bench', () => {
     );
     expect(pids.length).toBeGreaterThanOrEqual(3);
     child.kill('SIGINT');
-    expect(await child.exited).toMatchObject({ code: 1 });
+    expect(await child.exited).toMatchObject({ code: 130 });
+    expect(child.stderr).toMatch(/bench: interrupted by SIGINT\n$/);
     expect(pids.filter((pid) => isRunning(Number(pid)))).toEqual([]);
   }, 60_000);
 });
