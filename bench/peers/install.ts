@@ -48,7 +48,7 @@ function installPackages(): void {
 }
 
 function installMitmproxy(): void {
-  run('python3', ['-m', 'venv', python], { folder: peersCache });
+  run('python3', ['-m', 'venv', '--clear', python], { folder: peersCache });
   const pip = join(python, 'bin', 'pip');
   run(pip, ['install', '--quiet', '--disable-pip-version-check', MITMPROXY], { folder: peersCache });
   const { stdout } = spawnSync(pip, ['show', MITMPROXY], { encoding: 'utf8' });
