@@ -35,12 +35,19 @@ type Settings = {
 export function createCallbackClient(settings: Settings): CallbackClient {
   const closing = new AbortController();
   let agent: Promise<Undici.Agent> | undefined;
+  // The default export is the module itself in the checkout and in the bundle; the bundle has no named exports.
+  const loadAgent = (): Promise<Undici.Agent> =>
+    (agent ??= import('undici')
+      .then(({ default: undici }) => createAgent(undici, settings))
+      .catch((error: unknown) => {
+        // The next call tries again: there may have been no free file descriptor.
+        agent = undefined;
+        throw error;
+      }));
 
   return {
     async call(callback, authority) {
       if (closing.signal.aborted) return failed('the proxy is shutting down');
-      // The default export is the module itself in the checkout and in the bundle; the bundle has no named exports.
-      agent ??= import('undici').then(({ default: undici }) => createAgent(undici, settings));
       const ended = Promise.withResolvers<CallbackReply>();
       const abort = new AbortController();
       const end = (reason: string): void => {
@@ -55,7 +62,8 @@ export function createCallbackClient(settings: Settings): CallbackClient {
       closing.signal.addEventListener('abort', onClosing);
       try {
         // A race, because undici checks the signal only once it has a connection.
-        return await Promise.race([request(await agent, callback, authority, abort.signal), ended.promise]);
+        const request = send(await loadAgent(), callback, authority, abort.signal);
+        return await Promise.race([request, ended.promise]);
       } catch (error) {
         return failed(reasonOf(error));
       } finally {
@@ -65,12 +73,13 @@ export function createCallbackClient(settings: Settings): CallbackClient {
     },
     async close() {
       closing.abort();
-      await (await agent)?.destroy();
+      const loaded = await agent?.catch(() => undefined);
+      await loaded?.destroy();
     },
   };
 }
 
-async function request(
+async function send(
   agent: Undici.Agent,
   callback: CompiledCallback,
   authority: Authority,
