@@ -142,7 +142,8 @@ export class Sidecar {
         void trust.context;
       } catch (error) {
         // Each upstream connection reports it too.
-        log.error(describeBug(error), 'the trusted roots cannot be loaded');
+        const reason = error instanceof InputError ? { error: error.message } : describeBug(error);
+        log.error(reason, 'the trusted roots cannot be loaded');
       }
     });
   }

@@ -2,16 +2,23 @@
 // there two or three times, and OpenSSL parses every copy, which takes a tenth of the start.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
-import { blockToDer, certificateBlocks } from './pem.ts';
+import { InputError } from '../base/input-error.ts';
+import { certificateBlocks } from './pem.ts';
 
 /** Where the OpenSSL that is part of Node looks, unless these variables name another file or directory. */
 export type RootLocations = { readonly file: string; readonly directory: string };
 
-/** One certificate each: the system's roots, or where it has none Node's own. */
+/**
+ * One certificate each: the system's roots, or where it has none Node's own. Throws an InputError where reading them could
+ * block the process.
+ */
 export function systemRoots(): readonly string[] {
-  const found = hasOwnOpenSsl() ? readRoots(locationsOf(process.env)) : undefined;
+  const locations = locationsOf(process.env);
+  const found = hasOwnOpenSsl() ? readRoots(locations) : undefined;
   if (found !== undefined && found.length > 0) return found;
+  checkFiles(locations);
   const system = getCACertificates('system');
   return system.length > 0 ? system : getCACertificates('bundled');
 }
@@ -26,17 +33,27 @@ export function readRoots({ file, directory }: RootLocations): readonly string[]
   for (const each of [file, ...rootFiles(directory)]) {
     const text = readRegularFile(each);
     const blocks = certificateBlocks(text);
-    if (text.split('-----BEGIN').length - 1 !== blocks.length || !blocks.every(isCertificate))
-      return undefined;
+    const areAll = blocks.every((block) => roots.has(block) || isCertificate(block));
+    if (text.split('-----BEGIN').length - 1 !== blocks.length || !areAll) return undefined;
     for (const block of blocks) roots.add(block);
   }
   return [...roots];
 }
 
-/** A DER sequence of two length bytes that fills the block: as every certificate of 256 bytes to 64 KiB. */
+/** OpenSSL opens every file of these names, and waits for ever for a writer to a named pipe. */
+function checkFiles({ file, directory }: RootLocations): void {
+  for (const each of [file, ...rootFiles(directory)]) {
+    const stats = quietly(() => statSync(each));
+    if (stats !== undefined && !stats.isFile() && !stats.isDirectory())
+      throw new InputError(
+        `the trusted roots cannot be read: ${each} is not a regular file; remove it, or set SSL_CERT_FILE and SSL_CERT_DIR`,
+      );
+  }
+}
+
+/** OpenSSL's own opinion of the block. */
 function isCertificate(block: string): boolean {
-  const der = blockToDer(block);
-  return der.length > 4 && der.readUInt16BE(0) === 0x3082 && der.readUInt16BE(2) === der.length - 4;
+  return quietly(() => new X509Certificate(block)) !== undefined;
 }
 
 /** Node of a Linux distribution may have the OpenSSL of that distribution, which has directories of its own. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { getCACertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
-import { certificateBlocks } from '../../src/tls/pem.ts';
+import { certificateBlocks, toCertificatePem } from '../../src/tls/pem.ts';
 import { readRoots, systemRoots } from '../../src/tls/system-roots.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { projectRoot, runToEnd } from '../support/spawned-process.ts';
@@ -13,6 +13,8 @@ const pems = Array.from({ length: 4 }, () => createCertificateAuthority().certif
 const [one = '', two = '', three = '', four = ''] = pems;
 const blocks = (...texts: readonly string[]): readonly string[] =>
   texts.flatMap(certificateBlocks).toSorted();
+
+const GARBAGE = toCertificatePem(Buffer.concat([Buffer.from([0x30, 0x82, 0x02, 0x00]), Buffer.alloc(512)]));
 
 /** As `c_rehash` leaves it: files, and links named by the hash of the subject. */
 async function createDirectory(scratch: Scratch): Promise<string> {
@@ -45,6 +47,8 @@ describe('readRoots', () => {
   it.each([
     { what: 'a root that is commented out', text: one + two.replaceAll(/^/gm, '# ') },
     { what: 'a damaged root', text: one + two.replace('MII', 'MIX') + three },
+    { what: 'a block that is no certificate', text: one + GARBAGE + two },
+    { what: 'a blank line in a root', text: one + two.split('\n').toSpliced(3, 0, '').join('\n') },
     { what: 'a root with trust settings', text: one.replaceAll('CERTIFICATE', 'TRUSTED CERTIFICATE') },
   ])('leaves a file with $what to OpenSSL', async ({ text }) => {
     await using scratch = await createScratch();
@@ -72,7 +76,7 @@ describe('systemRoots', () => {
       'roots.ts',
       `
       import { getCACertificates } from 'node:tls';
-      import { certificateBlocks } from ${JSON.stringify(join(projectRoot, 'src/tls/pem.ts'))};
+      import { certificateBlocks, toCertificatePem } from ${JSON.stringify(join(projectRoot, 'src/tls/pem.ts'))};
       import { systemRoots } from ${JSON.stringify(join(projectRoot, 'src/tls/system-roots.ts'))};
       const blocks = (texts) => [...new Set(texts.flatMap(certificateBlocks))].toSorted().join();
       console.log(systemRoots().length, blocks(systemRoots()) === blocks(getCACertificates('system')));
@@ -82,5 +86,19 @@ describe('systemRoots', () => {
     const value = name === 'SSL_CERT_DIR' ? directory : join(directory, 'bundle.crt');
     const { stdout } = await runToEnd(process.execPath, [program], { env: { ...nowhere, [name]: value } });
     expect(stdout).toBe(name === 'SSL_CERT_DIR' ? '3 true\n' : '2 true\n');
+  });
+
+  it('are not read where a named pipe would block, and the pipe is named', async () => {
+    await using scratch = await createScratch();
+    const pipe = join(scratch.path, 'pipe.pem');
+    expect((await runToEnd('mkfifo', [pipe])).code).toBe(0);
+    const program = await scratch.write(
+      'roots.ts',
+      `import { systemRoots } from ${JSON.stringify(join(projectRoot, 'src/tls/system-roots.ts'))}; systemRoots();`,
+    );
+    const env = { SSL_CERT_FILE: pipe, SSL_CERT_DIR: '/nonexistent' };
+    const { code, stderr } = await runToEnd(process.execPath, [program], { env });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`InputError: the trusted roots cannot be read: ${pipe} is not a regular file`);
   });
 });
