@@ -2,20 +2,12 @@
 // through the proxy in turns: requests on a kept-alive connection, and clients of one request each. It sends few requests
 // and prints how many. Every response through the proxy must be a success; a direct one has no credential and may be refused.
 import { mkdirSync, readFileSync } from 'node:fs';
-import { Agent, type IncomingMessage, request } from 'node:http';
-import { type Socket, connect } from 'node:net';
 import { join, resolve } from 'node:path';
-import {
-  type SecureContext,
-  type TLSSocket,
-  connect as connectTls,
-  createSecureContext,
-  getCACertificates,
-} from 'node:tls';
-import { once } from 'node:events';
+import { createSecureContext, getCACertificates } from 'node:tls';
 import { type Child, type Children, cpuMs } from './children.ts';
-import { openTunnel } from './connection.ts';
 import type { Options } from './options.ts';
+import { type Open, agentOf, exchange, openDirect, openThrough } from './own-connection.ts';
+import { checkDirect, checkThrough, statusError } from './own-check.ts';
 import { percentilesOf } from './percentiles.ts';
 import { type Round, type Run, type Series, figureOf, measureInTurns, seriesOf } from './round.ts';
 import { spawnSallyport, waitForReady } from './sallyport.ts';
@@ -29,7 +21,7 @@ export async function measureTarget(
   { directory, packageDirectory, options }: { directory: string; packageDirectory: string; options: Options },
 ): Promise<string> {
   const url = new URL(options.target ?? '');
-  const { child, port, caPem } = await startProxy(
+  const { child, port, caPem, recordsFile } = await startProxy(
     children,
     directory,
     packageDirectory,
@@ -37,8 +29,10 @@ export async function measureTarget(
   );
   // One for both sides: reading all roots takes longer than a handshake.
   const trust = createSecureContext({ ca: [...getCACertificates('default'), caPem] });
-  const direct = (): Promise<TLSSocket> => openDirect(url, trust);
-  const through = (): Promise<TLSSocket> => openThrough(url, port, trust);
+  const direct: Open = () => openDirect(url, trust);
+  const through: Open = () => openThrough(url, port, trust);
+  await checkDirect(url, direct);
+  await checkThrough(url, through, { recordsFile, rules: options.rules ?? '' });
   const statuses = new Map<string, Set<number>>();
   const run = (load: string, subject: 'direct' | 'sallyport'): Run => ({
     load,
@@ -53,10 +47,7 @@ export async function measureTarget(
       const known = statuses.getOrInsertComputed(subject, () => new Set());
       seen.forEach((status) => known.add(status));
       const failed = seen.find((status) => status >= 400);
-      if (subject === 'sallyport' && failed !== undefined)
-        throw new Error(
-          `${url.href} responded with ${failed} through the proxy: do the rules inject a credential?`,
-        );
+      if (subject === 'sallyport' && failed !== undefined) throw statusError(url, failed);
       const { p50, p99 } = percentilesOf([Float64Array.from(latencies)]);
       const cpu: Round =
         pids.length === 0 ? {} : { cpu_us: ((cpuMs(pids) - beforeMs) * 1000) / latencies.length };
@@ -71,7 +62,8 @@ export async function measureTarget(
   await child.stop();
 
   const seen = [...statuses].map(([name, found]) => `${name} ${[...found].join(' ')}`).join(', ');
-  const total = REQUESTS * runs.length * (options.effort.rounds + 1);
+  // And the two requests of the checks.
+  const total = REQUESTS * runs.length * (options.effort.rounds + 1) + 2;
   return [`${total} requests to ${url.href}; statuses: ${seen}`, '', ...formatSeries(series)].join('\n');
 }
 
@@ -96,12 +88,19 @@ function formatSeries(series: readonly Series[]): readonly string[] {
   ];
 }
 
+type OwnProxy = {
+  readonly child: Child;
+  readonly port: number;
+  readonly caPem: string;
+  readonly recordsFile: string;
+};
+
 async function startProxy(
   children: Children,
   directory: string,
   packageDirectory: string,
   rules: string,
-): Promise<{ readonly child: Child; readonly port: number; readonly caPem: string }> {
+): Promise<OwnProxy> {
   const stateDirectory = join(directory, 'target-state');
   mkdirSync(stateDirectory, { mode: 0o700 });
   const recordsFile = join(directory, 'target.jsonl');
@@ -111,11 +110,11 @@ async function startProxy(
   const settings = Object.fromEntries(own) as Record<string, string>;
   const child = spawnSallyport(children, common, { ...settings, SALLYPORT_PROXY_CONFIG: rules });
   const ready = await waitForReady(child, recordsFile);
-  return { child, port: Number(new URL(ready.proxy).port), caPem: readFileSync(ready.ca, 'utf8') };
+  const port = Number(new URL(ready.proxy).port);
+  return { child, port, caPem: readFileSync(ready.ca, 'utf8'), recordsFile };
 }
 
 type Exchanges = { readonly latencies: readonly number[]; readonly seen: readonly number[] };
-type Open = () => Promise<TLSSocket>;
 
 async function keepAlive(url: URL, open: Open): Promise<Exchanges> {
   const socket = await open();
@@ -123,7 +122,7 @@ async function keepAlive(url: URL, open: Open): Promise<Exchanges> {
   const agent = agentOf(socket);
   for (let i = 0; i < REQUESTS; i += 1) {
     const startedMs = performance.now();
-    seen.push(await exchange(url, agent));
+    seen.push((await exchange(url, agent)).status);
     latencies.push(performance.now() - startedMs);
   }
   socket.destroy();
@@ -135,53 +134,9 @@ async function shortLived(url: URL, open: Open): Promise<Exchanges> {
   for (let i = 0; i < REQUESTS; i += 1) {
     const startedMs = performance.now();
     const socket = await open();
-    seen.push(await exchange(url, agentOf(socket)));
+    seen.push((await exchange(url, agentOf(socket))).status);
     latencies.push(performance.now() - startedMs);
     socket.destroySoon();
   }
   return { latencies, seen };
-}
-
-/** An agent with one connection. */
-function agentOf(socket: TLSSocket): Agent {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  agent.createConnection = () => socket;
-  return agent;
-}
-
-/** One GET with its whole response; returns the status. */
-async function exchange(url: URL, agent: Agent): Promise<number> {
-  const outgoing = request({
-    agent,
-    path: url.pathname + url.search,
-    headers: { host: url.host, 'user-agent': 'bench/1.0', accept: '*/*' },
-  });
-  outgoing.end();
-  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-  for await (const _ of response);
-  return response.statusCode ?? 0;
-}
-
-function portOf(url: URL): number {
-  return Number(url.port || 443);
-}
-
-async function openDirect(url: URL, trust: SecureContext): Promise<TLSSocket> {
-  // As the proxy: names below localhost are loopback without a lookup.
-  const host = url.hostname.endsWith('.localhost') ? '127.0.0.1' : url.hostname;
-  return secure(connect({ host, port: portOf(url), noDelay: true }), url, trust);
-}
-
-async function openThrough(url: URL, port: number, trust: SecureContext): Promise<TLSSocket> {
-  const raw = connect({ host: '127.0.0.1', port, noDelay: true });
-  await once(raw, 'connect');
-  await openTunnel(raw, `${url.hostname}:${portOf(url)}`, undefined);
-  return secure(raw, url, trust);
-}
-
-async function secure(socket: Socket, { hostname }: URL, secureContext: SecureContext): Promise<TLSSocket> {
-  const ALPNProtocols = ['http/1.1'];
-  const tls = connectTls({ socket, host: hostname, servername: hostname, ALPNProtocols, secureContext });
-  await once(tls, 'secureConnect');
-  return tls;
 }
