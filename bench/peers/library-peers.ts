@@ -1,15 +1,12 @@
 // The peers that are libraries for intercepting proxies in compiled languages, with a program of ours around each: goproxy (Go) and
 // hudsucker (Rust). Both intercept CONNECT, keep minted leaves, verify upstream, and speak HTTP/2 to clients and HTTP/1.1 to the
 // origin. One thread runs their code, as all others have one core.
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Children } from '../support/children.ts';
-import { type Peer, findProgram, peersCache, peersFolder, startPeer } from '../support/peer.ts';
+import { type Peer, peersCache, startPeer } from '../support/peer.ts';
 import type { Scene } from '../support/scene.ts';
 import { type Subject, throughProxy } from '../support/subject.ts';
-
-const BUILD_MS = 60_000;
 
 type Library = {
   readonly name: string;
@@ -19,31 +16,17 @@ type Library = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-const goBinary: string = join(peersCache, 'goproxy');
-
 /**
  * Its program is bench/peers/goproxy, built with `go build`. goproxy 1.9.2 forwards the origin's Keep-Alive over HTTP/2, where
  * it is malformed (RFC 9113 §8.2.2), and the client resets the stream: the origins of the benchmark do not send it.
  */
-export const goproxy: Peer = {
-  ...libraryPeer({
-    name: 'goproxy',
-    language: 'Go',
-    version: '1.9.2',
-    binary: goBinary,
-    env: { GOMAXPROCS: '1' },
-  }),
-  build() {
-    const go = findProgram('go', 'version');
-    if (go === undefined || existsSync(goBinary)) return;
-    mkdirSync(peersCache, { recursive: true });
-    // What was compiled when the time is over stays in Go's cache for the next attempt.
-    spawnSync(go.path, ['build', '-o', goBinary, '.'], {
-      cwd: join(peersFolder, 'goproxy'),
-      timeout: BUILD_MS,
-    });
-  },
-};
+export const goproxy: Peer = libraryPeer({
+  name: 'goproxy',
+  language: 'Go',
+  version: '1.9.2',
+  binary: join(peersCache, 'goproxy'),
+  env: { GOMAXPROCS: '1' },
+});
 
 /** Its program is bench/peers/hudsucker, built with `cargo build --release`. */
 export const hudsucker: Peer = libraryPeer({

@@ -180,7 +180,7 @@ export function residentMb(pids: readonly number[]): { readonly now: number; rea
 }
 
 /** /proc/PID/stat from the third field on: the second is a name that may contain anything. */
-function statFields(pid: number): readonly string[] | undefined {
+export function statFields(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -9,6 +9,7 @@ import type { Round } from './round.ts';
 import { LOAD_CORE, type Scene } from './scene.ts';
 import type { ShortLived, ShortLivedResult } from './short-lived.ts';
 import type { Protocol, Subject } from './subject.ts';
+import { type SubjectSuites, createSuiteLog } from './tls-suites.ts';
 import type { Target } from './connection.ts';
 
 export type KeepAliveLoad = {
@@ -24,6 +25,8 @@ export type KeepAliveLoad = {
 /** What is measured of a subject. */
 export type Measured = Pick<Subject, 'name' | 'pid' | 'target' | 'upstream'>;
 
+type Opened = { readonly suites: readonly string[] };
+
 export type LoadClient = {
   /** Kept-alive connections; `targets`, used in turn, replace the one of the subject. */
   keepAlive(subject: Measured, load: KeepAliveLoad, targets?: readonly Target[]): Promise<Round>;
@@ -35,14 +38,65 @@ export type LoadClient = {
   ): Promise<Round>;
   /** The groups of the key exchange that short-lived clients negotiated with a subject. */
   groups(subject: string): readonly string[];
-  /** The TLS version and suite of every connection so far; the same for all, or the comparison is unfair. */
-  suites(): readonly string[];
+  /** The TLS versions and cipher suites of each subject so far; the same for all, or the comparison is unfair. */
+  suites(): SubjectSuites;
   /** Opens connections that stay idle until the load client ends. */
   hold(target: Target, connections: number): Promise<void>;
   end(): Promise<void>;
 };
 
 export function startLoadClient(children: Children, { originCounts, originPort }: Scene): LoadClient {
+  const { command, end } = startController(children);
+  const suites = createSuiteLog();
+  const groups = new Map<string, Set<string>>();
+  return {
+    async keepAlive(subject, load, targets = [subject.target(originPort)]) {
+      const { clients, streams, durationMs, settleMs, ratePerSecond } = load;
+      const pids = pidsOf(subject);
+      const before = await originCounts();
+      const inH2 = streams === undefined ? {} : { streams };
+      const opened = (await command({ do: 'open', targets, clients, ...inH2 })) as Opened;
+      const settled = (await command({ do: 'run', durationMs: settleMs })) as LoadResult;
+      const beforeMs = cpuMs(pids);
+      const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
+      const result = (await command({ do: 'run', durationMs, ...rate })) as LoadResult;
+      const usedMs = cpuMs(pids) - beforeMs;
+      await command({ do: 'close' });
+      const protocol: Protocol = streams === undefined ? 'h1' : (subject.upstream ?? 'h2');
+      const after = await originCounts();
+      checkCounts(before, after, protocol, settled.latencies.length + result.latencies.length);
+      suites.add(subject.name, opened.suites, newSuites(before, after));
+      const memory = pids.length === 0 ? {} : { rss_mb: residentMb(pids).now };
+      return { ...figures(result, usedMs, pids), ...delays(result), ...memory };
+    },
+    async shortLived(subject, load, targets = [subject.target(originPort)]) {
+      const pids = pidsOf(subject);
+      const before = await originCounts();
+      const beforeMs = cpuMs(pids);
+      const result = (await command({ do: 'short-lived', targets, ...load })) as ShortLivedResult;
+      const usedMs = cpuMs(pids) - beforeMs;
+      const after = await originCounts();
+      suites.add(subject.name, result.suites, newSuites(before, after));
+      const count = result.latencies.length;
+      checkCounts(before, after, 'h1', count);
+      const connects = (after.connections - before.connections) / count;
+      const found = groups.getOrInsertComputed(subject.name, () => new Set());
+      result.groups.forEach((group) => found.add(group));
+      const more = { upstream_connects: connects, resumed: result.resumed / count };
+      return { ...figures(result, usedMs, pids), ...more };
+    },
+    groups: (subject) => [...(groups.get(subject) ?? [])],
+    suites: suites.all,
+    end,
+    hold: async (target, connections) =>
+      void (await command({ do: 'open', targets: [target], clients: connections })),
+  };
+}
+
+type Controller = { command(message: LoadCommand): Promise<LoadResponse>; end(): Promise<void> };
+
+/** The process of the load client; a new one after an error. */
+function startController(children: Children): Controller {
   const program = join(import.meta.dirname, 'load-client.ts');
   const start = (): Child =>
     children.start('load', [process.execPath, program], { core: LOAD_CORE, output: 'ipc' });
@@ -59,53 +113,16 @@ export function startLoadClient(children: Children, { originCounts, originPort }
       throw error;
     }
   };
-  const suites = new Set<string>();
-  const groups = new Map<string, Set<string>>();
-  return {
-    async keepAlive(subject, load, targets = [subject.target(originPort)]) {
-      const { clients, streams, durationMs, settleMs, ratePerSecond } = load;
-      const pids = pidsOf(subject);
-      const before = await originCounts();
-      const inH2 = streams === undefined ? {} : { streams };
-      const opened = await command({ do: 'open', targets, clients, ...inH2 });
-      if ('suites' in opened) opened.suites.forEach((suite) => suites.add(suite));
-      const settled = (await command({ do: 'run', durationMs: settleMs })) as LoadResult;
-      const beforeMs = cpuMs(pids);
-      const rate = ratePerSecond === undefined ? {} : { ratePerSecond };
-      const result = (await command({ do: 'run', durationMs, ...rate })) as LoadResult;
-      const usedMs = cpuMs(pids) - beforeMs;
-      await command({ do: 'close' });
-      const protocol: Protocol = streams === undefined ? 'h1' : (subject.upstream ?? 'h2');
-      checkCounts(before, await originCounts(), protocol, settled.latencies.length + result.latencies.length);
-      const memory = pids.length === 0 ? {} : { rss_mb: residentMb(pids).now };
-      return { ...figures(result, usedMs, pids), ...delays(result), ...memory };
-    },
-    async shortLived(subject, load, targets = [subject.target(originPort)]) {
-      const pids = pidsOf(subject);
-      const before = await originCounts();
-      const beforeMs = cpuMs(pids);
-      const result = (await command({ do: 'short-lived', targets, ...load })) as ShortLivedResult;
-      const usedMs = cpuMs(pids) - beforeMs;
-      result.suites.forEach((suite) => suites.add(suite));
-      const after = await originCounts();
-      const count = result.latencies.length;
-      checkCounts(before, after, 'h1', count);
-      const connects = (after.connections - before.connections) / count;
-      const found = groups.getOrInsertComputed(subject.name, () => new Set());
-      result.groups.forEach((group) => found.add(group));
-      const more = { upstream_connects: connects, resumed: result.resumed / count };
-      return { ...figures(result, usedMs, pids), ...more };
-    },
-    groups: (subject) => [...(groups.get(subject) ?? [])],
-    suites: () => [...suites],
-    end: () => child.stop(),
-    hold: async (target, connections) =>
-      void (await command({ do: 'open', targets: [target], clients: connections })),
-  };
+  return { command, end: () => child.stop() };
 }
 
 export function pidsOf({ pid }: Pick<Subject, 'pid'>): readonly number[] {
   return pid === undefined ? [] : treeOf(pid);
+}
+
+/** Of the connections that the origin accepted in between. */
+function newSuites(before: OriginCounts, after: OriginCounts): readonly string[] {
+  return Object.keys(after.suites).filter((suite) => after.suites[suite] !== before.suites[suite]);
 }
 
 /** Each response belongs to one request that the origin accepted, over the protocol that is compared. */

@@ -21,8 +21,13 @@ export type OriginCommand = OriginOptions | 'count' | { readonly add: readonly O
 
 export type OriginResponse = { readonly port: number };
 
-/** Correct requests, by protocol, and accepted TLS connections. */
-export type OriginCounts = { readonly h1: number; readonly h2: number; readonly connections: number };
+/** Correct requests, by protocol, and accepted TLS connections, also by version and cipher suite. */
+export type OriginCounts = {
+  readonly h1: number;
+  readonly h2: number;
+  readonly connections: number;
+  readonly suites: Readonly<Record<string, number>>;
+};
 
 const body: string = JSON.stringify({ ok: true, pad: 'x'.repeat(200) });
 const fields: readonly Field[] = [
@@ -35,7 +40,8 @@ const lines: string = fields.map(([name, value]) => `${name}: ${value}\r\n`).joi
 /** The responses to heads that were checked before; a head that equals one of them is not parsed again. */
 const checked = new Map<string, Buffer>();
 const MAX_CHECKED = 8_192;
-const counts: { h1: number; h2: number; connections: number } = { h1: 0, h2: 0, connections: 0 };
+const suites: Record<string, number> = {};
+const counts = { h1: 0, h2: 0, connections: 0, suites };
 let addLeaf: (leaf: OriginLeaf) => void = () => undefined;
 
 function responseTo(head: string): Buffer {
@@ -100,6 +106,8 @@ function start(options: OriginOptions): void {
     (socket) => {
       socket.on('error', () => socket.destroy());
       counts.connections += 1;
+      const suite = `${socket.getProtocol()} ${socket.getCipher().standardName}`;
+      suites[suite] = (suites[suite] ?? 0) + 1;
       if (socket.alpnProtocol !== 'h2') return serve(socket, options);
       const judge = (request: readonly Field[]): string | undefined => errorInFields(request, options);
       serveH2(socket, h2Response, judge, () => (counts.h2 += 1));

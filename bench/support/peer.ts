@@ -17,8 +17,6 @@ export type Peer = {
   /** What to type to install it. */
   readonly install: string;
   find(): Program | undefined;
-  /** Builds it if its compiler is installed, within a minute or not at all. */
-  build?(): void;
   start(program: Program, children: Children, scene: Scene): Promise<Subject>;
 };
 

@@ -20,8 +20,8 @@ export function publish(
   mkdirSync(plots, { recursive: true });
   const raw = { command, ...report };
   writeFileSync(join(folder, RAW_FILE), `${JSON.stringify(raw)}\n`);
-  const { ratios, rounds, sides, machine, versions, started } = report;
-  const latest = { ratios, rounds, sides, machine, versions, started, command };
+  const { ratios, rounds, sides, machine, versions, sallyport, started } = report;
+  const latest = { ratios, rounds, sides, machine, versions, sallyport, started, command };
   writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(latest, null, 2)}\n`);
   const sections = report.questions.flatMap(({ name, title, notes, rows }) => {
     const question = questions.find((each) => each.name === name);

@@ -2,10 +2,13 @@
 // Measures nothing and prints nothing.
 import type { Machine } from './machine.ts';
 import type { Spread } from './percentiles.ts';
+import type { OtherLoad } from './other-load.ts';
+import type { Product } from './product.ts';
 import type { Effort, Findings, Question } from './question.ts';
 import { type Ratio, ratiosOf } from './ratios.ts';
 import { type Round, type Series, figureOf } from './round.ts';
 import type { Subject } from './subject.ts';
+import type { SubjectSuites } from './tls-suites.ts';
 
 export type Asked = { readonly question: Question; readonly findings: Findings };
 
@@ -27,8 +30,11 @@ export type Report = {
   readonly skipped: readonly string[];
   readonly versions: Readonly<Record<string, string>>;
   readonly commands: Readonly<Record<string, string>>;
-  /** TLS version and suite, the same on every connection of clients. */
+  /** The TLS version and cipher suite of most connections; `none` if none was measured. */
   readonly suite: string;
+  readonly tls: SubjectSuites;
+  readonly sallyport: Product;
+  readonly other_load: OtherLoad;
   readonly effort: Effort;
   readonly callback_calls: number;
   readonly started: string;

@@ -5,13 +5,16 @@ import { questionsOf, shareOf } from '../cases/all-questions.ts';
 import { peersOf } from '../peers/all-peers.ts';
 import type { Children } from './children.ts';
 import { inspectMachine, warningsOf } from './machine.ts';
-import { type LoadClient, startLoadClient } from './measure.ts';
+import { startLoadClient } from './measure.ts';
 import type { Options } from './options.ts';
+import { otherLoadWarnings, watchOtherLoad } from './other-load.ts';
+import { describeProduct } from './product.ts';
 import { type Question, type Stage, createTurns } from './question.ts';
 import { type Asked, type Report, createReport } from './report.ts';
 import { drain, startSallyport } from './sallyport.ts';
 import { createScene } from './scene.ts';
 import { directSubject } from './subject.ts';
+import { commonSuite, suiteWarnings } from './tls-suites.ts';
 import { sallyportSubjects, startPeers, startRelay, withoutRecords } from './subjects.ts';
 
 const MESSAGE_CHARS = 300;
@@ -30,6 +33,7 @@ export async function runQuestions(
   const { level, effort } = options;
   const started = new Date();
   const startedMs = performance.now();
+  // The bundle was built before.
   const machine = await inspectMachine(children.isPinned);
   const warnings = warningsOf(machine);
   warnings.forEach((warning) => say(`WARNING: ${warning}`));
@@ -54,22 +58,29 @@ export async function runQuestions(
   const ours = sallyportSubjects(scene, sallyport);
   const subjects = [directSubject(scene), relay, ...ours, ...quiet, ...peers.subjects];
   const stage = { children, scene, client, sallyport, packageDirectory, subjects, effort, say };
+  const otherLoad = watchOtherLoad();
   // A peer that cannot do something is left out of it with its error, and the run goes on.
   const failures: string[] = [];
   const asked = await ask(stage, questionsOf(level, options.only), options.seconds, {
     peers: peers.subjects.map(({ name }) => name),
     failures,
+    onRound: otherLoad.sample,
   });
+  const other_load = otherLoad.result();
+  const tls = client.suites();
   if (options.profile !== undefined) await drain(sallyport.child);
   return createReport({
     asked,
     subjects,
     machine,
-    warnings,
+    warnings: [...warnings, ...otherLoadWarnings(other_load), ...suiteWarnings(tls)],
     skipped: [...peers.skipped, ...failures],
     versions: { node: process.version, ...peers.versions },
     commands: Object.fromEntries(processes.map(({ name, command }) => [name, shorten(command)])),
-    suite: onlySuite(client),
+    suite: commonSuite(tls) ?? 'none',
+    tls,
+    sallyport: describeProduct(options.package),
+    other_load,
     effort,
     callback_calls: scene.callbackCalls(),
     started: started.toISOString(),
@@ -77,12 +88,18 @@ export async function runQuestions(
   });
 }
 
+type Asking = {
+  readonly peers: readonly string[];
+  readonly failures: string[];
+  onRound(): void;
+};
+
 /** Each question gets its share of the time, and what the ones before it left. */
 async function ask(
   stage: Omit<Stage, 'measure'>,
   questions: readonly Question[],
   seconds: number,
-  { peers, failures }: { readonly peers: readonly string[]; readonly failures: string[] },
+  { peers, failures, onRound }: Asking,
 ): Promise<readonly Asked[]> {
   const asked: Asked[] = [];
   const startMs = performance.now();
@@ -96,6 +113,7 @@ async function ask(
       untilMs,
       onRound(round) {
         recordedBytes += stage.sallyport.emptyRecords();
+        onRound();
         stage.say(`${question.name}: round ${round}`);
       },
       isOptional({ subject }, error) {
@@ -113,13 +131,6 @@ async function ask(
     asked.push({ question, findings });
   }
   return asked;
-}
-
-function onlySuite(client: LoadClient): string {
-  const [suite, ...others] = client.suites();
-  if (others.length > 0)
-    throw new Error(`the subjects differ in their TLS suites: ${client.suites().join(', ')}`);
-  return suite ?? 'none';
 }
 
 function say(line: string): void {

@@ -107,10 +107,6 @@ export async function startPeers(
   const versions: Record<string, string> = {};
   const skipped: string[] = [];
   for (const peer of peers) {
-    if (peer.find() === undefined && peer.build !== undefined) {
-      say(`${peer.name} is not built: building it once, if its compiler is installed`);
-      peer.build();
-    }
     const program = peer.find();
     if (program === undefined) {
       skipped.push(`${peer.name}: not installed; ${peer.install}`);

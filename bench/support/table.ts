@@ -40,12 +40,23 @@ export function formatReport(report: Report): string {
   ].join('\n');
 }
 
-export function environmentOf({ machine, versions, suite, seconds, started }: Report): readonly string[] {
+export function environmentOf({
+  machine,
+  versions,
+  suite,
+  seconds,
+  started,
+  sallyport,
+  other_load,
+}: Report): readonly string[] {
   const { cpu, cores, memory_gb, system, pinned, busy_percent, load_average } = machine;
+  const from = sallyport.package === undefined ? '' : ` from ${sallyport.package}`;
+  const product = `sallyport ${sallyport.version}${from} (commit ${sallyport.commit})`;
+  const tls = suite === 'none' ? '' : `; mostly ${suite}`;
   const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
-    `${cpu}, ${cores} cores, ${memory_gb} GB, ${system}; before the run ${busy_percent} % busy, load ${load_average.join(' ')}`,
-    `${programs.join(', ')}; ${suite} on both sides; ${started}, ${seconds.toFixed(0)} s`,
+    `${cpu}, ${cores} cores, ${memory_gb} GB, ${system}; before the run ${busy_percent} % busy, load ${load_average.join(' ')}; during it ${other_load.percent} % used by other processes`,
+    `${[product, ...programs].join(', ')}${tls}; ${started}, ${seconds.toFixed(0)} s`,
     pinned ? 'the proxy on core 0, origin and load client on core 1' : 'not pinned to cores',
   ];
 }
