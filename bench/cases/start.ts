@@ -43,7 +43,11 @@ export const start: Question = {
         )
         .map(({ name, pid = 0 }) => ({ load: 'start', subject: name, measure: async () => idleMemory(pid) })),
     ];
-    return { series: await stage.measure(runs), notes: ['node is `node -e 0` from its start to its end'] };
+    const notes = [
+      'node is `node -e 0` from its start to its end',
+      'idle RSS is that of the one process of the run, read once in each round',
+    ];
+    return { series: await stage.measure(runs), notes };
   },
 };
 

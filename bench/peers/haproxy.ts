@@ -1,5 +1,5 @@
 // HAProxy for comparison, with HTTP/2 on both sides: one thread, the same certificates, header and verification; its log
-// goes to a file. It shares upstream connections between clients, and is reached with TLS directly.
+// goes to a file, with one write for each line: HAProxy buffers only logs that it sends to a log server. It shares upstream connections between clients, and is reached with TLS directly.
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { type Peer, findProgram, startPeer } from '../support/peer.ts';
@@ -22,7 +22,8 @@ export const haproxy: Peer = {
     });
     return {
       name: 'haproxy',
-      about: 'reverse proxy with one fixed upstream, no CONNECT; HTTP/2 on both sides; writes a log',
+      about:
+        'reverse proxy with one fixed upstream, no CONNECT; HTTP/2 on both sides; writes an unbuffered log',
       pid,
       protocols: ['h2'],
       isForward: false,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { questionsOf } from '../cases/all-questions.ts';
 import { peersOf } from '../peers/all-peers.ts';
+import { DEFAULT_FOLDER } from './output-folder.ts';
 import type { Effort, Level } from './question.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -26,8 +27,6 @@ export type Options = {
   readonly rules: string | undefined;
   readonly effort: Effort;
 };
-
-export const DEFAULT_FOLDER: string = join(import.meta.dirname, '..', '..', 'docs', 'benchmark');
 
 const efforts: Readonly<Record<Level, Effort & { readonly seconds: number }>> = {
   // For the tests of the bench: everything runs, the figures mean nothing.

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync }
 import { dirname, join, resolve } from 'node:path';
 import { UsageError } from './usage-error.ts';
 
+export const DEFAULT_FOLDER: string = join(import.meta.dirname, '..', '..', 'docs', 'benchmark');
 export const RAW_FILE = 'raw.json';
 export const PLOTS_FOLDER = 'plots';
 

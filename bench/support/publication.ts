@@ -1,12 +1,12 @@
 // `--report`: the results of a run as files of a folder: Markdown with a table for each load, a plot of the main figure of
 // each, the raw JSON, and latest.json with the ratios. They are written and never read. No other file is touched.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Question } from './question.ts';
-import { PLOTS_FOLDER, RAW_FILE } from './output-folder.ts';
+import { DEFAULT_FOLDER, PLOTS_FOLDER, RAW_FILE } from './output-folder.ts';
 import { type Bar, plotBars } from './plot.ts';
 import type { Report, Row } from './report.ts';
-import { environmentOf, loadTables, ratioTable, sentenceOf } from './table.ts';
+import { environmentOf, isNumeric, loadTables, ratioTable, sentenceOf } from './table.ts';
 
 const OURS: readonly string[] = ['tunnel', 'intercepted', 'rule', 'callback', 'no-records'];
 
@@ -29,18 +29,22 @@ export function publish(
   });
   writeFileSync(
     join(folder, 'README.md'),
-    [...headOf(report, command), ...sections, ...tailOf(report)].join('\n'),
+    [...headOf(report, command, folder), ...sections, ...tailOf(report)].join('\n'),
   );
 }
 
-function headOf(report: Report, command: string): readonly string[] {
+function headOf(report: Report, command: string, folder: string): readonly string[] {
+  const sentence = sentenceOf(report);
+  const explanation =
+    resolve(folder) === resolve(DEFAULT_FOLDER)
+      ? '[bench/README.md](../../bench/README.md)'
+      : 'bench/README.md';
   return [
     '# Benchmark',
     '',
-    `Written by \`${command}\`. [bench/README.md](../../bench/README.md) says how it measures. Figures are medians over rounds (least-most).`,
+    `Written by \`${command}\`. ${explanation} says how it measures. Figures are medians over rounds (least-most).`,
     '',
-    `**${sentenceOf(report)}**`,
-    '',
+    ...(sentence === '' ? [] : [`**${sentence}**`, '']),
     ...environmentOf(report).map((line) => `- ${line}`),
     ...report.warnings.map((line) => `- **warning**: ${line}`),
     ...report.skipped.map((line) => `- without ${line}`),
@@ -87,7 +91,11 @@ function writePlot(
     return spread === undefined ? [] : [{ name: subject, spread, isOurs: OURS.includes(subject) }];
   });
   if (bars.length < 2) return [];
-  writeFileSync(join(plots, `${load}.svg`), plotBars(about, column.title, bars));
+  const direction = column.figure.endsWith('per_second') ? 'more' : 'less';
+  writeFileSync(
+    join(plots, `${load}.svg`),
+    plotBars(about, `${column.title} (${direction} is better)`, bars),
+  );
   return [`![${column.title}: ${about}](plots/${load}.svg)`, ''];
 }
 
@@ -109,5 +117,9 @@ function markdownTable(rows: readonly (readonly string[])[]): readonly string[] 
   const [head = [], ...rest] = rows;
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), `|${head.map((_cell, i) => (i === 0 ? '---' : '--:')).join('|')}|`, ...rest.map(line)];
+  return [
+    line(head),
+    `|${head.map((_cell, i) => (isNumeric(rest, i) ? '--:' : '---')).join('|')}|`,
+    ...rest.map(line),
+  ];
 }

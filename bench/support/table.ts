@@ -21,6 +21,12 @@ const SUMMARY: readonly Cell[] = [
   { title: 'RSS MB', load: 'h1_32', figure: 'rss_mb', digits: 0 },
 ];
 
+/** Shown when nothing else was measured. */
+const START: readonly Cell[] = [
+  { title: 'start: ms to ready', load: 'start', figure: 'start_ms', digits: 0 },
+  { title: 'idle RSS MB', load: 'start', figure: 'idle_mb', digits: 0 },
+];
+
 export function formatReport(report: Report): string {
   const rounds = Math.max(...report.questions.flatMap(({ rows }) => rows.map((row) => row.rounds.length)));
   return [
@@ -63,7 +69,11 @@ export function environmentOf({
 
 function summaryOf(report: Report): readonly (readonly string[])[] {
   const rows = report.questions.flatMap((question) => question.rows);
-  const cells = SUMMARY.filter(({ load }) => rows.some((row) => row.load === load));
+  const measured = SUMMARY.filter(({ load }) => rows.some((row) => row.load === load));
+  const cells = measured.length > 0 ? measured : START;
+  // The bare Node of the start is no way from a client to the origin.
+  const names =
+    measured.length > 0 ? Object.keys(report.subjects) : [...new Set(rows.map(({ subject }) => subject))];
   const line = (subject: string): readonly string[] => [
     subject,
     ...cells.map(({ load, figure, digits }) => {
@@ -72,7 +82,12 @@ function summaryOf(report: Report): readonly (readonly string[])[] {
       return figure === 'cpu_us' ? formatSpread(found, digits) : found.median.toFixed(digits);
     }),
   ];
-  return [['', ...cells.map(({ title }) => title)], ...Object.keys(report.subjects).map(line)];
+  return [['', ...cells.map(({ title }) => title)], ...names.map(line)];
+}
+
+/** Whether a column is aligned as numbers; the first one names the rows. */
+export function isNumeric(rows: readonly (readonly string[])[], column: number): boolean {
+  return column > 0 && rows.every((row) => /^($|-?\d)/.test(row[column] ?? ''));
 }
 
 /** Lines with columns of equal width. */
@@ -80,7 +95,9 @@ export function formatTable(rows: readonly (readonly string[])[]): readonly stri
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
   return rows.map((row) =>
     row
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .map((cell, i) =>
+        isNumeric(rows.slice(1), i) ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0),
+      )
       .join('  ')
       .trimEnd(),
   );

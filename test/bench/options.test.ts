@@ -3,8 +3,8 @@
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_FOLDER, parseOptions } from '../../bench/support/options.ts';
-import { prepareFolder, prepareReportFolder } from '../../bench/support/output-folder.ts';
+import { parseOptions } from '../../bench/support/options.ts';
+import { DEFAULT_FOLDER, prepareFolder, prepareReportFolder } from '../../bench/support/output-folder.ts';
 import { UsageError, describeError } from '../../bench/support/usage-error.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
 import { projectRoot, runToEnd } from '../support/spawned-process.ts';
