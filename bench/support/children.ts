@@ -168,7 +168,23 @@ function exactCpuMs(pid: number): number | undefined {
   return times.reduce((sum, text) => sum + Number(text.split(' ')[0]) / 1e6, 0);
 }
 
-/** Resident memory of processes, now and at its highest. */
+/** Whether the kernel counts pages that several processes share once: the proportional set size. */
+export const hasSharedMemory: boolean = existsSync('/proc/self/smaps_rollup');
+
+/** Undefined when the kernel does not let us read it. */
+function proportionalMb(pids: readonly number[]): number | undefined {
+  try {
+    const texts = pids.map((pid) => readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
+    return texts.reduce((sum, text) => sum + Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1024, 0);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Resident memory of processes, now and at its highest. What several processes share, such as forked workers, is counted once
+ * now if the kernel provides it.
+ */
 export function residentMb(pids: readonly number[]): { readonly now: number; readonly peak: number } {
   const texts = pids.map((pid) => readFileSync(`/proc/${pid}/status`, 'utf8'));
   const mb = (key: string): number =>
@@ -176,7 +192,8 @@ export function residentMb(pids: readonly number[]): { readonly now: number; rea
       (sum, text) => sum + Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024,
       0,
     );
-  return { now: mb('VmRSS'), peak: mb('VmHWM') };
+  const shared = pids.length > 1 ? proportionalMb(pids) : undefined;
+  return { now: shared ?? mb('VmRSS'), peak: mb('VmHWM') };
 }
 
 /** /proc/PID/stat from the third field on: the second is a name that may contain anything. */

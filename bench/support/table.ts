@@ -1,5 +1,6 @@
 // A report as text: one table of the whole run that a person reads in a minute, the ratios with both sides, and one sentence.
 // A full run also has a table for each load. Measures nothing.
+import { hasSharedMemory } from './children.ts';
 import type { Spread } from './percentiles.ts';
 import type { Question } from './question.ts';
 import type { Report, Row } from './report.ts';
@@ -63,6 +64,7 @@ export function environmentOf({
   return [
     `${cpu}, ${cores} cores, ${memory_gb} GB, ${system}; before the run ${busy_percent} % busy, load ${load_average.join(' ')}; during it ${other_load.percent} % used by other processes`,
     `${[product, ...programs].join(', ')}${tls}; ${started}, ${seconds.toFixed(0)} s`,
+    `memory: RSS of one process; of several the sum of their ${hasSharedMemory ? 'PSS' : 'RSS'}`,
     pinned ? 'the proxy on core 0, origin and load client on core 1' : 'not pinned to cores',
   ];
 }
