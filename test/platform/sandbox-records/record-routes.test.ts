@@ -89,10 +89,23 @@ describe('a batch of records', () => {
 
   it('is rejected with 429 while two batches of its sandbox are in progress', async () => {
     const token = await scene.token('busy');
-    const responses = await Promise.all(Array.from({ length: 6 }, () => scene.send(token, batchOf(1_000))));
-    const byStatus = Object.groupBy(responses, ({ status }) => status);
-    expect(Object.keys(byStatus)).toEqual(['200', '429']);
-    expect(byStatus[429]?.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
+    const rejected = Promise.withResolvers<void>();
+    const statuses: number[] = [];
+    const send = async (): Promise<void> => {
+      const { status, headers } = await scene.send(token, batchOf(1_000));
+      statuses.push(status);
+      if (status === 429) expect(headers.get('retry-after')).toBe('1');
+      if (statuses.length === 4) rejected.resolve();
+    };
+    // Holds two batches in progress until the others have their responses.
+    const sent = await scene.api.database.owner.db.transaction().execute(async (transaction) => {
+      await sql`lock table sandbox_records in exclusive mode`.execute(transaction);
+      const all = Array.from({ length: 6 }, send);
+      await rejected.promise;
+      return all;
+    });
+    await Promise.all(sent);
+    expect(statuses).toEqual([429, 429, 429, 429, 200, 200]);
     const { body } = await scene.list('busy', '?limit=1');
     expect(body.records).toHaveLength(1);
   });
