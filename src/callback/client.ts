@@ -62,8 +62,8 @@ export function createCallbackClient(settings: Settings): CallbackClient {
       closing.signal.addEventListener('abort', onClosing);
       try {
         // A race, because undici checks the signal only once it has a connection.
-        const request = send(await loadAgent(), callback, authority, abort.signal);
-        return await Promise.race([request, ended.promise]);
+        const reply = loadAgent().then((loaded) => send(loaded, callback, authority, abort.signal));
+        return await Promise.race([reply, ended.promise]);
       } catch (error) {
         return failed(reasonOf(error));
       } finally {
