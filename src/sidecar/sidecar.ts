@@ -141,7 +141,7 @@ export class Sidecar {
       try {
         void trust.context;
       } catch (error) {
-        // Each upstream connection reports it too.
+        // Each upstream connection fails with it too.
         const reason = error instanceof InputError ? { error: error.message } : describeBug(error);
         log.error(reason, 'the trusted roots cannot be loaded');
       }

@@ -40,11 +40,11 @@ export function readRoots({ file, directory }: RootLocations): readonly string[]
   return [...roots];
 }
 
-/** OpenSSL opens every file of these names, and waits for ever for a writer to a named pipe. */
+/** OpenSSL opens every file of these names, and waits for ever for a writer to a named pipe or for the end of a device. */
 function checkFiles({ file, directory }: RootLocations): void {
   for (const each of [file, ...rootFiles(directory)]) {
     const stats = quietly(() => statSync(each));
-    if (stats !== undefined && !stats.isFile() && !stats.isDirectory())
+    if (stats?.isFIFO() || (stats?.isCharacterDevice() && stats.rdev !== statSync('/dev/null').rdev))
       throw new InputError(
         `the trusted roots cannot be read: ${each} is not a regular file; remove it, or set SSL_CERT_FILE and SSL_CERT_DIR`,
       );

@@ -88,6 +88,20 @@ describe('systemRoots', () => {
     expect(stdout).toBe(name === 'SSL_CERT_DIR' ? '3 true\n' : '2 true\n');
   });
 
+  it('are the bundled ones where the file is /dev/null', async () => {
+    await using scratch = await createScratch();
+    const program = await scratch.write(
+      'roots.ts',
+      `
+      import { getCACertificates } from 'node:tls';
+      import { systemRoots } from ${JSON.stringify(join(projectRoot, 'src/tls/system-roots.ts'))};
+      console.log(systemRoots().length === getCACertificates('bundled').length);
+    `,
+    );
+    const env = { SSL_CERT_FILE: '/dev/null', SSL_CERT_DIR: '/nonexistent' };
+    expect(await runToEnd(process.execPath, [program], { env })).toMatchObject({ code: 0, stdout: 'true\n' });
+  });
+
   it('are not read where a named pipe would block, and the pipe is named', async () => {
     await using scratch = await createScratch();
     const pipe = join(scratch.path, 'pipe.pem');
