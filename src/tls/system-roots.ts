@@ -1,8 +1,8 @@
 // The CA certificates of this machine as PEM texts. On Linux the files that OpenSSL reads are read here: each root is
 // there two or three times, and OpenSSL parses every copy, which takes a tenth of the start.
+import { X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
 import { InputError } from '../base/input-error.ts';
 import { certificateBlocks } from './pem.ts';
