@@ -47,6 +47,22 @@ export const noLeak: readonly Mutation[] = [
   },
   {
     invariant: 'I5',
+    name: 'a credential of several parts is masked as a whole only',
+    file: 'src/base/credential-parts.ts',
+    text: 'parts.push(...partsOfItem(item));',
+    replacement: '',
+    breaks: 'a host that echoes one cookie discloses it',
+  },
+  {
+    invariant: 'I5',
+    name: 'character references are not decoded',
+    file: 'src/proxy/mask/reference-scanner.ts',
+    text: 'if (!this.#decoded && this.#plain.mayContinueWith(byte)) this.#fork();',
+    replacement: '',
+    breaks: 'a host echoes the credential in an error page with every character as a reference',
+  },
+  {
+    invariant: 'I5',
     name: 'the record holds the header lines',
     file: 'src/proxy/h1/exchange.ts',
     text: 'this.#record.injected = injection.names;',

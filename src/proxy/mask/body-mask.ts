@@ -86,7 +86,7 @@ export class BodyMask {
     const from = start < this.#hiddenFrom ? start : Math.max(start, this.#hiddenTo);
     this.#hiddenFrom = Math.min(this.#hiddenFrom, start);
     this.#hiddenTo = Math.max(this.#hiddenTo, end);
-    this.#fill(from, end, piece);
+    if (from < end) this.#fill(from, end, piece);
   }
 
   #fill(from: number, end: number, piece: Buffer): void {
