@@ -9,7 +9,10 @@ export function credentialParts(value: string): readonly string[] {
   const [, scheme = '', rest = ''] = SCHEME.exec(value) ?? [];
   const parts = rest === '' ? [] : [rest];
   if (scheme.toLowerCase() === 'basic') parts.push(...userAndPassword(rest));
-  const items = splitList(rest === '' ? value : rest);
+  const list = rest === '' ? value : rest;
+  // Also where quotes mean nothing: a cookie may contain one.
+  const plain = list.split(/[,;]/).map((item) => item.trim());
+  const items = [...new Set([...splitList(list), ...plain])];
   for (const item of items) {
     parts.push(...partsOfItem(item));
     // Several credentials in one value, each with its scheme.

@@ -45,6 +45,7 @@ describe('the parts of', () => {
       ['key-one-1, Bearer key-two-2', 'key-one-1', 'Bearer key-two-2', 'key-two-2'],
     ],
     ['a value with an invalid escape', 'a=abcdefgh%zz', ['abcdefgh%zz']],
+    ['a cookie with a quote', 'sid=ab"cdefgh-1; x=y', ['ab"cdefgh-1; x=y', 'ab"cdefgh-1']],
     ['a quote without an end', 'a="abcd, efgh', ['"abcd, efgh']],
   ])('%s', (_, value, parts) => {
     expect(credentialParts(value)).toEqual(parts);
