@@ -180,9 +180,10 @@ function byteOf(reference: string): number | undefined {
 function nextReference(bytes: Buffer, from: number): number {
   for (let at = bytes.indexOf(AMPERSAND, from); at >= 0; at = bytes.indexOf(AMPERSAND, at + 1)) {
     const next = bytes[at + 1];
-    if (next === undefined || next === HASH || (next >= 0x61 && next <= 0x7a)) return at;
+    if (next === undefined || FIRST.includes(next)) return at;
   }
   return bytes.length;
 }
 
-const HASH = 0x23;
+/** `#`, or the first letter of a name. */
+const FIRST: Buffer = Buffer.from('#aglq');
