@@ -48,6 +48,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'a credential of several parts is masked as a whole only',
+    versions: bothVersions,
     file: 'src/base/credential-parts.ts',
     text: 'parts.push(...partsOfItem(item));',
     replacement: '',
@@ -56,6 +57,7 @@ export const noLeak: readonly Mutation[] = [
   {
     invariant: 'I5',
     name: 'character references are not decoded',
+    versions: bothVersions,
     file: 'src/proxy/mask/reference-scanner.ts',
     text: 'if (!this.#decoded && this.#plain.mayContinueWith(byte)) this.#fork();',
     replacement: '',

@@ -189,6 +189,16 @@ describe('I5 no leak: scrubbed bodies', () => {
     ['unencoded, by the operator', response(200, [], `a ${CANARY}`), byOperator],
     ['in JSON', response(200, [], JSON.stringify({ authorization: `Bearer ${CANARY}` })), byRule],
     ['in a URL', response(200, [], encodeURIComponent(CANARY)), byRule],
+    [
+      'with every byte escaped',
+      response(200, [], [...CANARY].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('')),
+      byRule,
+    ],
+    [
+      'in character references',
+      response(200, [], [...CANARY].map((char) => `&#x${char.charCodeAt(0).toString(16)};`).join('')),
+      byRule,
+    ],
     ['in base64', response(200, [], Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
     ['in two chunks', chunked(CANARY.slice(0, half), CANARY.slice(half)), byRule],
     ['in one-byte chunks', chunked(...CANARY), byOperator],
