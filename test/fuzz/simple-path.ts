@@ -25,9 +25,7 @@ export function readings(sent: string): Readings | undefined {
   if (folded === undefined) return undefined;
   const [cut, foldedCut] = [shortest(decoded), shortest(folded)];
   const isDotted = [decoded, cut, folded, foldedCut].some(hasDotSegment);
-  return isDotted || sent.split('/').some(hasOpenParameter)
-    ? undefined
-    : { decoded, cut, folded, foldedCut };
+  return isDotted || sent.split('/').some(hasOpenParameter) ? undefined : { decoded, cut, folded, foldedCut };
 }
 
 function shortest(decoded: string): string {

@@ -174,13 +174,11 @@ describe('an invalid document', () => {
       ...['8.8.8.8', '1.0.0.0/8', '2606:4700::/32', '169.254.169.254', '169.254.0.0/16', 'fe80::/10'],
       ...['fd00:ec2::/32', '100.100.100.200', '0.0.0.0', '::', '224.0.0.0/4', 'ff02::1', '255.255.255.255'],
       ...['192.0.0.0/24', '::ffff:169.254.169.254'],
-    ].map(
-      (range): [string, unknown, RegExp] => [
-        `a private range without effect, ${range}`,
-        { egress: { allow_private: ['all', range] } },
-        /^egress\.allow_private\.1: has no effect/,
-      ],
-    ),
+    ].map((range): [string, unknown, RegExp] => [
+      `a private range without effect, ${range}`,
+      { egress: { allow_private: ['all', range] } },
+      /^egress\.allow_private\.1: has no effect/,
+    ]),
     ['a name for a CIDR', { allow_clients: ['localhost'] }, /^allow_clients\.0: .*10\.0\.0\.0\/8/],
     [
       'cleartext without a port',

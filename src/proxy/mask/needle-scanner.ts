@@ -16,13 +16,7 @@ import {
   openDepth,
   shortened,
 } from './needle-automaton.ts';
-import {
-  BEGINNING_BYTES,
-  type NeedleSet,
-  nextPercent,
-  nextPossible,
-  toFolded,
-} from './needle-set.ts';
+import { BEGINNING_BYTES, type NeedleSet, nextPercent, nextPossible, toFolded } from './needle-set.ts';
 
 /** Offsets into the whole text; `end` is past the last byte. */
 export type OnFound = (start: number, end: number) => void;

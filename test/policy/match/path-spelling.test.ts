@@ -150,7 +150,15 @@ describe('no rule can be applied to', () => {
     '/..%20x',
     '/x%20..',
     '/%20',
-    ...['/\u2026', '/\u2025x', '/\u2100', '/\u00a0x', '/資料／見積？.pdf', '/消費税８％10月', '/８％90年'].map(encodeURI),
+    ...[
+      '/\u2026',
+      '/\u2025x',
+      '/\u2100',
+      '/\u00a0x',
+      '/資料／見積？.pdf',
+      '/消費税８％10月',
+      '/８％90年',
+    ].map(encodeURI),
   ];
   it.each([...decidable, `/${'a'.repeat(8191)}`, '/a%23b', '/a%3Fb'])('but one can to %s', (sent) => {
     expect(readPath(sent)).toMatchObject({ cut: mostDecoded(sent) });

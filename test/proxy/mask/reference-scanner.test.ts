@@ -61,7 +61,20 @@ describe('a needle with references', () => {
 });
 
 describe('for any text', () => {
-  const unit = fc.constantFrom('a', 'b', '+', '&#97;', '&#x62;', '&#43;', '&#X2b;', '&#44;', '&', '&#', ';', 'x');
+  const unit = fc.constantFrom(
+    'a',
+    'b',
+    '+',
+    '&#97;',
+    '&#x62;',
+    '&#43;',
+    '&#X2b;',
+    '&#44;',
+    '&',
+    '&#',
+    ';',
+    'x',
+  );
 
   it('what is found is what stands in the text, or in the text with its references decoded', () => {
     fc.assert(
@@ -82,7 +95,9 @@ describe('for any text', () => {
 
 function reference(needle: string, text: string): readonly number[] {
   const found = new Set<number>();
-  const add = (symbols: readonly { readonly char: string; readonly from: number; readonly to: number }[]): void => {
+  const add = (
+    symbols: readonly { readonly char: string; readonly from: number; readonly to: number }[],
+  ): void => {
     for (let i = 0; i + needle.length <= symbols.length; i += 1) {
       const part = symbols.slice(i, i + needle.length);
       if (part.map(({ char }) => char).join('') !== needle) continue;
@@ -91,7 +106,10 @@ function reference(needle: string, text: string): readonly number[] {
   };
   add([...text].map((char, at) => ({ char, from: at, to: at + 1 })));
   const decoded = [...text.matchAll(/&#([0-9]+);|&#[xX]([0-9a-fA-F]+);|[^]/g)].map((match) => ({
-    char: match[1] || match[2] ? String.fromCharCode(match[1] ? Number(match[1]) : Number.parseInt(match[2] ?? '', 16)) : match[0],
+    char:
+      match[1] || match[2]
+        ? String.fromCharCode(match[1] ? Number(match[1]) : Number.parseInt(match[2] ?? '', 16))
+        : match[0],
     from: match.index,
     to: match.index + match[0].length,
   }));

@@ -184,7 +184,10 @@ describe('a reserved address that real networks use', () => {
   });
 
   it('is not broadcast, nor one of a range that nobody uses', () => {
-    const listed = { ...allPrivate, allowCidrs: cidrs('240.0.0.0/4', '192.0.0.0/24', '192.88.99.0/24', '2001::/23') };
+    const listed = {
+      ...allPrivate,
+      allowCidrs: cidrs('240.0.0.0/4', '192.0.0.0/24', '192.88.99.0/24', '2001::/23'),
+    };
     for (const address of ['255.255.255.255', '192.0.0.1', '192.88.99.1', '2001:2::1'])
       expect(verdict(address, listed, true)).toBe('address_denied');
   });
