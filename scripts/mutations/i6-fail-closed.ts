@@ -33,7 +33,7 @@ export const failClosed: readonly Mutation[] = [
     invariant: 'I6',
     name: 'a missing secret is an empty value',
     file: 'src/policy/compile.ts',
-    text: 'return `The workspace secret ${toLocKey(part.secret)} does not exist; create it first`;',
+    text: 'return `The workspace secret ${toLocKey(part.secret)} does not exist: ${ADD_SECRET}`;',
     replacement: 'continue;',
     breaks: 'a rule is in force without its credential',
   },

@@ -1,29 +1,19 @@
 // `sallyport audit verify`: prints one line for each finding in the audit log, then a summary.
-import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
 import { z } from '../base/schema.ts';
 import type { VerificationCounts } from '../platform/audit-verification.ts';
 import type { PlatformConfig } from '../platform/config.ts';
+import { parseCommandLine, usageLine } from './command/declaration.ts';
+import { auditCommand } from './command/platform-commands.ts';
 import { readPlatformConfig } from './platform.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
-
-const USAGE =
-  'usage: sallyport audit verify [--organization ID] [--config FILE] [--data-dir DIR] [--checkpoints LOCATION] [--public-key FILE]...\n';
-
-const flags = {
-  organization: { type: 'string' },
-  config: { type: 'string' },
-  'data-dir': { type: 'string' },
-  checkpoints: { type: 'string' },
-  'public-key': { type: 'string', multiple: true },
-} as const;
 
 /** Exit code 0: intact; 1: tampered with; 2: usage error; 3: it could not be determined. */
 export async function run(args: string[]): Promise<number> {
   refuseRuntimeSwitches(process.env);
-  const { values, positionals } = parseArgs({ args, options: flags, allowPositionals: true });
-  if (positionals.length !== 1 || positionals[0] !== 'verify') {
-    process.stderr.write(USAGE);
+  const { values, operands } = parseCommandLine(auditCommand, args);
+  if (operands.length !== 1 || operands[0] !== 'verify') {
+    process.stderr.write(`usage: ${usageLine(auditCommand)}\n`);
     return 2;
   }
   const { organization, checkpoints, 'public-key': publicKeyFiles = [], ...given } = values;

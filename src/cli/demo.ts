@@ -10,13 +10,16 @@ import { Secret } from '../base/secret.ts';
 import { parseConfig } from '../sidecar/config.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../tls/certificate-authority.ts';
+import { parseCommandLine } from './command/declaration.ts';
+import { demoCommand } from './command/sidecar-commands.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 
 // In two halves, so that a search finds it in a leak, but not in this source.
 const TOKEN = ['sk-demo', '7Qm2xVb9LdE4'].join('-');
 
 /** Exit code 0 if every check passes. */
-export async function run(): Promise<number> {
+export async function run(args: readonly string[]): Promise<number> {
+  parseCommandLine(demoCommand, args);
   const scratch = await mkdtemp(join(tmpdir(), 'sallyport-demo-'));
   try {
     return await show(scratch);

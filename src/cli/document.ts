@@ -6,11 +6,23 @@ import { codeOf } from '../tls/pem-files.ts';
 
 /** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
 export async function readDocument(file: string): Promise<unknown> {
-  const text = await readText(file);
+  // Read instead of asking for the size: a pipe has no size and a device no end. `end` is inclusive.
+  return parse(file, await readText(file, createReadStream(file, { end: MAX_BYTES })));
+}
+
+/** The same for what is on standard input. */
+export async function readStandardInput(): Promise<unknown> {
+  return parse(standardInput, await readText(standardInput, process.stdin));
+}
+
+/** The name of standard input in messages. */
+export const standardInput = 'standard input';
+
+function parse(name: string, text: string): unknown {
   const reading = parseJsonDocument(text);
   if (reading.ok) return reading.value;
   const { kind, position } = reading.error;
-  throw new InputError(`${file}${positionOf(position ?? searchPosition(text), text)}: ${ERRORS[kind]}`);
+  throw new InputError(`${name}${positionOf(position ?? searchPosition(text), text)}: ${ERRORS[kind]}`);
 }
 
 const MAX_BYTES = 4 * 2 ** 20;
@@ -21,17 +33,20 @@ const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   too_deep: 'nested deeper than 32 levels',
 };
 
-async function readText(file: string): Promise<string> {
+async function readText(name: string, stream: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
+  let size = 0;
   try {
-    // Read instead of asking for the size: a pipe has no size and a device no end. `end` is inclusive.
-    for await (const chunk of createReadStream(file, { end: MAX_BYTES })) chunks.push(chunk);
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BYTES) break;
+    }
   } catch (error) {
-    throw new InputError(`${file} cannot be read: ${codeOf(error) ?? 'unknown error'}`, { cause: error });
+    throw new InputError(`${name} cannot be read: ${codeOf(error) ?? 'unknown error'}`, { cause: error });
   }
-  const bytes = Buffer.concat(chunks);
-  if (bytes.length > MAX_BYTES) throw new InputError(`${file} is larger than 4 MiB`);
-  return bytes.toString('utf8');
+  if (size > MAX_BYTES) throw new InputError(`${name} is larger than 4 MiB`);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** For errors without a position: the first character that no valid document could have there. */

@@ -2,18 +2,17 @@
 // the config, the placeholders of the rules and the CA certificate; no secret and no key.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
 import { codeOf } from '../tls/pem-files.ts';
 import { toShellExports } from './client/client-environment.ts';
 import { prepareClients, readRules } from './client/client-setup.ts';
-import { caFiles, configFlags, readConfig, stateDirectory } from './settings.ts';
+import { parseCommandLine } from './command/declaration.ts';
+import { envCommand } from './command/sidecar-commands.ts';
+import { caFiles, readConfig, stateDirectory } from './settings.ts';
 
 /** Exit code 0, or 2 for a configuration that must be corrected; then nothing is on standard output. */
 export async function run(args: string[]): Promise<number> {
-  const { config: file, 'proxy-config': proxyConfig, listen, 'state-dir': stateDir } = configFlags;
-  const options = { config: file, 'proxy-config': proxyConfig, listen, 'state-dir': stateDir };
-  const { values: flags } = parseArgs({ args, options });
+  const { values: flags } = parseCommandLine(envCommand, args);
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
   const { host, port } = config.listen;

@@ -1,8 +1,11 @@
 // Formats issues as lines for a terminal: the file, the path in it, and what to change.
 import type { Issue } from '../base/schema.ts';
 
+/** An issue, or a warning of `check`. */
+export type Finding = Pick<Issue, 'loc' | 'msg'> & { readonly type?: string };
+
 /** One line for each issue: `FILE: rules[0].headers[1].value: message`. */
-export function formatIssues(file: string, issues: readonly Issue[]): string {
+export function formatIssues(file: string, issues: readonly Finding[]): string {
   return issues.map(({ loc, msg }) => `${file}: ${escapeControls(`${formatLoc(loc)}${msg}`)}\n`).join('');
 }
 

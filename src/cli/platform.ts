@@ -1,8 +1,5 @@
 // `sallyport platform [serve]`, `init` and `recover`: runs a platform until it is stopped, or prints a key for it.
 // SIGTERM and SIGINT drain; a second signal ends the process at once.
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { InputError } from '../base/input-error.ts';
 import { type LogSink, createFdSink, createLog } from '../base/log.ts';
 import { z } from '../base/schema.ts';
@@ -17,27 +14,16 @@ import {
   handOverSecretVariables,
   platformSecretVariables,
 } from '../sidecar/secret-environment.ts';
+import { parseCommandLine, usageLine, type Values } from './command/declaration.ts';
+import { platformCommand } from './command/platform-commands.ts';
+import { readVersion } from './command/version.ts';
 import { preventCoreDumps } from './process/core-dumps.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
-import { packageRoot } from './package-root.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 
-const USAGE =
-  'usage: sallyport platform [serve | init | recover] [--config FILE] [--listen HOST:PORT] [--data-dir DIR]\n';
-
-const flags = {
-  config: { type: 'string' },
-  listen: { type: 'string' },
-  'metrics-listen': { type: 'string' },
-  'data-dir': { type: 'string' },
-  /** For `init`. */
-  name: { type: 'string' },
-  /** For `recover`. */
-  organization: { type: 'string' },
-} as const;
-type Flags = Partial<Record<keyof typeof flags, string>>;
+type Flags = Values<typeof platformCommand.options>;
 
 /** Exit code 0 after a clean drain, 1 when the database server ended, 2 for invalid settings. */
 export async function run(args: string[]): Promise<number> {
@@ -45,10 +31,10 @@ export async function run(args: string[]): Promise<number> {
   handOverSecretVariables(undefined, exposedVariables(process.env));
   // Before anything that can fail: secrets that are not claimed stay behind in a file.
   const { operators } = claimSecrets(process.env);
-  const { values, positionals } = parseArgs({ args, options: flags, allowPositionals: true });
-  const [command = 'serve', ...more] = positionals;
+  const { values, operands } = parseCommandLine(platformCommand, args);
+  const [command = 'serve', ...more] = operands;
   if (more.length > 0 || !['serve', 'init', 'recover'].includes(command)) {
-    process.stderr.write(USAGE);
+    process.stderr.write(`usage: ${usageLine(platformCommand)}\n`);
     return 2;
   }
   const env = { ...process.env, ...operators };
@@ -186,9 +172,4 @@ function exposureWarnings({ listen, metricsListen }: PlatformConfig): readonly s
       ({ host, port }) =>
         `${host}:${port} is reachable from other machines and receives API keys in plaintext: put TLS in front of it, or listen on loopback`,
     );
-}
-
-async function readVersion(): Promise<string> {
-  const file = await readFile(join(packageRoot, 'package.json'), 'utf8');
-  return z.object({ version: z.string() }).parse(JSON.parse(file)).version;
 }

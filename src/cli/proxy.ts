@@ -1,7 +1,6 @@
 // `sallyport proxy`: runs one sidecar with its admin API. SIGHUP reads the proxy_config and the secrets again, SIGTERM and
 // SIGINT drain.
 import { dirname } from 'node:path';
-import { parseArgs } from 'node:util';
 import { readInput } from '../base/input-error.ts';
 import { listenerUrl } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
@@ -13,12 +12,13 @@ import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { SealedStateStore } from '../sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
+import { parseCommandLine } from './command/declaration.ts';
+import { proxyCommand } from './command/sidecar-commands.ts';
 import { readDocument } from './document.ts';
 import { prepareProcess } from './process/startup.ts';
 import {
   adminTokenSource,
   caFiles,
-  configFlags,
   parseDescriptor,
   readConfig,
   readSecrets,
@@ -34,8 +34,7 @@ export async function run(args: string[]): Promise<number> {
   let isReloadRequested = false;
   const onSignal = (): void => void (isReloadRequested = true);
   process.on('SIGHUP', onSignal);
-  const options = { ...configFlags, 'secrets-fd': { type: 'string' } } as const;
-  const { values: flags } = parseArgs({ args, options });
+  const { values: flags } = parseCommandLine(proxyCommand, args);
   const fd = parseDescriptor(flags['secrets-fd']);
   const { handed, warnings } = prepareProcess(fd);
   const config = await readConfig(flags, process.env);

@@ -4,8 +4,6 @@ import { openSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { InputError } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
 import { proxyTokenWarnings } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
@@ -14,13 +12,16 @@ import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createSignalRelay, runCommand } from './client/child-command.ts';
 import { withoutProxySettings } from './client/client-environment.ts';
 import { prepareClients, readRules } from './client/client-setup.ts';
+import { missing, parseCommandLine } from './command/declaration.ts';
+import { runCommandDeclaration } from './command/sidecar-commands.ts';
 import { oldNodeWarning } from './process/old-node.ts';
 import { prepareProcess } from './process/startup.ts';
-import { configFlags, parseDescriptor, readConfig, readSecrets, reportApplied } from './settings.ts';
+import { parseDescriptor, readConfig, readSecrets, reportApplied } from './settings.ts';
 
 /** The command's exit code (see child-command.ts), or 2 for a configuration that must be corrected. */
 export async function run(args: string[]): Promise<number> {
-  const { flags, command } = parseCommandLine(args);
+  const { values: flags, operands: command } = parseCommandLine(runCommandDeclaration, args);
+  if (command.length === 0) throw missing(runCommandDeclaration, 'command');
   const fd = parseDescriptor(flags['secrets-fd']);
   const startup = prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
   const { handed, cores } = startup;
@@ -55,20 +56,6 @@ export async function run(args: string[]): Promise<number> {
     await sidecar.close();
     await rm(directory, { recursive: true, force: true });
   }
-}
-
-const { listen: _, 'admin-listen': __, ...ownFlags } = configFlags;
-const options = { ...ownFlags, 'secrets-fd': { type: 'string' }, log: { type: 'string' } } as const;
-
-type Flags = Partial<Record<keyof typeof options, string>>;
-
-function parseCommandLine(args: string[]): { flags: Flags; command: readonly string[] } {
-  const end = args.indexOf('--');
-  const command = end === -1 ? [] : args.slice(end + 1);
-  const { values: flags } = parseArgs({ args: end === -1 ? args : args.slice(0, end), options });
-  if (command.length === 0)
-    throw new InputError('missing command. Usage: sallyport run [OPTIONS] -- CMD ARGS...');
-  return { flags, command };
 }
 
 // Processes that the command left running may still be connected; unlike a service's supervisor, nothing waits for them.

@@ -11,39 +11,20 @@ import type { Sidecar } from '../sidecar/sidecar.ts';
 import type { Applied } from '../sidecar/sandboxes/sandbox-rules.ts';
 import type { StateKeySource } from '../sidecar/state/state-store.ts';
 import { codeOf } from '../tls/pem-files.ts';
+import type { OptionDeclarations } from './command/declaration.ts';
+import { type ConfigFlags, configOptions } from './command/sidecar-commands.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
-
-/** Flags that set a key of the config, for parseArgs, and the variables that they take precedence over. */
-const flagVariables = {
-  'proxy-config': 'SALLYPORT_PROXY_CONFIG',
-  listen: 'SALLYPORT_LISTEN',
-  'admin-listen': 'SALLYPORT_ADMIN_LISTEN',
-  'state-dir': 'SALLYPORT_STATE_DIR',
-  'secrets-dir': 'SALLYPORT_SECRETS_DIR',
-  'secrets-file': 'SALLYPORT_SECRETS_FILE',
-} as const;
-
-const text = { type: 'string' } as const;
-export const configFlags = {
-  config: text,
-  'proxy-config': text,
-  listen: text,
-  'admin-listen': text,
-  'state-dir': text,
-  'secrets-dir': text,
-  'secrets-file': text,
-};
-
-export type ConfigFlags = Partial<Record<keyof typeof configFlags, string>>;
 
 /** The config by file, variables and flags. Undefined: it is invalid, and all issues are on standard error. */
 export async function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Promise<Config | undefined> {
   const { config: file, ...given } = flags;
   const document = file === undefined ? {} : await readDocument(file);
-  const overrides = Object.entries(flagVariables).flatMap(([flag, name]) => {
-    const value = given[flag as keyof typeof flagVariables];
-    return value === undefined ? [] : [[name, value]];
+  const options: OptionDeclarations = configOptions;
+  const overrides = Object.entries(given).flatMap(([flag, value]) => {
+    // Other options of a command, such as --log, set no key.
+    const variable = Object.hasOwn(options, flag) ? options[flag]?.variable : undefined;
+    return variable === undefined ? [] : [[variable, value]];
   });
   const parsed = parseConfig(document, { ...env, ...Object.fromEntries(overrides) });
   if (parsed.ok) return parsed.value;

@@ -7,6 +7,8 @@ import { Secret } from '../base/secret.ts';
 import { type AdminTokenSource, loadAdminToken } from '../sidecar/access-tokens.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
+import { parseCommandLine } from './command/declaration.ts';
+import { startCommand } from './command/sidecar-commands.ts';
 import { readDocument } from './document.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 import { packageRoot } from './package-root.ts';
@@ -18,7 +20,8 @@ const CALLBACK_PORT = 9444;
 const DEMO_TOKEN: Secret = new Secret('demo-token-4f1c9a');
 
 /** Runs until SIGINT or SIGTERM. */
-export async function run(): Promise<number> {
+export async function run(args: readonly string[]): Promise<number> {
+  parseCommandLine(startCommand, args);
   const { handed, warnings } = prepareProcess();
   for (const warning of warnings) process.stderr.write(`sallyport: ${warning}\n`);
   const certs = process.env['SALLYPORT_STATE_DIR'] ?? join(packageRoot, 'certs');

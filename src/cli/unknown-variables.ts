@@ -2,6 +2,7 @@
 // and a limit that the operator relies on would be missing. Looks at names only.
 import { configVariables } from '../sidecar/config.ts';
 import { operatorVariables } from '../sidecar/secret-environment.ts';
+import { editDistance, maxTypos } from './command/nearest.ts';
 
 /** Variables that are no settings. A name that ends with `_` stands for all names that begin with it. */
 const furtherVariables: readonly string[] = [
@@ -14,8 +15,6 @@ const furtherVariables: readonly string[] = [
 /** Variables of the platform, which checks its own. */
 const platformVariables: readonly string[] = ['SALLYPORT_PLATFORM_', 'SALLYPORT_BOOTSTRAP_API_KEY'];
 
-/** A name with at most so many letters added, missing or wrong is a typing error. */
-const MAX_TYPOS = 2;
 const OURS = 'SALLYPORT_';
 
 const ours: readonly string[] = [...configVariables().map(({ name }) => name), ...furtherVariables];
@@ -58,7 +57,7 @@ function isOfService(name: string, services: readonly string[]): boolean {
 
 function nearest(name: string, known: readonly string[]): string | undefined {
   const typos = known.map((one) => ({ one, count: typosIn(name, one) }));
-  const [closest] = typos.filter(({ count }) => count <= MAX_TYPOS).toSorted((a, b) => a.count - b.count);
+  const [closest] = typos.filter(({ count }) => count <= maxTypos).toSorted((a, b) => a.count - b.count);
   if (closest) return closest.one.endsWith('_') ? `${closest.one}<NAME>` : closest.one;
   // The group is missing: DRAIN_MS without TIMEOUTS.
   return known.find((one) => one.endsWith(name.slice(OURS.length - 1)));
@@ -69,18 +68,4 @@ function typosIn(name: string, one: string): number {
   if (!one.endsWith('_')) return editDistance(one, name);
   const starts = [-1, 0, 1].map((more) => name.slice(0, one.length + more));
   return Math.min(...starts.filter((start) => start.endsWith('_')).map((start) => editDistance(one, start)));
-}
-
-/** The Levenshtein distance, computed row by row. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...b].entries()) {
-      const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min(changed, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

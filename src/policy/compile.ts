@@ -62,18 +62,18 @@ const MAX_VALUE_BYTES = 262_144;
 // exceed this together.
 const MAX_SEARCHED_VALUE_BYTES = 32_768;
 
-/** Checked after the secrets are filled in, when the values have their final length. */
+/** Checked after the secrets are filled in, when the values have their final length, which no message shows. */
 function excessOf(rules: readonly CompiledRule[]): Issue | undefined {
   const headers = rules.flatMap((rule) => rule.headers);
   const bytes = headers.reduce((sum, { value, masks }) => sum + bytesOf([value, ...masks]), 0);
   if (bytes > MAX_VALUE_BYTES) {
-    const msg = `All header values and their secrets together must have at most ${MAX_VALUE_BYTES} bytes; they have ${bytes}`;
+    const msg = `All header values and their secrets together must have at most ${MAX_VALUE_BYTES} bytes: use fewer or shorter ones`;
     return { loc: ['rules'], msg, type: 'too_long' };
   }
   for (const { index, headers: own, scrubsBodies } of rules) {
     const searched = scrubsBodies ? bytesOf(own.flatMap(({ masks }) => masks)) : 0;
     if (searched <= MAX_SEARCHED_VALUE_BYTES) continue;
-    const msg = `With \`scrub: body\` the values of a rule and their secrets together must have at most ${MAX_SEARCHED_VALUE_BYTES} bytes; they have ${searched}`;
+    const msg = `With \`scrub: body\` the values of a rule and their secrets together must have at most ${MAX_SEARCHED_VALUE_BYTES} bytes: use fewer or shorter ones`;
     return { loc: ['rules', index, 'headers'], msg, type: 'too_long' };
   }
   return undefined;
@@ -154,6 +154,9 @@ function resolveHeader({ name, type, value }: HeaderEntry, secrets: SecretLookup
   return type === 'plaintext' ? injected(name, value, []) : resolveTemplate(name, value, secrets);
 }
 
+const ADD_SECRET =
+  'add a file of that name to the secrets directory (SALLYPORT_SECRETS_DIR), or PUT it to /v1/workspace_secrets';
+
 function resolveTemplate(name: string, template: string, secrets: SecretLookup): InjectedHeader | string {
   const { parts } = accepted(parseSecretTemplate(template));
   const used = new Map<string, Secret>();
@@ -161,7 +164,7 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
     if (typeof part === 'string') continue;
     const secret = secrets(part.secret);
     if (secret === undefined)
-      return `The workspace secret ${toLocKey(part.secret)} does not exist; create it first`;
+      return `The workspace secret ${toLocKey(part.secret)} does not exist: ${ADD_SECRET}`;
     if (secret.length === 0) return `The workspace secret ${part.secret} is empty; give it a value first`;
     used.set(part.secret, secret);
   }
@@ -172,14 +175,7 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
   const value = Secret.join(pieces);
   const error = valueError(value);
   if (error !== undefined) return `${NOT_A_VALUE} ${error}`;
-  const whole = parts.length === 1 ? [value] : [...used.values(), value];
-  // A secret may hold its scheme, or the base64 of `Basic`; the literals of a template can be read by the tenant.
-  const literals = parts.filter((part) => typeof part === 'string');
-  return injected(
-    name,
-    value,
-    Secret.distinct([...whole, ...whole.flatMap((secret) => secret.credentials(literals))]),
-  );
+  return injected(name, value, parts.length === 1 ? [value] : [...used.values(), value]);
 }
 
 const NOT_A_VALUE = 'With its secret filled in, this is not a valid header value.';

@@ -1,7 +1,12 @@
 // `sallyport check`: every issue of every file at once, with the way into the file, and never what stood there.
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { launcher, runToEnd, type Finished } from '../support/spawned-process.ts';
+
+// Of a length that no other number in the output has.
+const CANARY = 'c4n4ry'.repeat(117);
 
 const check = (...files: string[]): Promise<Finished> =>
   runToEnd(process.execPath, [launcher, 'check', ...files]);
@@ -19,7 +24,11 @@ describe('check', () => {
       ],
     });
     const { code, stdout, stderr } = await check(config, rules);
-    expect([code, stdout, stderr]).toEqual([0, `${config}: valid\n${rules}: valid\n`, '']);
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      `${config}: valid config\n${rules}: valid proxy_config\n`,
+      '',
+    ]);
   });
 
   it('lists every issue of every file, and ends with code 2', async () => {
@@ -53,6 +62,8 @@ describe('check', () => {
     expect(stdout).toMatch(/surprise/);
     expect(stdout).not.toContain('private-value');
     expect(stdout).not.toContain(': valid');
+    expect(stdout).toMatch(/config\.json: not a valid config: \d errors\n/);
+    expect(stdout).toMatch(/rules\.json: not a valid proxy_config: \d errors\n/);
   });
 
   it('continues after a file that cannot be read', async () => {
@@ -63,7 +74,7 @@ describe('check', () => {
     expect(code).toBe(2);
     expect(stdout + stderr).toContain('/nonexistent.json cannot be read: ENOENT');
     expect(stdout + stderr).toContain(`${broken}:1:27: not valid JSON`);
-    expect(stdout).toContain(`${good}: valid\n`);
+    expect(stdout).toContain(`${good}: valid proxy_config\n`);
     expect(stdout + stderr).not.toContain('private-value');
   });
 
@@ -76,11 +87,86 @@ describe('check', () => {
     const { code, stdout } = await check(rules);
     expect(code).toBe(0);
     expect(stdout).toMatch(/rules\.json: warning: no_proxy\[0\]: /);
-    expect(stdout).toContain(`${rules}: valid\n`);
+    expect(stdout).toContain(`${rules}: valid proxy_config\n`);
   });
 
-  it('without a file prints its usage', async () => {
+  it('reports errors of structure and of meaning together', async () => {
+    await using scratch = await createScratch();
+    const rules = await scratch.write('rules.json', {
+      rules: [
+        { match_hosts: ['*.com'], headers: [{ name: 'X-Key', type: 'plaintext', value: 'x' }] },
+        { match_hosts: ['api.test'], headers: [{ name: 'a b', type: 'plaintext', value: 'x' }] },
+      ],
+      access_control: { deny_list: ['10.0.0.0/8'] },
+    });
+    const { stdout } = await check(rules);
+    expect(stdout).toContain('rules[0].match_hosts[0]: ');
+    expect(stdout).toContain('rules[1].headers[0].name: ');
+  });
+
+  it('accepts what GET /v1/proxy_config returns, and its stored values', async () => {
+    await using scratch = await createScratch();
+    const headers = [{ name: 'X-Key', type: 'opaque', is_set: true }];
+    const document = { rules: [{ match_hosts: ['api.test'], headers }] };
+    const file = await scratch.write('got.json', { proxy_config: document, revision: 3, etag: '"a"' });
+    expect(await check(file)).toMatchObject({
+      code: 0,
+      stdout: `${file}: valid proxy_config, as the admin API returns it\n`,
+    });
+    const wrong = await scratch.write('wrong.json', { proxy_config: { rules: [{ match_hosts: [] }] } });
+    expect((await check(wrong)).stdout).toContain(`${wrong}: proxy_config.rules[0].match_hosts: `);
+    const plain = await scratch.write('plain.json', document);
+    expect((await check(plain)).stdout).toContain(`${plain}: rules[0].headers[0].value: Field required`);
+  });
+
+  it('reads standard input for -', async () => {
+    const script = `printf '%s' '{"rules": []}' | ${process.execPath} ${launcher} check -`;
+    const { code, stdout } = await runToEnd('sh', ['-c', script]);
+    expect([code, stdout]).toEqual([0, 'standard input: valid proxy_config\n']);
+  });
+
+  it('with --secrets-dir names secrets that do not exist, and shows no secret', async () => {
+    await using scratch = await createScratch();
+    await mkdir(join(scratch.path, 'secrets'));
+    await scratch.write('secrets/KNOWN', CANARY);
+    const header = (name: string, value: string) => ({ name, type: 'workspace_secret', value });
+    const rules = await scratch.write('rules.json', {
+      rules: [
+        { match_hosts: ['api.test'], headers: [header('X-A', '{KNOWN}'), header('X-B', 'Bearer {ABSENT}')] },
+      ],
+    });
+    const { code, stdout, stderr } = await check('--secrets-dir', join(scratch.path, 'secrets'), rules);
+    expect(code).toBe(2);
+    expect(stdout).toContain('rules[0].headers[1].value: The workspace secret ABSENT does not exist');
+    expect(stdout).not.toContain('headers[0]');
+    expect(stdout + stderr).not.toMatch(new RegExp(`${CANARY}|\\b${CANARY.length}\\b`));
+    expect(await check(rules)).toMatchObject({ code: 0 });
+  });
+
+  it('with --json prints one document', async () => {
+    await using scratch = await createScratch();
+    const good = await scratch.write('good.json', { rules: [] });
+    const bad = await scratch.write('bad.json', { rules: [{}] });
+    const { code, stdout, stderr } = await check('--json', good, bad, '/nonexistent.json');
+    expect([code, stderr]).toEqual([2, '']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      files: [
+        { file: good, kind: 'proxy_config', valid: true, issues: [], warnings: [] },
+        {
+          file: bad,
+          valid: false,
+          issues: expect.arrayContaining([expect.objectContaining({ type: 'missing' })]),
+        },
+        { kind: null, valid: false, error: expect.stringContaining('ENOENT') },
+      ],
+    });
+  });
+
+  it('without a file says what is missing', async () => {
     const { code, stderr } = await check();
-    expect([code, stderr]).toEqual([2, 'usage: sallyport check FILE...\n']);
+    expect([code, stderr]).toEqual([
+      2,
+      'sallyport: missing FILE. Usage: sallyport check [OPTIONS] FILE...\n',
+    ]);
   });
 });

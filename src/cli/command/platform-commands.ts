@@ -1,0 +1,76 @@
+// The declarations of the commands of the platform.
+import type { CommandDeclaration } from './declaration.ts';
+
+const config = { type: 'string', value: 'FILE', text: 'config file of the platform' } as const;
+const dataDir = {
+  type: 'string',
+  value: 'DIR',
+  text: 'directory of the embedded database and of the keys',
+  variable: 'SALLYPORT_PLATFORM_DATA_DIR',
+  fallback: '~/.local/state/sallyport/platform',
+} as const;
+
+export const platformCommand = {
+  name: 'platform',
+  summary: 'run the platform API, or create a key for it',
+  operands: '[serve | init | recover]',
+  options: {
+    config,
+    listen: {
+      type: 'string',
+      value: 'HOST:PORT',
+      text: 'address of the API',
+      variable: 'SALLYPORT_PLATFORM_LISTEN',
+      fallback: '127.0.0.1:8080',
+    },
+    'metrics-listen': {
+      type: 'string',
+      value: 'HOST:PORT',
+      text: 'address of the metrics',
+      variable: 'SALLYPORT_PLATFORM_METRICS_LISTEN',
+    },
+    'data-dir': dataDir,
+    name: { type: 'string', value: 'NAME', text: 'init: name of the organization', fallback: 'Default' },
+    organization: { type: 'string', value: 'ID', text: 'recover: the organization, if there are several' },
+  },
+  notes: [
+    'serve (the default) runs the API. init creates the first organization and its API key. recover creates another key.',
+    'A key is printed once, to standard output; everything else goes to standard error.',
+  ],
+  examples: ['sallyport platform init --data-dir data', 'sallyport platform --data-dir data'],
+  exitCodes: [
+    ['0', 'ended by SIGTERM or SIGINT; init and recover: done'],
+    ['1', 'the database ended by itself, or an error of the machine'],
+    ['2', 'the command line or the configuration must be corrected'],
+  ],
+} as const satisfies CommandDeclaration;
+
+export const auditCommand = {
+  name: 'audit',
+  summary: "check the platform's audit log for tampering",
+  operands: 'verify',
+  options: {
+    organization: { type: 'string', value: 'ID', text: 'check one organization only' },
+    config,
+    'data-dir': dataDir,
+    checkpoints: {
+      type: 'string',
+      value: 'LOCATION',
+      text: 'file or bucket of the signed checkpoints',
+      variable: 'SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS',
+    },
+    'public-key': {
+      type: 'string',
+      multiple: true,
+      value: 'FILE',
+      text: 'public key of the checkpoints; may be repeated',
+    },
+  },
+  examples: ['sallyport audit verify --data-dir data'],
+  exitCodes: [
+    ['0', 'intact'],
+    ['1', 'tampered with'],
+    ['2', 'the command line or the configuration must be corrected'],
+    ['3', 'could not be determined'],
+  ],
+} as const satisfies CommandDeclaration;
