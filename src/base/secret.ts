@@ -2,6 +2,7 @@
 // test checks: the gate that writes the header, the callback client, the sealed state, and the sender of records.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
+import { credentialParts } from './credential-parts.ts';
 
 const PRINTED = '[secret]';
 // Keyed, so that a fingerprint in a heap dump or a cache key cannot be tried against guesses.
@@ -29,15 +30,18 @@ export class Secret {
     return new Secret(parts.map((part) => (typeof part === 'string' ? part : part.#value)).join(''));
   }
 
-  /**
-   * The credentials inside an authorization value, which a host may echo without their scheme: what follows
-   * `Bearer `, `Token ` and the like, and for `Basic` the user's password too (RFC 9110 §11.4, RFC 7617).
-   */
-  credentials(): readonly Secret[] {
-    const [, scheme = '', rest = ''] = /^([A-Za-z][A-Za-z0-9-]*) +(\S.*)$/.exec(this.#value) ?? [];
-    if (rest === '') return [];
-    const password = scheme.toLowerCase() === 'basic' ? passwordOf(rest) : '';
-    return [rest, password].filter((text) => text !== '').map((text) => new Secret(text));
+  /** The parts of the value that a host may echo by themselves, except those inside the texts that are no secret. */
+  credentials(open: readonly string[] = []): readonly Secret[] {
+    return credentialParts(this.#value)
+      .filter((part) => !open.some((text) => text.includes(part)))
+      .map((part) => new Secret(part));
+  }
+
+  /** Each value once. */
+  static distinct(secrets: readonly Secret[]): readonly Secret[] {
+    const byValue = new Map<string, Secret>();
+    for (const secret of secrets) if (!byValue.has(secret.#value)) byValue.set(secret.#value, secret);
+    return [...byValue.values()];
   }
 
   /** Whether the value passes a test, such as "is a valid field value". */
@@ -70,11 +74,6 @@ export class Secret {
 
 // console.log and pino's formatters use this symbol before toString.
 Object.defineProperty(Secret.prototype, inspect.custom, { value: () => PRINTED });
-
-function passwordOf(encoded: string): string {
-  const pair = Buffer.from(encoded, 'base64').toString('utf8');
-  return pair.slice(pair.indexOf(':') + 1);
-}
 
 function digest(value: string): Buffer {
   return createHash('sha256').update(processKey).update(value, 'utf8').digest();

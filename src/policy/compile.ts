@@ -175,7 +175,14 @@ function resolveTemplate(name: string, template: string, secrets: SecretLookup):
   const value = Secret.join(pieces);
   const error = valueError(value);
   if (error !== undefined) return `${NOT_A_VALUE} ${error}`;
-  return injected(name, value, parts.length === 1 ? [value] : [...used.values(), value]);
+  const whole = parts.length === 1 ? [value] : [...used.values(), value];
+  // A secret may hold its scheme, or the base64 of `Basic`; the literals of a template can be read by the tenant.
+  const literals = parts.filter((part) => typeof part === 'string');
+  return injected(
+    name,
+    value,
+    Secret.distinct([...whole, ...whole.flatMap((secret) => secret.credentials(literals))]),
+  );
 }
 
 const NOT_A_VALUE = 'With its secret filled in, this is not a valid header value.';

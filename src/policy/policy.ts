@@ -7,7 +7,7 @@ import type { Authority } from './authority/authority.ts';
 import type { DestinationList } from './match/destination-list.ts';
 import { createHostIndex, type Indexed } from './match/host-index.ts';
 import type { HostPattern } from './match/host-pattern.ts';
-import { createPathIndex, type PathFinder, type PathIndex } from './match/path-index.ts';
+import { contradictionOf, createPathIndex, type PathFinder, type PathIndex } from './match/path-index.ts';
 import type { PathPattern } from './match/path-pattern.ts';
 import { readPath } from './match/path-spelling.ts';
 
@@ -247,14 +247,10 @@ function decidePath(paths: PathFinder<RuleDecision>, sent: string): Decision {
   const readings = readPath(sent);
   if (typeof readings === 'string') return ambiguousPath(readings);
   const winner = paths.winnerAsSent(sent);
-  const agrees = (path: string): boolean => paths.winnerDecoded(path) === winner;
-  const { decoded, cut } = readings;
-  const isAgreed =
-    ((paths.isPlain && decoded === sent) || agrees(decoded)) && (cut === decoded || agrees(cut));
-  return isAgreed ? (winner ?? NO_PATH_MATCH) : ambiguousPath(TWO_READINGS);
+  const contradiction = contradictionOf(paths, readings, sent, winner);
+  return contradiction === undefined ? (winner ?? NO_PATH_MATCH) : ambiguousPath(contradiction);
 }
 
-const TWO_READINGS = 'the path as sent and the path decoded match different rules';
 const NO_PATH_MATCH: Decision = Object.freeze({ kind: 'intercept', apply: 'none', reason: 'no_path_match' });
 
 function toRuleDecision(rule: CompiledRule): RuleDecision {

@@ -12,7 +12,7 @@ import {
   overlayVariables,
   toSnakeCase,
 } from '../base/variable-overlay.ts';
-import { parseCidr } from '../policy/authority/address.ts';
+import { isAllowable, parseCidr } from '../policy/authority/address.ts';
 import { parseAuthority } from '../policy/authority/authority.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
 import { parseCleartextDestination } from '../proxy/upstream/address-guard.ts';
@@ -52,7 +52,15 @@ const hostName = z.string().refine((text) => typeof parseAuthority(`${text}:1`) 
 const file = z.string().min(1);
 const milliseconds = z.int().min(1).max(86_400_000);
 const count = z.int().min(1).max(1_000_000);
-const privateRange = z.union([z.enum(['all', 'loopback']), cidr], '"loopback", "all", an address or a CIDR');
+const privateRange = parsedText((text) => {
+  if (text === 'all' || text === 'loopback') return text;
+  const range = parseCidr(text);
+  if (range === undefined)
+    return { error: 'must be "loopback", "all", an address or a CIDR without host bits, as in 10.0.0.0/8' };
+  return isAllowable(range) ? range : { error: NO_EFFECT };
+});
+const NO_EFFECT =
+  'has no effect, remove it: public addresses need no entry, and metadata services, link-local, unspecified, multicast and unassigned addresses are never reached';
 
 const schema = z.strictObject({
   listen: listenAddress.prefault('127.0.0.1:3128'),

@@ -50,9 +50,22 @@ describe('the credentials of an authorization value', () => {
     ['Bearer sk-live-abcdef', ['sk-live-abcdef']],
     ['token   ghp_123456789', ['ghp_123456789']],
     [`Basic ${basic}`, [basic, 'pass-word-1']],
+    ['sid=abcdefgh-1; csrf=ijklmnop-2', ['abcdefgh-1', 'ijklmnop-2']],
     ['sk-live-abcdef', []],
     ['', []],
   ])('%s', (text, found) => {
     expect(new Secret(text).credentials().map((one) => one.reveal())).toEqual(found);
+  });
+
+  it('are not those that can be read anyway', () => {
+    const secret = new Secret('sid=abcdefgh-1; view=full-page-view');
+    const found = secret.credentials(['sid=', '; view=full-page-view']);
+    expect(found.map((one) => one.reveal())).toEqual(['abcdefgh-1']);
+  });
+
+  it('are each there once', () => {
+    const [one, other, same] = [new Secret('a'), new Secret('b'), new Secret('a')];
+    expect(Secret.distinct([one, other, same])).toEqual([one, other]);
+    expect(Secret.distinct([one, other, same])[0]).toBe(one);
   });
 });

@@ -53,6 +53,17 @@ it('gives frozen headers whose values are secrets, each masking itself', () => {
   expect([reply.headers, header, header?.masks].every(Object.isFrozen)).toBe(true);
 });
 
+it('masks each part of a value that may be echoed by itself', () => {
+  const reply = parseReply(Buffer.from('{"headers":{"Cookie":"sid=abcdefgh-1; csrf=ijklmnop-2"}}'));
+  if (!reply.ok) throw new Error(reply.reason);
+  const masks = reply.headers.flatMap((header) => header.masks);
+  expect(masks.map((mask) => mask.reveal())).toEqual([
+    'sid=abcdefgh-1; csrf=ijklmnop-2',
+    'abcdefgh-1',
+    'ijklmnop-2',
+  ]);
+});
+
 const NOT_JSON = 'body is not JSON in UTF-8';
 const NO_HEADERS = 'body is not an object with "headers"';
 const NOT_OBJECT = '"headers" is not an object';

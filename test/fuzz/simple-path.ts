@@ -1,7 +1,14 @@
 // A second reading of paths and path patterns for the fuzz targets, slow and plain: loops to the fixpoint and regular
 // expressions. It must not use the product's own.
 
-export type Readings = { readonly decoded: string; readonly cut: string };
+export type Readings = {
+  readonly decoded: string;
+  readonly cut: string;
+  readonly folded: string;
+  readonly foldedCut: string;
+};
+
+export type Spelling = 'as written' | 'decoded' | 'folded';
 
 /** All readings of a path that rules are applied to; undefined where it must be rejected. */
 export function readings(sent: string): Readings | undefined {
@@ -14,15 +21,31 @@ export function readings(sent: string): Readings | undefined {
     if (!Buffer.from(Buffer.from(decoded, 'latin1').toString('utf8')).equals(Buffer.from(decoded, 'latin1')))
       return undefined;
   }
+  const folded = fold(decoded);
+  if (folded === undefined) return undefined;
+  const [cut, foldedCut] = [shortest(decoded), shortest(folded)];
+  const isDotted = [decoded, cut, folded, foldedCut].some(hasDotSegment);
+  return isDotted || sent.split('/').some(hasOpenParameter) ? undefined : { decoded, cut, folded, foldedCut };
+}
+
+function shortest(decoded: string): string {
   const [path = ''] = decoded.split(/[?#]/);
-  const cut = merge(
-    path
-      .split('/')
-      .map((segment) => segment.split(';')[0])
-      .join('/'),
-  );
-  const isDotted = [decoded, cut].some(hasDotSegment);
-  return isDotted || sent.split('/').some(hasOpenParameter) ? undefined : { decoded, cut };
+  const segments = path.split('/').map((segment) => segment.split(';')[0]);
+  return merge(segments.join('/'));
+}
+
+/** Normalized and decoded until nothing changes, in at most three changes. */
+export function fold(decoded: string): string | undefined {
+  const history = [decoded];
+  for (;;) {
+    const last = history.at(-1) ?? '';
+    const characters = [...Buffer.from(last, 'latin1').toString('utf8').normalize('NFKC')];
+    const text = characters.map((one) => ('⁄∕∖¥₩'.includes(one) ? '/' : one)).join('');
+    const next = [...last].every((one) => one < '\x80') ? last : decode(Buffer.from(text).toString('latin1'));
+    if (next === last) return last;
+    if (history.length === 4) return undefined;
+    history.push(next);
+  }
 }
 
 /** Percent-decoded until nothing changes. */
@@ -35,19 +58,28 @@ export function decode(text: string): string {
   return merge(now.replace(/\\/g, '/'));
 }
 
-/** Does the pattern match the path? Both as written, or both decoded. */
-export function matches(pattern: string, path: string, isDecoded: boolean): boolean {
+/** Does the pattern match the path? Both in the same spelling. */
+export function matches(pattern: string, path: string, spelling: Spelling): boolean {
   const isOpenEnded = pattern.endsWith('*');
   const literals = pattern.replace(/\/\*\*$/, '/*').split('*');
-  const parts = literals.map((literal) => escape(isDecoded ? decode(literal) : literal));
+  const parts = literals.map((literal) => escape(spell(literal, spelling)));
   const last = isOpenEnded ? parts.pop() : undefined;
   const body = parts.join('[^/]*');
   return new RegExp(`^${body}${last === undefined ? '' : '[^]*'}$`).test(path);
 }
 
+function spell(literal: string, spelling: Spelling): string {
+  if (spelling === 'as written') return literal;
+  const decoded = decode(literal);
+  return spelling === 'decoded' ? decoded : (fold(decoded) ?? decoded);
+}
+
 /** Also one that only becomes a dot segment when its parameter, the query or the fragment is cut off. */
 function hasDotSegment(path: string): boolean {
-  return path.split('/').some((segment) => ['.', '..'].includes(segment.split(/[;?#]/)[0] ?? ''));
+  return path.split('/').some((segment) => {
+    const [name = ''] = segment.split(/[;?#]/);
+    return ['.', '..'].includes(name.replace(/\s/g, ''));
+  });
 }
 
 /** Cut before it is decoded it ends at the next slash; behind that it ends earlier. */

@@ -198,6 +198,23 @@ describe('I5 no leak: a host sends the secret back on a stream', () => {
     });
     expect(leaksIn('the response', await ask(scene))).toEqual([]);
   });
+
+  it('I5 no leak: over h2, each part of a credential is masked by itself, also in character references', async () => {
+    const cookies = { name: 'Cookie', type: 'opaque', value: `sid=${CANARY}; view=full` };
+    const references = [...CANARY].map((char) => `&#${char.charCodeAt(0)};`).join('');
+    await using scene = await createCanaryScene({
+      rules: [{ match_hosts: ['api.test'], headers: [cookies] }],
+      respond: ({ response }) =>
+        void response(200, [
+          ['x-echo', CANARY],
+          ['x-page', references],
+        ]),
+    });
+    const text = await ask(scene);
+    expect(text).toContain(':status: 200');
+    expect(leaksIn('the response', text)).toEqual([]);
+    expect(text).not.toContain('&#');
+  });
 });
 
 describe('I5 no leak: scrubbed bodies on a stream', () => {
@@ -213,6 +230,16 @@ describe('I5 no leak: scrubbed bodies on a stream', () => {
     ['unencoded, by the rule', whole(CANARY), byRule],
     ['unencoded, by the operator', whole(CANARY), byOperator],
     ['in a URL', whole(encodeURIComponent(CANARY)), byRule],
+    [
+      'with every byte escaped',
+      whole([...CANARY].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('')),
+      byRule,
+    ],
+    [
+      'in character references',
+      whole([...CANARY].map((char) => `&#x${char.charCodeAt(0).toString(16)};`).join('')),
+      byRule,
+    ],
     ['in base64', whole(Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
     [
       'in one-byte frames',

@@ -131,6 +131,21 @@ describe('I5 no leak: heads', () => {
     expect(leaksIn('the response', text)).toEqual([]);
   });
 
+  it('I5 no leak: each part of a credential is masked by itself, also in character references', async () => {
+    const cookies = { name: 'Cookie', type: 'opaque', value: `sid=${CANARY}; view=full` };
+    const references = [...CANARY].map((char) => `&#${char.charCodeAt(0)};`).join('');
+    const reply = response(200, [
+      ['X-Echo', CANARY],
+      ['X-Page', references],
+    ]);
+    const rules = [{ match_hosts: ['api.test'], headers: [cookies] }];
+    await using scene = await createCanaryScene({ rules, respond: ({ send }) => send(reply) });
+    const text = await ask(scene);
+    expect(text).toMatch(/^HTTP\/1\.1 200/);
+    expect(leaksIn('the response', text)).toEqual([]);
+    expect(text).not.toContain('&#');
+  });
+
   it('I5 no leak: the secret in the head of a 101 is masked', async () => {
     const fields = ['Connection: upgrade', 'Upgrade: websocket'];
     const lines = [`HTTP/1.1 101 ${CANARY}`, ...fields, `X-Echo: ${CANARY}`, '', ''];
@@ -174,6 +189,16 @@ describe('I5 no leak: scrubbed bodies', () => {
     ['unencoded, by the operator', response(200, [], `a ${CANARY}`), byOperator],
     ['in JSON', response(200, [], JSON.stringify({ authorization: `Bearer ${CANARY}` })), byRule],
     ['in a URL', response(200, [], encodeURIComponent(CANARY)), byRule],
+    [
+      'with every byte escaped',
+      response(200, [], [...CANARY].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('')),
+      byRule,
+    ],
+    [
+      'in character references',
+      response(200, [], [...CANARY].map((char) => `&#x${char.charCodeAt(0).toString(16)};`).join('')),
+      byRule,
+    ],
     ['in base64', response(200, [], Buffer.from(`user:${CANARY}`).toString('base64')), byRule],
     ['in two chunks', chunked(CANARY.slice(0, half), CANARY.slice(half)), byRule],
     ['in one-byte chunks', chunked(...CANARY), byOperator],

@@ -76,6 +76,42 @@ describe('a header is resolved:', () => {
     const { value, masks } = headerOf(compile(ruleWith({ name: 'X', type: 'opaque', value: 'o' })));
     expect(isSecret(value, 'o') && masks.length === 1).toBe(true);
   });
+  const basic = Buffer.from('account-name:pass-word-1').toString('base64');
+  const parted: readonly (readonly [
+    name: string,
+    entry: object,
+    secrets: object,
+    masked: readonly string[],
+  ])[] = [
+    [
+      'opaque cookies',
+      { name: 'Cookie', type: 'opaque', value: 'sid=abcdefgh-1; csrf=ijklmnop-2' },
+      {},
+      ['sid=abcdefgh-1; csrf=ijklmnop-2', 'abcdefgh-1', 'ijklmnop-2'],
+    ],
+    [
+      'a secret that holds its scheme',
+      template('{A}'),
+      { A: 'Token token=abcdefgh-1' },
+      ['Token token=abcdefgh-1', 'token=abcdefgh-1', 'abcdefgh-1'],
+    ],
+    [
+      'a secret that is the base64 of Basic',
+      template('Basic {A}'),
+      { A: basic },
+      [basic, `Basic ${basic}`, 'account-name', 'pass-word-1'],
+    ],
+    [
+      'literals of a template',
+      template('sid={A}; view=full-page-view'),
+      { A: 'abcdefgh-1' },
+      ['abcdefgh-1', 'sid=abcdefgh-1; view=full-page-view'],
+    ],
+  ];
+  it.each(parted)('with each part that may be echoed by itself: %s', (_, entry, secrets, masked) => {
+    const { masks } = headerOf(compile(ruleWith(entry), { ...secrets }));
+    expect(masks.map((mask) => masked.findIndex((text) => mask.equals(text)))).toEqual([...masked.keys()]);
+  });
   it('plaintext, as text that is not', () => {
     expect(headerOf(compile(ruleWith({ name: 'X', type: 'plaintext', value: '{A}' })))).toEqual({
       name: 'X',

@@ -237,6 +237,39 @@ describe('on a host with rules on paths', () => {
       expect(reported(repos.decide(authorityOf('api.test'), target))).toBe(expected);
     });
   });
+  describe('a path is also read under Unicode normalization:', () => {
+    const names = policyOf({
+      rules: [
+        rule('admin', ['api.test'], ['/v1/admin/*']),
+        rule('v1', ['api.test'], ['/v1/*']),
+        rule('wide', ['api.test'], [encodeURI('/資料/*'), encodeURI('/ガ/*')]),
+        rule('half', ['api.test'], [encodeURI('/\uff8b/*')]),
+      ],
+    });
+    it.each<[target: string, reported: string]>([
+      ['/v1/見積書.pdf', 'rule v1'],
+      ['/v1/消費税８％10月.pdf', 'rule v1'],
+      ['/v1/か\u3099く／１.txt', 'rule v1'],
+      ['/v1/見積？.pdf', 'rule v1'],
+      ['/資料/１月；２月', 'rule wide'],
+      ['/\uff8b/x', 'rule half'],
+      ['/\u30d2/x', 'no_path_match'],
+      ['/v1/ａｄｍｉｎ/x', 'ambiguous_path'],
+      ['/v1/admin／x', 'ambiguous_path'],
+      ['/v1/％61dmin/x', 'ambiguous_path'],
+      ['/v１/x', 'ambiguous_path'],
+      ['/v1；x/y', 'ambiguous_path'],
+      ['/\uff76\uff9e/x', 'ambiguous_path'],
+      ['/ア／v1/x', 'no_path_match'],
+      ['/v1/‥/x', 'ambiguous_path'],
+      ['/v1/.. /x', 'ambiguous_path'],
+    ])('%s -> %s', (path, expected) => {
+      const authority = authorityOf('api.test');
+      // Twice: from the readings, and from what is remembered of the path.
+      for (let i = 0; i < 2; i += 1)
+        expect(reported(names.decide(authority, encodeURI(path)))).toBe(expected);
+    });
+  });
   it('a rule for every path has its place in their order', () => {
     const mixed = policyOf({ rules: [rule('v1', ['a.test'], ['/v1/*']), rule('rest', ['a.test'])] });
     expect(reported(mixed.decide(authorityOf('a.test'), '/v1/x'))).toBe('rule v1');

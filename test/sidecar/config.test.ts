@@ -170,6 +170,15 @@ describe('an invalid document', () => {
     ['port 0 for egress', { egress: { ports: [0] } }, /^egress\.ports\.0: /],
     ['a port beyond 65535', { egress: { ports: [65_536] } }, /^egress\.ports\.0: /],
     ['a CIDR with host bits', { egress: { allow_private: ['10.1.2.3/8'] } }, /^egress\.allow_private\.0: /],
+    ...[
+      ...['8.8.8.8', '1.0.0.0/8', '2606:4700::/32', '169.254.169.254', '169.254.0.0/16', 'fe80::/10'],
+      ...['fd00:ec2::/32', '100.100.100.200', '0.0.0.0', '::', '224.0.0.0/4', 'ff02::1', '255.255.255.255'],
+      ...['192.0.0.0/24', '::ffff:169.254.169.254'],
+    ].map((range): [string, unknown, RegExp] => [
+      `a private range without effect, ${range}`,
+      { egress: { allow_private: ['all', range] } },
+      /^egress\.allow_private\.1: has no effect/,
+    ]),
     ['a name for a CIDR', { allow_clients: ['localhost'] }, /^allow_clients\.0: .*10\.0\.0\.0\/8/],
     [
       'cleartext without a port',

@@ -82,6 +82,32 @@ function classifyInner(inner: readonly AddressClass[]): AddressClass {
   return worst ?? (inner.every((name) => name === 'unspecified') ? 'unspecified' : 'embedded_v4');
 }
 
+/** May a list of allowed ranges open this one? Not if all of it is public, or of a class that nothing allows. */
+export function isAllowable(allowed: Cidr): boolean {
+  if (allowed.prefix === allowed.bytes.length * 8) {
+    const found = classifyAddress({ family: allowed.family, bytes: allowed.bytes, text: '' });
+    return ALLOWABLE.has(found) || isUsableReserved(allowed);
+  }
+  if (isUsableReserved(allowed)) return true;
+  if (SPECIAL.some(([special, name]) => !ALLOWABLE.has(name) && isWithin(allowed, special))) return false;
+  const opened = [...SPECIAL.filter(([, name]) => ALLOWABLE.has(name)), ...EMBEDDINGS];
+  return opened.some(([special]) => isWithin(allowed, special) || isWithin(special, allowed));
+}
+
+/** A reserved range that real networks use all the same, or a part of one; never the broadcast address alone. */
+export function isUsableReserved(named: Cidr): boolean {
+  return !isWithin(named, BROADCAST) && USABLE_RESERVED.some((reserved) => isWithin(named, reserved));
+}
+
+export function isBroadcast(address: Address): boolean {
+  return cidrContains(BROADCAST, address);
+}
+
+function isWithin(inner: Cidr, outer: Cidr): boolean {
+  const { family, bytes, prefix } = inner;
+  return prefix >= outer.prefix && cidrContains(outer, { family, bytes, text: '' });
+}
+
 function hasHostBits(cidr: Cidr): boolean {
   return cidr.bytes.some((byte, i) => (byte & (0xff >> Math.min(8, Math.max(0, cidr.prefix - i * 8)))) !== 0);
 }
@@ -175,6 +201,14 @@ const range = (text: string): Cidr => {
 
 const GLOBAL_UNICAST = range('2000::/3');
 const PROTOCOLS = range('2001::/23');
+
+const BROADCAST = range('255.255.255.255');
+// Benchmark networks, documentation, and the former class E.
+const USABLE_RESERVED: readonly Cidr[] = [
+  ...['198.18.0.0/15', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '240.0.0.0/4'],
+  ...['2001:db8::/32', '3fff::/20'],
+].map(range);
+const ALLOWABLE: ReadonlySet<AddressClass> = new Set(['loopback', 'private', 'cgnat', 'embedded_v4']);
 
 // What no setting allows, the most dangerous first.
 const NEVER: readonly AddressClass[] = ['metadata', 'link_local', 'multicast'];

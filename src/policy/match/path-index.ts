@@ -2,24 +2,26 @@
 // are grouped by the text before their first star, and only the groups whose text begins the path are tried.
 // One index serves every host, so that memory is linear in the configuration; a host only adds the set of its rules.
 import { type Glob, globMatches, type PathPattern } from './path-pattern.ts';
+import type { PathReadings } from './path-spelling.ts';
 
 /** `patterns` empty: every path. */
 export type PathRule<T> = { readonly patterns: readonly PathPattern[]; readonly value: T };
 
 /**
  * The winner is the first rule, in the order of the index, of which a pattern matches.
- * `isPlain`: no pattern contains an escape, so that a path without one has the same winner in both spellings.
+ * `isPlain`: no pattern contains an escape, so that a path without one has the same winner in every spelling.
  */
 export type PathFinder<T> = {
   readonly isPlain: boolean;
   winnerAsSent(path: string): T | undefined;
   winnerDecoded(path: string): T | undefined;
+  winnerFolded(path: string): T | undefined;
 };
 
 /** `among` selects the rules of one host, at a cost of one byte for each rule of the index. */
 export type PathIndex<T> = { among(values: Iterable<T>): PathFinder<T> };
 
-/** Indexes the rules once, in both spellings of their patterns. */
+/** Indexes the rules once, in each spelling of their patterns that differs from the one before. */
 export function createPathIndex<T>(rules: readonly PathRule<T>[]): PathIndex<T> {
   const orders = new Map(rules.map(({ value }, order) => [value, order]));
   const slots = rules.flatMap(({ patterns }, order) =>
@@ -30,6 +32,9 @@ export function createPathIndex<T>(rules: readonly PathRule<T>[]): PathIndex<T> 
   const decoded = isPlain
     ? asSent
     : createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.decoded })));
+  const folded = slots.every(({ pattern }) => pattern.decoded === pattern.folded)
+    ? decoded
+    : createSearch(slots.map(({ order, pattern }) => ({ order, glob: pattern.folded })));
   return {
     among: (values) => {
       const members = new Uint8Array(rules.length);
@@ -38,13 +43,32 @@ export function createPathIndex<T>(rules: readonly PathRule<T>[]): PathIndex<T> 
         isPlain,
         winnerAsSent: (path) => rules[asSent(path, members)]?.value,
         winnerDecoded: (path) => rules[decoded(path, members)]?.value,
+        winnerFolded: (path) => rules[folded(path, members)]?.value,
       };
     },
   };
 }
 
+/** Why the readings of a path do not have the winner of the path as sent; undefined if they have. */
+export function contradictionOf<T>(
+  paths: PathFinder<T>,
+  { decoded, cut, folded, foldedCut }: PathReadings,
+  sent: string,
+  winner: T | undefined,
+): string | undefined {
+  const isRead = (paths.isPlain && decoded === sent) || paths.winnerDecoded(decoded) === winner;
+  if (!isRead || (cut !== decoded && paths.winnerDecoded(cut) !== winner)) return TWO_READINGS;
+  // A path that normalization does not change has one reading, even where a pattern would become equal to it.
+  if (folded === decoded) return undefined;
+  const isFolded = paths.winnerFolded(folded) === winner;
+  return isFolded && paths.winnerFolded(foldedCut) === winner ? undefined : TWO_FOLDINGS;
+}
+
+const TWO_READINGS = 'the path as sent and the path decoded match different rules';
+const TWO_FOLDINGS = 'the path as sent and the path under Unicode normalization (NFKC) match different rules';
+
 const EVERYTHING: Glob = { first: '', middle: [], last: '' };
-const EVERY_PATH: PathPattern = { text: '', asWritten: EVERYTHING, decoded: EVERYTHING };
+const EVERY_PATH: PathPattern = { text: '', asWritten: EVERYTHING, decoded: EVERYTHING, folded: EVERYTHING };
 
 type Slot = { readonly order: number; readonly glob: Glob };
 

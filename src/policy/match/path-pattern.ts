@@ -1,9 +1,14 @@
 // `/v1/*`, `/v1*`, `/repos/*/contents`: one pattern for request paths, matched by a glob of our own, because a regular
 // expression with several stars takes cubic time. The glob searches literals with indexOf and never backtracks.
-// A pattern is stored in two spellings, as written and decoded, and compared with a path in the same spelling.
-import { decodePath } from './path-spelling.ts';
+// A pattern is stored in three spellings, as written, decoded and folded, and compared with a path in the same spelling.
+import { decodePath, foldPath, isUtf8Text } from './path-spelling.ts';
 
-export type PathPattern = { readonly text: string; readonly asWritten: Glob; readonly decoded: Glob };
+export type PathPattern = {
+  readonly text: string;
+  readonly asWritten: Glob;
+  readonly decoded: Glob;
+  readonly folded: Glob;
+};
 
 /** The text before the first star, between stars, and after the last; `last` undefined: no star; '': the last character is a star. */
 export type Glob = {
@@ -22,10 +27,17 @@ export function parsePathPattern(text: string): PathPattern | string {
   const single = text.endsWith('/**') ? text.slice(0, -1) : text;
   const literals = single.split('*');
   if (literals.length - 1 > MAX_STARS) return `A path pattern must have at most ${MAX_STARS} stars`;
-  const decoded = literals.map(decodePath);
+  const decodedTexts = literals.map(decodePath);
+  const foldedTexts = decodedTexts.map((literal) => foldPath(literal) ?? literal);
+  // The same object in two places means that the spellings are the same.
   const asWritten = toGlob(literals);
-  // The same object in both places means that nothing is encoded.
-  return { text, asWritten, decoded: decoded.join('*') === single ? asWritten : toGlob(decoded) };
+  const decoded = isSame(decodedTexts, literals) ? asWritten : toGlob(decodedTexts);
+  const folded = isSame(foldedTexts, decodedTexts) ? decoded : toGlob(foldedTexts);
+  return { text, asWritten, decoded, folded };
+}
+
+function isSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.every((text, i) => text === others[i]);
 }
 
 /** What matching costs on a long path: a comparison; `look`: finding the next slash (0.2 µs); `search`: finding text (50 µs). */
@@ -82,11 +94,14 @@ function grammarError(text: string): string | undefined {
   if (!/^(?:[A-Za-z0-9/\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})*$/.test(text))
     return 'A path pattern must contain only the characters of a path and *; percent-encode others, and write one entry for each alternative';
   const decoded = decodePath(text);
-  if (/[;?#]/.test(decoded))
+  const folded = foldPath(decoded);
+  if (folded === undefined || /[;?#]/.test(folded))
     return 'An upstream may cut the path at an encoded ; ? or #; write * from there on, as in /x/*';
   if (text.includes('//')) return 'Repeated slashes are merged before matching; write one slash';
   if (/[\x00-\x1f\x7f]/.test(decoded)) return 'A path with an encoded control character is always rejected';
-  if (decoded.split('/').some((segment) => segment === '.' || segment === '..'))
+  if (folded.split('/').some((segment) => /^\s*\.\s*(?:\.\s*)?$/.test(segment)))
     return 'A path with a dot segment is always rejected; write the path that it leads to';
+  if (text.includes('%') && text.split('*').some((literal) => !isUtf8Text(decodePath(literal))))
+    return 'A path that is not valid UTF-8 is always rejected; write whole characters between the stars';
   return undefined;
 }

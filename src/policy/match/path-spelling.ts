@@ -1,10 +1,18 @@
-// The spellings of one path: as sent, decoded, and cut, which is the shortest form that an upstream may reduce it to.
-// If the same rule applies to all three, how far an upstream decodes does not matter.
+// The spellings of one path: as sent, decoded, folded (normalized as some upstreams do), and both cut to the shortest form
+// that an upstream may reduce them to. If the same rule applies to all, how far an upstream decodes does not matter.
 // Paths are strings of bytes here (latin1), as received.
 import { isUtf8 } from 'node:buffer';
 
-/** `decoded`: whole, percent-decoded until nothing is left to decode. `cut`: also without what some upstreams drop. */
-export type PathReadings = { readonly decoded: string; readonly cut: string };
+/**
+ * `decoded`: whole, percent-decoded until nothing is left to decode. `folded`: also under NFKC; the same text as `decoded`
+ * if that changes nothing. `cut` and `foldedCut`: also without what some upstreams drop.
+ */
+export type PathReadings = {
+  readonly decoded: string;
+  readonly cut: string;
+  readonly folded: string;
+  readonly foldedCut: string;
+};
 
 /** How upstreams may read the path; a string says why path rules cannot be applied to it. */
 export function readPath(sent: string): PathReadings | string {
@@ -19,13 +27,40 @@ export function readPath(sent: string): PathReadings | string {
   if (DOT_SEGMENT.test(decoded)) return 'the path contains a dot segment';
   if (decoded.includes(';') && hasBlurredParameter(sent))
     return 'a path parameter contains an encoded delimiter';
-  return { decoded, cut: cutPath(decoded) };
+  return readFolded(decoded);
+}
+
+function readFolded(decoded: string): PathReadings | string {
+  const cut = cutPath(decoded);
+  const folded = foldPath(decoded);
+  if (folded === decoded) return { decoded, cut, folded, foldedCut: cut };
+  if (folded === undefined) return 'the path contains escapes of lookalikes of escapes';
+  if (DOT_SEGMENT.test(folded)) return 'the path contains a dot segment of lookalikes of dots or slashes';
+  return { decoded, cut, folded, foldedCut: cutPath(folded) };
 }
 
 /** Percent-decodes until nothing is left to decode, reads `\` as `/`, merges slashes. Escapes never overlap, so their order does not matter. */
 export function decodePath(path: string): string {
   if (!NEEDS_DECODING.test(path)) return path;
   return mergeSlashes(decodeEscapes(path).replaceAll('\\', '/'));
+}
+
+/**
+ * A decoded path as an upstream reads it that normalizes names to NFKC or converts them to a code page of Windows: for
+ * example U+FF0E and U+2024 are dots, U+FF0F and U+2044 are slashes, and U+FF05 begins an escape. Undefined if each round
+ * reveals more.
+ */
+export function foldPath(decoded: string): string | undefined {
+  if (isAscii(decoded)) return decoded;
+  let path = decoded;
+  for (let round = 0; round < MAX_FOLDS; round += 1) {
+    const text = Buffer.from(path, 'latin1').toString('utf8').normalize('NFKC').replace(LOOKALIKES, '/');
+    // What an escape of lookalikes decodes to need not be UTF-8: `８％90年` is an honest name. Such bytes are replaced then.
+    const next = decodePath(Buffer.from(text).toString('latin1'));
+    if (next === path) return path;
+    path = next;
+  }
+  return undefined;
 }
 
 /** Cuts a decoded path at the first `?` or `#`, as an upstream does that forwards it decoded, then `;…` from each segment. */
@@ -47,7 +82,13 @@ function mergeSlashes(path: string): string {
 const MAX_PATH_BYTES = 8192;
 const NEEDS_DECODING = /[%\\]|\/\//;
 // Also where a segment becomes one when `;…`, `?…` or `#…` is cut, each by itself or together.
-const DOT_SEGMENT = /(?:^|\/)\.\.?(?:[/;?#]|$)/;
+// Spaces count for nothing: Windows drops them at the end of a name.
+const DOT_SEGMENT = /(?:^|\/)\s*\.\s*(?:\.\s*)?(?:[/;?#]|$)/;
+// Characters without a compatibility mapping that code pages of Windows convert to a slash or a backslash: fraction slash,
+// division slash, set minus, and the signs of yen and won, which have the code of the backslash in Japan and Korea.
+const LOOKALIKES = /[\u2044\u2215\u2216\u00a5\u20a9]/g;
+// An honest path needs two. Each more takes at least twice the bytes in the path.
+const MAX_FOLDS = 4;
 // Where such a parameter ends depends on how far an upstream decodes before it cuts: `/a;%2fb` is `/a` or `/a/b`.
 const BLURRED = /(?:^|\u0100)[^\u0100;]*;[^\u0100]*[/\\?#]/;
 /** Marks a slash of the path as sent; it is not a byte, so no decoded character equals it. */
@@ -85,6 +126,6 @@ function isAscii(text: string): boolean {
   return /^[\x00-\x7f]*$/.test(text);
 }
 
-function isUtf8Text(text: string): boolean {
+export function isUtf8Text(text: string): boolean {
   return /^[\x00-\xff]*$/.test(text) && isUtf8(Buffer.from(text, 'latin1'));
 }

@@ -1,7 +1,7 @@
 // Masks secret values in a body while it is streamed, at the same length. The possible beginning of a value is held back
 // until more bytes arrive or the body ends: a body that breaks off must not show the beginning of a secret.
 import type { Mask } from './mask.ts';
-import { NeedleScanner } from './needle-scanner.ts';
+import { ReferenceScanner } from './reference-scanner.ts';
 
 export type Emit = (piece: Buffer) => void;
 
@@ -12,7 +12,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
 export class BodyMask {
   /** How many ranges were masked; ranges that touch or overlap count as one. */
   ranges = 0;
-  readonly #scanner: NeedleScanner;
+  readonly #scanner: ReferenceScanner;
   #found: [start: number, end: number][] = [];
   /** Bytes that are held back, as a copy: the piece that they came in may be many times as large. Ends at `#spaceEnd`. */
   #held: Buffer = NOTHING;
@@ -25,7 +25,7 @@ export class BodyMask {
   #hiddenTo = NOWHERE;
 
   constructor(mask: Mask) {
-    this.#scanner = new NeedleScanner(mask, (start, end) => this.#found.push([start, end]));
+    this.#scanner = new ReferenceScanner(mask, (start, end) => this.#found.push([start, end]));
   }
 
   /** Takes the next piece, masks in it, and emits the bytes that are safe. */
@@ -72,6 +72,12 @@ export class BodyMask {
   }
 
   #hide(start: number, end: number, piece: Buffer): void {
+    // Found late, because a reference was part of it: it lies before the latest range and is none of it.
+    if (end < this.#hiddenFrom) {
+      this.ranges += 1;
+      this.#fill(start, end, piece);
+      return;
+    }
     if (start > this.#hiddenTo) {
       this.ranges += 1;
       this.#hiddenFrom = start;
@@ -80,6 +86,10 @@ export class BodyMask {
     const from = start < this.#hiddenFrom ? start : Math.max(start, this.#hiddenTo);
     this.#hiddenFrom = Math.min(this.#hiddenFrom, start);
     this.#hiddenTo = Math.max(this.#hiddenTo, end);
+    if (from < end) this.#fill(from, end, piece);
+  }
+
+  #fill(from: number, end: number, piece: Buffer): void {
     const split = this.#heldFrom + this.#held.length;
     if (from < split) this.#held.fill(STAR, from - this.#heldFrom, Math.min(end, split) - this.#heldFrom);
     if (end > split) piece.fill(STAR, Math.max(from - split, 0), end - split);

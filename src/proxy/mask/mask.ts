@@ -3,8 +3,9 @@
 import { COLON } from '../../http1/byte-class.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
-import { type FoundRange, findNeedles } from './needle-scanner.ts';
+import type { FoundRange } from './needle-scanner.ts';
 import { type NeedleSet, compileNeedles, mayContainNeedle } from './needle-set.ts';
+import { findNeedles, mayContainReferenced } from './reference-scanner.ts';
 
 export type Mask = NeedleSet;
 
@@ -76,7 +77,9 @@ const htmlEntities: readonly Readonly<Record<string, string>>[] = [
  */
 export function maskResponseHead(head: ResponseHead, mask: Mask): boolean {
   const from = head.start + STATUS_BYTES;
-  if (!mayContainNeedle(head.bytes, mask, from, head.end)) return false;
+  const { bytes, end } = head;
+  if (!mayContainNeedle(bytes, mask, from, end) && !mayContainReferenced(bytes, mask, from, end))
+    return false;
   if (mask.prefixes) return hideRanges(head, linesOf(head));
   const found = findNeedles(head.bytes.subarray(from, head.end), mask);
   return (

@@ -16,28 +16,11 @@ import {
   openDepth,
   shortened,
 } from './needle-automaton.ts';
-import {
-  BEGINNING_BYTES,
-  type NeedleSet,
-  mayContainNeedle,
-  nextPercent,
-  nextPossible,
-  toFolded,
-} from './needle-set.ts';
+import { BEGINNING_BYTES, type NeedleSet, nextPercent, nextPossible, toFolded } from './needle-set.ts';
 
 /** Offsets into the whole text; `end` is past the last byte. */
 export type OnFound = (start: number, end: number) => void;
 export type FoundRange = { readonly start: number; readonly end: number };
-
-/** Every needle in a text that is there as a whole. Ranges may overlap. */
-export function findNeedles(text: Buffer, needles: NeedleSet): readonly FoundRange[] {
-  if (!mayContainNeedle(text, needles)) return [];
-  const found: FoundRange[] = [];
-  const scanner = new NeedleScanner(needles, (start, end) => found.push({ start, end }));
-  scanner.scan(text);
-  scanner.end();
-  return found;
-}
 
 const PERCENT = 0x25;
 const NONE = -1;
@@ -76,6 +59,30 @@ export class NeedleScanner {
     this.#needles = needles;
     this.#automaton = automatonOf(needles);
     this.#onFound = onFound;
+  }
+
+  /** Length of the longest needle. */
+  get longest(): number {
+    return this.#automaton.longest;
+  }
+
+  /** A scanner in the same state, for a text that goes on differently. */
+  fork(onFound: OnFound): NeedleScanner {
+    const fork = new NeedleScanner(this.#needles, onFound);
+    fork.#at = this.#at;
+    fork.#literal = this.#literal;
+    fork.#variants = this.#variants;
+    fork.#pendingEscape = this.#pendingEscape;
+    fork.#firstDigit = this.#firstDigit;
+    fork.#variantsBefore = this.#variantsBefore;
+    fork.#escapeEnds = [...this.#escapeEnds];
+    return fork;
+  }
+
+  /** Whether a needle may be open after this byte. */
+  mayContinueWith(byte: number): boolean {
+    if (byte === PERCENT || this.#pendingEscape !== NONE || this.#variants.length > 0) return true;
+    return nextState(this.#automaton, this.#literal, toFolded(byte)) !== START;
   }
 
   /** Every needle that starts before this offset has been found: bytes before it may be emitted. */

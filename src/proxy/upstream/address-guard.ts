@@ -5,6 +5,8 @@ import {
   type Cidr,
   cidrContains,
   classifyAddress,
+  isBroadcast,
+  isUsableReserved,
   parseAddress,
   parseCidr,
 } from '../../policy/authority/address.ts';
@@ -66,6 +68,8 @@ export function refuseAddress(text: string, purpose: DialPurpose, egress: Egress
       return isListed(address, egress) ? undefined : refuse('address_private', found);
     case 'embedded_v4':
       return isListed(address, egress) ? undefined : refuse('address_private', found);
+    case 'reserved':
+      return isNamed(address, egress) ? undefined : refuse('address_denied', found);
     default:
       return refuse('address_denied', found);
   }
@@ -73,6 +77,12 @@ export function refuseAddress(text: string, purpose: DialPurpose, egress: Egress
 
 function isListed(address: Address, egress: EgressRules): boolean {
   return egress.allowAllPrivate || egress.allowCidrs.some((cidr) => cidrContains(cidr, address));
+}
+
+/** Reserved ranges must be listed by themselves: `all` and `0.0.0.0/0` do not mean them. */
+function isNamed(address: Address, egress: EgressRules): boolean {
+  if (isBroadcast(address)) return false;
+  return egress.allowCidrs.some((cidr) => isUsableReserved(cidr) && cidrContains(cidr, address));
 }
 
 /** Whether a port may be used on a host that no rule names, whatever the host resolves to. */

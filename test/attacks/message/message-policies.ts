@@ -29,6 +29,7 @@ export type PolicyName =
   | 'api_key'
   | 'paths'
   | 'stars'
+  | 'japanese'
   | 'narrow_first'
   | 'broad_first'
   | 'two_paths'
@@ -49,6 +50,11 @@ export const messagePolicies: Readonly<Record<PolicyName, MessagePolicy>> = {
     document: {
       rules: [bearer({ match_paths: ['/repos/*/contents', '/v1*', '/exact', '/caf%C3%A9/*', '/deep/**'] })],
     },
+    injected: [AUTHORIZATION],
+  },
+  /** Names as Japanese file systems have them: full-width, and half-width katakana, which NFKC changes. */
+  japanese: {
+    document: { rules: [bearer({ match_paths: [encodeURI('/資料/*'), encodeURI('/\uff83\uff9e/*')] })] },
     injected: [AUTHORIZATION],
   },
   /** `/admin/` gets a weaker credential than all other paths. */

@@ -270,7 +270,6 @@ const letters = [
       ['longer-segment', '/v10/x'],
       ['the-segment-alone', '/v1'],
       ['shorter-segment', '/v/x'],
-      ['sign-for-the-digit', '/v%EF%BC%91/x'],
     ],
     bare,
   ),
@@ -287,6 +286,7 @@ const letters = [
     [
       ['encoded-letter', '/%76%31/x'],
       ['encoded-digit', '/v%31/x'],
+      ['sign-for-the-digit', '/v%EF%BC%91/x'],
       ['capital-then-into-the-rule', '/V1/../v1/x'],
     ],
     ambiguous,
@@ -300,6 +300,92 @@ const letters = [
     ],
     bare,
     'stars',
+  ),
+];
+
+/** Characters that some servers turn into dots, slashes and percent signs: NFKC, and code pages of Windows. */
+const lookalikes = [
+  ...paths(
+    'P-02',
+    [
+      ['space-after', '/v1/..%20/admin'],
+      ['space-before', '/v1/%20../admin'],
+      ['space-between', '/v1/.%20./admin'],
+      ['ideographic-space-after', '/v1/..%e3%80%80/admin'],
+      ['no-break-space-after', '/v1/..%c2%a0/admin'],
+      ['one-dot-leaders', '/v1/%e2%80%a4%e2%80%a4/admin'],
+      ['one-dot-leader-and-dot', '/v1/.%E2%80%A4/admin'],
+      ['two-dot-leader', '/v1/%e2%80%a5/admin'],
+      ['small-full-stops', '/v1/%ef%b9%92%ef%b9%92/admin'],
+      ['full-width-full-stops', '/v1/%ef%bc%8e%ef%bc%8e/admin'],
+      ['full-width-percent', '/v1/%ef%bc%852e%ef%bc%852e/admin'],
+      ['full-width-percent-encoded-twice', '/v1/%25ef%25bc%25852e./admin'],
+      ['into-the-rule-by-leaders', '/admin/%e2%80%a5/v1/x'],
+    ],
+    ambiguous,
+  ),
+  ...paths(
+    'P-03',
+    [
+      ['fraction-slash-after-dots', '/v1/..%e2%81%84admin'],
+      ['full-width-solidus-after-dots', '/v1/..%ef%bc%8fadmin'],
+      ['full-width-backslash-after-dots', '/v1/..%ef%bc%bcadmin'],
+      ['small-backslash-after-dots', '/v1/..%ef%b9%a8admin'],
+      ['yen-sign-after-dots', '/v1/..%c2%a5admin'],
+      ['full-width-solidus-into-the-rule', '/v1%ef%bc%8fx'],
+      ['fraction-slash-into-the-rule', '/v1%e2%81%84x'],
+      ['full-width-percent-into-the-rule', '/v1%ef%bc%852fx'],
+    ],
+    ambiguous,
+  ),
+  ...paths(
+    'P-02',
+    [
+      ['three-dot-leader', '/v1/%e2%80%a6/x'],
+      ['two-dot-leader-in-a-name', encodeURI('/v1/東京\u2025大阪')],
+      ['space-in-a-name-with-dots', '/v1/..%20x'],
+    ],
+    injected,
+  ),
+  ...paths(
+    'P-07',
+    [
+      ['japanese-name', encodeURI('/v1/見積書.pdf')],
+      ['full-width-letters-below-the-rule', encodeURI('/v1/ＡＢＣ１２３.txt')],
+      ['full-width-percent-before-digits', encodeURI('/v1/消費税８％10月.pdf')],
+      ['full-width-percent-before-a-byte', encodeURI('/v1/８％90年.pdf')],
+      ['full-width-solidus-in-a-name', encodeURI('/v1/（株）／見積？.pdf')],
+      ['decomposed-kana', encodeURI('/v1/か\u3099く')],
+      ['half-width-kana', encodeURI('/v1/\uff76\uff9e')],
+    ],
+    injected,
+  ),
+  ...paths(
+    'P-07',
+    [
+      ['name-in-the-pattern', encodeURI('/資料/１月；２月.pdf')],
+      ['half-width-kana-in-the-pattern', encodeURI('/\uff83\uff9e/x')],
+    ],
+    injected,
+    'japanese',
+  ),
+  ...paths(
+    'P-07',
+    [
+      ['decomposed-kana-of-nothing', encodeURI('/か\u3099/x')],
+      ['full-width-kana-for-those-of-the-pattern', encodeURI('/\u30c7/x')],
+    ],
+    bare,
+    'japanese',
+  ),
+  ...paths(
+    'P-07',
+    [
+      ['compatibility-ideograph-for-one-of-the-pattern', encodeURI('/資\uf9be/x')],
+      ['full-width-solidus-for-that-of-the-pattern', encodeURI('/資料／x')],
+    ],
+    ambiguous,
+    'japanese',
   ),
 ];
 
@@ -363,6 +449,7 @@ export const pathRows: readonly MessageRow[] = [
   ...slashes,
   ...parameters,
   ...letters,
+  ...lookalikes,
   ...brokenEscapes,
   ...rowsOf('P-10', [['raw-overlong', request('GET /v1/\xc0\xae\xc0\xae/admin'), malformed]], {
     policy: 'paths',

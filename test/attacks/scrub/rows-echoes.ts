@@ -20,6 +20,8 @@ function echo(name: string, pieces: readonly string[], ...hidden: string[]): Scr
 
 const percent = encodeURIComponent(SECRET);
 const form = encodeURIComponent(INJECTED).replace('%20', '+');
+const references = SECRET.replaceAll('>', '&#62;').replaceAll('?', '&#x003F;');
+const allReferences = [...SECRET].map((char) => `&#${char.charCodeAt(0)};`).join('');
 const json = JSON.stringify({ headers: { authorization: INJECTED } });
 const page = `<p>${INJECTED.replaceAll('>', '&gt;')}</p>`;
 const wrapped = base64(`user:${SECRET}`);
@@ -44,6 +46,9 @@ const forms: readonly ScrubRow[] = [
     SECRET.replaceAll('>', '\\u003E'),
   ),
   echo('html', [page], INJECTED.replaceAll('>', '&gt;')),
+  echo('references', [`<p>${references}</p>`], references),
+  echo('references-of-every-character', [`<p>${allReferences}</p>`], allReferences),
+  echo('references-a-byte-at-a-time', [...`<p>${references}</p>`], references),
   echo('basic-credentials', [`Basic ${wrapped}`], wrappedPart),
 ].flat();
 

@@ -5,7 +5,7 @@ import { type Authority, parseAuthority } from '../../../src/policy/authority/au
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import type { Decision } from '../../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
-import { matches, readings } from '../simple-path.ts';
+import { type Spelling, matches, readings } from '../simple-path.ts';
 
 type Rule = { readonly hosts: readonly string[]; readonly paths: readonly string[] };
 
@@ -56,11 +56,13 @@ function expected(rules: readonly Rule[], authority: Authority, target: string):
   const [sent = ''] = target.split('?');
   const read = readings(sent);
   if (read === undefined) return 'ambiguous_path';
-  const winner = (path: string, isDecoded: boolean): string =>
-    own.find(({ rule }) => rule.paths.length === 0 || rule.paths.some((one) => matches(one, path, isDecoded)))
+  const winner = (path: string, spelling: Spelling): string =>
+    own.find(({ rule }) => rule.paths.length === 0 || rule.paths.some((one) => matches(one, path, spelling)))
       ?.name ?? 'none';
-  const winners = new Set([winner(sent, false), winner(read.decoded, true), winner(read.cut, true)]);
-  return winners.size === 1 ? winner(sent, false) : 'ambiguous_path';
+  const winners = [winner(sent, 'as written'), winner(read.decoded, 'decoded'), winner(read.cut, 'decoded')];
+  if (read.folded !== read.decoded)
+    winners.push(winner(read.folded, 'folded'), winner(read.foldedCut, 'folded'));
+  return new Set(winners).size === 1 ? winner(sent, 'as written') : 'ambiguous_path';
 }
 
 function isCovered(rules: readonly Rule[], authority: Authority): boolean {

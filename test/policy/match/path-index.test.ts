@@ -6,7 +6,7 @@ import { globMatches, parsePathPattern } from '../../../src/policy/match/path-pa
 import { runs } from '../../support/run-size.ts';
 
 const text = fc
-  .string({ unit: fc.constantFrom('a', 'b', '/', '*', '%61'), maxLength: 6 })
+  .string({ unit: fc.constantFrom('a', 'b', '/', '*', '%61', '%EF%BD%81'), maxLength: 6 })
   .map((tail) => `/${tail}`);
 const rule = fc.array(text, { maxLength: 3 });
 const path = fc
@@ -14,7 +14,7 @@ const path = fc
   .map((tail) => `/${tail}`);
 
 describe('the path index', () => {
-  it('finds the first rule of a host that matches, in either spelling', () => {
+  it('finds the first rule of a host that matches, in every spelling', () => {
     const some = fc.array(fc.boolean(), { minLength: 6, maxLength: 6 });
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 6 }), some, path, (texts, isMember, asked) => {
@@ -22,7 +22,7 @@ describe('the path index', () => {
           value,
           patterns: patterns.map(parsePathPattern).filter((pattern) => typeof pattern !== 'string'),
         }));
-        const first = (spelling: 'asWritten' | 'decoded'): number | undefined =>
+        const first = (spelling: 'asWritten' | 'decoded' | 'folded'): number | undefined =>
           rules.find(
             ({ value, patterns }) =>
               isMember[value] === true &&
@@ -34,6 +34,7 @@ describe('the path index', () => {
         expect(index.isPlain).toBe(!written.some((one) => one.includes('%')));
         expect(index.winnerAsSent(asked)).toBe(first('asWritten'));
         expect(index.winnerDecoded(asked)).toBe(first('decoded'));
+        expect(index.winnerFolded(asked)).toBe(first('folded'));
       }),
       { numRuns: runs(5000) },
     );

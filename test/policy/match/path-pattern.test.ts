@@ -66,6 +66,11 @@ describe('a path pattern', () => {
     ['/a%3Fb', /write \* /],
     ['/x/C%23', /write \* /],
     ['/x/%253b', /write \* /],
+    ['/a%EF%BC%9Fb', /write \* /],
+    ['/%E2%80%A5/x', /dot segment/],
+    ['/%20../x', /dot segment/],
+    ['/a%ff', /UTF-8/],
+    ['/%E3*%81%82', /UTF-8/],
     ['/{a,b}', /one entry for each/],
     ['/[ab]', /one entry for each/],
     ['/a|b', /one entry for each/],
@@ -196,6 +201,16 @@ describe('the spellings of a pattern', () => {
     const pattern = parsePathPattern(text);
     if (typeof pattern === 'string') throw new Error(pattern);
     expect(pattern.asWritten === pattern.decoded).toBe(isOne);
+  });
+
+  it.each([
+    ['/v1/*', true],
+    [encodeURI('/資料/*'), true],
+    [encodeURI('/\uff76\uff9e/*'), false],
+  ])('of %s are one under normalization: %s', (text, isOne) => {
+    const pattern = parsePathPattern(text);
+    if (typeof pattern === 'string') throw new Error(pattern);
+    expect(pattern.decoded === pattern.folded).toBe(isOne);
   });
 
   it.each(['/a%4', '/a%', '/a%4g'])('%s has half an escape', (text) => {

@@ -1,7 +1,7 @@
 // The most decoded spelling of a path, and the paths that no rule can be applied to.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutPath, decodePath, readPath } from '../../../src/policy/match/path-spelling.ts';
+import { cutPath, decodePath, foldPath, readPath } from '../../../src/policy/match/path-spelling.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { runs } from '../../support/run-size.ts';
 
@@ -67,6 +67,32 @@ describe('no rule can be applied to', () => {
     ['/v1/..%3fx', /dot segment/],
     ['/v1/.%23', /dot segment/],
     ['/%3f/.;', /dot segment/],
+    ['/v1/..%20/admin', /dot segment/],
+    ['/v1/..%20', /dot segment/],
+    ['/v1/.%20%20/x', /dot segment/],
+    ['/v1/%20../admin', /dot segment/],
+    ['/v1/.%20./admin', /dot segment/],
+    ['/v1/..%2520;x/admin', /dot segment/],
+    [encodeURI('/v1/..\u3000/admin'), /dot segment/],
+    [encodeURI('/v1/..\u00a0/admin'), /dot segment/],
+    [encodeURI('/v1/\u2024\u2024/admin'), /dot segment/],
+    [encodeURI('/v1/.\u2024/admin'), /dot segment/],
+    [encodeURI('/v1/\u2024/x'), /dot segment/],
+    [encodeURI('/v1/\u2025/admin'), /dot segment/],
+    [encodeURI('/v1/\ufe52\ufe52/admin'), /dot segment/],
+    [encodeURI('/v1/\uff0e\uff0e/admin'), /dot segment/],
+    [encodeURI('/v1/..\u2044admin'), /dot segment/],
+    [encodeURI('/v1/..\u2215admin'), /dot segment/],
+    [encodeURI('/v1/..\uff0fadmin'), /dot segment/],
+    [encodeURI('/v1/..\uff3cadmin'), /dot segment/],
+    [encodeURI('/v1/..\ufe68admin'), /dot segment/],
+    [encodeURI('/v1/..\u00a5admin'), /dot segment/],
+    [encodeURI('/v1/..\uffe6admin'), /dot segment/],
+    [encodeURI('/v1/\uff052e\uff052e/admin'), /dot segment/],
+    [encodeURI('/v1/..\ufe6a2fadmin'), /dot segment/],
+    [encodeURI('/v1/\uff05ef\uff05bc\uff058e./admin'), /dot segment/],
+    [encodeURI('/v1/..\uff1b/admin'), /dot segment/],
+    [encodeURI('/v1/..\uff1f'), /dot segment/],
     ['/v1/x;%c0%af..%c0%afadmin', /UTF-8/],
     ['/v1/x;y=%E9', /UTF-8/],
     ['/v1/x;%00', /control/],
@@ -121,11 +147,61 @@ describe('no rule can be applied to', () => {
     '/k%C3%A4',
     '/k\xc3\xa4',
     '/%F0%9F%98%80',
+    '/..%20x',
+    '/x%20..',
+    '/%20',
+    ...[
+      '/\u2026',
+      '/\u2025x',
+      '/\u2100',
+      '/\u00a0x',
+      '/資料／見積？.pdf',
+      '/消費税８％10月',
+      '/８％90年',
+    ].map(encodeURI),
   ];
   it.each([...decidable, `/${'a'.repeat(8191)}`, '/a%23b', '/a%3Fb'])('but one can to %s', (sent) => {
     expect(readPath(sent)).toMatchObject({ cut: mostDecoded(sent) });
   });
 });
+
+describe('under normalization', () => {
+  it.each([
+    ['/v1/x', '/v1/x'],
+    ['/資料', '/資料'],
+    ['/\uff56\uff11', '/v1'],
+    ['/\uff76\uff9e', '/\u30ac'],
+    ['/か\u3099', '/が'],
+    ['/a\uff0f\uff0fb', '/a/b'],
+    ['/a\uff05\uff12\uff26b', '/a/b'],
+    ['/\u2100', '/a/c'],
+    ['/８\uff0590年', '/8\ufffd年'],
+  ])('%s is %s', (path, folded) => {
+    expect(foldPath(bytesOf(path))).toBe(bytesOf(folded));
+  });
+
+  it('escapes of lookalikes of escapes are followed a few times only', () => {
+    let path = '\uff0e';
+    const depths = Array.from({ length: 4 }, () => {
+      const readings = readPath(encodeURI(`/a${path}b`));
+      const escaped = Buffer.from(path).toString('hex').replace(/../g, '\uff05$&');
+      path = escaped;
+      return typeof readings === 'string' ? 'refused' : readings.folded;
+    });
+    expect(depths).toEqual(['/a.b', '/a.b', '/a.b', 'refused']);
+  });
+
+  it('the most expensive path costs a few milliseconds', () => {
+    const path = `/a${encodeURI('\u0301'.repeat(680) + '\u0316'.repeat(680))}`;
+    const before = process.cpuUsage();
+    for (let i = 0; i < 100; i += 1) readPath(path);
+    expect(process.cpuUsage(before).user / 100).toBeLessThan(5_000);
+  });
+});
+
+function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
 
 describe('whatever the path,', () => {
   const unit = fc.oneof(

@@ -161,6 +161,38 @@ describe('a private address', () => {
   });
 });
 
+describe('a reserved address that real networks use', () => {
+  const usable: readonly (readonly [address: string, range: string])[] = [
+    ['198.18.0.1', '198.18.0.0/15'],
+    ['198.19.255.255', '198.18.0.0/15'],
+    ['192.0.2.1', '192.0.2.0/24'],
+    ['198.51.100.1', '198.51.100.0/24'],
+    ['203.0.113.7', '203.0.113.7'],
+    ['240.0.0.1', '240.0.0.0/4'],
+    ['255.255.255.254', '255.0.0.0/8'],
+    ['2001:db8::1', '2001:db8::/32'],
+    ['3fff::1', '3fff::/20'],
+  ];
+  it.each(usable)('%s is dialled where %s is listed', (address, range) => {
+    expect(verdict(address, { ...closed, allowCidrs: cidrs(range) })).toBe('dialled');
+  });
+
+  it.each(usable)('%s is denied unless its range is named', (address) => {
+    expect(verdict(address, allPrivate, true)).toBe('address_denied');
+    const wide = { ...allPrivate, allowCidrs: cidrs('0.0.0.0/0', '::/0', '192.0.0.0/8', '2000::/3') };
+    expect(verdict(address, wide, true)).toBe('address_denied');
+  });
+
+  it('is not broadcast, nor one of a range that nobody uses', () => {
+    const listed = {
+      ...allPrivate,
+      allowCidrs: cidrs('240.0.0.0/4', '192.0.0.0/24', '192.88.99.0/24', '2001::/23'),
+    };
+    for (const address of ['255.255.255.255', '192.0.0.1', '192.88.99.1', '2001:2::1'])
+      expect(verdict(address, listed, true)).toBe('address_denied');
+  });
+});
+
 describe('an IPv4 address inside an IPv6 address', () => {
   it.each(embedded)(
     '%s is refused by default, even where loopback is allowed and for rule hosts',
