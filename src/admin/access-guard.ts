@@ -1,7 +1,7 @@
 // Who may call: a caller with the token, and without it only under a Host that no foreign page can use (DNS rebinding).
 // Checks the head alone. The sandbox may share this loopback: nothing that it sends may lock the operator out, so a right
 // token is accepted whatever was tried before.
-import type { RateLimit } from '../base/http/rate-limit.ts';
+import type { RateLimit } from '../base/rate-limit.ts';
 import type { RequestHead } from '../base/http/request-head.ts';
 import type { Secret } from '../base/secret.ts';
 import { adminError, type AdminErrorCode, type AdminResponse } from './admin-errors.ts';

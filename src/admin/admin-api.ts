@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream';
 import { type Exchange, HttpServer } from '../base/http/http-server.ts';
 import type { HttpResponse } from '../base/http/http-response.ts';
-import { RateLimit } from '../base/http/rate-limit.ts';
+import { RateLimit } from '../base/rate-limit.ts';
 import { createRouteTable } from '../base/http/route-table.ts';
 import type { Log } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';

@@ -1,7 +1,7 @@
 // The records of the admin API: one of each write, each rejected one and each wrong token; allow-listed fields, never a
 // value. Those of callers without the token are limited: a process that shares this loopback could fill the log otherwise,
 // and a log that can no longer be written to stops the proxy.
-import type { RateLimit } from '../base/http/rate-limit.ts';
+import type { RateLimit } from '../base/rate-limit.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import type { AdminResponse } from './admin-errors.ts';
 

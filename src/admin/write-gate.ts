@@ -1,6 +1,6 @@
 // How many writes there may be: so many a second, so many at once, and one at a time on the state behind. A document can
 // cost half a second of the one event loop, which serves the proxy too.
-import type { RateLimit } from '../base/http/rate-limit.ts';
+import type { RateLimit } from '../base/rate-limit.ts';
 import { adminError, type AdminResponse } from './admin-errors.ts';
 
 export class WriteGate {

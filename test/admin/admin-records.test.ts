@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
-import { RateLimit } from '../../src/base/http/rate-limit.ts';
+import { RateLimit } from '../../src/base/rate-limit.ts';
 import { type AdminRecord, UnauthenticatedRecords, toAdminRecord } from '../../src/admin/admin-records.ts';
 import { createAdminScene, field, readResponse, request, TOKEN } from './admin-scene.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AdminResponse } from '../../src/admin/admin-errors.ts';
 import { WriteGate } from '../../src/admin/write-gate.ts';
-import { RateLimit } from '../../src/base/http/rate-limit.ts';
+import { RateLimit } from '../../src/base/rate-limit.ts';
 import { createAdminScene, createGatedTarget, field, readResponse, request } from './admin-scene.ts';
 
 const PATH = '/v1/proxy_config';

@@ -8,7 +8,7 @@ import { UnauthenticatedRecords } from '../../../src/admin/admin-records.ts';
 import { type AdminScope, handleRequest } from '../../../src/admin/request-pipeline.ts';
 import { routes } from '../../../src/admin/routes.ts';
 import { WriteGate } from '../../../src/admin/write-gate.ts';
-import { RateLimit } from '../../../src/base/http/rate-limit.ts';
+import { RateLimit } from '../../../src/base/rate-limit.ts';
 import { RequestBody } from '../../../src/base/http/request-body.ts';
 import { readRequestHead } from '../../../src/base/http/request-head.ts';
 import { createRouteTable } from '../../../src/base/http/route-table.ts';

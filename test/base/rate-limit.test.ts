@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RateLimit } from '../../../src/base/http/rate-limit.ts';
+import { RateLimit } from '../../src/base/rate-limit.ts';
 
 it('a rate limit allows a number of events in any window, and returns how long to wait for the next', () => {
   let now = 0;
