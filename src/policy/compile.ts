@@ -10,6 +10,7 @@ import {
   parseSecretTemplate,
   type Template,
 } from './document/header-rules.ts';
+import { placeholdersOf } from './document/placeholders.ts';
 import { parseHostPattern } from './match/host-pattern.ts';
 import { parsePathPattern } from './match/path-pattern.ts';
 import {
@@ -51,6 +52,7 @@ export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, r
     noProxyEntries: Object.freeze([...new Set(noProxy)]),
     allow: allow && compileList(allow),
     deny: deny && compileList(deny),
+    placeholders: placeholdersOf(config.rules, () => false).variables,
   });
   return { ok: true, value };
 }
@@ -95,6 +97,7 @@ export function emptyPolicy(revision: number): Policy {
     noProxyEntries: [],
     allow: undefined,
     deny: undefined,
+    placeholders: {},
   });
 }
 

@@ -69,13 +69,18 @@ export type Policy = {
   scrubsBodies(authority: Authority): boolean;
   readonly noProxyEntries: readonly string[];
   readonly summary: { readonly rules: number; readonly callbacks: number };
-};
+} & AuthoredParts;
 
-export type PolicyParts = {
-  readonly revision: number;
+type AuthoredParts = {
   /** Enabled ones only, in the author's order. */
   readonly rules: readonly CompiledRule[];
   readonly callbacks: readonly CompiledCallback[];
+  /** The `env_vars` of the rules: what clients find in place of credentials. */
+  readonly placeholders: Readonly<Record<string, string>>;
+};
+
+export type PolicyParts = AuthoredParts & {
+  readonly revision: number;
   readonly noProxy: DestinationList;
   readonly noProxyEntries: readonly string[];
   readonly allow: DestinationList | undefined;
@@ -110,6 +115,9 @@ export function createPolicy(parts: PolicyParts): Policy {
     scrubsBodies: (authority: Authority) => verdictOn(authority).scrubsBodies,
     noProxyEntries: parts.noProxyEntries,
     summary: Object.freeze({ rules: parts.rules.length, callbacks: parts.callbacks.length }),
+    rules: parts.rules,
+    callbacks: parts.callbacks,
+    placeholders: parts.placeholders,
   });
 }
 

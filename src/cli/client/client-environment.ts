@@ -1,6 +1,9 @@
 // The variables that make a client use the proxy, trust its CA and hold no key. Touches no file and no process.
 import { formatAddress } from '../../base/listen-address.ts';
+import { shellExport } from '../../base/shell-export.ts';
+import { placeholdersOf } from '../../policy/document/placeholders.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
+import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
 import { toNoProxy } from './no-proxy.ts';
 
 export type ClientEnvironmentInput = {
@@ -18,27 +21,6 @@ export type ClientEnvironment = {
   readonly warnings: readonly string[];
 };
 
-/** Variables that name a file of CA certificates which REPLACES a client's own roots. */
-export const bundleVariables: readonly string[] = [
-  'SSL_CERT_FILE',
-  'CURL_CA_BUNDLE',
-  'REQUESTS_CA_BUNDLE',
-  'PIP_CERT',
-  'GIT_SSL_CAINFO',
-  'AWS_CA_BUNDLE',
-  'CARGO_HTTP_CAINFO',
-  'CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE',
-  'NIX_SSL_CERT_FILE',
-  'CODEX_CA_CERTIFICATE',
-  'BUNDLE_SSL_CA_CERT',
-  'HEX_CACERTS_PATH',
-  'DENO_CERT',
-  'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH',
-];
-
-/** Names a file of CA certificates that Node trusts besides its own roots. */
-export const extraVariable = 'NODE_EXTRA_CA_CERTS';
-
 /** The variables to set over the caller's, placeholders of the rules (`env_vars`) among them. */
 export function toClientEnvironment(input: ClientEnvironmentInput): ClientEnvironment {
   const { trust, proxyConfig, caller } = input;
@@ -53,7 +35,7 @@ export function toClientEnvironment(input: ClientEnvironmentInput): ClientEnviro
     [extraVariable]: trust.extraFile,
     ...(input.proxy.token === undefined ? {} : gitProxyLogin(caller)),
   };
-  const placeholders = rulePlaceholders(proxyConfig, own);
+  const placeholders = placeholdersOf(proxyConfig?.rules ?? [], (name) => Object.hasOwn(own, name));
   const conflicts = noProxy.conflicts.map(
     ({ entry, pattern }) =>
       `${entry} in NO_PROXY makes requests to ${pattern} bypass the proxy, so no header is injected: remove it`,
@@ -77,7 +59,7 @@ export function withoutProxySettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
 /** Lines that a POSIX shell can `eval`; no value can be read as a command. */
 export function toShellExports(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
-    .map(([name, value]) => `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`)
+    .map(([name, value]) => shellExport(name, value))
     .join('');
 }
 
@@ -114,38 +96,3 @@ function gitProxyLogin(caller: NodeJS.ProcessEnv): Record<string, string> {
     [`GIT_CONFIG_VALUE_${count}`]: value,
   };
 }
-
-/** `env_vars` of the enabled rules; the first rule that sets a name wins, as with hosts. */
-function rulePlaceholders(
-  config: ProxyConfig | undefined,
-  own: Readonly<Record<string, string>>,
-): ClientEnvironment {
-  const variables: Record<string, string> = {};
-  const warnings: string[] = [];
-  for (const [i, rule] of (config?.rules ?? []).entries()) {
-    if (!rule.enabled) continue;
-    for (const [name, value] of Object.entries(rule.env_vars)) {
-      if (Object.hasOwn(own, name) || CONTROLLING.test(name))
-        warnings.push(
-          `env_vars.${name} of ${rule.name ?? `rules[${i}]`} is not set: the name does not look like a credential`,
-        );
-      else if (!Object.hasOwn(variables, name)) variables[name] = value;
-    }
-  }
-  return { variables, warnings };
-}
-
-// A tenant writes the rules, and must not control what a shell, a loader or an interpreter runs.
-const CONTROLLING: RegExp = new RegExp(
-  `^(?:${[
-    'PATH|HOME|XDG_.*|SHELL|ENV|IFS|PS[0-4]|PROMPT_COMMAND|BASH_ENV|BASHOPTS|SHELLOPTS|ZDOTDIR',
-    'EDITOR|VISUAL|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|SSH_ASKPASS|SUDO_ASKPASS',
-    'LD_.*|DYLD_.*|GCONV_PATH|GLIBC_TUNABLES|HOSTALIASES|SSL_CERT_DIR|SSLKEYLOGFILE|SALLYPORT_.*',
-    'OPENSSL_(?:CONF|MODULES|ENGINES)|CURL_HOME|WGETRC|NODE_OPTIONS|NODE_PATH|NODE_TLS_REJECT_UNAUTHORIZED',
-    '(?:npm|NPM)_(?:config|CONFIG)_(?!_auth|_AUTH).*|PIP_.*|PYTHON[A-Z0-9]*|PERL5[A-Z]*|PERLLIB|RUBY[A-Z]*|LUA_(?:INIT|C?PATH).*',
-    'PHPRC|PHP_INI_SCAN_DIR|DOTNET_STARTUP_HOOKS|CLASSPATH|(?:_|JDK_)JAVA_OPTIONS|JAVA_TOOL_OPTIONS',
-    'GOFLAGS|MAKEFLAGS|CARGO_(?!REGISTR).*|RUSTC(?:_.*)?|RUSTFLAGS|AWS_CONFIG_FILE|KUBECONFIG',
-    'GIT_(?:CONFIG.*|SSH|SSH_COMMAND|EXEC_PATH|ASKPASS|EDITOR|SEQUENCE_EDITOR|PAGER|PROXY_COMMAND|EXTERNAL_DIFF)',
-    'GIT_(?:TEMPLATE_DIR|DIR|COMMON_DIR|WORK_TREE|SSL_NO_VERIFY|ALLOW_PROTOCOL)',
-  ].join('|')})$`,
-);

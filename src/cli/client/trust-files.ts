@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { codeOf, createFiles, readCertificateFile } from '../../tls/pem-files.ts';
 import { certificateBlocks } from '../../tls/pem.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
-import { bundleVariables, extraVariable } from './client-environment.ts';
+import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
 
 /**
  * Writes both files into `directory`, which is created with mode 0700 if needed. Their names are derived from their

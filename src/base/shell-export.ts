@@ -1,0 +1,11 @@
+// Lines that a POSIX shell can evaluate.
+
+/** The value in single quotes: no part of it can be read as a command. */
+export function shellQuote(value: string): string {
+  return `'${value.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** `export NAME='value'` and a line feed. The name must be a valid one. */
+export function shellExport(name: string, value: string): string {
+  return `export ${name}=${shellQuote(value)}\n`;
+}
