@@ -131,6 +131,7 @@ async function createContext(isRecorded: boolean, onLine: (line: string) => void
     policy: () => policy,
     upstream,
     egress: {},
+    reserved: { name: 'sallyport.internal' },
     callbacks: {},
     scrubsBodies: false,
     limits: defaultLimits,

@@ -20,6 +20,14 @@ export const accountable: readonly Mutation[] = [
   },
   {
     invariant: 'I11',
+    name: 'a response of the proxy itself is not recorded',
+    file: 'src/proxy/h1/local-response.ts',
+    text: "connection.record({ ...about, outcome: 'served', status: 200, bytes_down: bytesDown }, startedMs);",
+    replacement: '',
+    breaks: 'a client without a token makes the proxy respond without a record',
+  },
+  {
+    invariant: 'I11',
     name: 'a failed handshake is not recorded',
     file: 'src/proxy/tunnel/intercept.ts',
     text: 'recordEnd(scope, startedMs, end);',

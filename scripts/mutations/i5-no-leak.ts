@@ -189,4 +189,12 @@ export const noLeak: readonly Mutation[] = [
     replacement: 'body?.end(add);',
     breaks: 'the client gets the credential without its last byte',
   },
+  {
+    invariant: 'I5',
+    name: 'the status of the reserved host shows whole headers',
+    file: 'src/proxy/local/pages.ts',
+    text: 'headers: headers.slice(0, MAX_NAMES).map((header) => header.name),',
+    replacement: 'headers: headers.slice(0, MAX_NAMES),',
+    breaks: 'a client reads the values that the proxy injects',
+  },
 ];

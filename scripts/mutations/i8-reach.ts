@@ -88,4 +88,36 @@ export const reach: readonly Mutation[] = [
     replacement: "return name !== '';",
     breaks: 'a web page reads the API by DNS rebinding',
   },
+  {
+    invariant: 'I8',
+    name: 'a tunnel to the reserved host is opened',
+    file: 'src/proxy/tunnel/connect.ts',
+    text: "if (authority.host === context.reserved.name) return connection.refuse(refuse('reserved_host'), details);",
+    replacement: '',
+    breaks: 'a server that DNS names is taken for the proxy',
+  },
+  {
+    invariant: 'I8',
+    name: 'access_control is asked before the reserved host is recognised',
+    file: 'src/proxy/tunnel/connect.ts',
+    text:
+      "if (authority.host === context.reserved.name) return connection.refuse(refuse('reserved_host'), details);\n" +
+      '  const policy = context.policy();\n' +
+      '  const cover = policy.coverOf(authority);\n' +
+      "  if (cover.kind === 'refuse') return connection.refuse(refuse(cover.reason, cover.detail), details);",
+    replacement:
+      'const policy = context.policy();\n' +
+      '  const cover = policy.coverOf(authority);\n' +
+      "  if (cover.kind === 'refuse') return connection.refuse(refuse(cover.reason, cover.detail), details);\n" +
+      "  if (authority.host === context.reserved.name) return connection.refuse(refuse('reserved_host'), details);",
+    breaks: 'a rule of the tenant decides about the name of the proxy',
+  },
+  {
+    invariant: 'I8',
+    name: 'a request to the reserved host is forwarded',
+    file: 'src/proxy/h1/exchange.ts',
+    text: 'if (!tunnel && plan.target.authority.host === context.reserved.name)\n    return respondAsReservedHost(connection, plan, rest);',
+    replacement: '',
+    breaks: 'a server that DNS names serves the CA that clients trust',
+  },
 ];

@@ -10,6 +10,7 @@ import type { EgressRules } from './upstream/address-guard.ts';
 import type { AlpnHints } from './upstream/alpn.ts';
 import type { Dialler } from './upstream/dial.ts';
 import type { Limits, Timeouts } from './limits.ts';
+import type { ReservedHost } from './local/reserved-host.ts';
 import type { Recorder } from './record.ts';
 import type { ConnectionPool } from './upstream/connection-pool.ts';
 import type { UpstreamSessions } from './upstream/h2-sessions.ts';
@@ -37,6 +38,7 @@ export type ProxyContext = {
   readonly hints: AlpnHints;
   readonly leaves: LeafCache;
   readonly egress: EgressRules;
+  readonly reserved: ReservedHost;
   /** Secrets are masked in every response body, whatever the policy says. */
   readonly scrubsBodies: boolean;
   readonly limits: Limits;

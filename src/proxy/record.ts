@@ -2,7 +2,8 @@
 // It is emitted exactly once, however the exchange ends.
 import type { LineWriter } from '../base/log.ts';
 
-export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded';
+/** `served`: the proxy itself responded, without an upstream. */
+export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded' | 'served';
 
 /** Filled in while the exchange runs. Undefined fields are omitted when it is written. */
 export type ExchangeRecord = {

@@ -52,7 +52,18 @@ const catalogue = {
     'credentials are not sent over http://',
     'use https://, or let the operator list the destination in inject_cleartext',
   ],
+  reserved_host: [
+    403,
+    'this name is reserved for the proxy itself, which serves it over http:// only',
+    'request it with http:// through the proxy (HTTP_PROXY), without CONNECT',
+  ],
+  reserved_path: [
+    404,
+    'the proxy serves nothing at this path of its reserved host',
+    'the paths are /, /status, /env, /ca.pem and /ca-bundle.pem',
+  ],
   method_refused: [405, 'the method is not allowed through this proxy'],
+  reserved_method: [405, 'the reserved host of the proxy accepts GET and HEAD only'],
   proxy_auth_required: [
     407,
     'proxy authentication failed: the token is missing or wrong',
@@ -62,6 +73,11 @@ const catalogue = {
   uri_too_long: [414, 'the request target is too long'],
   expectation_failed: [417, 'the only supported expectation is 100-continue'],
   authority_mismatch: [421, 'the request is for another host or port than its CONNECT tunnel'],
+  too_many_requests: [
+    429,
+    'too many requests to the proxy itself',
+    'a client gets 10 responses a second: send the request again after Retry-After',
+  ],
   head_too_large: [431, 'the request head is too large'],
   internal_error: [500, 'internal error of the proxy'],
   transfer_coding_refused: [501, 'the only supported transfer coding is chunked'],
@@ -140,15 +156,25 @@ export function refusalCatalogue(): readonly { code: string; status: number; mes
   return Object.entries(catalogue).map(([code, [status, message]]) => ({ code, status, message }));
 }
 
+/** The public texts of a code; undefined if the catalogue does not have it. */
+export function explainRefusal(
+  code: string,
+): { readonly message: string; readonly hint: string | undefined } | undefined {
+  const entry = Object.entries<Entry>(catalogue).find(([known]) => known === code)?.[1];
+  return entry && { message: entry[1], hint: entry[2] };
+}
+
 const PHRASES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   403: 'Forbidden',
+  404: 'Not Found',
   405: 'Method Not Allowed',
   407: 'Proxy Authentication Required',
   408: 'Request Timeout',
   414: 'URI Too Long',
   417: 'Expectation Failed',
   421: 'Misdirected Request',
+  429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   501: 'Not Implemented',
@@ -170,6 +196,8 @@ export function refusalBytes(refusal: Refusal, options: { method: string; close:
   return options.method === 'HEAD' ? head : Buffer.concat([head, body]);
 }
 
+const FORWARDED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
 export type RefusalParts = {
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
@@ -185,6 +213,7 @@ export function refusalParts({ refused: error, status, message, hint }: Refusal)
     ['Cache-Control', 'no-store'],
   ];
   if (status === 407) fields.push(['Proxy-Authenticate', 'Basic realm="sallyport", charset="UTF-8"']);
-  if (status === 405) fields.push(['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']);
+  if (status === 405) fields.push(['Allow', error === 'reserved_method' ? 'GET, HEAD' : FORWARDED_METHODS]);
+  if (status === 429) fields.push(['Retry-After', '1']);
   return { fields, body };
 }

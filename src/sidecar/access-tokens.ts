@@ -11,9 +11,14 @@ export const MIN_TOKEN_CHARS = 16;
 /** The token that clients of the proxy send; undefined: they need none. As text, because clients are configured with it. */
 export function readProxyToken({ auth }: Pick<Config, 'auth'>): string | undefined {
   if (auth === undefined || auth === 'none') return undefined;
-  const { value } = readSecretFile('proxy token', auth.tokenFile);
+  return readTokenFile(auth.tokenFile);
+}
+
+/** The token that one client sends, from a file. */
+export function readTokenFile(file: string): string {
+  const { value } = readSecretFile('proxy token', file);
   if (value.length < MIN_TOKEN_CHARS)
-    throw new Error(`${auth.tokenFile}: the proxy token must have at least ${MIN_TOKEN_CHARS} characters`);
+    throw new Error(`${file}: the proxy token must have at least ${MIN_TOKEN_CHARS} characters`);
   return value;
 }
 

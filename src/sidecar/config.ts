@@ -13,8 +13,9 @@ import {
   toSnakeCase,
 } from '../base/variable-overlay.ts';
 import { isAllowable, parseCidr } from '../policy/authority/address.ts';
-import { parseAuthority } from '../policy/authority/authority.ts';
+import { parseAuthority, parseHost } from '../policy/authority/authority.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
+import { DEFAULT_RESERVED_HOST } from '../policy/document/reserved-host.ts';
 import { parseCleartextDestination } from '../proxy/upstream/address-guard.ts';
 import { exposureIssues, parseAdminListen } from './listen-address.ts';
 import { recordVariables, recordsSchema } from './records/record-forward-config.ts';
@@ -49,6 +50,11 @@ const cleartext = parsedText(
 const hostName = z.string().refine((text) => typeof parseAuthority(`${text}:1`) !== 'string', {
   message: 'must be a host name or an address, without a port',
 });
+const reservedHost = parsedText((text) => {
+  const parsed = parseHost(text);
+  const isName = typeof parsed === 'object' && parsed.kind === 'name' && parsed.host.includes('.');
+  return isName ? parsed.host : { error: 'must be a host name with a dot, for example sallyport.internal' };
+});
 const file = z.string().min(1);
 const milliseconds = z.int().min(1).max(86_400_000);
 const count = z.int().min(1).max(1_000_000);
@@ -70,6 +76,7 @@ const schema = z.strictObject({
   allow_clients: z.array(cidr).optional(),
   proxy_config: file.optional(),
   require_config: z.boolean().default(false),
+  reserved_host: reservedHost.prefault(DEFAULT_RESERVED_HOST),
   state_dir: file.optional(),
   state_key_file: file.optional(),
   admin: z
@@ -115,6 +122,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_ALLOW_CLIENTS', path: ['allow_clients'], read: asList },
   { name: 'SALLYPORT_PROXY_CONFIG', path: ['proxy_config'], read: asText },
   { name: 'SALLYPORT_REQUIRE_CONFIG', path: ['require_config'], read: asBoolean },
+  { name: 'SALLYPORT_RESERVED_HOST', path: ['reserved_host'], read: asText },
   { name: 'SALLYPORT_STATE_DIR', path: ['state_dir'], read: asText },
   { name: 'SALLYPORT_STATE_KEY_FILE', path: ['state_key_file'], read: asText },
   { name: 'SALLYPORT_ADMIN_LISTEN', path: ['admin', 'listen'], read: asText },
@@ -170,6 +178,8 @@ function toConfig(document: z.infer<typeof schema>) {
     allowClients: document.allow_clients,
     proxyConfigFile: document.proxy_config,
     requireConfig: document.require_config,
+    /** The name under which the proxy itself is reached through the proxy. Canonical. */
+    reservedHost: document.reserved_host,
     stateDir: document.state_dir,
     stateKeyFile: document.state_key_file,
     admin: {

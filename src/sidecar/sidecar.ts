@@ -11,6 +11,7 @@ import { createLookupSlots } from '../proxy/upstream/lookup-slots.ts';
 import type { Lookup } from '../proxy/upstream/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { codeOf } from '../tls/pem-files.ts';
+import { createPublicCertificates } from '../tls/public-certificates.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import { readProxyToken } from './access-tokens.ts';
 import type { Config } from './config.ts';
@@ -41,10 +42,12 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   const listeners = new OwnListeners();
   const outlets = await createRecordOutlets(config, { sink, log });
   const drain = { isBegun: false };
+  const trust = createTrustSet({ without: ca, ...(await readExtraRoots(config)) });
   const shared = {
     config,
     ca,
-    trust: createTrustSet({ without: ca, ...(await readExtraRoots(config)) }),
+    certificates: createPublicCertificates(ca, trust),
+    trust,
     egress: egressRules(config, listeners),
     listeners,
     recorderOf: outlets.recorderOf,
@@ -110,6 +113,11 @@ export class Sidecar {
   /** Of the sandbox `default`. */
   get revision(): number {
     return this.#sandboxes.main.own.policy().revision;
+  }
+
+  /** The CA certificate and the roots of the system. They are read at the first use. */
+  get bundlePem(): Buffer {
+    return this.#sandboxes.shared.certificates.bundlePem;
   }
 
   /** Restores what the store holds. Throws an Error that says which sandbox cannot be restored, and why. */

@@ -68,6 +68,8 @@ export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean
       const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
       await using handle = await open(temporary, 'wx', mode);
       staged.push({ temporary, file });
+      // The umask may have kept other users out of a file that they are to read.
+      await handle.chmod(mode);
       await handle.writeFile(text);
       await handle.sync();
     }

@@ -11,6 +11,8 @@ export type TrustSet = {
   /** Created at the first use, once for all connections, because that takes milliseconds. The roots are read then. */
   readonly context: SecureContext;
   readonly certificates: readonly string[];
+  /** Those of the system alone, one PEM text each. */
+  readonly systemRoots: readonly string[];
   /**
    * Whether the chain that a peer sent, from its leaf upwards, contains the key `without`. Removing our CA from the roots
    * is not enough where another root has signed it: a leaf of ours would be trusted through that root.
@@ -42,6 +44,9 @@ export function createTrustSet(options: {
     get certificates() {
       return collect().certificates;
     },
+    get systemRoots() {
+      return collect().roots.map(toCertificatePem);
+    },
     get context() {
       // With `ca` given, Node ignores its own store and NODE_EXTRA_CA_CERTS.
       context ??= createSecureContext({ ca: [...collect().certificates], minVersion: 'TLSv1.2' });
@@ -56,21 +61,23 @@ export function createTrustSet(options: {
   };
 }
 
-type Collected = Pick<TrustSet, 'id' | 'certificates'>;
+type Collected = Pick<TrustSet, 'id' | 'certificates'> & { readonly roots: readonly Buffer[] };
 
 function collectRoots(
   rootsPem: readonly string[],
   extra: readonly Buffer[],
   ownKey: Buffer | undefined,
 ): Collected {
-  const roots = rootsPem.flatMap(certificateBlocks).map(blockToDer);
   // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
   // have it.
   const isTrusted = (der: Buffer): boolean => ownKey === undefined || !der.includes(ownKey);
-  const trusted = new Map([...roots, ...extra].filter(isTrusted).map((der) => [fingerprint(der), der]));
+  const roots = rootsPem.flatMap(certificateBlocks).map(blockToDer).filter(isTrusted);
+  const all = [...roots, ...extra.filter(isTrusted)];
+  const trusted = new Map(all.map((der) => [fingerprint(der), der]));
   return {
     id: hash('sha256', [...trusted.keys()].toSorted().join(), 'base64url'),
     certificates: [...trusted.values()].map(toCertificatePem),
+    roots,
   };
 }
 

@@ -32,7 +32,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/refusal': VOCABULARY,
   'proxy/upstream': [...VOCABULARY, ...PROXY_GROUND, 'proxy/idle-watch'],
   'proxy/mask': [...VOCABULARY, ...PROXY_GROUND],
-  'proxy/context': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream'],
+  'proxy/local': [...VOCABULARY, ...PROXY_GROUND],
+  'proxy/context': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream', 'proxy/local'],
   'proxy/idle-watch': [],
   'proxy/paused-client': [],
   'proxy/joined-pieces': [],
@@ -68,6 +69,7 @@ function belowTunnel(): readonly string[] {
   const shared = [
     'upstream',
     'mask',
+    'local',
     'context',
     'idle-watch',
     'paused-client',

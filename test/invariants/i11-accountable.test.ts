@@ -71,12 +71,35 @@ describe('I11 accountable: decisions', () => {
   }
 
   const injected = 'exchange default 1 injected 200 -';
+  const served = 'exchange default 1 served 200 -';
   const rows: readonly Row[] = [
     { title: 'a request that is injected', act: (scene) => get(scene, ['/']), records: [injected] },
     {
       title: 'each of three requests on one connection',
       act: (scene) => get(scene, ['/1', '/2', '/3']),
       records: [injected, injected, injected],
+    },
+    {
+      title: 'each request to the reserved host',
+      async act(scene) {
+        await using client = await scene.client();
+        const request = head('GET http://sallyport.internal/', 'sallyport.internal');
+        await client.send(request.repeat(11));
+        for (let read = 0; read < 11; read += 1) await client.readResponse();
+      },
+      records: [
+        ...Array.from({ length: 10 }, () => served),
+        'exchange default 1 refused 429 too_many_requests',
+      ],
+    },
+    {
+      title: 'the CA certificate on the proxy port',
+      async act(scene) {
+        await using client = await scene.client();
+        await client.send('GET /ca.pem HTTP/1.1\r\n\r\n');
+        await client.readResponse();
+      },
+      records: [served],
     },
     {
       title: 'each of three pipelined requests',
@@ -232,7 +255,8 @@ describe('I11 accountable: refusals', () => {
   it('I11 accountable: every refusal of the catalogue is tested', () => {
     const provoked = new Set<string>([...refusals, ...streamRefusals].map(({ code }) => code));
     // A draining listener accepts no connections; the tests below show the records of exchanges that it aborts.
-    const others: readonly RefusalCode[] = ['internal_error', 'shutting_down'];
+    // `too_many_requests` comes after ten other records: it has a row above.
+    const others: readonly RefusalCode[] = ['internal_error', 'shutting_down', 'too_many_requests'];
     const all = refusalCatalogue().map(({ code }) => code);
     expect(all.filter((code) => !provoked.has(code)).toSorted()).toEqual(others.toSorted());
   });

@@ -25,6 +25,7 @@ import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type Exchange, response } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
 import { createTestSidecar } from '../support/test-sidecar.ts';
+import { WireClient } from '../support/wire-client.ts';
 import { createScene, head, type Scene } from './credential-scene.ts';
 
 /** Quotes and a backslash, which JSON escapes; percent signs and delimiters; bytes that base64 encodes as `+` and `/`. */
@@ -173,6 +174,36 @@ describe('I5 no leak: heads', () => {
     expect(leaksIn('the responses', responses.join('\n'))).toEqual([]);
     expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
   });
+});
+
+describe('I5 no leak: the reserved host', () => {
+  it.each(['/', '/status', '/env', '/ca.pem', '/x'])(
+    'I5 no leak: %s contains no value and no token',
+    async (path) => {
+      const headers = [
+        { name: 'Authorization', type: 'workspace_secret', value: 'Bearer {TOKEN}' },
+        { name: 'X-Opaque', type: 'opaque', value: CANARY },
+        { name: 'X-Plain', type: 'plaintext', value: CANARY },
+      ];
+      await using proxy = await createTestSidecar({
+        proxyConfig: {
+          rules: [{ match_hosts: ['api.test'], headers, env_vars: { API_KEY: 'placeholder' } }],
+        },
+        secrets: { TOKEN: CANARY },
+      });
+      await using client = await WireClient.connect(proxy.port);
+      // A refusal whose record could quote the request.
+      await client.send(
+        head(`GET http://api.test/?${encodeURIComponent(CANARY)}`, 'api.test', [`X-Sent: ${CANARY}`]),
+      );
+      await client.readResponse();
+      await client.send(
+        head(`GET http://sallyport.internal${path}`, 'sallyport.internal', [`X-Sent: ${CANARY}`]),
+      );
+      await client.readResponse();
+      expect(leaksIn(path, client.transcript)).toEqual([]);
+    },
+  );
 });
 
 describe('I5 no leak: scrubbed bodies', () => {

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrigin, jsonResponse } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
+import { createTestSidecar } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { head } from './credential-scene.ts';
 import { type DialLedger, openDialLedger } from './dial-ledger.ts';
@@ -527,4 +528,35 @@ describe('I8 reach: the admin API itself', () => {
     expect(texts).toHaveLength(8);
     expect(texts.join('')).not.toMatch(/canary|"box"/i);
   });
+});
+
+describe('I8 reach: the reserved host of the proxy', () => {
+  const name = 'proxy.corp.test';
+  const headers = [{ name: 'X-Key', type: 'plaintext', value: 'k' }];
+  const documents: readonly (readonly [string, object])[] = [
+    ['there are no rules', {}],
+    ['the allow_list leaves it out', { access_control: { allow_list: ['other.test'] } }],
+    ['the deny_list covers it', { access_control: { deny_list: ['*.corp.test'] } }],
+    ['a rule covers it', { rules: [{ match_hosts: ['*.corp.test'], headers }] }],
+    [
+      'a callback covers it',
+      { callbacks: [{ match_hosts: ['*.corp.test'], url: 'https://callback.test/', ttl_seconds: 60 }] },
+    ],
+    ['no_proxy covers it', { no_proxy: ['*.corp.test'] }],
+  ];
+  it.each(documents)(
+    'I8 reach: it is served and never looked up or dialled where %s',
+    async (_, proxyConfig) => {
+      await using proxy = await createTestSidecar({ proxyConfig, config: { reserved_host: name } });
+      const before = ledger.attempts.length;
+      await using client = await WireClient.connect(proxy.port);
+      await client.send(head(`GET http://${name}/`, name));
+      expect((await client.readResponse()).text).toMatch(/^This is Sallyport/);
+      await client.send(head(`CONNECT ${name}:443`, name));
+      expect((await client.readResponse()).text).toContain('"reserved_host"');
+      expect(proxy.lookups).toEqual([]);
+      // The connection of the client itself.
+      expect(ledger.attempts.slice(before)).toEqual([`127.0.0.1:${proxy.port}`]);
+    },
+  );
 });

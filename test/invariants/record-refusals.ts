@@ -73,6 +73,9 @@ export const refusals: readonly RefusalRow[] = [
       return sends(head('CONNECT a.test:443', 'a.test'))(scene);
     },
   },
+  { code: 'reserved_host', provoke: sends(head('CONNECT sallyport.internal:443', 'sallyport.internal')) },
+  { code: 'reserved_path', provoke: sends(head('GET http://sallyport.internal/x', 'sallyport.internal')) },
+  { code: 'reserved_method', provoke: sends(head('POST http://sallyport.internal/', 'sallyport.internal')) },
   {
     code: 'client_denied',
     options: { config: () => ({ allow_clients: ['10.0.0.0/8'] }) },

@@ -24,12 +24,16 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
   ['address_denied', 403, 'the host resolves to an address that this proxy never connects to'],
   ['address_private', 403, 'the host resolves to a private address'],
   ['cleartext_refused', 403, 'credentials are not sent over http://'],
+  ['reserved_host', 403, 'this name is reserved for the proxy itself, which serves it over http:// only'],
+  ['reserved_path', 404, 'the proxy serves nothing at this path of its reserved host'],
   ['method_refused', 405, 'the method is not allowed through this proxy'],
+  ['reserved_method', 405, 'the reserved host of the proxy accepts GET and HEAD only'],
   ['proxy_auth_required', 407, 'proxy authentication failed: the token is missing or wrong'],
   ['request_timeout', 408, 'the request did not arrive in time'],
   ['uri_too_long', 414, 'the request target is too long'],
   ['expectation_failed', 417, 'the only supported expectation is 100-continue'],
   ['authority_mismatch', 421, 'the request is for another host or port than its CONNECT tunnel'],
+  ['too_many_requests', 429, 'too many requests to the proxy itself'],
   ['head_too_large', 431, 'the request head is too large'],
   ['internal_error', 500, 'internal error of the proxy'],
   ['transfer_coding_refused', 501, 'the only supported transfer coding is chunked'],
@@ -58,6 +62,9 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
   use_connect: 'set HTTPS_PROXY, so that the client sends CONNECT',
   not_a_proxy_request: 'set HTTP_PROXY and HTTPS_PROXY to this address',
   ambiguous_path: 'send the path without dot segments or nested percent-encoding',
+  reserved_host: 'request it with http:// through the proxy (HTTP_PROXY), without CONNECT',
+  reserved_path: 'the paths are /, /status, /env, /ca.pem and /ca-bundle.pem',
+  too_many_requests: 'a client gets 10 responses a second: send the request again after Retry-After',
   client_denied: 'the operator can allow the address with allow_clients',
   port_denied: 'the operator can allow the port with egress.ports; a tenant can list host:port in allow_list',
   address_private: 'the operator can allow the address with egress.allow_private',
@@ -69,6 +76,8 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
     'the operator can add its CA with SALLYPORT_UPSTREAM_CA; the record of the request names the cause',
   rules_changed: 'send the request again',
 };
+
+const forwarded = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 function parts(bytes: Buffer): { startLine: string; fields: string[]; body: string } {
   const text = bytes.toString('latin1');
@@ -98,8 +107,10 @@ describe('the refusal catalogue', () => {
         status === 407
           ? ['Proxy-Authenticate: Basic realm="sallyport", charset="UTF-8"']
           : status === 405
-            ? ['Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']
-            : [];
+            ? [code === 'reserved_method' ? 'Allow: GET, HEAD' : `Allow: ${forwarded}`]
+            : status === 429
+              ? ['Retry-After: 1']
+              : [];
       expect(fields).toEqual([
         'Content-Type: application/json',
         `Content-Length: ${body.length}`,

@@ -39,7 +39,7 @@ const exchangeRecord = z.strictObject({
   callback: line(160).optional(),
   callback_cached: z.boolean().optional(),
   injected: z.array(token(256)).max(64).optional(),
-  outcome: z.enum(['injected', 'forwarded', 'tunnelled', 'refused', 'failed', 'upgraded']),
+  outcome: z.enum(['injected', 'forwarded', 'tunnelled', 'refused', 'failed', 'upgraded', 'served']),
   reason: token(64).optional(),
   cause: line(1_000).optional(),
   status: z.int().min(100).max(999).optional(),

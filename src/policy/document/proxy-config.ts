@@ -8,6 +8,7 @@ import {
   updateSchema,
   wholeSchema,
 } from './proxy-config-schema.ts';
+import { DEFAULT_RESERVED_HOST, reservedHostIssues } from './reserved-host.ts';
 import { findStructureIssues } from './proxy-config-structure.ts';
 import { keepStoredValues } from './stored-values.ts';
 
@@ -18,13 +19,15 @@ export type ParsedProxyConfig =
 export type ParseOptions = {
   /** Public suffixes that the operator allows a wildcard to cover. */
   readonly allowWildcards?: readonly string[] | undefined;
+  /** The name that the proxy serves itself, canonical. */
+  readonly reservedHost?: string | undefined;
   /** What `input` replaces: opaque values that `input` omits are taken from it. Without it each must be given. */
   readonly stored?: ProxyConfig | undefined;
 };
 
 /** Each issue's `loc` is a path into `input`. */
 export function parseProxyConfig(input: unknown, options: ParseOptions = {}): ParsedProxyConfig {
-  const { allowWildcards = [], stored } = options;
+  const { allowWildcards = [], reservedHost = DEFAULT_RESERVED_HOST, stored } = options;
   const malformed = findStructureIssues(input);
   if (malformed.length > 0) return { ok: false, issues: capIssues(malformed) };
   const schema = stored === undefined ? wholeSchema : updateSchema();
@@ -32,7 +35,8 @@ export function parseProxyConfig(input: unknown, options: ParseOptions = {}): Pa
   const known = parsed.ok ? parsed.value : validParts(input, parsed.issues, schema);
   const filled = stored === undefined ? { value: known, issues: [] } : keepStoredValues(known, stored);
   const conflicts = findConflicts(known, allowWildcards);
-  const issues = [...(parsed.ok ? [] : parsed.issues), ...filled.issues, ...conflicts.issues];
+  const reserved = reservedHostIssues(known, reservedHost);
+  const issues = [...(parsed.ok ? [] : parsed.issues), ...filled.issues, ...conflicts.issues, ...reserved];
   if (!parsed.ok || issues.length > 0) return { ok: false, issues: capIssues(issues) };
   return { ok: true, value: filled.value, warnings: capIssues(conflicts.warnings) };
 }

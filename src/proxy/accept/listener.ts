@@ -14,6 +14,7 @@ import type { ConnectionBudget, CountedConnection } from './connection-budget.ts
 import type { ConnectionScope, OpenConnection, ProxyContext } from '../context.ts';
 import { closeAtOnce } from '../splice.ts';
 import { startExchange } from '../h1/exchange.ts';
+import { respondWithCertificates } from '../h1/local-response.ts';
 import { refuse } from '../refusal.ts';
 
 export type Listener = {
@@ -102,15 +103,16 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget, 
   connection.refuse(refuse(isAllowed ? 'shutting_down' : 'client_denied'));
 }
 
-/** The sandbox of the client. Undefined if the request was a health probe, or was refused with 407: both have a response. */
+/** The sandbox of the client. Undefined if the request has its response: that of a probe, a certificate, or a 407. */
 function admit(
   connection: ClientConnection,
   admission: Admission,
   head: RequestHead,
   rest: Buffer,
 ): ProxyContext | undefined {
-  const isProbe = head.bytes[head.targetStart] === 0x2f && respondToProbe(connection, head);
-  if (isProbe) return undefined;
+  const isOriginForm = head.bytes[head.targetStart] === 0x2f;
+  if (isOriginForm && (respondToProbe(connection, head) || respondWithCertificates(connection, head)))
+    return undefined;
   const context = admission.admit(presentedToken(head));
   if (context && connection.admit(context)) return context;
   refuseUnauthenticated(connection, head, rest);

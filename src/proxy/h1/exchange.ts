@@ -10,6 +10,7 @@ import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
 import { type SpliceEnd, closeIncomplete, splice } from '../splice.ts';
 import type { GateDecision } from '../gate/inject.ts';
+import { respondAsReservedHost } from './local-response.ts';
 import { outgoingRequestHead } from './outgoing-head.ts';
 import type { ExchangeRecord, Outcome } from '../record.ts';
 import { clientEndReason } from '../gate/exchange-record.ts';
@@ -28,6 +29,9 @@ export function startExchange(connection: ClientConnection, head: RequestHead, r
   if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), { method });
   const plan = planRequest(head, tunnel, scheme);
   if (isRefusal(plan)) return connection.refuse(plan, { method });
+  // A tunnel never names it: its CONNECT is refused.
+  if (!tunnel && plan.target.authority.host === context.reserved.name)
+    return respondAsReservedHost(connection, plan, rest);
   new Exchange(connection, plan).start(rest);
 }
 

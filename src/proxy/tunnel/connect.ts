@@ -24,6 +24,7 @@ export function startConnect(connection: ClientConnection, head: RequestHead, re
   if (isRefusal(authority)) return connection.refuse(authority, { method: 'CONNECT' });
   const details = { method: 'CONNECT', authority: authority.text };
   if (context.recorder.isBlocked) return connection.refuse(refuse('record_sink_blocked'), details);
+  if (authority.host === context.reserved.name) return connection.refuse(refuse('reserved_host'), details);
   const policy = context.policy();
   const cover = policy.coverOf(authority);
   if (cover.kind === 'refuse') return connection.refuse(refuse(cover.reason, cover.detail), details);

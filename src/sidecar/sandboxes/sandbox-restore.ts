@@ -33,7 +33,8 @@ export async function startSandbox(sandboxes: Sandboxes, entry: Entry): Promise<
 
 function restoreOne(sandboxes: Sandboxes, id: string, content: string): void {
   const { config, log } = sandboxes.shared;
-  const decoded = decodeSandboxState(content, { allowWildcards: config.allowWildcards });
+  const { allowWildcards, reservedHost } = config;
+  const decoded = decodeSandboxState(content, { allowWildcards, reservedHost });
   if (typeof decoded === 'string')
     throw new InputError(`the state of sandbox ${id} cannot be used: ${decoded}`);
   const { state, error } = decoded;

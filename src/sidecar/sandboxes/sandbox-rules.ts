@@ -53,8 +53,8 @@ export class SandboxRules {
 
   /** Validates and compiles, without effect. An opaque value that the document omits is taken from `stored`. */
   prepare(state: SandboxState, document: unknown, stored?: ProxyConfig): Prepared | Invalid {
-    const { allowWildcards } = this.#shared.config;
-    const authored = parseProxyConfig(document, { allowWildcards, stored });
+    const { allowWildcards, reservedHost } = this.#shared.config;
+    const authored = parseProxyConfig(document, { allowWildcards, reservedHost, stored });
     if (!authored.ok) return authored;
     return this.#compileNext(state, authored.value, { secrets: state.secrets, warnings: authored.warnings });
   }

@@ -8,6 +8,8 @@ import type { Policy } from '../../policy/policy.ts';
 import { createAlpnHints } from '../../proxy/upstream/alpn.ts';
 import type { ConnectionBudget } from '../../proxy/accept/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../../proxy/context.ts';
+import { notingRefusals } from '../../proxy/local/refusal-history.ts';
+import { createReservedHost } from '../../proxy/local/reserved-host.ts';
 import { closeAtOnce } from '../../proxy/splice.ts';
 import { createDialler } from '../../proxy/upstream/dial.ts';
 import type { ConnectionQuota } from '../../proxy/upstream/connection-quota.ts';
@@ -19,6 +21,7 @@ import { UpstreamSessions } from '../../proxy/upstream/h2-sessions.ts';
 import { poolPrefix } from '../../proxy/gate/connection-source.ts';
 import type { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import { createLeafCache } from '../../tls/leaf-cache.ts';
+import type { PublicCertificates } from '../../tls/public-certificates.ts';
 import type { TrustSet } from '../../tls/trust.ts';
 import type { Config } from '../config.ts';
 import { type OwnListeners, callbackGuard } from '../egress.ts';
@@ -27,6 +30,7 @@ import { type OwnListeners, callbackGuard } from '../egress.ts';
 export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   readonly config: Config;
   readonly ca: CertificateAuthority;
+  readonly certificates: PublicCertificates;
   readonly trust: TrustSet;
   readonly listeners: OwnListeners;
   readonly lookupSlots: LookupSlots;
@@ -62,7 +66,8 @@ export class Sandbox {
   #isClosing = false;
 
   constructor(id: string, shared: SharedParts, overrides: Partial<SandboxLimits> = {}) {
-    const { config, egress, log } = shared;
+    const { config, egress, log, certificates } = shared;
+    const reserved = createReservedHost({ name: config.reservedHost, certificates });
     this.#operatorLimits = config.limits;
     this.#limits = { ...config.limits, ...overrides };
     const isDraining = (): boolean => this.#isClosing || shared.isDraining();
@@ -73,10 +78,11 @@ export class Sandbox {
       hints: createAlpnHints(shared.now),
       leaves: createLeafCache(shared.ca, { max: MAX_LEAVES }),
       egress,
+      reserved,
       scrubsBodies: config.scrub === 'body',
       limits: this.#limits,
       timeouts: config.timeouts,
-      recorder: shared.recorderOf(id),
+      recorder: notingRefusals(shared.recorderOf(id), reserved.refusals),
       log,
       connections: new Set<OpenConnection>(),
       clients: new Set<Socket>(),

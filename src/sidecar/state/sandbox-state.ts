@@ -78,7 +78,7 @@ export type DecodedState = { readonly state: SandboxState; readonly error: strin
 /** Reads what encodeSandboxState wrote; a sentence if it cannot be read. */
 export function decodeSandboxState(
   text: string,
-  options: { readonly allowWildcards: readonly string[] },
+  options: { readonly allowWildcards: readonly string[]; readonly reservedHost?: string },
 ): DecodedState | string {
   const document = parseJsonDocument(text);
   const parsed = document.ok ? parseWith(schema, document.value) : undefined;

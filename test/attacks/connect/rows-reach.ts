@@ -142,6 +142,15 @@ const numericInside: readonly Row[] = [
   ],
 ];
 
+/** The proxy itself has no tunnel, whatever a rule or DNS says about its name. */
+const reservedRows: readonly Row[] = [
+  ['reserved', 'sallyport.internal:443'],
+  ['reserved-in-capitals', 'SALLYPORT.Internal:443'],
+  ['reserved-with-a-dot', 'sallyport.internal.:443'],
+  ['reserved-on-port-80', 'sallyport.internal:80'],
+  ['reserved-on-another-port', 'sallyport.internal:22'],
+].map(([name = '', authority = '']): Row => [name, connect(authority, loose), refused('403 reserved_host')]);
+
 const shut = (lookedUp: readonly string[] = []): ConnectExpectation =>
   refused('403 port_denied', { lookedUp });
 
@@ -176,6 +185,7 @@ export const reachRows: readonly ConnectRow[] = [
   ...rowsOf('N-02', [['strict-admin', connect('127.0.0.1:{ADMIN}'), own()]]),
   ...rowsOf('N-07', selfRows),
   ...rowsOf('N-07', more),
+  ...rowsOf('N-07', reservedRows),
   ...rowsOf('N-03', numericRows),
   ...rowsOf('N-03', numericInside),
   ...rowsOf('N-06', closedPorts),

@@ -7,7 +7,9 @@ import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'k' }];
 
 function authored(...rules: readonly object[]): ProxyConfig {
-  const parsed = parseProxyConfig({ rules: rules.map((rule) => ({ match_hosts: ['api.test'], headers, ...rule })) });
+  const parsed = parseProxyConfig({
+    rules: rules.map((rule) => ({ match_hosts: ['api.test'], headers, ...rule })),
+  });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
   return parsed.value;
 }
@@ -32,6 +34,10 @@ it('a name that is taken, or that controls a program, is not set', () => {
 });
 
 it('a policy has the placeholders of its document', () => {
-  const compiled = compileProxyConfig(authored({ env_vars: { API_KEY: 'k', PATH: '/evil' } }), () => undefined, 1);
+  const compiled = compileProxyConfig(
+    authored({ env_vars: { API_KEY: 'k', PATH: '/evil' } }),
+    () => undefined,
+    1,
+  );
   expect(compiled.ok && compiled.value.placeholders).toEqual({ API_KEY: 'k' });
 });

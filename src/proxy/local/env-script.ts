@@ -1,0 +1,80 @@
+// The script at /env of the reserved host, for `eval "$(curl -fsS http://sallyport.internal/env)"`: it fetches the CA bundle
+// through the proxy into a new file and exports the variables that name it. It holds no token and nothing of the request,
+// and leaves the proxy variables as they are.
+import { shellExport, shellQuote } from '../../base/shell-export.ts';
+import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
+
+export type EnvScriptInput = {
+  /** The name of the reserved host. */
+  readonly name: string;
+  /** Of the CA certificate, in hex: part of the name of the file. */
+  readonly fingerprint: string;
+  /** The `env_vars` of the rules. */
+  readonly placeholders: Readonly<Record<string, string>>;
+};
+
+/** POSIX sh. If it fails, it exports nothing, says why on standard error, and its status is 1. */
+export function envScript({ name, fingerprint, placeholders }: EnvScriptInput): string {
+  const trusted = [...bundleVariables, extraVariable];
+  const fixed = { [PROXY_SWITCH]: '1', ...untaken(placeholders) };
+  return [
+    '# Sallyport: makes the programs of this shell trust the CA certificate of the proxy.',
+    `sallyport_ca="$(`,
+    ...fetching(shellQuote(`http://${name}/ca-bundle.pem`), shellQuote(`/sallyport-${fingerprint}.pem`)),
+    `)" || sallyport_ca=''`,
+    `if [ -n "$sallyport_ca" ]; then`,
+    ...trusted.map((variable) => `export ${variable}="$sallyport_ca"`),
+    Object.entries(fixed)
+      .map(([variable, value]) => shellExport(variable, value))
+      .join('')
+      .trimEnd(),
+    'unset sallyport_ca',
+    'else',
+    'unset sallyport_ca',
+    `echo 'sallyport: the CA bundle could not be stored: is http_proxy set, is curl or wget installed, is TMPDIR writable?' >&2`,
+    'false',
+    'fi',
+    '',
+  ].join('\n');
+}
+
+/** Without it Node reads no proxy variable. */
+const PROXY_SWITCH = 'NODE_USE_ENV_PROXY';
+
+/**
+ * The body of a subshell that prints the path of the file. The proxy is named by a variable, because other users can read
+ * the arguments of a process and its URL may hold a token. Others may write to the directory too: the file is created under
+ * a name that nobody can guess, rename() follows no link, and what has the final name must then be our own regular file.
+ * Where another user has taken that name, the file keeps its first one. XDG_RUNTIME_DIR of another user (su) is skipped.
+ */
+function fetching(url: string, file: string): readonly string[] {
+  return [
+    `for directory in "\${XDG_RUNTIME_DIR:-}" "\${TMPDIR:-}" /tmp; do`,
+    `file="$directory"${file}`,
+    `[ -n "$directory" ] && temporary="$(mktemp "$file.XXXXXX" 2>/dev/null)" && break`,
+    `temporary=''`,
+    'done',
+    `proxy="\${http_proxy:-\${HTTP_PROXY:-\${https_proxy:-\${HTTPS_PROXY:-\${all_proxy:-\${ALL_PROXY:-}}}}}}"`,
+    'fetch() {',
+    'if command -v curl >/dev/null 2>&1; then',
+    `http_proxy="$proxy" no_proxy='' NO_PROXY='' curl -fsS -o "$temporary" ${url}`,
+    'else',
+    `http_proxy="$proxy" no_proxy='' NO_PROXY='' wget -q -O "$temporary" ${url}`,
+    'fi',
+    '}',
+    `[ -n "$proxy" ] && [ -n "$temporary" ] && fetch && chmod 0644 "$temporary" || { rm -f "$temporary"; exit 1; }`,
+    `[ ! -d "$file" ] && mv -f "$temporary" "$file" 2>/dev/null || file="$temporary"`,
+    `[ -f "$file" ] && [ ! -L "$file" ] && [ -O "$file" ] && printf '%s' "$file"`,
+  ];
+}
+
+// A tenant must not redirect the client to another proxy or past this one.
+const PROXY_VARIABLE = /^(?:https?|all|grpc|no|wss?|ftp)_proxy$/i;
+
+/** What this script sets itself is not a credential, whatever the rules say. */
+function untaken(placeholders: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const own = new Set([...bundleVariables, extraVariable, PROXY_SWITCH]);
+  return Object.fromEntries(
+    Object.entries(placeholders).filter(([name]) => !own.has(name) && !PROXY_VARIABLE.test(name)),
+  );
+}

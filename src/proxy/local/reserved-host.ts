@@ -1,0 +1,42 @@
+// The reserved host: a name that clients request through the proxy to read what it does for them and to get its CA
+// certificate. It is never looked up or dialled. One for each sandbox, so that it can show nothing of another one.
+import { BoundedCache } from '../../base/bounded-cache.ts';
+import { RateLimit } from '../../base/rate-limit.ts';
+import type { PublicCertificates } from '../../tls/public-certificates.ts';
+import { RefusalHistory } from './refusal-history.ts';
+
+export type ReservedHost = {
+  /** Canonical, without a port. */
+  readonly name: string;
+  readonly certificates: PublicCertificates;
+  readonly refusals: RefusalHistory;
+  /** Counts one request of the client with this address; false if it has had its share of this second. */
+  take(clientAddress: string | undefined): boolean;
+};
+
+const MAX_REQUESTS = 10;
+const WINDOW_MS = 1_000;
+// Client addresses that are remembered; an address that was evicted begins again.
+const MAX_CLIENTS = 256;
+
+export function createReservedHost(options: {
+  readonly name: string;
+  readonly certificates: PublicCertificates;
+  readonly now?: (() => number) | undefined;
+}): ReservedHost {
+  const { name, certificates, now = () => performance.now() } = options;
+  // Created with the first request: there may be a thousand sandboxes.
+  let limits: BoundedCache<RateLimit> | undefined;
+  return {
+    name,
+    certificates,
+    refusals: new RefusalHistory(),
+    take(clientAddress = '') {
+      limits ??= new BoundedCache<RateLimit>({ max: MAX_CLIENTS });
+      const known = limits.get(clientAddress);
+      const limit = known ?? new RateLimit(MAX_REQUESTS, WINDOW_MS, now);
+      if (known === undefined) limits.set(clientAddress, limit);
+      return limit.take() === 0;
+    },
+  };
+}
