@@ -15,7 +15,8 @@ LABEL org.opencontainers.image.title="sallyport" \
   org.opencontainers.image.licenses="MIT"
 RUN groupadd --gid 10001 sallyport \
   && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin sallyport \
-  && install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport /run/sallyport
+  && install -d -o 10001 -g 10001 -m 0755 /var/lib/sallyport /var/lib/sallyport/public \
+  && install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport/secret /run/sallyport
 WORKDIR /opt/sallyport
 COPY package.json LICENSE ./
 COPY bin bin

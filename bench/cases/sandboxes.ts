@@ -1,6 +1,5 @@
 // Does a request cost more when one process serves 200 sandboxes? Each has a token, rules and connections of its own.
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Target } from '../support/connection.ts';
 import { type Question, cpuColumn, latencyColumns, warmUp } from '../support/question.ts';
@@ -44,11 +43,11 @@ export const sandboxes: Question = {
 /** Created by the admin API; a client selects its sandbox by the token. */
 async function createSandboxes(
   scene: Scene,
-  { adminUrl, stateDirectory }: Sallyport,
+  { adminUrl, adminTokenFile }: Sallyport,
   target: Target,
   count: number,
 ): Promise<readonly Target[]> {
-  const token = (await readFile(join(stateDirectory, 'admin-token'), 'utf8')).trim();
+  const token = (await readFile(adminTokenFile, 'utf8')).trim();
   const targets: Target[] = [];
   while (targets.length < count) {
     const response = await fetch(new URL('/v1/sandboxes', adminUrl), {

@@ -10,9 +10,9 @@ import { type Scene, PROXY_CORE, hosts, withOutput } from './scene.ts';
 
 export type Sallyport = {
   readonly child: Child;
-  readonly stateDirectory: string;
   readonly port: number;
   readonly adminUrl: string;
+  readonly adminTokenFile: string;
   readonly caPem: string;
   /** Empties the file of records, and returns how large it was. */
   emptyRecords(): number;
@@ -87,7 +87,7 @@ export async function sceneEnvironment(
 export async function waitForReady(
   child: Child,
   recordsFile: string,
-): Promise<{ proxy: string; ca: string; admin: string }> {
+): Promise<{ proxy: string; ca: string; admin: string; admin_token: string }> {
   const endMs = performance.now() + START_DEADLINE_MS;
   while (performance.now() < endMs && child.process.exitCode === null) {
     const lines = readFileSync(recordsFile, 'utf8').split('\n');
@@ -134,9 +134,9 @@ export async function startSallyport(
   const ready = await waitForReady(child, recordsFile);
   return {
     child,
-    stateDirectory,
     port: Number(new URL(ready.proxy).port),
     adminUrl: ready.admin,
+    adminTokenFile: ready.admin_token,
     caPem: await readFile(ready.ca, 'utf8'),
     emptyRecords() {
       const { size } = statSync(recordsFile);

@@ -1,36 +1,75 @@
 // `sallyport env`: for `eval "$(sallyport env)"`, the variables that make a shell's programs use a running proxy. Reads
-// the config, the placeholders of the rules and the CA certificate; no secret and no key.
+// the config, the placeholders of the rules and the public part of the state directory; no secret and no key. With --proxy
+// the certificate comes from the proxy, for another user and in another container. Writes files only with --write.
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { InputError } from '../base/input-error.ts';
+import { resolve } from 'node:path';
+import { InputError, readInput } from '../base/input-error.ts';
+import type { ListenAddress } from '../base/listen-address.ts';
+import { isSandboxId } from '../base/sandbox-id.ts';
+import { readTokenFile } from '../sidecar/access-tokens.ts';
+import type { Config } from '../sidecar/config.ts';
 import { codeOf } from '../tls/pem-files.ts';
-import { toShellExports } from './client/client-environment.ts';
-import { prepareClients, readRules } from './client/client-setup.ts';
+import { type ProxyLogin, prepareClients, readRules } from './client/client-setup.ts';
+import { fetchCertificate, parseProxyUrl } from './client/running-proxy.ts';
+import { formatVariables, parseVariableFormat } from './client/variable-format.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { envCommand } from './command/sidecar-commands.ts';
-import { caFiles, readConfig, stateDirectory } from './settings.ts';
+import { caFiles, readConfig } from './settings.ts';
 
 /** Exit code 0, or 2 for a configuration that must be corrected; then nothing is on standard output. */
 export async function run(args: string[]): Promise<number> {
-  const { values: flags } = parseCommandLine(envCommand, args);
+  const { values } = parseCommandLine(envCommand, args);
+  const { proxy, sandbox, 'token-file': tokenFile, write, format: word, ...flags } = values;
+  const format = parseVariableFormat(word);
+  const at = proxy === undefined ? undefined : parseProxyUrl(proxy);
+  if (at && write === undefined)
+    throw new InputError('--proxy needs --write DIR, a directory of yours for the CA files');
+  const login = await readLogin({ sandbox, tokenFile });
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
-  const { host, port } = config.listen;
+  const address = at ?? listenAddress(config);
+  const rules = await readRules(config);
+  if (rules === 'invalid') return 2;
+  const caPem = at ? await fetchCertificate(at) : await readCertificate(caFiles(config).certificateFile);
+  // The token of the config is for those who may read its file; a client of --proxy has its own, or none.
+  const presented = login ?? (at && { user: undefined, token: undefined });
+  const variables = await prepareClients(
+    config,
+    { ...address, caPem, rules, ...(presented && { login: presented }) },
+    { directory: write === undefined ? undefined : resolve(write), caller: process.env },
+  );
+  print(formatVariables(variables, format), format);
+  return 0;
+}
+
+function print({ text: lines, omitted }: ReturnType<typeof formatVariables>, format: string): void {
+  for (const name of omitted)
+    process.stderr.write(`sallyport: ${name} is left out: the format ${format} cannot hold its value\n`);
+  process.stdout.write(lines);
+}
+
+async function readLogin(given: {
+  readonly sandbox: string | undefined;
+  readonly tokenFile: string | undefined;
+}): Promise<ProxyLogin | undefined> {
+  const { sandbox, tokenFile } = given;
+  if (sandbox !== undefined && !isSandboxId(sandbox))
+    throw new InputError(
+      '--sandbox must be the id of a sandbox: lower-case letters, digits and inner hyphens',
+    );
+  if (tokenFile === undefined) {
+    if (sandbox === undefined) return undefined;
+    throw new InputError('--sandbox needs --token-file FILE: the token selects the sandbox');
+  }
+  return { user: sandbox, token: await readInput(() => readTokenFile(tokenFile)) };
+}
+
+function listenAddress({ listen: { host, port } }: Config): ListenAddress {
   if (port === 0)
     throw new InputError(
       'the port is 0, so it is unknown: give the address of the running proxy as --listen',
     );
-  const rules = await readRules(config);
-  if (rules === 'invalid') return 2;
-  const caPem = await readCertificate(caFiles(config).certificateFile);
-  const variables = await prepareClients(
-    config,
-    { host: reachable(host), port, caPem, rules },
-    // Not a temporary directory: the shell that evaluates this lives on.
-    { directory: join(stateDirectory(config), 'client'), caller: process.env },
-  );
-  process.stdout.write(toShellExports(variables));
-  return 0;
+  return { host: reachable(host), port };
 }
 
 /** An unspecified address can be listened on, but not called. */
@@ -43,7 +82,8 @@ async function readCertificate(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    const hint = 'start `sallyport proxy` first, or set its --state-dir';
+    const hint =
+      'start `sallyport proxy` first, set its --state-dir, or as another user give --proxy URL --write DIR';
     throw new InputError(`the CA certificate ${file} cannot be read (${codeOf(cause)}): ${hint}`, { cause });
   }
 }

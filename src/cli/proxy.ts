@@ -10,8 +10,11 @@ import type { Config } from '../sidecar/config.ts';
 import type { WorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
+import { bundleFile, publishBundle, readPublishedBundle } from '../sidecar/state/published-bundle.ts';
+import { secretPart } from '../sidecar/state/state-directory.ts';
 import { SealedStateStore } from '../sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
+import { codeOf } from '../tls/pem-files.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { proxyCommand } from './command/sidecar-commands.ts';
 import { readDocument } from './document.ts';
@@ -20,6 +23,7 @@ import {
   adminTokenSource,
   caFiles,
   parseDescriptor,
+  prepareState,
   readConfig,
   readSecrets,
   reportApplied,
@@ -40,28 +44,50 @@ export async function run(args: string[]): Promise<number> {
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
   const secrets = await readSecrets(config, handed, fd);
-  const directory = stateDirectory(config);
+  const moved = await prepareState(config);
   const files = caFiles(config);
   const { ca } = await writingTo(dirname(files.keyFile), () => loadOrCreateCertificateAuthority(files));
-  const store = new SealedStateStore({ directory, key: stateKeySource(config, handed) });
+  const directory = stateDirectory(config);
+  const store = new SealedStateStore({
+    directory: secretPart(directory),
+    key: stateKeySource(config, handed),
+  });
   const sink = createFdSink(1);
   const sidecar = await createSidecar(config, { ca, sink, store });
   for (const warning of [...warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
     sidecar.log.warn(warning);
+  if (moved.length > 0) sidecar.log.info({ directory, moved }, 'files moved into secret and public');
   try {
     await sidecar.restore(secrets.lookup);
     const hasFile = config.proxyConfigFile !== undefined;
     if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
+    const isPublished = (await readPublishedBundle(bundleFile(directory), ca.certificatePem)) !== undefined;
+    if (!isPublished) await publish(sidecar, directory);
     await open(sidecar, config, handed);
     const serving = serve(sidecar, config, secrets);
     process.off('SIGHUP', onSignal);
     // Whoever started the process waits for this line, and may send a signal at once.
     sink.flush();
     sidecar.prepareUpstreams();
+    // The roots of the system may have changed since the last start. Reading them takes milliseconds.
+    if (isPublished) setImmediate(() => void publish(sidecar, directory));
     if (isReloadRequested) process.emit('SIGHUP');
     return await serving;
   } finally {
     await sidecar.close();
+  }
+}
+
+/** Writes the CA bundle for `sallyport env`. The proxy itself does not need it. */
+async function publish(sidecar: Sidecar, directory: string): Promise<void> {
+  const file = bundleFile(directory);
+  try {
+    await publishBundle(file, sidecar.bundlePem);
+  } catch (error) {
+    sidecar.log.warn(
+      { file, error: codeOf(error) },
+      'the CA bundle cannot be written: sallyport env needs --write',
+    );
   }
 }
 

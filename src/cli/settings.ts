@@ -9,6 +9,8 @@ import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/sandboxe
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import type { Sidecar } from '../sidecar/sidecar.ts';
 import type { Applied } from '../sidecar/sandboxes/sandbox-rules.ts';
+import { bundleFile } from '../sidecar/state/published-bundle.ts';
+import { prepareStateDirectory, publicPart, secretPart } from '../sidecar/state/state-directory.ts';
 import type { StateKeySource } from '../sidecar/state/state-store.ts';
 import { codeOf } from '../tls/pem-files.ts';
 import type { OptionDeclarations } from './command/declaration.ts';
@@ -65,6 +67,19 @@ export function stateDirectory({ stateDir }: Pick<Config, 'stateDir'>): string {
   return resolve(stateDir ?? join(state, 'sallyport'));
 }
 
+/** Creates the state directory and its parts. Returns the names of the files of an older version that were moved into them. */
+export async function prepareState(config: Pick<Config, 'ca' | 'stateDir'>): Promise<readonly string[]> {
+  const directory = stateDirectory(config);
+  try {
+    return await prepareStateDirectory(directory);
+  } catch (error) {
+    const unwritable = unwritableError(directory, error);
+    // With a CA of the operator's nothing may ever be stored there.
+    if (unwritable && config.ca) return [];
+    throw unwritable ?? error;
+  }
+}
+
 /** The files of the CA: as configured, otherwise in the state directory. */
 export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
   certificateFile: string;
@@ -72,21 +87,33 @@ export function caFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
 } {
   if (config.ca) return config.ca;
   const directory = stateDirectory(config);
-  return { certificateFile: join(directory, 'ca.pem'), keyFile: join(directory, 'ca.key') };
+  return {
+    certificateFile: join(publicPart(directory), 'ca.pem'),
+    keyFile: join(secretPart(directory), 'ca.key'),
+  };
+}
+
+/** What `sallyport env` reads: files that other users may read too. */
+export function publishedFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
+  certificateFile: string;
+  bundleFile: string;
+} {
+  const { certificateFile } = caFiles(config);
+  return { certificateFile, bundleFile: bundleFile(stateDirectory(config)) };
 }
 
 /** The admin token: of its variable, otherwise of a file, by default in the state directory. */
 export function adminTokenSource(config: Config, { operators }: HandedSecrets): AdminTokenSource {
   const token = operators.SALLYPORT_ADMIN_TOKEN;
   if (token !== undefined) return { text: token, from: 'SALLYPORT_ADMIN_TOKEN' };
-  return { file: config.admin.tokenFile ?? join(stateDirectory(config), 'admin-token') };
+  return { file: config.admin.tokenFile ?? join(secretPart(stateDirectory(config)), 'admin-token') };
 }
 
 /** The key that seals the state: of its variable, otherwise of a file, by default in the state directory. */
 export function stateKeySource(config: Config, { operators }: HandedSecrets): StateKeySource {
   const key = operators.SALLYPORT_STATE_KEY;
   if (key !== undefined) return { text: key, from: 'SALLYPORT_STATE_KEY' };
-  return { file: config.stateKeyFile ?? join(stateDirectory(config), 'state.key') };
+  return { file: config.stateKeyFile ?? join(secretPart(stateDirectory(config)), 'state.key') };
 }
 
 /** Runs `work`, which may create files in `directory`; an error of the file system gets a message that says what to do. */
@@ -94,12 +121,15 @@ export async function writingTo<T>(directory: string, work: () => Promise<T>): P
   try {
     return await readInput(work);
   } catch (error) {
-    const code = codeOf(error instanceof InputError ? error.cause : error);
-    const reason = UNWRITABLE[String(code)];
-    if (reason === undefined) throw error;
-    const hint = 'mount a writable volume there, or set SALLYPORT_STATE_DIR to a writable directory';
-    throw new InputError(`cannot write to ${directory} (${reason}): ${hint}`, { cause: error });
+    throw unwritableError(directory, error) ?? error;
   }
+}
+
+function unwritableError(directory: string, cause: unknown): InputError | undefined {
+  const reason = UNWRITABLE[String(codeOf(cause instanceof InputError ? cause.cause : cause))];
+  if (reason === undefined) return undefined;
+  const hint = 'mount a writable volume there, or set SALLYPORT_STATE_DIR to a writable directory';
+  return new InputError(`cannot write to ${directory} (${reason}): ${hint}`, { cause });
 }
 
 const UNWRITABLE: Readonly<Record<string, string>> = {

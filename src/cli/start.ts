@@ -1,5 +1,5 @@
 // `sallyport start`: the sidecar and a local TLS echo origin with the example configuration, and commands to paste.
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
@@ -13,7 +13,7 @@ import { readDocument } from './document.ts';
 import { type LocalOrigin, createCallbackEndpoint, createEchoOrigin } from './echo-origin.ts';
 import { packageRoot } from './package-root.ts';
 import { prepareProcess } from './process/startup.ts';
-import { adminTokenSource, readConfig, reportApplied, writingTo } from './settings.ts';
+import { adminTokenSource, caFiles, prepareState, readConfig, reportApplied, writingTo } from './settings.ts';
 
 const ORIGIN_PORT = 9443;
 const CALLBACK_PORT = 9444;
@@ -25,11 +25,10 @@ export async function run(args: readonly string[]): Promise<number> {
   const { handed, warnings } = prepareProcess();
   for (const warning of warnings) process.stderr.write(`sallyport: ${warning}\n`);
   const certs = process.env['SALLYPORT_STATE_DIR'] ?? join(packageRoot, 'certs');
-  const files = { certificateFile: join(certs, 'ca.pem'), keyFile: join(certs, 'ca.key') };
-  const { ca } = await writingTo(certs, async () => {
-    await mkdir(certs, { recursive: true });
-    return loadOrCreateCertificateAuthority(files);
-  });
+  const state = { stateDir: certs, ca: undefined };
+  await prepareState(state);
+  const files = caFiles(state);
+  const { ca } = await writingTo(certs, () => loadOrCreateCertificateAuthority(files));
   await using origin = await createEchoOrigin({ port: ORIGIN_PORT, echo: true });
   await using _callback = await createCallbackEndpoint({
     port: CALLBACK_PORT,
@@ -51,7 +50,8 @@ export async function run(args: readonly string[]): Promise<number> {
     const token = await readInput(() => loadAdminToken(source));
     await sidecar.listen();
     const admin = await sidecar.openAdmin(token);
-    process.stderr.write(commandsToPaste({ sidecar, admin, origin, rules, certs, source }));
+    const certificates = { ofProxy: files.certificateFile, ofOrigin: originCa };
+    process.stderr.write(commandsToPaste({ sidecar, admin, origin, rules, certificates, source }));
     const { promise, resolve } = Promise.withResolvers<void>();
     process.once('SIGINT', resolve).once('SIGTERM', resolve);
     await promise;
@@ -66,18 +66,18 @@ function commandsToPaste(running: {
   readonly admin: string;
   readonly origin: LocalOrigin;
   readonly rules: string;
-  readonly certs: string;
+  readonly certificates: { readonly ofProxy: string; readonly ofOrigin: string };
   readonly source: AdminTokenSource;
 }): string {
-  const { sidecar, admin, origin, rules, certs, source } = running;
+  const { sidecar, admin, origin, rules, certificates, source } = running;
   const proxy = `http://${sidecar.proxyAddress}:${sidecar.proxyPort}`;
   const url = `https://api.localhost:${origin.port}/v1/hello`;
   const token = 'file' in source ? `$(cat ${source.file})` : '$SALLYPORT_ADMIN_TOKEN';
   return `
 The proxy listens on ${proxy}. Paste into another terminal:
 
-  direct        curl --cacert ${join(certs, 'origin-ca.pem')} ${url}
-  via proxy     curl --cacert ${join(certs, 'ca.pem')} -x ${proxy} ${url}
+  direct        curl --cacert ${certificates.ofOrigin} ${url}
+  via proxy     curl --cacert ${certificates.ofProxy} -x ${proxy} ${url}
   change rule   sed s/sallyport-demo/changed/ ${rules} | curl -T - -H 'Content-Type: application/json' -H "Authorization: Bearer ${token}" ${admin}/v1/proxy_config
 
 After the third command the second one shows "X-Client: changed". Ctrl-C stops the proxy.

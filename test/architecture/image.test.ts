@@ -78,7 +78,7 @@ describe('the image', () => {
   it('has a user without rights, who owns the state and cannot change the code', () => {
     expect(values('USER')).toEqual(['10001:10001']);
     const run = values('RUN').join('\n');
-    expect(run).toContain('install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport');
+    expect(run).toContain('install -d -o 10001 -g 10001 -m 0700 /var/lib/sallyport/secret');
     expect(run).toContain('chown -R 0:0 "$NODE_COMPILE_CACHE"');
     expect(instructions.some(({ value }) => value.includes('--chown'))).toBe(false);
   });

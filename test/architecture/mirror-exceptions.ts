@@ -93,5 +93,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/sidecar/sandboxes/sandbox-rules.ts': 'test/sidecar/sandboxes/sandbox-creation.test.ts',
   'src/sidecar/sandboxes/sandbox.ts': 'test/sidecar/sandboxes/sandbox-document.test.ts',
   'src/sidecar/secret-files.ts': 'test/sidecar/secret-environment.test.ts',
+  'src/sidecar/state/state-lock.ts': 'test/sidecar/state/state-store.test.ts',
   'src/tls/trust-variables.ts': 'test/cli/client/client-environment.test.ts',
 };

@@ -51,8 +51,8 @@ describe('a sidecar with a wildcard rule, a callback and an opaque value', () =>
   });
 
   it('stores the opaque value sealed', () => {
-    const stored = readdirSync(join(scratch.path, 'sandboxes')).map((file) =>
-      readFileSync(join(scratch.path, 'sandboxes', file), 'latin1'),
+    const stored = readdirSync(join(scratch.path, 'secret', 'sandboxes')).map((file) =>
+      readFileSync(join(scratch.path, 'secret', 'sandboxes', file), 'latin1'),
     );
     expect(stored).toHaveLength(1);
     expect(stored.join()).not.toContain(OPAQUE);

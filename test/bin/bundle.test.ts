@@ -73,7 +73,7 @@ describe('the bundle', () => {
     const callbacks = [{ match_hosts: ['called.localhost'], url: endpoint.url, ttl_seconds: 60 }];
     const config = { ...rule('*.wild.localhost'), callbacks };
     expect(await admin('PUT', '/v1/proxy_config', { proxy_config: config })).toMatchObject({ status: 200 });
-    expect(await readdir(join(state.path, 'sandboxes'))).toHaveLength(1);
+    expect(await readdir(join(state.path, 'secret', 'sandboxes'))).toHaveLength(1);
 
     const proxyPort = Number(new URL(String(ready['proxy'])).port);
     const ca = await readFile(String(ready['ca']), 'utf8');

@@ -33,6 +33,7 @@ it('the tarball contains the program and its documents, and nothing else', async
   const text = JSON.stringify(values);
   for (const [at, content] of [
     ['certs/ca.key', key],
+    ['certs/secret/ca.key', key],
     ['certs/admin.token', values.adminToken],
     ['certs/state.key', values.stateKey.toString('base64')],
     ['certs/sandboxes/default.sealed', text],

@@ -76,7 +76,7 @@ async function endByWrongKey(scene: ChaosScene): EndResult {
 async function endByUnreadableKey(scene: ChaosScene): EndResult {
   await startWithState(scene);
   await stop(scene.sidecar.process);
-  const file = join(scene.stateDir, 'ca.key');
+  const file = join(scene.stateDir, 'secret', 'ca.key');
   return failStart(scene, {
     names: 'ca.key',
     damage: () => chmod(file, 0),
@@ -116,7 +116,7 @@ async function failStart(
 }
 
 async function sealedFiles(scene: ChaosScene): Promise<string> {
-  const folder = join(scene.stateDir, 'sandboxes');
+  const folder = join(scene.stateDir, 'secret', 'sandboxes');
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sealed'));
   const contents = names.map((name) => readFile(join(folder, name), 'base64'));
   return (await Promise.all(contents)).join('\n');

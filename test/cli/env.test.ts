@@ -1,5 +1,5 @@
 // `sallyport env` as a shell meets it.
-import { stat } from 'node:fs/promises';
+import { mkdir, readFile, readdir, stat, symlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { headerValues } from '../support/message-reader.ts';
@@ -7,9 +7,10 @@ import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
+import { createTestSidecar } from '../support/test-sidecar.ts';
 
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'injected' }];
-const ca = createTestAuthority('Proxy').certificatePem;
+const [ca, root, other] = ['Proxy', 'Root', 'Other'].map((name) => createTestAuthority(name).certificatePem);
 
 function printEnv(args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
   return runToEnd(process.execPath, [launcher, 'env', ...args], { env });
@@ -17,7 +18,9 @@ function printEnv(args: readonly string[], env: Record<string, string> = {}): Pr
 
 async function createState(): Promise<Scratch> {
   const scratch = await createScratch();
-  await scratch.write('ca.pem', ca);
+  await mkdir(join(scratch.path, 'public'));
+  await scratch.write('public/ca.pem', ca);
+  await scratch.write('public/ca-bundle.pem', `${ca}${root}`);
   return scratch;
 }
 
@@ -38,7 +41,7 @@ describe('env', () => {
       proxyConfig: { rules: [{ match_hosts: ['api.test'], headers }] },
       upstreamCaPem: authority.certificatePem,
     });
-    const flags = `--state-dir ${dirname(sallyport.caFile)} --listen 127.0.0.1:${sallyport.port}`;
+    const flags = `--state-dir ${dirname(dirname(sallyport.caFile))} --listen 127.0.0.1:${sallyport.port}`;
     const script = `eval "$(${process.execPath} ${launcher} env ${flags})" && curl -sSf https://api.test:${origin.port}/`;
     const { code, stderr } = await runToEnd('sh', ['-c', script]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -77,13 +80,65 @@ describe('env', () => {
     expect({ ...first, ...(await evaluate(again.stdout)) }).toEqual(first);
   });
 
-  it('writes the files to a directory of the user that stays', async () => {
+  it('of a proxy that runs reads no file of its user, and writes to the given directory only', async () => {
+    await using proxy = await createTestSidecar();
+    await using scratch = await createScratch();
+    const token = await scratch.write('token', '0123456789abcdef');
+    const files = join(scratch.path, 'files');
+    const url = `http://127.0.0.1:${proxy.port}`;
+    const given = ['--proxy', url, '--write', files, '--sandbox', 'box', '--token-file', token];
+    const { code, stdout, stderr } = await printEnv([
+      ...given,
+      '--format',
+      'json',
+      '--state-dir',
+      '/nonexistent',
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const env = JSON.parse(stdout);
+    expect(env.HTTPS_PROXY).toBe(`http://box:0123456789abcdef@127.0.0.1:${proxy.port}`);
+    expect(dirname(env.SSL_CERT_FILE)).toBe(files);
+    expect(await readFile(env.SSL_CERT_FILE, 'utf8')).toContain(proxy.caPem.trim());
+    // The token of the operator's config is not the client's.
+    const other = await printEnv(['--proxy', url, '--write', files], { SALLYPORT_AUTH_TOKEN_FILE: token });
+    expect(other.stdout).toContain(`export HTTPS_PROXY='${url}'\n`);
+  });
+
+  it('writes nothing, and names the files that the proxy published', async () => {
     await using state = await createState();
-    const env = await evaluate((await printEnv(['--state-dir', state.path])).stdout);
-    const directory = join(state.path, 'client');
-    expect(dirname(env['SSL_CERT_FILE'] ?? '')).toBe(directory);
-    expect(dirname(env['NODE_EXTRA_CA_CERTS'] ?? '')).toBe(directory);
-    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    const before = await readdir(state.path, { recursive: true });
+    const { stdout, stderr } = await printEnv(['--state-dir', state.path]);
+    const env = await evaluate(stdout);
+    expect(env).toMatchObject({
+      SSL_CERT_FILE: join(state.path, 'public', 'ca-bundle.pem'),
+      NODE_EXTRA_CA_CERTS: join(state.path, 'public', 'ca.pem'),
+    });
+    expect(stderr).toBe('');
+    expect(await readdir(state.path, { recursive: true })).toEqual(before);
+  });
+
+  it('reads nothing of the secret part', async () => {
+    await using state = await createState();
+    // Root reads a directory of any mode, but no link that leads to itself.
+    await symlink('secret', join(state.path, 'secret'));
+    expect(await printEnv(['--state-dir', state.path])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('warns of certificates of the caller that the bundle leaves out, and --write includes them', async () => {
+    await using state = await createState();
+    const caller = {
+      SSL_CERT_FILE: await state.write('other.pem', other),
+      PIP_CERT: await state.write('root.pem', root),
+    };
+    const args = ['--state-dir', state.path];
+    expect((await printEnv(args, caller)).stderr).toBe(
+      `sallyport: SSL_CERT_FILE: ${state.path}/other.pem has certificates that are left out: give --write DIR to include them\n`,
+    );
+    const directory = join(state.path, 'files');
+    const { stdout, stderr } = await printEnv([...args, '--write', directory], caller);
+    const { SSL_CERT_FILE: file = '', NODE_EXTRA_CA_CERTS: extra = '' } = await evaluate(stdout);
+    expect([stderr, dirname(file), dirname(extra)]).toEqual(['', directory, directory]);
+    expect(await readFile(file, 'utf8')).toContain(other);
   });
 
   it.each([
@@ -102,7 +157,15 @@ describe('env', () => {
     [
       'a CA that is not there',
       async (state) => ['--state-dir', join(state.path, 'none')],
-      /none\/ca\.pem cannot be read \(ENOENT\).*sallyport proxy/,
+      /none\/public\/ca\.pem cannot be read \(ENOENT\).*sallyport proxy/,
+    ],
+    [
+      'a bundle of another CA',
+      async (state) => {
+        await state.write('public/ca-bundle.pem', other);
+        return [];
+      },
+      /public\/ca-bundle\.pem is missing, cannot be read or is of another CA: start the proxy again, or give --write DIR/,
     ],
     [
       'invalid rules',
@@ -110,6 +173,20 @@ describe('env', () => {
       /bad\.json: rules\[0\]/,
     ],
     ['an invalid config', async () => ['--listen', 'nowhere'], /SALLYPORT_LISTEN/],
+    ['another format', async () => ['--format', 'fish'], /--format must be one of sh, dotenv, json, docker/],
+    ['a proxy but no directory', async () => ['--proxy', 'http://127.0.0.1:1'], /--write DIR/],
+    ['a sandbox without its token', async () => ['--sandbox', 'box'], /--token-file FILE/],
+    ['an id that is none', async () => ['--sandbox', 'No:Id'], /--sandbox must be the id/],
+    [
+      'a short token',
+      async (state) => ['--token-file', await state.write('short', 'short')],
+      /short: the proxy token must have at least 16 characters/,
+    ],
+    [
+      'a proxy that does not run',
+      async (state) => ['--proxy', 'http://127.0.0.1:1', '--write', state.path],
+      /127\.0\.0\.1:1\/ca\.pem cannot be reached/,
+    ],
     ['a command', async () => ['--', 'curl'], /curl/],
   ];
   it.each(rows)('for %s prints nothing to evaluate, and ends with code 2', async (_, args, says) => {

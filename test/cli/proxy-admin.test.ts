@@ -80,13 +80,13 @@ describe('a start', () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch);
     const { ready, admin } = await started(child);
-    const file = join(scratch.path, 'admin-token');
+    const file = join(scratch.path, 'secret', 'admin-token');
     expect(ready).toMatchObject({
       level: 'info',
       proxy: expect.stringMatching(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/),
       admin: expect.stringMatching(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/),
       admin_token: file,
-      ca: join(scratch.path, 'ca.pem'),
+      ca: join(scratch.path, 'public', 'ca.pem'),
       revision: 0,
       pid: child.pid,
     });
@@ -105,7 +105,8 @@ describe('a start', () => {
     const ready = await child.record(isReady);
     expect(Object.keys(ready)).not.toContain('admin');
     expect(Object.keys(ready)).not.toContain('admin_token');
-    expect((await readdir(scratch.path)).toSorted()).toEqual(['ca.key', 'ca.pem']);
+    expect((await readdir(scratch.path)).toSorted()).toEqual(['public', 'secret']);
+    expect(await readdir(join(scratch.path, 'secret'))).toEqual(['ca.key']);
   });
 
   it('on a unix socket only its user can connect, and with the token', async () => {
@@ -115,7 +116,7 @@ describe('a start', () => {
     const ready = await child.record(isReady);
     expect(ready['admin']).toBe(`unix:${path}`);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    const token = (await readFile(join(scratch.path, 'admin-token'), 'utf8')).trim();
+    const token = (await readFile(join(scratch.path, 'secret', 'admin-token'), 'utf8')).trim();
     const curl = async (...args: readonly string[]): Promise<string> =>
       (await runToEnd('curl', ['-s', '-w', ' %{http_code}', '--unix-socket', path, ...args])).stdout;
     expect(await curl('http://localhost/healthz')).toBe('{"status":"ok"}\n 200');
@@ -162,7 +163,7 @@ describe('a start', () => {
     const { ready, admin } = await started(child, TOKEN);
     expect(ready['admin_token']).toBe(file);
     expect((await admin('GET', '/v1/sandboxes')).status).toBe(200);
-    expect(await readdir(scratch.path)).not.toContain('admin-token');
+    expect(await readdir(join(scratch.path, 'secret'))).not.toContain('admin-token');
   });
 });
 
@@ -180,8 +181,8 @@ it.runIf(process.platform === 'linux')(
     }
     expect((await admin('PUT', CONFIG, rules('x'))).status).toBe(200);
     // Neither is made where the operator brings it.
-    const files = await readdir(scratch.path);
-    expect(files.toSorted()).toEqual(['ca.key', 'ca.pem', 'sandboxes', 'state.lock']);
+    const files = await readdir(join(scratch.path, 'secret'));
+    expect(files.toSorted()).toEqual(['ca.key', 'sandboxes', 'state.lock']);
     await stop(child);
     await using again = spawnProxy(scratch, { SALLYPORT_ADMIN_TOKEN: TOKEN, SALLYPORT_STATE_KEY: KEY });
     expect((await started(again, TOKEN)).ready['revision']).toBe(1);
@@ -194,7 +195,11 @@ describe('a start is stopped, with one line that says what to do, by', () => {
 
   /** A sidecar on the same state, in this process. */
   async function useState(scratch: Scratch, document: unknown, config: object = {}): Promise<TestSidecar> {
-    const sidecar = await createTestSidecar({ admin: true, state: scratch.path, config: { ...config } });
+    const sidecar = await createTestSidecar({
+      admin: true,
+      state: join(scratch.path, 'secret'),
+      config: { ...config },
+    });
     expect((await sidecar.admin('PUT', CONFIG, document)).status).toBe(200);
     return sidecar;
   }
@@ -207,7 +212,8 @@ describe('a start is stopped, with one line that says what to do, by', () => {
     [
       'an admin token that others can read',
       async (scratch) => {
-        const file = await scratch.write('admin-token', TOKEN);
+        await mkdir(join(scratch.path, 'secret'));
+        const file = await scratch.write('secret/admin-token', TOKEN);
         await chmod(file, 0o644);
         return {
           says: `${file}: mode 0644 gives other users access to the key. chmod 0600 ${file}, and replace the token`,
@@ -242,7 +248,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       'a missing state key',
       async (scratch) => {
         await leaveState(scratch);
-        await rm(join(scratch.path, 'state.key'));
+        await rm(join(scratch.path, 'secret', 'state.key'));
         return { says: /state\.key: is missing, and files that it encrypted exist\. Restore it, or remove/ };
       },
     ],
@@ -250,7 +256,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       'damaged state',
       async (scratch) => {
         await leaveState(scratch);
-        const file = join(scratch.path, 'sandboxes', 'default.sealed');
+        const file = join(scratch.path, 'secret', 'sandboxes', 'default.sealed');
         const bytes = await readFile(file);
         bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
         await writeFile(file, bytes);
@@ -263,7 +269,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
       'an unknown file in the state',
       async (scratch) => {
         await leaveState(scratch);
-        await writeFile(join(scratch.path, 'sandboxes', 'notes.txt'), 'x');
+        await writeFile(join(scratch.path, 'secret', 'sandboxes', 'notes.txt'), 'x');
         return {
           says: /sandboxes: unknown files: notes\.txt\. Move every file that is not named ID\.sealed to another directory/,
         };
@@ -315,7 +321,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
     await using second = spawnProxy(scratch);
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(second.stderr).toBe(
-      `sallyport: ${scratch.path}: another process uses this state. Stop it, or set another state_dir.\n`,
+      `sallyport: ${join(scratch.path, 'secret')}: another process uses this state. Stop it, or set another state_dir.\n`,
     );
     expect((await first.admin('PUT', CONFIG, rules('still ours'))).status).toBe(200);
   });
@@ -350,12 +356,12 @@ describe('at run time', () => {
     await using child = spawnProxy(scratch);
     const { admin } = await started(child);
     // As a full disk or a volume that is read-only would, for root as well.
-    await writeFile(join(scratch.path, 'sandboxes'), '');
+    await writeFile(join(scratch.path, 'secret', 'sandboxes'), '');
     const refused = await admin('PUT', CONFIG, rules('x'));
     expect(refused.status).toBe(500);
     expect(refused.body['detail']).toMatch(/^The state could not be written \(\w+\); nothing was changed$/);
     expect((await admin('GET', CONFIG)).body).toMatchObject({ revision: 0 });
-    await rm(join(scratch.path, 'sandboxes'));
+    await rm(join(scratch.path, 'secret', 'sandboxes'));
     expect((await admin('PUT', CONFIG, rules('x'))).body).toMatchObject({ revision: 1 });
   });
 });

@@ -1,7 +1,7 @@
 // `sallyport proxy` as an operator meets it: what it says before it starts or instead of it, what its signals do, and
 // with which code it ends.
 import { existsSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createOrigin } from '../support/recording-origin.ts';
@@ -132,7 +132,8 @@ describe('an invalid start', () => {
     [
       'half a CA',
       async (scratch) => {
-        await scratch.write('ca.pem', 'x');
+        await mkdir(join(scratch.path, 'public'));
+        await scratch.write('public/ca.pem', 'x');
         return {};
       },
       /ca\.key: cannot be opened \(ENOENT\)/,
@@ -172,16 +173,74 @@ describe('a start', () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, []);
     const ready = await child.record(isReady);
-    expect(ready).toMatchObject({ ca: join(scratch.path, 'ca.pem'), revision: 0, pid: expect.any(Number) });
+    expect(ready).toMatchObject({
+      ca: join(scratch.path, 'public', 'ca.pem'),
+      revision: 0,
+      pid: expect.any(Number),
+    });
     expect(ready['fingerprint']).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/);
     const [, port] = /^http:\/\/127\.0\.0\.1:(\d+)$/.exec(String(ready['proxy'])) ?? [];
     expect(Number(port)).toBeGreaterThan(0);
     await using client = await WireClient.connect(Number(port));
     await client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     expect((await client.readResponse()).head.status).toBe(200);
-    expect((await stat(join(scratch.path, 'ca.key'))).mode & 0o777).toBe(0o600);
-    expect(await readFile(join(scratch.path, 'ca.pem'), 'utf8')).not.toContain('PRIVATE');
+    expect((await stat(join(scratch.path, 'secret', 'ca.key'))).mode & 0o777).toBe(0o600);
+    expect(await readFile(join(scratch.path, 'public', 'ca.pem'), 'utf8')).not.toContain('PRIVATE');
   });
+
+  it('moves the files of an older version, and clients trust the same CA', async () => {
+    await using scratch = await createScratch();
+    await using first = spawnProxy(scratch, []);
+    const { fingerprint } = await first.record(isReady);
+    first.kill('SIGTERM');
+    await first.exited;
+    for (const part of ['secret', 'public']) {
+      for (const name of await readdir(join(scratch.path, part)))
+        await rename(join(scratch.path, part, name), join(scratch.path, name));
+      await rm(join(scratch.path, part), { recursive: true });
+    }
+    await rm(join(scratch.path, 'ca-bundle.pem'));
+    await using second = spawnProxy(scratch, []);
+    expect((await second.record(isReady))['fingerprint']).toBe(fingerprint);
+    const { moved } = await second.record(({ msg }) => String(msg).startsWith('files moved'));
+    expect(moved).toEqual(['ca.pem', 'ca.key', 'admin-token']);
+    expect(await readdir(join(scratch.path, 'public'))).toEqual(['ca-bundle.pem', 'ca.pem']);
+  });
+
+  it('publishes the CA bundle before it is ready, and again if the CA is another one', async () => {
+    await using scratch = await createScratch();
+    const bundle = join(scratch.path, 'public', 'ca-bundle.pem');
+    for (const isFirst of [true, false]) {
+      await using child = spawnProxy(scratch, []);
+      const { ca } = await child.record(isReady);
+      expect(await readFile(bundle, 'utf8')).toContain((await readFile(String(ca), 'utf8')).trim());
+      child.kill('SIGTERM');
+      await child.exited;
+      if (isFirst) for (const file of ['public/ca.pem', 'secret/ca.key']) await rm(join(scratch.path, file));
+    }
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'with a CA of the operator’s needs no directory that can be written',
+    async () => {
+      await using scratch = await createScratch();
+      await using first = spawnProxy(scratch, []);
+      await first.record(isReady);
+      const env = {
+        SALLYPORT_CA_CERT: join(scratch.path, 'public', 'ca.pem'),
+        SALLYPORT_CA_KEY: join(scratch.path, 'secret', 'ca.key'),
+        SALLYPORT_ADMIN_LISTEN: 'off',
+        // Nothing can be created there, not even by root.
+        SALLYPORT_STATE_DIR: '/sys/none',
+      };
+      await using second = spawnProxy(scratch, [], env);
+      const { error } = await second.record(({ msg }) =>
+        String(msg).startsWith('the CA bundle cannot be written'),
+      );
+      expect(error).toBe('ENOENT');
+      await second.record(isReady);
+    },
+  );
 
   it('on a reachable address is allowed if the operator sets which clients may use it', async () => {
     await using scratch = await createScratch();
@@ -215,7 +274,7 @@ describe('signals', () => {
     await using child = spawnProxy(scratch, ['--proxy-config', file], { SALLYPORT_UPSTREAM_CA: upstreamCa });
     const ready = await child.record(isReady);
     const port = Number(/(\d+)$/.exec(String(ready['proxy']))?.[1]);
-    const ca = await readFile(join(scratch.path, 'ca.pem'), 'utf8');
+    const ca = await readFile(join(scratch.path, 'public', 'ca.pem'), 'utf8');
     const authority = `api.test:${origin.port}`;
     const injected = async (): Promise<string | undefined> => {
       await using client = await WireClient.connectThrough(port, authority, { ca, name: 'api.test' });

@@ -82,7 +82,7 @@ export async function createCanaryScene(): Promise<CanaryScene> {
         process: child,
         port: portOf(ready['proxy']),
         adminPort: portOf(ready['admin']),
-        caPem: await readFile(join(files.stateDir, 'ca.pem'), 'utf8'),
+        caPem: await readFile(join(files.stateDir, 'public', 'ca.pem'), 'utf8'),
         async stop() {
           await keepProcess(child.pid, keep);
           child.kill('SIGTERM');

@@ -15,8 +15,8 @@ const OPERATORS = ['file.test', 'variable.test', 'opaque.test', 'called.test', '
 const TENANTS = ['admin.test', 'opaque.test', 'called.test'];
 /** The secrets that a file is meant to contain. */
 const PURPOSE: ReadonlyMap<string, string> = new Map([
-  ['caKey', 'file ca.key'],
-  ['caKeyLine', 'file ca.key'],
+  ['caKey', 'file secret/ca.key'],
+  ['caKeyLine', 'file secret/ca.key'],
 ]);
 
 describe.runIf(process.platform === 'linux')('canaries', () => {
@@ -33,7 +33,7 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
     await liveWithFile();
     await liveOnState();
     await failToStart();
-    const key = await readFile(join(scene.stateDir, 'ca.key'), 'utf8');
+    const key = await readFile(join(scene.stateDir, 'secret', 'ca.key'), 'utf8');
     canaries = [...toCanaries(values), textCanary('madeToken', madeToken), ...keyCanaries(key)];
   }, 120_000);
 
@@ -197,11 +197,12 @@ describe.runIf(process.platform === 'linux')('canaries', () => {
       ['/proc/PID/cmdline', 'sallyport.js'],
       ['/proc/PID/comm', '\n'],
       ['/proc/PID/status', 'VmRSS'],
-      ['file ca.key', 'PRIVATE KEY'],
-      ['file ca.pem', 'BEGIN CERTIFICATE'],
-      ['file state.lock', '\n'],
+      ['file secret/ca.key', 'PRIVATE KEY'],
+      ['file public/ca.pem', 'BEGIN CERTIFICATE'],
+      ['file public/ca-bundle.pem', 'BEGIN CERTIFICATE'],
+      ['file secret/state.lock', '\n'],
       ...['default', 'tenant', 'own'].map(
-        (id) => [`file sandboxes/${id}.sealed`, 'sallyport state'] as const,
+        (id) => [`file secret/sandboxes/${id}.sealed`, 'sallyport state'] as const,
       ),
     ];
     expect([...scene.sinks.keys()].toSorted()).toEqual(marks.map(([sink]) => sink).toSorted());

@@ -1,13 +1,18 @@
 // The variables that make a client use the proxy, trust its CA and hold no key. Touches no file and no process.
 import { formatAddress } from '../../base/listen-address.ts';
-import { shellExport } from '../../base/shell-export.ts';
 import { placeholdersOf } from '../../policy/document/placeholders.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
 import { toNoProxy } from './no-proxy.ts';
 
 export type ClientEnvironmentInput = {
-  readonly proxy: { readonly host: string; readonly port: number; readonly token?: string | undefined };
+  readonly proxy: {
+    readonly host: string;
+    readonly port: number;
+    /** The user name beside the token. The proxy ignores it; people read it. */
+    readonly user?: string | undefined;
+    readonly token?: string | undefined;
+  };
   /** `bundleFile`: all trusted certificates. `extraFile`: those to add to a client's own roots. */
   readonly trust: { readonly bundleFile: string; readonly extraFile: string };
   /** Undefined: there are no rules. */
@@ -56,19 +61,12 @@ export function withoutProxySettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
   );
 }
 
-/** Lines that a POSIX shell can `eval`; no value can be read as a command. */
-export function toShellExports(variables: Readonly<Record<string, string>>): string {
-  return Object.entries(variables)
-    .map(([name, value]) => shellExport(name, value))
-    .join('');
-}
-
 // Set by the launcher if it chose the size because the user had not.
 const POOL_IS_OURS = 'SALLYPORT_OWN_THREADPOOL';
 
 // http:// for ALL_PROXY as well: some clients reject a scheme that they do not know.
-function proxyUrl({ token, ...address }: ClientEnvironmentInput['proxy']): string {
-  const login = token === undefined ? '' : `sallyport:${encodeURIComponent(token)}@`;
+function proxyUrl({ user = 'sallyport', token, ...address }: ClientEnvironmentInput['proxy']): string {
+  const login = token === undefined ? '' : `${user}:${encodeURIComponent(token)}@`;
   return `http://${login}${formatAddress(address)}`;
 }
 

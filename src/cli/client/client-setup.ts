@@ -8,7 +8,8 @@ import type { Config } from '../../sidecar/config.ts';
 import { type ClientEnvironment, toClientEnvironment } from './client-environment.ts';
 import { readDocument } from '../document.ts';
 import { formatIssues } from '../issue-lines.ts';
-import { writeTrustFiles } from './trust-files.ts';
+import { publishedFiles } from '../settings.ts';
+import { publishedTrustFiles, writeTrustFiles } from './trust-files.ts';
 
 /** `document`: the content of the file; `authored`: the same, parsed. */
 export type Rules = { readonly document: unknown; readonly authored: ProxyConfig };
@@ -17,13 +18,17 @@ export type Rules = { readonly document: unknown; readonly authored: ProxyConfig
 export async function readRules(config: Config): Promise<Rules | undefined | 'invalid'> {
   if (config.proxyConfigFile === undefined) return undefined;
   const document = await readDocument(config.proxyConfigFile);
-  const parsed = parseProxyConfig(document, { allowWildcards: config.allowWildcards });
+  const { allowWildcards, reservedHost } = config;
+  const parsed = parseProxyConfig(document, { allowWildcards, reservedHost });
   if (parsed.ok) return { document, authored: parsed.value };
   process.stderr.write(formatIssues(config.proxyConfigFile, parsed.issues));
   return 'invalid';
 }
 
-/** Writes the CA files into `directory` and returns the variables to set. Warnings go to standard error. */
+/** `user`: the id of the sandbox whose token it is. */
+export type ProxyLogin = { readonly user: string | undefined; readonly token: string | undefined };
+
+/** The variables to set. Warnings go to standard error. */
 export async function prepareClients(
   config: Config,
   proxy: {
@@ -31,14 +36,29 @@ export async function prepareClients(
     readonly port: number;
     readonly caPem: string;
     readonly rules: Rules | undefined;
+    /** What the client presents; by default the token of the config. */
+    readonly login?: ProxyLogin;
   },
-  { directory, caller }: { readonly directory: string; readonly caller: NodeJS.ProcessEnv },
+  {
+    directory,
+    caller,
+  }: {
+    /** Where CA files are written; undefined: nothing is written, and clients read what the proxy published. */
+    readonly directory: string | undefined;
+    readonly caller: NodeJS.ProcessEnv;
+  },
 ): Promise<ClientEnvironment['variables']> {
   const { host, port, caPem, rules } = proxy;
-  const token = await readInput(() => readProxyToken(config));
-  const trust = await writeTrustFiles(directory, { caPem, caller });
+  const { user, token } = proxy.login ?? {
+    user: undefined,
+    token: await readInput(() => readProxyToken(config)),
+  };
+  const trust =
+    directory === undefined
+      ? await publishedTrustFiles(publishedFiles(config), { caPem, caller })
+      : await writeTrustFiles(directory, { caPem, caller });
   const { variables, warnings } = toClientEnvironment({
-    proxy: { host, port, token },
+    proxy: { host, port, user, token },
     trust,
     proxyConfig: rules?.authored,
     caller,

@@ -1,12 +1,24 @@
-// Writes the files of CA certificates for clients: the proxy's CA, the system's, and those that the caller's variables
-// already name. client-environment.ts sets the variables that point to these files.
+// The files of CA certificates for clients: written for one caller, with the certificates that the caller's variables
+// already name, or those that the proxy published. client-environment.ts sets the variables that point to them.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { InputError } from '../../base/input-error.ts';
+import { readPublishedBundle } from '../../sidecar/state/published-bundle.ts';
 import { codeOf, createFiles, readCertificateFile } from '../../tls/pem-files.ts';
 import { certificateBlocks } from '../../tls/pem.ts';
+import { joinCertificates } from '../../tls/public-certificates.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
 import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
+
+export type TrustFiles = {
+  /** Replaces a client's roots. */
+  readonly bundleFile: string;
+  /** Adds to a client's roots. */
+  readonly extraFile: string;
+  /** For the user. */
+  readonly warnings: readonly string[];
+};
 
 /**
  * Writes both files into `directory`, which is created with mode 0700 if needed. Their names are derived from their
@@ -15,27 +27,51 @@ import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
 export async function writeTrustFiles(
   directory: string,
   { caPem, caller }: { readonly caPem: string; readonly caller: NodeJS.ProcessEnv },
-) {
+): Promise<TrustFiles> {
   const warnings: string[] = [];
   const bundles = await readCallers(bundleVariables, caller, warnings);
   const extra = await readCallers([extraVariable], caller, warnings);
   return {
-    /** Replaces a client's roots. */
     bundleFile: await writeBlocks(directory, 'ca-bundle', [caPem, ...systemRoots(), ...bundles]),
-    /** Adds to a client's roots. */
     extraFile: await writeBlocks(directory, 'ca-extra', [caPem, ...extra]),
     warnings,
   };
 }
 
-async function readCallers(names: readonly string[], caller: NodeJS.ProcessEnv, warnings: string[]) {
-  const texts: string[] = [];
+/** The files of the proxy's state directory; no file is written. Throws an InputError if the proxy has not written them. */
+export async function publishedTrustFiles(
+  published: { readonly certificateFile: string; readonly bundleFile: string },
+  { caPem, caller }: { readonly caPem: string; readonly caller: NodeJS.ProcessEnv },
+): Promise<TrustFiles> {
+  const { certificateFile: extraFile, bundleFile } = published;
+  const bundle = await readPublishedBundle(bundleFile, caPem);
+  if (bundle === undefined)
+    throw new InputError(
+      `${bundleFile} is missing, cannot be read or is of another CA: start the proxy again, or give --write DIR`,
+    );
+  const known = new Set(certificateBlocks(bundle));
+  const warnings: string[] = [];
+  for (const [file, name] of filesNamedBy([...bundleVariables, extraVariable], caller)) {
+    const text = await readFile(file, 'utf8').catch(() => '');
+    if (!certificateBlocks(text).every((block) => known.has(block)))
+      warnings.push(`${name}: ${file} has certificates that are left out: give --write DIR to include them`);
+  }
+  return { bundleFile, extraFile, warnings };
+}
+
+/** Each file that one of the variables names, with the first of them. */
+function filesNamedBy(names: readonly string[], caller: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   const namedBy = new Map<string, string>();
   for (const name of names) {
     const file = caller[name];
     if (file !== undefined && file !== '' && !namedBy.has(file)) namedBy.set(file, name);
   }
-  for (const [file, name] of namedBy) {
+  return namedBy;
+}
+
+async function readCallers(names: readonly string[], caller: NodeJS.ProcessEnv, warnings: string[]) {
+  const texts: string[] = [];
+  for (const [file, name] of filesNamedBy(names, caller)) {
     try {
       texts.push(await readFile(file, 'utf8'));
     } catch (error) {
@@ -53,10 +89,4 @@ async function writeBlocks(directory: string, name: string, texts: readonly stri
   if (!isMade && (await readCertificateFile(file)) !== text)
     throw new Error(`${file} has other content than Sallyport wrote: remove it`);
   return file;
-}
-
-/** Each certificate once. Only certificates: a caller's file may hold a private key beside them. */
-function joinCertificates(texts: readonly string[]): string {
-  const blocks = texts.flatMap(certificateBlocks);
-  return [...new Set(blocks.map((block) => `${block.replaceAll('\r', '')}\n`))].join('');
 }

@@ -107,9 +107,39 @@ export const runCommandDeclaration = {
 export const envCommand = {
   name: 'env',
   summary: 'print the variables for clients of a running proxy',
-  options: { config, 'proxy-config': proxyConfig, listen, 'state-dir': stateDir },
+  options: {
+    config,
+    'proxy-config': proxyConfig,
+    listen,
+    'state-dir': stateDir,
+    proxy: {
+      type: 'string',
+      value: 'URL',
+      text: 'running proxy to read the CA certificate from, in place of the state directory; needs --write',
+    },
+    sandbox: {
+      type: 'string',
+      value: 'ID',
+      text: 'sandbox that the token selects; the user name of the proxy URL',
+    },
+    'token-file': { type: 'string', value: 'FILE', text: 'token for the proxy URL' },
+    write: {
+      type: 'string',
+      value: 'DIR',
+      text: 'directory to write CA files to; without it env writes nothing',
+    },
+    format: {
+      type: 'string',
+      value: 'FORMAT',
+      text: 'sh, dotenv, json or docker (docker run --env-file)',
+      fallback: 'sh',
+    },
+  },
   notes: [EVERY_KEY],
-  examples: ['eval "$(sallyport env --state-dir state --proxy-config rules.json)"'],
+  examples: [
+    'eval "$(sallyport env --state-dir state --proxy-config rules.json)"',
+    'eval "$(sallyport env --proxy http://127.0.0.1:3128 --write ~/.sallyport)"',
+  ],
   exitCodes: [['0', 'printed'], INVALID],
 } as const satisfies CommandDeclaration;
 

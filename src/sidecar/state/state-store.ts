@@ -3,14 +3,14 @@
 // half of the state, rules would be missing unnoticed.
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { readInput } from '../../base/input-error.ts';
 import { isSandboxId } from '../../base/sandbox-id.ts';
 import { type Sealer, createSealer, sealKeyBytes } from '../../base/seal.ts';
 import { WorkQueue } from '../../base/work-queue.ts';
-import { codeOf, createFiles, isPresent, readKeyFile, fileError } from '../../tls/pem-files.ts';
+import { createFiles, isPresent, readKeyFile, fileError } from '../../tls/pem-files.ts';
 import * as files from './state-files.ts';
+import { type StateLock, lockState } from './state-lock.ts';
 
 export type StateStore = Pick<SealedStateStore, keyof SealedStateStore>;
 
@@ -119,55 +119,6 @@ export class SealedStateStore {
     const found = await readStateKey(this.#key);
     this.#sealer = found && createSealer(found);
     return { sealer: this.#sealer, name: nameOf(this.#key) };
-  }
-}
-
-type StateLock = { release(): void };
-
-const SQLITE_BUSY = 5;
-// SQLite locks in steps: without a wait, two processes that start at once could both give up.
-const LOCK_TIMEOUT_MS = 100;
-
-/**
- * Throws an Error if another process has the lock. It is a POSIX record lock: the kernel releases it when the process
- * ends, however it ends, and it holds across containers, where a process id means nothing. Node offers such a lock only
- * through SQLite; the database stays empty.
- */
-async function lockState(directory: string): Promise<StateLock> {
-  const file = join(directory, 'state.lock');
-  // SQLite would create it with a mode that lets others read it. An existing file is not opened here: closing it would
-  // release a lock that this process has on it.
-  await writeFile(file, '', { flag: 'wx', mode: 0o600 }).catch((cause: unknown) => {
-    if (codeOf(cause) === 'EEXIST') return;
-    throw fileError(
-      file,
-      `cannot be created (${codeOf(cause)})`,
-      'The state directory must be writable',
-      cause,
-    );
-  });
-  // Loaded only if there is state.
-  const { DatabaseSync } = await import('node:sqlite');
-  const database = new DatabaseSync(file, { timeout: LOCK_TIMEOUT_MS });
-  try {
-    // A journal on disk would be a second file, which other users could read.
-    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    return { release: () => database.close() };
-  } catch (cause) {
-    database.close();
-    if (cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY)
-      throw fileError(
-        directory,
-        'another process uses this state',
-        'Stop it, or set another state_dir',
-        cause,
-      );
-    throw fileError(
-      file,
-      'cannot be locked',
-      'Remove it if it is not empty; otherwise use a local disk',
-      cause,
-    );
   }
 }
 

@@ -115,14 +115,16 @@ const opened = (file: string, mode: number): StartRow => ({
   script: { beforehand: { file, mode } },
   expect: { refused: `${file}: mode 0${mode.toString(8)} gives other users access to the key` },
 });
-const PRIVATE = { 'ca.key': '600', 'admin-token': '600' } as const;
+const PRIVATE = { secret: '700', 'secret/ca.key': '600', 'secret/admin-token': '600' } as const;
+const PUBLIC = { public: '755', 'public/ca.pem': '644', 'public/ca-bundle.pem': '644' } as const;
 const fileRows: readonly StartRow[] = [
-  starts('L-08 files-of-a-first-start', {}, { modes: PRIVATE }),
-  starts('L-08 under-a-mask-that-hides-nothing', { umask: '000' }, { modes: PRIVATE }),
+  starts('L-08 files-of-a-first-start', {}, { modes: { ...PRIVATE, ...PUBLIC } }),
+  starts('L-08 under-a-mask-that-hides-nothing', { umask: '000' }, { modes: { ...PRIVATE, ...PUBLIC } }),
+  starts('L-08 under-a-mask-that-hides-everything', { umask: '077' }, { modes: { ...PRIVATE, ...PUBLIC } }),
   starts(
     'L-08 a-directory-of-our-own',
     { umask: '000', env: { SALLYPORT_STATE_DIR: '<STATE>/made' } },
-    { modes: { made: '700', 'made/ca.key': '600' } },
+    { modes: { made: '755', 'made/secret': '700', 'made/secret/ca.key': '600' } },
   ),
   starts(
     'L-08 the-socket-of-the-admin-api',
@@ -131,28 +133,33 @@ const fileRows: readonly StartRow[] = [
   ),
   starts(
     'L-08 files-of-a-second-start',
-    { beforehand: { file: 'ca.pem', mode: 0o644 } },
-    { modes: { ...PRIVATE, 'state.key': '600', 'sandboxes/default.sealed': '600' } },
+    { beforehand: { file: 'public/ca.pem', mode: 0o644 } },
+    { modes: { ...PRIVATE, 'secret/state.key': '600', 'secret/sandboxes/default.sealed': '600' } },
   ),
-  opened('ca.key', 0o644),
-  opened('ca.key', 0o640),
-  opened('ca.key', 0o602),
-  opened('state.key', 0o604),
-  opened('state.key', 0o660),
-  opened('admin-token', 0o644),
+  starts(
+    'L-08 a-secret-part-that-others-can-list',
+    { beforehand: { file: 'secret', mode: 0o777 } },
+    { modes: PRIVATE },
+  ),
+  opened('secret/ca.key', 0o644),
+  opened('secret/ca.key', 0o640),
+  opened('secret/ca.key', 0o602),
+  opened('secret/state.key', 0o604),
+  opened('secret/state.key', 0o660),
+  opened('secret/admin-token', 0o644),
   {
     id: 'L-08 ca-key-that-is-none',
-    script: { beforehand: { file: 'ca.key', text: 'canary' } },
+    script: { beforehand: { file: 'secret/ca.key', text: 'canary' } },
     expect: { refused: 'ca.key' },
   },
   {
     id: 'L-08 state-key-of-another',
-    script: { beforehand: { file: 'state.key', text: `${'33'.repeat(32)}\n` } },
+    script: { beforehand: { file: 'secret/state.key', text: `${'33'.repeat(32)}\n` } },
     expect: { refused: 'cannot be decrypted' },
   },
   {
     id: 'L-08 state-key-cut-short',
-    script: { beforehand: { file: 'state.key', text: '44'.repeat(20) } },
+    script: { beforehand: { file: 'secret/state.key', text: '44'.repeat(20) } },
     expect: { refused: 'state.key: does not hold 32 random bytes' },
   },
 ];

@@ -35,7 +35,7 @@ export async function createStartScene(): Promise<StartScene> {
   const earlier = await createScratch();
   await using first = spawn(earlier.path, {}, undefined);
   const ready = await first.record(({ msg }) => msg === 'ready');
-  const token = await readFile(join(earlier.path, 'admin-token'), 'utf8');
+  const token = await readFile(join(earlier.path, 'secret', 'admin-token'), 'utf8');
   const admin = createAdminClient(String(ready['admin']), token.trim());
   const { status } = await admin('PUT', '/v1/workspace_secrets', { KEPT: values.SECRET });
   if (status !== 200) throw new Error('nothing was kept');
@@ -105,10 +105,13 @@ async function judgeInside(
   let said = '';
   try {
     refuseRuntimeSwitches(env);
-    await loadOrCreateCertificateAuthority({ certificateFile: at('ca.pem'), keyFile: at('ca.key') });
-    const store = new SealedStateStore({ directory, key: { file: at('state.key') } });
+    await loadOrCreateCertificateAuthority({
+      certificateFile: at('public/ca.pem'),
+      keyFile: at('secret/ca.key'),
+    });
+    const store = new SealedStateStore({ directory: at('secret'), key: { file: at('secret/state.key') } });
     await store.readAll().finally(() => store.close());
-    await loadAdminToken({ file: at('admin-token') });
+    await loadAdminToken({ file: at('secret/admin-token') });
   } catch (error) {
     said = String(error);
   }

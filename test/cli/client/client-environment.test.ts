@@ -3,7 +3,6 @@ import {
   type ClientEnvironment,
   type ClientEnvironmentInput,
   toClientEnvironment,
-  toShellExports,
   withoutProxySettings,
 } from '../../../src/cli/client/client-environment.ts';
 import type { ProxyConfig } from '../../../src/policy/document/proxy-config-schema.ts';
@@ -234,10 +233,4 @@ describe('of the caller’s environment a command inherits', () => {
     expect(Object.keys(withoutProxySettings(env))).toEqual(names);
     expect(env).toEqual(before);
   });
-});
-
-it('a shell evaluates no value as a command', () => {
-  expect(toShellExports({ A: 'x', B: "it's $(id) `id`\n\\", C: '' })).toBe(
-    "export A='x'\nexport B='it'\\''s $(id) `id`\n\\'\nexport C=''\n",
-  );
 });

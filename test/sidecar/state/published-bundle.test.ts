@@ -1,0 +1,38 @@
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { publishBundle, readPublishedBundle } from '../../../src/sidecar/state/published-bundle.ts';
+import { createScratch } from '../../support/scratch.ts';
+
+const umask = process.umask();
+afterEach(() => process.umask(umask));
+
+it('every user can read the bundle, which is replaced as a whole', async () => {
+  await using scratch = await createScratch();
+  const file = join(scratch.path, 'ca-bundle.pem');
+  process.umask('077');
+  await publishBundle(file, Buffer.from('one'));
+  const { mode, ino } = await stat(file);
+  expect(mode & 0o777).toBe(0o644);
+  await publishBundle(file, Buffer.from('one'));
+  expect((await stat(file)).ino).toBe(ino);
+  await publishBundle(file, Buffer.from('two'));
+  expect(await readFile(file, 'utf8')).toBe('two');
+  expect((await stat(file)).ino).not.toBe(ino);
+  expect(await readdir(scratch.path)).toEqual(['ca-bundle.pem']);
+});
+
+it('a bundle that cannot be written leaves nothing behind', async () => {
+  await using scratch = await createScratch();
+  const file = join(scratch.path, 'none', 'ca-bundle.pem');
+  await expect(publishBundle(file, Buffer.from('one'))).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(await readdir(scratch.path)).toEqual([]);
+});
+
+it('a bundle of another CA does not count', async () => {
+  await using scratch = await createScratch();
+  const file = await scratch.write('ca-bundle.pem', 'ONE\nTWO\n');
+  expect(await readPublishedBundle(file, 'TWO\n')).toBe('ONE\nTWO\n');
+  expect(await readPublishedBundle(file, 'THREE\n')).toBeUndefined();
+  expect(await readPublishedBundle(`${file}.none`, 'TWO\n')).toBeUndefined();
+});
