@@ -1,6 +1,7 @@
 // `sallyport proxy`: runs one sidecar with its admin API. SIGHUP reads the proxy_config and the secrets again, SIGTERM and
 // SIGINT drain.
 import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { readInput } from '../base/input-error.ts';
 import { listenerUrl } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
@@ -10,7 +11,7 @@ import type { Config } from '../sidecar/config.ts';
 import type { WorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
-import { bundleFile, publishBundle, readPublishedBundle } from '../sidecar/state/published-bundle.ts';
+import { bundleFile, publishBundle } from '../sidecar/state/published-bundle.ts';
 import { secretPart } from '../sidecar/state/state-directory.ts';
 import { SealedStateStore } from '../sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
@@ -61,33 +62,33 @@ export async function run(args: string[]): Promise<number> {
     await sidecar.restore(secrets.lookup);
     const hasFile = config.proxyConfigFile !== undefined;
     if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
-    const isPublished = (await readPublishedBundle(bundleFile(directory), ca.certificatePem)) !== undefined;
-    if (!isPublished) await publish(sidecar, directory);
     await open(sidecar, config, handed);
     const serving = serve(sidecar, config, secrets);
     process.off('SIGHUP', onSignal);
     // Whoever started the process waits for this line, and may send a signal at once.
     sink.flush();
     sidecar.prepareUpstreams();
-    // The roots of the system may have changed since the last start. Reading them takes milliseconds.
-    if (isPublished) setImmediate(() => void publish(sidecar, directory));
     if (isReloadRequested) process.emit('SIGHUP');
-    return await serving;
+    const published = publish(sidecar, directory);
+    const code = await serving;
+    await published;
+    return code;
   } finally {
     await sidecar.close();
   }
 }
 
-/** Writes the CA bundle for `sallyport env`. The proxy itself does not need it. */
+/** Writes the CA bundle for `sallyport env`, in a later turn: reading the roots of the system takes 15 ms. */
 async function publish(sidecar: Sidecar, directory: string): Promise<void> {
   const file = bundleFile(directory);
+  await setImmediate();
   try {
     await publishBundle(file, sidecar.bundlePem);
   } catch (error) {
-    sidecar.log.warn(
-      { file, error: codeOf(error) },
-      'the CA bundle cannot be written: sallyport env needs --write',
-    );
+    const code = codeOf(error);
+    // Roots that cannot be read are reported by prepareUpstreams().
+    if (code !== undefined)
+      sidecar.log.warn({ file, error: code }, 'the CA bundle cannot be written: sallyport env needs --write');
   }
 }
 

@@ -2,21 +2,38 @@
 // write a file. It is replaced as a whole, so that a client never reads half of it.
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { codeOf } from '../../tls/pem-files.ts';
 import { publicPart } from './state-directory.ts';
+import { removeTemporaryFiles } from './state-files.ts';
 
 export function bundleFile(directory: string): string {
   return join(publicPart(directory), 'ca-bundle.pem');
 }
 
-/** The bundle, or undefined if it is missing or has another CA certificate than `caPem`. */
-export async function readPublishedBundle(file: string, caPem: string): Promise<string | undefined> {
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  return text?.includes(caPem.trim()) ? text : undefined;
+/**
+ * The bundle, or undefined if it is missing or has another CA certificate than `caPem`. Waits a moment for it: a proxy
+ * that has just started writes it once it is ready.
+ */
+export async function readPublishedBundle(
+  file: string,
+  caPem: string,
+  { attempts }: { readonly attempts: number } = { attempts: 20 },
+): Promise<string | undefined> {
+  for (let left = attempts; left > 0; left -= 1) {
+    const text = await readFile(file, 'utf8').catch(() => undefined);
+    if (text?.includes(caPem.trim())) return text;
+    if (left > 1) await delay(RETRY_MS);
+  }
+  return undefined;
 }
 
-/** Writes the file if its content differs. Throws the error of the file system. */
+const RETRY_MS = 50;
+
+/** Writes the file if its content differs, and removes what a kill left of it. Throws an Error with the code of the system. */
 export async function publishBundle(file: string, bundlePem: Buffer): Promise<void> {
+  await removeTemporaryFiles(dirname(file), (name) => name === basename(file)).catch(() => undefined);
   const before = await readFile(file).catch(() => undefined);
   if (before?.equals(bundlePem)) return;
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
@@ -26,7 +43,10 @@ export async function publishBundle(file: string, bundlePem: Buffer): Promise<vo
     await handle.chmod(0o644);
     await handle.writeFile(bundlePem);
     await handle.sync();
-    await rename(temporary, file);
+    await rename(temporary, file).catch((error: unknown) => {
+      // Another process that starts with this state removed it, and writes its own.
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;

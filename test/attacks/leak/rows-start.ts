@@ -116,7 +116,7 @@ const opened = (file: string, mode: number): StartRow => ({
   expect: { refused: `${file}: mode 0${mode.toString(8)} gives other users access to the key` },
 });
 const PRIVATE = { secret: '700', 'secret/ca.key': '600', 'secret/admin-token': '600' } as const;
-const PUBLIC = { public: '755', 'public/ca.pem': '644', 'public/ca-bundle.pem': '644' } as const;
+const PUBLIC = { public: '755', 'public/ca.pem': '644' } as const;
 const fileRows: readonly StartRow[] = [
   starts('L-08 files-of-a-first-start', {}, { modes: { ...PRIVATE, ...PUBLIC } }),
   starts('L-08 under-a-mask-that-hides-nothing', { umask: '000' }, { modes: { ...PRIVATE, ...PUBLIC } }),

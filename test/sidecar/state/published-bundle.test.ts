@@ -22,6 +22,15 @@ it('every user can read the bundle, which is replaced as a whole', async () => {
   expect(await readdir(scratch.path)).toEqual(['ca-bundle.pem']);
 });
 
+it('what a kill left of the bundle is removed', async () => {
+  await using scratch = await createScratch();
+  const file = await scratch.write('ca-bundle.pem', 'one');
+  await scratch.write('ca-bundle.pem.0123456789ab.tmp', 'half');
+  await scratch.write('other.0123456789ab.tmp', 'theirs');
+  await publishBundle(file, Buffer.from('one'));
+  expect((await readdir(scratch.path)).toSorted()).toEqual(['ca-bundle.pem', 'other.0123456789ab.tmp']);
+});
+
 it('a bundle that cannot be written leaves nothing behind', async () => {
   await using scratch = await createScratch();
   const file = join(scratch.path, 'none', 'ca-bundle.pem');
@@ -33,6 +42,14 @@ it('a bundle of another CA does not count', async () => {
   await using scratch = await createScratch();
   const file = await scratch.write('ca-bundle.pem', 'ONE\nTWO\n');
   expect(await readPublishedBundle(file, 'TWO\n')).toBe('ONE\nTWO\n');
-  expect(await readPublishedBundle(file, 'THREE\n')).toBeUndefined();
-  expect(await readPublishedBundle(`${file}.none`, 'TWO\n')).toBeUndefined();
+  expect(await readPublishedBundle(file, 'THREE\n', { attempts: 1 })).toBeUndefined();
+  expect(await readPublishedBundle(`${file}.none`, 'TWO\n', { attempts: 1 })).toBeUndefined();
+});
+
+it('a bundle that is written a moment later is found', async () => {
+  await using scratch = await createScratch();
+  const file = join(scratch.path, 'ca-bundle.pem');
+  const reading = readPublishedBundle(file, 'ONE\n', { attempts: Number.POSITIVE_INFINITY });
+  await publishBundle(file, Buffer.from('ONE\n'));
+  expect(await reading).toBe('ONE\n');
 });
