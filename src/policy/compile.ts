@@ -3,7 +3,13 @@
 import { createHash } from 'node:crypto';
 import { capIssues, type Issue, type Parsed, toLocKey } from '../base/schema.ts';
 import { Secret } from '../base/secret.ts';
-import { compileDestinations, type DestinationList, parseDestination } from './match/destination-list.ts';
+import { finish, type Steps } from '../base/steps.ts';
+import {
+  compileDestinations,
+  type Destination,
+  type DestinationList,
+  parseDestination,
+} from './match/destination-list.ts';
 import {
   headerLengthError,
   headerValueError,
@@ -31,27 +37,44 @@ import {
 export type SecretLookup = (name: string) => Secret | undefined;
 export type Compiled = Parsed<Policy>;
 
-/** Disabled entries have no effect: their secrets need not exist. The `loc` of each issue names the header. */
+/** Compiles at once. */
 export function compileProxyConfig(config: ProxyConfig, secrets: SecretLookup, revision: number): Compiled {
+  return finish(compileInSteps(config, secrets, revision));
+}
+
+/**
+ * Disabled entries have no effect: their secrets need not exist. The `loc` of each issue names the header. The
+ * longest step is the index of ten thousand hosts, paths or destinations, which takes about ten milliseconds.
+ */
+export function* compileInSteps(
+  config: ProxyConfig,
+  secrets: SecretLookup,
+  revision: number,
+): Steps<Compiled> {
   const issues: Issue[] = [];
-  const rules = config.rules.flatMap((rule, i) =>
-    rule.enabled ? compileRule(rule, i, secrets, issues) : [],
-  );
+  const rules: CompiledRule[] = [];
+  for (const [i, rule] of config.rules.entries()) {
+    if (rule.enabled) rules.push(compileRule(rule, i, secrets, issues));
+    yield;
+  }
   if (issues.length > 0) return { ok: false, issues: capIssues(issues) };
   const excess = excessOf(rules);
   if (excess !== undefined) return { ok: false, issues: [excess] };
+  const callbacks: CompiledCallback[] = [];
+  for (const [i, callback] of config.callbacks.entries()) {
+    if (callback.enabled) callbacks.push(compileCallback(callback, i));
+    yield;
+  }
   const noProxy = noProxyEntries(config).map(({ text }) => text);
   const { allow_list: allow, deny_list: deny } = config.access_control ?? {};
-  const value = createPolicy({
+  const value = yield* createPolicy({
     revision,
     rules,
-    callbacks: config.callbacks.flatMap((callback, i) =>
-      callback.enabled ? compileCallback(callback, i) : [],
-    ),
-    noProxy: compileList(noProxy),
+    callbacks,
+    noProxy: yield* compileList(noProxy),
     noProxyEntries: Object.freeze([...new Set(noProxy)]),
-    allow: allow && compileList(allow),
-    deny: deny && compileList(deny),
+    allow: allow && (yield* compileList(allow)),
+    deny: deny && (yield* compileList(deny)),
     placeholders: placeholdersOf(config.rules, () => false).variables,
   });
   return { ok: true, value };
@@ -88,17 +111,17 @@ function bytesOf(values: readonly (Secret | string)[]): number {
 
 /** The policy of a proxy without a proxy_config: everything is tunnelled, nothing is injected. */
 export function emptyPolicy(revision: number): Policy {
-  const noProxy = compileList([]);
-  return createPolicy({
+  const steps = createPolicy({
     revision,
     rules: [],
     callbacks: [],
-    noProxy,
+    noProxy: compileDestinations([]),
     noProxyEntries: [],
     allow: undefined,
     deny: undefined,
     placeholders: {},
   });
+  return finish(steps);
 }
 
 /** The workspace secrets that the enabled rules of a config name, each once. */
@@ -203,8 +226,16 @@ function injected(name: string, value: Secret | string, masks: readonly Secret[]
   return Object.freeze({ name, value, masks: Object.freeze(masks) });
 }
 
-function compileList(texts: readonly string[]): DestinationList {
-  return compileDestinations(texts.map((text) => accepted(parseDestination(text))));
+const ENTRIES_A_STEP = 200;
+
+function* compileList(texts: readonly string[]): Steps<DestinationList> {
+  const entries: Destination[] = [];
+  for (const [i, text] of texts.entries()) {
+    if (i % ENTRIES_A_STEP === 0) yield;
+    entries.push(accepted(parseDestination(text)));
+  }
+  yield;
+  return compileDestinations(entries);
 }
 
 /** What parseProxyConfig accepted parses again. A string here means that the config did not come from it. */

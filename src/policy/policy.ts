@@ -2,6 +2,7 @@
 // is denied, tunnelled or intercepted (coverOf), and what a request for a target there gets (decide). Opens no socket,
 // resolves no name and reads no secret.
 import type { Secret } from '../base/secret.ts';
+import type { Steps } from '../base/steps.ts';
 import type { Address } from './authority/address.ts';
 import type { Authority } from './authority/authority.ts';
 import type { DestinationList } from './match/destination-list.ts';
@@ -88,8 +89,8 @@ export type PolicyParts = AuthoredParts & {
 };
 
 /** Creates the policy. A destination is evaluated once; after that its verdict is one lookup in a map. */
-export function createPolicy(parts: PolicyParts): Policy {
-  const evaluate = createEvaluator(parts);
+export function* createPolicy(parts: PolicyParts): Steps<Policy> {
+  const evaluate = yield* createEvaluator(parts);
   const verdicts = new Map<string, Verdict>();
   let secretCount = 0;
   const decide = createDecider();
@@ -141,12 +142,14 @@ const NO_SECRETS: readonly Secret[] = Object.freeze([]);
 type RuleDecision = Extract<Decision, { apply: 'rule' }>;
 type CallbackDecision = Extract<Decision, { apply: 'callback' }>;
 
-function createEvaluator(parts: PolicyParts): (authority: Authority) => Verdict {
+function* createEvaluator(parts: PolicyParts): Steps<(authority: Authority) => Verdict> {
   const decisions = parts.rules.map(toRuleDecision);
   const rules = createHostIndex(
     decisions.flatMap((value) => value.rule.hosts.map((pattern) => ({ pattern, value }))),
   );
+  yield;
   const callbacks = createHostIndex(parts.callbacks.flatMap(toCallbackDecisions));
+  yield;
   const rulesTogether = createRuleSets(
     createPathIndex(decisions.map((value) => ({ patterns: value.rule.paths, value }))),
   );

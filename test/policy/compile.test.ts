@@ -2,7 +2,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
 import { parseAuthority } from '../../src/policy/authority/authority.ts';
-import { type Compiled, compileProxyConfig, secretNamesOf } from '../../src/policy/compile.ts';
+import {
+  type Compiled,
+  compileInSteps,
+  compileProxyConfig,
+  secretNamesOf,
+} from '../../src/policy/compile.ts';
 import type { CompiledCallback, InjectedHeader } from '../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 
@@ -270,5 +275,47 @@ describe('a callback', () => {
     ];
     expect(new Set([same, ...others.map(({ id }) => id)]).size).toBe(others.length + 1);
     expect(same).not.toContain('s3cret');
+  });
+});
+
+describe('in steps', () => {
+  const hosts = Array.from({ length: 1_000 }, (_, i) => `h${i}.a.test`);
+  const document = {
+    rules: Array.from({ length: 10 }, (_, i) => ({
+      match_hosts: hosts.map((host) => `${i}-${host}`),
+      headers: [{ name: 'X-Key', type: 'plaintext', value: `v${i}` }],
+      no_proxy: Array.from({ length: 990 }, (__, n) => `n${n}.r${i}.test`),
+    })),
+    access_control: { deny_list: hosts.map((host) => `denied-${host}`) },
+  };
+
+  it('a large document is interrupted often, and becomes the same policy', () => {
+    const parsed = parseProxyConfig(document);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
+    const steps = compileInSteps(parsed.value, () => undefined, 7);
+    let count = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count += 1;
+    // One for each rule, and several for each long list.
+    expect(count).toBeGreaterThan(60);
+    const [whole, compiled] = [compileProxyConfig(parsed.value, () => undefined, 7), step.value];
+    if (!whole.ok || !compiled.ok) throw new Error('not compiled');
+    expect(compiled.value.summary).toEqual(whole.value.summary);
+    expect(compiled.value.noProxyEntries).toEqual(whole.value.noProxyEntries);
+    for (const host of ['3-h999.a.test', 'n989.r9.test', 'denied-h0.a.test', 'other.test']) {
+      const authority = parseAuthority(`${host}:443`);
+      if (typeof authority === 'string') throw new Error(authority);
+      expect(compiled.value.coverOf(authority)).toEqual(whole.value.coverOf(authority));
+      expect(compiled.value.decide(authority, '/')).toEqual(whole.value.decide(authority, '/'));
+    }
+  });
+
+  it('an unknown secret is reported as at once', () => {
+    const parsed = parseProxyConfig(ruleWith(template('{NONE}')));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
+    const steps = compileInSteps(parsed.value, () => undefined, 1);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    expect(step.value).toEqual(compileProxyConfig(parsed.value, () => undefined, 1));
   });
 });

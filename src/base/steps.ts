@@ -1,0 +1,38 @@
+// Work in steps: a generator that yields where it may be interrupted, so that a long computation need not hold up the event
+// loop. The work itself stays pure and knows nothing of turns.
+
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** Runs all steps at once. */
+export function finish<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+// A request takes several turns of the event loop, and may wait for a slice in each of them.
+const SLICE_MS = 4;
+
+/** Runs the steps in slices of a few milliseconds, each in a turn of its own. */
+export async function finishInSlices<T>(steps: Steps<T>, now: () => number = monotonicMs): Promise<T> {
+  for (;;) {
+    await nextTurn();
+    const endMs = now() + SLICE_MS;
+    do {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    } while (now() < endMs);
+  }
+}
+
+/** Resolves after the I/O that is ready has been handled. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+function monotonicMs(): number {
+  return performance.now();
+}
