@@ -12,7 +12,7 @@ import { type AdminRecord, UnauthenticatedRecords } from './admin-records.ts';
 import { type AdminScope, handleRequest } from './request-pipeline.ts';
 import { routes } from './routes.ts';
 import type { AdminTarget } from './target.ts';
-import { WriteGate } from './write-gate.ts';
+import { WriteGate, type WriteLimits } from './write-gate.ts';
 
 export type AdminApiOptions = {
   readonly token: Secret;
@@ -23,16 +23,11 @@ export type AdminApiOptions = {
   readonly log: Log;
 };
 
-export type AdminApiLimits = {
+export type AdminApiLimits = WriteLimits & {
   readonly headBytes: number;
-  readonly bodyBytes: number;
   /** For a whole request, and again for its response to be read. */
   readonly requestMs: number;
   readonly keepAliveMs: number;
-  readonly writesAtOnce: number;
-  readonly writesPerSecond: number;
-  /** How long one write may delay others. */
-  readonly stallMs: number;
   readonly wrongTokensPerMinute: number;
   /** Records of callers without the token; more are counted. */
   readonly unauthenticatedRecordsPerSecond: number;
@@ -88,14 +83,14 @@ function toScope(target: AdminTarget, options: AdminApiOptions, limits: AdminApi
   const { token, hosts, log } = options;
   const record = (entry: AdminRecord): void => options.record(entry);
   const isRecordBlocked = (): boolean => options.isRecordBlocked();
-  const rateOf = (count: number, windowMs: number): RateLimit =>
-    new RateLimit(count, windowMs, () => performance.now());
+  const now = (): number => performance.now();
+  const rateOf = (count: number, windowMs: number): RateLimit => new RateLimit(count, windowMs, now);
   const rate = rateOf(limits.unauthenticatedRecordsPerSecond, 1000);
   return {
     target,
     guard: createAccessGuard({ token, hosts, wrongTokens: rateOf(limits.wrongTokensPerMinute, 60_000) }),
     findRoute: createRouteTable(routes),
-    writes: new WriteGate(limits.writesAtOnce, rateOf(limits.writesPerSecond, 1000), limits.stallMs),
+    writes: new WriteGate(limits, now),
     bodyBytes: limits.bodyBytes,
     unauthenticated: new UnauthenticatedRecords({ rate, log, record, isRecordBlocked }),
     log,

@@ -25,6 +25,7 @@ const DEFAULTS: AdminLimits = {
   bodyBytes: 1024 * 1024,
   requestMs: 10_000,
   keepAliveMs: 5000,
+  writesInAll: 24,
   writesAtOnce: 8,
   writesPerSecond: 100,
   stallMs: 30_000,

@@ -115,10 +115,12 @@ async function write(
   const hasDocument = route.method !== 'DELETE';
   const code = hasDocument ? checkContentType(exchange.head) : undefined;
   if (code !== undefined) return adminError(code);
-  const rejection = scope.writes.enter();
+  // The writes that create sandboxes have a share of their own.
+  const share = route.subject === 'none' ? '' : request.sandbox;
+  const rejection = scope.writes.enter(share, hasDocument ? exchange.head.contentLength : undefined);
   if (rejection !== undefined) return rejection;
   try {
-    const document = hasDocument ? await readDocument(exchange, scope.bodyBytes) : NO_DOCUMENT;
+    const document = hasDocument ? await readDocument(scope, exchange, share) : NO_DOCUMENT;
     if (!document.ok) return document.response;
     // Checked again: the body, or the writes before this one, may have taken long.
     return await scope.writes.run(() =>
@@ -127,7 +129,7 @@ async function write(
         : route.handler({ ...request, body: document.value }, scope.target),
     );
   } finally {
-    scope.writes.leave();
+    scope.writes.leave(share);
   }
 }
 
@@ -135,9 +137,12 @@ type Document =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly response: AdminResponse };
 
-async function readDocument({ body }: AdminExchange, maxBytes: number): Promise<Document> {
+async function readDocument(scope: AdminScope, { body }: AdminExchange, share: string): Promise<Document> {
   try {
-    const parsed = parseJsonBody(await body.read(maxBytes), false);
+    const bytes = await body.read(scope.bodyBytes);
+    const rejection = scope.writes.admitDocument(share, bytes.length);
+    if (rejection !== undefined) return { ok: false, response: rejection };
+    const parsed = parseJsonBody(bytes, false);
     if (parsed.ok) return parsed;
     const where = parsed.position === undefined ? '' : `, at character ${parsed.position + 1}`;
     const msg = `${parsed.msg}${where}`;

@@ -17,7 +17,8 @@ export type ProblemKind =
   | 'full'
   | 'storage_failed'
   | 'records_blocked'
-  | 'busy';
+  | 'busy'
+  | 'parser_failed';
 
 export type Change<T> = { readonly ok: true; readonly value: T } | Refused;
 export type Refused = { readonly ok: false; readonly problem: Problem };

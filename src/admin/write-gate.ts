@@ -1,34 +1,70 @@
-// How many writes there may be: so many a second, so many at once, and one at a time on the state behind. A document can
-// cost half a second of the one event loop, which serves the proxy too.
-import type { RateLimit } from '../base/rate-limit.ts';
+// How many writes there may be: for each sandbox so many a second, so many bytes of documents in a time and so many at
+// once; and one at a time on the state behind. A document costs time by its size, of the event loop that serves the proxy too.
+import { BoundedCache } from '../base/bounded-cache.ts';
+import { RateLimit } from '../base/rate-limit.ts';
 import { adminError, type AdminResponse } from './admin-errors.ts';
+import { ByteBudget } from './byte-budget.ts';
+
+export type WriteLimits = {
+  /** Of all sandboxes together; each write may hold a document in memory. */
+  readonly writesInAll: number;
+  /** Of one sandbox, as are the limits below. */
+  readonly writesAtOnce: number;
+  readonly writesPerSecond: number;
+  /** Of one document. Twice as many are accepted in a row, then as many every four seconds. */
+  readonly bodyBytes: number;
+  /** How long one write may delay others. */
+  readonly stallMs: number;
+};
+
+/** What one sandbox may still write. */
+type Share = { inside: number; readonly rate: RateLimit; readonly bytes: ByteBudget };
+
+// Shares of sandboxes that have not written for long are forgotten. There are at most a thousand sandboxes.
+const MAX_SHARES = 2_048;
+const FILL_SECONDS = 4;
 
 export class WriteGate {
-  readonly #max: number;
-  readonly #rate: RateLimit;
-  readonly #stallMs: number;
+  readonly #limits: WriteLimits;
+  readonly #now: () => number;
+  readonly #shares = new BoundedCache<Share>({ max: MAX_SHARES });
   #inside = 0;
   #last: Promise<void> = Promise.resolve();
   #isStalled = false;
 
-  /** `stallMs`: how long one write may delay the others. */
-  constructor(max: number, rate: RateLimit, stallMs: number) {
-    this.#max = max;
-    this.#rate = rate;
-    this.#stallMs = stallMs;
+  /** `now` must be monotonic, in milliseconds. */
+  constructor(limits: WriteLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
   }
 
-  /** Admits a write, which must `leave`, or returns why not. */
-  enter(): AdminResponse | undefined {
+  /**
+   * Admits a write, which must `leave`, or returns why not. One sandbox's writes do not use up those of another. `bytes`: as
+   * its head announces them; undefined: the write has no document.
+   */
+  enter(sandbox: string, bytes: number | undefined): AdminResponse | undefined {
     if (this.#isStalled) return STALLED;
-    if (this.#inside >= this.#max) return adminError('busy', { waitMs: 1000 });
-    const waitMs = this.#rate.take();
+    const { writesAtOnce, writesInAll } = this.#limits;
+    const share = this.#shareOf(sandbox);
+    if (this.#inside >= writesInAll) return adminError('busy', { waitMs: 1000 });
+    if (share.inside >= writesAtOnce) return adminError('too_many_writes', { waitMs: 1000 });
+    // Before the count: a write that is rejected for what came before it uses up nothing.
+    const waitMs = (bytes === undefined ? 0 : share.bytes.waitMs(bytes)) || share.rate.take();
     if (waitMs > 0) return adminError('too_many_writes', { waitMs });
+    share.inside += 1;
     this.#inside += 1;
     return undefined;
   }
 
-  leave(): void {
+  /** Admits the document of a write that was admitted, or returns why not: others may have arrived sooner. */
+  admitDocument(sandbox: string, bytes: number): AdminResponse | undefined {
+    const waitMs = this.#shareOf(sandbox).bytes.take(bytes);
+    return waitMs > 0 ? adminError('too_many_writes', { waitMs }) : undefined;
+  }
+
+  leave(sandbox: string): void {
+    const share = this.#shareOf(sandbox);
+    share.inside = Math.max(0, share.inside - 1);
     this.#inside -= 1;
   }
 
@@ -41,7 +77,7 @@ export class WriteGate {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     this.#last = earlier.then(() => ended);
     try {
-      if (!(await isWithin(earlier, this.#stallMs))) {
+      if (!(await isWithin(earlier, this.#limits.stallMs))) {
         this.#isStalled = true;
         void earlier.then(() => (this.#isStalled = false));
         return STALLED;
@@ -50,6 +86,20 @@ export class WriteGate {
     } finally {
       end();
     }
+  }
+
+  #shareOf(sandbox: string): Share {
+    const known = this.#shares.get(sandbox);
+    if (known !== undefined) return known;
+    const { writesPerSecond, bodyBytes } = this.#limits;
+    const now = this.#now;
+    const share = {
+      inside: 0,
+      rate: new RateLimit(writesPerSecond, 1000, now),
+      bytes: new ByteBudget({ max: bodyBytes, perSecond: bodyBytes / FILL_SECONDS, now }),
+    };
+    this.#shares.set(sandbox, share);
+    return share;
   }
 }
 

@@ -576,7 +576,7 @@ describe('I11 accountable: writes to the admin API', () => {
     await held.begun;
     for (let i = 1; i < 8; i += 1) clients.push(await send(scene, apply));
     // When it is refused, the previous ones have arrived.
-    await expect.poll(() => statusOf(scene, apply)).toBe(503);
+    await expect.poll(() => statusOf(scene, apply)).toBe(429);
     const refused = scene.records().length;
     held.release();
     for (const client of clients) expect((await client.readResponse()).head.status).toBe(200);

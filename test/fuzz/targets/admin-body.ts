@@ -20,6 +20,7 @@ import { split } from '../split.ts';
 
 const TOKEN = 'fuzz-token-of-the-admin-api-0123456789';
 const MAX_BODY_BYTES = 3000;
+const WRITE_LIMITS = { writesInAll: 24, writesAtOnce: 8, writesPerSecond: 100, stallMs: 30_000 };
 const MIN_CREDENTIAL = 40;
 const STATUSES: readonly number[] = [200, 201, 204, 400, 404, 409, 412, 413, 422];
 const writes = routes.filter(({ method }) => method !== 'GET' && method !== 'DELETE');
@@ -71,7 +72,7 @@ function createScope(): { readonly scope: AdminScope; readonly errors: readonly 
   const isRecordBlocked = (): boolean => false;
   const guard = createAccessGuard({ token: new Secret(TOKEN), hosts: [], wrongTokens: rate });
   const unauthenticated = new UnauthenticatedRecords({ rate, log, record, isRecordBlocked });
-  const writes = new WriteGate(8, rate, 30_000);
+  const writes = new WriteGate({ ...WRITE_LIMITS, bodyBytes: MAX_BODY_BYTES }, now);
   const findRoute = createRouteTable(routes);
   const target = createValidatingTarget();
   const bodyBytes = MAX_BODY_BYTES;
