@@ -49,6 +49,7 @@ await rm(outputFolder, { recursive: true, force: true });
 const plugins = [builtinImports, unusedParts];
 const bundles: readonly Metafile[] = [
   await bundleProgram(),
+  await bundleParser(),
   ...(await Promise.all(OWN_BUNDLES.map((name) => bundleCommand(name, { ...common, plugins })))),
 ];
 const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
@@ -63,6 +64,12 @@ async function bundleProgram(): Promise<Metafile> {
   const entryPoints = { sallyport: 'src/main.ts' };
   const all = [ownBundles, builtinImports, unusedParts];
   return (await build({ ...common, entryPoints, plugins: all, metafile: true })).metafile;
+}
+
+/** The thread that parses documents: one file, which no other file imports (src/sidecar/sandboxes/document-parser.ts). */
+async function bundleParser(): Promise<Metafile> {
+  const entryPoints = { 'parser-worker': 'src/sidecar/sandboxes/parser-worker.ts' };
+  return (await build({ ...common, splitting: false, entryPoints, plugins, metafile: true })).metafile;
 }
 
 function bundledPackages(files: readonly string[]): readonly string[] {

@@ -4,6 +4,30 @@ import type { Mutation } from './mutation.ts';
 export const alive: readonly Mutation[] = [
   {
     invariant: 'I7',
+    name: 'sandboxes share what they may write',
+    file: 'src/admin/write-gate.ts',
+    text: 'const known = this.#shares.get(sandbox);',
+    replacement: 'const [known] = [...this.#shares.keys()].map((key) => this.#shares.get(key));',
+    breaks: 'the author of one sandbox keeps all others from changing their rules',
+  },
+  {
+    invariant: 'I7',
+    name: 'the bytes of documents are not limited',
+    file: 'src/admin/byte-budget.ts',
+    text: 'this.#balance -= bytes;',
+    replacement: '',
+    breaks: 'one author keeps the process busy with documents of the largest size',
+  },
+  {
+    invariant: 'I7',
+    name: 'a thread that does not respond is waited for without a limit',
+    file: 'src/sidecar/sandboxes/document-parser.ts',
+    text: "const limit = setTimeout(() => reject(new Error('the thread did not respond in time')), ms);",
+    replacement: 'const limit = setTimeout(() => undefined, ms);',
+    breaks: 'one document that is never read keeps all sandboxes from changing their rules',
+  },
+  {
+    invariant: 'I7',
     name: 'no time limit for request heads',
     file: 'src/proxy/h1/client-connection.ts',
     text: 'this.#headTimer ??= setTimeout(() => this.#onHeadTimeout(), timeouts.headMs);',

@@ -111,6 +111,7 @@ const REVEALING: readonly string[] = [
   'src/callback/client.ts',
   'src/proxy/gate/inject.ts',
   'src/sidecar/records/record-post.ts',
+  'src/sidecar/sandboxes/config-transfer.ts',
   'src/sidecar/state/sandbox-state.ts',
 ];
 

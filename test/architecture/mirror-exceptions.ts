@@ -89,6 +89,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/sidecar/records/record-delivery.ts': 'test/sidecar/records/record-forwarder.test.ts',
   'src/sidecar/records/record-post.ts': 'test/sidecar/records/record-forwarder.test.ts',
   'src/sidecar/records/record-queue.ts': 'test/sidecar/records/record-forwarder.test.ts',
+  'src/sidecar/sandboxes/parser-worker.ts': 'test/sidecar/sandboxes/document-parser.test.ts',
   'src/sidecar/sandboxes/sandbox-restore.ts': 'test/sidecar/sandboxes/sandbox-creation.test.ts',
   'src/sidecar/sandboxes/sandbox-rules.ts': 'test/sidecar/sandboxes/sandbox-creation.test.ts',
   'src/sidecar/sandboxes/sandbox.ts': 'test/sidecar/sandboxes/sandbox-document.test.ts',

@@ -70,8 +70,13 @@ describe('the bundle', () => {
     expect(await admin('PUT', '/v1/proxy_config', { proxy_config: rule('*.com') })).toMatchObject({
       status: 422,
     });
+    // Above what is parsed at once: the thread has a file of its own in the bundle.
+    const no_proxy = Array.from({ length: 400 }, (_, i) => `host-${i}.large.localhost`);
+    expect(await admin('PUT', '/v1/proxy_config', { ...rule('*.com'), no_proxy })).toMatchObject({
+      status: 422,
+    });
     const callbacks = [{ match_hosts: ['called.localhost'], url: endpoint.url, ttl_seconds: 60 }];
-    const config = { ...rule('*.wild.localhost'), callbacks };
+    const config = { ...rule('*.wild.localhost'), callbacks, no_proxy };
     expect(await admin('PUT', '/v1/proxy_config', { proxy_config: config })).toMatchObject({ status: 200 });
     expect(await readdir(join(state.path, 'secret', 'sandboxes'))).toHaveLength(1);
 

@@ -1,6 +1,9 @@
 // I7: no input ends the process, and none delays unrelated clients. A time limit ends what a client, a host or a tunnel
 // does not end. Meanwhile other clients are served.
 import { describe, expect, it } from 'vitest';
+import { createLog } from '../../src/base/log.ts';
+import { DocumentParser } from '../../src/sidecar/sandboxes/document-parser.ts';
+import { createAdminScene } from '../admin/admin-scene.ts';
 import { response } from '../support/recording-origin.ts';
 import type { WireClient } from '../support/wire-client.ts';
 import { INJECTED, type Scene, createScene, head } from './credential-scene.ts';
@@ -105,4 +108,35 @@ describe('I7 alive: connections that are cut at any point', () => {
       expect(scene.proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
     },
   );
+});
+
+describe('I7 alive: writes through the admin API', () => {
+  const CONFIG = '/v1/proxy_config';
+  const OTHER = '/v1/sandboxes/other/proxy_config';
+
+  it('I7 alive: many writes to one sandbox are rejected, and another can be written', async () => {
+    await using scene = await createAdminScene({ limits: { writesPerSecond: 2 } });
+    const statuses: number[] = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await scene.ask('PUT', CONFIG, { body: {} })).head.status);
+    expect(statuses).toEqual([200, 200, 429]);
+    // There is no such sandbox, but the write is admitted.
+    expect((await scene.ask('PUT', OTHER, { body: {} })).head.status).toBe(404);
+  });
+
+  it('I7 alive: large writes to one sandbox are rejected, and another can be written', async () => {
+    await using scene = await createAdminScene({ limits: { bodyBytes: 100 } });
+    const body = { pad: 'x'.repeat(80) };
+    const statuses: number[] = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await scene.ask('PUT', CONFIG, { body })).head.status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await scene.ask('PUT', OTHER, { body })).head.status).toBe(404);
+  });
+
+  it('I7 alive: a document on which the parser hangs is given up at the limit', async () => {
+    const log = createLog('error', { write: () => undefined });
+    const program = new URL('../sidecar/sandboxes/broken-parser.ts', import.meta.url);
+    const parser = new DocumentParser({ log, program, jobMs: SHORT_MS });
+    const hanging = { dies: 'hangs', pad: 'x'.repeat(5_000) };
+    expect(await parser.proxyConfig(hanging, { allowWildcards: [], stored: undefined })).toBeUndefined();
+  });
 });

@@ -5,6 +5,7 @@ import { listenerUrl } from '../../base/listen-address.ts';
 import type { Issue } from '../../base/schema.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
+import { DocumentParser } from './document-parser.ts';
 import { SandboxChanges } from './sandbox-changes.ts';
 import type { ChangedEntry } from './sandbox-creation.ts';
 import { showLimits } from './sandbox-document.ts';
@@ -12,7 +13,7 @@ import { DEFAULT } from './sandbox-rules.ts';
 import type { Entry, Sandboxes } from './sandboxes.ts';
 
 export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTarget {
-  const changes = new SandboxChanges(sandboxes);
+  const changes = new SandboxChanges(sandboxes, new DocumentParser(sandboxes.shared));
   const show = (entry: Entry): ShownSandbox => showSandbox(entry, sandboxes.default);
   const showChanged = ({ entry, token, warnings }: ChangedEntry) => ({
     sandbox: show(entry),

@@ -8,23 +8,28 @@ import {
   done,
   refused,
 } from '../../admin/target.ts';
-import type { Issue } from '../../base/schema.ts';
+import { type Issue, type Loc, prefixed } from '../../base/schema.ts';
 import type { Secret } from '../../base/secret.ts';
+import { finishInSlices } from '../../base/steps.ts';
 import { WorkQueue } from '../../base/work-queue.ts';
+import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { maxSecrets } from '../secret-files.ts';
 import type { SandboxState } from '../state/sandbox-state.ts';
+import type { DocumentParser } from './document-parser.ts';
 import { type ChangedEntry, TOKEN_TAKEN, createFromDocument, issueToken } from './sandbox-creation.ts';
 import { parseSandboxChange } from './sandbox-document.ts';
 import { startSandbox } from './sandbox-restore.ts';
-import { type ActiveRules, DEFAULT } from './sandbox-rules.ts';
+import { type ActiveRules, DEFAULT, type Prepared } from './sandbox-rules.ts';
 import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
 export class SandboxChanges {
   readonly #sandboxes: Sandboxes;
+  readonly #parser: Pick<DocumentParser, 'proxyConfig'>;
   readonly #queue = new WorkQueue();
 
-  constructor(sandboxes: Sandboxes) {
+  constructor(sandboxes: Sandboxes, parser: Pick<DocumentParser, 'proxyConfig'>) {
     this.#sandboxes = sandboxes;
+    this.#parser = parser;
   }
 
   apply(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
@@ -45,7 +50,12 @@ export class SandboxChanges {
   }
 
   create(document: unknown): Promise<Change<ChangedEntry>> {
-    return this.#inOrder(() => createFromDocument(this.#sandboxes, document, (state) => this.#save(state)));
+    return this.#inOrder(() =>
+      createFromDocument(this.#sandboxes, document, {
+        prepare: (state, proxyConfig) => this.#prepare(state, proxyConfig, { loc: ['proxy_config'] }),
+        save: (state) => this.#save(state),
+      }),
+    );
   }
 
   change(id: string, document: unknown): Promise<Change<ChangedEntry>> {
@@ -92,19 +102,41 @@ export class SandboxChanges {
     }
   }
 
+  /**
+   * Validates and compiles a proxy_config without effect and without holding up the event loop: the operator's files may be
+   * read again meanwhile. An opaque value that the document omits is taken from `stored`.
+   */
+  async #prepare(
+    state: SandboxState,
+    document: unknown,
+    { stored, loc = [] }: { readonly stored?: ProxyConfig | undefined; readonly loc?: Loc },
+  ): Promise<Change<Prepared>> {
+    const { rules, shared } = this.#sandboxes;
+    const { allowWildcards, reservedHost } = shared.config;
+    const parsed = await this.#parser.proxyConfig(document, { allowWildcards, reservedHost, stored });
+    if (parsed === undefined) return refused(PARSER_FAILED);
+    const prepared = parsed.ok ? await finishInSlices(rules.prepare(state, parsed)) : parsed;
+    if (shared.isDraining()) return refused(STOPPING);
+    return prepared.ok
+      ? done(prepared)
+      : refused({ kind: 'invalid', issues: prefixed(prepared.issues, loc) });
+  }
+
   async #apply(entry: Entry, document: unknown, expected: Expected): Promise<Change<AppliedConfig>> {
-    const { rules } = this.#sandboxes;
     const { active, version } = entry;
     if (isStale(active, expected)) return refused(stale(active));
     const base = { ...entry.state, revision: active.revision };
-    const prepared = rules.prepare(base, document, active.proxyConfig);
-    if (!prepared.ok) return refused({ kind: 'invalid', issues: prepared.issues });
+    const result = await this.#prepare(base, document, { stored: active.proxyConfig });
+    // It was compiled from what the operator has replaced meanwhile.
+    if (entry.version !== version) return this.#apply(entry, document, expected);
+    if (!result.ok) return result;
+    const prepared = result.value;
     const failed = await this.#save(prepared.next);
     if (failed) return refused(failed);
     // The operator's files were read again meanwhile: this document must be checked again.
     if (entry.version !== version)
       return this.#undoUnlessDone(entry, await this.#apply(entry, document, expected));
-    rules.adopt(entry, prepared);
+    this.#sandboxes.rules.adopt(entry, prepared);
     const { revision, etag } = prepared.next;
     return done({ revision, etag, warnings: [...prepared.warnings, ...(await this.#warningsOf(entry))] });
   }
@@ -194,6 +226,11 @@ const FILE_WINS: Issue = {
 const STOPPING: Problem = {
   kind: 'busy',
   message: 'The process is stopping: send the request to its successor',
+};
+
+const PARSER_FAILED: Problem = {
+  kind: 'parser_failed',
+  message: 'The parser ended, so nothing was changed: send the document again, or a smaller one',
 };
 
 const IN_DOUBT: Problem = {

@@ -10,7 +10,7 @@ import type { ProxyContext } from '../../proxy/context.ts';
 import { isLoopbackListen } from '../listen-address.ts';
 import { type SandboxState, newSandboxState } from '../state/sandbox-state.ts';
 import { type SandboxDocument, type WantedToken, parseSandboxDocument } from './sandbox-document.ts';
-import type { Prepared } from './sandbox-rules.ts';
+import type { Invalid, Prepared } from './sandbox-rules.ts';
 import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
 /** A sandbox after a change; `token`: one that was generated, in plaintext, for the one response that shows it. */
@@ -22,11 +22,17 @@ export type ChangedEntry = {
 
 const MAX_SANDBOXES = 1_000;
 
-/** `save` makes a state durable, or says why it cannot. */
+export type CreationSteps = {
+  /** Validates and compiles a proxy_config without effect. */
+  prepare(state: SandboxState, proxyConfig: unknown): Promise<Change<Prepared>>;
+  /** Makes a state durable, or says why it cannot. */
+  save(state: SandboxState): Promise<Problem | undefined>;
+};
+
 export async function createFromDocument(
   sandboxes: Sandboxes,
   document: unknown,
-  save: (state: SandboxState) => Promise<Problem | undefined>,
+  { prepare, save }: CreationSteps,
 ): Promise<Change<ChangedEntry>> {
   const parsed = parseSandboxDocument(document, sandboxes.shared.config);
   if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
@@ -36,16 +42,19 @@ export async function createFromDocument(
     return refused({ kind: 'full', message: `There are ${MAX_SANDBOXES} sandboxes: delete one first` });
   const plan = planSandbox(id, parsed.value, sandboxes);
   if (!plan.ok) return refused({ kind: 'invalid', issues: plan.issues });
+  const { proxyConfig } = parsed.value;
+  const prepared = proxyConfig === undefined ? undefined : await prepare(plan.state, proxyConfig);
+  if (prepared?.ok === false) return prepared;
   const entry = sandboxes.add(plan.state);
   // Rules first, then clients.
-  if (plan.prepared) sandboxes.rules.adopt(entry, plan.prepared);
+  if (prepared) sandboxes.rules.adopt(entry, prepared.value);
   const problem = (await openListener(entry, sandboxes)) ?? (await save(entry.state));
   if (problem) {
     await sandboxes.drop(entry);
     return refused(problem);
   }
   sandboxes.admit(entry);
-  const ofRules = prefixed(plan.prepared?.warnings ?? [], ['proxy_config']);
+  const ofRules = prefixed(prepared?.value.warnings ?? [], ['proxy_config']);
   const warnings = [...ofRules, ...warningsOf(entry, sandboxes)];
   return done({ entry, token: plan.token?.generated, warnings });
 }
@@ -53,14 +62,12 @@ export async function createFromDocument(
 type Plan = {
   readonly ok: true;
   readonly state: SandboxState;
-  readonly prepared: Prepared | undefined;
   readonly token: IssuedToken | undefined;
 };
-type Invalid = { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** Everything that can be checked before anything is opened. */
+/** Everything but the rules that can be checked before anything is opened. */
 function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes): Plan | Invalid {
-  const { limits, listen, proxyConfig, workspaceSecrets } = document;
+  const { limits, listen, workspaceSecrets } = document;
   const given = workspaceSecrets === undefined ? undefined : parseSecretChanges(workspaceSecrets);
   if (given && !given.ok) return { ok: false, issues: prefixed(given.issues, ['workspace_secrets']) };
   // A listener of its own accepts no other sandbox's token.
@@ -70,10 +77,7 @@ function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes
     [...(given?.value ?? [])].flatMap(([name, value]) => (value ? [[name, value]] : [])),
   );
   const state = newSandboxState(id, { listen, token: token?.secret, limits, secrets });
-  if (proxyConfig === undefined) return { ok: true, state, prepared: undefined, token };
-  const prepared = sandboxes.rules.prepare(state, proxyConfig);
-  if (!prepared.ok) return { ok: false, issues: prefixed(prepared.issues, ['proxy_config']) };
-  return { ok: true, state, prepared, token };
+  return { ok: true, state, token };
 }
 
 export type IssuedToken = { readonly secret: Secret; readonly generated: string | undefined };

@@ -2,9 +2,16 @@
 // secrets for the sandbox `default` are applied here and never stored.
 import type { Issue } from '../../base/schema.ts';
 import type { Secret } from '../../base/secret.ts';
-import { type SecretLookup, compileProxyConfig, secretNamesOf } from '../../policy/compile.ts';
+import { type Steps, finish } from '../../base/steps.ts';
+import {
+  type Compiled,
+  type SecretLookup,
+  compileInSteps,
+  compileProxyConfig,
+  secretNamesOf,
+} from '../../policy/compile.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
-import { parseProxyConfig } from '../../policy/document/proxy-config.ts';
+import { type ParsedProxyConfig, parseProxyConfig } from '../../policy/document/proxy-config.ts';
 import type { Policy } from '../../policy/policy.ts';
 import { type SandboxState, newEtag } from '../state/sandbox-state.ts';
 import type { Sandbox, SharedParts } from './sandbox.ts';
@@ -36,7 +43,12 @@ export type Prepared = {
   readonly policy: Policy;
   readonly warnings: readonly Issue[];
 };
-type Invalid = { readonly ok: false; readonly issues: readonly Issue[] };
+export type Invalid = { readonly ok: false; readonly issues: readonly Issue[] };
+
+type Parsed = Extract<ParsedProxyConfig, { readonly ok: true }>;
+
+/** Takes several steps, because it may take long. */
+type Preparing = Steps<Prepared | Invalid>;
 
 export type Applied =
   | { readonly ok: true; readonly revision: number; readonly warnings: readonly Issue[] }
@@ -51,35 +63,31 @@ export class SandboxRules {
     this.#shared = shared;
   }
 
-  /** Validates and compiles, without effect. An opaque value that the document omits is taken from `stored`. */
-  prepare(state: SandboxState, document: unknown, stored?: ProxyConfig): Prepared | Invalid {
-    const { allowWildcards, reservedHost } = this.#shared.config;
-    const authored = parseProxyConfig(document, { allowWildcards, reservedHost, stored });
-    if (!authored.ok) return authored;
-    return this.#compileNext(state, authored.value, { secrets: state.secrets, warnings: authored.warnings });
+  /** Compiles what parseProxyConfig accepted, without effect. */
+  prepare(state: SandboxState, { value, warnings }: Pick<Parsed, 'value' | 'warnings'>): Preparing {
+    return this.#compileNext(state, value, { secrets: state.secrets, warnings });
   }
 
   /** The policy of `proxyConfig` with `secrets`; for `default`, the operator's secrets complete them. */
-  compile(
-    { id, revision }: SandboxState,
-    proxyConfig: ProxyConfig,
-    secrets: ReadonlyMap<string, Secret>,
-  ): ReturnType<typeof compileProxyConfig> {
-    const lookup: SecretLookup = (name) =>
-      secrets.get(name) ?? (id === DEFAULT ? this.operatorSecrets(name) : undefined);
-    return compileProxyConfig(proxyConfig, lookup, revision);
+  compile(state: SandboxState, proxyConfig: ProxyConfig, secrets: ReadonlyMap<string, Secret>): Compiled {
+    return compileProxyConfig(proxyConfig, this.#lookupOf(state, secrets), state.revision);
   }
 
-  #compileNext(
+  #lookupOf({ id }: SandboxState, secrets: ReadonlyMap<string, Secret>): SecretLookup {
+    return (name) => secrets.get(name) ?? (id === DEFAULT ? this.operatorSecrets(name) : undefined);
+  }
+
+  *#compileNext(
     state: SandboxState,
     proxyConfig: ProxyConfig,
     { secrets, warnings }: { secrets: ReadonlyMap<string, Secret>; warnings: readonly Issue[] },
-  ): Prepared | Invalid {
+  ): Preparing {
     const revision = state.revision + 1;
-    const names = secretNamesOf(proxyConfig);
-    const used = new Map([...secrets].filter(([name]) => names.includes(name)));
+    const names = new Set(secretNamesOf(proxyConfig));
+    const used = new Map([...secrets].filter(([name]) => names.has(name)));
     const next = { ...state, revision, etag: newEtag(revision), proxyConfig, rejected: undefined, used };
-    const compiled = this.compile(next, proxyConfig, secrets);
+    yield;
+    const compiled = yield* compileInSteps(proxyConfig, this.#lookupOf(next, secrets), revision);
     return compiled.ok ? { ok: true, next, policy: compiled.value, warnings } : compiled;
   }
 
@@ -100,7 +108,11 @@ export class SandboxRules {
   /** The operator's document and secrets for `default`, active at once; an invalid document changes nothing. */
   applyOperators(ruled: RuledSandbox, document: unknown, secrets: SecretLookup): Applied {
     const state = { ...ruled.state, revision: ruled.active.revision };
-    return this.#applyNow(ruled, secrets, () => this.prepare(state, document));
+    const { allowWildcards, reservedHost } = this.#shared.config;
+    return this.#applyNow(ruled, secrets, () => {
+      const authored = parseProxyConfig(document, { allowWildcards, reservedHost });
+      return authored.ok ? finish(this.prepare(state, authored)) : authored;
+    });
   }
 
   /** The active document again, with the operator's current secrets and the sandbox's own as they are active. */
@@ -109,7 +121,7 @@ export class SandboxRules {
     if (proxyConfig) {
       const state = { ...ruled.state, revision };
       const options = { secrets: used, warnings: [] };
-      return this.#applyNow(ruled, secrets, () => this.#compileNext(state, proxyConfig, options));
+      return this.#applyNow(ruled, secrets, () => finish(this.#compileNext(state, proxyConfig, options)));
     }
     this.operatorSecrets = secrets;
     ruled.version += 1;

@@ -2,6 +2,7 @@
 // the main listener. Changes at run time are in sandbox-changes.ts; sandbox-restore.ts restores sandboxes at the start.
 import type { ListenAddress } from '../../base/listen-address.ts';
 import type { Secret } from '../../base/secret.ts';
+import { nextTurn } from '../../base/steps.ts';
 import { type Admission, createAdmission } from '../../proxy/accept/admission.ts';
 import { type Listener, createListener } from '../../proxy/accept/listener.ts';
 import { codeOf } from '../../tls/pem-files.ts';
@@ -93,7 +94,10 @@ export class Sandboxes {
 
   /** If it rejects, the previous state is still stored. */
   async save(state: SandboxState): Promise<void> {
-    this.#logIfInDoubt(state.id, await this.#store?.write(state.id, encodeSandboxState(state)));
+    const content = encodeSandboxState(state);
+    // Encoding and sealing a megabyte take some milliseconds each: between them the proxy serves.
+    await nextTurn();
+    this.#logIfInDoubt(state.id, await this.#store?.write(state.id, content));
   }
 
   /** If it rejects, the state is still stored. */

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
+import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
+import { DocumentParser } from '../../../src/sidecar/sandboxes/document-parser.ts';
 import { echo } from '../../support/recording-origin.ts';
 import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
 import { WireClient } from '../../support/wire-client.ts';
@@ -276,6 +279,127 @@ describe('while a document is being written', () => {
     // What the operator's files change is not kept: they are read again at the start.
     expect(store.contents.get('default')).toContain('"revision":1');
   });
+});
+
+describe('while a document is being parsed', () => {
+  /** The next document waits in the parser until `release`. */
+  function holdParser(): { readonly begun: Promise<void>; release(): void } {
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    vi.spyOn(DocumentParser.prototype, 'proxyConfig').mockImplementationOnce(async (document, given) => {
+      begun.resolve();
+      await released.promise;
+      return parseProxyConfig(document, given);
+    });
+    return { begun: begun.promise, release: released.resolve };
+  }
+
+  it('requests get the old one, and a later write waits for it', async () => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore();
+    const proxy = await scene.start({ state: store });
+    await proxy.admin('PUT', CONFIG, keyRules('old'));
+    const parser = holdParser();
+    const first = proxy.admin('PUT', CONFIG, keyRules('first'));
+    await parser.begun;
+    const second = proxy.admin('PUT', CONFIG, keyRules('second'));
+    expect(await scene.keyAt(proxy.port)).toBe('old');
+    expect((await proxy.admin('GET', CONFIG)).body).toMatchObject({ revision: 1 });
+    expect(store.contents.get('default')).toContain('"revision":1');
+    parser.release();
+    expect([(await first).body, (await second).body]).toMatchObject([{ revision: 2 }, { revision: 3 }]);
+    expect(await scene.keyAt(proxy.port)).toBe('second');
+  });
+
+  it('a SIGHUP is in force, and the document is parsed again on top of it', async () => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore();
+    const proxy = await scene.start({ state: store, secrets: { T: 'first' } });
+    const template = keyRules('{T}', 'workspace_secret');
+    await proxy.admin('PUT', CONFIG, template);
+    const parser = holdParser();
+    const put = proxy.admin('PUT', CONFIG, template);
+    await parser.begun;
+    const rotated = new Secret('rotated');
+    expect(proxy.sidecar.reapply((name) => (name === 'T' ? rotated : undefined)).ok).toBe(true);
+    parser.release();
+    expect(await put).toMatchObject({ status: 200, body: { revision: 3 } });
+    expect(await scene.keyAt(proxy.port)).toBe('rotated');
+  });
+
+  it('a SIGHUP makes it stale, and nothing of it is stored', async () => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore();
+    const proxy = await scene.start({ state: store });
+    const { etag } = await proxy.admin('PUT', CONFIG, keyRules('old'));
+    const stored = new Map(store.contents);
+    const parser = holdParser();
+    const put = proxy.admin('PUT', CONFIG, keyRules('new'), [`If-Match: ${String(etag)}`]);
+    await parser.begun;
+    proxy.sidecar.reapply(() => undefined);
+    parser.release();
+    expect((await put).status).toBe(412);
+    expect(store.contents).toEqual(stored);
+    expect(await scene.keyAt(proxy.port)).toBe('old');
+  });
+
+  it.each([
+    ['PUT', CONFIG, keyRules('new')],
+    ['POST', '/v1/sandboxes', { id: 'second', proxy_config: keyRules('new') }],
+  ])('at %s %s the process stops: nothing of it is stored or opened', async (method, path, body) => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore();
+    const proxy = await scene.start({ state: store });
+    await proxy.admin('PUT', CONFIG, keyRules('old'));
+    const stored = new Map(store.contents);
+    const parser = holdParser();
+    const write = proxy.admin(method, path, body);
+    await parser.begun;
+    const closed = proxy.sidecar.close();
+    parser.release();
+    expect(await write).toMatchObject({ status: 503, body: { code: 'busy' } });
+    await closed;
+    expect(store.contents).toEqual(stored);
+  });
+});
+
+describe('a parser that dies', () => {
+  const no_proxy = Array.from({ length: 400 }, (_, i) => `host-${i}.large.test`);
+  const large = { ...keyRules('new'), no_proxy };
+  it.each<[method: string, path: string, body: unknown]>([
+    ['PUT', CONFIG, large],
+    ['POST', '/v1/sandboxes', { id: 'second', proxy_config: large }],
+  ])('at %s %s is a 503, and nothing changes', async (method, path, body) => {
+    await using scene = await createSandboxScene();
+    const store = createMemoryStore();
+    const proxy = await scene.start({ state: store });
+    await proxy.admin('PUT', CONFIG, keyRules('old'));
+    const client = await scene.tunnel(proxy.port);
+    const stored = new Map(store.contents);
+    vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(function (this: Worker) {
+      void this.terminate();
+    });
+    const failed = await proxy.admin(method, path, body);
+    expect(failed).toMatchObject({ status: 503, body: { code: 'parser_failed' } });
+    expect(store.contents).toEqual(stored);
+    expect((await proxy.admin('GET', '/v1/sandboxes')).body['sandboxes']).toHaveLength(1);
+    expect((await proxy.admin('GET', CONFIG)).body).toMatchObject({ revision: 1 });
+    expect(await scene.keyBy(client)).toBe('old');
+    expect((await proxy.admin('PUT', CONFIG, large)).status).toBe(200);
+    expect(await scene.keyAt(proxy.port)).toBe('new');
+  });
+});
+
+it('a large document is applied like a small one, and keeps its opaque value in the next', async () => {
+  await using scene = await createSandboxScene();
+  const proxy = await scene.start();
+  const no_proxy = Array.from({ length: 400 }, (_, i) => `host-${i}.large.test`);
+  expect((await proxy.admin('PUT', CONFIG, { ...keyRules('kept', 'opaque'), no_proxy })).status).toBe(200);
+  const { body } = await proxy.admin('GET', CONFIG);
+  expect((await proxy.admin('PUT', CONFIG, body)).status).toBe(200);
+  expect(await scene.keyAt(proxy.port)).toBe('kept');
+  const next = await scene.start();
+  expect(await scene.keyAt(next.port)).toBe('kept');
 });
 
 describe('a limit that is changed holds at once:', () => {

@@ -241,7 +241,10 @@ describe('no sandbox is created', () => {
       all: () => Array.from({ length: 1 + count }),
     } as unknown as Sandboxes;
     const make = (document: unknown): ReturnType<typeof createFromDocument> =>
-      createFromDocument(sandboxes, document, async () => undefined);
+      createFromDocument(sandboxes, document, {
+        prepare: () => Promise.reject(new Error('there are no rules')),
+        save: async () => undefined,
+      });
     const invalid = { workspace_secrets: null };
     for (count of [0, 999])
       expect(await make(invalid)).toMatchObject({ ok: false, problem: { kind: 'invalid' } });
