@@ -17,6 +17,14 @@ const REPORT = `
 import { pbkdf2 } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { url } from 'node:inspector';
+import { getHeapSpaceStatistics } from 'node:v8';
+const youngBytes = () => {
+  const young = getHeapSpaceStatistics().find((space) => space.space_name === 'new_space');
+  return young.space_used_size + young.space_available_size;
+};
+const youngAtStart = youngBytes();
+const held = [];
+while (held.length < 8192) held.push(new Array(1024).fill(held.length));
 const args = process.argv.slice(2);
 const text = args[0] === '--secrets-fd' ? readFileSync(Number(args[1]), 'utf8') : undefined;
 let left = 64;
@@ -30,6 +38,7 @@ console.log(JSON.stringify({
   msg: 'report', args, text, version: process.versions.node, file: import.meta.url,
   threads: readdirSync('/proc/self/task').length, pool: process.env.UV_THREADPOOL_SIZE,
   debugger: url() ?? null, proto: Object.hasOwn(Object.prototype, '__proto__'),
+  young: [youngAtStart, youngBytes()].map((bytes) => Math.round(bytes / 2 ** 20)),
   environmentInReport: 'environmentVariables' in process.report.getReport(),
 }));
 if (args[0] === 'exit') process.exit(Number(args[1]));
@@ -77,6 +86,8 @@ describe('on a Node that is new enough', () => {
     const report = JSON.parse((await run(file, ['a', '--b=c'])).stdout);
     expect(report).toMatchObject({ args: ['a', '--b=c'], pool: '64', debugger: null });
     expect(report).toMatchObject({ proto: false, environmentInReport: false });
+    // 64 MB that survive do not make it grow.
+    expect(report.young).toEqual([2, 2]);
     expect(report.threads).toBeGreaterThanOrEqual(64);
   });
 
