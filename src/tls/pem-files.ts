@@ -6,7 +6,11 @@ import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** A file to create. The mode is given to open(): a key must not be readable by others even for a moment. */
-export type FileDraft = { readonly file: string; readonly text: string; readonly mode: number };
+export type FileDraft = {
+  readonly file: string;
+  readonly text: string | Uint8Array;
+  readonly mode: number;
+};
 
 const NAME_A_PAIR =
   'Use a certificate and its key that this user can read; if one of the two is lost, remove the other';
