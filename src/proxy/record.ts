@@ -41,8 +41,11 @@ export type Recorder = {
   /** True while records cannot be written and the operator wants requests to be refused then. */
   readonly isBlocked: boolean;
   emit(record: ExchangeRecord, startedMs: number, endedMs?: number): void;
-  readonly counts: { readonly emitted: number; readonly dropped: number };
+  readonly counts: Readonly<RecordCounts>;
 };
+
+/** `emitted`: whether they are written or not. */
+export type RecordCounts = { emitted: number; dropped: number };
 
 const MAX_PATH_CHARS = 512;
 
@@ -52,9 +55,10 @@ export function createRecorder(options: {
   sink: { readonly isBlocked: boolean };
   /** `refuse` new exchanges while the sink is blocked, or `drop` their records and count them. */
   whenBlocked: 'refuse' | 'drop';
+  /** Recorders may share them. */
+  counts?: RecordCounts;
 }): Recorder {
-  const { write, sink, whenBlocked } = options;
-  const counts = { emitted: 0, dropped: 0 };
+  const { write, sink, whenBlocked, counts = { emitted: 0, dropped: 0 } } = options;
   return {
     counts,
     get isBlocked() {

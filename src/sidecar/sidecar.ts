@@ -120,6 +120,12 @@ export class Sidecar {
     return this.#sandboxes.shared.certificates.bundlePem;
   }
 
+  /** Exchanges, tunnels and refusals that have ended, recorded or not. */
+  get endedCount(): number {
+    const { emitted, dropped } = this.#parts.outlets.counts;
+    return emitted + dropped;
+  }
+
   /** Restores what the store holds. Throws an Error that says which sandbox cannot be restored, and why. */
   restore(secrets: SecretLookup): Promise<void> {
     return restoreSandboxes(this.#sandboxes, secrets);

@@ -1,11 +1,13 @@
 // Where the records of exchanges go: into the log and, if the config names a platform, to the platform.
 import { readInput } from '../../base/input-error.ts';
 import { type Log, type LogSink, createLineWriter, createStamp, writeStamped } from '../../base/log.ts';
-import { type Recorder, createRecorder, recordMembers } from '../../proxy/record.ts';
+import { type RecordCounts, type Recorder, createRecorder, recordMembers } from '../../proxy/record.ts';
 import type { Config } from '../config.ts';
 
 export type RecordOutlets = {
   recorderOf(sandbox: string): Recorder;
+  /** Of all sandboxes. */
+  readonly counts: Readonly<RecordCounts>;
   /** Sends the waiting records, for at most `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 };
@@ -15,14 +17,16 @@ export async function createRecordOutlets(
   { isRecorded, whenBlocked, recordForward }: Pick<Config, 'isRecorded' | 'whenBlocked' | 'recordForward'>,
   { sink, log }: { readonly sink: LogSink; readonly log: Log },
 ): Promise<RecordOutlets> {
+  const counts = { emitted: 0, dropped: 0 };
   if (recordForward === undefined) {
     // Independent of the log level: a quieter log must not lose records.
     const recorder = createRecorder({
       write: isRecorded ? createLineWriter(sink, recordMembers) : undefined,
       sink,
       whenBlocked,
+      counts,
     });
-    return { recorderOf: () => recorder, close: async () => undefined };
+    return { recorderOf: () => recorder, counts, close: async () => undefined };
   }
   const { RecordForwarder } = await import('./record-forwarder.ts');
   const forwarder = await readInput(() => new RecordForwarder({ ...recordForward, log }));
@@ -41,6 +45,7 @@ export async function createRecordOutlets(
         },
       },
       whenBlocked,
+      counts,
     });
-  return { recorderOf, close: (timeoutMs) => forwarder.close(timeoutMs) };
+  return { recorderOf, counts, close: (timeoutMs) => forwarder.close(timeoutMs) };
 }
