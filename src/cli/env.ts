@@ -10,6 +10,7 @@ import { readTokenFile } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
 import { codeOf } from '../tls/pem-files.ts';
 import { type ProxyLogin, prepareClients, readRules } from './client/client-setup.ts';
+import { programsWithout } from './client/programs.ts';
 import { fetchCertificate, parseProxyUrl } from './client/running-proxy.ts';
 import { formatVariables, parseVariableFormat } from './client/variable-format.ts';
 import { parseCommandLine } from './command/declaration.ts';
@@ -20,6 +21,7 @@ import { caFiles, readConfig } from './settings.ts';
 export async function run(args: string[]): Promise<number> {
   const { values } = parseCommandLine(envCommand, args);
   const { proxy, sandbox, 'token-file': tokenFile, write, format: word, ...flags } = values;
+  programsWithout(flags.without);
   const format = parseVariableFormat(word);
   const at = proxy === undefined ? undefined : parseProxyUrl(proxy);
   if (at && write === undefined)
@@ -36,7 +38,11 @@ export async function run(args: string[]): Promise<number> {
   const variables = await prepareClients(
     config,
     { ...address, caPem, rules, ...(presented && { login: presented }) },
-    { directory: write === undefined ? undefined : resolve(write), caller: process.env },
+    {
+      directory: write === undefined ? undefined : resolve(write),
+      caller: process.env,
+      without: flags.without,
+    },
   );
   print(formatVariables(variables, format), format);
   return 0;

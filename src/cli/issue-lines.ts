@@ -10,7 +10,7 @@ export function formatIssues(file: string, issues: readonly Finding[]): string {
 }
 
 /** Escaped as in JSON: a terminal executes control characters, and some reverse the direction of a line. */
-function escapeControls(text: string): string {
+export function escapeControls(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -41,7 +41,7 @@ export async function run(args: string[]): Promise<number> {
   process.on('SIGHUP', onSignal);
   const { values: flags } = parseCommandLine(proxyCommand, args);
   const fd = parseDescriptor(flags['secrets-fd']);
-  const { handed, warnings } = prepareProcess(fd);
+  const { handed, warnings } = await prepareProcess(fd);
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
   const secrets = await readSecrets(config, handed, fd);

@@ -1,17 +1,18 @@
 // `sallyport run -- CMD`: a proxy for one command, with a CA in memory. The command gets the proxy's address, the CA
 // certificates and the placeholders of the rules, and no secret; its output is unchanged.
 import { openSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFdSink } from '../base/log.ts';
 import { proxyTokenWarnings } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
 import { createSidecar } from '../sidecar/sidecar.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createSignalRelay, runCommand } from './client/child-command.ts';
 import { withoutProxySettings } from './client/client-environment.ts';
-import { prepareClients, readRules } from './client/client-setup.ts';
+import { type Rules, prepareClients, readRules } from './client/client-setup.ts';
+import { createCommandLog } from './client/command-log.ts';
+import { programsWithout } from './client/programs.ts';
 import { missing, parseCommandLine } from './command/declaration.ts';
 import { runCommandDeclaration } from './command/sidecar-commands.ts';
 import { oldNodeWarning } from './process/old-node.ts';
@@ -22,8 +23,9 @@ import { parseDescriptor, readConfig, readSecrets, reportApplied } from './setti
 export async function run(args: string[]): Promise<number> {
   const { values: flags, operands: command } = parseCommandLine(runCommandDeclaration, args);
   if (command.length === 0) throw missing(runCommandDeclaration, 'command');
+  programsWithout(flags.without);
   const fd = parseDescriptor(flags['secrets-fd']);
-  const startup = prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
+  const startup = await prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
   const { handed, cores } = startup;
   const signals = createSignalRelay();
   const configured = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });
@@ -33,8 +35,12 @@ export async function run(args: string[]): Promise<number> {
   if (rules === 'invalid') return 2;
   const secrets = await readSecrets(config, handed, fd);
   const ca = createCertificateAuthority();
-  const sidecar = await createSidecar(config, { ca, sink: createFdSink(openLog(flags.log)) });
+  const sink = createCommandLog(openLog(flags.log));
+  const sidecar = await createSidecar(config, { ca, sink });
   const directory = await mkdtemp(join(tmpdir(), 'sallyport-run-'));
+  // It holds certificates and settings of clients, and helpers of a client may be other users.
+  await chmod(directory, 0o755);
+  let code: number;
   try {
     for (const warning of [...startup.warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
       sidecar.log.warn(warning);
@@ -45,36 +51,49 @@ export async function run(args: string[]): Promise<number> {
     const variables = await prepareClients(
       config,
       { host: sidecar.proxyAddress, port: sidecar.proxyPort, caPem: ca.certificatePem, rules },
-      { directory, caller },
+      { directory, caller, without: flags.without },
     );
     const env = { ...caller, ...variables };
     const warning = await oldNodeWarning(command[0] ?? '', env);
     if (warning !== undefined) process.stderr.write(`sallyport: ${warning}\n`);
     sidecar.prepareUpstreams();
-    return await runCommand(command, env, signals, cores);
+    code = await runCommand(command, env, signals, cores);
   } finally {
     await sidecar.close();
     await rm(directory, { recursive: true, force: true });
   }
+  // A tunnel counts when it ends.
+  if (sidecar.endedCount === 0 && hasEntries(rules)) process.stderr.write(`sallyport: ${NOTHING_PASSED}\n`);
+  return code;
+}
+
+const NOTHING_PASSED =
+  'no request reached the proxy, so nothing was injected: if the command made requests, it ignores HTTPS_PROXY';
+
+/** Whether a header would have been injected into some request. */
+function hasEntries(rules: Rules | undefined): boolean {
+  const entries = rules ? [...rules.authored.rules, ...rules.authored.callbacks] : [];
+  return entries.some(({ enabled }) => enabled);
 }
 
 // Processes that the command left running may still be connected; unlike a service's supervisor, nothing waits for them.
 const MAX_DRAIN_MS = 1_000;
 
-/** For any client of the loopback port; logs errors only unless asked, because the terminal is the command's. */
+/** For any client of the loopback port. Unless a log is asked for, the log has warnings and errors only. */
 function forOneCommand(config: Config, isLogged: boolean): Config {
   const { timeouts, logLevel } = config;
   return {
     ...config,
     allowClients: undefined,
-    logLevel: isLogged || logLevel === 'silent' ? logLevel : 'error',
+    logLevel: isLogged || logLevel === 'silent' || logLevel === 'error' ? logLevel : 'warn',
     isRecorded: isLogged && config.isRecorded,
     areChangesRecorded: isLogged && config.areChangesRecorded,
     timeouts: { ...timeouts, drainMs: Math.min(timeouts.drainMs, MAX_DRAIN_MS) },
   };
 }
 
-/** `-` and no file mean standard error. */
-function openLog(file: string | undefined): number {
-  return file === undefined || file === '-' ? 2 : openSync(file, 'a', 0o600);
+/** `-` means standard error. */
+function openLog(file: string | undefined): number | undefined {
+  if (file === undefined) return undefined;
+  return file === '-' ? 2 : openSync(file, 'a', 0o600);
 }

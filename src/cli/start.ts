@@ -22,7 +22,7 @@ const DEMO_TOKEN: Secret = new Secret('demo-token-4f1c9a');
 /** Runs until SIGINT or SIGTERM. */
 export async function run(args: readonly string[]): Promise<number> {
   parseCommandLine(startCommand, args);
-  const { handed, warnings } = prepareProcess();
+  const { handed, warnings } = await prepareProcess();
   for (const warning of warnings) process.stderr.write(`sallyport: ${warning}\n`);
   const certs = process.env['SALLYPORT_STATE_DIR'] ?? join(packageRoot, 'certs');
   const state = { stateDir: certs, ca: undefined };
@@ -80,6 +80,8 @@ The proxy listens on ${proxy}. Paste into another terminal:
   via proxy     curl --cacert ${certificates.ofProxy} -x ${proxy} ${url}
   change rule   sed s/sallyport-demo/changed/ ${rules} | curl -T - -H 'Content-Type: application/json' -H "Authorization: Bearer ${token}" ${admin}/v1/proxy_config
 
+The echo server puts the request that it received into the body of its response, so the second command shows the
+injected credential: response bodies are masked only with scrub: body (SALLYPORT_SCRUB=body npm start).
 After the third command the second one shows "X-Client: changed". Ctrl-C stops the proxy.
 
 `;

@@ -1,7 +1,7 @@
 // The variables that name files of CA certificates for clients. `run`, `env` and the script of the reserved host set them.
 
-/** Variables that name a file of CA certificates which REPLACES a client's own roots. */
-export const bundleVariables: readonly string[] = [
+/** Variables of many programs that name a file of CA certificates which REPLACES a client's own roots. */
+export const sharedBundleVariables: readonly string[] = [
   'SSL_CERT_FILE',
   'CURL_CA_BUNDLE',
   'REQUESTS_CA_BUNDLE',
@@ -16,6 +16,19 @@ export const bundleVariables: readonly string[] = [
   'HEX_CACERTS_PATH',
   'DENO_CERT',
   'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH',
+];
+
+/** Such variables of one program each. */
+export const programBundleVariables = {
+  httplib2: 'HTTPLIB2_CA_CERTS',
+  npm: 'npm_config_cafile',
+  perl: 'PERL_LWP_SSL_CA_FILE',
+  yarn: 'YARN_HTTPS_CA_FILE_PATH',
+} as const;
+
+export const bundleVariables: readonly string[] = [
+  ...sharedBundleVariables,
+  ...Object.values(programBundleVariables),
 ];
 
 /** Names a file of CA certificates that Node trusts besides its own roots. */

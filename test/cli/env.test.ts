@@ -141,6 +141,19 @@ describe('env', () => {
     expect(await readFile(file, 'utf8')).toContain(other);
   });
 
+  it('prints no variable of a program that --without names, and those with files only with --write', async () => {
+    await using state = await createState();
+    const args = ['--state-dir', state.path, '--without', 'java,node,npm'];
+    const published = await printEnv(args);
+    expect(published.stdout).not.toMatch(/JAVA_TOOL_OPTIONS|NODE_OPTIONS|npm_config_cafile|PHP_INI_SCAN_DIR/);
+    expect(published.stdout).toContain('export YARN_HTTPS_CA_FILE_PATH=');
+    const directory = join(state.path, 'files');
+    const { stdout } = await printEnv([...args, '--write', directory]);
+    expect(stdout).not.toMatch(/JAVA_TOOL_OPTIONS|NODE_OPTIONS|npm_config_cafile/);
+    expect(stdout).toContain(`export PHP_INI_SCAN_DIR=':${directory}/php-ca-bundle-`);
+    expect((await stat(directory)).mode & 0o777).toBe(0o755);
+  });
+
   it.each([
     ['0.0.0.0:3128', 'http://127.0.0.1:3128'],
     ['[::]:3128', 'http://[::1]:3128'],
@@ -172,6 +185,7 @@ describe('env', () => {
       async (state) => ['--proxy-config', await state.write('bad.json', { rules: [{}] })],
       /bad\.json: rules\[0\]/,
     ],
+    ['an unknown program', async () => ['--without', 'jvm'], /--without: jvm/],
     ['an invalid config', async () => ['--listen', 'nowhere'], /SALLYPORT_LISTEN/],
     ['another format', async () => ['--format', 'fish'], /--format must be one of sh, dotenv, json, docker/],
     ['a proxy but no directory', async () => ['--proxy', 'http://127.0.0.1:1'], /--write DIR/],

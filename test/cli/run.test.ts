@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentPreload } from '../../src/cli/client/node-preload.ts';
 import { type ClientName, isInstalled } from '../interop/client-programs.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin, jsonResponse, type RecordingOrigin } from '../support/recording-origin.ts';
@@ -75,6 +76,16 @@ function never(): never {
   throw new Error('no request reached the origin');
 }
 
+/** As the AWS SDK and stripe do. */
+const OWN_AGENT = `
+  const https = require('node:https');
+  https.get('URL', { agent: new https.Agent({ keepAlive: true }) }, (response) => {
+    response.resume().on('end', () => {
+      console.log(JSON.stringify({ status: response.statusCode }));
+      process.exit();
+    });
+  });`;
+
 describe('a client behind it gets the credential injected, and only its own output is printed', () => {
   const clients: readonly (readonly [string, ClientName, (url: string) => string[], string])[] = [
     ['curl', 'curl', (url) => ['curl', '-sS', url], 'api.test'],
@@ -89,6 +100,12 @@ describe('a client behind it gets the credential injected, and only its own outp
       'Node’s https',
       'node-https',
       (url) => [process.execPath, join(scripts, 'with-https.js'), url],
+      'api.test',
+    ],
+    [
+      'Node’s https with an Agent of a library',
+      'node-https',
+      (url) => nodeCommand(OWN_AGENT.replace('URL', url)),
       'api.test',
     ],
     ['Python’s urllib', 'python-urllib', (url) => [python, join(scripts, 'with_urllib.py'), url], 'api.test'],
@@ -191,24 +208,79 @@ describe('the command', () => {
     expect(stdout).toBe('7 --secrets-fd 9 -- --config\ntyped');
   });
 
-  it('gets a directory of mode 0700 that is removed at the end', async () => {
+  it('gets files that its helpers under other users can read, and that are removed at the end', async () => {
     const show = `
-      const { statSync } = require('node:fs');
-      const { dirname } = require('node:path');
+      const { readdirSync, statSync } = require('node:fs');
+      const { dirname, join } = require('node:path');
       const directory = dirname(process.env.SSL_CERT_FILE);
-      console.log(JSON.stringify({ directory, mode: statSync(directory).mode & 0o777 }));`;
-    const { directory, mode } = JSON.parse((await finish(nodeCommand(show))).stdout);
-    expect([mode, existsSync(directory)]).toEqual([0o700, false]);
+      const modes = readdirSync(directory).map((name) => statSync(join(directory, name)).mode & 0o055);
+      console.log(JSON.stringify({ directory, modes: [statSync(directory).mode & 0o777, ...modes] }));`;
+    const { directory, modes } = JSON.parse((await finish(nodeCommand(show))).stdout);
+    const [ofDirectory, ...ofFiles] = modes;
+    expect([ofDirectory, existsSync(directory)]).toEqual([0o755, false]);
+    expect(ofFiles.length).toBeGreaterThan(5);
+    expect(ofFiles.filter((mode: number) => (mode & 0o044) !== 0o044)).toEqual([]);
   });
 
-  it('that is an old Node causes one warning', async () => {
+  it('gets no variable of a program that --without names, and runs with its own options of Node', async () => {
+    const show = 'echo "$JAVA_TOOL_OPTIONS|$NODE_OPTIONS|$npm_config_cafile"';
+    const flags = ['--proxy-config', rules, '--without', 'java,npm'];
+    const env = { NODE_OPTIONS: '--max-old-space-size=99' };
+    const { stdout } = await finish(['sh', '-c', show], { flags, env });
+    expect(stdout).toMatch(/^\|--max-old-space-size=99 --require=\S+\/agent-preload-[0-9a-f]{16}\.cjs\|\n$/);
+  });
+
+  it('that is an old Node without our preload causes one warning', async () => {
     const bin = await createScratch();
     await using _ = bin;
     await chmod(await bin.write('node', '#!/bin/sh\necho v20.1.0\n'), 0o755);
     const env = { PATH: `${bin.path}:${process.env['PATH']}` };
-    const { code, stdout, stderr } = await finish(['node'], { env });
-    expect([code, stdout]).toEqual([0, 'v20.1.0\n']);
-    expect(stderr).toMatch(/^sallyport: \S+\/node is v20\.1\.0, [^\n]*22\.21[^\n]*\n$/);
+    const warnings = async (flags: readonly string[]): Promise<readonly string[]> => {
+      const { code, stdout, stderr } = await finish(['node'], { env, flags });
+      expect([code, stdout]).toEqual([0, 'v20.1.0\n']);
+      return stderr.split('\n').filter((line) => line.includes('v20.1.0'));
+    };
+    expect(await warnings([])).toEqual([]);
+    expect(await warnings(['--without', 'node'])).toEqual([
+      expect.stringMatching(/^sallyport: \S+\/node is v20\.1\.0, .* may .*22\.21/),
+    ]);
+  });
+});
+
+it('starts in a shell that has evaluated `sallyport env`', async () => {
+  const preload = await scratch.write('agent-preload-0123456789abcdef.cjs', agentPreload);
+  const env = { NODE_OPTIONS: `--require=${preload}` };
+  const { code, stdout } = await finish(['sh', '-c', 'echo "$NODE_OPTIONS"'], { env });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^--require=\S+\/sallyport-run-\w+\/agent-preload-[0-9a-f]{16}\.cjs\n$/);
+});
+
+describe('the user is warned on standard error', () => {
+  const curl = (): string[] => ['curl', '-sS', `https://api.test:${origin.port}/`];
+
+  it('when nothing of the command reached the proxy', async () => {
+    const { stderr } = await finish(['true']);
+    expect(stderr).toMatch(/^sallyport: no request reached the proxy, [^\n]*\n$/);
+    expect((await finish(['true'], { flags: [] })).stderr).toBe('');
+  });
+
+  it('of variables that have no effect', async () => {
+    const { stderr } = await finish(curl(), { env: { NODE_EXTRA_CA_CERTS: upstreamCa } });
+    expect(stderr).toBe(
+      'sallyport: NODE_EXTRA_CA_CERTS has no effect on the proxy itself: set SALLYPORT_UPSTREAM_CA to the file instead\n',
+    );
+  });
+
+  it('of a variable that is named like a secret of the rules, without its value', async () => {
+    const { stderr } = await finish(curl(), { env: { TOKEN: 'the-real-value' } });
+    expect(stderr).toMatch(/^sallyport: TOKEN of your environment is passed on, [^\n]*\n$/);
+    expect(stderr).not.toContain('the-real-value');
+  });
+
+  it('also where there is a log file', async () => {
+    const flags = ['--proxy-config', rules, '--log', join(scratch.path, 'warnings.jsonl')];
+    const { stderr } = await finish(curl(), { flags, env: { NODE_EXTRA_CA_CERTS: upstreamCa } });
+    expect(stderr).toMatch(/^sallyport: NODE_EXTRA_CA_CERTS [^\n]*\n$/);
   });
 });
 
@@ -239,6 +311,7 @@ describe('records', () => {
 describe('invalid input', () => {
   const rows: readonly (readonly [string, () => Promise<readonly string[]>, RegExp])[] = [
     ['no command', async () => ['--'], /missing command\. Usage: sallyport run/],
+    ['an unknown program', async () => ['--without', 'jvm', '--', 'touch'], /--without: jvm/],
     ['no --', async () => ['touch'], /touch/],
     ['an address, which is not for the caller to choose', async () => ['--listen', ':1', '--'], /--listen/],
     [

@@ -17,6 +17,8 @@ it('prints commands that reach its origin through the proxy, with the credential
     },
   });
   const printed = await start.errorOutput((text) => text.includes('Ctrl-C'));
+  // The credential that the second command shows is explained before it is seen.
+  expect(printed).toMatch(/shows the\ninjected credential: .*SALLYPORT_SCRUB=body/);
   const [, ca = '', proxyPort, authority = ''] =
     /--cacert (\S+) -x http:\/\/127\.0\.0\.1:(\d+) https:\/\/(\S+)\/v1\/hello/.exec(printed) ?? [];
   await using client = await WireClient.connectThrough(Number(proxyPort), authority, {

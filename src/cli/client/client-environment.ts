@@ -2,8 +2,12 @@
 import { formatAddress } from '../../base/listen-address.ts';
 import { placeholdersOf } from '../../policy/document/placeholders.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
-import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
+import { extraVariable, sharedBundleVariables } from '../../tls/trust-variables.ts';
+import { exposedSecretWarnings } from './exposed-secrets.ts';
 import { toNoProxy } from './no-proxy.ts';
+import type { ProgramFiles } from './program-files.ts';
+import { programVariables } from './program-variables.ts';
+import type { Program } from './programs.ts';
 
 export type ClientEnvironmentInput = {
   readonly proxy: {
@@ -15,6 +19,9 @@ export type ClientEnvironmentInput = {
   };
   /** `bundleFile`: all trusted certificates. `extraFile`: those to add to a client's own roots. */
   readonly trust: { readonly bundleFile: string; readonly extraFile: string };
+  readonly files: ProgramFiles;
+  /** The programs that get variables of their own. */
+  readonly wanted: ReadonlySet<Program>;
   /** Undefined: there are no rules. */
   readonly proxyConfig: ProxyConfig | undefined;
   readonly caller: NodeJS.ProcessEnv;
@@ -28,26 +35,39 @@ export type ClientEnvironment = {
 
 /** The variables to set over the caller's, placeholders of the rules (`env_vars`) among them. */
 export function toClientEnvironment(input: ClientEnvironmentInput): ClientEnvironment {
-  const { trust, proxyConfig, caller } = input;
+  const { trust, files, wanted, proxyConfig, caller } = input;
   const url = proxyUrl(input.proxy);
   const noProxy = toNoProxy(proxyConfig, [caller['NO_PROXY'], caller['no_proxy']]);
+  const program = programVariables({
+    url,
+    proxy: input.proxy,
+    noProxy: noProxy.entries,
+    bundleFile: trust.bundleFile,
+    files,
+    wanted,
+    caller,
+  });
   const own: Record<string, string> = {
     ...inBothCases(['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'GRPC_PROXY'], url),
     ...inBothCases(['NO_PROXY'], noProxy.entries.join(',')),
     // Without it Node reads none of the above.
     NODE_USE_ENV_PROXY: '1',
-    ...Object.fromEntries(bundleVariables.map((name) => [name, trust.bundleFile])),
+    ...Object.fromEntries(sharedBundleVariables.map((name) => [name, trust.bundleFile])),
     [extraVariable]: trust.extraFile,
     ...(input.proxy.token === undefined ? {} : gitProxyLogin(caller)),
+    ...program.variables,
   };
   const placeholders = placeholdersOf(proxyConfig?.rules ?? [], (name) => Object.hasOwn(own, name));
-  const conflicts = noProxy.conflicts.map(
-    ({ entry, pattern }) =>
-      `${entry} in NO_PROXY makes requests to ${pattern} bypass the proxy, so no header is injected: remove it`,
-  );
+  const conflicts = [...Map.groupBy(noProxy.conflicts, ({ entry }) => entry)].map(([entry, found]) => {
+    const more = found.length > 1 ? ` and ${found.length - 1} more hosts of the rules` : '';
+    const hosts = `${found[0]?.pattern}${more}`;
+    return `${entry} in NO_PROXY makes requests to ${hosts} bypass the proxy, so no header is injected: remove it`;
+  });
+  const variables = { ...placeholders.variables, ...own };
+  const exposed = exposedSecretWarnings(proxyConfig, caller, variables);
   return {
-    variables: { ...placeholders.variables, ...own },
-    warnings: [...conflicts, ...placeholders.warnings],
+    variables,
+    warnings: [...conflicts, ...exposed, ...program.warnings, ...placeholders.warnings],
   };
 }
 

@@ -9,6 +9,8 @@ import { type ClientEnvironment, toClientEnvironment } from './client-environmen
 import { readDocument } from '../document.ts';
 import { formatIssues } from '../issue-lines.ts';
 import { publishedFiles } from '../settings.ts';
+import { noProgramFiles, writeProgramFiles } from './program-files.ts';
+import { programsWithout } from './programs.ts';
 import { publishedTrustFiles, writeTrustFiles } from './trust-files.ts';
 
 /** `document`: the content of the file; `authored`: the same, parsed. */
@@ -42,10 +44,13 @@ export async function prepareClients(
   {
     directory,
     caller,
+    without,
   }: {
-    /** Where CA files are written; undefined: nothing is written, and clients read what the proxy published. */
+    /** Where files are written; undefined: nothing is written, and clients read what the proxy published. */
     readonly directory: string | undefined;
     readonly caller: NodeJS.ProcessEnv;
+    /** The value of --without. */
+    readonly without: string | undefined;
   },
 ): Promise<ClientEnvironment['variables']> {
   const { host, port, caPem, rules } = proxy;
@@ -53,16 +58,21 @@ export async function prepareClients(
     user: undefined,
     token: await readInput(() => readProxyToken(config)),
   };
-  const trust =
-    directory === undefined
-      ? await publishedTrustFiles(publishedFiles(config), { caPem, caller })
-      : await writeTrustFiles(directory, { caPem, caller });
+  const wanted = programsWithout(without);
+  const written = directory === undefined ? undefined : await writeTrustFiles(directory, { caPem, caller });
+  const trust = written ?? (await publishedTrustFiles(publishedFiles(config), { caPem, caller }));
+  const program = written
+    ? await writeProgramFiles({ ...written, wanted, caller })
+    : { files: noProgramFiles, warnings: [] };
   const { variables, warnings } = toClientEnvironment({
     proxy: { host, port, user, token },
     trust,
+    files: program.files,
+    wanted,
     proxyConfig: rules?.authored,
     caller,
   });
-  for (const warning of [...trust.warnings, ...warnings]) process.stderr.write(`sallyport: ${warning}\n`);
+  for (const warning of [...trust.warnings, ...program.warnings, ...warnings])
+    process.stderr.write(`sallyport: ${warning}\n`);
   return variables;
 }

@@ -1,15 +1,14 @@
 // The files of CA certificates for clients: written for one caller, with the certificates that the caller's variables
 // already name, or those that the proxy published. client-environment.ts sets the variables that point to them.
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
 import { readPublishedBundle } from '../../sidecar/state/published-bundle.ts';
-import { codeOf, createFiles, readCertificateFile } from '../../tls/pem-files.ts';
+import { codeOf } from '../../tls/pem-files.ts';
 import { certificateBlocks } from '../../tls/pem.ts';
 import { joinCertificates } from '../../tls/public-certificates.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
 import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
+import { writePublicFile } from './public-files.ts';
 
 export type TrustFiles = {
   /** Replaces a client's roots. */
@@ -20,20 +19,27 @@ export type TrustFiles = {
   readonly warnings: readonly string[];
 };
 
-/**
- * Writes both files into `directory`, which is created with mode 0700 if needed. Their names are derived from their
- * content, so a file never changes under a running client. Throws if a file of that name has other content.
- */
+/** Writes both files into `directory`; see writePublicFile(). */
 export async function writeTrustFiles(
   directory: string,
   { caPem, caller }: { readonly caPem: string; readonly caller: NodeJS.ProcessEnv },
-): Promise<TrustFiles> {
+): Promise<TrustFiles & { readonly bundlePem: string }> {
   const warnings: string[] = [];
   const bundles = await readCallers(bundleVariables, caller, warnings);
   const extra = await readCallers([extraVariable], caller, warnings);
+  const bundlePem = joinCertificates([caPem, ...systemRoots(), ...bundles]);
   return {
-    bundleFile: await writeBlocks(directory, 'ca-bundle', [caPem, ...systemRoots(), ...bundles]),
-    extraFile: await writeBlocks(directory, 'ca-extra', [caPem, ...extra]),
+    bundlePem,
+    bundleFile: await writePublicFile(directory, {
+      name: 'ca-bundle',
+      extension: 'pem',
+      content: bundlePem,
+    }),
+    extraFile: await writePublicFile(directory, {
+      name: 'ca-extra',
+      extension: 'pem',
+      content: joinCertificates([caPem, ...extra]),
+    }),
     warnings,
   };
 }
@@ -79,14 +85,4 @@ async function readCallers(names: readonly string[], caller: NodeJS.ProcessEnv, 
     }
   }
   return texts;
-}
-
-async function writeBlocks(directory: string, name: string, texts: readonly string[]): Promise<string> {
-  const text = joinCertificates(texts);
-  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  const file = join(directory, `${name}-${digest}.pem`);
-  const isMade = await createFiles([{ file, text, mode: 0o644 }]);
-  if (!isMade && (await readCertificateFile(file)) !== text)
-    throw new Error(`${file} has other content than Sallyport wrote: remove it`);
-  return file;
 }

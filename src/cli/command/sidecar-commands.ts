@@ -51,6 +51,12 @@ const secretsFd = {
   'secrets-fd': { type: 'string', value: 'N', text: 'file descriptor above 2 to read NAME=value lines from' },
 } as const;
 
+const without = {
+  type: 'string',
+  value: 'LIST',
+  text: 'programs that get no variables or files of their own, for example java,node',
+} as const;
+
 const { config, 'proxy-config': proxyConfig, listen, 'state-dir': stateDir } = configOptions;
 const { 'secrets-dir': secretsDir, 'secrets-file': secretsFile } = configOptions;
 
@@ -90,6 +96,7 @@ export const runCommandDeclaration = {
     'secrets-file': secretsFile,
     ...secretsFd,
     log: { type: 'string', value: 'FILE', text: 'file for the log and the records; - is standard error' },
+    without,
   },
   notes: [EVERY_KEY, 'The proxy gets a free port, and its CA exists in memory only.'],
   examples: [
@@ -134,6 +141,7 @@ export const envCommand = {
       text: 'sh, dotenv, json or docker (docker run --env-file)',
       fallback: 'sh',
     },
+    without,
   },
   notes: [EVERY_KEY],
   examples: [

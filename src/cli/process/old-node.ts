@@ -1,20 +1,31 @@
-// Warns before `run` starts a Node that ignores the proxy variables: fetch of an old Node silently bypasses the proxy.
+// Warns before `run` starts a Node that ignores the proxy variables, if no preload helps it (see node-preload.ts): fetch of
+// an old Node silently bypasses the proxy.
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { hasPreload } from '../client/node-preload.ts';
 
-/** A warning if `command` is a Node, or a script for one, that ignores the proxy variables. Runs `node --version`. */
+// Programs on Node that read the proxy variables by themselves.
+const READING: readonly string[] = ['npm', 'npx', 'pnpm', 'pnpx', 'yarn', 'yarnpkg'];
+
+/** A warning if `command` is a Node, or a script for one, that may ignore the proxy variables. Runs `node --version`. */
 export async function oldNodeWarning(command: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (READING.includes(basename(command))) return undefined;
   const program = await findProgram(command, env);
   const node = program === undefined ? undefined : await nodeBehind(program, env);
   const version = node === undefined ? undefined : await versionOf(node, env);
   if (version === undefined || readsProxyVariables(version)) return undefined;
+  if (hasPreload(env['NODE_OPTIONS']) && isHelpedByPreload(version)) return undefined;
   return (
-    `${node} is ${version}, which ignores the proxy variables in fetch or https: its requests bypass the proxy, ` +
-    'without a credential; use Node 22.21, 24.5 or newer'
+    `${node} is ${version}, whose fetch and https may ignore the proxy variables: a program that does not read them ` +
+    'itself bypasses the proxy, without a credential; use Node 22.21, 24.5 or newer'
   );
+}
+
+function isHelpedByPreload(version: string): boolean {
+  return Number(/^v(\d+)\./.exec(version)?.[1]) >= 18;
 }
 
 /** `v22.21.0` and later of that line, `v24.5.0` and later: both `fetch` and `https` read them. */

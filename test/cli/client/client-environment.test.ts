@@ -5,6 +5,8 @@ import {
   toClientEnvironment,
   withoutProxySettings,
 } from '../../../src/cli/client/client-environment.ts';
+import { noProgramFiles } from '../../../src/cli/client/program-files.ts';
+import { programsWithout } from '../../../src/cli/client/programs.ts';
 import type { ProxyConfig } from '../../../src/policy/document/proxy-config-schema.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
 
@@ -20,6 +22,8 @@ function environment(
   return toClientEnvironment({
     proxy: { host: '127.0.0.1', port: 3128, ...proxy },
     trust: { bundleFile: '/t/bundle.pem', extraFile: '/t/extra.pem' },
+    files: noProgramFiles,
+    wanted: programsWithout(undefined),
     proxyConfig: rules && authored(rules),
     caller,
   });
@@ -72,6 +76,15 @@ it('an entry of NO_PROXY that bypasses a rule’s host is reported by name', () 
   ]);
 });
 
+it('an entry of NO_PROXY that bypasses many hosts is reported once', () => {
+  const rules = [ruleWith({}, { match_hosts: ['a.test', 'b.test', 'c.test', 'd.example'] })];
+  const { warnings } = environment({ rules, caller: { NO_PROXY: 'test,example' } });
+  expect(warnings).toEqual([
+    expect.stringMatching(/^test in NO_PROXY makes requests to a\.test and 2 more hosts of the rules bypass/),
+    expect.stringMatching(/^example in NO_PROXY makes requests to d\.example bypass/),
+  ]);
+});
+
 it('variables that replace a client’s roots name the bundle, the one that adds to them names the addition', () => {
   const { variables } = environment({ caller: { PIP_CERT: '/old.pem' } });
   const names = (file: string): string[] =>
@@ -89,10 +102,14 @@ it('variables that replace a client’s roots name the bundle, the one that adds
     'GIT_SSL_CAINFO',
     'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH',
     'HEX_CACERTS_PATH',
+    'HTTPLIB2_CA_CERTS',
     'NIX_SSL_CERT_FILE',
+    'PERL_LWP_SSL_CA_FILE',
     'PIP_CERT',
     'REQUESTS_CA_BUNDLE',
     'SSL_CERT_FILE',
+    'YARN_HTTPS_CA_FILE_PATH',
+    'npm_config_cafile',
   ]);
   expect(names('/t/extra.pem')).toEqual(['NODE_EXTRA_CA_CERTS']);
   expect(variables).toMatchObject({ NODE_USE_ENV_PROXY: '1' });
@@ -178,6 +195,9 @@ describe('placeholders of rules', () => {
     'LESSOPEN',
     'AWS_CONFIG_FILE',
     'GIT_TEMPLATE_DIR',
+    'APT_CONFIG',
+    'SYSTEM_WGETRC',
+    'YARN_YARN_PATH',
     // No certificate is asked for.
     'GIT_SSL_NO_VERIFY',
   ])('do not set %s, and a warning says so', (name) => {
@@ -198,6 +218,7 @@ describe('placeholders of rules', () => {
     'AWS_SECRET_ACCESS_KEY',
     'CARGO_REGISTRY_TOKEN',
     'npm_config__auth',
+    'YARN_NPM_AUTH_TOKEN',
   ])('may set %s', (name) => {
     const { variables, warnings } = environment({ rules: [ruleWith({ [name]: 'x' })] });
     expect([variables[name], warnings]).toEqual(['x', []]);

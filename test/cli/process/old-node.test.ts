@@ -1,6 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { withPreload } from '../../../src/cli/client/node-preload.ts';
 import { oldNodeWarning, readsProxyVariables } from '../../../src/cli/process/old-node.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
@@ -30,7 +31,8 @@ describe('a command', () => {
   const rows: readonly Row[] = [
     ['that is an old node', 'node', 'v20.1.0', true],
     ['that is a new node', 'node', 'v26.1.0', false],
-    ['whose first line asks for node', 'npm', 'v20.1.0', true],
+    ['whose first line asks for node', 'tool', 'v20.1.0', true],
+    ['that reads the proxy variables by itself', 'npm', 'v20.1.0', false],
     ['whose first line asks for node by a path', 'direct', 'v20.1.0', true],
     ['that is another program', 'other', 'v20.1.0', false],
     ['that does not exist', 'nothing', 'v20.1.0', false],
@@ -38,13 +40,25 @@ describe('a command', () => {
   it.each(rows)('%s', async (_, command, version, isReported) => {
     await using scratch = await createScratch();
     const node = await program(scratch, 'node', `#!/bin/sh\necho ${version}\n`);
-    await program(scratch, 'npm', '#!/usr/bin/env -S node --no-warnings\n');
+    for (const name of ['npm', 'tool'])
+      await program(scratch, name, '#!/usr/bin/env -S node --no-warnings\n');
     await program(scratch, 'direct', `#! ${node}\n`);
     await program(scratch, 'other', '#!/bin/sh\n# not for node\n');
     const env = { PATH: `/nonexistent:${scratch.path}` };
-    const reported = expect.stringMatching(new RegExp(`^${node} is ${version}, .*22\\.21`));
+    const reported = expect.stringMatching(new RegExp(`^${node} is ${version}, .* may .*22\\.21`));
     expect(await oldNodeWarning(command, env)).toEqual(isReported ? reported : undefined);
     expect(await oldNodeWarning(join(scratch.path, command), env)).toEqual(isReported ? reported : undefined);
+  });
+
+  it.each([
+    ['v20.1.0', false],
+    ['v16.20.2', true],
+  ])('that is node %s with our preload is reported: %s', async (version, isReported) => {
+    await using scratch = await createScratch();
+    await program(scratch, 'node', `#!/bin/sh\necho ${version}\n`);
+    const NODE_OPTIONS = withPreload('--no-warnings', '/t/agent-preload-0123456789abcdef.cjs');
+    const warning = await oldNodeWarning('node', { PATH: scratch.path, NODE_OPTIONS });
+    expect(warning !== undefined).toBe(isReported);
   });
 
   it('whose node prints nothing causes no warning', async () => {

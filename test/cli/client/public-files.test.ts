@@ -1,0 +1,54 @@
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { writePublicFile } from '../../../src/cli/client/public-files.ts';
+import { createScratch } from '../../support/scratch.ts';
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+const draft = { name: 'ca', extension: 'pem', content: 'text' };
+
+/** What a shell with a strict umask gives to its programs. */
+async function withStrictUmask<T>(work: () => Promise<T>): Promise<T> {
+  const before = process.umask(0o077);
+  try {
+    return await work();
+  } finally {
+    process.umask(before);
+  }
+}
+
+describe('a file for clients', () => {
+  it('and a directory made for it are readable by other users whatever the umask', async () => {
+    await using scratch = await createScratch();
+    const directory = join(scratch.path, 'state', 'client');
+    const file = await withStrictUmask(() => writePublicFile(directory, draft));
+    expect(await readFile(file, 'utf8')).toBe('text');
+    expect(await modeOf(file)).toBe(0o644);
+    expect(await modeOf(directory)).toBe(0o755);
+  });
+
+  it('leaves the mode of a directory that existed', async () => {
+    await using scratch = await createScratch();
+    const directory = join(scratch.path, 'home');
+    await mkdir(directory, { mode: 0o700 });
+    await writePublicFile(directory, draft);
+    expect(await modeOf(directory)).toBe(0o700);
+  });
+
+  it('has a name of its content, and is written once', async () => {
+    await using scratch = await createScratch();
+    const once = await writePublicFile(scratch.path, draft);
+    expect(once).toMatch(/\/ca-[0-9a-f]{16}\.pem$/);
+    expect(await writePublicFile(scratch.path, draft)).toBe(once);
+    const bytes = { ...draft, content: Buffer.from([0, 0xff]) };
+    const other = await writePublicFile(scratch.path, bytes);
+    expect([other === once, await readFile(other)]).toEqual([false, bytes.content]);
+  });
+
+  it('is not used where somebody wrote another content', async () => {
+    await using scratch = await createScratch();
+    const file = await writePublicFile(scratch.path, draft);
+    await writeFile(file, 'other');
+    await expect(writePublicFile(scratch.path, draft)).rejects.toThrow(`${file} has other content`);
+  });
+});
