@@ -57,6 +57,22 @@ export const reach: readonly Mutation[] = [
   },
   {
     invariant: 'I8',
+    name: 'an attempt goes to another address than the judged one',
+    file: 'src/proxy/upstream/dial.ts',
+    text: 'else process.nextTick(callback, null, address, family);',
+    replacement: "else process.nextTick(callback, null, '127.0.0.1', 4);",
+    breaks: 'what was judged is not what is dialled',
+  },
+  {
+    invariant: 'I8',
+    name: 'a race dials an address twice',
+    file: 'src/base/connect-race.ts',
+    text: 'order.push(...first.slice(i, i + 1),',
+    replacement: 'order.push(...first.slice(0, i + 1),',
+    breaks: 'one request opens more connections than its host has judged addresses',
+  },
+  {
+    invariant: 'I8',
     name: 'allow_private opens link-local addresses',
     versions: bothVersions,
     file: 'src/proxy/upstream/address-guard.ts',

@@ -1,7 +1,9 @@
 // Calls an integrator's endpoint over HTTP and returns the headers of its response, or the reason for having none.
 // The adapter of undici, which is loaded when the first callback is called.
+import { type Socket, connect as connectTcp } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type * as Undici from 'undici';
+import { ConnectRace, KEEP_ALIVE_PROBE_MS } from '../base/connect-race.ts';
 import { type Authority, parseAuthority } from '../policy/authority/authority.ts';
 import type { CompiledCallback } from '../policy/policy.ts';
 import type { TrustSet } from '../tls/trust.ts';
@@ -11,10 +13,13 @@ import { type CallbackReply, parseReply } from './reply.ts';
 type VettedAddress = { readonly address: string; readonly family: 4 | 6 };
 
 /** Which addresses of a host may be dialled, or for the operator why none. It must settle: a connection waits for it. */
-export type VetHost = (
-  host: string,
-  port: number,
-) => Promise<{ readonly addresses: readonly VettedAddress[] } | { readonly refused: string }>;
+export type VetHost = (host: string, port: number) => Promise<VettedHost | { readonly refused: string }>;
+
+type VettedHost = {
+  readonly addresses: readonly VettedAddress[];
+  /** No connection to this address was possible. */
+  onFailed?(address: string): void;
+};
 
 export type CallbackClient = {
   /** One call, never retried. Every failure is a value whose reason quotes no header and no body. */
@@ -131,25 +136,52 @@ function createAgent(undici: typeof Undici.default, settings: Settings): Undici.
 
 function createConnector(undici: typeof Undici.default, settings: Settings): Undici.buildConnector.connector {
   const { trust } = settings;
+  const secure = (): Undici.buildConnector.connector =>
+    undici.buildConnector({
+      allowH2: false,
+      // A resumed session would skip the verification of the chain.
+      maxCachedSessions: 0,
+      timeout: settings.timeoutMs,
+      keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+      rejectUnauthorized: true,
+      ...(trust && { secureContext: trust.context }),
+    });
   return (target, settle) => {
     const isTls = target.protocol === 'https:';
-    const open = ({ host, isName, addresses }: Destination): void =>
-      undici.buildConnector({
-        allowH2: false,
-        autoSelectFamily: true,
-        // A tick later, as in `dial`: a connection that is refused at once must find its error listeners in place.
-        lookup: (_host, _options, done) => process.nextTick(done, null, [...addresses]),
-        // A resumed session would skip the verification of the chain.
-        maxCachedSessions: 0,
-        timeout: settings.timeoutMs,
-        ...(isTls && { rejectUnauthorized: true, ...(trust && { secureContext: trust.context }) }),
-      })({ ...target, hostname: host, ...(isName && { servername: host }) }, (...made) =>
+    const open = async (to: Destination): Promise<void> => {
+      const httpSocket = await connectFirst(to, settings.timeoutMs);
+      if (!isTls) return settle(null, httpSocket);
+      const { host, isName } = to;
+      secure()({ ...target, hostname: host, ...(isName && { servername: host }), httpSocket }, (...made) =>
         settle(...withoutOwnLeaf(made, settings)),
       );
+    };
     destinationOf(target.host ?? '', isTls ? 443 : 80, settings.vet)
       .then(open)
       .catch((error: Error) => settle(error, null));
   };
+}
+
+/** A TCP connection to the first of the vetted addresses that responds. */
+function connectFirst({ port, addresses, onFailed }: Destination, timeoutMs: number): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const race = new ConnectRace<VettedAddress, Socket>({
+    addresses,
+    open: ({ address }) => connectTcp({ host: address, port, noDelay: true }),
+    onFailed: ({ address }) => onFailed(address),
+    onEnd: (result) => {
+      clearTimeout(timer);
+      if (result instanceof Error) reject(result);
+      // An error before its next owner listens must not end the process.
+      else resolve(result.on('error', () => undefined));
+    },
+  });
+  const timer = setTimeout(() => {
+    race.expire();
+    reject(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }));
+  }, timeoutMs);
+  race.start();
+  return promise;
 }
 
 type Made = Parameters<Undici.buildConnector.Callback>;
@@ -164,8 +196,10 @@ function withoutOwnLeaf(made: Made, { trust }: Settings): Made {
 
 type Destination = {
   readonly host: string;
+  readonly port: number;
   readonly isName: boolean;
   readonly addresses: readonly VettedAddress[];
+  onFailed(address: string): void;
 };
 
 // Addresses are checked for each connection when it is made, because a name may resolve to others by then.
@@ -175,12 +209,11 @@ async function destinationOf(text: string, defaultPort: number, vet: VetHost): P
   const { host, port, kind } = authority;
   const vetted = await vet(host, port);
   if ('refused' in vetted) throw notDialled(vetted.refused);
-  const { addresses } = vetted;
-  // Node dials an address as written, without calling lookup.
   const isName = kind === 'name';
-  const isVetted = isName ? addresses.length > 0 : addresses.some(({ address }) => address === host);
-  if (!isVetted) throw notDialled('no address of it may be dialled');
-  return { host, isName, addresses };
+  // Of an address that is written in the URL, no other one may be dialled.
+  const addresses = vetted.addresses.filter(({ address }) => isName || address === host);
+  if (addresses.length === 0) throw notDialled('no address of it may be dialled');
+  return { host, port, isName, addresses, onFailed: (address) => vetted.onFailed?.(address) };
 }
 
 function notDialled(refused: string): Error & { readonly refused: string } {

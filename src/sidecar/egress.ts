@@ -79,7 +79,7 @@ export function callbackGuard(config: Config, resolver: Resolver, egress: Egress
       const refused = refuseCallbackAddress(address, port, config, egress);
       if (refused !== undefined) return { refused };
     }
-    return { addresses: found };
+    return { addresses: found, onFailed: (address) => resolver.forget(host, address) };
   };
 }
 

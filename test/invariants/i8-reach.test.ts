@@ -159,6 +159,16 @@ function openScene({ listen = '127.0.0.1:0' }: Pick<Target, 'listen'> = {}): Pro
   return createReachScene(ledger, { admin: true, names, config: { admin: { listen, exposed: true } } });
 }
 
+describe('I8 reach: the addresses of a name', () => {
+  it.each(allEntryPoints)('I8 reach: %s dials each judged address once, and no other', async (_, ask) => {
+    const addresses = ['8.8.8.1', '8.8.8.2', '2606:4700::1', '8.8.8.3'];
+    await using scene = await createReachScene(ledger, { names: { 'many.test': addresses } });
+    const { dialled } = await ask(scene, 'many.test:443');
+    // All of them refuse. The families take turns (RFC 8305).
+    expect(dialled).toEqual(['8.8.8.1:443', '2606:4700::1:443', '8.8.8.2:443', '8.8.8.3:443']);
+  });
+});
+
 describe('I8 reach: own listeners', () => {
   it.each(targets)('I8 reach: $title is not reached', async ({ open, ...target }) => {
     await using scene = await openScene(target);

@@ -97,6 +97,7 @@ describe('a callback', () => {
         const address = responses[name];
         return address === undefined ? ('dns_failed' as const) : [{ address, family: 4 as const }];
       },
+      forget: () => {},
     };
     const vetted = await callbackGuard(parsed.value, resolver, egressRules(parsed.value, own))(host, port);
     return 'refused' in vetted ? `refused: ${vetted.refused}` : (vetted.addresses[0]?.address ?? '');

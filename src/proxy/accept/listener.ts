@@ -1,6 +1,7 @@
 // A proxy port: accepts client connections within their limits, finds the sandbox of each, responds to health probes, and
 // starts CONNECT tunnels and plain requests. On shutdown it lets running exchanges finish.
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+import { KEEP_ALIVE_PROBE_MS } from '../../base/connect-race.ts';
 import { describeBug } from '../../base/log.ts';
 import { isHeadError } from '../../http1/head-error.ts';
 import { requestFraming } from '../../http1/framing.ts';

@@ -1,9 +1,10 @@
-// Opens a connection to an upstream: port rules, lookup, a check of every address, a connection to a checked address, and for
+// Opens a connection to an upstream: port rules, lookup, a check of every address, a race of the checked addresses, and for
 // https a handshake that proves the name. It sends no byte of a request.
 import type { X509Certificate } from 'node:crypto';
 import { type LookupFunction, type Socket, connect as connectTcp } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, connect as connectTls } from 'node:tls';
 import type { BoundedCache } from '../../base/bounded-cache.ts';
+import { ConnectRace } from '../../base/connect-race.ts';
 import { type Address, classifyAddress, parseAddress } from '../../policy/authority/address.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
 import type { TrustSet } from '../../tls/trust.ts';
@@ -50,11 +51,7 @@ export function createDialler(options: DiallerOptions): Dialler {
       if (isRefusal(addresses)) return addresses;
       if (signal.aborted) return refuse('upstream_unreachable', 'aborted');
       if (quota.isExhausted) return refuse('too_many_connections', 'hosts');
-      const isTls = target.scheme === 'https';
-      const socket = isTls ? openTls(target, addresses, options) : openTcp(target.authority, addresses);
-      quota.take();
-      socket.once('close', () => quota.release(1));
-      return whenReady(socket, target, options, signal);
+      return connect(target, addresses, options, signal);
     },
   };
 }
@@ -79,9 +76,61 @@ async function checkedAddresses(
   return found;
 }
 
+/**
+ * The socket that connects first, when it is connected and, for https, verified; every other one is destroyed. The TLS of the
+ * others has not begun: only the winner of the race sees a ClientHello.
+ */
+function connect(
+  target: DialTarget,
+  addresses: readonly ResolvedAddress[],
+  options: DiallerOptions,
+  signal: AbortSignal,
+): Promise<Socket | Refusal> {
+  const { resolver, trust, connectMs } = options;
+  const { promise, resolve } = Promise.withResolvers<Socket | Refusal>();
+  let handshake: { end(result: Refusal): void } | undefined;
+  const finish = (result: Socket | Refusal): void => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    resolve(result);
+  };
+  const race = new ConnectRace<ResolvedAddress, Socket>({
+    addresses,
+    open: (address) => open(target, address, options),
+    onFailed: ({ address }) => resolver.forget(target.authority.host, address),
+    onEnd: (result) => {
+      if (result instanceof Error) return finish(refusalOf(result, undefined, target));
+      if (target.scheme === 'https') handshake = secure(result as TLSSocket, target, trust, finish);
+      else finish(result.on('error', ignoreLateError));
+    },
+  });
+  const giveUp = (refusal: Refusal): void => (handshake ? handshake.end(refusal) : finish(refusal));
+  const onAbort = (): void => {
+    race.stop();
+    giveUp(refuse('upstream_unreachable', 'aborted'));
+  };
+  const timer = setTimeout(() => {
+    race.expire();
+    giveUp(refuse('upstream_timeout', 'connect'));
+  }, connectMs);
+  signal.addEventListener('abort', onAbort);
+  race.start();
+  return promise;
+}
+
+/** Undefined if the process has no connection left. Each attempt counts from its first packet. */
+function open(target: DialTarget, address: ResolvedAddress, options: DiallerOptions): Socket | undefined {
+  const { quota } = options;
+  if (quota.isExhausted) return undefined;
+  const isTls = target.scheme === 'https';
+  const socket = isTls ? openTls(target, address, options) : openTcp(target.authority, address);
+  quota.take();
+  return socket.once('close', () => quota.release(1));
+}
+
 function openTls(
   { authority, alpn }: DialTarget,
-  addresses: readonly ResolvedAddress[],
+  address: ResolvedAddress,
   { trust, sessions }: DiallerOptions,
 ): TLSSocket {
   const key = `${trust.id} ${authority.text}`;
@@ -89,8 +138,8 @@ function openTls(
   const options: ConnectionOptions & { autoSelectFamily: boolean; allowHalfOpen: boolean } = {
     host: authority.host,
     port: authority.port,
-    lookup: lookupReturning(addresses),
-    autoSelectFamily: true,
+    lookup: lookupReturning(address),
+    autoSelectFamily: false,
     allowHalfOpen: true,
     // Without a name, node:tls verifies against "localhost"; addresses are verified by IP SAN.
     ...(authority.kind === 'name' ? { servername: authority.host } : {}),
@@ -109,33 +158,25 @@ function openTls(
   return socket;
 }
 
-/** The socket when it is connected and, for https, verified; it is destroyed with every other outcome. */
-function whenReady(
-  socket: Socket,
+/** Waits for the handshake on a connected socket. `finish` gets the socket, or a refusal after the socket was destroyed. */
+function secure(
+  socket: TLSSocket,
   target: DialTarget,
-  { trust, connectMs }: DiallerOptions,
-  signal: AbortSignal,
-): Promise<Socket | Refusal> {
-  const { promise, resolve } = Promise.withResolvers<Socket | Refusal>();
-  const isTls = target.scheme === 'https';
-  const readyEvent = isTls ? 'secureConnect' : 'connect';
-  const finish = (result: Socket | Refusal): void => {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
-    socket.off(readyEvent, onReady).off('error', onError).off('end', onEnd).off('close', onEnd);
+  trust: TrustSet,
+  finish: (result: Socket | Refusal) => void,
+): { end(result: Refusal): void } {
+  const end = (result: Socket | Refusal): void => {
+    socket.off('secureConnect', onReady).off('error', onError).off('end', onEnd).off('close', onEnd);
     // An unhandled 'error' before the next owner listens would end the process.
     socket.on('error', ignoreLateError);
     if (result !== socket) socket.destroy();
-    resolve(result);
+    finish(result);
   };
-  const onReady = (): void => finish(isTls ? proven(socket as TLSSocket, target.authority, trust) : socket);
-  const onError = (error: NodeJS.ErrnoException): void => finish(refusalOf(error, socket, target));
-  const onEnd = (): void => finish(refuse('upstream_unreachable', 'ended before it was ready'));
-  const onAbort = (): void => finish(refuse('upstream_unreachable', 'aborted'));
-  const timer = setTimeout(() => finish(refuse('upstream_timeout', 'connect')), connectMs);
-  signal.addEventListener('abort', onAbort);
-  socket.on(readyEvent, onReady).on('error', onError).on('end', onEnd).on('close', onEnd);
-  return promise;
+  const onReady = (): void => end(proven(socket, target.authority, trust));
+  const onError = (error: NodeJS.ErrnoException): void => end(refusalOf(error, socket, target));
+  const onEnd = (): void => end(refuse('upstream_unreachable', 'ended before it was ready'));
+  socket.on('secureConnect', onReady).on('error', onError).on('end', onEnd).on('close', onEnd);
+  return { end };
 }
 
 function ignoreLateError(): void {}
@@ -156,23 +197,22 @@ function isLoopback(text: string): boolean {
 }
 
 /**
- * A lookup that returns the checked addresses only: the name is not resolved a second time. It calls back one turn later:
+ * A lookup that returns one checked address only: the name is not resolved a second time. It calls back one turn later:
  * the system may refuse a connection at once, and inside tls.connect that throws and leaves an unhandled 'error'.
  */
-function lookupReturning(addresses: readonly ResolvedAddress[]): LookupFunction {
+function lookupReturning({ address, family }: ResolvedAddress): LookupFunction {
   return (_host, options, callback): void => {
-    const [first] = addresses;
-    if (options.all || !first) process.nextTick(callback, null, [...addresses]);
-    else process.nextTick(callback, null, first.address, first.family);
+    if (options.all) process.nextTick(callback, null, [{ address, family }]);
+    else process.nextTick(callback, null, address, family);
   };
 }
 
-function openTcp(authority: Authority, addresses: readonly ResolvedAddress[]): Socket {
+function openTcp(authority: Authority, address: ResolvedAddress): Socket {
   return connectTcp({
     host: authority.host,
     port: authority.port,
-    lookup: lookupReturning(addresses),
-    autoSelectFamily: true,
+    lookup: lookupReturning(address),
+    autoSelectFamily: false,
     allowHalfOpen: true,
     noDelay: true,
   });
@@ -208,11 +248,16 @@ export function chosenProtocol(socket: Socket): Protocol {
   return 'alpnProtocol' in socket && socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 }
 
-function refusalOf(error: NodeJS.ErrnoException, socket: Socket, { alpn }: DialTarget): Refusal {
+/** `socket` is that of a handshake; undefined if no address was connected. */
+function refusalOf(
+  error: NodeJS.ErrnoException,
+  socket: TLSSocket | undefined,
+  { alpn }: DialTarget,
+): Refusal {
   const code = error.code ?? error.name;
   if (code === 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL' && alpn.length === 1)
     return refuse(alpn[0] === 'h2' ? 'h2_unavailable' : 'alpn_changed', code);
-  const isUntrusted = 'authorizationError' in socket && Boolean(socket.authorizationError);
+  const isUntrusted = Boolean(socket?.authorizationError);
   if (isUntrusted || code === 'ERR_TLS_CERT_ALTNAME_INVALID') return refuse('upstream_untrusted', code);
   return refuse(code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable', code);
 }

@@ -14,7 +14,12 @@ export type Lookup = (host: string) => Promise<readonly ResolvedAddress[]>;
 export type Resolver = {
   /** At most 16 addresses, never none. Literal addresses and localhost names need no lookup. */
   resolve(host: string): Promise<readonly ResolvedAddress[] | ResolveError>;
+  /** No connection to this address was possible. The host is looked up again once none of its addresses is left. */
+  forget(host: string, address: string): void;
 };
+
+/** What is left of a response, for the rest of its time. */
+type CachedResponse = { addresses: readonly ResolvedAddress[] };
 
 const CACHE_MS = 30_000;
 const CACHE_ENTRIES = 1_000;
@@ -32,7 +37,7 @@ export function createResolver(options: {
   lookup?: Lookup;
 }): Resolver {
   const { timeoutMs, lookup = lookupSystem, slots = createLookupSlots(Number.POSITIVE_INFINITY) } = options;
-  const responses = new BoundedCache<readonly ResolvedAddress[]>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
+  const responses = new BoundedCache<CachedResponse>({ max: CACHE_ENTRIES, ttlMs: CACHE_MS });
   const flight = new SingleFlight<readonly ResolvedAddress[] | ResolveError>();
   const share = slots.share(() => options.maxLookups);
 
@@ -42,7 +47,7 @@ export function createResolver(options: {
     try {
       const found = (await lookup(host)).slice(0, MAX_ADDRESSES);
       if (found.length === 0) return 'dns_failed';
-      responses.set(host, found);
+      responses.set(host, { addresses: found });
       return found;
     } catch {
       return 'dns_failed';
@@ -64,7 +69,13 @@ export function createResolver(options: {
   return {
     async resolve(host) {
       if (isLocalhostName(host)) return LOOPBACK;
-      return responses.get(host) ?? withDeadline(host);
+      return responses.get(host)?.addresses ?? withDeadline(host);
+    },
+    forget(host, address) {
+      const response = responses.get(host);
+      if (!response) return;
+      response.addresses = response.addresses.filter((one) => one.address !== address);
+      if (response.addresses.length === 0) responses.delete(host);
     },
   };
 }

@@ -1,5 +1,5 @@
 // The script of a row of the stage `address`: who requests which destination, what each lookup returns, and what is expected
-// under each operator setting. No socket is opened: a dial is recorded and refused.
+// under each operator setting. A dial is recorded and refused, except to one address.
 import type { AttackRow } from '../row.ts';
 
 /** The operator settings; their documents are in the driver. */

@@ -3,6 +3,8 @@
 import { type AddressRow, addressRow } from './address-script.ts';
 
 const PUBLIC = '8.8.8.8';
+/** The driver accepts connections to this one; all others are refused. */
+const OPEN = '8.8.4.4';
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'one' }];
 const rule = (host: string): unknown => ({ rules: [{ match_hosts: [host], headers }] });
 const twice = (authority: string): readonly string[] => [authority, authority];
@@ -44,9 +46,18 @@ const rebindingRows: readonly AddressRow[] = [
       by: 'tunnel',
       to: twice('r.test:443'),
       pauseMs: 29_000,
+      responses: { 'r.test': [[OPEN], ['127.0.0.1']] },
+    },
+    { exposed: ['lookup r.test', 'dial 8.8.4.4:443', 'dial 8.8.4.4:443'] },
+  ),
+  addressRow(
+    'N-05 an-address-that-failed-is-looked-up-and-judged-again',
+    {
+      by: 'tunnel',
+      to: twice('r.test:443'),
       responses: { 'r.test': [[PUBLIC], ['127.0.0.1']] },
     },
-    { exposed: ['lookup r.test', 'dial 8.8.8.8:443', 'dial 8.8.8.8:443'] },
+    { exposed: ['lookup r.test', 'dial 8.8.8.8:443', 'lookup r.test', 'address_private: loopback'] },
   ),
   addressRow(
     'N-05 a-refused-lookup-stays-refused-until-it-expires',

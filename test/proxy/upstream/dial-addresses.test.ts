@@ -61,6 +61,7 @@ async function outcome(
           (address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }),
         );
       },
+      forget: () => {},
     },
     egress: { ...sidecar, ...egress },
     trust: { id: 'none', context: undefined, certificates: [] } as unknown as TrustSet, // nothing is verified here
@@ -157,13 +158,13 @@ describe('a name', () => {
     expect(await outcome(target, responses, egress)).toBe(`${expected}, 1 lookups`);
   });
 
-  it('is looked up once, and the connection goes to the judged addresses', async () => {
+  it('is looked up once, and each attempt goes to one of the judged addresses', async () => {
     await outcome({}, ['203.0.112.1', '2606:4700::1']);
-    const addresses = [
-      { address: '203.0.112.1', family: 4 },
-      { address: '2606:4700::1', family: 6 },
-    ];
-    expect(made).toEqual([{ by: 'tls', host: 'x.test', port: 443, addresses }]);
+    const attempt = { by: 'tls', host: 'x.test', port: 443 };
+    expect(made).toEqual([
+      { ...attempt, addresses: [{ address: '203.0.112.1', family: 4 }] },
+      { ...attempt, addresses: [{ address: '2606:4700::1', family: 6 }] },
+    ]);
   });
 });
 

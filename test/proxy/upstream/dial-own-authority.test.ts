@@ -14,7 +14,7 @@ import { authorityOf } from '../request-head.ts';
 /** `ready`, once the host has spoken and so has sent its tickets, or the code and cause of the refusal. */
 async function dialled(port: number, trust: TrustSet, sessions: BoundedCache<Buffer>): Promise<string> {
   const by = createDialler({
-    resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }] },
+    resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }], forget: () => {} },
     egress: {
       allowAllPrivate: false,
       allowLoopback: true,

@@ -86,7 +86,7 @@ function dialler(
   } = {},
 ): Dialler {
   return createDialler({
-    resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }] },
+    resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }], forget: () => {} },
     egress: {
       allowAllPrivate: false,
       allowLoopback: true,
@@ -192,11 +192,13 @@ describe('a host that proves its name', () => {
 
   it('is reached by the second address where the first does not response', async () => {
     await using peer = await createPeer(() => contextOf({ host: 'localhost' }));
+    const forgotten: string[] = [];
     const names = {
       resolve: async () => [
         { address: '::1', family: 6 as const },
         { address: '127.0.0.1', family: 4 as const },
       ],
+      forget: (host: string, address: string) => void forgotten.push(`${host} ${address}`),
     };
     const by = createDialler({
       resolver: names,
@@ -215,6 +217,7 @@ describe('a host that proves its name', () => {
       quota: createConnectionQuota(100),
     });
     expect(await dialled(by, target(`localhost:${peer.port}`))).toBe('ready');
+    expect(forgotten).toEqual(['localhost ::1']);
   });
 });
 

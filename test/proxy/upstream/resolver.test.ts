@@ -132,6 +132,33 @@ describe('the resolver', () => {
     await again;
   });
 
+  it('forgets an address that could not be connected to, and asks again when none is left', async () => {
+    const { lookup, asked } = script();
+    const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
+    const two: readonly ResolvedAddress[] = [...one, { address: '2001:db8::7', family: 6 }];
+    const first = resolver.resolve('a.test');
+    asked[0]?.resolve(two);
+    const held = await first;
+    await vi.advanceTimersByTimeAsync(20_000);
+    resolver.forget('a.test', '203.0.113.7');
+    resolver.forget('other.test', '2001:db8::7');
+    expect(await resolver.resolve('a.test')).toEqual(two.slice(1));
+    // A list that somebody holds does not change.
+    expect(held).toEqual(two);
+    // The rest of the response is as old as it was.
+    await vi.advanceTimersByTimeAsync(10_000);
+    const again = resolver.resolve('a.test');
+    await settled();
+    asked[1]?.resolve(one);
+    expect(await again).toEqual(one);
+    resolver.forget('a.test', '203.0.113.7');
+    const last = resolver.resolve('a.test');
+    await settled();
+    expect(asked).toHaveLength(3);
+    asked[2]?.resolve(two);
+    expect(await last).toEqual(two);
+  });
+
   it('uses at most sixteen addresses', async () => {
     const { lookup, asked } = script();
     const resolver = createResolver({ timeoutMs: 5_000, maxLookups: 8, lookup });
