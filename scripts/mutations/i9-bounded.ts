@@ -6,8 +6,8 @@ export const bounded: readonly Mutation[] = [
     invariant: 'I9',
     name: 'no limit on the connections of a sandbox',
     file: 'src/proxy/accept/listener.ts',
-    text: 'if (context.clients.size > context.limits.maxConnections)',
-    replacement: 'if (context.limits.maxConnections < 0)',
+    text: 'if (context.clients.size <= context.limits.maxConnections) return false;',
+    replacement: 'if (context.limits.maxConnections > 0) return false;',
     breaks: 'one sandbox uses up the file descriptors of all',
   },
   {

@@ -88,11 +88,16 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget, 
     },
     cut: () => socket.destroy(),
   };
+  let isAdmitted = false;
   const connection = new ClientConnection(socket, scope, (_, head, rest) => {
     const admitted = admit(connection, admission, head, rest);
     if (!admitted) return;
-    budget.markAuthenticated(counted);
-    start(connection, admitted, head, rest);
+    if (!isAdmitted) {
+      isAdmitted = true;
+      budget.markAuthenticated(counted);
+      if (refuseSurplus(connection, admitted, head)) return budget.addRejected(counted);
+    }
+    start(connection, head, rest);
   });
   socket.on('close', () => {
     budget.remove(counted);
@@ -120,9 +125,18 @@ function admit(
   return undefined;
 }
 
-function start(connection: ClientConnection, context: ProxyContext, head: RequestHead, rest: Buffer): void {
-  if (context.clients.size > context.limits.maxConnections)
-    return connection.refuse(refuse('too_many_connections'), { method: head.method });
+/**
+ * True if the connection that was just admitted is one more than its sandbox may have. This is checked once for each
+ * connection: a surplus one, which stays open for a moment, must not end the ones that were there before it.
+ */
+function refuseSurplus(connection: ClientConnection, context: ProxyContext, head: RequestHead): boolean {
+  if (context.clients.size <= context.limits.maxConnections) return false;
+  context.clients.delete(connection.socket);
+  connection.refuse(refuse('too_many_connections'), { method: head.method });
+  return true;
+}
+
+function start(connection: ClientConnection, head: RequestHead, rest: Buffer): void {
   if (head.method === 'CONNECT') startConnect(connection, head, rest);
   else startExchange(connection, head, rest);
 }

@@ -303,6 +303,24 @@ describe('too many connections', () => {
     }
   });
 
+  it('of a sandbox end none that was admitted, and take no place while they stay open', async () => {
+    await using path = await createDataPath({ isClear: true, config: { limits: { max_connections: 1 } } });
+    const at = `plain.test:${path.origin.port}`;
+    const get = head(`GET http://${at}/ HTTP/1.1`, `Host: ${at}`);
+    const first = await path.plain();
+    await first.send(get);
+    expect((await first.readResponse()).head.status).toBe(200);
+    const surplus = await path.plain();
+    await surplus.send(get);
+    const refused = await surplus.readResponse();
+    expect([refused.head.status, errorOf(refused.head)]).toEqual([503, 'too_many_connections']);
+    for (let i = 0; i < 3; i += 1) {
+      await first.send(get);
+      expect((await first.readResponse()).head.status).toBe(200);
+    }
+    expect(path.origin.requests).toHaveLength(4);
+  });
+
   it('that send nothing are evicted, the oldest first, and keep no other client out', async () => {
     await using path = await createDataPath({ config: { limits: { max_connections: 2, max_waiting: 2 } } });
     const [first, second] = [await path.plain(), await path.plain()];
