@@ -26,6 +26,13 @@ export type Listener = {
   close(drainMs: number): Promise<void>;
 };
 
+const SOCKET_OPTIONS = {
+  allowHalfOpen: true,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+} as const;
+
 /** Listens on `host:port` (port 0: any free one). */
 export async function createListener(
   at: { host: string; port: number },
@@ -33,7 +40,7 @@ export async function createListener(
   budget: ConnectionBudget,
 ): Promise<Listener> {
   const sockets = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+  const server = createServer(SOCKET_OPTIONS, (socket) => {
     sockets.add(socket);
     accept(socket, admission, budget, () => sockets.delete(socket));
   });

@@ -1,5 +1,6 @@
 // The proxy port: plain requests, probes, admission, limits of connections, and shutdown.
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -286,6 +287,32 @@ describe('allow_clients', () => {
     await using outsider = await WireClient.connect(proxy.port, { localAddress: '127.0.0.3' });
     await outsider.send(head('GET /healthz HTTP/1.1', 'Host: x'));
     expect(await outsider.readToEnd()).toMatch(/^HTTP\/1\.1 403 /);
+  });
+});
+
+/** The timer of each established IPv4 connection that `isMeant` selects by its local and its remote port; 2: keep-alive. */
+function timersOf(isMeant: (local: number, remote: number) => boolean): readonly string[] {
+  const portOf = (address = ''): number => Number.parseInt(address.slice(-4), 16);
+  const rows = readFileSync('/proc/net/tcp', 'latin1').trim().split('\n').slice(1);
+  return rows.flatMap((row) => {
+    const [, local, remote, state, , timer = ''] = row.trim().split(/\s+/);
+    return state === '01' && isMeant(portOf(local), portOf(remote)) ? [timer.slice(0, 2)] : [];
+  });
+}
+
+describe.runIf(process.platform === 'linux')('TCP keep-alive', () => {
+  it.each(['http', 'https'])('probes both peers of a silent exchange over %s', async (scheme) => {
+    const isClear = scheme === 'http';
+    const gate = Promise.withResolvers<void>();
+    await using path = await createDataPath({ isClear, respond: () => gate.promise });
+    const client = isClear ? await path.plain() : await path.tunnel();
+    const at = isClear ? `plain.test:${path.origin.port}` : path.authority;
+    await client.send(head(`GET ${isClear ? `http://${at}` : ''}/ HTTP/1.1`, `Host: ${at}`));
+    await path.origin.request(0);
+    // While bytes wait for their acknowledgement, another timer runs.
+    await expect.poll(() => timersOf((local) => local === path.proxy.port)).toEqual(['02']);
+    await expect.poll(() => timersOf((_, remote) => remote === path.origin.port)).toEqual(['02']);
+    gate.resolve();
   });
 });
 
