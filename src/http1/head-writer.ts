@@ -1,5 +1,6 @@
 // Writes heads: a parsed one with some lines dropped and some appended, or a whole one from text. All other bytes are
-// copied unchanged. The caller decides what is dropped and appended.
+// copied unchanged, except the version: it is that of the sender, never that of the received message (RFC 9112 §2.3). The
+// caller decides what is dropped and appended.
 import { CR, classOf, FIELD_VALUE, LF, TOKEN } from './byte-class.ts';
 import type { RequestHead, ResponseHead } from './head-parser.ts';
 
@@ -11,6 +12,8 @@ export type HeadEdit = {
 };
 
 const CRLF = '\r\n';
+const ONE = 0x31;
+const MINOR_AT = 'HTTP/1.'.length;
 
 /** The head with its lines edited and, if `target` is given, with that target in place of its own. */
 export function rewriteRequestHead(
@@ -18,18 +21,19 @@ export function rewriteRequestHead(
   edit: HeadEdit & { readonly target?: Buffer | undefined },
 ): Buffer {
   const { target } = edit;
-  if (target === undefined) return rewriteLines(head, edit);
   const { bytes, start, targetStart, targetEnd, fieldsStart } = head;
+  if (target === undefined) return rewriteLines(head, edit, targetEnd - start + 1 + MINOR_AT);
   const lineBytes = fieldsStart - start - (targetEnd - targetStart) + target.length;
   const out = createOutput(head, edit, lineBytes);
   let at = bytes.copy(out, 0, start, targetStart);
   at += target.copy(out, at);
-  return finish(head, edit, out, at, targetEnd);
+  const minorAt = at + 1 + MINOR_AT;
+  return withOwnVersion(head, finish(head, edit, out, at, targetEnd), minorAt);
 }
 
 /** The head with its lines edited. */
 export function rewriteResponseHead(head: ResponseHead, edit: HeadEdit): Buffer {
-  return rewriteLines(head, edit);
+  return rewriteLines(head, edit, MINOR_AT);
 }
 
 /** One field line with its CRLF. Throws on text that a parser would not accept: a bug of the caller. */
@@ -47,10 +51,15 @@ export function buildHead(startLine: string, lines: readonly (readonly [string, 
   return Buffer.concat([Buffer.from(startLine + CRLF, 'latin1'), ...written, Buffer.from(CRLF)]);
 }
 
-function rewriteLines(head: RequestHead | ResponseHead, edit: HeadEdit): Buffer {
+function rewriteLines(head: RequestHead | ResponseHead, edit: HeadEdit, minorAt: number): Buffer {
   const lineBytes = head.fieldsStart - head.start;
   const out = createOutput(head, edit, lineBytes);
-  return finish(head, edit, out, 0, head.start);
+  return withOwnVersion(head, finish(head, edit, out, 0, head.start), minorAt);
+}
+
+function withOwnVersion(head: RequestHead | ResponseHead, out: Buffer, minorAt: number): Buffer {
+  if (head.minor === 0) out[minorAt] = ONE;
+  return out;
 }
 
 /** Memory for the start line, every field that stays and every appended line. */

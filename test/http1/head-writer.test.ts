@@ -55,16 +55,32 @@ describe('rewriting', () => {
     );
   });
 
-  it('changes nothing when no edit is given', () => {
+  it('changes nothing but the version when no edit is given', () => {
     fc.assert(
       fc.property(requestText, responseText, (request, response) => {
         const edit = { drop: keepAll, append: [] };
-        expect(rewriteRequestHead(requestOf(toWire(request)), edit).toString('latin1')).toBe(toWire(request));
-        expect(rewriteResponseHead(responseOf(toWire(response)), edit).toString('latin1')).toBe(
-          toWire(response),
-        );
+        const sentRequest = toWire({
+          ...request,
+          startLine: `${request.method} ${request.target} HTTP/1.1\r\n`,
+        });
+        const sentResponse = toWire(response).replace(/^HTTP\/1\.0/, 'HTTP/1.1');
+        expect(rewriteRequestHead(requestOf(toWire(request)), edit).toString('latin1')).toBe(sentRequest);
+        expect(rewriteResponseHead(responseOf(toWire(response)), edit).toString('latin1')).toBe(sentResponse);
       }),
     );
+  });
+
+  it('writes its own version, not that of the message that it forwards', () => {
+    const edit = { drop: Uint8Array.of(1), append: [] };
+    const request = requestOf('..\r\nGET /a HTTP/1.0\r\nA: 1\r\n\r\n', 2);
+    expect(rewriteRequestHead(request, edit).toString()).toBe('GET /a HTTP/1.1\r\n\r\n');
+    expect(rewriteRequestHead(request, { ...edit, target: Buffer.from('/longer') }).toString()).toBe(
+      'GET /longer HTTP/1.1\r\n\r\n',
+    );
+    const response = responseOf('HTTP/1.0 200 OK\r\nA: 1\r\n\r\n');
+    expect(rewriteResponseHead(response, edit).toString()).toBe('HTTP/1.1 200 OK\r\n\r\n');
+    // What was received stays as it is.
+    expect(response.bytes.toString('latin1')).toContain('HTTP/1.0');
   });
 
   it('preserves order, case and bytes of every line it does not drop', () => {
@@ -77,7 +93,7 @@ describe('rewriting', () => {
           ...(target === null ? {} : { target: Buffer.from(target) }),
         });
         const lines = built.fields.filter((_, i) => drop[i] === 0).map(({ line }) => line);
-        const startLine = `${built.method} ${target ?? built.target} HTTP/1.${built.minor}\r\n`;
+        const startLine = `${built.method} ${target ?? built.target} HTTP/1.1\r\n`;
         expect(written.toString('latin1')).toBe(
           `${startLine}${lines.join('')}Authorization: Bearer x\r\n\r\n`,
         );

@@ -159,7 +159,7 @@ function headThatLeaves(
   if (isUpgrade) lines.push('Connection: Upgrade', 'Upgrade: websocket');
   else if (minor === 0) lines.push('Connection: close');
   for (const { name, value } of injected ?? []) lines.push(`${name}: ${value}`);
-  return [`${method} ${target} HTTP/1.${minor}`, ...lines, '', ''].join('\r\n');
+  return [`${method} ${target} HTTP/1.1`, ...lines, '', ''].join('\r\n');
 }
 
 function upgrades({ method, minor, fields }: ModelRequest, nominated: readonly string[]): boolean {

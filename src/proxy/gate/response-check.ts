@@ -36,10 +36,6 @@ export function checkResponse(
   const refused = rejectResponse(head);
   if (refused) return refused;
   if (head.status === 101) return checkUpgrade(connection, plan, state.hasOverflowed);
-  // An HTTP/1.0 client cannot read chunks (RFC 9112 §6.1).
-  if (plan.head.minor === 0 && framing.kind === 'chunked') {
-    return refuse('upstream_malformed', 'chunked_to_http10');
-  }
   const isUnframed = framing.kind === 'until_close';
   const isKept = !plan.endsConnection && !state.isEarly && !isUnframed && !state.mustEnd;
   const isBound = bindsConnection(head) || bindsConnection(plan.head);
@@ -48,6 +44,13 @@ export function checkResponse(
   if (isKept) return isReusable ? KEPT : KEPT_ONCE;
   return isReusable ? CLOSED : CLOSED_ONCE;
 }
+
+/** How the client gets the body. One of HTTP/1.0 cannot read chunks (RFC 9112 §6.1): it gets their data, ended by a close. */
+export function framingForClient(framing: Framing, { head }: RequestPlan): Framing {
+  return head.minor === 0 && framing.kind === 'chunked' ? UNTIL_CLOSE : framing;
+}
+
+const UNTIL_CLOSE: Framing = Object.freeze({ kind: 'until_close' });
 
 function checkUpgrade(
   connection: ConnectionFields,

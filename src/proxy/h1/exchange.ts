@@ -4,7 +4,7 @@ import { describeBug } from '../../base/log.ts';
 import type { ConnectionFields } from '../../http1/connection-fields.ts';
 import type { Framing } from '../../http1/framing.ts';
 import type { RequestHead, ResponseHead } from '../../http1/head-parser.ts';
-import { type ResponseVerdict, checkResponse } from '../gate/response-check.ts';
+import { type ResponseVerdict, checkResponse, framingForClient } from '../gate/response-check.ts';
 import { UpstreamAcquisition, type AcquisitionCallbacks } from '../gate/acquisition.ts';
 import type { ClientConnection, RunningExchange } from './client-connection.ts';
 import type { ProxyContext } from '../context.ts';
@@ -147,14 +147,16 @@ class Exchange
     const { mustEnd, hasOverflowed } = this.#connection;
     const state = { isEarly, mustEnd, hasOverflowed };
     const checked = checkResponse({ head, framing, connection }, this.#plan, state);
-    const verdict = isRefusal(checked) ? checked : (this.#beginScrub(head, framing) ?? checked);
+    const sent = framingForClient(framing, this.#plan);
+    if (sent !== framing) this.#reader.isBare = true;
+    const verdict = isRefusal(checked) ? checked : (this.#beginScrub(head, sent) ?? checked);
     if (isRefusal(verdict)) {
       this.onRefused(verdict);
       return 'connection';
     }
     this.#record.status = head.status;
     const { ending } = verdict;
-    const isComplete = this.#response.addHead(head, framing, connection, ending, this.#decision?.mask);
+    const isComplete = this.#response.addHead(head, sent, connection, ending, this.#decision?.mask);
     if (ending === 'upgrade') {
       this.#upgrade();
       return 'connection';

@@ -1,7 +1,8 @@
-// The heads that are sent: the client's request to the upstream, and the upstream's response to the client. Pure. Bytes that
-// we must not change are copied as they came.
+// The heads that are sent: the client's request to the upstream, and the upstream's response to the client, each of HTTP/1.1.
+// Pure. Bytes that we must not change are copied as they came.
 import { type ConnectionFields, nothingDropped } from '../../http1/connection-fields.ts';
 import { Field, idSet } from '../../http1/field-name.ts';
+import type { Framing } from '../../http1/framing.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
 import { fieldLine, rewriteRequestHead, rewriteResponseHead } from '../../http1/head-writer.ts';
 import { type Injection, markReplaced } from '../gate/inject.ts';
@@ -32,7 +33,7 @@ export function outgoingRequestHead(
 
 /** Lines that depend on the request alone. */
 function ownLines({ head, target, isUpgrade }: RequestPlan): readonly Buffer[] {
-  // An HTTP/1.0 upstream keeps the connection open only if asked. We never ask: its response may end by closing.
+  // The response of a client of HTTP/1.0 may end by closing, so its upstream may close too.
   const connection = isUpgrade ? CONNECTION_UPGRADE : head.minor === 0 ? CONNECTION_CLOSE : undefined;
   if (connection === undefined && target.addedHost === undefined) return NO_LINES;
   const lines = target.addedHost === undefined ? [] : [fieldLine('Host', target.addedHost)];
@@ -42,11 +43,15 @@ function ownLines({ head, target, isUpgrade }: RequestPlan): readonly Buffer[] {
 
 const NO_LINES: readonly Buffer[] = Object.freeze([]);
 
-/** The response head for the client. Without `Alt-Svc`, which would lead the client around the proxy. */
+/**
+ * The response head for the client. Without `Alt-Svc`, which would lead the client around the proxy, and without a coding that
+ * its body does not have: `framing` is how the client gets the body.
+ */
 export function outgoingResponseHead(
   head: ResponseHead,
   connection: ConnectionFields,
   ending: ResponseEnding,
+  framing?: Framing,
 ): Buffer {
   if (isUnchanged(head, connection, ending)) return head.bytes.subarray(head.start, head.end);
   const { fields } = head;
@@ -54,7 +59,10 @@ export function outgoingResponseHead(
   for (let i = 0; i < fields.count; i += 1) {
     const id = fields.id(i);
     // Some clients read a Content-Length of zero in a 101 as the end of the stream.
-    const isLeftOut = id === Field.altSvc || (ending === 'upgrade' && id === Field.contentLength);
+    const isLeftOut =
+      id === Field.altSvc ||
+      (ending === 'upgrade' && id === Field.contentLength) ||
+      (framing?.kind === 'until_close' && id === Field.transferEncoding);
     if (isLeftOut || connection.drop[i] === 1) drop[i] = 1;
   }
   const append = ending === 'close' ? [CONNECTION_CLOSE] : ending === 'upgrade' ? [CONNECTION_UPGRADE] : [];
@@ -63,11 +71,11 @@ export function outgoingResponseHead(
 
 /** True if the response head is forwarded unchanged. */
 export function isUnchanged(
-  { fields }: ResponseHead,
+  { fields, minor }: ResponseHead,
   { drop }: ConnectionFields,
   ending: ResponseEnding,
 ): boolean {
-  if (ending !== 'keep') return false;
+  if (ending !== 'keep' || minor === 0) return false;
   if (fields.hasAny(ALT_SVC)) return false;
   for (let i = 0; i < drop.length; i += 1) if (drop[i] === 1) return false;
   return true;

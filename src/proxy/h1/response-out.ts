@@ -34,7 +34,7 @@ export class ResponseOut {
     this.add(outgoingResponseHead(head, connection, 'keep'));
   }
 
-  /** True if the body was added too: a complete response that needs no change is sent as the bytes that came. */
+  /** `framing` is that of the body for the client. True if the body was added too: a complete response that needs no change is sent as the bytes that came. */
   addHead(
     head: ResponseHead,
     framing: Framing,
@@ -45,7 +45,7 @@ export class ResponseOut {
     if (mask) maskResponseHead(head, mask);
     const isComplete =
       !this.#scrubbed && holdsWholeMessage(head, framing) && isUnchanged(head, connection, ending);
-    this.add(isComplete ? head.bytes : outgoingResponseHead(head, connection, ending));
+    this.add(isComplete ? head.bytes : outgoingResponseHead(head, connection, ending, framing));
     return isComplete;
   }
 

@@ -161,7 +161,7 @@ export const bodyRows: readonly MessageRow[] = [
         arrivals: [
           {
             ...arrival('GET /ws'),
-            head: ['GET /ws HTTP/1.0', 'Host: {HOST}', 'Connection: close', '{AUTH}'],
+            head: ['GET /ws HTTP/1.1', 'Host: {HOST}', 'Connection: close', '{AUTH}'],
           },
         ],
         responses: [{ status: 200, body: 'GET /ws' }],

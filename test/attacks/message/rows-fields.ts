@@ -180,7 +180,7 @@ export const fieldRows: readonly MessageRow[] = [
       request('GET /x', ['Authorization: AGENT']).replace(' HTTP/1.1', ' HTTP/1.0'),
       {
         arrivals: [
-          { ...arrival('GET /x'), head: ['GET /x HTTP/1.0', 'Host: {HOST}', 'Connection: close', '{AUTH}'] },
+          { ...arrival('GET /x'), head: ['GET /x HTTP/1.1', 'Host: {HOST}', 'Connection: close', '{AUTH}'] },
         ],
         responses: [{ status: 200, body: 'GET /x' }],
         ends: true,

@@ -194,10 +194,10 @@ const bodies: readonly OriginRow[] = [
     'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
     'transfer_encoding_unexpected',
   ),
-  malformed(
+  relayed(
     'R-05 chunks-to-http-10',
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
-    'chunked_to_http10',
+    'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok',
     {
       script: {
         request: ['GET / HTTP/1.0\r\nHost: {HOST}\r\n\r\n'],

@@ -135,7 +135,9 @@ describe('a response', () => {
     const old = 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok';
     await using path = await createDataPath({ respond: respondingWith(old) });
     const client = await ask(path);
-    expect((await client.readResponse()).text).toBe('ok');
+    // The client's connection is of HTTP/1.1 and stays open.
+    const sent = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+    expect(await client.readThrough(sent)).toBe(sent);
     await client.send(head('GET /2 HTTP/1.1', `Host: ${path.authority}`));
     expect((await client.readResponse()).text).toBe('ok');
     expect(path.origin.connections).toBe(2);
@@ -442,6 +444,8 @@ describe('a response before the end of the body', () => {
   });
 });
 
+const chunkedHead = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n\r\n';
+
 describe('an HTTP/1.0 client', () => {
   it('gets its own connection to the upstream, and its close as the end of the response', async () => {
     await using path = await createDataPath();
@@ -452,19 +456,37 @@ describe('an HTTP/1.0 client', () => {
     expect(all).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n/);
     expect(path.origin.connections).toBe(2);
     expect(path.origin.requests[1]?.headers).toContainEqual(['Connection', 'close']);
-    expect(path.origin.requests[1]?.version).toBe('HTTP/1.0');
+    expect(path.origin.requests[1]?.version).toBe('HTTP/1.1');
   });
 
-  it('cannot read chunks, so a chunked response is a 502', async () => {
-    await using path = await createDataPath({
-      respond: respondingWith('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
-    });
+  it.each([
+    [
+      'at once',
+      (send: (text: string) => Promise<void>) =>
+        send(`${chunkedHead}2\r\nok\r\n1\r\n!\r\n0\r\nX-Trailer: c\r\n\r\n`),
+    ],
+    [
+      'in pieces',
+      async (send: (text: string) => Promise<void>) => {
+        for (const piece of [chunkedHead, '2\r\no', 'k\r\n1\r', '\n!\r\n0\r\n\r\n']) await send(piece);
+      },
+    ],
+  ])('cannot read chunks, so it gets their data, ended by the close (%s)', async (_, respond) => {
+    await using path = await createDataPath({ respond: ({ send }) => respond(send) });
     const client = await ask(path, 'GET / HTTP/1.0');
-    expect(await client.readToEnd()).toMatch(/^HTTP\/1\.1 502 /);
-    expect(await path.proxy.record(0)).toMatchObject({
-      reason: 'upstream_malformed',
-      cause: 'chunked_to_http10',
+    expect(await client.readToEnd()).toBe('HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n\r\nok!');
+    expect(await path.proxy.record(0)).toMatchObject({ outcome: 'injected', status: 200 });
+  });
+
+  it('sees that chunks were cut off', async () => {
+    await using path = await createDataPath({
+      isClear: true,
+      respond: ({ send, end }) => send(`${chunkedHead}5\r\nhel`).then(end),
     });
+    const client = await path.plain();
+    await client.send(`GET http://plain.test:${path.origin.port}/ HTTP/1.0\r\n\r\n`);
+    expect(await client.finished).toBe('ECONNRESET');
+    expect(await path.proxy.record(0)).toMatchObject({ outcome: 'failed', reason: 'upstream_truncated' });
   });
 });
 

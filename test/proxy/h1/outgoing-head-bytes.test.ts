@@ -60,13 +60,13 @@ describe('a request', () => {
       'of HTTP/1.0 asks for the end of its connection',
       ['GET / HTTP/1.0', 'Host: a.test', 'Connection: keep-alive'],
       {},
-      ['GET / HTTP/1.0', 'Host: a.test', 'Connection: close'],
+      ['GET / HTTP/1.1', 'Host: a.test', 'Connection: close'],
     ],
     [
       'of HTTP/1.0 without a host gets one, and the injected lines behind all',
       ['GET http://a.test/x HTTP/1.0'],
       { isOnProxyPort: true, isInjected: true },
-      ['GET /x HTTP/1.0', 'Host: a.test', 'Connection: close', 'X-Key: ours'],
+      ['GET /x HTTP/1.1', 'Host: a.test', 'Connection: close', 'X-Key: ours'],
     ],
     [
       'in absolute form leaves in origin form',
@@ -122,6 +122,7 @@ describe('a response', () => {
       ['HTTP/1.1 200 OK', 'A: b', 'Content-Length: 0'],
       ['HTTP/1.1 200 OK', 'A: b', 'Content-Length: 0'],
     ],
+    ['keep', ['HTTP/1.0 200 OK', 'Content-Length: 0'], ['HTTP/1.1 200 OK', 'Content-Length: 0']],
     ['keep', ['HTTP/1.1 200 OK', 'Alt-Svc: clear', 'A: b'], ['HTTP/1.1 200 OK', 'A: b']],
     ['keep', ['HTTP/1.1 200 OK', 'A: b', 'Keep-Alive: timeout=5'], ['HTTP/1.1 200 OK', 'A: b']],
     ['close', ['HTTP/1.1 200 OK', 'A: b'], ['HTTP/1.1 200 OK', 'A: b', 'Connection: close']],
