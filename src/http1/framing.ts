@@ -24,9 +24,10 @@ const MAX_LENGTH_DIGITS = 16;
 /** A request's framing; without a framing field it has no body. A length of zero is `none`. */
 export function requestFraming(head: RequestHead): Framing | HeadError {
   const claim = claimedFraming(head);
-  // RFC 9110 §9.3.6: bytes after CONNECT are the tunnel's; a body there is read by one hop only.
-  if (claim !== undefined && head.method === 'CONNECT' && !isHeadError(claim)) return unexpected(claim);
-  return claim ?? none;
+  if (claim === undefined || isHeadError(claim)) return claim ?? none;
+  // RFC 9110 §9.3.6: bytes after CONNECT are the tunnel's; a body there is read by one hop only. A length of zero, which
+  // some clients send, announces none.
+  return head.method === 'CONNECT' && claim !== none ? unexpected(claim) : claim;
 }
 
 /**

@@ -5,8 +5,9 @@
 //   intercepted  200 at once; a later failure is an HTTP response inside the tunnel, where the client can read it
 import type { Socket } from 'node:net';
 import { describeBug } from '../../base/log.ts';
-import { Field } from '../../http1/field-name.ts';
-import { type RequestHead, findField } from '../../http1/head-parser.ts';
+import { requestFraming } from '../../http1/framing.ts';
+import { isHeadError } from '../../http1/head-error.ts';
+import type { RequestHead } from '../../http1/head-parser.ts';
 import { parseAddress } from '../../policy/authority/address.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
 import type { Cover, Policy } from '../../policy/policy.ts';
@@ -41,9 +42,7 @@ export function startConnect(connection: ClientConnection, head: RequestHead, re
 
 /** The authority of a CONNECT (RFC 9110 §9.3.6). Its Host field is ignored: clients disagree about it. */
 function connectAuthority(head: RequestHead): Authority | Refusal {
-  const isFramed =
-    findField(head, Field.contentLength) !== -1 || findField(head, Field.transferEncoding) !== -1;
-  if (isFramed) return refuse('malformed_request', 'connect_with_body');
+  if (isHeadError(requestFraming(head))) return refuse('malformed_request', 'connect_with_body');
   const authority = parseAuthority(head.bytes.toString('latin1', head.targetStart, head.targetEnd));
   return typeof authority === 'string' ? refuse('authority_invalid', authority) : authority;
 }

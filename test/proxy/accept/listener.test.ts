@@ -224,7 +224,7 @@ describe('the proxy token', () => {
   it.each([
     ['a body', 'POST', ['Content-Length: 5']],
     ['framing that cannot be read', 'POST', ['Content-Length: 5', 'Transfer-Encoding: chunked']],
-    ['a length on CONNECT', 'CONNECT', ['Content-Length: 0']],
+    ['a length on CONNECT', 'CONNECT', ['Content-Length: 5']],
   ])('missing on a request with %s closes the connection', async (_, method, fields) => {
     const client = await path.plain();
     const target = method === 'CONNECT' ? 'a.test:443' : 'http://a.test/';

@@ -66,7 +66,12 @@ describe('an invalid CONNECT', () => {
     ['origin-form', 'CONNECT /healthz HTTP/1.1', 'authority_invalid', 400],
     ['an asterisk', 'CONNECT * HTTP/1.1', 'authority_invalid', 400],
     ['a length', 'CONNECT good.test:443 HTTP/1.1\r\nContent-Length: 5', 'malformed_request', 400],
-    ['an empty length', 'CONNECT good.test:443 HTTP/1.1\r\nContent-Length: 0', 'malformed_request', 400],
+    [
+      'two lengths of zero',
+      'CONNECT good.test:443 HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 0',
+      'malformed_request',
+      400,
+    ],
     ['a coding', 'CONNECT good.test:443 HTTP/1.1\r\nTransfer-Encoding: chunked', 'malformed_request', 400],
     ['another version', 'CONNECT good.test:443 HTTP/2.0', 'version_refused', 505],
     ['no version', 'CONNECT good.test:443', 'malformed_request', 400],
@@ -97,6 +102,18 @@ describe('an invalid CONNECT', () => {
 });
 
 describe('a blind tunnel', () => {
+  it('opens where the client announces a body of no bytes', async () => {
+    await using mirror = await createMirror();
+    await using proxy = await createTestSidecar();
+    await using client = await WireClient.connect(proxy.port);
+    const response = await client.openTunnel(`plain.test:${mirror.port}`, ['Content-Length: 0']);
+    expect(response.status).toBe(200);
+    await client.send('hello');
+    expect(await client.readThrough('hello')).toBe('hello');
+    client.end();
+    expect(await client.readToEnd()).toBe('bye');
+  });
+
   it('carries bytes that are neither TLS nor HTTP, and FIN in each direction', async () => {
     await using mirror = await createMirror();
     await using proxy = await createTestSidecar();
