@@ -77,6 +77,15 @@ export const h2Requests: readonly Mutation[] = [
   {
     invariant: 'I2',
     versions: ['h2'],
+    name: 'a request is retried after an interim response',
+    file: 'src/proxy/h2/stream-exchange.ts',
+    text: 'if (this.#relay.hasBegun) return false;',
+    replacement: '',
+    breaks: 'a POST that the upstream has begun to carry out is carried out again',
+  },
+  {
+    invariant: 'I2',
+    versions: ['h2'],
     name: 'every reset counts as a refused stream',
     file: 'src/proxy/h2/stream-exchange.ts',
     text: 'upstream.rstCode === StreamCode.refusedStream || ',

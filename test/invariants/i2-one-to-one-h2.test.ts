@@ -225,6 +225,29 @@ describe('I2 one-to-one: requests that could be read as two', () => {
 });
 
 describe('I2 one-to-one: a response before the end of a request', () => {
+  it.each([
+    [100, [['expect', '100-continue']]],
+    [103, []],
+  ] as const)(
+    'I2 one-to-one: a POST is not sent again after an interim response (%i)',
+    async (status, extra) => {
+      await using scene = await createH2Scene({
+        respond: async (exchange) => {
+          if (exchange.request.path !== '/') return echoStream(exchange);
+          await exchange.request.ended();
+          await exchange.interim(status);
+          await exchange.reset('REFUSED_STREAM');
+        },
+      });
+      await using client = await scene.client();
+      const response = await client.request(client.fields('/', extra, POST), { body: 'once' });
+      // REFUSED_STREAM would have the client send it again.
+      expect([response.status, response.reset]).toEqual([0, 'INTERNAL_ERROR']);
+      await settle(scene);
+      expect(requestsAt(scene)).toEqual(['POST /', 'GET /settled']);
+    },
+  );
+
   it('I2 one-to-one: the rest of the body is not sent after a complete response', async () => {
     await using scene = await createH2Scene({
       respond: (exchange) =>

@@ -96,6 +96,11 @@ export class StreamRelay implements WriterOwner {
     upstream.on('trailers', (_, _flags, raw) => this.#guard(this.#onTrailers, raw, 0));
   }
 
+  /** The upstream has sent an interim or final response. */
+  get hasBegun(): boolean {
+    return this.hasResponded || this.#interims > 0;
+  }
+
   /** Ranges of the body that were masked. */
   get scrubbed(): number {
     return this.#bodyMask?.ranges ?? 0;
