@@ -33,11 +33,13 @@ export class PooledConnectionSource implements ConnectionSource<UpstreamConnecti
   }
 
   take(policy: Policy, plan: RequestPlan): UpstreamConnection | undefined {
-    const { isUpgrade, isIdempotent, head } = plan;
+    const { isUpgrade, isIdempotent, head, framing } = plan;
     const isShared = !isUpgrade && head.minor === 1 && !bindsConnection(head);
     if (!isShared) return undefined;
     const { id: clientId, scope } = this.#client;
-    return scope.context.upstream.take({ key: this.#keyFor(policy, plan), clientId, isIdempotent });
+    const isRetryable = isIdempotent && framing.kind === 'none';
+    const key = this.#keyFor(policy, plan);
+    return scope.context.upstream.take({ key, clientId, isIdempotent, isRetryable });
   }
 
   async open(policy: Policy, plan: RequestPlan, signal: AbortSignal): Promise<UpstreamConnection | Refusal> {

@@ -6,6 +6,7 @@ import { IdleWatch } from '../idle-watch.ts';
 import { type Refusal, isRefusal } from '../refusal.ts';
 import type { DialTarget, Dialler } from './dial.ts';
 import type { ConnectionQuota } from './connection-quota.ts';
+import { type IdleLimit, IdleLimits, MAX_IDLE_MS } from './idle-limits.ts';
 
 export type UpstreamOwner = {
   onUpstreamData(chunk: Buffer): void;
@@ -18,9 +19,6 @@ export type UpstreamOwner = {
   onBug(error: unknown): void;
 };
 
-// node:http servers close idle connections after 5 s. A request that crosses the close is lost if it cannot be retried.
-const IDLE_MS = 4_000;
-const MAX_IDLE_MS = 60_000;
 // After so short an idle time the upstream's timer has not fired: requests that cannot be retried may use the connection.
 const FRESH_MS = 2_000;
 const SWEEP_MS = 500;
@@ -32,7 +30,12 @@ export class UpstreamConnection {
   /** Id of the client connection that used it last. */
   lastClient = 0;
   idleSinceMs = 0;
-  idleLimitMs: number = IDLE_MS;
+  idleLimitMs = 0;
+  provenIdleMs = 0;
+  /** The host has announced its limit. */
+  hasAnnounced = false;
+  /** Called when the host closes the connection while it is idle. */
+  onIdleEnd: ((connection: UpstreamConnection) => void) | undefined;
   readonly #listeners: [event: string, listener: (...args: never[]) => void][];
   readonly #idle: IdleWatch;
   #owner: UpstreamOwner | undefined;
@@ -56,6 +59,7 @@ export class UpstreamConnection {
 
   /** Undefined while the connection is idle: every event ends an idle connection. */
   #ownerOrEnd(): UpstreamOwner | undefined {
+    if (!this.#owner && !this.socket.destroyed) this.onIdleEnd?.(this);
     if (!this.#owner) this.socket.destroy();
     return this.#owner;
   }
@@ -84,6 +88,7 @@ export class UpstreamConnection {
 
   #onError(error: NodeJS.ErrnoException): void {
     this.#errorCode = error.code ?? error.name;
+    if (!this.#owner) this.onIdleEnd?.(this);
   }
 
   #onClose(): void {
@@ -93,6 +98,7 @@ export class UpstreamConnection {
 
   own(owner: UpstreamOwner, clientId: number): void {
     this.#owner = owner;
+    this.onIdleEnd = undefined;
     this.lastClient = clientId;
     this.uses += 1;
   }
@@ -104,6 +110,7 @@ export class UpstreamConnection {
   /** Destroys the connection without further callbacks. */
   discard(): void {
     this.#owner = undefined;
+    this.onIdleEnd = undefined;
     this.socket.destroy();
   }
 
@@ -120,7 +127,16 @@ export class UpstreamConnection {
   /** Honours `Keep-Alive: timeout=n` as n - 1 seconds, at most a minute. */
   allowIdle(timeoutSeconds: number | undefined): void {
     if (timeoutSeconds === undefined) return;
+    this.hasAnnounced = true;
     this.idleLimitMs = Math.min(MAX_IDLE_MS, Math.max(0, (timeoutSeconds - 1) * 1000));
+    this.provenIdleMs = this.idleLimitMs;
+  }
+
+  /** What was learnt about the host; what it has announced prevails. */
+  limitIdle({ limitMs, provenMs }: IdleLimit): void {
+    if (this.hasAnnounced) return;
+    this.idleLimitMs = limitMs;
+    this.provenIdleMs = provenMs;
   }
 
   get isUsable(): boolean {
@@ -133,6 +149,8 @@ export type WantedConnection = {
   readonly key: string;
   readonly clientId: number;
   readonly isIdempotent: boolean;
+  /** It is sent again if the connection turns out to be closed. */
+  readonly isRetryable: boolean;
 };
 
 export type PoolOptions = {
@@ -152,6 +170,12 @@ export class ConnectionPool {
   #idleCount = 0;
   #isClosed = false;
   #prefix = '';
+  readonly #limits = new IdleLimits();
+  readonly #onIdleEnd = (one: UpstreamConnection): void => {
+    one.onIdleEnd = undefined;
+    // Before its first request a connection has another limit, that for a request head.
+    if (one.uses > 0) this.#limits.onClosed(one.key, performance.now() - one.idleSinceMs);
+  };
   #sweeper: NodeJS.Timeout | undefined;
 
   constructor(options: PoolOptions) {
@@ -162,7 +186,7 @@ export class ConnectionPool {
     return this.#idleCount;
   }
 
-  take({ key, clientId, isIdempotent }: WantedConnection): UpstreamConnection | undefined {
+  take({ key, clientId, isIdempotent, isRetryable }: WantedConnection): UpstreamConnection | undefined {
     const list = this.#idle.get(key);
     if (!list) return undefined;
     const now = performance.now();
@@ -174,8 +198,11 @@ export class ConnectionPool {
       if (!one.isUsable || idleMs >= one.idleLimitMs) {
         list.splice(i, 1);
         this.#release(1);
-        one.socket.destroy();
-      } else if (isIdempotent || one.lastClient === clientId || idleMs < FRESH_MS) {
+        this.#retire(one);
+      } else if (
+        isRetryable ||
+        (idleMs < one.provenIdleMs && (isIdempotent || one.lastClient === clientId || idleMs < FRESH_MS))
+      ) {
         if (i === list.length - 1) list.pop();
         else list.splice(i, 1);
         this.#release(1);
@@ -206,6 +233,8 @@ export class ConnectionPool {
       return;
     }
     connection.idleSinceMs = nowMs;
+    connection.limitIdle(this.#limits.of(connection.key));
+    connection.onIdleEnd = this.#onIdleEnd;
     this.#idleCount += 1;
     this.#options.quota.take();
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
@@ -235,13 +264,20 @@ export class ConnectionPool {
     this.#options.quota.release(count);
   }
 
+  /** Destroys a connection that is unusable, or was idle for as long as it may be. */
+  #retire(one: UpstreamConnection): void {
+    if (one.isUsable && !one.hasAnnounced && one.uses > 0) this.#limits.onOutlived(one.key, one.idleLimitMs);
+    one.onIdleEnd = undefined;
+    one.socket.destroy();
+  }
+
   #sweep(): void {
     const now = performance.now();
     for (const [key, list] of this.#idle) {
       const isUsable = (one: UpstreamConnection): boolean =>
         one.isUsable && now - one.idleSinceMs < one.idleLimitMs;
       const usable = list.filter(isUsable);
-      for (const one of list) if (!isUsable(one)) one.socket.destroy();
+      for (const one of list) if (!isUsable(one)) this.#retire(one);
       this.#release(list.length - usable.length);
       if (usable.length === 0) this.#idle.delete(key);
       else this.#idle.set(key, usable);

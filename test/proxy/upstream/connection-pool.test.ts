@@ -44,8 +44,8 @@ function pooled(pool: ConnectionPool, at: string = key, clientId = 1): UpstreamC
   return connection;
 }
 
-const get = { key, clientId: 2, isIdempotent: true };
-const post = { key, clientId: 2, isIdempotent: false };
+const get = { key, clientId: 2, isIdempotent: true, isRetryable: true };
+const post = { key, clientId: 2, isIdempotent: false, isRetryable: false };
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
@@ -127,6 +127,49 @@ describe('an idle connection', () => {
     connection.allowIdle(30);
     connection.allowIdle(undefined);
     expect(connection.idleLimitMs).toBe(29_000);
+  });
+
+  it('of a host that kept an earlier one serves longer, but only requests that can be sent again', () => {
+    const pool = createPool();
+    pooled(pool);
+    vi.advanceTimersByTime(4_500);
+    const second = pooled(pool, key, 2);
+    vi.advanceTimersByTime(7_400);
+    expect(pool.take(post)).toBeUndefined();
+    expect(pool.take({ ...get, isRetryable: false })).toBeUndefined();
+    expect(pool.take(get)).toBe(second);
+    pooled(pool, '2 https://a.test:443', 2);
+    vi.advanceTimersByTime(8_500);
+    const third = pooled(pool, key, 2);
+    vi.advanceTimersByTime(7_900);
+    expect(pool.take(post)).toBe(third);
+  });
+
+  it.each([
+    ['by a FIN', (one: UpstreamConnection) => one.socket.push(null)],
+    ['by a reset', (one: UpstreamConnection) => one.socket.destroy(new Error('ECONNRESET'))],
+  ])('of a host that closed an earlier one %s serves for a second less', async (_, close) => {
+    const pool = createPool();
+    const first = pooled(pool);
+    vi.advanceTimersByTime(3_000);
+    close(first);
+    await new Promise((resolve) => first.socket.once('close', resolve));
+    pooled(pool);
+    vi.advanceTimersByTime(2_000);
+    expect(pool.take(get)).toBeUndefined();
+  });
+
+  it('that was closed by us teaches nothing', async () => {
+    const pool = createPool();
+    const first = pooled(pool);
+    vi.advanceTimersByTime(1_500);
+    pool.keepOnly('1 ');
+    pool.keepOnly('2 ');
+    await new Promise((resolve) => first.socket.once('close', resolve));
+    pool.keepOnly('1 ');
+    pooled(pool);
+    vi.advanceTimersByTime(3_900);
+    expect(pool.take(get)).toBeDefined();
   });
 
   it('is swept away after its time without anybody asking', () => {
