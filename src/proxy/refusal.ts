@@ -25,6 +25,16 @@ const catalogue = {
     'this is a forward proxy, and the request is not a proxy request',
     'set HTTP_PROXY and HTTPS_PROXY to this address',
   ],
+  tls_at_proxy_port: [
+    400,
+    'the client speaks TLS to the proxy port, which expects HTTP without TLS',
+    'begin the proxy URL with http://, in HTTPS_PROXY too',
+  ],
+  socks_at_proxy_port: [
+    400,
+    'the client speaks SOCKS to the proxy port, which expects HTTP',
+    'begin the proxy URL with http:// instead of socks5://',
+  ],
   ambiguous_path: [
     400,
     'the path can be read in more than one way',

@@ -61,6 +61,8 @@ export const refusals: readonly RefusalRow[] = [
   { code: 'target_invalid', provoke: sends(head('GET ftp://a.test/', 'a.test')) },
   { code: 'use_connect', provoke: sends(head('GET https://a.test/', 'a.test')) },
   { code: 'not_a_proxy_request', provoke: sends(head('GET /', 'a.test')) },
+  { code: 'tls_at_proxy_port', provoke: sends('\x16\x03\x01\x02\x00\x01\x00') },
+  { code: 'socks_at_proxy_port', provoke: sends('\x05\x01\x00') },
   {
     code: 'ambiguous_path',
     options: { rules: [bearerRule('api.test', { match_paths: ['/v1/*'] })] },

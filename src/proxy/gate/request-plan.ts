@@ -69,6 +69,27 @@ export function refusalOfError(error: HeadError): Refusal {
   return refuse(code, error.code, error.text);
 }
 
+/**
+ * The refusal for a head that is none. What a client sends that takes the proxy port for one of TLS or SOCKS has a name, and
+ * the record has the cure, because such a client cannot read the response.
+ */
+export function refusalOfHead(
+  error: HeadError,
+  firstByte: number | undefined,
+  tunnel: Authority | undefined,
+): Refusal {
+  const protocol = firstByte === undefined || tunnel ? undefined : otherProtocols.get(firstByte);
+  if (error !== headErrors.methodMalformed || !protocol) return refusalOfError(error);
+  return refuse(protocol, 'the proxy URL of the client must begin with http://');
+}
+
+/** By the first byte: a TLS handshake record (RFC 8446 §5.1), SOCKS 4, SOCKS 5 (RFC 1928 §3). */
+const otherProtocols: ReadonlyMap<number, 'tls_at_proxy_port' | 'socks_at_proxy_port'> = new Map([
+  [0x16, 'tls_at_proxy_port'],
+  [0x04, 'socks_at_proxy_port'],
+  [0x05, 'socks_at_proxy_port'],
+]);
+
 const codes = {
   400: 'malformed_request',
   414: 'uri_too_long',

@@ -13,7 +13,7 @@ import { LeftSignal } from './left-signal.ts';
 import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits, responseHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';
 import { type Refusal, refusalBytes, refuse } from '../refusal.ts';
-import { refusalOfError } from '../gate/request-plan.ts';
+import { refusalOfHead } from '../gate/request-plan.ts';
 
 /** An exchange or a tunnel: gets the events of the socket while it runs. */
 export type RunningExchange = {
@@ -242,7 +242,7 @@ export class ClientConnection {
     clearTimeout(this.#headTimer);
     this.#headTimer = undefined;
     this.#input.take();
-    if (isHeadError(head)) return this.refuse(refusalOfError(head));
+    if (isHeadError(head)) return this.refuse(refusalOfHead(head, input?.[0], this.scope.tunnel));
     this.exchanges += 1;
     this.#dispatch(head.end === head.bytes.length ? NO_BYTES : head.bytes.subarray(head.end), head);
   }

@@ -64,7 +64,10 @@ describe('a plain request', () => {
     ['HTTP/0.9', () => 'GET http://a.test/\r\n\r\n', 400, 'malformed_request'],
     ['HTTP/2.0', () => head('GET http://a.test/ HTTP/2.0', 'Host: a.test'), 505, 'version_refused'],
     ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505, 'version_refused'],
-    ['a TLS hello', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'malformed_request'],
+    ['a TLS hello', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'tls_at_proxy_port'],
+    ['SOCKS 5', () => '\x05\x01\x00', 400, 'socks_at_proxy_port'],
+    ['SOCKS 4', () => '\x04\x01\x01\xbb\x7f\x00\x00\x01\x00', 400, 'socks_at_proxy_port'],
+    ['another control byte', () => '\x06\x01\x00', 400, 'malformed_request'],
     [
       'a target beyond 8 KiB',
       () => head(`GET http://a.test/${'a'.repeat(8_192)} HTTP/1.1`, 'Host: a.test'),
@@ -110,6 +113,15 @@ describe('a plain request', () => {
       scheme: 'http',
     });
     expect(path.origin.connections).toBe(connections);
+  });
+
+  it.each(['\x16\x03\x01', '\x05\x01\x00'])('that is none (%j) is recorded with the cure', async (text) => {
+    const records = path.proxy.records().length;
+    const client = await path.plain();
+    await client.send(text);
+    await client.readResponse();
+    const cause = 'the proxy URL of the client must begin with http://';
+    expect(await path.proxy.record(records)).toMatchObject({ cause });
   });
 
   it('may follow another on the same connection, also for another host', async () => {
