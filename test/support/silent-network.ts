@@ -1,0 +1,91 @@
+// A network whose hosts are silent until the test lets one respond. It needs a network namespace of its own: packets to a
+// silent host cross a pair of virtual interfaces, and nobody at the other end takes them. A host that responds is an address
+// of the namespace itself, where a server of the test listens.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const isRoot: boolean = process.getuid?.() === 0;
+/** The command that runs another one in a new network namespace; its arguments follow. */
+export const unshare: readonly string[] = [
+  'unshare',
+  ...(isRoot ? [] : ['--user', '--map-root-user']),
+  '--net',
+];
+
+/** Whether this system provides a network namespace with a pair of virtual interfaces. */
+export function canCreateNetwork(): boolean {
+  const [command = '', ...args] = unshare;
+  const pair = ['ip', 'link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1'];
+  return spawnSync(command, [...args, ...pair], { stdio: 'ignore' }).status === 0;
+}
+
+/** SYNs are repeated after 1, 3 and 7 seconds; newer kernels repeat the first ones each second unless told not to. */
+const LINEAR_SYNS = '/proc/sys/net/ipv4/tcp_syn_linear_timeouts';
+const SILENT = '02:00:00:00:00:09';
+
+const OWN = { 4: '8.8.1.254', 6: '2606:4700::fffe' } as const;
+
+/**
+ * Furnishes the namespace of this process. The addresses are of 8.8.1.0/24 and 2606:4700::/64, because the proxy connects to
+ * public ones; no packet leaves the namespace.
+ */
+export function createNetwork(silentAddresses: readonly string[]): void {
+  if (existsSync(LINEAR_SYNS)) writeFileSync(LINEAR_SYNS, '0');
+  ip([
+    'link set lo up',
+    'link add v0 type veth peer name v1',
+    `addr add ${OWN[4]}/24 dev v0`,
+    `addr add ${OWN[6]}/64 dev v0 nodad`,
+    'link set v0 up',
+    'link set v1 up',
+    // A neighbour that is known needs no lookup, which would fail before the SYN is repeated.
+    ...silentAddresses.map((address) => `neigh replace ${address} lladdr ${SILENT} nud permanent dev v0`),
+  ]);
+}
+
+/** From now on packets to the address are delivered here; those that were lost before are not. */
+export function letRespond(address: string): void {
+  ip([`route add local ${address} dev lo src ${OWN[familyOf(address)]}`]);
+}
+
+function familyOf(address: string): 4 | 6 {
+  return address.includes(':') ? 6 : 4;
+}
+
+function ip(commands: readonly string[]): void {
+  execFileSync('ip', ['-batch', '-'], { input: commands.join('\n'), stdio: ['pipe', 'ignore', 'inherit'] });
+}
+
+/** Resolves when a connection to the address has sent its SYN and `repeats` more without a response. */
+export async function untilSynSent(address: string, repeats: number): Promise<void> {
+  const file = familyOf(address) === 6 ? '/proc/net/tcp6' : '/proc/net/tcp';
+  const wanted = tableAddressOf(address);
+  for (;;) {
+    for (const row of readFileSync(file, 'latin1').split('\n')) {
+      const [, , remote = '', state, , , retransmitted = ''] = row.trim().split(/\s+/);
+      const isSilent = state === SYN_SENT && remote.startsWith(`${wanted}:`);
+      if (isSilent && Number.parseInt(retransmitted, 16) >= repeats) return;
+    }
+    await delay(20);
+  }
+}
+
+const SYN_SENT = '02';
+
+/** As the kernel's tables spell it: words of 32 bits in the byte order of the machine, here little-endian. */
+function tableAddressOf(address: string): string {
+  const bytes = familyOf(address) === 6 ? bytesOfV6(address) : Buffer.from(address.split('.').map(Number));
+  return bytes.swap32().toString('hex').toUpperCase();
+}
+
+function bytesOfV6(address: string): Buffer {
+  const [front = '', back = ''] = address.split('::');
+  const groups = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+  const [left, right] = [groups(front), groups(back)];
+  const bytes = Buffer.alloc(16);
+  for (const [i, group] of left.entries()) bytes.writeUInt16BE(group, 2 * i);
+  for (const [i, group] of right.entries()) bytes.writeUInt16BE(group, 16 - 2 * (right.length - i));
+  return bytes;
+}
