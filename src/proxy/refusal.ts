@@ -99,6 +99,11 @@ const catalogue = {
     'the TLS certificate of the upstream is not trusted',
     'the operator can add its CA with SALLYPORT_UPSTREAM_CA; the record of the request names the cause',
   ],
+  client_certificate_required: [
+    502,
+    'the upstream asks for a TLS client certificate, which this proxy does not have, and has ended the connection',
+    'remove the host from match_hosts of rules and callbacks: its TLS is then that of the client, client certificate included',
+  ],
   upstream_closed: [502, 'the upstream closed the connection without a response'],
   upstream_malformed: [502, 'the response of the upstream is not valid HTTP/1.1'],
   upstream_asks_proxy_auth: [502, 'the upstream asked for proxy credentials'],

@@ -5,7 +5,7 @@ import type { RefusalCode } from '../../src/proxy/refusal.ts';
 import { response } from '../support/recording-origin.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import type { WireClient } from '../support/wire-client.ts';
-import { type Scene, type SceneOptions, bearerRule, head } from './credential-scene.ts';
+import { type Scene, type SceneOptions, bearerRule, head, publicAuthority } from './credential-scene.ts';
 
 export type RefusalRow = {
   readonly code: RefusalCode;
@@ -142,6 +142,11 @@ export const refusals: readonly RefusalRow[] = [
   {
     code: 'upstream_untrusted',
     options: { tls: { authority: createTestAuthority('An untrusted CA'), names: ['api.test'] } },
+    provoke: asks('GET /'),
+  },
+  {
+    code: 'client_certificate_required',
+    options: { tls: { authority: publicAuthority, names: ['api.test'], requiresCertificate: true } },
     provoke: asks('GET /'),
   },
   { code: 'upstream_closed', options: { respond: ({ end }) => end() }, provoke: asks('GET /') },

@@ -43,6 +43,11 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
   ['dns_failed', 502, 'the host could not be resolved'],
   ['upstream_unreachable', 502, 'the upstream could not be reached'],
   ['upstream_untrusted', 502, 'the TLS certificate of the upstream is not trusted'],
+  [
+    'client_certificate_required',
+    502,
+    'the upstream asks for a TLS client certificate, which this proxy does not have, and has ended the connection',
+  ],
   ['upstream_closed', 502, 'the upstream closed the connection without a response'],
   ['upstream_malformed', 502, 'the response of the upstream is not valid HTTP/1.1'],
   ['upstream_asks_proxy_auth', 502, 'the upstream asked for proxy credentials'],
@@ -63,6 +68,8 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
   authority_invalid: 'send host:port, with a port from 1 to 65535',
   use_connect: 'set HTTPS_PROXY, so that the client sends CONNECT',
   not_a_proxy_request: 'set HTTP_PROXY and HTTPS_PROXY to this address',
+  client_certificate_required:
+    'remove the host from match_hosts of rules and callbacks: its TLS is then that of the client, client certificate included',
   tls_at_proxy_port: 'begin the proxy URL with http://, in HTTPS_PROXY too',
   socks_at_proxy_port: 'begin the proxy URL with http:// instead of socks5://',
   ambiguous_path: 'send the path without dot segments or nested percent-encoding',

@@ -43,7 +43,12 @@ export type Exchange = {
 
 export type OriginOptions = {
   /** Uses TLS with a certificate for the requested one of these names; the first one without SNI. */
-  readonly tls?: { readonly authority: TestAuthority; readonly names: readonly string[] };
+  readonly tls?: {
+    readonly authority: TestAuthority;
+    readonly names: readonly string[];
+    /** Ends the handshake of a client without a certificate. */
+    readonly requiresCertificate?: boolean;
+  };
   readonly respond?: (exchange: Exchange) => void | Promise<void>;
   /** Another loopback address than 127.0.0.1. */
   readonly address?: string;
@@ -198,6 +203,7 @@ function secure(raw: Socket, tls: NonNullable<OriginOptions['tls']>): Promise<So
       secureContext: contextFor(first),
       SNICallback: (name, done) => done(null, contextFor(name)),
       ALPNProtocols: ['http/1.1'],
+      ...(tls.requiresCertificate && { requestCert: true, rejectUnauthorized: true }),
     });
     socket.once('secure', () => resolve(socket));
     socket.once('error', reject);

@@ -20,7 +20,7 @@ export function canCreateNetwork(): boolean {
   return spawnSync(command, [...args, ...pair], { stdio: 'ignore' }).status === 0;
 }
 
-/** SYNs are repeated after 1, 3 and 7 seconds; newer kernels repeat the first ones each second unless told not to. */
+/** SYNs are repeated after 1, 3 and 7 seconds; newer kernels repeat the first ones each second by default. */
 const LINEAR_SYNS = '/proc/sys/net/ipv4/tcp_syn_linear_timeouts';
 const SILENT = '02:00:00:00:00:09';
 

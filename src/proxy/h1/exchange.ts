@@ -20,6 +20,7 @@ import { type RequestPlan, planRequest, refusalOfError } from '../gate/request-p
 import { ResponseOut } from './response-out.ts';
 import { ResponseReader, type ResponseSink, type Taken } from './response-reader.ts';
 import { refuseUnsearchable } from '../mask/scrub.ts';
+import { refuseClosed } from '../upstream/client-certificate.ts';
 import type { UpstreamConnection, UpstreamOwner } from '../upstream/connection-pool.ts';
 
 /** Starts an exchange for a head other than CONNECT; `rest` came behind it. */
@@ -155,9 +156,8 @@ class Exchange
       return 'connection';
     }
     this.#record.status = head.status;
-    const { ending } = verdict;
-    const isComplete = this.#response.addHead(head, sent, connection, ending, this.#decision?.mask);
-    if (ending === 'upgrade') {
+    const isComplete = this.#response.addHead(head, sent, connection, verdict.ending, this.#decision?.mask);
+    if (verdict.ending === 'upgrade') {
       this.#upgrade();
       return 'connection';
     }
@@ -211,8 +211,9 @@ class Exchange
       this.#reader = this.#reader.restarted();
       return this.#acquisition.retry();
     }
+    const refusal = refuseClosed(this.#upstream, code);
     // A client retries by itself on a connection that has worked before, but not on its first request.
-    if (this.#connection.exchanges === 1) this.onRefused(refuse('upstream_closed', code));
+    if (this.#connection.exchanges === 1 || refusal.refused !== 'upstream_closed') this.onRefused(refusal);
     else this.#fail('upstream_closed', code);
   }
 

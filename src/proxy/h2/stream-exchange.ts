@@ -162,7 +162,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
       this.#retries += 1;
       return this.#acquisition.retry();
     }
-    if (isLost && !isUnread) this.onRefused(refuse('upstream_closed', 'session_lost'));
+    if (isLost && !isUnread) this.onRefused(place.session.refuseLost());
     else this.#passReset(upstream.rstCode);
   }
 

@@ -10,6 +10,7 @@ import type { Authority } from '../../policy/authority/authority.ts';
 import type { TrustSet } from '../../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
 import type { Protocol } from './alpn.ts';
+import { noteCertificateRequest, refuseWithoutCertificate } from './client-certificate.ts';
 import type { ConnectionQuota } from './connection-quota.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import type { ResolvedAddress, Resolver } from './resolver.ts';
@@ -172,10 +173,22 @@ function secure(
     if (result !== socket) socket.destroy();
     finish(result);
   };
-  const onReady = (): void => end(proven(socket, target.authority, trust));
-  const onError = (error: NodeJS.ErrnoException): void => end(refusalOf(error, socket, target));
-  const onEnd = (): void => end(refuse('upstream_unreachable', 'ended before it was ready'));
-  socket.on('secureConnect', onReady).on('error', onError).on('end', onEnd).on('close', onEnd);
+  const onReady = (): void => {
+    noteCertificateRequest(socket);
+    end(proven(socket, target.authority, trust));
+  };
+  const onError = (error: NodeJS.ErrnoException): void => {
+    noteCertificateRequest(socket);
+    end(refusalOf(error, socket, target));
+  };
+  const onEnd = (): void => {
+    noteCertificateRequest(socket);
+    const cause = 'ended before it was ready';
+    end(refuseWithoutCertificate(socket, cause) ?? refuse('upstream_unreachable', cause));
+  };
+  // Before node:tls, which destroys the socket at its end, and with it what the host has asked for.
+  socket.prependListener('end', onEnd);
+  socket.on('secureConnect', onReady).on('error', onError).on('close', onEnd);
   return { end };
 }
 
@@ -259,5 +272,7 @@ function refusalOf(
     return refuse(alpn[0] === 'h2' ? 'h2_unavailable' : 'alpn_changed', code);
   const isUntrusted = Boolean(socket?.authorizationError);
   if (isUntrusted || code === 'ERR_TLS_CERT_ALTNAME_INVALID') return refuse('upstream_untrusted', code);
+  const refused = socket && refuseWithoutCertificate(socket, code);
+  if (refused) return refused;
   return refuse(code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable', code);
 }

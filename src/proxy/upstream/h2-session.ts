@@ -3,6 +3,8 @@
 import type { ClientHttp2Session, ClientHttp2Stream, SecureClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import { LINGER_MS, type Limits, MAX_STREAM_WINDOW_BYTES, SESSION_WINDOW_BYTES } from '../limits.ts';
+import type { Refusal } from '../refusal.ts';
+import { refuseClosed } from './client-certificate.ts';
 
 // Before the SETTINGS of the upstream arrive, one stream may be opened: the first request need not wait for them, and no
 // burst exceeds the limit in them.
@@ -93,6 +95,11 @@ export class UpstreamSession {
   /** Whether the upstream has declared stream `id` unprocessed; undefined: it was never sent. */
   hasSkipped(id: number | undefined): boolean {
     return id === undefined || (this.lastReadId !== undefined && id > this.lastReadId);
+  }
+
+  /** Why a request that was sent on it got no response: the session was lost. */
+  refuseLost(): Refusal {
+    return refuseClosed({ socket: this.#socket, uses: this.uses }, 'session_lost');
   }
 
   /** The caller must `forget` the stream when it is closed. */

@@ -88,10 +88,10 @@ const asking = tlsRows('S-10', [
           `${name}-over-${over === 'h2' ? 'h2' : 'http1'}`,
           { host: `${name}.bad.test`, over },
           {
-            seen: `${over} 502 upstream_closed|${over} 502 upstream_unreachable`,
+            seen: `${over} 502 client_certificate_required`,
             arrives: 0,
             isProven: true,
-            record: 'failed upstream_',
+            record: 'failed client_certificate_required',
           },
         ] as const,
     ),
