@@ -8,6 +8,8 @@ export type NeedleSet = {
   readonly beginnings: ReadonlySet<number>;
   /** 1 at the hash of each beginning: nearly every byte of a region is passed over without a look into the set. */
   readonly filter: Uint8Array;
+  /** One of the beginnings contains `%`, `&` or `;`, which escapes and references consist of. */
+  readonly beginsWithSign: boolean;
   /** The first eight bytes of each needle, for a set that is too large to be searched for in heads. */
   readonly prefixes: ReadonlySet<string> | undefined;
   /** Of all needles. */
@@ -26,6 +28,8 @@ const PREFIX_BYTES = 8;
 /** Shorter texts would match by chance. */
 const MIN_DECODED_BYTES = 8;
 const PERCENT = 0x25;
+/** `%`, `&` and `;`. */
+const SIGNS: readonly number[] = [PERCENT, 0x26, 0x3b];
 /** Beyond every region, and a small integer: loops compare with it at each byte. */
 const NOWHERE = 0x3fff_ffff;
 
@@ -35,13 +39,16 @@ export function compileNeedles(texts: readonly string[]): NeedleSet {
   const filter = new Uint8Array(2 ** Math.min(16, Math.max(8, Math.ceil(Math.log2(texts.length * 64)))));
   const needles = [...new Set(texts)].flatMap(foldedNeedles);
   const beginnings = new Set(needles.map((needle) => needle.readInt32BE()));
-  for (const beginning of beginnings) filter[slotOf(beginning, filter)] = 1;
+  for (const beginning of beginnings) filter[slotOf(beginning, filter.length - 1)] = 1;
   const bytes = needles.reduce((sum, { length }) => sum + length, 0);
   const isTooLarge = bytes > MAX_HEAD_SEARCH_BYTES;
   const prefixes = isTooLarge
     ? new Set(needles.map((needle) => needle.toString('latin1', 0, PREFIX_BYTES)))
     : undefined;
-  return { needles, beginnings, filter, prefixes, bytes };
+  const beginsWithSign = needles.some((needle) =>
+    SIGNS.some((sign) => needle.subarray(0, BEGINNING_BYTES).includes(sign)),
+  );
+  return { needles, beginnings, filter, beginsWithSign, prefixes, bytes };
 }
 
 /** A text with escapes is found with all of them decoded too; a longer text that is decoded in part is ambiguous. */
@@ -72,13 +79,13 @@ function decodeEscapes(text: Buffer): Buffer {
  * The first offset from `from` to `last` where a needle may begin, or `last + 1`. The four bytes from each offset must be
  * inside the region and must not contain a percent sign.
  */
-export function nextPossible(region: Buffer, from: number, last: number, { filter }: NeedleSet): number {
+function nextPossible(region: Buffer, from: number, last: number, { filter }: NeedleSet): number {
   if (from > last) return from;
   let window = 0;
   for (let at = from; at < from + BEGINNING_BYTES - 1; at += 1) window = (window << 8) | foldedAt(region, at);
   for (let at = from; at <= last; at += 1) {
     window = (window << 8) | foldedAt(region, at + BEGINNING_BYTES - 1);
-    if (filter[slotOf(window, filter)] === 1) return at;
+    if (filter[slotOf(window, filter.length - 1)] === 1) return at;
   }
   return last + 1;
 }
@@ -126,7 +133,7 @@ function isBeginning(region: Buffer, at: number, length: number, needles: Needle
 const symbols: Buffer = Buffer.alloc(PREFIX_BYTES);
 
 /** The byte that the escape at `at` stands for; negative if there is no escape. */
-function escapedByte(region: Buffer, at: number): number {
+export function escapedByte(region: Buffer, at: number): number {
   if (region[at] !== PERCENT || at + 2 >= region.length) return -1;
   const high = hexValue(region[at + 1] as number); // the length was checked
   const low = hexValue(region[at + 2] as number);
@@ -134,14 +141,19 @@ function escapedByte(region: Buffer, at: number): number {
 }
 
 /** The next percent sign, or an offset beyond every region. */
-export function nextPercent(region: Buffer, from: number): number {
+function nextPercent(region: Buffer, from: number): number {
   const at = region.indexOf(PERCENT, from);
   return at === -1 ? NOWHERE : at;
 }
 
+/** Whether four symbols are the beginning of a needle. */
+export function beginsNeedle(window: number, { filter, beginnings }: NeedleSet): boolean {
+  return filter[slotOf(window, filter.length - 1)] === 1 && beginnings.has(window);
+}
+
 /** Fibonacci hashing: the upper bits of the product depend on all four bytes. */
-function slotOf(beginning: number, filter: Uint8Array): number {
-  return (Math.imul(beginning, 0x9e3779b1) >>> 16) & (filter.length - 1);
+export function slotOf(beginning: number, lastSlot: number): number {
+  return (Math.imul(beginning, 0x9e3779b1) >>> 16) & lastSlot;
 }
 
 // One byte for characters that encodings write in two ways: base64 and base64url, and a space as `+` in forms. A text

@@ -1,8 +1,10 @@
 // Finds needles in a text that arrives in pieces, also where some of their characters are written as character references
 // of HTML: `&#43;`, `&#x2B;`, `&#X002b;`, `&lt;`. The text is scanned as it is. From a reference on that may be part of a
 // needle, a second scanner reads the text with its references decoded, until none of them can be part of a needle.
+import { INCOMPLETE, NO_REFERENCE, nextReference, referenceAt } from './character-reference.ts';
 import { type FoundRange, NeedleScanner, type OnFound } from './needle-scanner.ts';
 import { type NeedleSet, mayContainNeedle } from './needle-set.ts';
+import { nextBeginning } from './needle-skip.ts';
 
 /** Every needle in a text that is there as a whole. Ranges may overlap. */
 export function findNeedles(text: Buffer, needles: NeedleSet): readonly FoundRange[] {
@@ -21,20 +23,32 @@ export function mayContainReferenced(
   from = 0,
   end: number = region.length,
 ): boolean {
-  const first = region.indexOf(AMPERSAND, from);
-  if (first < 0 || first >= end) return false;
-  const text = region.toString('latin1', from, end);
-  const decoded = text.replace(REFERENCES, (reference) => {
-    const byte = byteOf(reference);
-    return byte === undefined ? reference : String.fromCharCode(byte);
-  });
-  return decoded !== text && mayContainNeedle(Buffer.from(decoded, 'latin1'), needles);
+  const text = region.subarray(from, end);
+  const first = nextReference(text, 0);
+  return first < text.length && mayContainNeedle(decodeReferences(text, first), needles);
 }
+
+function decodeReferences(text: Buffer, first: number): Buffer {
+  const decoded = Buffer.from(text);
+  let used = first;
+  for (let at = first; at < text.length; used += 1) {
+    const reference = text[at] === AMPERSAND ? referenceAt(text, at) : NO_REFERENCE;
+    decoded[used] = reference < 0 ? (text[at] as number) : reference & 0xff; // `at` is inside
+    at += reference < 0 ? 1 : reference >> 8;
+  }
+  return decoded.subarray(0, used);
+}
+
+const AMPERSAND = 0x26;
+/** Symbols of the text for one of a needle: a percent-escape. */
+const MAX_ESCAPED = 3;
+const NOTHING: Buffer = Buffer.alloc(0);
 
 /** Where a reference was decoded: its offset in the decoded text, and how much longer the text before its end was. */
 type Shift = { readonly at: number; readonly extra: number };
 
 export class ReferenceScanner {
+  readonly #needles: NeedleSet;
   readonly #plain: NeedleScanner;
   readonly #onFound: OnFound;
   #decoded: NeedleScanner | undefined;
@@ -45,9 +59,10 @@ export class ReferenceScanner {
   /** Bytes that `#plain` has scanned. */
   #at = 0;
   /** An incomplete reference. It is not scanned before it is known to be one or none. */
-  #pending = '';
+  #pending: Buffer = NOTHING;
 
   constructor(needles: NeedleSet, onFound: OnFound) {
+    this.#needles = needles;
     this.#plain = new NeedleScanner(needles, onFound);
     this.#onFound = onFound;
   }
@@ -60,33 +75,59 @@ export class ReferenceScanner {
 
   /** Takes the next bytes of the text. They are not changed. */
   scan(bytes: Buffer): void {
-    let scanned = 0;
-    let at = 0;
+    let at = this.#pending.length > 0 ? this.#resume(bytes) : 0;
     while (at < bytes.length) {
-      if (this.#pending === '') {
-        const start = nextReference(bytes, at);
-        if (start > scanned) this.#scanBoth(bytes.subarray(scanned, start));
-        scanned = at = start;
-        if (at === bytes.length) return;
+      at = this.#skip(bytes, at);
+      const start = nextReference(bytes, at);
+      if (start > at) this.#scanBoth(bytes.subarray(at, start));
+      if (start === bytes.length) return;
+      const reference = referenceAt(bytes, start);
+      if (reference === INCOMPLETE) {
+        this.#pending = Buffer.from(bytes.subarray(start));
+        return;
       }
-      this.#pending += String.fromCharCode(bytes[at] as number); // `at` is inside
-      if (this.#pending.endsWith(';')) this.#complete();
-      else if (!BEGINNING.test(this.#pending)) {
-        // The byte that ends it may begin another reference.
-        this.#pending = this.#pending.slice(0, -1);
-        this.#abandon();
-        at -= 1;
-      }
-      at += 1;
-      scanned = at;
+      at = start + (reference >> 8);
+      this.#scanReference(bytes.subarray(start, at), reference & 0xff);
     }
   }
 
   /** The text is complete: an incomplete reference is none. */
   end(): void {
-    this.#abandon();
+    this.#scanBoth(this.#takePending());
     this.#plain.end();
     this.#decoded?.end();
+  }
+
+  /** Passes over bytes that neither scanner has to see, because nothing is open. */
+  #skip(bytes: Buffer, from: number): number {
+    if (this.#decoded || !this.#plain.isIdle) return from;
+    const to = nextBeginning(bytes, from, this.#needles);
+    this.#plain.skip(to - from);
+    this.#at += to - from;
+    return to;
+  }
+
+  /** Completes the reference that the last piece ended in. Returns how many bytes of this piece it takes. */
+  #resume(bytes: Buffer): number {
+    for (let at = 0; at < bytes.length; at += 1) {
+      const longer = Buffer.concat([this.#pending, bytes.subarray(at, at + 1)]);
+      const reference = referenceAt(longer, 0);
+      if (reference === NO_REFERENCE) {
+        this.#scanBoth(this.#takePending());
+        return at;
+      }
+      this.#pending = longer;
+      if (reference === INCOMPLETE) continue;
+      this.#scanReference(this.#takePending(), reference & 0xff);
+      return at + 1;
+    }
+    return bytes.length;
+  }
+
+  #takePending(): Buffer {
+    const pending = this.#pending;
+    this.#pending = NOTHING;
+    return pending;
   }
 
   #scanBoth(bytes: Buffer): void {
@@ -98,20 +139,7 @@ export class ReferenceScanner {
     this.#dropDecoded();
   }
 
-  #abandon(): void {
-    const bytes = Buffer.from(this.#pending, 'latin1');
-    this.#pending = '';
-    if (bytes.length > 0) this.#scanBoth(bytes);
-  }
-
-  #complete(): void {
-    const byte = byteOf(this.#pending);
-    if (byte === undefined) {
-      this.#abandon();
-      return;
-    }
-    const reference = Buffer.from(this.#pending, 'latin1');
-    this.#pending = '';
+  #scanReference(reference: Buffer, byte: number): void {
     if (!this.#decoded && this.#plain.mayContinueWith(byte)) this.#fork();
     this.#plain.scan(reference);
     this.#at += reference.length;
@@ -152,38 +180,3 @@ export class ReferenceScanner {
     return decoded + (this.#shifts[low - 1]?.extra ?? 0);
   }
 }
-
-const AMPERSAND = 0x26;
-/** Symbols of the text for one of a needle: a percent-escape. */
-const MAX_ESCAPED = 3;
-const NAMED: Readonly<Record<string, number>> = { amp: 0x26, lt: 0x3c, gt: 0x3e, quot: 0x22, apos: 0x27 };
-/** Encoders write few leading zeros, and an incomplete reference must be bounded. */
-const BEGINNING = /^&(?:#(?:[0-9]{0,27}|[xX][0-9a-fA-F]{0,26})|[a-z]{0,4})$/;
-const REFERENCE = /^&(?:#0{0,24}([0-9]{1,3})|#[xX]0{0,24}([0-9a-fA-F]{1,2})|([a-z]{2,4}));$/;
-const REFERENCES = /&(?:#0{0,24}[0-9]{1,3}|#[xX]0{0,24}[0-9a-fA-F]{1,2}|[a-z]{2,4});/g;
-
-/** The ASCII character that a reference stands for: values that are injected contain no other. */
-function byteOf(reference: string): number | undefined {
-  const [, decimal, hex, name] = REFERENCE.exec(reference) ?? [];
-  const byte =
-    decimal !== undefined
-      ? Number(decimal)
-      : hex !== undefined
-        ? Number.parseInt(hex, 16)
-        : name !== undefined && Object.hasOwn(NAMED, name)
-          ? NAMED[name]
-          : undefined;
-  return byte !== undefined && byte < 0x80 ? byte : undefined;
-}
-
-/** The next ampersand that may begin a reference, or the end. */
-function nextReference(bytes: Buffer, from: number): number {
-  for (let at = bytes.indexOf(AMPERSAND, from); at >= 0; at = bytes.indexOf(AMPERSAND, at + 1)) {
-    const next = bytes[at + 1];
-    if (next === undefined || FIRST.includes(next)) return at;
-  }
-  return bytes.length;
-}
-
-/** `#`, or the first letter of a name. */
-const FIRST: Buffer = Buffer.from('#aglq');

@@ -2,6 +2,7 @@
 // pieces. The reference decodes the whole text and looks for the needle at each offset.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { BodyMask } from '../../../src/proxy/mask/body-mask.ts';
 import { compileNeedles } from '../../../src/proxy/mask/needle-set.ts';
 import { ReferenceScanner, findNeedles } from '../../../src/proxy/mask/reference-scanner.ts';
 import { runs } from '../../support/run-size.ts';
@@ -76,22 +77,55 @@ describe('for any text', () => {
     'x',
   );
 
-  it('what is found is what stands in the text, or in the text with its references decoded', () => {
+  const anyNeedle = fc.string({ unit: fc.constantFrom('a', 'b', '+'), minLength: 4, maxLength: 6 });
+
+  it('what is found is what stands in the text, or in the text with its references decoded, wherever it is cut', () => {
+    fc.assert(
+      fc.property(anyNeedle, fc.array(unit, { maxLength: 24 }), (needle, units) => {
+        const text = units.join('');
+        const expected = reference(needle, text);
+        for (const pieces of cutsOf(text)) expect(hidden(needle, pieces)).toEqual(expected);
+      }),
+      { numRuns: runs(2_000) },
+    );
+  });
+
+  it('a body is masked alike wherever it is cut, also where escapes and references meet', () => {
+    const mixed = fc.oneof(
+      unit,
+      fc.constantFrom('%', '%6', '%61', '%2b', '&#37;', '&#x36;', '1', '6', '&amp;'),
+    );
     fc.assert(
       fc.property(
-        fc.string({ unit: fc.constantFrom('a', 'b', '+'), minLength: 4, maxLength: 6 }),
-        fc.array(unit, { maxLength: 24 }),
-        fc.nat(),
-        (needle, units, cut) => {
+        fc.array(anyNeedle, { minLength: 1, maxLength: 2 }),
+        fc.array(mixed, { maxLength: 16 }),
+        (needles, units) => {
           const text = units.join('');
-          const at = cut % (text.length + 1);
-          expect(hidden(needle, [text.slice(0, at), text.slice(at)])).toEqual(reference(needle, text));
+          const whole = masked(needles, [text]);
+          const found = new Set(needles.flatMap((needle) => reference(needle, text)));
+          for (const at of found) expect(whole[at]).toBe('*');
+          for (const pieces of cutsOf(text)) expect(masked(needles, pieces)).toBe(whole);
         },
       ),
-      { numRuns: runs(5_000) },
+      { numRuns: runs(2_000) },
     );
   });
 });
+
+/** In one piece, cut in two at each byte, and each byte by itself. */
+function cutsOf(text: string): readonly (readonly string[])[] {
+  const inTwo = Array.from({ length: text.length }, (_, at) => [text.slice(0, at), text.slice(at)]);
+  return [[text], ...inTwo, [...text]];
+}
+
+function masked(needles: readonly string[], pieces: readonly string[]): string {
+  const body = new BodyMask(compileNeedles(needles));
+  let out = '';
+  const emit = (piece: Buffer): void => void (out += piece.toString('latin1'));
+  for (const piece of pieces) body.push(Buffer.from(piece), emit);
+  body.end(emit);
+  return out;
+}
 
 function reference(needle: string, text: string): readonly number[] {
   const found = new Set<number>();
