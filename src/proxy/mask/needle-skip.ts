@@ -59,6 +59,8 @@ function hasSign(region: Buffer, from: number): boolean {
  * or from which on there are no signs.
  */
 function passSigns(region: Buffer, from: number, needles: NeedleSet): number {
+  const { filter } = needles;
+  const last = filter.length - 1;
   let window = 0;
   // Where the last four symbols begin, the newest last.
   let [first, second, third, newest] = [UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN];
@@ -85,11 +87,15 @@ function passSigns(region: Buffer, from: number, needles: NeedleSet): number {
     second = third;
     third = newest;
     newest = at;
-    if (first !== UNKNOWN && beginsNeedle(window, needles)) return first;
+    // The first check of `beginsNeedle`, without a call for each symbol.
+    if (filter[slotOf(window, last)] === 1 && first !== UNKNOWN && beginsNeedle(window, needles))
+      return first;
     if ((digitsFirst | digitsSecond | digitsThird | digits) !== 0) {
-      if (digitsFirst !== 0 && beginsNeedle((digitsFirst << 24) | (window & 0xff_ffff), needles))
+      const afterDigit = (digitsFirst << 24) | (window & 0xff_ffff);
+      if (filter[slotOf(afterDigit, last)] === 1 && digitsFirst !== 0 && beginsNeedle(afterDigit, needles))
         return first;
-      if (digitsSecond !== 0 && beginsNeedle((digitsSecond << 16) | (window & 0xffff), needles))
+      const afterDigits = (digitsSecond << 16) | (window & 0xffff);
+      if (filter[slotOf(afterDigits, last)] === 1 && digitsSecond !== 0 && beginsNeedle(afterDigits, needles))
         return second;
       digitsFirst = digitsSecond;
       digitsSecond = digitsThird;
