@@ -21,7 +21,7 @@ const symbols: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) =>
 export function nextBeginning(region: Buffer, from: number, needles: NeedleSet): number {
   for (let at = from; ; ) {
     at = passPlain(region, at, needles);
-    // Such beginnings can be told from escapes and references by the search only.
+    // Only the search can distinguish such beginnings from escapes and references.
     if (needles.beginsWithSign || !hasSign(region, at)) return at;
     const reached = passSigns(region, at, needles);
     if (reached === at) return at;
