@@ -21,6 +21,7 @@ function emit(recorder: Recorder, sandbox: string): void {
 type Outlets = AsyncDisposable & {
   readonly lines: readonly string[];
   recorderOf(sandbox: string): Recorder;
+  readonly counts: Recorder['counts'];
 };
 
 async function outletsTo(url: string, whenBlocked: 'refuse' | 'drop'): Promise<Outlets> {
@@ -41,6 +42,7 @@ async function outletsTo(url: string, whenBlocked: 'refuse' | 'drop'): Promise<O
   return {
     lines,
     recorderOf: outlets.recorderOf,
+    counts: outlets.counts,
     async [Symbol.asyncDispose]() {
       await outlets.close(0);
       await scratch[Symbol.asyncDispose]();
@@ -59,6 +61,8 @@ describe('when the platform accepts no records', () => {
     emit(two, 'two');
     expect([one.isBlocked, two.isBlocked]).toEqual([true, false]);
     expect(outlets.lines).toHaveLength(MORE_THAN_FIT + 1);
+    // Those of all sandboxes are counted together.
+    expect(outlets.counts).toEqual({ emitted: MORE_THAN_FIT + 1, dropped: 0 });
   });
 
   it('and log.when_blocked is drop, nothing is rejected and the log has every record', async () => {
