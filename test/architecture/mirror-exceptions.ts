@@ -83,6 +83,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/proxy/h2/turn-writer.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/mask/needle-scanner.ts': 'test/proxy/mask/mask.test.ts',
   'src/proxy/mask/needle-set.ts': 'test/proxy/mask/needle-automaton.test.ts',
+  'src/proxy/refusal-catalogue.ts': 'test/proxy/refusal.test.ts',
   'src/proxy/upstream/connection-quota.ts': 'test/proxy/upstream/connection-pool.test.ts',
   'src/proxy/upstream/h2-session.ts': 'test/proxy/upstream/h2-sessions.test.ts',
   'src/proxy/upstream/speculative-dial-failure.ts': 'test/proxy/upstream/dial-at-once.test.ts',

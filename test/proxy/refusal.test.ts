@@ -63,6 +63,39 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
 ];
 
 const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
+  malformed_request: 'the record of the request names what is not valid: correct the client',
+  host_invalid: 'send one Host field, with the host and port of the URL',
+  host_mismatch: 'send a Host field with the host and port of the request target',
+  target_invalid: 'send a path inside a tunnel, and an http:// URL to the proxy port',
+  access_denied: 'a tenant can list the host in access_control.allow_list, or remove it from deny_list',
+  address_denied:
+    'no setting allows it: metadata services, link-local addresses and the own listeners of the proxy are never reached',
+  method_refused:
+    'TRACE, TRACK, CONNECT inside a tunnel and Max-Forwards are never forwarded: use another method',
+  request_timeout:
+    'send the whole request sooner, or let the operator raise timeouts.head_ms or timeouts.client_idle_ms',
+  uri_too_long: 'send a shorter URL, or let the operator raise limits.max_target_bytes',
+  expectation_failed: 'send Expect: 100-continue, or no Expect field',
+  authority_mismatch: 'open a tunnel of its own for each host and port',
+  head_too_large:
+    'send fewer or shorter headers, or let the operator raise limits.max_request_head_bytes or limits.max_fields',
+  internal_error: 'the log of the proxy names the error: report it',
+  transfer_coding_refused: 'send Transfer-Encoding: chunked alone, or Content-Length',
+  dns_failed: 'check the name: the machine of the proxy must resolve it within timeouts.dns_ms',
+  upstream_unreachable:
+    'the record of the request names the cause: check the port, and that the machine of the proxy can reach the host',
+  upstream_closed: 'send the request again if that is safe; the upstream may have restarted',
+  upstream_malformed:
+    'the record of the request names what is not valid: correct the upstream, or list it in no_proxy',
+  upstream_asks_proxy_auth: 'the host is a proxy itself: send the request to the host behind it',
+  too_many_connections:
+    'close connections or try again later, or let the operator raise limits.max_connections',
+  record_sink_blocked:
+    'try again later; the operator must read the log, or set log.when_blocked (SALLYPORT_LOG_WHEN_BLOCKED)',
+  shutting_down: 'connect again when the proxy has started again',
+  upstream_timeout:
+    'try again later, or let the operator raise timeouts.connect_ms or timeouts.response_idle_ms',
+  version_refused: 'send HTTP/1.1',
   scrub_impossible:
     '`scrub: body` is set for this host: its responses must be complete and without a content encoding',
   authority_invalid: 'send host:port, with a port from 1 to 65535',
@@ -74,11 +107,13 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
   socks_at_proxy_port: 'begin the proxy URL with http:// instead of socks5://',
   ambiguous_path: 'send the path without dot segments or nested percent-encoding',
   reserved_host: 'request it with http:// through the proxy (HTTP_PROXY), without CONNECT',
+  reserved_method: 'send GET or HEAD to the reserved host',
   reserved_path: 'the paths are /, /status, /env, /ca.pem and /ca-bundle.pem',
   too_many_requests: 'a client gets 10 responses a second: send the request again after Retry-After',
   client_denied: 'the operator can allow the address with allow_clients',
   port_denied: 'the operator can allow the port with egress.ports; a tenant can list host:port in allow_list',
-  address_private: 'the operator can allow the address with egress.allow_private',
+  address_private:
+    'the operator can allow the address with egress.allow_private (SALLYPORT_EGRESS_ALLOW_PRIVATE)',
   cleartext_refused: 'use https://, or let the operator list the destination in inject_cleartext',
   proxy_auth_required: 'use http://sallyport:TOKEN@host:port as the proxy URL',
   alpn_changed: 'connect again and offer h2 by ALPN too',
@@ -132,6 +167,16 @@ describe('the refusal catalogue', () => {
       ]);
     },
   );
+
+  it('has a hint for every code but that of a callback, whose body is a contract with integrators', () => {
+    const without = refusalCatalogue().filter(({ code }) => refuse(code as RefusalCode).hint === undefined);
+    expect(without.map(({ code }) => code)).toEqual(['callback_failed']);
+  });
+
+  it.each(catalogue)('%s has its code as the reason phrase of a refused CONNECT', (code, status) => {
+    const { startLine } = parts(refusalBytes(refuse(code), { method: 'CONNECT', close: true }));
+    expect(startLine).toBe(`HTTP/1.1 ${status} ${code}`);
+  });
 
   it('keeps the cause out of every byte that the client reads', () => {
     const refusal = refuse('upstream_unreachable', 'ECONNREFUSED 10.1.2.3:443');

@@ -66,7 +66,8 @@ export function planRequest(
 export function refusalOfError(error: HeadError): Refusal {
   const code =
     error === headErrors.methodTooLong ? 'method_refused' : (codes[error.status] ?? 'malformed_request');
-  return refuse(code, error.code, error.text);
+  // Other codes have a hint of their own, which names the setting.
+  return refuse(code, error.code, code === 'malformed_request' ? error.text : undefined);
 }
 
 /**

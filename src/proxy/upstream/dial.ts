@@ -12,6 +12,7 @@ import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts'
 import type { Protocol } from './alpn.ts';
 import { noteCertificateRequest, refuseWithoutCertificate } from './client-certificate.ts';
 import type { ConnectionQuota } from './connection-quota.ts';
+import { handshakeHint } from './handshake-hint.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
 import type { ResolvedAddress, Resolver } from './resolver.ts';
 
@@ -240,8 +241,10 @@ function proven(socket: TLSSocket, authority: Authority, trust: TrustSet): Socke
   if (!socket.authorized) return refuse('upstream_untrusted', 'not authorized');
   if (!socket.isSessionReused()) {
     const peer = socket.getPeerX509Certificate();
-    if (!peer || !provesName(peer, authority)) return refuse('upstream_untrusted', 'name');
-    if (trust.showsOwnKey(peer)) return refuse('upstream_untrusted', 'own_authority');
+    if (!peer || !provesName(peer, authority))
+      return refuse('upstream_untrusted', 'name', handshakeHint('name'));
+    if (trust.showsOwnKey(peer))
+      return refuse('upstream_untrusted', 'own_authority', handshakeHint('own_authority'));
   }
   socket.setNoDelay(true);
   return socket;
@@ -271,8 +274,9 @@ function refusalOf(
   if (code === 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL' && alpn.length === 1)
     return refuse(alpn[0] === 'h2' ? 'h2_unavailable' : 'alpn_changed', code);
   const isUntrusted = Boolean(socket?.authorizationError);
-  if (isUntrusted || code === 'ERR_TLS_CERT_ALTNAME_INVALID') return refuse('upstream_untrusted', code);
+  const hint = handshakeHint(code);
+  if (isUntrusted || code === 'ERR_TLS_CERT_ALTNAME_INVALID') return refuse('upstream_untrusted', code, hint);
   const refused = socket && refuseWithoutCertificate(socket, code);
   if (refused) return refused;
-  return refuse(code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable', code);
+  return refuse(code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable', code, hint);
 }

@@ -3,19 +3,47 @@
 import { type OriginObservation, plainResponse } from './origin-driver.ts';
 import { type OriginRow, expand } from './origin-script.ts';
 
-const refusals: Readonly<Record<string, readonly [status: string, message: string, hint?: string]>> = {
-  upstream_malformed: ['502 Bad Gateway', 'the response of the upstream is not valid HTTP/1.1'],
-  upstream_closed: ['502 Bad Gateway', 'the upstream closed the connection without a response'],
-  upstream_asks_proxy_auth: ['502 Bad Gateway', 'the upstream asked for proxy credentials'],
-  upstream_unreachable: ['502 Bad Gateway', 'the upstream could not be reached'],
+export const refusals: Readonly<Record<string, readonly [status: string, message: string, hint?: string]>> = {
+  upstream_malformed: [
+    '502 Bad Gateway',
+    'the response of the upstream is not valid HTTP/1.1',
+    'the record of the request names what is not valid: correct the upstream, or list it in no_proxy',
+  ],
+  upstream_closed: [
+    '502 Bad Gateway',
+    'the upstream closed the connection without a response',
+    'send the request again if that is safe; the upstream may have restarted',
+  ],
+  upstream_asks_proxy_auth: [
+    '502 Bad Gateway',
+    'the upstream asked for proxy credentials',
+    'the host is a proxy itself: send the request to the host behind it',
+  ],
+  upstream_unreachable: [
+    '502 Bad Gateway',
+    'the upstream could not be reached',
+    'the record of the request names the cause: check the port, and that the machine of the proxy can reach the host',
+  ],
   upstream_untrusted: [
     '502 Bad Gateway',
     'the TLS certificate of the upstream is not trusted',
-    'the operator can add its CA with SALLYPORT_UPSTREAM_CA; the record of the request names the cause',
+    'the certificate is for other names than this host: correct the host in the URL, or the certificate of the upstream',
   ],
-  dns_failed: ['502 Bad Gateway', 'the host could not be resolved'],
-  upstream_timeout: ['504 Gateway Timeout', 'the upstream did not respond in time'],
-  malformed_request: ['400 Bad Request', 'the request is not valid HTTP/1.1'],
+  dns_failed: [
+    '502 Bad Gateway',
+    'the host could not be resolved',
+    'check the name: the machine of the proxy must resolve it within timeouts.dns_ms',
+  ],
+  upstream_timeout: [
+    '504 Gateway Timeout',
+    'the upstream did not respond in time',
+    'try again later, or let the operator raise timeouts.connect_ms or timeouts.response_idle_ms',
+  ],
+  malformed_request: [
+    '400 Bad Request',
+    'the request is not valid HTTP/1.1',
+    'the record of the request names what is not valid: correct the client',
+  ],
 };
 
 export function violations({ script, expect }: OriginRow, seen: OriginObservation): readonly string[] {

@@ -1,4 +1,5 @@
 // R-04: interim heads that are many, large, malformed, unsolicited, or not followed by a final response.
+import { refusals } from './origin-violations.ts';
 import { response, malformed, relayed } from './row-shapes.ts';
 import type { OriginRow } from './origin-script.ts';
 
@@ -71,14 +72,15 @@ const within = (id: OriginRow['id'], sent: string, whole: string, cause: string)
   script: { response: [{ send: sent }] },
   // The refusal follows the relayed hints.
   expect: {
-    client: whole + refusal('upstream_malformed', 'the response of the upstream is not valid HTTP/1.1'),
+    client: whole + refusal('upstream_malformed'),
     record: { outcome: 'failed', status: 502, reason: 'upstream_malformed', cause },
   },
 });
 
-function refusal(error: string, message: string): string {
-  const body = `${JSON.stringify({ error, message })}\n`;
-  return response(['X-Sallyport-Error: none'], body, '502 Bad Gateway')
+function refusal(error: string): string {
+  const [status = '', message = '', hint] = refusals[error] ?? [];
+  const body = `${JSON.stringify({ error, message, hint })}\n`;
+  return response(['X-Sallyport-Error: none'], body, status)
     .replace('X-Sallyport-Error: none\r\n', 'Content-Type: application/json\r\n')
     .replace(/(Content-Length: \d+\r\n)/, `$1X-Sallyport-Error: ${error}\r\nCache-Control: no-store\r\n`);
 }
@@ -108,7 +110,7 @@ const afterHints: readonly OriginRow[] = [
     id: 'R-04 hint-then-the-end',
     script: { response: [{ send: HINT }, 'end'] },
     expect: {
-      client: HINT + refusal('upstream_closed', 'the upstream closed the connection without a response'),
+      client: HINT + refusal('upstream_closed'),
       record: { outcome: 'failed', status: 502, reason: 'upstream_closed', cause: 'no_response' },
     },
   },
