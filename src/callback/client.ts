@@ -101,14 +101,35 @@ async function send(
   });
   // A body that is not read to its end emits an error when it is destroyed; without a listener that ends the process.
   body.on('error', () => undefined);
+  const about = describeResponse(statusCode, headers['content-type']);
   // A redirect is a failure like any other status: following it would send the shared secret elsewhere.
   if (statusCode < 200 || statusCode > 299) {
     body.destroy();
-    return failed(`status ${statusCode}`);
+    return failed(about);
   }
   const bytes = await readBody(body, headers['content-encoding']);
-  return typeof bytes === 'string' ? failed(bytes) : parseReply(bytes);
+  const reply = typeof bytes === 'string' ? failed(bytes) : parseReply(bytes);
+  return reply.ok ? reply : failed(`${about}: ${reply.reason}`);
 }
+
+/** Of a failure the operator sees the status and the content type, which shows a login page or an error page. */
+function describeResponse(status: number, contentType: string | readonly string[] | undefined): string {
+  if (contentType === undefined) return `status ${status}`;
+  const [essence = ''] = String(contentType).toLowerCase().split(';');
+  const known = CONTENT_TYPES.find((name) => name === essence.trim());
+  return `status ${status}, ${known ?? 'another content type'}`;
+}
+
+/** No other is shown: a reason quotes nothing of a response. */
+const CONTENT_TYPES: readonly string[] = [
+  'application/json',
+  'application/problem+json',
+  'application/xml',
+  'application/octet-stream',
+  'text/html',
+  'text/plain',
+  'text/xml',
+];
 
 function requestHeaders(callback: CompiledCallback): string[] {
   const configured = callback.requestHeaders.flatMap(({ name, value }) => [

@@ -77,6 +77,11 @@ export function createRecorder(options: {
   };
 }
 
+/** A callback that fails is an error of the operator's own endpoint, and no client can correct it. */
+export function isWarning({ reason }: ExchangeRecord): boolean {
+  return reason === 'callback_failed';
+}
+
 /** The path of an origin-form target without its query, cut to 512 characters. */
 export function recordedPath(target: string): string {
   const query = target.indexOf('?');

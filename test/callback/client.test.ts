@@ -51,9 +51,9 @@ describe('accepts', () => {
   });
 });
 
-const OVER = 'body over 65536 bytes';
-const DECODED = 'body is not valid in its content coding, or over 65536 bytes when decoded';
-const CODING = 'unsupported content coding';
+const OVER = 'status 200: body over 65536 bytes';
+const DECODED = 'status 200: body is not valid in its content coding, or over 65536 bytes when decoded';
+const CODING = 'status 200: unsupported content coding';
 const statuses = [300, 301, 302, 304, 307, 308, 400, 401, 404, 407, 429, 500, 502, 503, 599];
 
 const refused: readonly [string, Script, string][] = [
@@ -63,8 +63,8 @@ const refused: readonly [string, Script, string][] = [
     `status ${status}`,
   ]),
   ['404 with a body that never ends', 'HTTP/1.1 404 Not Found\r\nContent-Length: 99\r\n\r\nx', 'status 404'],
-  ['204', 'HTTP/1.1 204 No Content\r\n\r\n', 'empty body'],
-  ['an empty body', response(200, []), 'empty body'],
+  ['204', 'HTTP/1.1 204 No Content\r\n\r\n', 'status 204: empty body'],
+  ['an empty body', response(200, []), 'status 200: empty body'],
   [
     '199 alone',
     (exchange) => exchange.send('HTTP/1.1 199 Odd\r\n\r\n').then(exchange.end),
@@ -75,7 +75,18 @@ const refused: readonly [string, Script, string][] = [
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n${BODY}`,
     failed('UND_ERR_SOCKET'),
   ],
-  ['text', response(200, [], CANARY), 'body is not JSON in UTF-8'],
+  ['text', response(200, [], CANARY), 'status 200: body is not JSON in UTF-8'],
+  [
+    'a page of a login',
+    response(200, [['Content-Type', 'Text/HTML; charset=utf-8']], `<title>${CANARY}</title>`),
+    'status 200, text/html: body is not JSON in UTF-8',
+  ],
+  ['an error page', response(503, [['Content-Type', 'text/html']], CANARY), 'status 503, text/html'],
+  [
+    'a content type that could be a credential',
+    response(200, [['Content-Type', `application/${CANARY}`]], CANARY),
+    'status 200, another content type: body is not JSON in UTF-8',
+  ],
   ['a body over 64 KiB', response(200, [], BODY.padEnd(65_537)), OVER],
   [
     'a gigabyte announced',
@@ -88,7 +99,11 @@ const refused: readonly [string, Script, string][] = [
   ['gzip cut short', coded('gzip', gzipSync(BODY).subarray(0, -9)), DECODED],
   ['gzip that is invalid', coded('gzip', BODY), DECODED],
   ['two layers, announced', coded('gzip, gzip', gzipSync(gzipSync(BODY))), CODING],
-  ['two layers, one announced', coded('gzip', gzipSync(gzipSync(BODY))), 'body is not JSON in UTF-8'],
+  [
+    'two layers, one announced',
+    coded('gzip', gzipSync(gzipSync(BODY))),
+    'status 200: body is not JSON in UTF-8',
+  ],
   [
     'two Content-Encoding fields',
     response(

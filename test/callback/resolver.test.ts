@@ -153,7 +153,9 @@ describe('single flight', () => {
     await using setup = await setUp();
     setup.endpoint.respondWith(jsonResponse(response, 500));
     const asked = Array.from({ length: 1_000 }, () => setup.ask('api.test:443'));
-    expect(new Set(await Promise.all(asked))).toEqual(new Set([{ ok: false, reason: 'status 500' }]));
+    expect(new Set(await Promise.all(asked))).toEqual(
+      new Set([{ ok: false, reason: 'status 500, application/json' }]),
+    );
     expect(setup.endpoint.calls).toHaveLength(1);
     setup.endpoint.respondWith(response);
     expect(await setup.ask('api.test:443')).toMatchObject({ ok: true, cached: false });

@@ -78,12 +78,21 @@ export class UpstreamAcquisition<C extends { discard(): void }> {
     if (this.#hasEnded) return;
     // The policy can change while a callback is pending. A revoked rule must not be used on a pooled connection.
     if (this.#scope.context.policy() !== this.#policy) return this.#redecide();
+    if (isRefusal(decision) && decision.refused === 'callback_failed')
+      this.record.callback = this.#callbackName();
     if (isRefusal(decision)) return this.#callbacks.onRefused(decision);
     this.decision = decision;
     recordDecision(this.record, decision);
     const pooled = this.#source.take(this.#policy, this.#plan);
     if (pooled) this.#callbacks.onReady(pooled, decision);
     else this.#dial();
+  }
+
+  /** The refusal does not name it. The policy decides the same again, because it is immutable. */
+  #callbackName(): string | undefined {
+    const { authority, path } = this.#plan.target;
+    const verdict = this.#policy.decide(authority, path);
+    return verdict.kind === 'intercept' && verdict.apply === 'callback' ? verdict.callback.name : undefined;
   }
 
   #dial(): void {

@@ -1,7 +1,7 @@
 // Where the records of exchanges go: into the log and, if the config names a platform, to the platform.
 import { readInput } from '../../base/input-error.ts';
 import { type Log, type LogSink, createLineWriter, createStamp, writeStamped } from '../../base/log.ts';
-import { type RecordCounts, type Recorder, createRecorder, recordMembers } from '../../proxy/record.ts';
+import { type RecordCounts, type Recorder, createRecorder, isWarning, recordMembers } from '../../proxy/record.ts';
 import type { Config } from '../config.ts';
 
 export type RecordOutlets = {
@@ -21,7 +21,7 @@ export async function createRecordOutlets(
   if (recordForward === undefined) {
     // Independent of the log level: a quieter log must not lose records.
     const recorder = createRecorder({
-      write: isRecorded ? createLineWriter(sink, recordMembers) : undefined,
+      write: isRecorded ? createLineWriter(sink, recordMembers, isWarning) : undefined,
       sink,
       whenBlocked,
       counts,
@@ -35,7 +35,7 @@ export async function createRecordOutlets(
     createRecorder({
       write(fields, msg) {
         const stamped = stamp(fields);
-        if (isRecorded) writeStamped(sink, stamped, msg);
+        if (isRecorded) writeStamped(sink, stamped, msg, isWarning(fields));
         forwarder.add(sandbox, stamped);
       },
       sink: {

@@ -299,6 +299,6 @@ export const cacheRows: readonly CallbackRow[] = [
   failing(
     'C-09 response-of-sixteen-kibibytes-is-bounded',
     [{ headers: { 'X-A': 'x'.repeat(8_000), 'X-B': 'x'.repeat(8_192), 'X-C': 'x'.repeat(193) } }],
-    'the values together have more than 16384 bytes',
+    'status 200, application/json: the values together have more than 16384 bytes',
   ),
 ];

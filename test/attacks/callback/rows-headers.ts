@@ -45,7 +45,7 @@ const notTokens: readonly (readonly [name: string, header: string])[] = [
   ['braces', '{X-A}'],
   ['comma', 'X-A,X-B'],
 ];
-const NAME = 'the name of header 2 may not be injected';
+const NAME = 'status 200, application/json: the name of header 2 may not be injected';
 
 /** The good header in the same response is not injected either. */
 const beside = (name: string, value = 'v'): Record<string, string> => ({
@@ -62,17 +62,21 @@ const names: readonly CallbackRow[] = [
       ['underscore', 'authorization'],
     ] as const
   ).map(([name, twin]) =>
-    failing(`C-12 one-name-in-${name}`, [{ headers: beside(twin) }], 'two headers have one name'),
+    failing(
+      `C-12 one-name-in-${name}`,
+      [{ headers: beside(twin) }],
+      'status 200, application/json: two headers have one name',
+    ),
   ),
   failing(
     'C-12 one-name-by-underscore',
     [{ headers: { 'X-Api-Key': 'a', X_Api_Key: 'b' } }],
-    'two headers have one name',
+    'status 200, application/json: two headers have one name',
   ),
   failing(
     'C-12 bad-name-first',
     [{ headers: { 'X A': 'v', Authorization: '{CREDENTIAL}' } }],
-    'the name of header 1 may not be injected',
+    'status 200, application/json: the name of header 1 may not be injected',
   ),
   failing(
     'C-12 bad-name-last-of-sixty-four',
@@ -84,7 +88,7 @@ const names: readonly CallbackRow[] = [
         },
       },
     ],
-    'the name of header 64 may not be injected',
+    'status 200, application/json: the name of header 64 may not be injected',
   ),
 ];
 
@@ -117,7 +121,7 @@ const valueRows: readonly CallbackRow[] = values.map(([name, value]) =>
   failing(
     `H-05 callback-value-${name}`,
     [{ headers: beside('X-Key', value) }],
-    'the value of header 2 is not a valid field value',
+    'status 200, application/json: the value of header 2 is not a valid field value',
   ),
 );
 

@@ -8,8 +8,8 @@ const body = (text: string): CallbackStep => ({ send: reply('200 OK', [], text) 
 const OK = 'HTTP/1.1 200 OK\r\n';
 const headers = (count: number): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`X-${i}`, 'v']));
-const OVER = 'body over 65536 bytes';
-const DECODED = 'body is not valid in its content coding, or over 65536 bytes when decoded';
+const OVER = 'status 200: body over 65536 bytes';
+const DECODED = 'status 200: body is not valid in its content coding, or over 65536 bytes when decoded';
 const coded = (coding: string, bytes: Buffer): CallbackStep => ({
   send: `${OK}Content-Encoding: ${coding}\r\nContent-Length: ${bytes.length}\r\n\r\n${latin1(bytes)}`,
 });
@@ -29,15 +29,23 @@ const bombs: readonly (readonly [name: string, steps: readonly CallbackStep[], c
   ['body-without-length-or-end', [{ send: `${OK}\r\n` }, { flood: '['.repeat(8_192) }], OVER],
   ['gzip-bomb', [coded('gzip', gzipSync(Buffer.alloc(30_000_000)))], DECODED],
   ['deflate-bomb', [coded('deflate', deflateSync(Buffer.alloc(30_000_000, ' ')))], DECODED],
-  ['gzip-twice', [coded('gzip, gzip', gzipSync(gzipSync(GOOD)))], 'unsupported content coding'],
-  ['gzip-twice-and-declared-once', [coded('gzip', gzipSync(gzipSync(GOOD)))], 'body is not JSON in UTF-8'],
+  ['gzip-twice', [coded('gzip, gzip', gzipSync(gzipSync(GOOD)))], 'status 200: unsupported content coding'],
+  [
+    'gzip-twice-and-declared-once',
+    [coded('gzip', gzipSync(gzipSync(GOOD)))],
+    'status 200: body is not JSON in UTF-8',
+  ],
   [
     'a-thousand-codings',
     [coded(`${'gzip, '.repeat(1_000)}gzip`, gzipSync(GOOD))],
-    'unsupported content coding',
+    'status 200: unsupported content coding',
   ],
-  ['coding-unknown', [coded('compress', Buffer.from(GOOD))], 'unsupported content coding'],
-  ['coding-named-like-a-property', [coded('constructor', Buffer.from(GOOD))], 'unsupported content coding'],
+  ['coding-unknown', [coded('compress', Buffer.from(GOOD))], 'status 200: unsupported content coding'],
+  [
+    'coding-named-like-a-property',
+    [coded('constructor', Buffer.from(GOOD))],
+    'status 200: unsupported content coding',
+  ],
   [
     'head-of-thirty-kibibytes',
     [{ send: reply('200 OK', [`X-A: ${'x'.repeat(30_000)}`], GOOD) }],
@@ -48,48 +56,52 @@ const bombs: readonly (readonly [name: string, steps: readonly CallbackStep[], c
     [{ send: OK }, { flood: `X-A: ${'x'.repeat(100)}\r\n` }],
     'transport failed: UND_ERR_HEADERS_OVERFLOW',
   ],
-  ['sixty-five-headers', [{ headers: headers(65) }], 'more than 64 headers'],
-  ['five-thousand-headers', [{ headers: headers(5_000) }], 'more than 64 headers'],
+  ['sixty-five-headers', [{ headers: headers(65) }], 'status 200, application/json: more than 64 headers'],
+  [
+    'five-thousand-headers',
+    [{ headers: headers(5_000) }],
+    'status 200, application/json: more than 64 headers',
+  ],
   [
     'value-of-eight-kibibytes-and-one',
     [{ headers: { 'X-A': 'x'.repeat(8_193) } }],
-    'the value of header 1 is not a valid field value',
+    'status 200, application/json: the value of header 1 is not a valid field value',
   ],
   [
     'values-of-forty-kibibytes',
     [{ headers: Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`X-${i}`, 'x'.repeat(8_000)])) }],
-    'the values together have more than 16384 bytes',
+    'status 200, application/json: the values together have more than 16384 bytes',
   ],
   [
     'name-of-three-hundred-bytes',
     [{ headers: { [`X-${'a'.repeat(300)}`]: 'v' } }],
-    'the name of header 1 may not be injected',
+    'status 200, application/json: the name of header 1 may not be injected',
   ],
   [
     'nested-thirty-thousand-deep',
     [body('['.repeat(30_000) + ']'.repeat(30_000))],
-    'body is nested too deeply',
+    'status 200: body is nested too deeply',
   ],
   [
     'nested-beside-the-headers',
     [body(`{"headers":{},"x":${'['.repeat(40)}${']'.repeat(40)}}`)],
-    'body is nested too deeply',
+    'status 200: body is nested too deeply',
   ],
-  ['brackets-that-never-close', [body('['.repeat(60_000))], 'body is not JSON in UTF-8'],
+  ['brackets-that-never-close', [body('['.repeat(60_000))], 'status 200: body is not JSON in UTF-8'],
   [
     'a-number-of-sixty-thousand-digits',
     [body(`{"headers":{"X-A":${'9'.repeat(60_000)}}}`)],
-    'the value of header 1 is not a string',
+    'status 200: the value of header 1 is not a string',
   ],
 ];
 
-const JSON_ERROR = 'body is not JSON in UTF-8';
-const SHAPE = 'body is not an object with "headers"';
-const OBJECT = '"headers" is not an object';
-const STRING = 'the value of header 1 is not a string';
+const JSON_ERROR = 'status 200: body is not JSON in UTF-8';
+const SHAPE = 'status 200: body is not an object with "headers"';
+const OBJECT = 'status 200: "headers" is not an object';
+const STRING = 'status 200: the value of header 1 is not a string';
 
 const shapes: readonly (readonly [name: string, text: string, cause: string])[] = [
-  ['nothing', '', 'empty body'],
+  ['nothing', '', 'status 200: empty body'],
   ['text', 'Bearer {CREDENTIAL}', JSON_ERROR],
   ['html', '<!doctype html><title>Log in</title>', JSON_ERROR],
   ['half', '{"headers":{"Authorization":"{CREDENTIAL}"', JSON_ERROR],
@@ -120,9 +132,17 @@ const shapes: readonly (readonly [name: string, text: string, cause: string])[] 
   ['headers-list-of-pairs', '{"headers":[["X-A","v"]]}', OBJECT],
   ['headers-text', '{"headers":"X-A: v"}', OBJECT],
   ['headers-true', '{"headers":true}', OBJECT],
-  ['headers-twice', '{"headers":{"X-A":"v"},"headers":{"X-B":"v"}}', 'body repeats a member name'],
-  ['headers-twice-by-escape', '{"headers":{"X-A":"v"},"he\\u0061ders":{}}', 'body repeats a member name'],
-  ['one-header-twice', '{"headers":{"X-A":"v","X-A":"w"}}', 'body repeats a member name'],
+  [
+    'headers-twice',
+    '{"headers":{"X-A":"v"},"headers":{"X-B":"v"}}',
+    'status 200: body repeats a member name',
+  ],
+  [
+    'headers-twice-by-escape',
+    '{"headers":{"X-A":"v"},"he\\u0061ders":{}}',
+    'status 200: body repeats a member name',
+  ],
+  ['one-header-twice', '{"headers":{"X-A":"v","X-A":"w"}}', 'status 200: body repeats a member name'],
   ['value-number', '{"headers":{"X-A":1}}', STRING],
   ['value-null', '{"headers":{"X-A":null}}', STRING],
   ['value-true', '{"headers":{"X-A":true}}', STRING],
@@ -137,8 +157,8 @@ const refusedBodies: readonly CallbackRow[] = [
   ...statuses.map((status) =>
     failing(`C-04 status-${status}`, [{ send: reply(`${status} No`, [], GOOD) }], `status ${status}`),
   ),
-  failing('C-04 no-content', [{ send: 'HTTP/1.1 204 No Content\r\n\r\n' }], 'empty body'),
-  failing('C-04 reset-content', [{ send: reply('205 Reset Content', [], '') }], 'empty body'),
+  failing('C-04 no-content', [{ send: 'HTTP/1.1 204 No Content\r\n\r\n' }], 'status 204: empty body'),
+  failing('C-04 reset-content', [{ send: reply('205 Reset Content', [], '') }], 'status 205: empty body'),
 ];
 
 const accepted: readonly CallbackRow[] = [
