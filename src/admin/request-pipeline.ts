@@ -144,9 +144,7 @@ async function readDocument(scope: AdminScope, { body }: AdminExchange, share: s
     if (rejection !== undefined) return { ok: false, response: rejection };
     const parsed = parseJsonBody(bytes, false);
     if (parsed.ok) return parsed;
-    const where = parsed.position === undefined ? '' : `, at character ${parsed.position + 1}`;
-    const msg = `${parsed.msg}${where}`;
-    return { ok: false, response: invalid([{ loc: ['body'], msg, type: 'json_invalid' }]) };
+    return { ok: false, response: invalid([{ loc: ['body'], msg: parsed.msg, type: 'json_invalid' }]) };
   } catch (error) {
     if (error instanceof RequestError) return { ok: false, response: adminError(error.kind) };
     throw error;

@@ -1,7 +1,8 @@
 // Reads a JSON document that a person wrote. Errors give the position, never the text there: it may be a credential.
 import { createReadStream } from 'node:fs';
 import { InputError } from '../base/input-error.ts';
-import { type JsonError, parseJsonDocument, positionOfSyntaxError } from '../base/json-document.ts';
+import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
+import { placeOf, syntaxMistake } from '../base/json-mistake.ts';
 import { codeOf } from '../tls/pem-files.ts';
 
 /** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
@@ -22,7 +23,11 @@ function parse(name: string, text: string): unknown {
   const reading = parseJsonDocument(text);
   if (reading.ok) return reading.value;
   const { kind, position } = reading.error;
-  throw new InputError(`${name}${positionOf(position ?? searchPosition(text), text)}: ${ERRORS[kind]}`);
+  // A file is read once, so the search for the position may take its time.
+  const place = placeOf(text, position, MAX_BYTES);
+  const where = place === undefined ? '' : `:${place.line}:${place.column}`;
+  const mistake = kind === 'not_json' && place ? `: ${syntaxMistake(text, place.position)}` : '';
+  throw new InputError(`${name}${where}: ${ERRORS[kind]}${mistake}`);
 }
 
 const MAX_BYTES = 4 * 2 ** 20;
@@ -47,32 +52,4 @@ async function readText(name: string, stream: AsyncIterable<Buffer>): Promise<st
   }
   if (size > MAX_BYTES) throw new InputError(`${name} is larger than 4 MiB`);
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** For errors without a position: the first character that no valid document could have there. */
-function searchPosition(text: string): number {
-  let [good, bad] = [0, text.length];
-  while (bad - good > 1) {
-    const middle = (good + bad) >> 1;
-    if (isBeginning(text.slice(0, middle))) good = middle;
-    else bad = middle;
-  }
-  return good;
-}
-
-/** True for the beginning of a JSON text: the parser misses something only after its end. */
-function isBeginning(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch (error) {
-    const position = positionOfSyntaxError(error);
-    if (position !== undefined) return position >= text.length;
-    return error instanceof Error && error.message.includes('end of JSON input');
-  }
-}
-
-function positionOf(position: number, text: string): string {
-  const before = text.slice(0, position).split('\n');
-  return `:${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
 }

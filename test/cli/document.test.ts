@@ -4,6 +4,11 @@ import { InputError } from '../../src/base/input-error.ts';
 import { readDocument } from '../../src/cli/document.ts';
 import { createScratch } from '../support/scratch.ts';
 
+const COMMA = 'a comma is missing before it, or the document ends before it';
+const END = 'it ends too early: a quote, bracket or brace is not closed';
+const ESCAPE = String.raw`after a backslash only " \ / b f n r t or u and four hexadecimal digits may stand`;
+const OTHER = 'a value, a comma or the end of the document must be here';
+
 describe('a document', () => {
   it('that is JSON is parsed', async () => {
     await using scratch = await createScratch();
@@ -13,25 +18,35 @@ describe('a document', () => {
   });
 
   it.each([
-    ['a word that is no value', '{"a": 1,\n "key": private}', '2:9'],
-    ['a comma too many', '{"a": 1,}', '1:9'],
-    ['a missing comma', '{"a": 1 "b": "private"}', '1:9'],
-    ['a missing end', '{"a": "private"', '1:16'],
-    ['an open string', '["private', '1:10'],
-    ['a line break in a string', '["pri\nvate"]', '1:6'],
-    ['a bad escape', '["private\\x"]', '1:11'],
-    ['something behind the end', '{}\n\nprivate', '3:1'],
-    ['a half word', '[tru]', '1:5'],
-    ['a comment', '// private\n{}', '1:1'],
-    ['nothing', '', '1:1'],
-    ['single quotes', "{'private': 1}", '1:2'],
-    ['a number with a leading zero', '{"a": 01}', '1:8'],
-  ])('with %s is rejected with the position', async (_, text, place) => {
+    [
+      'a word that is no value',
+      '{"a": 1,\n "key": private}',
+      '2:9',
+      'write text in double quotes; the only words are true, false and null',
+    ],
+    ['a comma too many', '{"a": 1,}', '1:9', 'remove the comma before the closing bracket'],
+    ['a missing comma', '{"a": 1 "b": "private"}', '1:9', COMMA],
+    ['a missing end', '{"a": "private"', '1:16', END],
+    ['an open string', '["private', '1:10', END],
+    [
+      'a line break in a string',
+      '["pri\nvate"]',
+      '1:6',
+      'a string must not have a line break or a tab: write \\n or \\t',
+    ],
+    ['a bad escape', '["private\\x"]', '1:11', ESCAPE],
+    ['something behind the end', '{}\n\nprivate', '3:1', COMMA],
+    ['a half word', '[tru]', '1:5', OTHER],
+    ['a comment', '// private\n{}', '1:1', 'JSON has no comments: remove it'],
+    ['nothing', '', '1:1', 'the document is empty'],
+    ['single quotes', "{'private': 1}", '1:2', 'write names and strings in double quotes'],
+    ['a number with a leading zero', '{"a": 01}', '1:8', COMMA],
+  ])('with %s is rejected with the position and what to do', async (_, text, place, mistake) => {
     await using scratch = await createScratch();
     const file = await scratch.write('a.json', text);
     const error = await readDocument(file).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(InputError);
-    expect(String(error)).toBe(`InputError: ${file}:${place}: not valid JSON`);
+    expect(String(error)).toBe(`InputError: ${file}:${place}: not valid JSON: ${mistake}`);
   });
 
   it.each([

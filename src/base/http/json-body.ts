@@ -1,6 +1,7 @@
 // The bytes of a body as JSON that means one thing: strict UTF-8, then a document in which no object repeats a name.
 // Messages never quote what was sent.
 import { type JsonError, parseJsonDocument } from '../json-document.ts';
+import { placeOf, syntaxMistake } from '../json-mistake.ts';
 
 export type JsonBody =
   | { readonly ok: true; readonly value: unknown }
@@ -21,7 +22,14 @@ export function parseJsonBody(bytes: Uint8Array, ignoresBom: boolean): JsonBody 
   const parsed = parseJsonDocument(text);
   if (parsed.ok) return parsed;
   const { kind, position } = parsed.error;
-  return { ok: false, msg: MESSAGES[kind], position };
+  return { ok: false, msg: messageOf(kind, text, position), position };
+}
+
+function messageOf(kind: JsonError['kind'], text: string, position: number | undefined): string {
+  const place = placeOf(text, position);
+  if (place === undefined) return MESSAGES[kind];
+  const mistake = kind === 'not_json' ? `: ${syntaxMistake(text, place.position)}` : '';
+  return `${MESSAGES[kind]} at line ${place.line}, column ${place.column}${mistake}`;
 }
 
 const MESSAGES: Readonly<Record<JsonError['kind'], string>> = {

@@ -4,9 +4,22 @@ import { parseJsonBody } from '../../../src/base/http/json-body.ts';
 it.each([
   ['{"a":["ä"]}', { ok: true, value: { a: ['ä'] } }],
   ['', { ok: false, msg: expect.stringContaining('empty'), position: undefined }],
-  ['{} {}', { ok: false, msg: 'The body is not valid JSON', position: 3 }],
-  ['{"a":1,"\\u0061":2}', { ok: false, msg: 'An object in the body repeats a name', position: 7 }],
-  ['['.repeat(33) + ']'.repeat(33), { ok: false, msg: 'The body is nested too deeply', position: 32 }],
+  [
+    '{} {}',
+    {
+      ok: false,
+      msg: 'The body is not valid JSON at line 1, column 4: a comma is missing before it, or the document ends before it',
+      position: 3,
+    },
+  ],
+  [
+    '{"a":1,"\\u0061":2}',
+    { ok: false, msg: 'An object in the body repeats a name at line 1, column 8', position: 7 },
+  ],
+  [
+    '['.repeat(33) + ']'.repeat(33),
+    { ok: false, msg: 'The body is nested too deeply at line 1, column 33', position: 32 },
+  ],
 ])('the body %j is parsed to one meaning or rejected', (text, parsed) => {
   expect(parseJsonBody(Buffer.from(text), false)).toEqual(parsed);
 });
