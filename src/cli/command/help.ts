@@ -2,7 +2,13 @@
 // Loads the declarations only: help needs no configuration and no program.
 import { toLocKey } from '../../base/schema.ts';
 import type { CommandDeclaration } from './declaration.ts';
-import { checkCommand } from './inspection-commands.ts';
+import {
+  caCommand,
+  checkCommand,
+  doctorCommand,
+  explainCommand,
+  statusCommand,
+} from './inspection-commands.ts';
 import { nearestOf } from './nearest.ts';
 import { auditCommand, platformCommand } from './platform-commands.ts';
 import {
@@ -21,6 +27,10 @@ export const allCommands: readonly CommandDeclaration[] = [
   runCommandDeclaration,
   envCommand,
   checkCommand,
+  explainCommand,
+  doctorCommand,
+  statusCommand,
+  caCommand,
   startCommand,
   demoCommand,
   platformCommand,

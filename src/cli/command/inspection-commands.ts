@@ -1,7 +1,17 @@
 // The declarations of the commands that look at files or at a running proxy and change nothing.
 import type { CommandDeclaration } from './declaration.ts';
+import { configOptions } from './sidecar-commands.ts';
+
+const { config, 'state-dir': stateDir, 'admin-listen': adminListen, listen } = configOptions;
+const { 'proxy-config': proxyConfig } = configOptions;
 
 const json = { type: 'boolean', text: 'print one JSON document' } as const;
+const sandbox = {
+  type: 'string',
+  value: 'ID',
+  text: 'sandbox of a running proxy',
+  fallback: 'default',
+} as const;
 const INVALID = ['2', 'the command line or a file must be corrected'] as const;
 
 export const checkCommand = {
@@ -22,4 +32,74 @@ export const checkCommand = {
     'curl -sH "$AUTH" http://127.0.0.1:3129/v1/proxy_config | sallyport check -',
   ],
   exitCodes: [['0', 'every file is valid'], INVALID],
+} as const satisfies CommandDeclaration;
+
+export const explainCommand = {
+  name: 'explain',
+  summary: 'show what the rules decide about one request',
+  operands: 'URL',
+  options: {
+    method: { type: 'string', value: 'METHOD', text: 'method of the request', fallback: 'GET' },
+    config,
+    'proxy-config': proxyConfig,
+    listen,
+    'admin-listen': adminListen,
+    'state-dir': stateDir,
+    sandbox,
+    json,
+  },
+  notes: [
+    'With --proxy-config the file is asked, without it the running proxy by its admin API. Nothing is sent to the URL,',
+    'and its name is not resolved, so what depends on its address is named as a condition.',
+  ],
+  examples: [
+    'sallyport explain --proxy-config rules.json https://api.example.com/v1/models',
+    'sallyport explain --state-dir state --method POST --json https://api.example.com/',
+  ],
+  exitCodes: [
+    ['0', 'the request would be forwarded'],
+    ['1', 'the request would be refused, or the proxy cannot be asked'],
+    INVALID,
+  ],
+} as const satisfies CommandDeclaration;
+
+export const caCommand = {
+  name: 'ca',
+  summary: 'print the CA certificate of the proxy',
+  operands: 'show | bundle | fingerprint',
+  options: { config, 'state-dir': stateDir, json },
+  notes: [
+    'show: the certificate (PEM). bundle: the certificate and the roots of the system. fingerprint: its SHA-256.',
+    'No key is read.',
+  ],
+  examples: ['sallyport ca show --state-dir state > ca.pem', 'sallyport ca fingerprint --json'],
+  exitCodes: [['0', 'printed'], INVALID],
+} as const satisfies CommandDeclaration;
+
+export const statusCommand = {
+  name: 'status',
+  summary: 'show whether a proxy runs, its sandboxes and the age of its CA',
+  options: { config, listen, 'admin-listen': adminListen, 'state-dir': stateDir, json },
+  examples: ['sallyport status', 'sallyport status --state-dir state --json'],
+  exitCodes: [['0', 'the proxy is ready'], ['1', 'it cannot be reached or is not ready'], INVALID],
+} as const satisfies CommandDeclaration;
+
+export const doctorCommand = {
+  name: 'doctor',
+  summary: 'find out why clients of a running proxy fail, and what to do',
+  operands: '[URL]',
+  options: {
+    config,
+    'proxy-config': proxyConfig,
+    listen,
+    'admin-listen': adminListen,
+    'state-dir': stateDir,
+    json,
+  },
+  notes: [
+    'Checks the proxy, the CA, the clock, and whether curl, Node, Python, git and Java trust the CA in this environment.',
+    'With a URL also its name, the rule that matches, and one request through the proxy.',
+  ],
+  examples: ['sallyport doctor', 'sallyport doctor --state-dir state https://api.example.com/'],
+  exitCodes: [['0', 'no check failed'], ['1', 'a check failed; each says what to do'], INVALID],
 } as const satisfies CommandDeclaration;

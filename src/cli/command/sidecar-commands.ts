@@ -154,8 +154,27 @@ export const envCommand = {
 export const startCommand = {
   name: 'start',
   summary: 'run the proxy with an example and a local TLS origin, and print commands to try it',
-  options: {},
-  examples: ['sallyport start'],
+  options: {
+    listen,
+    'admin-listen': configOptions['admin-listen'],
+    'state-dir': stateDir,
+    'origin-port': {
+      type: 'string',
+      value: 'PORT',
+      text: 'port of the local origin; 0 is any free port',
+      fallback: '9443',
+    },
+    'callback-port': {
+      type: 'string',
+      value: 'PORT',
+      text: 'port of the local callback endpoint; 0 is any free port',
+      fallback: '9444',
+    },
+  },
+  notes: [
+    'The origin shows each request that it receives, credentials included, because that is what the example shows.',
+  ],
+  examples: ['sallyport start', 'sallyport start --listen 127.0.0.1:8128 --origin-port 0 --callback-port 0'],
   exitCodes: [['0', 'ended by SIGTERM or SIGINT'], INVALID],
 } as const satisfies CommandDeclaration;
 

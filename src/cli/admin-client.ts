@@ -1,0 +1,92 @@
+// Asks the admin API of a running proxy, for the commands that inspect one. The token is read from where the proxy keeps it.
+import { readFile } from 'node:fs/promises';
+import { request as requestHttp } from 'node:http';
+import { InputError } from '../base/input-error.ts';
+import { formatAddress } from '../base/listen-address.ts';
+import type { Config } from '../sidecar/config.ts';
+import { codeOf } from '../tls/pem-files.ts';
+import { adminTokenFile } from './settings.ts';
+
+export type AdminReply = { readonly status: number; readonly document: unknown };
+
+/** Why there is no reply, as a sentence that says what to do. */
+export class AdminUnreachable extends Error {
+  override readonly name = 'AdminUnreachable';
+}
+
+/** GET `path`. Without `needsToken` no token is read. Throws AdminUnreachable, or an InputError about the token. */
+export async function askAdmin(
+  config: Config,
+  path: string,
+  { needsToken }: { readonly needsToken: boolean },
+): Promise<AdminReply> {
+  const to = destination(config);
+  const token = needsToken ? await readToken(config) : undefined;
+  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  const { promise, resolve, reject } = Promise.withResolvers<AdminReply>();
+  // An agent of its own: the global one would use HTTP_PROXY, and the API refuses requests through a proxy.
+  const asked = requestHttp(
+    { ...to.options, path, headers, agent: false, timeout: TIMEOUT_MS },
+    (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', (error) => reject(unreachable(to.text, codeOf(error))));
+      response.on('end', () => {
+        const document = parseReply(Buffer.concat(chunks).toString('utf8'));
+        resolve({ status: response.statusCode ?? 0, document });
+      });
+    },
+  );
+  asked.on('timeout', () => asked.destroy(new Error('timeout')));
+  asked.on('error', (error) => reject(unreachable(to.text, codeOf(error) ?? 'no response in time')));
+  asked.end();
+  return promise;
+}
+
+const TIMEOUT_MS = 5_000;
+
+type Destination = {
+  readonly text: string;
+  readonly options: { readonly socketPath: string } | { readonly host: string; readonly port: number };
+};
+
+function destination({ admin: { listen } }: Config): Destination {
+  if (listen === 'off')
+    throw new InputError(
+      'the admin API is off (admin.listen, SALLYPORT_ADMIN_LISTEN), so the proxy cannot be asked',
+    );
+  if ('path' in listen) return { text: `unix:${listen.path}`, options: { socketPath: listen.path } };
+  if (listen.port === 0)
+    throw new InputError(
+      'the port of the admin API is 0, so it is unknown: give its address as --admin-listen',
+    );
+  return { text: formatAddress(listen), options: { host: listen.host, port: listen.port } };
+}
+
+function unreachable(text: string, code: unknown): AdminUnreachable {
+  return new AdminUnreachable(
+    `the admin API at ${text} cannot be reached (${String(code)}): start \`sallyport proxy\`, or set --admin-listen to its address`,
+  );
+}
+
+async function readToken(config: Config): Promise<string> {
+  const given = process.env['SALLYPORT_ADMIN_TOKEN'];
+  if (given !== undefined && given !== '') return given;
+  const file = adminTokenFile(config);
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (cause) {
+    const hint = 'set --state-dir to that of the proxy, or SALLYPORT_ADMIN_TOKEN';
+    throw new InputError(`the admin token ${file} cannot be read (${String(codeOf(cause))}): ${hint}`, {
+      cause,
+    });
+  }
+}
+
+function parseReply(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // another program listens there; the status says the rest
+  }
+}

@@ -1,0 +1,100 @@
+// Whether the clients that are installed trust the CA of the proxy in this environment, and use the proxy. Reads the files
+// that their variables name; starts no client but `node --version`.
+import { X509Certificate } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { codeOf } from '../../tls/pem-files.ts';
+import { certificateBlocks } from '../../tls/pem.ts';
+import { systemRoots } from '../../tls/system-roots.ts';
+import { oldNodeWarning } from '../process/old-node.ts';
+import { type Finding, failed, ok, skipped } from './finding.ts';
+
+type Client = {
+  readonly program: string;
+  /** Variables that name a file of CA certificates; the first that is set decides. */
+  readonly variables: readonly string[];
+  /** Without a variable it trusts the roots of the system. */
+  readonly usesSystemRoots: boolean;
+};
+
+const clients: readonly Client[] = [
+  { program: 'curl', variables: ['CURL_CA_BUNDLE', 'SSL_CERT_FILE'], usesSystemRoots: true },
+  { program: 'node', variables: ['NODE_EXTRA_CA_CERTS'], usesSystemRoots: false },
+  { program: 'python3', variables: ['REQUESTS_CA_BUNDLE', 'SSL_CERT_FILE'], usesSystemRoots: true },
+  { program: 'git', variables: ['GIT_SSL_CAINFO'], usesSystemRoots: true },
+];
+
+const CURE = 'run eval "$(sallyport env)" in the shell of the client, or start it with `sallyport run`';
+
+/** `fingerprint`: of the CA, as X509Certificate shows it. */
+export async function checkClients(fingerprint: string, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
+  const findings: Finding[] = [proxyVariable(env)];
+  for (const client of clients) findings.push(await checkClient(client, fingerprint, env));
+  findings.push(await checkJava(env));
+  const warning = (await isInstalled('node', env)) ? await oldNodeWarning('node', env) : undefined;
+  if (warning !== undefined)
+    findings.push(failed('Node version', warning, 'use a newer Node for the client'));
+  return findings;
+}
+
+function proxyVariable(env: NodeJS.ProcessEnv): Finding {
+  const isSet = ['HTTPS_PROXY', 'https_proxy'].some((name) => (env[name] ?? '') !== '');
+  // The value may hold the token of the proxy.
+  return isSet
+    ? ok('HTTPS_PROXY', 'is set')
+    : failed('HTTPS_PROXY', 'is not set, so clients of this shell do not use the proxy', CURE);
+}
+
+async function checkClient(client: Client, fingerprint: string, env: NodeJS.ProcessEnv): Promise<Finding> {
+  const { program, variables, usesSystemRoots } = client;
+  const check = `CA in ${program}`;
+  if (!(await isInstalled(program, env))) return skipped(check, `${program} is not installed`);
+  const name = variables.find((variable) => (env[variable] ?? '') !== '');
+  if (name === undefined) {
+    if (usesSystemRoots && hasCertificate(systemRoots(), fingerprint))
+      return ok(check, 'among the roots of the system');
+    return failed(check, `${program} does not trust the CA: ${variables.join(' and ')} not set`, CURE);
+  }
+  const file = env[name] ?? '';
+  try {
+    const blocks = certificateBlocks(await readFile(file, 'utf8'));
+    if (hasCertificate(blocks, fingerprint)) return ok(check, `${name} names a file with the CA`);
+    return failed(check, `${file} (${name}) does not contain the CA of this proxy`, CURE);
+  } catch (error) {
+    return failed(check, `${file} (${name}) cannot be read: ${String(codeOf(error))}`, CURE);
+  }
+}
+
+/** A truststore has a password and a format of its own, so only whether one is named is checked. */
+async function checkJava(env: NodeJS.ProcessEnv): Promise<Finding> {
+  const check = 'CA in java';
+  if (!(await isInstalled('java', env))) return skipped(check, 'java is not installed');
+  const options = `${env['JAVA_TOOL_OPTIONS'] ?? ''} ${env['JDK_JAVA_OPTIONS'] ?? ''}`;
+  if (options.includes('-Djavax.net.ssl.trustStore='))
+    return ok(check, 'a truststore is named; its content was not read');
+  const text = 'java does not trust the CA: JAVA_TOOL_OPTIONS names no -Djavax.net.ssl.trustStore';
+  return failed(check, text, 'docs/clients.md says how to make a truststore');
+}
+
+function hasCertificate(blocks: readonly string[], fingerprint: string): boolean {
+  return blocks.some((block) => {
+    try {
+      return new X509Certificate(block).fingerprint256 === fingerprint;
+    } catch {
+      return false; // not a certificate of X.509, so not ours
+    }
+  });
+}
+
+async function isInstalled(program: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  for (const directory of (env['PATH'] ?? '').split(delimiter)) {
+    try {
+      await access(join(directory || '.', program), constants.X_OK);
+      return true;
+    } catch {
+      // the next directory, as in a shell
+    }
+  }
+  return false;
+}

@@ -1,0 +1,121 @@
+// What `sallyport doctor URL` checks: the name, the rules, and one HEAD request through the proxy, which runs the callback
+// and reaches the host as any other request would.
+import { lookup } from 'node:dns/promises';
+import type { ListenAddress } from '../../base/listen-address.ts';
+import { type RefusalCode, refusalCatalogue, refuse } from '../../proxy/refusal.ts';
+import { isLocalhostName } from '../../proxy/upstream/address-guard.ts';
+import { readProxyToken } from '../../sidecar/access-tokens.ts';
+import type { Config } from '../../sidecar/config.ts';
+import { codeOf } from '../../tls/pem-files.ts';
+import { systemRoots } from '../../tls/system-roots.ts';
+import type { ReadAuthority } from '../ca.ts';
+import { explainFor } from '../explain.ts';
+import type { AskedRequest, Explanation } from '../rules/explanation.ts';
+import { type Finding, failed, ok, skipped } from './finding.ts';
+import { headThroughTunnel, type Reply } from './proxied-request.ts';
+
+/** `authority` undefined: the CA of the proxy cannot be read. */
+type Through = { readonly proxy: ListenAddress; readonly authority: ReadAuthority | undefined };
+
+export async function checkUrl(
+  config: Config,
+  asked: AskedRequest,
+  { proxy, authority }: Through,
+): Promise<readonly Finding[]> {
+  const explained = await explainFor(config, asked).catch((error: unknown) =>
+    error instanceof Error ? error.message : 'unknown error',
+  );
+  const findings = [await nameFinding(asked), rulesFinding(config, explained)];
+  if (asked.scheme === 'http') return [...findings, skipped('request', 'only https:// URLs are requested')];
+  if (authority === undefined) return [...findings, skipped('request', 'the CA is not known')];
+  const usesCallback = typeof explained !== 'string' && explained.outcome === 'callback';
+  const reply = await requestThrough(config, asked, proxy, authority);
+  return [...findings, ...requestFindings(reply, usesCallback, Date.now())];
+}
+
+async function nameFinding({ authority: { host, kind } }: AskedRequest): Promise<Finding> {
+  if (kind !== 'name') return skipped('DNS', `${host} is an address`);
+  if (isLocalhostName(host)) return skipped('DNS', `${host} is loopback without a lookup`);
+  try {
+    const found = await lookup(host, { all: true });
+    return ok('DNS', `${host} has ${found.length} ${found.length === 1 ? 'address' : 'addresses'} here`);
+  } catch (error) {
+    const cure =
+      'check the name and the DNS server; the proxy resolves names itself, maybe on another machine';
+    return failed('DNS', `${host} cannot be resolved here (${String(codeOf(error))})`, cure);
+  }
+}
+
+/** `explained` as a string: why there is no explanation. A client may not be allowed to ask the admin API. */
+function rulesFinding({ proxyConfigFile: file }: Config, explained: Explanation | string): Finding {
+  if (typeof explained === 'string')
+    return file === undefined ? skipped('rules', explained) : failed('rules', explained, `correct ${file}`);
+  const { outcome, reason, refusal } = explained;
+  if (outcome !== 'refused') return ok('rules', `${outcome}: ${reason}`);
+  return failed('rules', reason, refusal?.hint ?? 'change the rules or the settings that the reason names');
+}
+
+function requestThrough(
+  config: Config,
+  { authority, target }: AskedRequest,
+  proxy: ListenAddress,
+  ca: ReadAuthority,
+): Promise<Reply> {
+  const token = readProxyToken(config);
+  const login = token === undefined ? undefined : Buffer.from(`sallyport:${token}`).toString('base64');
+  const to = { authority: authority.text, host: authority.host, isName: authority.kind === 'name', target };
+  return headThroughTunnel(proxy, login, to, [ca.pem, ...systemRoots()]);
+}
+
+/** Findings about the callback, if the request has one, about the way to the host, and about the request itself. */
+export function requestFindings(reply: Reply, usesCallback: boolean, nowMs: number): readonly Finding[] {
+  if ('failure' in reply) return [requestFailure(reply.failure)];
+  const { error, status, date } = reply;
+  const callback =
+    usesCallback && error !== 'callback_failed' ? [ok('callback', 'its endpoint returned headers')] : [];
+  if (error !== undefined) return [...(EGRESS.test(error) ? callback : []), refusalFinding(error)];
+  return [
+    ...callback,
+    ok('egress', 'the proxy reached the host'),
+    ok('request', `HEAD through the proxy: ${status}`),
+    ...differenceOfClocks(date, nowMs),
+  ];
+}
+
+function requestFailure(code: string): Finding {
+  const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(code);
+  const cure = isUntrusted
+    ? 'the running proxy has another CA than this one: set --state-dir to that of the proxy'
+    : 'read the log of the proxy';
+  return failed('request', `HEAD through the proxy failed (${code})`, cure);
+}
+
+/** The codes of refusals that are about the host, not about the rules or the client. */
+const EGRESS = /^(?:dns_|upstream_|address_|port_denied|alpn_)/;
+
+function refusalFinding(code: string): Finding {
+  const check = code === 'callback_failed' ? 'callback' : EGRESS.test(code) ? 'egress' : 'request';
+  const known = refusalCatalogue().find((entry) => entry.code === code);
+  const refusal = known && refuse(known.code as RefusalCode);
+  const text = `the proxy refused it with ${code}${refusal === undefined ? '' : `: ${refusal.message}`}`;
+  if (check !== 'callback') return failed(check, text, refusal?.hint ?? 'read the log of the proxy');
+  const cure =
+    'the cause in the record of the request says why; docs/callbacks.md has what the endpoint must return';
+  return failed(check, text, cure);
+}
+
+const MAX_DIFFERENCE_MS = 300_000;
+
+/** The host's own clock is a second opinion: a certificate is judged by the clock of this machine. */
+function differenceOfClocks(date: string | undefined, nowMs: number): readonly Finding[] {
+  const difference = date === undefined ? 0 : Math.abs(nowMs - Date.parse(date));
+  if (!(difference > MAX_DIFFERENCE_MS)) return [];
+  const minutes = Math.round(difference / 60_000);
+  return [
+    failed(
+      'clock',
+      `it differs from that of the host by ${minutes} minutes`,
+      'set the clock of this machine, for example by NTP',
+    ),
+  ];
+}

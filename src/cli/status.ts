@@ -1,0 +1,83 @@
+// `sallyport status`: whether a proxy runs, what it serves, and until when its CA is valid.
+import { InputError } from '../base/input-error.ts';
+import { formatAddress } from '../base/listen-address.ts';
+import type { Config } from '../sidecar/config.ts';
+import { AdminUnreachable, askAdmin } from './admin-client.ts';
+import { aboutCertificate, readAuthority } from './ca.ts';
+import { parseCommandLine } from './command/declaration.ts';
+import { statusCommand } from './command/inspection-commands.ts';
+import { isObject } from './rules/proxy-config-file.ts';
+import { caFiles, readConfig } from './settings.ts';
+
+type Status = {
+  readonly proxy: string;
+  readonly ready: boolean;
+  /** Why the proxy is not ready, or what could not be asked. */
+  readonly problems: readonly string[];
+  readonly ca?: ReturnType<typeof aboutCertificate>;
+  readonly sandboxes?: readonly unknown[];
+};
+
+/** Exit code 0 if the proxy is ready, 1 otherwise, 2 for a configuration that must be corrected. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { json, ...flags } = parseCommandLine(statusCommand, args).values;
+  const config = await readConfig(flags, process.env);
+  if (!config) return 2;
+  const status = await readStatus(config);
+  process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : toText(status));
+  return status.ready ? 0 : 1;
+}
+
+async function readStatus(config: Config): Promise<Status> {
+  const problems: string[] = [];
+  const readiness = await attempt(problems, () => askAdmin(config, '/readyz', { needsToken: false }));
+  if (readiness !== undefined && readiness.status !== 200)
+    problems.push(`the proxy is not ready: its admin API responded with ${readiness.status}`);
+  const ca = await attempt(problems, async () => {
+    const { certificateFile: file } = caFiles(config);
+    return aboutCertificate(file, await readAuthority(file));
+  });
+  const listed =
+    readiness && (await attempt(problems, () => askAdmin(config, '/v1/sandboxes', { needsToken: true })));
+  const sandboxes = listed && sandboxesOf(listed.document);
+  if (listed !== undefined && sandboxes === undefined)
+    problems.push(`the sandboxes are not shown: the admin API responded with ${listed.status}`);
+  return {
+    proxy: formatAddress(config.listen),
+    ready: readiness?.status === 200,
+    problems,
+    ...(ca && { ca }),
+    ...(sandboxes && { sandboxes }),
+  };
+}
+
+/** Undefined: it failed for a reason that is added to `problems`. */
+async function attempt<T>(problems: string[], work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof AdminUnreachable) && !(error instanceof InputError)) throw error;
+    problems.push(error.message);
+    return undefined;
+  }
+}
+
+/** `GET /v1/sandboxes` responds with `{sandboxes: [...]}`. */
+function sandboxesOf(document: unknown): readonly unknown[] | undefined {
+  if (!isObject(document)) return undefined;
+  const { sandboxes } = document;
+  return Array.isArray(sandboxes) ? sandboxes : undefined;
+}
+
+function toText({ proxy, ready, problems, ca, sandboxes = [] }: Status): string {
+  const rows: (readonly [string, string])[] = [
+    ['proxy', `${proxy}, ${ready ? 'ready' : 'not ready'}`],
+    ...(ca ? [['CA', `${ca.fingerprint}, valid until ${ca.valid_to}`] as const] : []),
+    ...sandboxes.filter(isObject).map(({ id, connections, revision, failed }) => {
+      const state = failed === undefined ? `revision ${String(revision)}` : `failed: ${String(failed)}`;
+      return ['sandbox', `${String(id)}, ${state}, ${String(connections)} connections`] as const;
+    }),
+    ...problems.map((problem) => ['problem', problem] as const),
+  ];
+  return rows.map(([label, text]) => `${label.padEnd(10)}${text}\n`).join('');
+}

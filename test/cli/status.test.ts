@@ -1,0 +1,43 @@
+import { dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createScratch } from '../support/scratch.ts';
+import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
+
+const status = (args: readonly string[], env: Record<string, string> = {}): Promise<Finished> =>
+  runToEnd(process.execPath, [launcher, 'status', ...args], { env });
+
+describe('status', () => {
+  it('of a running proxy shows its sandboxes and its CA, also in the environment of a client', async () => {
+    await using sallyport = await spawnSallyport({ proxyConfig: { rules: [] } });
+    const ready = await sallyport.process.record(({ msg }) => msg === 'ready');
+    const admin = String(ready['admin']).replace('http://', '');
+    const flags = ['--state-dir', dirname(sallyport.caFile), '--admin-listen', admin];
+    const client = { HTTP_PROXY: `http://127.0.0.1:${sallyport.port}`, NODE_USE_ENV_PROXY: '1' };
+    const { code, stdout } = await status(flags, client);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /^proxy +\S+, ready\nCA +[0-9A-F:]+, valid until .*\nsandbox +default, revision 1,/,
+      ),
+    ]);
+    expect(JSON.parse((await status([...flags, '--json'])).stdout)).toMatchObject({
+      ready: true,
+      problems: [],
+      sandboxes: [{ id: 'default' }],
+    });
+  });
+
+  it('without a proxy names what is missing, each with what to do, and ends with code 1', async () => {
+    await using scratch = await createScratch();
+    const { code, stdout } = await status([
+      '--state-dir',
+      scratch.path,
+      '--admin-listen',
+      `unix:${scratch.path}/none.sock`,
+    ]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^proxy +127\.0\.0\.1:3128, not ready\n/);
+    expect(stdout).toMatch(/^problem +the admin API at unix:\S+ cannot be reached \(ENOENT\): start/m);
+    expect(stdout).toMatch(/^problem +the CA certificate \S+ cannot be read \(ENOENT\): start/m);
+  });
+});
