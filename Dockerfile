@@ -35,9 +35,10 @@ RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" /tmp/warm \
 
 # The listener accepts clients from private networks only. In a network with public addresses, set
 # SALLYPORT_ALLOW_CLIENTS or a token of your own.
-# The admin API is a socket in a directory of its own: share that directory only with those who may change the rules.
+# The admin API is a socket in the secret part of the state, so that one writable directory is enough. To share the socket with those who may
+# change the rules, and not the state, set SALLYPORT_ADMIN_LISTEN to a path in /run/sallyport.
 ENV SALLYPORT_LISTEN=0.0.0.0:3128 \
-  SALLYPORT_ADMIN_LISTEN=unix:/run/sallyport/admin.sock \
+  SALLYPORT_ADMIN_LISTEN=unix:/var/lib/sallyport/secret/admin.sock \
   SALLYPORT_ALLOW_CLIENTS=127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7 \
   SALLYPORT_STATE_DIR=/var/lib/sallyport \
   UV_THREADPOOL_SIZE=64

@@ -35,6 +35,7 @@ if (!process.env.UV_THREADPOOL_SIZE) {
 if (isAtLeast(process.versions.node, FLOOR)) {
   fixYoungGeneration();
   harden();
+  endWithLauncher();
   await import(pathToFileURL(findProgram()).href);
 } else {
   runOn(findRuntime());
@@ -76,6 +77,19 @@ function harden() {
   delete Object.prototype.__proto__;
 }
 
+// A launcher that was killed forwards no signal: without this check the program would stay, with its port and its state,
+// and the next start by a supervisor would fail. Asks for the parent, because a pipe would not survive execve.
+function endWithLauncher() {
+  const launcherPid = Number(process.env.SALLYPORT_LAUNCHER_PID);
+  if (!launcherPid) return;
+  const timer = setInterval(() => {
+    if (process.ppid === launcherPid) return;
+    clearInterval(timer);
+    process.kill(process.pid, 'SIGTERM');
+  }, 500);
+  timer.unref();
+}
+
 // Node strips types in a checkout, but not under node_modules; a package has the bundle instead.
 function findProgram() {
   const source = join(root, 'src', 'main.ts');
@@ -113,7 +127,8 @@ function runOn(binary) {
     process.execve(binary, [binary, ...args], process.env);
   }
   refuseExposedSecrets();
-  const child = builtin('node:child_process').spawn(binary, args, { stdio });
+  const env = { ...process.env, SALLYPORT_LAUNCHER_PID: String(process.pid) };
+  const child = builtin('node:child_process').spawn(binary, args, { stdio, env });
   forwardSignals(child);
   child.on('error', (error) => stop(`${binary} cannot be started: ${error.message}`));
   child.on('exit', (code, signal) => {

@@ -98,7 +98,10 @@ function respond(response: ServerResponse, value: unknown): void {
 async function listen(server: HttpServer, port: number): Promise<Listening> {
   server.listen(port, HOST);
   await once(server, 'listening').catch((cause: unknown) => {
-    const hint = codeOf(cause) === 'EADDRINUSE' ? ': stop the process that uses it' : '';
+    const hint =
+      codeOf(cause) === 'EADDRINUSE'
+        ? ': stop the process that uses it, or choose other ports with --origin-port and --callback-port'
+        : '';
     throw new InputError(`cannot listen on ${HOST}:${port} (${codeOf(cause)})${hint}`, { cause });
   });
   return {

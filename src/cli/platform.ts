@@ -65,7 +65,7 @@ export async function readPlatformConfig(
   }).filter(([, value]) => value !== undefined);
   const parsed = parsePlatformConfig(document, { ...env, ...Object.fromEntries(overrides) });
   if (parsed.ok) return parsed.value;
-  process.stderr.write(formatIssues(file ?? 'configuration', parsed.issues));
+  process.stderr.write(formatIssues(file ?? 'sallyport', parsed.issues));
   return undefined;
 }
 

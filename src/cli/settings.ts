@@ -17,9 +17,11 @@ import type { OptionDeclarations } from './command/declaration.ts';
 import { type ConfigFlags, configOptions } from './command/sidecar-commands.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
+import { refuseUnknownGuards } from './unknown-variables.ts';
 
 /** The config by file, variables and flags. Undefined: it is invalid, and all issues are on standard error. */
 export async function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Promise<Config | undefined> {
+  refuseUnknownGuards(env);
   const { config: file, ...given } = flags;
   const document = file === undefined ? {} : await readDocument(file);
   const options: OptionDeclarations = configOptions;
@@ -63,8 +65,21 @@ export function reportApplied(sidecar: Sidecar, applied: Applied, file: string |
 
 /** The state directory, absolute because `env` hands paths in it to shells that change their directory. */
 export function stateDirectory({ stateDir }: Pick<Config, 'stateDir'>): string {
-  const state = process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state');
-  return resolve(stateDir ?? join(state, 'sallyport'));
+  if (stateDir !== undefined) return resolve(stateDir);
+  // Empty means not set (XDG Base Directory Specification).
+  return resolve(
+    join(process.env['XDG_STATE_HOME'] || join(homeDirectory(), '.local', 'state'), 'sallyport'),
+  );
+}
+
+/** A container may run as a user without a home directory and without an entry in /etc/passwd. */
+function homeDirectory(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    const hint = 'set --state-dir (SALLYPORT_STATE_DIR) to a writable directory';
+    throw new InputError(`this user has no home directory for the state: ${hint}`, { cause });
+  }
 }
 
 /** Creates the state directory and its parts. Returns the names of the files of an older version that were moved into them. */
@@ -106,7 +121,12 @@ export function publishedFiles(config: Pick<Config, 'ca' | 'stateDir'>): {
 export function adminTokenSource(config: Config, { operators }: HandedSecrets): AdminTokenSource {
   const token = operators.SALLYPORT_ADMIN_TOKEN;
   if (token !== undefined) return { text: token, from: 'SALLYPORT_ADMIN_TOKEN' };
-  return { file: config.admin.tokenFile ?? join(secretPart(stateDirectory(config)), 'admin-token') };
+  return { file: adminTokenFile(config) };
+}
+
+/** The file of the admin token, unless its variable is set. */
+export function adminTokenFile({ admin, stateDir }: Pick<Config, 'admin' | 'stateDir'>): string {
+  return admin.tokenFile ?? join(secretPart(stateDirectory({ stateDir })), 'admin-token');
 }
 
 /** The key that seals the state: of its variable, otherwise of a file, by default in the state directory. */
@@ -137,4 +157,7 @@ const UNWRITABLE: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
   ENOSPC: 'no space left on the device',
+  EDQUOT: 'the disk quota is used up',
+  ENOTDIR: 'a part of the path is not a directory',
+  ENAMETOOLONG: 'the path is too long',
 };

@@ -1,5 +1,6 @@
 // Finds variables that are named like settings and that nothing reads: a misspelt setting would silently have no effect,
 // and a limit that the operator relies on would be missing. Looks at names only.
+import { InputError } from '../base/input-error.ts';
 import { configVariables } from '../sidecar/config.ts';
 import { operatorVariables } from '../sidecar/secret-environment.ts';
 import { editDistance, maxTypos } from './command/nearest.ts';
@@ -9,6 +10,7 @@ const furtherVariables: readonly string[] = [
   'SALLYPORT_SECRET_',
   'SALLYPORT_HANDED_SECRETS',
   'SALLYPORT_OWN_THREADPOOL',
+  'SALLYPORT_LAUNCHER_PID',
   ...operatorVariables,
 ];
 
@@ -35,19 +37,38 @@ export function unknownVariableWarnings(
   others: readonly string[] = platformVariables,
 ): string[] {
   const known = [...ours, ...others];
+  return unknownVariables(env, known).map((name) => {
+    const near = nearest(name, known);
+    return `${name} is not a setting: ${near === undefined ? 'it has no effect' : `did you mean ${near}?`}`;
+  });
+}
+
+function unknownVariables(env: NodeJS.ProcessEnv, known: readonly string[]): readonly string[] {
   const services = Object.keys(env).filter((name) => name.endsWith('_SERVICE_HOST'));
-  const unknown = Object.keys(env).filter(
+  return Object.keys(env).filter(
     (name) =>
       name.startsWith(OURS) &&
       env[name] !== '' &&
       !isKnownVariable(name, known) &&
       !isOfService(name, services),
   );
-  return unknown.map((name) => {
-    const near = nearest(name, known);
-    return `${name} is not a setting: ${near === undefined ? 'it has no effect' : `did you mean ${near}?`}`;
-  });
 }
+
+/**
+ * Throws an InputError for an unknown variable that is named like a setting of who may use the proxy: with such a warning
+ * only, the proxy would run without the protection that the operator believes is there.
+ */
+export function refuseUnknownGuards(env: NodeJS.ProcessEnv): void {
+  const [name] = unknownVariables(env, [...ours, ...platformVariables]).filter((one) => GUARD.test(one));
+  if (name === undefined) return;
+  const near = nearest(name, ours);
+  const advice = near === undefined ? '' : `set ${near} instead, or `;
+  throw new InputError(
+    `${name} is not a setting, and names like it decide who may use the proxy: ${advice}unset it`,
+  );
+}
+
+const GUARD = /^SALLYPORT_(?:AUTH|ALLOW)/;
 
 /** Kubernetes sets variables with the address of each service, named after the service, in every pod. */
 function isOfService(name: string, services: readonly string[]): boolean {
@@ -59,6 +80,9 @@ function nearest(name: string, known: readonly string[]): string | undefined {
   const typos = known.map((one) => ({ one, count: typosIn(name, one) }));
   const [closest] = typos.filter(({ count }) => count <= maxTypos).toSorted((a, b) => a.count - b.count);
   if (closest) return closest.one.endsWith('_') ? `${closest.one}<NAME>` : closest.one;
+  // The end is missing: AUTH_TOKEN without FILE.
+  const longer = known.find((one) => one.startsWith(`${name}_`) && !one.endsWith('_'));
+  if (longer !== undefined) return longer;
   // The group is missing: DRAIN_MS without TIMEOUTS.
   return known.find((one) => one.endsWith(name.slice(OURS.length - 1)));
 }

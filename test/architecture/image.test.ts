@@ -52,6 +52,14 @@ describe('the image', () => {
     expect(read('package.json')).toContain('"build": "node scripts/build.ts"');
   });
 
+  it('needs one writable directory', () => {
+    const environment = values('ENV').join(' ');
+    const [, state = ''] = /SALLYPORT_STATE_DIR=(\S+)/.exec(environment) ?? [];
+    const [, socket = ''] = /SALLYPORT_ADMIN_LISTEN=unix:(\S+)/.exec(environment) ?? [];
+    expect(state).not.toBe('');
+    expect(socket.startsWith(`${state}/`)).toBe(true);
+  });
+
   it('enters by the launcher, with every protection set before the first instruction', () => {
     const entry: readonly string[] = JSON.parse(values('ENTRYPOINT')[0] ?? '[]');
     const [folder] = values('WORKDIR');

@@ -199,6 +199,16 @@ describe('on a Node that is too old', () => {
     expect(stderr).not.toContain('hush');
   });
 
+  it('ends the program when the launcher is killed', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+    await using waiting = new SpawnedProcess(process.execPath, ['--import', OLD_NODE, file, 'wait']);
+    await waiting.record((record) => record['msg'] === 'report');
+    waiting.kill('SIGKILL');
+    // Resolves when the output is closed, which the program holds open as long as it runs.
+    expect(await waiting.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  });
+
   it('forwards signals and ends by the signal that ended the program', async () => {
     await using scratch = await createScratch();
     const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { launcher, SpawnedProcess } from '../support/spawned-process.ts';
+import { launcher, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
 
 it('prints commands that reach its origin through the proxy, with the credential of the example', async () => {
@@ -32,4 +32,34 @@ it('prints commands that reach its origin through the proxy, with the credential
   expect(text).toContain('demo-token-4f1c9a');
   start.kill('SIGTERM');
   expect(await start.exited).toEqual({ code: 0, signal: null });
+});
+
+it('uses the ports that are given, and says so where one is taken', async () => {
+  await using scratch = await createScratch();
+  const args = [
+    'start',
+    '--listen',
+    '127.0.0.1:0',
+    '--admin-listen',
+    '127.0.0.1:0',
+    '--state-dir',
+    scratch.path,
+  ];
+  const free = ['--origin-port', '0', '--callback-port', '0'];
+  await using start = new SpawnedProcess(process.execPath, [launcher, ...args, ...free]);
+  const printed = await start.errorOutput((text) => text.includes('Ctrl-C'));
+  const port = /api\.localhost:(\d+)\//.exec(printed)?.[1] ?? '';
+  expect(port).not.toBe('9443');
+  expect(printed).toMatch(/sed -e s\/sallyport-demo\/changed\/ -e s\/:9444\/:\d+\/ /);
+  const second = await runToEnd(process.execPath, [launcher, ...args, '--origin-port', port]);
+  expect(second).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`127.0.0.1:${port} (EADDRINUSE)`),
+  });
+  expect(second.stderr).toContain('--origin-port');
+});
+
+it.each(['70000', '-1', 'x'])('--origin-port=%s is refused', async (port) => {
+  const { code, stderr } = await runToEnd(process.execPath, [launcher, 'start', `--origin-port=${port}`]);
+  expect([code, stderr]).toEqual([2, 'sallyport: --origin-port must be a port from 0 to 65535\n']);
 });

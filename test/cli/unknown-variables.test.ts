@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isKnownVariable, unknownVariableWarnings } from '../../src/cli/unknown-variables.ts';
+import {
+  isKnownVariable,
+  refuseUnknownGuards,
+  unknownVariableWarnings,
+} from '../../src/cli/unknown-variables.ts';
 import { readSources } from '../architecture/source-tree.ts';
 import { launcher, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
 
@@ -31,12 +35,33 @@ describe('an unknown variable with our prefix', () => {
   });
 });
 
+describe('an unknown variable about who may use the proxy', () => {
+  it.each([
+    ['SALLYPORT_AUTH_TOKEN', 'set SALLYPORT_AUTH_TOKEN_FILE instead, or unset it'],
+    ['SALLYPORT_ALLOW_CLIENT', 'set SALLYPORT_ALLOW_CLIENTS instead, or unset it'],
+    ['SALLYPORT_AUTHENTICATION_MODE', ': unset it'],
+    ['SALLYPORT_ALLOWED_NETS', ': unset it'],
+  ])('%s stops the start', (name, advice) => {
+    const value = 'sesame-open-now';
+    expect(() => refuseUnknownGuards({ [name]: value })).toThrow(
+      expect.objectContaining({ name: 'InputError', message: expect.stringContaining(advice) }),
+    );
+    expect(() => refuseUnknownGuards({ [name]: value })).not.toThrow(new RegExp(value));
+  });
+
+  it('does not stop the start where it is a setting, empty or not ours', () => {
+    const known = { SALLYPORT_AUTH: 'none', SALLYPORT_AUTH_TOKEN_FILE: '/x', SALLYPORT_ALLOW_CLIENTS: '::1' };
+    const others = { SALLYPORT_AUTH_TOKEN: '', ALLOW_CLIENTS: 'x', SALLYPORT_LISTN: 'x' };
+    expect(() => refuseUnknownGuards({ ...known, ...others })).not.toThrow();
+  });
+});
+
 describe('there is no warning about', () => {
   it.each([
     ['a setting', { SALLYPORT_LISTEN: '127.0.0.1:0' }],
     ['a limit', { SALLYPORT_LIMITS_MAX_FIELDS: '10' }],
     ['a secret', { SALLYPORT_SECRET_API_KEY: 'x', SALLYPORT_SECRET_OTHER_FILE: '/x' }],
-    ['what the launcher leaves', { SALLYPORT_OWN_THREADPOOL: '1' }],
+    ['what the launcher leaves', { SALLYPORT_OWN_THREADPOOL: '1', SALLYPORT_LAUNCHER_PID: '7' }],
     ['what is set to nothing, as for a setting', { SALLYPORT_LISTN: '' }],
     ['what is not ours', { SALLY_LISTEN: 'x', MY_SALLYPORT_LISTEN: 'x' }],
     [

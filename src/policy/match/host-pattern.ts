@@ -69,6 +69,7 @@ const GRAMMAR: readonly (readonly [RegExp, string])[] = [
   [/^$/, 'A host must not be empty'],
   [/:\/\//, 'A host pattern must not have a scheme; write the host alone, as in api.example.com'],
   [/[/#\\]/, 'A host pattern must not have a path; write the path in match_paths'],
+  [/\?.*[=&]|\?[^.]*$/, 'A host pattern must not have a query; write the host alone, as in api.example.com'],
   [/[{}()|!?,+]/, 'Braces, lists and negation are not supported; write one entry for each host'],
   [/@/, 'A host pattern must not have a user name; write the host alone, as in api.example.com'],
   [/^\*+(?::|$)/, 'A pattern for every host is not allowed; name the hosts, as in *.example.com'],

@@ -18,9 +18,11 @@ export async function restoreSandboxes(sandboxes: Sandboxes, secrets: SecretLook
 /** Opens the main listener and those of the restored sandboxes. */
 export async function openListeners(sandboxes: Sandboxes, at: ListenAddress): Promise<void> {
   const failure = await openAt(sandboxes, sandboxes.default, at);
-  if (failure !== undefined) throw new Error(`the proxy ${failure}: change listen or SALLYPORT_LISTEN`);
+  if (failure !== undefined) throw new Error(`the proxy ${failure}: ${CHANGE_LISTEN}`);
   for (const entry of sandboxes.all()) if (entry.state.id !== DEFAULT) await startSandbox(sandboxes, entry);
 }
+
+const CHANGE_LISTEN = 'stop what listens there, or change listen (--listen, SALLYPORT_LISTEN)';
 
 /** Opens the sandbox's listener and admits clients, or records why not. */
 export async function startSandbox(sandboxes: Sandboxes, entry: Entry): Promise<void> {
@@ -79,6 +81,14 @@ async function openAt(sandboxes: Sandboxes, entry: Entry, at: ListenAddress): Pr
     await sandboxes.openListener(entry, at);
     return undefined;
   } catch (error) {
-    return `cannot listen on ${formatAddress(at)} (${causeOf(error)})`;
+    const code = causeOf(error);
+    const reason = LISTEN_ERRORS[code];
+    return `cannot listen on ${formatAddress(at)} (${code}${reason === undefined ? '' : `: ${reason}`})`;
   }
 }
+
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there',
+  EADDRNOTAVAIL: 'no network interface has this address',
+  EACCES: 'this user may not use the port',
+};

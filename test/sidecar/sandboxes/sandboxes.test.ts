@@ -416,7 +416,7 @@ describe('a start disables a sandbox, and reports why,', () => {
     const second = await scene.start();
     expect((await second.admin('GET', '/v1/sandboxes/box')).body).toMatchObject({
       proxy: '',
-      failed: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)`,
+      failed: `cannot listen on 127.0.0.1:${port} (EADDRINUSE: another process listens there)`,
     });
     expect(await scene.keyAt(second.port)).toBe('of default');
     expect((await second.admin('DELETE', '/v1/sandboxes/box')).status).toBe(204);

@@ -1,0 +1,70 @@
+// Where a proxy keeps its state, on machines and in containers that restrict it.
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createScratch } from '../support/scratch.ts';
+import { launcher, runToEnd, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
+
+const isRoot = process.getuid?.() === 0;
+
+/** As in a container whose user has neither HOME nor an entry in /etc/passwd. */
+const NO_HOME = `
+  import os from 'node:os';
+  import { syncBuiltinESMExports } from 'node:module';
+  os.homedir = () => { throw new Error('A system error occurred: uv_os_homedir returned ENOENT'); };
+  syncBuiltinESMExports();
+`;
+
+describe('without a home directory', () => {
+  it('a command says which directory to set', async () => {
+    await using scratch = await createScratch();
+    const preload = await scratch.write('no-home.mjs', NO_HOME);
+    const { code, stderr } = await runToEnd(process.execPath, ['--import', preload, launcher, 'env']);
+    const expected =
+      'sallyport: this user has no home directory for the state: set --state-dir (SALLYPORT_STATE_DIR) to a writable directory\n';
+    expect([code, stderr]).toEqual([2, expected]);
+  });
+
+  it('a proxy with a state directory starts', async () => {
+    await using scratch = await createScratch();
+    const preload = await scratch.write('no-home.mjs', NO_HOME);
+    await using sallyport = await spawnSallyport({ proxyConfig: {}, preloads: [preload] });
+    expect(sallyport.port).toBeGreaterThan(0);
+  });
+});
+
+describe('a state directory that cannot be written to is named, with what to do', () => {
+  const HINT = 'mount a writable volume there, or set SALLYPORT_STATE_DIR to a writable directory';
+
+  it('below a file', async () => {
+    await using scratch = await createScratch();
+    const state = join(await scratch.write('file', ''), 'state');
+    const { code, stderr } = await runToEnd(process.execPath, [launcher, 'proxy', '--state-dir', state]);
+    const expected = `sallyport: cannot write to ${state} (a part of the path is not a directory): ${HINT}\n`;
+    expect([code, stderr]).toEqual([2, expected]);
+  });
+
+  it.runIf(isRoot)('on a read-only file system', async () => {
+    await using scratch = await createScratch();
+    const script = `mount -t tmpfs -o ro none '${scratch.path}' && exec '${process.execPath}' '${launcher}' proxy --state-dir '${scratch.path}'`;
+    const { code, stderr } = await runToEnd('unshare', ['-m', 'sh', '-c', script]);
+    const expected = `sallyport: cannot write to ${scratch.path} (read-only file system): ${HINT}\n`;
+    expect([code, stderr]).toEqual([2, expected]);
+  });
+});
+
+it.runIf(isRoot)('with a read-only root one writable directory is enough', async () => {
+  await using scratch = await createScratch();
+  const state = join(scratch.path, 'state');
+  await mkdir(state);
+  const secrets = await scratch.write('secrets', 'KEY=value-of-the-key\n');
+  const options = `--listen 127.0.0.1:0 --admin-listen 'unix:${state}/admin.sock' --state-dir '${state}'`;
+  const script = `mount -t tmpfs none '${state}' && mount -o remount,bind,ro / && for m in /dev/shm /tmp; do
+    ! mountpoint -q $m || mount -o remount,bind,ro $m; done
+    exec '${process.execPath}' '${launcher}' proxy ${options} --secrets-file '${secrets}'`;
+  const env = { NODE_COMPILE_CACHE: '', HOME: '/nonexistent', TMPDIR: '/nonexistent' };
+  await using proxy = new SpawnedProcess('unshare', ['-m', 'sh', '-c', script], { env });
+  await proxy.record(({ msg }) => msg === 'ready');
+  proxy.kill('SIGTERM');
+  expect(await proxy.exited).toEqual({ code: 0, signal: null });
+});
