@@ -2,7 +2,6 @@
 import { createReadStream } from 'node:fs';
 import { InputError } from '../base/input-error.ts';
 import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
-import { placeOf, syntaxMistake } from '../base/json-mistake.ts';
 import { codeOf } from '../tls/pem-files.ts';
 
 /** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
@@ -19,10 +18,12 @@ export async function readStandardInput(): Promise<unknown> {
 /** The name of standard input in messages. */
 export const standardInput = 'standard input';
 
-function parse(name: string, text: string): unknown {
+async function parse(name: string, text: string): Promise<unknown> {
   const reading = parseJsonDocument(text);
   if (reading.ok) return reading.value;
   const { kind, position } = reading.error;
+  // Loaded only for an error: every start reads documents.
+  const { placeOf, syntaxMistake } = await import('../base/json-mistake.ts');
   // A file is read once, so the search for the position may take its time.
   const place = placeOf(text, position, MAX_BYTES);
   const where = place === undefined ? '' : `:${place.line}:${place.column}`;

@@ -159,5 +159,6 @@ const UNWRITABLE: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the device',
   EDQUOT: 'the disk quota is used up',
   ENOTDIR: 'a part of the path is not a directory',
+  EEXIST: 'a part of the path is not a directory',
   ENAMETOOLONG: 'the path is too long',
 };

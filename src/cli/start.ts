@@ -18,7 +18,15 @@ import {
 } from './echo-origin.ts';
 import { packageRoot } from './package-root.ts';
 import { prepareProcess } from './process/startup.ts';
-import { adminTokenSource, caFiles, prepareState, readConfig, reportApplied, stateDirectory, writingTo } from './settings.ts';
+import {
+  adminTokenSource,
+  caFiles,
+  prepareState,
+  readConfig,
+  reportApplied,
+  stateDirectory,
+  writingTo,
+} from './settings.ts';
 
 const ORIGIN_PORT = 9443;
 const CALLBACK_PORT = 9444;

@@ -1,7 +1,7 @@
 // The closed catalogue of refusals: for each code the status, the public message and what to do. The texts are fixed, so that
 // nothing of a request or of an upstream is in them.
 
-type Entry = readonly [status: number, message: string, hint?: string];
+export type RefusalEntry = readonly [status: number, message: string, hint?: string];
 
 export const catalogue = {
   malformed_request: [
@@ -206,4 +206,4 @@ export const catalogue = {
     'try again later, or let the operator raise timeouts.connect_ms or timeouts.response_idle_ms',
   ],
   version_refused: [505, 'the only supported versions are HTTP/1.0 and HTTP/1.1', 'send HTTP/1.1'],
-} as const satisfies Readonly<Record<string, Entry>>;
+} as const satisfies Readonly<Record<string, RefusalEntry>>;

@@ -1,7 +1,8 @@
-// The refusals of the closed catalogue, the responses that Sallyport sends of its own: code, status, public text. The cause of a refusal goes to the record, never to the client, because error texts are where
-// proxies leak addresses, details of upstreams and secrets.
+// The refusals of the closed catalogue, the responses that Sallyport sends of its own: code, status, public text.
+// The cause of a refusal goes to the record, never to the client, because error texts are where proxies leak addresses,
+// details of upstreams and secrets.
 import { buildHead } from '../http1/head-writer.ts';
-import { catalogue } from './refusal-catalogue.ts';
+import { catalogue, type RefusalEntry } from './refusal-catalogue.ts';
 
 export type RefusalCode = keyof typeof catalogue;
 
@@ -56,7 +57,7 @@ export function refusalCatalogue(): readonly { code: string; status: number; mes
 export function explainRefusal(
   code: string,
 ): { readonly message: string; readonly hint: string | undefined } | undefined {
-  const entry = Object.entries<Entry>(catalogue).find(([known]) => known === code)?.[1];
+  const entry = Object.entries<RefusalEntry>(catalogue).find(([known]) => known === code)?.[1];
   return entry && { message: entry[1], hint: entry[2] };
 }
 

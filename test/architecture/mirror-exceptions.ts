@@ -19,7 +19,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/cli/echo-origin.ts': 'test/cli/start.test.ts',
   'src/cli/package-root.ts': 'test/cli/platform.test.ts',
   'src/cli/process/startup.ts': 'test/cli/proxy.test.ts',
-  'src/cli/version.ts': 'test/cli/command/help.test.ts',
   'src/main.ts': 'test/bin/sallyport.test.ts',
   'src/platform/api/access.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/api-request.ts': 'test/platform/api/server.test.ts',

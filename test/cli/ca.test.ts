@@ -1,15 +1,22 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createScratch } from '../support/scratch.ts';
+import { createScratch, type Scratch } from '../support/scratch.ts';
 import { type Finished, launcher, runToEnd } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
 const ca = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [launcher, 'ca', ...args]);
 const pem = createTestAuthority('Proxy').certificatePem;
 
+async function writeCa(state: Scratch, text: string): Promise<void> {
+  await mkdir(join(state.path, 'public'));
+  await state.write('public/ca.pem', text);
+}
+
 describe('ca', () => {
   it('shows the certificate, and never a key beside it', async () => {
     await using state = await createScratch();
-    await state.write('ca.pem', `${pem}-----BEGIN PRIVATE KEY-----\nc4n4ry\n-----END PRIVATE KEY-----\n`);
+    await writeCa(state, `${pem}-----BEGIN PRIVATE KEY-----\nc4n4ry\n-----END PRIVATE KEY-----\n`);
     const { code, stdout } = await ca('show', '--state-dir', state.path);
     expect([code, stdout.trim()]).toEqual([0, pem.trim()]);
     expect((await ca('--state-dir', state.path)).stdout).toBe(stdout);
@@ -17,7 +24,7 @@ describe('ca', () => {
 
   it('prints a bundle that begins with it', async () => {
     await using state = await createScratch();
-    await state.write('ca.pem', pem);
+    await writeCa(state, pem);
     const { code, stdout } = await ca('bundle', '--state-dir', state.path);
     expect([code, stdout.startsWith(pem.trim())]).toEqual([0, true]);
     expect(stdout.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThan(1);
@@ -25,7 +32,7 @@ describe('ca', () => {
 
   it('prints its fingerprint, and with --json until when it is valid', async () => {
     await using state = await createScratch();
-    await state.write('ca.pem', pem);
+    await writeCa(state, pem);
     const { stdout } = await ca('fingerprint', '--state-dir', state.path);
     expect(stdout).toMatch(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}\n$/);
     const json = JSON.parse((await ca('fingerprint', '--json', '--state-dir', state.path)).stdout);
@@ -38,7 +45,7 @@ describe('ca', () => {
     [['rotate'], pem, /Usage: sallyport ca \[OPTIONS\] show \| bundle \| fingerprint/],
   ])('%j with %s is refused', async (args, text, message) => {
     await using state = await createScratch();
-    if (text !== undefined) await state.write('ca.pem', text);
+    if (text !== undefined) await writeCa(state, text);
     const { code, stdout, stderr } = await ca(...args, '--state-dir', state.path);
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)]);
   });

@@ -1,5 +1,6 @@
 // `sallyport doctor`, before and after the environment of a client is set.
-import { dirname } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { clockFinding } from '../../src/cli/doctor.ts';
 import { readAuthority } from '../../src/cli/ca.ts';
@@ -29,7 +30,7 @@ describe('doctor', () => {
     });
     const ready = await sallyport.process.record(({ msg }) => msg === 'ready');
     const admin = String(ready['admin']).replace('http://', '');
-    const state = dirname(sallyport.caFile);
+    const state = dirname(dirname(sallyport.caFile));
     const flags = ['--state-dir', state, '--listen', `127.0.0.1:${sallyport.port}`, '--admin-listen', admin];
     const { caFile } = sallyport;
     const client = {
@@ -54,7 +55,8 @@ describe('doctor', () => {
 
   it('names what fails, each with a cure, and ends with code 1', async () => {
     await using scratch = await createScratch();
-    await scratch.write('ca.pem', createTestAuthority('Proxy').certificatePem);
+    await mkdir(join(scratch.path, 'public'));
+    await scratch.write('public/ca.pem', createTestAuthority('Proxy').certificatePem);
     const { code, stdout } = await doctor(['--state-dir', scratch.path, '--listen', '127.0.0.1:1']);
     expect(code).toBe(1);
     expect(stdout).toMatch(

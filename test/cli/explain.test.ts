@@ -1,5 +1,6 @@
 // `sallyport explain`, of a file and of a running proxy.
-import { dirname } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
@@ -41,7 +42,7 @@ describe('explain', () => {
     await using sallyport = await spawnSallyport({ proxyConfig: rules });
     const ready = await sallyport.process.record(({ msg }) => msg === 'ready');
     const admin = String(ready['admin']).replace('http://', '');
-    const flags = ['--state-dir', dirname(sallyport.caFile), '--admin-listen', admin];
+    const flags = ['--state-dir', dirname(dirname(sallyport.caFile)), '--admin-listen', admin];
     const { code, stdout } = await explain(...flags, 'https://api.test/');
     expect([code, stdout]).toEqual([0, expect.stringContaining('outcome   injected\n')]);
     const unknown = await explain(...flags, '--sandbox', 'none', 'https://api.test/');
@@ -50,7 +51,8 @@ describe('explain', () => {
 
   it('says what to do if no proxy runs', async () => {
     await using scratch = await createScratch();
-    await scratch.write('admin-token', '0123456789abcdef');
+    await mkdir(join(scratch.path, 'secret'));
+    await scratch.write('secret/admin-token', '0123456789abcdef');
     const flags = ['--state-dir', scratch.path, '--admin-listen', `unix:${scratch.path}/none.sock`];
     const { code, stderr } = await explain(...flags, 'https://api.test/');
     expect(code).toBe(1);

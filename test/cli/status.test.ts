@@ -11,7 +11,7 @@ describe('status', () => {
     await using sallyport = await spawnSallyport({ proxyConfig: { rules: [] } });
     const ready = await sallyport.process.record(({ msg }) => msg === 'ready');
     const admin = String(ready['admin']).replace('http://', '');
-    const flags = ['--state-dir', dirname(sallyport.caFile), '--admin-listen', admin];
+    const flags = ['--state-dir', dirname(dirname(sallyport.caFile)), '--admin-listen', admin];
     const client = { HTTP_PROXY: `http://127.0.0.1:${sallyport.port}`, NODE_USE_ENV_PROXY: '1' };
     const { code, stdout } = await status(flags, client);
     expect([code, stdout]).toEqual([

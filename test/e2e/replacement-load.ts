@@ -129,7 +129,9 @@ export async function runReplacements(options: {
     violations: log.violations,
     lagSinceResponse: sinceResponse,
     lagSinceSent: sinceSent,
-    isLastKept: (await keptIn(dirname(proxy.caFile))).includes(`"opaque-${writes.last.count}"`),
+    isLastKept: (await keptIn(join(dirname(dirname(proxy.caFile)), 'secret'))).includes(
+      `"opaque-${writes.last.count}"`,
+    ),
   };
 }
 

@@ -161,8 +161,8 @@ const rows: readonly Row[] = [
       },
     },
     act: (path) => send(path, 'GET / HTTP/1.1', close),
-    keys: [...request, 'reason', 'cause', 'status'],
-    holds: { outcome: 'failed', reason: 'callback_failed', status: 502 },
+    keys: [...request, 'callback', 'reason', 'cause', 'status'],
+    holds: { level: 'warn', outcome: 'failed', reason: 'callback_failed', status: 502 },
   },
   {
     when: 'a handshake that is given up',

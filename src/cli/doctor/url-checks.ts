@@ -2,7 +2,7 @@
 // and reaches the host as any other request would.
 import { lookup } from 'node:dns/promises';
 import type { ListenAddress } from '../../base/listen-address.ts';
-import { type RefusalCode, refusalCatalogue, refuse } from '../../proxy/refusal.ts';
+import { explainRefusal } from '../../proxy/refusal.ts';
 import { isLocalhostName } from '../../proxy/upstream/address-guard.ts';
 import { readProxyToken } from '../../sidecar/access-tokens.ts';
 import type { Config } from '../../sidecar/config.ts';
@@ -95,8 +95,7 @@ const EGRESS = /^(?:dns_|upstream_|address_|port_denied|alpn_)/;
 
 function refusalFinding(code: string): Finding {
   const check = code === 'callback_failed' ? 'callback' : EGRESS.test(code) ? 'egress' : 'request';
-  const known = refusalCatalogue().find((entry) => entry.code === code);
-  const refusal = known && refuse(known.code as RefusalCode);
+  const refusal = explainRefusal(code);
   const text = `the proxy refused it with ${code}${refusal === undefined ? '' : `: ${refusal.message}`}`;
   if (check !== 'callback') return failed(check, text, refusal?.hint ?? 'read the log of the proxy');
   const cure =

@@ -1,7 +1,13 @@
 // Where the records of exchanges go: into the log and, if the config names a platform, to the platform.
 import { readInput } from '../../base/input-error.ts';
 import { type Log, type LogSink, createLineWriter, createStamp, writeStamped } from '../../base/log.ts';
-import { type RecordCounts, type Recorder, createRecorder, isWarning, recordMembers } from '../../proxy/record.ts';
+import {
+  type RecordCounts,
+  type Recorder,
+  createRecorder,
+  isWarning,
+  recordMembers,
+} from '../../proxy/record.ts';
 import type { Config } from '../config.ts';
 
 export type RecordOutlets = {

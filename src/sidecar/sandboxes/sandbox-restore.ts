@@ -18,11 +18,12 @@ export async function restoreSandboxes(sandboxes: Sandboxes, secrets: SecretLook
 /** Opens the main listener and those of the restored sandboxes. */
 export async function openListeners(sandboxes: Sandboxes, at: ListenAddress): Promise<void> {
   const failure = await openAt(sandboxes, sandboxes.default, at);
-  if (failure !== undefined) throw new Error(`the proxy ${failure}: ${CHANGE_LISTEN}`);
+  if (failure !== undefined) {
+    const stop = failure.includes('EADDRINUSE') ? 'stop that process, or ' : '';
+    throw new Error(`the proxy ${failure}: ${stop}change listen or SALLYPORT_LISTEN`);
+  }
   for (const entry of sandboxes.all()) if (entry.state.id !== DEFAULT) await startSandbox(sandboxes, entry);
 }
-
-const CHANGE_LISTEN = 'stop what listens there, or change listen (--listen, SALLYPORT_LISTEN)';
 
 /** Opens the sandbox's listener and admits clients, or records why not. */
 export async function startSandbox(sandboxes: Sandboxes, entry: Entry): Promise<void> {

@@ -15,5 +15,5 @@ it.each(trafficRows)('$id', async ({ script, expect: expected }) => {
 });
 
 it('and no file of its state holds a value', async () => {
-  expect(await filesWithValues(dirname(scene.sallyport.caFile))).toEqual([]);
+  expect(await filesWithValues(dirname(dirname(scene.sallyport.caFile)))).toEqual([]);
 });

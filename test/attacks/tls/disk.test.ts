@@ -1,7 +1,7 @@
 // The rows of S-04 against a separate process; every directory that it may write to is checked.
-import { readdir, stat } from 'node:fs/promises';
+import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { bearerRule } from '../../invariants/credential-scene.ts';
 import { type Scratch, createScratch } from '../../support/scratch.ts';
 import { type SpawnedSallyport, spawnSallyport } from '../../support/spawned-process.ts';
@@ -17,6 +17,8 @@ beforeAll(async () => {
     env: { HOME: home.path, TMPDIR: home.path },
     args: ['--secrets-file', await home.write('secrets.env', 'TOKEN=sesame-open-now\n')],
   });
+  // The start writes it after the proxy is ready.
+  await vi.waitFor(() => access(join(dirname(sallyport.caFile), 'ca-bundle.pem')), { timeout: 20_000 });
 });
 afterAll(async () => {
   await sallyport[Symbol.asyncDispose]();
@@ -25,7 +27,7 @@ afterAll(async () => {
 
 async function filesOf(): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const root of [home.path, dirname(sallyport.caFile)])
+  for (const root of [home.path, dirname(dirname(sallyport.caFile))])
     for (const name of await readdir(root, { recursive: true })) {
       const { size, mtimeMs } = await stat(join(root, name));
       found.push(`${name} ${size} ${mtimeMs}`);

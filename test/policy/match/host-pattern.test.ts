@@ -65,6 +65,8 @@ describe('a host pattern is rejected, with a correction:', () => {
     ['https://api.example.com', /not have a scheme/],
     ['api.example.com/v1', /match_paths/],
     ['api.example.com#x', /match_paths/],
+    ['api.example.com?x', /not have a query/],
+    ['api.example.com?x=1.2', /not have a query/],
     ['a\\b', /match_paths/],
     ['u@api.example.com', /user name/],
     ['bücher.example', /xn--bcher-kva\.example/],
