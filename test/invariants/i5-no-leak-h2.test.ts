@@ -22,17 +22,21 @@ const leaksIn = (place: string, text: unknown): readonly string[] =>
 const broken = vi.hoisted(() => new Set<string>());
 vi.mock('../../src/policy/compile.ts', async (original) => {
   const actual = await original<typeof Compile>();
+  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
+    if (!compiled.ok) return compiled;
+    const policy = compiled.value;
+    const decide: typeof policy.decide = (...asked) => {
+      if (broken.has('decide')) throw new TypeError(`quoted: ${CANARY}`);
+      return policy.decide(...asked);
+    };
+    return { ...compiled, value: { ...policy, decide } };
+  };
   return {
     ...actual,
-    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
-      const compiled = actual.compileProxyConfig(...args);
-      if (!compiled.ok) return compiled;
-      const policy = compiled.value;
-      const decide: typeof policy.decide = (...asked) => {
-        if (broken.has('decide')) throw new TypeError(`quoted: ${CANARY}`);
-        return policy.decide(...asked);
-      };
-      return { ...compiled, value: { ...policy, decide } };
+    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
+      breakable(actual.compileProxyConfig(...args)),
+    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
+      return breakable(yield* actual.compileInSteps(...args));
     },
   };
 });

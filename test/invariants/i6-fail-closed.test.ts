@@ -31,22 +31,26 @@ const failIf = vi.hoisted(() => (part: string): void => {
 
 vi.mock('../../src/policy/compile.ts', async (original) => {
   const actual = await original<typeof Compile>();
+  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
+    if (!compiled.ok) return compiled;
+    const policy = compiled.value;
+    const failing = (part: 'coverOf' | 'decide' | 'secretsFor') => ({
+      [part]: (...asked: [never, never]) => {
+        failIf(part);
+        return policy[part](...asked);
+      },
+    });
+    return {
+      ok: true,
+      value: { ...policy, ...failing('coverOf'), ...failing('decide'), ...failing('secretsFor') },
+    };
+  };
   return {
     ...actual,
-    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
-      const compiled = actual.compileProxyConfig(...args);
-      if (!compiled.ok) return compiled;
-      const policy = compiled.value;
-      const failing = (part: 'coverOf' | 'decide' | 'secretsFor') => ({
-        [part]: (...asked: [never, never]) => {
-          failIf(part);
-          return policy[part](...asked);
-        },
-      });
-      return {
-        ok: true,
-        value: { ...policy, ...failing('coverOf'), ...failing('decide'), ...failing('secretsFor') },
-      };
+    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
+      breakable(actual.compileProxyConfig(...args)),
+    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
+      return breakable(yield* actual.compileInSteps(...args));
     },
   };
 });
