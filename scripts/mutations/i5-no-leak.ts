@@ -206,4 +206,28 @@ export const noLeak: readonly Mutation[] = [
     replacement: 'headers: headers.slice(0, MAX_NAMES),',
     breaks: 'a client reads the values that the proxy injects',
   },
+  {
+    invariant: 'I5',
+    name: 'the secret part of the state directory stays open',
+    file: 'src/sidecar/state/state-directory.ts',
+    text: 'if ((stats.mode & 0o077) !== 0) chmodSync(directory, 0o700);',
+    replacement: '',
+    breaks: 'other users list and replace the keys',
+  },
+  {
+    invariant: 'I5',
+    name: 'the files of an older version are moved into the public part',
+    file: 'src/sidecar/state/state-directory.ts',
+    text: '...SECRET_NAMES.map((name) => ({ name, to: secretPart(directory) })),',
+    replacement: '...SECRET_NAMES.map((name) => ({ name, to: publicPart(directory) })),',
+    breaks: 'other users reach the private key and the stored state',
+  },
+  {
+    invariant: 'I5',
+    name: 'the private key of the CA is created in the public part',
+    file: 'src/cli/settings.ts',
+    text: "keyFile: join(secretPart(directory), 'ca.key'),",
+    replacement: "keyFile: join(publicPart(directory), 'ca.key'),",
+    breaks: 'only the mode of the file keeps other users from the key',
+  },
 ];

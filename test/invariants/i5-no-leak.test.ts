@@ -2,7 +2,7 @@
 // admin API, a state file or an environment. test/e2e/canary.test.ts searches the output of the whole command; here each
 // guard is tested alone.
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { format, inspect } from 'node:util';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -11,6 +11,7 @@ import { Secret } from '../../src/base/secret.ts';
 import { parseReply } from '../../src/callback/reply.ts';
 import { readDocument } from '../../src/cli/document.ts';
 import { formatIssues } from '../../src/cli/issue-lines.ts';
+import { caFiles, prepareState } from '../../src/cli/settings.ts';
 import type * as Compile from '../../src/policy/compile.ts';
 import { loadAdminToken } from '../../src/sidecar/access-tokens.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
@@ -18,6 +19,10 @@ import { parseSecretDocument } from '../../src/sidecar/sandboxes/secret-document
 import { withoutSecretVariables } from '../../src/sidecar/secret-environment.ts';
 import { readStateKey } from '../../src/sidecar/state/state-store.ts';
 import { loadWorkspaceSecrets } from '../../src/sidecar/sandboxes/workspace-secrets.ts';
+import {
+  createCertificateAuthority,
+  loadOrCreateCertificateAuthority,
+} from '../../src/tls/certificate-authority.ts';
 import { sandboxesWith, secretChangesWith, secretEverywhere } from '../e2e/canary-documents.ts';
 import { findLeaks } from '../e2e/canary-search.ts';
 import { textCanary } from '../e2e/canary-values.ts';
@@ -43,18 +48,22 @@ vi.mock('../../src/policy/compile.ts', async (original) => {
   const failIf = (part: string): void => {
     if (broken.has(part)) throw new TypeError(`quoted: ${CANARY}`);
   };
+  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
+    failIf('compile');
+    if (!compiled.ok) return compiled;
+    const policy = compiled.value;
+    const decide: typeof policy.decide = (...asked) => {
+      failIf('decide');
+      return policy.decide(...asked);
+    };
+    return { ...compiled, value: { ...policy, decide } };
+  };
   return {
     ...actual,
-    compileProxyConfig(...args: Parameters<typeof actual.compileProxyConfig>) {
-      failIf('compile');
-      const compiled = actual.compileProxyConfig(...args);
-      if (!compiled.ok) return compiled;
-      const policy = compiled.value;
-      const decide: typeof policy.decide = (...asked) => {
-        failIf('decide');
-        return policy.decide(...asked);
-      };
-      return { ...compiled, value: { ...policy, decide } };
+    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
+      breakable(actual.compileProxyConfig(...args)),
+    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
+      return breakable(yield* actual.compileInSteps(...args));
     },
   };
 });
@@ -352,6 +361,57 @@ describe('I5 no leak: failures', () => {
       const parsed = parseReply(Buffer.from(reply));
       expect(parsed.ok).toBe(false);
       expect(leaksIn('the reason', parsed)).toEqual([]);
+    },
+  );
+});
+
+describe('I5 no leak: the state directory', () => {
+  const PUBLIC = ['public/ca.pem'];
+
+  /** The files below the directories that every user may enter, whatever the modes of the files. */
+  async function reachableIn(directory: string, prefix = ''): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (const entry of await readdir(directory, { withFileTypes: true })) {
+      const path = join(directory, entry.name);
+      if (!entry.isDirectory()) found.push(prefix + entry.name);
+      else if (((await stat(path)).mode & 0o005) !== 0)
+        found.push(...(await reachableIn(path, `${prefix}${entry.name}/`)));
+    }
+    return found.toSorted();
+  }
+
+  const states: readonly (readonly [string, (directory: string) => Promise<unknown>])[] = [
+    ['that is new', async () => undefined],
+    [
+      'whose secret part others may enter',
+      async (directory) => {
+        await mkdir(join(directory, 'secret'));
+        await chmod(join(directory, 'secret'), 0o777);
+      },
+    ],
+    [
+      'of an older version',
+      async (directory) => {
+        const { privateKeyPem, certificatePem } = createCertificateAuthority();
+        await writeFile(join(directory, 'ca.key'), privateKeyPem, { mode: 0o600 });
+        await writeFile(join(directory, 'ca.pem'), certificatePem);
+        await loadAdminToken({ file: join(directory, 'admin-token') });
+        await using proxy = await createTestSidecar({ admin: true, state: directory });
+        expect((await proxy.admin('PUT', '/v1/workspace_secrets', { B: CANARY })).status).toBe(200);
+      },
+    ],
+  ];
+  it.each(states)(
+    'I5 no leak: of a directory %s other users reach the public files only',
+    async (_, prepare) => {
+      await using scratch = await createScratch();
+      const config = { stateDir: scratch.path, ca: undefined };
+      await prepare(scratch.path);
+      await chmod(scratch.path, 0o755);
+      await prepareState(config);
+      await loadOrCreateCertificateAuthority(caFiles(config));
+      expect(await reachableIn(scratch.path)).toEqual(PUBLIC);
+      expect(await readdir(join(scratch.path, 'secret'))).toContain('ca.key');
     },
   );
 });
