@@ -31,7 +31,7 @@ export function envScript({ name, fingerprint, placeholders }: EnvScriptInput): 
     'unset sallyport_ca',
     'else',
     'unset sallyport_ca',
-    `echo 'sallyport: the CA bundle could not be stored: is http_proxy set, is curl or wget installed, is TMPDIR writable?' >&2`,
+    `echo 'sallyport: the CA bundle could not be stored: is http_proxy set, is curl, wget, python3 or node installed, is TMPDIR writable?' >&2`,
     'false',
     'fi',
     '',
@@ -40,6 +40,12 @@ export function envScript({ name, fingerprint, placeholders }: EnvScriptInput): 
 
 /** Without it Node reads no proxy variable. */
 const PROXY_SWITCH = 'NODE_USE_ENV_PROXY';
+
+// Images of Python and of Node have neither curl nor wget. Both programs get the file and the URL as arguments.
+const PYTHON_FETCH =
+  'import sys, urllib.request as r; open(sys.argv[1], "wb").write(r.urlopen(sys.argv[2]).read())';
+const NODE_FETCH =
+  'fetch(process.argv[2]).then(async (r) => { if (!r.ok) throw r.status; require("node:fs").writeFileSync(process.argv[1], await r.text()); })';
 
 /**
  * The body of a subshell that prints the path of the file. The proxy is named by a variable, because other users can read
@@ -55,11 +61,13 @@ function fetching(url: string, file: string): readonly string[] {
     `temporary=''`,
     'done',
     `proxy="\${http_proxy:-\${HTTP_PROXY:-\${https_proxy:-\${HTTPS_PROXY:-\${all_proxy:-\${ALL_PROXY:-}}}}}}"`,
+    `export http_proxy="$proxy" no_proxy='' NO_PROXY='' ${PROXY_SWITCH}=1`,
+    'has() { command -v "$1" >/dev/null 2>&1; }',
     'fetch() {',
-    'if command -v curl >/dev/null 2>&1; then',
-    `http_proxy="$proxy" no_proxy='' NO_PROXY='' curl -fsS -o "$temporary" ${url}`,
-    'else',
-    `http_proxy="$proxy" no_proxy='' NO_PROXY='' wget -q -O "$temporary" ${url}`,
+    `if has curl; then curl -fsS -o "$temporary" ${url}`,
+    `elif has wget; then wget -q -O "$temporary" ${url}`,
+    `elif has python3; then python3 -c ${shellQuote(PYTHON_FETCH)} "$temporary" ${url}`,
+    `else node -e ${shellQuote(NODE_FETCH)} "$temporary" ${url}`,
     'fi',
     '}',
     `[ -n "$proxy" ] && [ -n "$temporary" ] && fetch && chmod 0644 "$temporary" || { rm -f "$temporary"; exit 1; }`,

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 import { runToEnd, type Finished } from '../../support/spawned-process.ts';
 import { createTestSidecar, type TestSidecar } from '../../support/test-sidecar.ts';
+import { WireClient } from '../../support/wire-client.ts';
 
 const shells = ['sh', 'dash', 'bash'].filter((shell) =>
   ['/bin', '/usr/bin'].some((folder) => existsSync(join(folder, shell))),
@@ -25,6 +26,13 @@ const rule = {
     PATH: '/evil',
   },
 };
+
+/** The program itself: what PATH names may be a script of a version manager. */
+async function findProgram(name: string): Promise<string> {
+  if (name === 'node') return process.execPath;
+  const script = name === 'python3' ? `python3 -c 'import sys; print(sys.executable)'` : `command -v ${name}`;
+  return (await runToEnd('sh', ['-c', script])).stdout.trim();
+}
 
 describe('the script of /env', () => {
   let proxy: TestSidecar;
@@ -77,6 +85,30 @@ describe('the script of /env', () => {
     expect(await readFile(env.SSL_CERT_FILE, 'utf8')).toContain(proxy.caPem.trim());
     expect((await lstat(env.SSL_CERT_FILE)).mode & 0o777).toBe(0o644);
   });
+
+  it.each(['curl', 'wget', 'python3', 'node'])(
+    'needs no other program than %s to fetch the bundle',
+    async (program) => {
+      const folder = join(scratch.path, program);
+      const path = join(scratch.path, 'bin');
+      await mkdir(folder);
+      await mkdir(path);
+      for (const name of ['mktemp', 'chmod', 'mv', 'rm', program])
+        await writeFile(join(path, name), `#!/bin/sh\nexec ${await findProgram(name)} "$@"\n`, {
+          mode: 0o755,
+        });
+      await using client = await WireClient.connect(proxy.port);
+      await client.send('GET http://sallyport.internal/env HTTP/1.1\r\nHost: sallyport.internal\r\n\r\n');
+      const { text: script } = await client.readResponse();
+      const lines = `PATH=${path}\n${script}\nprintf %s "$SSL_CERT_FILE"`;
+      const { code, stdout, stderr } = await runToEnd('sh', ['-eu', '-c', lines], {
+        env: { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`, XDG_RUNTIME_DIR: folder, NO_PROXY: '*' },
+      });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(dirname(stdout)).toBe(folder);
+      expect(await readFile(stdout, 'utf8')).toContain(proxy.caPem.trim());
+    },
+  );
 
   it.each(['link', 'link to a directory', 'directory'])('follows and fills no %s of others', async (kind) => {
     const folder = join(scratch.path, 'others');
