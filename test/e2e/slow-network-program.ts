@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import type { LogRecord } from '../support/spawned-process.ts';
-import { createNetwork, letRespond, untilSynSent } from '../support/silent-network.ts';
+import { createNetwork, letRespond, silence, untilSynSent } from '../support/silent-network.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import { createTestSidecar } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
@@ -18,6 +18,8 @@ export type SlowRow = {
   /** The one of the addresses that responds, to which SYN; the others never do. */
   readonly responds: string;
   readonly lostSyns: number;
+  /** It is silent again once it has sent an interim response. */
+  readonly dies?: boolean;
 };
 
 export type SlowResult = {
@@ -27,6 +29,7 @@ export type SlowResult = {
   readonly waitedMs: number;
 };
 
+const INTERIM = 'HTTP/1.1 103 Early Hints\r\n\r\n';
 const rows = JSON.parse(process.argv[2] ?? '[]') as readonly SlowRow[];
 const origins = createTestAuthority();
 createNetwork(rows.flatMap(({ addresses }) => addresses));
@@ -34,7 +37,8 @@ const server = createServer({ SNICallback: (name, done) => done(null, origins.co
 server.on('secureConnection', (socket) => {
   socket.on('error', () => socket.destroy());
   socket.once('data', () => {
-    socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    if (rows.some(({ host, dies }) => dies && host === socket.servername)) socket.write(INTERIM);
+    else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
   });
 });
 await once(server.listen(0, '::'), 'listening');
@@ -54,16 +58,22 @@ const proxy = await createTestSidecar({
 const results = await Promise.all(rows.map(run));
 console.log(JSON.stringify(results));
 await proxy[Symbol.asyncDispose]();
-server.close();
+// The connections of hosts that have died are still open.
+process.exit();
 
-async function run({ name, host, by, responds, lostSyns }: SlowRow): Promise<SlowResult> {
+async function run({ name, host, by, responds, lostSyns, dies }: SlowRow): Promise<SlowResult> {
   const authority = `${host}:${port}`;
-  void untilSynSent(responds, lostSyns - 1).then(() => letRespond(responds));
+  if (lostSyns === 0) letRespond(responds);
+  else void untilSynSent(responds, lostSyns - 1).then(() => letRespond(responds));
   const startedMs = performance.now();
   const ca = by === 'rule' ? proxy.caPem : origins.certificatePem;
   await using client = await WireClient.connectThrough(proxy.port, authority, { ca, name: host });
   await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-  const head = await client.readHead();
+  let head = await client.readHead();
+  if (dies) {
+    await silence(responds);
+    head = await client.readHead();
+  }
   const waitedMs = performance.now() - startedMs;
   const isRefused = head.headers.some(([field]) => field === 'X-Sallyport-Error');
   if (!isRefused) return { name, seen: String(head.status), waitedMs };

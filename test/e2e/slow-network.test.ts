@@ -1,5 +1,6 @@
 // Hosts behind a slow or lossy path: a connection whose first SYNs are lost is established by a later one, whatever its
-// address family. Everything runs in a network namespace of the test's own.
+// address family, and a host that dies while its response is due is noticed by TCP keep-alive. Everything runs in network
+// namespaces of the test's own.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runToEnd } from '../support/spawned-process.ts';
@@ -45,5 +46,19 @@ describe.runIf(canCreateNetwork())('a slow network', () => {
     // No sooner: else the SYNs were not lost.
     for (const [i, { waitedMs }] of results.entries())
       expect(waitedMs).toBeGreaterThan(0.9 * (SYN_MS[slowRows[i]?.lostSyns ?? 0] ?? 0));
+  });
+
+  // Keep-alive begins after 30 s and gives up after 10 probes, a second apart.
+  it('whose host dies while its response is due is noticed', {
+    tags: ['long'],
+    timeout: 120_000,
+  }, async () => {
+    const rows = families.slice(0, 2).map(([name, addresses], i): SlowRow => {
+      const [responds = ''] = addresses(i + 1);
+      const host = `h${i}.test`;
+      return { name, by: 'rule', host, addresses: [responds], responds, lostSyns: 0, dies: true };
+    });
+    const results = await runInNamespace(rows);
+    expect(results.map(({ seen }) => seen)).toEqual(rows.map(() => '502 upstream_closed: ETIMEDOUT'));
   });
 });

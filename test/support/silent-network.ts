@@ -49,6 +49,13 @@ export function letRespond(address: string): void {
   ip([`route add local ${address} dev lo src ${OWN[familyOf(address)]}`]);
 }
 
+/** The host has died: it neither responds nor resets. What was sent before has arrived, so that nothing is repeated. */
+export async function silence(address: string): Promise<void> {
+  while (rowsOf(address).some(({ state, unacknowledged }) => state === ESTABLISHED && unacknowledged > 0))
+    await delay(20);
+  ip([`route del local ${address} dev lo`]);
+}
+
 function familyOf(address: string): 4 | 6 {
   return address.includes(':') ? 6 : 4;
 }
@@ -59,18 +66,30 @@ function ip(commands: readonly string[]): void {
 
 /** Resolves when a connection to the address has sent its SYN and `repeats` more without a response. */
 export async function untilSynSent(address: string, repeats: number): Promise<void> {
-  const file = familyOf(address) === 6 ? '/proc/net/tcp6' : '/proc/net/tcp';
-  const wanted = tableAddressOf(address);
-  for (;;) {
-    for (const row of readFileSync(file, 'latin1').split('\n')) {
-      const [, , remote = '', state, , , retransmitted = ''] = row.trim().split(/\s+/);
-      const isSilent = state === SYN_SENT && remote.startsWith(`${wanted}:`);
-      if (isSilent && Number.parseInt(retransmitted, 16) >= repeats) return;
-    }
+  while (!rowsOf(address).some((row) => row.state === SYN_SENT && row.retransmitted >= repeats))
     await delay(20);
-  }
 }
 
+type TableRow = { readonly state: string; readonly unacknowledged: number; readonly retransmitted: number };
+
+/** The connections from and to the address. A server of both families has IPv4 addresses as IPv6 ones, with the same end. */
+function rowsOf(address: string): readonly TableRow[] {
+  const wanted = `${tableAddressOf(address)}:`;
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map((file) => readFileSync(file, 'latin1'));
+  return tables
+    .join('\n')
+    .split('\n')
+    .flatMap((row): readonly TableRow[] => {
+      const [, local = '', remote = '', state = '', queues = '', , retransmitted = ''] = row
+        .trim()
+        .split(/\s+/);
+      if (!local.includes(wanted) && !remote.includes(wanted)) return [];
+      const [unacknowledged, repeats] = [Number.parseInt(queues, 16), Number.parseInt(retransmitted, 16)];
+      return [{ state, unacknowledged, retransmitted: repeats }];
+    });
+}
+
+const ESTABLISHED = '01';
 const SYN_SENT = '02';
 
 /** As the kernel's tables spell it: words of 32 bits in the byte order of the machine, here little-endian. */
