@@ -23,6 +23,7 @@ import { prepareProcess } from './process/startup.ts';
 import {
   adminTokenSource,
   caFiles,
+  namingSettings,
   parseDescriptor,
   prepareState,
   readConfig,
@@ -35,15 +36,21 @@ import {
 
 /** Exit code 0 after a clean drain, 2 for a configuration that must be corrected. */
 export async function run(args: string[]): Promise<number> {
-  // By default the signal would end the start. What changed since the files were read is read again afterwards.
-  let isReloadRequested = false;
-  const onSignal = (): void => void (isReloadRequested = true);
-  process.on('SIGHUP', onSignal);
+  const early = holdReloads();
   const { values: flags } = parseCommandLine(proxyCommand, args);
   const fd = parseDescriptor(flags['secrets-fd']);
-  const { handed, warnings } = await prepareProcess(fd);
+  const prepared = await prepareProcess(fd);
   const config = await readConfig(flags, process.env);
-  if (!config) return 2;
+  return config ? namingSettings(config, () => runProxy(config, { ...prepared, fd, early })) : 2;
+}
+
+type Start = Awaited<ReturnType<typeof prepareProcess>> & {
+  /** Of --secrets-fd. */
+  readonly fd: number | undefined;
+  readonly early: ReturnType<typeof holdReloads>;
+};
+
+async function runProxy(config: Config, { handed, warnings, fd, early }: Start): Promise<number> {
   const secrets = await readSecrets(config, handed, fd);
   const moved = await prepareState(config);
   const files = caFiles(config);
@@ -64,7 +71,7 @@ export async function run(args: string[]): Promise<number> {
     if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
     await open(sidecar, config, handed);
     const serving = serve(sidecar, config, secrets);
-    process.off('SIGHUP', onSignal);
+    const isReloadRequested = early.end();
     // Whoever started the process waits for this line, and may send a signal at once.
     sink.flush();
     sidecar.prepareUpstreams();
@@ -76,6 +83,20 @@ export async function run(args: string[]): Promise<number> {
   } finally {
     await sidecar.close();
   }
+}
+
+/** By default SIGHUP would end the start. What changed since the files were read is read again afterwards. */
+function holdReloads() {
+  let isRequested = false;
+  const onSignal = (): void => void (isRequested = true);
+  process.on('SIGHUP', onSignal);
+  return {
+    /** Whether the signal came. */
+    end(): boolean {
+      process.off('SIGHUP', onSignal);
+      return isRequested;
+    },
+  };
 }
 
 /** Writes the CA bundle for `sallyport env`, in a later turn: reading the roots of the system takes 15 ms. */

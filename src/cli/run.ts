@@ -13,11 +13,11 @@ import { withoutProxySettings } from './client/client-environment.ts';
 import { type Rules, prepareClients, readRules } from './client/client-setup.ts';
 import { createCommandLog } from './client/command-log.ts';
 import { programsWithout } from './client/programs.ts';
-import { missing, parseCommandLine } from './command/declaration.ts';
+import { missing, parseCommandLine, type Values } from './command/declaration.ts';
 import { runCommandDeclaration } from './command/sidecar-commands.ts';
 import { oldNodeWarning } from './process/old-node.ts';
 import { prepareProcess } from './process/startup.ts';
-import { parseDescriptor, readConfig, readSecrets, reportApplied } from './settings.ts';
+import { namingSettings, parseDescriptor, readConfig, readSecrets, reportApplied } from './settings.ts';
 
 /** The command's exit code (see child-command.ts), or 2 for a configuration that must be corrected. */
 export async function run(args: string[]): Promise<number> {
@@ -26,11 +26,23 @@ export async function run(args: string[]): Promise<number> {
   programsWithout(flags.without);
   const fd = parseDescriptor(flags['secrets-fd']);
   const startup = await prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
-  const { handed, cores } = startup;
   const signals = createSignalRelay();
   const configured = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });
   if (!configured) return 2;
   const config = forOneCommand(configured, flags.log !== undefined);
+  return namingSettings(config, () => runBehindProxy(config, { ...startup, signals, command, flags, fd }));
+}
+
+type Start = Awaited<ReturnType<typeof prepareProcess>> & {
+  readonly signals: ReturnType<typeof createSignalRelay>;
+  readonly command: readonly string[];
+  readonly flags: Values<typeof runCommandDeclaration.options>;
+  /** Of --secrets-fd. */
+  readonly fd: number | undefined;
+};
+
+async function runBehindProxy(config: Config, start: Start): Promise<number> {
+  const { handed, cores, signals, command, flags, fd } = start;
   const rules = await readRules(config);
   if (rules === 'invalid') return 2;
   const secrets = await readSecrets(config, handed, fd);
@@ -42,7 +54,7 @@ export async function run(args: string[]): Promise<number> {
   await chmod(directory, 0o755);
   let code: number;
   try {
-    for (const warning of [...startup.warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
+    for (const warning of [...start.warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
       sidecar.log.warn(warning);
     const applied = rules && sidecar.applyProxyConfig(rules.document, secrets.lookup);
     if (applied && !reportApplied(sidecar, applied, config.proxyConfigFile)) return 2;

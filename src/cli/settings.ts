@@ -162,3 +162,33 @@ const UNWRITABLE: Readonly<Record<string, string>> = {
   EEXIST: 'a part of the path is not a directory',
   ENAMETOOLONG: 'the path is too long',
 };
+
+/** Runs `work`; an error of the file system about a file that a setting names gets the name of the setting. */
+export async function namingSettings<T>(config: Config, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const words = error.message.split(/[\s',:]+/);
+    const setting = fileSettings(config).find(([file]) => file !== undefined && words.includes(file))?.[1];
+    // Other errors about a file say what is wrong inside it.
+    const code = codeOf(error) ?? codeOf(error.cause);
+    const isSystem = code !== undefined || / cannot be read: [A-Z]+$/.test(error.message);
+    if (setting === undefined || !isSystem) throw error;
+    throw new InputError(`${setting}: ${error.message}`, { cause: error });
+  }
+}
+
+function fileSettings(config: Config): readonly (readonly [file: string | undefined, setting: string])[] {
+  const { auth } = config;
+  return [
+    [config.proxyConfigFile, 'proxy_config (SALLYPORT_PROXY_CONFIG)'],
+    [typeof auth === 'object' ? auth.tokenFile : undefined, 'auth.token_file (SALLYPORT_AUTH_TOKEN_FILE)'],
+    [config.secretsDirectory, 'secrets.directory (SALLYPORT_SECRETS_DIR)'],
+    [config.secretsFile, 'secrets.file (SALLYPORT_SECRETS_FILE)'],
+    [config.admin.tokenFile, 'admin.token_file (SALLYPORT_ADMIN_TOKEN_FILE)'],
+    [config.stateKeyFile, 'state_key_file (SALLYPORT_STATE_KEY_FILE)'],
+    [config.ca?.certificateFile, 'ca.certificate (SALLYPORT_CA_CERT)'],
+    [config.ca?.keyFile, 'ca.key (SALLYPORT_CA_KEY)'],
+  ];
+}

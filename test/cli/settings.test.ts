@@ -68,3 +68,27 @@ it.runIf(isRoot)('with a read-only root one writable directory is enough', async
   proxy.kill('SIGTERM');
   expect(await proxy.exited).toEqual({ code: 0, signal: null });
 });
+
+describe('a file that cannot be read is named with its setting:', () => {
+  it.each([
+    ['SALLYPORT_PROXY_CONFIG', 'proxy_config', 'ENOENT'],
+    ['SALLYPORT_AUTH_TOKEN_FILE', 'auth.token_file', 'ENOENT'],
+    ['SALLYPORT_SECRETS_DIR', 'secrets.directory', 'ENOENT'],
+    ['SALLYPORT_SECRETS_FILE', 'secrets.file', 'ENOENT'],
+    ['SALLYPORT_UPSTREAM_CA', 'upstream.ca_file', 'ENOENT'],
+    ['SALLYPORT_ADMIN_TOKEN_FILE', 'admin.token_file', 'ENOTDIR'],
+  ])('%s', async (variable, setting, code) => {
+    await using scratch = await createScratch();
+    const file = join(await scratch.write('plain', ''), 'below');
+    const missing = code === 'ENOENT' ? join(scratch.path, 'missing') : file;
+    const env = { [variable]: missing, SALLYPORT_LISTEN: '127.0.0.1:0', SALLYPORT_STATE_DIR: scratch.path };
+    const finished = await runToEnd(process.execPath, [launcher, 'proxy'], { env });
+    expect([finished.code, finished.stderr.replaceAll(missing, 'FILE')]).toEqual([
+      2,
+      expect.stringMatching(
+        new RegExp(`^sallyport: ${setting.replace('.', '\\.')} \\(${variable}\\): .*FILE`),
+      ),
+    ]);
+    expect(finished.stderr).toContain(code);
+  });
+});
