@@ -11,7 +11,13 @@ import { missing, parseCommandLine } from './command/declaration.ts';
 import { explainCommand } from './command/inspection-commands.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
-import { type AskedRequest, type Explanation, explain, parseAskedUrl } from './rules/explanation.ts';
+import {
+  type AskedRequest,
+  type Explanation,
+  type ProxySettings,
+  explain,
+  parseAskedUrl,
+} from './rules/explanation.ts';
 import { isObject, recognize } from './rules/proxy-config-file.ts';
 import { readConfig } from './settings.ts';
 
@@ -30,7 +36,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const asked = await readRules(config, sandbox);
     const policy = compile(asked, config);
     if (policy === undefined) return 2;
-    const explanation = explain(request, policy, egressRules(config, new OwnListeners()));
+    const explanation = explain(request, policy, settingsOf(config));
     process.stdout.write(
       json ? toJson(request, asked.from, explanation) : toText(request, asked.from, explanation),
     );
@@ -47,7 +53,12 @@ export async function explainFor(config: Config, request: AskedRequest): Promise
   const policy = compile(await readRules(config, 'default'), config);
   if (policy === undefined)
     throw new InputError('the rules are invalid: `sallyport check` lists their errors');
-  return explain(request, policy, egressRules(config, new OwnListeners()));
+  return explain(request, policy, settingsOf(config));
+}
+
+function settingsOf(config: Config): ProxySettings {
+  const { reservedHost, scrub } = config;
+  return { egress: egressRules(config, new OwnListeners()), reservedHost, masksBodies: scrub === 'body' };
 }
 
 /** `document` undefined: there are no rules. */
@@ -67,8 +78,8 @@ async function readRules(config: Config, sandbox: string): Promise<Asked> {
 }
 
 /** Undefined: the document is invalid, and its issues are on standard error. */
-function compile({ from, document }: Asked, { allowWildcards }: Config): Policy | undefined {
-  const parsed = parseProxyConfig(document ?? {}, { allowWildcards });
+function compile({ from, document }: Asked, { allowWildcards, reservedHost }: Config): Policy | undefined {
+  const parsed = parseProxyConfig(document ?? {}, { allowWildcards, reservedHost });
   // Which secrets exist does not change a decision, and their values are not needed.
   const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => PLACEHOLDER, 1) : parsed;
   if (compiled.ok) return compiled.value;

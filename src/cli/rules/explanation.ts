@@ -20,7 +20,7 @@ export type AskedRequest = {
 };
 
 export type Explanation = {
-  readonly outcome: 'injected' | 'callback' | 'intercepted' | 'tunnelled' | 'refused';
+  readonly outcome: 'injected' | 'callback' | 'intercepted' | 'tunnelled' | 'local' | 'refused';
   /** Why, as one sentence. */
   readonly reason: string;
   /** The rule or callback that decides. */
@@ -44,8 +44,17 @@ export function parseAskedUrl(text: string, method: string): AskedRequest | stri
   return { method, scheme, authority, target: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
-export function explain(request: AskedRequest, policy: Policy, egress: EgressRules): Explanation {
+/** What the config of the proxy adds to the rules. */
+export type ProxySettings = {
+  readonly egress: EgressRules;
+  readonly reservedHost: string;
+  readonly masksBodies: boolean;
+};
+
+export function explain(request: AskedRequest, policy: Policy, settings: ProxySettings): Explanation {
   const { authority, method, scheme, target } = request;
+  const { egress, reservedHost, masksBodies } = settings;
+  if (authority.host === reservedHost) return ofReservedHost(request);
   const cover = policy.coverOf(authority);
   if (cover.kind === 'refuse') return refused(cover.reason, cover.detail);
   const blocked = addressRefusal(request, cover, policy, egress);
@@ -65,8 +74,15 @@ export function explain(request: AskedRequest, policy: Policy, egress: EgressRul
   if (injects && scheme === 'http' && !mayInjectCleartext(authority, egress))
     return refused('cleartext_refused', `a rule matches ${authority.text}, and the URL is http://`);
   if (decision.kind === 'tunnel') return { ...explainDecision(decision), conditions };
-  const masked = policy.scrubsBodies(authority) ? 'body' : 'head';
+  const masked = masksBodies || policy.scrubsBodies(authority) ? 'body' : 'head';
   return { ...explainDecision(decision), masked, conditions };
+}
+
+function ofReservedHost({ authority, scheme }: AskedRequest): Explanation {
+  if (scheme === 'https')
+    return refused('reserved_host', `${authority.host} is the reserved host of the proxy`);
+  const reason = `${authority.host} is the reserved host: the proxy itself responds, before any rule`;
+  return { outcome: 'local', reason, conditions: [] };
 }
 
 const TUNNELLED = {

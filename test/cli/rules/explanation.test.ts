@@ -32,7 +32,7 @@ function explained(url: string, method = 'GET') {
   const compiled = compileProxyConfig(parsed.value, () => new Secret('hush-hush-hush'), 1);
   const request = parseAskedUrl(url, method);
   if (!compiled.ok || typeof request === 'string') throw new Error(JSON.stringify([compiled, request]));
-  return explain(request, compiled.value, egress);
+  return explain(request, compiled.value, { egress, reservedHost: 'sallyport.internal', masksBodies: false });
 }
 
 describe('an explanation', () => {
@@ -60,12 +60,14 @@ describe('an explanation', () => {
     ['https://direct.test/', 'GET', { outcome: 'tunnelled', reason: expect.stringContaining('no_proxy') }],
     ['https://other.test/', 'TRACE', { outcome: 'tunnelled' }],
     ['http://other.test/', 'GET', { outcome: 'tunnelled' }],
+    ['http://sallyport.internal/status', 'GET', { outcome: 'local', conditions: [] }],
   ])('of %s %s', (url, method, expected) => {
     expect(explained(url, method)).toMatchObject(expected);
   });
 
   it.each([
     ['https://denied.test/', 'GET', 'access_denied'],
+    ['https://sallyport.internal/', 'GET', 'reserved_host'],
     ['https://other.test:8443/', 'GET', 'port_denied'],
     ['https://10.9.9.9/', 'GET', 'address_private'],
     ['http://10.1.2.3/', 'GET', 'address_private'],

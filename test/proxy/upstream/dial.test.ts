@@ -184,6 +184,25 @@ describe('a host that does not prove its name', () => {
   });
 });
 
+describe('a host that is refused for its certificate', () => {
+  it('gets a hint that tells its mistake from the others', async () => {
+    const contexts = [
+      contextOf({ host: 'api.test', daysAgo: -2 }),
+      contextOf({ host: 'api.test', daysAgo: 30 }),
+      contextOf({ host: 'other.test' }),
+      contextOf({ host: 'api.test', by: foreignCa }),
+    ];
+    const hints: (string | undefined)[] = [];
+    for (const context of contexts) {
+      await using peer = await createPeer(() => context);
+      const result = await dialler().dial(target(`api.test:${peer.port}`), new AbortController().signal);
+      hints.push(isRefusal(result) ? result.hint : 'ready');
+    }
+    const fragments = ['not valid yet', 'has expired', 'for other names', 'SALLYPORT_UPSTREAM_CA'];
+    expect(hints).toEqual(fragments.map((fragment) => expect.stringContaining(fragment)));
+  });
+});
+
 describe('a host that proves its name', () => {
   it.each(['api.test', '127.0.0.1', 'localhost'])('%s is ready', async (host) => {
     await using peer = await createPeer(() => contextOf({ host }));
