@@ -2,6 +2,7 @@
 import { mkdir, readFile, readdir, stat, symlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { agentPreload } from '../../src/cli/client/node-preload.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
@@ -102,6 +103,19 @@ describe('env', () => {
     // The token of the operator's config is not the client's.
     const other = await printEnv(['--proxy', url, '--write', files], { SALLYPORT_AUTH_TOKEN_FILE: token });
     expect(other.stdout).toContain(`export HTTPS_PROXY='${url}'\n`);
+  });
+
+  it('asks the proxy directly in a shell whose programs use a proxy', async () => {
+    await using proxy = await createTestSidecar();
+    await using scratch = await createScratch();
+    const preload = await scratch.write('agent-preload-0123456789abcdef.cjs', agentPreload);
+    const given = ['--proxy', `http://127.0.0.1:${proxy.port}`, '--write', join(scratch.path, 'files')];
+    const env = {
+      HTTP_PROXY: 'http://127.0.0.1:9',
+      NODE_USE_ENV_PROXY: '1',
+      NODE_OPTIONS: `--require=${preload}`,
+    };
+    expect(await printEnv(given, env)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('writes nothing, and names the files that the proxy published', async () => {

@@ -13,7 +13,9 @@ export const agentPreload = `// Written by Sallyport: clients of Node that make 
 'use strict';
 const [major, minor] = process.versions.node.split('.').map(Number);
 const readsVariables = major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
-if (process.env.NODE_USE_ENV_PROXY === '1') {
+// Sallyport itself connects to proxies and upstreams, never through a proxy.
+const isSallyport = /[\\\\/]sallyport(?:\\.js)?$/.test(process.argv[1] || '');
+if (process.env.NODE_USE_ENV_PROXY === '1' && !isSallyport) {
   if (readsVariables) giveProxyToAgents();
   else if (major >= 18) connectThroughProxy();
 }

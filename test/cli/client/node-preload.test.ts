@@ -57,6 +57,19 @@ describe('the preload', () => {
   it('does nothing where the proxy variables are not used', async () =>
     expect(await evaluate(show('new https.Agent()'), {})).toBe(false));
 
+  it.each([
+    ['sallyport', false],
+    ['sallyport.js', false],
+    ['my-sallyport.js', true],
+  ])('leaves alone the agents of Sallyport itself: %s', async (name, isGiven) => {
+    const program = await scratch.write(name, show('new https.Agent()'));
+    const env = { ...PROXY, NODE_OPTIONS: withPreload(undefined, file) };
+    expect(await runToEnd(process.execPath, [program], { env })).toMatchObject({
+      stdout: `${isGiven}\n`,
+      stderr: '',
+    });
+  });
+
   it('keeps what a program sees of the class', async () => {
     const script = `${http}
       const agent = new https.Agent({ keepAlive: true, maxSockets: 3 });
