@@ -72,7 +72,7 @@ type Served = {
 /** The fields keep a browser from guessing a type, and pages of other origins from embedding the response. */
 function serve(connection: ClientConnection, { type, body }: Page, served: Served): void {
   const { keepAlive, startedMs, ...about } = served;
-  const length = Buffer.byteLength(body);
+  const length = body.reduce((sum, part) => sum + part.length, 0);
   const fields: (readonly [string, string])[] = [
     ['Content-Type', type],
     ['Content-Length', String(length)],
@@ -88,7 +88,7 @@ function serve(connection: ClientConnection, { type, body }: Page, served: Serve
   const { socket } = connection;
   socket.cork();
   socket.write(head);
-  // The bundle has 200 KB: it is not copied for each client.
-  if (hasBody) socket.write(body);
+  // The parts are not copied for each client: the bundle has 200 KB.
+  if (hasBody) for (const part of body) socket.write(part);
   socket.uncork();
 }

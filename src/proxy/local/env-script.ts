@@ -16,7 +16,8 @@ export type EnvScriptInput = {
 /** POSIX sh. If it fails, it exports nothing, says why on standard error, and its status is 1. */
 export function envScript({ name, fingerprint, placeholders }: EnvScriptInput): string {
   const trusted = [...bundleVariables, extraVariable];
-  const fixed = { [PROXY_SWITCH]: '1', ...untaken(placeholders) };
+  const { variables, left } = untaken(placeholders);
+  const fixed = { [PROXY_SWITCH]: '1', ...variables };
   return [
     '# Sallyport: makes the programs of this shell trust the CA certificate of the proxy.',
     `sallyport_ca="$(`,
@@ -28,6 +29,9 @@ export function envScript({ name, fingerprint, placeholders }: EnvScriptInput): 
       .map(([variable, value]) => shellExport(variable, value))
       .join('')
       .trimEnd(),
+    ...(left > 0
+      ? [`echo 'sallyport: ${left} env_vars of the rules are left out: they are too many' >&2`]
+      : []),
     'unset sallyport_ca',
     'else',
     'unset sallyport_ca',
@@ -51,14 +55,16 @@ const NODE_FETCH =
  * The body of a subshell that prints the path of the file. The proxy is named by a variable, because other users can read
  * the arguments of a process and its URL may hold a token. Others may write to the directory too: the file is created under
  * a name that nobody can guess, rename() follows no link, and what has the final name must then be our own regular file.
- * Where another user has taken that name, the file keeps its first one. XDG_RUNTIME_DIR of another user (su) is skipped.
+ * Where another user has taken that name, the file keeps its first one. The directory of another user (su keeps the variables)
+ * is skipped even by root: its owner could replace the file, by a link too. A relative one leads elsewhere after `cd`.
  */
 function fetching(url: string, file: string): readonly string[] {
   return [
     `for directory in "\${XDG_RUNTIME_DIR:-}" "\${TMPDIR:-}" /tmp; do`,
-    `file="$directory"${file}`,
-    `[ -n "$directory" ] && temporary="$(mktemp "$file.XXXXXX" 2>/dev/null)" && break`,
     `temporary=''`,
+    `case "$directory" in (/tmp) ;; (/*) ${isOurs('"$directory"')} || continue ;; (*) continue ;; esac`,
+    `file="$directory"${file}`,
+    `temporary="$(mktemp "$file.XXXXXX" 2>/dev/null)" && break`,
     'done',
     `proxy="\${http_proxy:-\${HTTP_PROXY:-\${https_proxy:-\${HTTPS_PROXY:-\${all_proxy:-\${ALL_PROXY:-}}}}}}"`,
     `export http_proxy="$proxy" no_proxy='' NO_PROXY='' ${PROXY_SWITCH}=1`,
@@ -76,13 +82,28 @@ function fetching(url: string, file: string): readonly string[] {
   ];
 }
 
+/** A test that the directory is the caller's or that of root. */
+function isOurs(directory: string): string {
+  return `[ -O ${directory} ] || [ -n "$(find ${directory}/. -prune -user 0 2>/dev/null)" ]`;
+}
+
 // A tenant must not redirect the client to another proxy or past this one.
 const PROXY_VARIABLE = /^(?:https?|all|grpc|no|wss?|ftp)_proxy$/i;
 
-/** What this script sets itself is not a credential, whatever the rules say. */
-function untaken(placeholders: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+// An environment of megabytes lets no program start, and the script is made in one turn of the event loop.
+const MAX_VARIABLES = 500;
+const MAX_CHARACTERS = 65_536;
+
+/** What this script sets itself is not a credential, whatever the rules say. `left`: how many are too many. */
+function untaken(placeholders: Readonly<Record<string, string>>) {
   const own = new Set([...bundleVariables, extraVariable, PROXY_SWITCH]);
-  return Object.fromEntries(
-    Object.entries(placeholders).filter(([name]) => !own.has(name) && !PROXY_VARIABLE.test(name)),
-  );
+  const all = Object.entries(placeholders);
+  const variables: Record<string, string> = {};
+  let characters = 0;
+  for (const [i, [name, value]] of all.entries()) {
+    characters += name.length + value.length;
+    if (i >= MAX_VARIABLES || characters > MAX_CHARACTERS) return { variables, left: all.length - i };
+    if (!own.has(name) && !PROXY_VARIABLE.test(name)) variables[name] = value;
+  }
+  return { variables, left: 0 };
 }

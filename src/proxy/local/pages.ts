@@ -3,7 +3,8 @@ import type { CompiledCallback, CompiledRule, Policy } from '../../policy/policy
 import { envScript } from './env-script.ts';
 import type { ReservedHost } from './reserved-host.ts';
 
-export type Page = { readonly type: string; readonly body: string | Buffer };
+/** `body`: in parts, of which the large ones are shared by all responses. */
+export type Page = { readonly type: string; readonly body: readonly Buffer[] };
 
 export type PageSource = {
   readonly sandbox: string;
@@ -19,14 +20,23 @@ export function pageAt(target: string, source: PageSource): Page | undefined {
   const { policy, reserved } = source;
   const query = target.indexOf('?');
   const path = query === -1 ? target : target.slice(0, query);
-  if (path === '/') return { type: TEXT, body: overview(reserved.name) };
-  if (path === '/status') return { type: 'application/json', body: `${JSON.stringify(statusOf(source))}\n` };
-  if (path === '/env') {
-    const { name, certificates } = reserved;
-    const { placeholders } = policy;
-    return { type: TEXT, body: envScript({ name, fingerprint: certificates.fingerprint, placeholders }) };
-  }
+  if (path === '/') return { type: TEXT, body: [Buffer.from(overview(reserved.name))] };
+  if (path === '/status') return { type: 'application/json', body: statusOf(source) };
+  if (path === '/env') return { type: TEXT, body: [scriptOf(policy, reserved)] };
   return certificatePage(path, reserved);
+}
+
+// What follows from the policy is made once for each: a tenant has many client addresses, each may ask ten times a second,
+// and what a client does not read stays in memory.
+const scripts = new WeakMap<Policy, Buffer>();
+const statuses = new WeakMap<Policy, Buffer>();
+
+function scriptOf(policy: Policy, { name, certificates: { fingerprint } }: ReservedHost): Buffer {
+  const known = scripts.get(policy);
+  if (known) return known;
+  const script = Buffer.from(envScript({ name, fingerprint, placeholders: policy.placeholders }));
+  scripts.set(policy, script);
+  return script;
 }
 
 /** The files of certificates, which the proxy port serves too. */
@@ -34,8 +44,8 @@ export function certificatePage(
   path: string,
   { certificates }: Pick<ReservedHost, 'certificates'>,
 ): Page | undefined {
-  if (path === '/ca.pem') return { type: PEM, body: certificates.caPem };
-  return path === '/ca-bundle.pem' ? { type: PEM, body: certificates.bundlePem } : undefined;
+  if (path === '/ca.pem') return { type: PEM, body: [Buffer.from(certificates.caPem)] };
+  return path === '/ca-bundle.pem' ? { type: PEM, body: [certificates.bundlePem] } : undefined;
 }
 
 function overview(name: string): string {
@@ -52,22 +62,27 @@ function overview(name: string): string {
 const MAX_ENTRIES = 200;
 const MAX_NAMES = 50;
 
-/** The names of headers, never a value; of a refusal its public text, never its cause. */
-function statusOf({ sandbox, policy, reserved }: PageSource): object {
-  const { revision, rules, callbacks, summary } = policy;
+/** A JSON object. Of a refusal it has the public text, never its cause. */
+function statusOf({ sandbox, policy, reserved }: PageSource): readonly Buffer[] {
+  const members = statuses.get(policy) ?? policyMembers(policy);
+  statuses.set(policy, members);
+  return [
+    Buffer.from(`{"sandbox":${JSON.stringify(sandbox)},`),
+    members,
+    Buffer.from(`,"refusals":${JSON.stringify(reserved.refusals.recent())}}\n`),
+  ];
+}
+
+/** Members without the braces. The names of headers, never a value; nothing of the sandbox, which the cache does not know. */
+function policyMembers({ revision, rules, callbacks, summary }: Policy): Buffer {
   const shownRules = rules.slice(0, MAX_ENTRIES);
   const hosts = [
     ...shownRules.map(describeRule),
     ...callbacks.slice(0, MAX_ENTRIES - shownRules.length).map(describeCallback),
   ];
   const left = summary.rules + summary.callbacks - hosts.length;
-  return {
-    sandbox,
-    revision,
-    hosts,
-    ...(left > 0 && { more_hosts: left }),
-    refusals: reserved.refusals.recent(),
-  };
+  const members = { revision, hosts, ...(left > 0 && { more_hosts: left }) };
+  return Buffer.from(JSON.stringify(members).slice(1, -1));
 }
 
 function describeRule({ name, hosts, paths, headers }: CompiledRule): object {

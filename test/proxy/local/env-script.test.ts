@@ -1,6 +1,6 @@
 // The script as shells run it, with a proxy whose configuration is hostile.
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { chown, lstat, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
@@ -24,6 +24,14 @@ const rule = {
     no_proxy: '*',
     SSL_CERT_FILE: '/evil',
     PATH: '/evil',
+    // Bash evaluates what is assigned to these as arithmetic, command substitutions included.
+    ...Object.fromEntries(
+      ['HISTCMD', 'OPTIND', 'RANDOM', 'SRANDOM'].map((name) => [name, 'a[$(touch evil)]']),
+    ),
+    // A shell ends at an assignment to these.
+    UID: 'x',
+    PPID: 'x',
+    BASH_VERSINFO: 'x',
   },
 };
 
@@ -134,6 +142,7 @@ describe('the script of /env', () => {
   it.each([
     ['that belongs to another user', '/proc'],
     ['that does not exist', '/nonexistent'],
+    ['that is relative', '.'],
   ])('an XDG_RUNTIME_DIR %s is skipped', async (_, directory) => {
     const folder = join(scratch.path, 'skipped');
     await mkdir(folder);
@@ -141,6 +150,17 @@ describe('the script of /env', () => {
     const { code, stdout, stderr } = await evaluate('sh', folder, set);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(dirname(JSON.parse(stdout).SSL_CERT_FILE)).toBe(folder);
+  });
+
+  it.runIf(process.getuid?.() === 0)('root does not use the directory of another user', async () => {
+    const [folder, theirs] = [join(scratch.path, 'ours'), join(scratch.path, 'theirs')];
+    for (const directory of [folder, theirs]) await mkdir(directory);
+    await chown(theirs, 4711, 4711);
+    const set = `export XDG_RUNTIME_DIR=${theirs} TMPDIR=${folder}`;
+    const { code, stdout, stderr } = await evaluate('sh', folder, set);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(dirname(JSON.parse(stdout).SSL_CERT_FILE)).toBe(folder);
+    expect(await readdir(theirs)).toEqual([]);
   });
 
   it('fails, exports nothing and leaves nothing if the bundle cannot be fetched', async () => {

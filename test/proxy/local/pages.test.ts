@@ -22,7 +22,7 @@ function page(path: string, document: unknown = {}): Page | undefined {
 }
 
 function textOf(shown: Page | undefined): string {
-  return String(shown?.body);
+  return Buffer.concat(shown?.body ?? []).toString();
 }
 
 const headers = [{ name: 'Authorization', type: 'workspace_secret', value: 'Bearer {TOKEN}' }];
@@ -59,6 +59,36 @@ it('the status of many rules is bounded, and says so', () => {
   const rules = Array.from({ length: 250 }, (_, i) => ({ match_hosts: [`h${i}.test`], headers }));
   const shown = JSON.parse(textOf(page('/status', { rules })));
   expect([shown.hosts.length, shown.more_hosts]).toEqual([200, 50]);
+});
+
+it('the script and the status of a policy are made once, so that a client that asks often costs nothing', () => {
+  const reserved = createReservedHost({ name: 'sallyport.internal', certificates });
+  const policy = policyOf({
+    rules: [{ match_hosts: ['a.test'], headers, env_vars: { KEY: 'placeholder' } }],
+  });
+  const parts = (path: string, sandbox: string): readonly Buffer[] =>
+    pageAt(path, { sandbox, policy, reserved })?.body ?? [];
+  expect(parts('/env', 'a')[0]).toBe(parts('/env', 'b')[0]);
+  const [first, second] = [parts('/status', 'a'), parts('/status', 'b')];
+  expect(first[1]).toBe(second[1]);
+  expect(JSON.parse(Buffer.concat(second).toString())).toMatchObject({ sandbox: 'b', hosts: [{}] });
+});
+
+it('the script of many variables is bounded, and says so', () => {
+  const variables = (from: number, value: string): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`V${from + i}`, value]));
+  const rulesWith = (value: string): unknown => ({
+    rules: Array.from({ length: 100 }, (_, r) => ({
+      match_hosts: [`h${r}.test`],
+      headers,
+      env_vars: variables(100 * r, value),
+    })),
+  });
+  const many = textOf(page('/env', rulesWith('x')));
+  expect(many.match(/^export V/gm)).toHaveLength(500);
+  expect(many).toContain('9500 env_vars of the rules are left out');
+  // Each quote is four characters in the script.
+  expect(textOf(page('/env', rulesWith("'".repeat(70)))).length).toBeLessThan(300_000);
 });
 
 it.each([
