@@ -17,7 +17,7 @@ export function placeholdersOf(
   for (const [i, rule] of rules.entries()) {
     if (!rule.enabled) continue;
     for (const [name, value] of Object.entries(rule.env_vars)) {
-      if (isTaken(name) || CONTROLLING.test(name))
+      if (isTaken(name) || CONTROLLING.test(name) || SHELLS_OWN.test(name))
         warnings.push(
           `env_vars.${name} of ${rule.name ?? `rules[${i}]`} is not set: the name does not look like a credential`,
         );
@@ -39,6 +39,22 @@ const CONTROLLING: RegExp = new RegExp(
     'APT_CONFIG|HTTPLIB2_CA_CERTS|PERL_LWP_.*|YARN_(?!NPM_AUTH).*|(?:WSS?_PROXY|wss?_proxy)',
     'GOFLAGS|MAKEFLAGS|CARGO_(?!REGISTR).*|RUSTC(?:_.*)?|RUSTFLAGS|AWS_CONFIG_FILE|KUBECONFIG',
     'GIT_(?:CONFIG.*|SSH|SSH_COMMAND|EXEC_PATH|ASKPASS|EDITOR|SEQUENCE_EDITOR|PAGER|PROXY_COMMAND|EXTERNAL_DIFF)',
-    'GIT_(?:TEMPLATE_DIR|DIR|COMMON_DIR|WORK_TREE|SSL_NO_VERIFY|ALLOW_PROTOCOL)',
+    'GIT_(?:TEMPLATE_DIR|DIR|COMMON_DIR|WORK_TREE|SSL_NO_VERIFY|ALLOW_PROTOCOL)|TAR_OPTIONS|RSYNC_RSH',
+  ].join('|')})$`,
+);
+
+// Special variables of bash and zsh. They evaluate what is assigned to a number of them as arithmetic, in which
+// `a[$(command)]` runs the command, whatever the quotes; at an assignment to others a shell ends.
+const SHELLS_OWN: RegExp = new RegExp(
+  `^(?:${[
+    '_|BASH|BASH_.*|BASHPID|COMP_[A-Z]+|COMPREPLY|COPROC|DIRSTACK|EMACS|EPOCH(?:SECONDS|REALTIME)|E?[UG]ID|PPID',
+    'EXECIGNORE|FCEDIT|FIGNORE|FUNCNAME|FUNCNEST|GLOBIGNORE|GLOBSORT|GROUPS|HIST(?:CHARS|CMD|CONTROL|FILE|FILESIZE)',
+    'HIST(?:IGNORE|SIZE|TIMEFORMAT)|SAVEHIST|HOSTFILE|IGNOREEOF|INPUTRC|LANG|LC_[A-Z]+|LOCPATH|LINENO|LINES|COLUMNS',
+    'MAIL|MAILCHECK|MAILPATH|MAPFILE|OLDPWD|PWD|CDPATH|OPT(?:ARG|ERR|IND)|PIPESTATUS|POSIXLY_CORRECT|PROMPT_DIRTRIM',
+    'S?RANDOM|READLINE_[A-Z]+|REPLY|SECONDS|SHLVL|TIMEFORMAT|TMOUT|TMPDIR|CHILD_MAX|auto_resume|histchars',
+    'ARGC|argv|ERRNO|BAUD|DIRSTACKSIZE|KEYTIMEOUT|KEYBOARD_HACK|LISTMAX|LOGCHECK|PERIOD|REPORT(?:TIME|MEMORY)|STTY',
+    'TTY|TTYIDLE|TRY_BLOCK_[A-Z]+|ZSH_[A-Z_]+|ZLE_[A-Z_]+|(?:READ)?NULLCMD|R?PROMPT[234]?|RPS[12]|SPROMPT|WORDCHARS',
+    '(?:c|f|man|mail|module_)?path|FPATH|MANPATH|MODULE_PATH|PSVAR|psvar|fignore|prompt|watch|WATCH(?:FMT)?|status',
+    '(?:dis_)?(?:g|s)?aliases|(?:dis_)?functions|commands|options|parameters|modules|dirstack|history|nameddirs|pipestatus',
   ].join('|')})$`,
 );

@@ -33,6 +33,27 @@ it('a name that is taken, or that controls a program, is not set', () => {
   ]);
 });
 
+it.each([
+  ...['RANDOM', 'SRANDOM', 'OPTIND', 'HISTCMD', 'SECONDS', 'LINENO', 'UID', 'EUID', 'PPID', 'BASH_VERSINFO'],
+  ...['COLUMNS', 'path', 'fpath', 'argv', 'STTY', 'TMPDIR', 'PWD', '_'],
+])('%s is a variable of shells, which evaluate what is assigned to it', (name) => {
+  const { rules } = authored({ env_vars: { [name]: 'a[$(touch evil)]', API_KEY: 'k' } });
+  expect(placeholdersOf(rules, () => false).variables).toEqual({ API_KEY: 'k' });
+});
+
+it.each([
+  'GROQ_API_KEY',
+  'HISTORY_TOKEN',
+  'MAIL_API_KEY',
+  'PATHFINDER_KEY',
+  'TERMINUS_TOKEN',
+  'TTY_KEY',
+  'PROMPTLAYER_API_KEY',
+])('%s looks like a credential', (name) => {
+  const { rules } = authored({ env_vars: { [name]: 'k' } });
+  expect(placeholdersOf(rules, () => false).variables).toEqual({ [name]: 'k' });
+});
+
 it('a policy has the placeholders of its document', () => {
   const compiled = compileProxyConfig(
     authored({ env_vars: { API_KEY: 'k', PATH: '/evil' } }),
