@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writePublicFile } from '../../../src/cli/client/public-files.ts';
@@ -50,5 +50,58 @@ describe('a file for clients', () => {
     const file = await writePublicFile(scratch.path, draft);
     await writeFile(file, 'other');
     await expect(writePublicFile(scratch.path, draft)).rejects.toThrow(`${file} has other content`);
+  });
+
+  // The name of a file can be guessed before it is written, and its content can be changed once clients use it.
+  it.each([
+    [
+      'is a link',
+      async (file: string) => {
+        await rename(file, `${file}.theirs`);
+        await symlink(`${file}.theirs`, file);
+      },
+    ],
+    ['can be written by others', (file: string) => chmod(file, 0o646)],
+    ['can be written by a group', (file: string) => chmod(file, 0o664)],
+  ])('is not used where it has the same content and %s', async (_, change) => {
+    await using scratch = await createScratch();
+    const file = await writePublicFile(scratch.path, draft);
+    await change(file);
+    await expect(writePublicFile(scratch.path, draft)).rejects.toThrow('other users can change it');
+  });
+
+  it('is not written to a directory in which others can replace it', async () => {
+    await using scratch = await createScratch();
+    const { path } = scratch;
+    await chmod(path, 0o777);
+    await expect(writePublicFile(path, draft)).rejects.toThrow(`other users can replace files in ${path}`);
+    // As /tmp: only the owner of a file can replace it.
+    await chmod(path, 0o1777);
+    expect(await readFile(await writePublicFile(path, draft), 'utf8')).toBe('text');
+  });
+
+  it.runIf(process.getuid?.() === 0)('is not used where another user owns it or the directory', async () => {
+    await using scratch = await createScratch();
+    const { path } = scratch;
+    const file = await writePublicFile(path, draft);
+    await chown(file, 4711, 4711);
+    await expect(writePublicFile(path, draft)).rejects.toThrow('other users can change it');
+    await rm(file);
+    await chown(path, 4711, 4711);
+    await chmod(path, 0o1777);
+    await expect(writePublicFile(path, draft)).rejects.toThrow('other users can replace files');
+  });
+
+  it('in a directory made for it is not in one that others can rename', async () => {
+    await using scratch = await createScratch();
+    const before = process.umask(0);
+    try {
+      await writePublicFile(join(scratch.path, 'a', 'b'), draft);
+    } finally {
+      process.umask(before);
+    }
+    expect([await modeOf(join(scratch.path, 'a')), await modeOf(join(scratch.path, 'a', 'b'))]).toEqual([
+      0o755, 0o755,
+    ]);
   });
 });
