@@ -11,10 +11,11 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-// A request takes several turns of the event loop, and may wait for a slice in each of them.
-const SLICE_MS = 4;
+// A request takes several turns of the event loop, and may wait for a slice in each of them: with slices of 4 ms the p99 of a
+// bystander grew by more than 25 ms (bench/writes.ts).
+const SLICE_MS = 1;
 
-/** Runs the steps in slices of a few milliseconds, each in a turn of its own. */
+/** Runs the steps in slices of a millisecond or one step, each in a turn of its own. */
 export async function finishInSlices<T>(steps: Steps<T>, now: () => number = monotonicMs): Promise<T> {
   for (;;) {
     await nextTurn();

@@ -1,5 +1,6 @@
 // The program of the thread that parses large documents: one job in, one result out, both as JSON. It opens nothing, stores
 // nothing, and imports only what parsing needs.
+import { constants, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import type { Issue } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
@@ -33,6 +34,20 @@ function toResult({ document, options }: ParserJob): ParserResult {
   return { ok: true, config, values: toSentValues(config, kept), warnings };
 }
 
+/**
+ * The main thread serves every sandbox, perhaps on the same core: with a lower priority here it waits 1 ms instead of 3 for
+ * its turn. On Linux alone the priority is that of the thread, and not of the process.
+ */
+function yieldToMainThread(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(constants.priority.PRIORITY_LOW);
+  } catch {
+    // A sandbox around the process may not permit it.
+  }
+}
+
+yieldToMainThread();
 // As in the main thread.
 Reflect.deleteProperty(Object.prototype, '__proto__');
 parentPort?.on('message', (job: string) =>
