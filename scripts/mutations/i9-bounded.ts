@@ -87,4 +87,20 @@ export const bounded: readonly Mutation[] = [
     replacement: 'const MAX_RETRIES = 30;',
     breaks: 'one request becomes many requests that a host refuses',
   },
+  {
+    invariant: 'I9',
+    name: 'no limit on responses of the proxy itself',
+    file: 'src/proxy/h1/local-response.ts',
+    text: "if (!reserved.take(clientAddress)) return refuse('too_many_requests');",
+    replacement: '',
+    breaks: 'a client occupies the event loop with status pages',
+  },
+  {
+    invariant: 'I9',
+    name: 'no limit on the refusals that are kept',
+    file: 'src/proxy/local/refusal-history.ts',
+    text: 'if (this.#noted.length >= MAX_REFUSALS) this.#noted.shift();',
+    replacement: '',
+    breaks: 'the memory of a sandbox grows with its refusals',
+  },
 ];

@@ -81,6 +81,7 @@ describe('I11 accountable: decisions', () => {
     },
     {
       title: 'each request to the reserved host',
+      options: { now: () => 0 },
       async act(scene) {
         await using client = await scene.client();
         const request = head('GET http://sallyport.internal/', 'sallyport.internal');

@@ -46,6 +46,37 @@ describe('I9 bounded: clients', () => {
   });
 });
 
+describe('I9 bounded: the reserved host', () => {
+  const status = head('GET http://sallyport.internal/status', 'sallyport.internal');
+
+  it('I9 bounded: a client gets ten responses of the proxy itself a second, on however many connections', async () => {
+    let now = 0;
+    await using scene = await createScene({ now: () => now });
+    const ask = async (): Promise<number> => {
+      await using client = await scene.client();
+      await client.send(status);
+      return await statusOf(client);
+    };
+    const statuses = [];
+    for (let i = 0; i < 12; i += 1) statuses.push(await ask());
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 429, 429]);
+    now = 1_000;
+    expect(await ask()).toBe(200);
+  });
+
+  it('I9 bounded: the last refusals of a sandbox are kept, and no others', async () => {
+    await using scene = await sceneWith({});
+    for (let i = 0; i < 30; i += 1) {
+      await using refused = await scene.client();
+      expect((await refused.openTunnel(`sallyport.internal:${i + 1}`)).status).toBe(403);
+    }
+    await using client = await scene.client();
+    await client.send(status);
+    const { refusals } = JSON.parse((await client.readResponse()).text);
+    expect(refusals).toHaveLength(20);
+  });
+});
+
 describe('I9 bounded: the bytes of a client', () => {
   it.each([
     ['fields', 431, (n: number) => Array.from({ length: n }, (_, i) => `X-${i}: v`), 101],

@@ -66,8 +66,8 @@ export class Sandbox {
   #isClosing = false;
 
   constructor(id: string, shared: SharedParts, overrides: Partial<SandboxLimits> = {}) {
-    const { config, egress, log, certificates } = shared;
-    const reserved = createReservedHost({ name: config.reservedHost, certificates });
+    const { config, egress, log, certificates, now } = shared;
+    const reserved = createReservedHost({ name: config.reservedHost, certificates, now });
     this.#operatorLimits = config.limits;
     this.#limits = { ...config.limits, ...overrides };
     const isDraining = (): boolean => this.#isClosing || shared.isDraining();

@@ -154,7 +154,7 @@ describe('the reserved host', () => {
   });
 
   it('responds ten times a second to one client', async () => {
-    await using own = await createTestSidecar();
+    await using own = await createTestSidecar({ now: () => 0 });
     await using client = await WireClient.connect(own.port);
     await client.send(get('/').repeat(11));
     const statuses: number[] = [];
@@ -239,7 +239,7 @@ describe('the proxy port', () => {
   });
 
   it('responds ten times a second to one client', async () => {
-    await using proxy = await createTestSidecar();
+    await using proxy = await createTestSidecar({ now: () => 0 });
     const request = head('GET /ca.pem HTTP/1.1', 'Host: x');
     const statuses: number[] = [];
     for (let i = 0; i < 11; i += 1) statuses.push((await ask(proxy, request)).status);
