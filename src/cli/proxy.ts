@@ -39,7 +39,7 @@ export async function run(args: string[]): Promise<number> {
   const early = holdReloads();
   const { values: flags } = parseCommandLine(proxyCommand, args);
   const fd = parseDescriptor(flags['secrets-fd']);
-  const prepared = await prepareProcess(fd);
+  const prepared = prepareProcess(fd);
   const config = await readConfig(flags, process.env);
   return config ? namingSettings(config, () => runProxy(config, { ...prepared, fd, early })) : 2;
 }

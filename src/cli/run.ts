@@ -25,7 +25,7 @@ export async function run(args: string[]): Promise<number> {
   if (command.length === 0) throw missing(runCommandDeclaration, 'command');
   programsWithout(flags.without);
   const fd = parseDescriptor(flags['secrets-fd']);
-  const startup = await prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
+  const startup = prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');
   const signals = createSignalRelay();
   const configured = await readConfig(flags, { ...process.env, SALLYPORT_LISTEN: '127.0.0.1:0' });
   if (!configured) return 2;

@@ -37,7 +37,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const { values: flags } = parseCommandLine(startCommand, args);
   const originPort = parsePort(flags['origin-port'], ORIGIN_PORT, '--origin-port');
   const callbackPort = parsePort(flags['callback-port'], CALLBACK_PORT, '--callback-port');
-  const { handed, warnings } = await prepareProcess();
+  const { handed, warnings } = prepareProcess();
   for (const warning of warnings) process.stderr.write(`sallyport: ${warning}\n`);
   const certs = stateOf(flags['state-dir'] ?? process.env['SALLYPORT_STATE_DIR']);
   const state = { stateDir: certs, ca: undefined };

@@ -1,13 +1,13 @@
 // A module that Node loads before a program (NODE_OPTIONS). NODE_USE_ENV_PROXY reaches the global agents only; libraries
 // that make an Agent of their own (AWS SDK, stripe, superagent) would bypass the proxy without a warning.
-import { readFileSync } from 'node:fs';
+import { ownPreload } from '../process/runtime-switches.ts';
 import { oldNodePreload } from './old-node-preload.ts';
 
 /**
  * CommonJS, because `--import` would load the program's first file by other rules. Leaves alone an Agent with a setting
  * of its own, and a class that makes its connections itself: it may have a proxy of its own. Older versions of Node do
  * not know the option `proxyEnv`: see old-node-preload.ts. Syntax of Node 12, which parses this file and then does
- * nothing.
+ * nothing. Its digest is in runtime-switches.ts.
  */
 export const agentPreload = `// Written by Sallyport: clients of Node that make an Agent of their own get the proxy of the environment.
 'use strict';
@@ -40,33 +40,13 @@ function giveProxyToAgents() {
 
 ${oldNodePreload}`;
 
-const OURS = /(?:^|\s)--require=[^\s"]*\/agent-preload-[0-9a-f]{16}\.cjs(?=\s|$)/g;
-
 /** NODE_OPTIONS with the preload behind what was there, except a preload that Sallyport added before. */
 export function withPreload(before: string | undefined, file: string): string {
-  const kept = (before ?? '').replaceAll(OURS, '').trim();
+  const kept = (before ?? '').replaceAll(ownPreload, '').trim();
   return `${kept} --require=${file}`.trimStart();
 }
 
 /** Whether NODE_OPTIONS has a preload that Sallyport added. */
 export function hasPreload(options: string | undefined): boolean {
-  return (options ?? '').search(OURS) !== -1;
-}
-
-/**
- * The variables without a preload that Sallyport added, so that a shell which evaluated `sallyport env` can start it. The
- * file must have exactly our text: any other could run code in the process that holds the secrets.
- */
-export function withoutPreload(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const options = env['NODE_OPTIONS'];
-  if (options === undefined) return env;
-  return { ...env, NODE_OPTIONS: options.replaceAll(OURS, (option) => (isOurs(option) ? '' : option)) };
-}
-
-function isOurs(option: string): boolean {
-  try {
-    return readFileSync(option.trim().slice('--require='.length), 'utf8') === agentPreload;
-  } catch {
-    return false; // the switch is refused by its name
-  }
+  return (options ?? '').search(ownPreload) !== -1;
 }

@@ -1,6 +1,8 @@
 // Rejects runtime switches in the environment that break the proxy's promises: foreign code in the process that holds the
 // secrets, access to its memory, TLS without verification. Code that such a switch loads has already run by now, so this
 // prevents accidents, for example by a base image; only the user who starts the process can prevent more.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { InputError } from '../../base/input-error.ts';
 
 /** Sizes, warnings, and switches that make the process stricter. Any other switch could load code or expose memory. */
@@ -58,6 +60,34 @@ export function refuseRuntimeSwitches(env: NodeJS.ProcessEnv, hint = ''): void {
     throw new InputError(
       `${reported} makes the runtime write traffic to standard error: unset it, and use SALLYPORT_LOG_LEVEL`,
     );
+}
+
+/** An option of NODE_OPTIONS that loads the preload of `run` and `env` (client/node-preload.ts). */
+export const ownPreload: RegExp = /(?:^|\s)--require=[^\s"]*\/agent-preload-[0-9a-f]{16}\.cjs(?=\s|$)/g;
+
+// The text itself would be loaded at each start.
+const PRELOAD_SHA256 = '26726acf9a379af6e6500b04b73cf28336813b20861dd0b837c7055daa8de3e7';
+
+/**
+ * The variables without a preload that Sallyport added, so that a shell which evaluated `sallyport env` can start it. The
+ * file must have exactly our text: any other could run code in the process that holds the secrets.
+ */
+export function withoutOwnPreload(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const options = env['NODE_OPTIONS'];
+  if (options === undefined) return env;
+  return {
+    ...env,
+    NODE_OPTIONS: options.replaceAll(ownPreload, (option) => (isOwnText(option) ? '' : option)),
+  };
+}
+
+function isOwnText(option: string): boolean {
+  try {
+    const text = readFileSync(option.trim().slice('--require='.length));
+    return createHash('sha256').update(text).digest('hex') === PRELOAD_SHA256;
+  } catch {
+    return false; // the switch is refused by its name
+  }
 }
 
 /** The first switch that is not allowed in NODE_OPTIONS, without its value. */

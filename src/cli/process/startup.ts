@@ -3,24 +3,16 @@
 import { claimSecrets, handOverSecretVariables } from '../../sidecar/secret-environment.ts';
 import { unknownVariableWarnings } from '../unknown-variables.ts';
 import { preventCoreDumps } from './core-dumps.ts';
-import { refuseRuntimeSwitches } from './runtime-switches.ts';
+import { refuseRuntimeSwitches, withoutOwnPreload } from './runtime-switches.ts';
 
 /** May replace the process (see secret-environment.ts). `fd`: of --secrets-fd; `hint`: see refuseRuntimeSwitches(). */
-export async function prepareProcess(fd?: number, hint?: string) {
-  refuseRuntimeSwitches(await withoutOwnPreload(process.env), hint);
+export function prepareProcess(fd?: number, hint?: string) {
+  refuseRuntimeSwitches(withoutOwnPreload(process.env), hint);
   handOverSecretVariables(fd);
   // Before anything that can fail: what is not claimed remains on disk as a file.
   const handed = claimSecrets(process.env);
   const cores = preventCoreDumps();
   return { handed, cores, warnings: [...cores.warnings, ...environmentWarnings(process.env)] };
-}
-
-/** A shell that evaluated `sallyport env` has a switch that Sallyport set. */
-async function withoutOwnPreload(env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
-  if (env['NODE_OPTIONS']?.includes('--require') !== true) return env;
-  // Loaded on demand: it is the text of a program for clients.
-  const { withoutPreload } = await import('../client/node-preload.ts');
-  return withoutPreload(env);
 }
 
 /** Variables that have no effect: those of other programs, and unknown ones that are named like settings. */

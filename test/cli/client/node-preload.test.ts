@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentPreload, withPreload, withoutPreload } from '../../../src/cli/client/node-preload.ts';
+import { agentPreload, withPreload } from '../../../src/cli/client/node-preload.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 import { runToEnd } from '../../support/spawned-process.ts';
 
@@ -110,24 +110,4 @@ describe('NODE_OPTIONS', () => {
   ])('with %s gets the preload once, at its end', (_, before, expected) =>
     expect(withPreload(before, preload)).toBe(expected),
   );
-});
-
-describe('for the start of Sallyport, NODE_OPTIONS', () => {
-  const optionsWithout = (NODE_OPTIONS: string): string | undefined =>
-    withoutPreload({ NODE_OPTIONS })['NODE_OPTIONS'];
-
-  it('does not count a preload that has our text', () => {
-    expect(optionsWithout(`--a --require=${file} --b`)).toBe('--a --b');
-    expect(withoutPreload({ A: 'x' })).toEqual({ A: 'x' });
-  });
-
-  it('counts a preload with another text, name or spelling, and one that is gone', async () => {
-    const other = await scratch.write('agent-preload-fedcba9876543210.cjs', `${agentPreload} `);
-    const named = await scratch.write('mine.cjs', agentPreload);
-    const gone = '/nonexistent/agent-preload-0123456789abcdef.cjs';
-    for (const path of [other, named, gone])
-      expect(optionsWithout(`--require=${path}`)).toBe(`--require=${path}`);
-    for (const options of [`--require ${file}`, `"--require=${file}"`, `--import=${file}`])
-      expect(optionsWithout(options)).toBe(options);
-  });
 });

@@ -1,7 +1,13 @@
 // NODE_OPTIONS as Node reads it, and which of it may stand in the environment of a process that holds secrets.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { refusedSwitch, refuseRuntimeSwitches } from '../../../src/cli/process/runtime-switches.ts';
+import { agentPreload } from '../../../src/cli/client/node-preload.ts';
+import {
+  refusedSwitch,
+  refuseRuntimeSwitches,
+  withoutOwnPreload,
+} from '../../../src/cli/process/runtime-switches.ts';
+import { createScratch } from '../../support/scratch.ts';
 
 describe('a switch that loads code, exposes memory or weakens a check is rejected by name', () => {
   it.each([
@@ -81,4 +87,29 @@ it.each([
   ['NODE_DEBUG', ''],
 ])('%s=%j changes nothing and is allowed', (name, value) => {
   expect(() => refuseRuntimeSwitches({ [name]: value })).not.toThrow();
+});
+
+describe('a preload that `sallyport env` added', () => {
+  const optionsWithout = (NODE_OPTIONS: string): string | undefined =>
+    withoutOwnPreload({ NODE_OPTIONS })['NODE_OPTIONS'];
+  const name = 'agent-preload-0123456789abcdef.cjs';
+
+  it('does not count if it has our text', async () => {
+    await using scratch = await createScratch();
+    const file = await scratch.write(name, agentPreload);
+    // Fails when the text has changed: the digest in runtime-switches.ts must be that of the new one.
+    expect(optionsWithout(`--a --require=${file} --b`)).toBe('--a --b');
+    expect(withoutOwnPreload({ A: 'x' })).toEqual({ A: 'x' });
+  });
+
+  it('counts if it has another text, name or spelling, or is gone', async () => {
+    await using scratch = await createScratch();
+    const file = await scratch.write(name, agentPreload);
+    const other = await scratch.write('agent-preload-fedcba9876543210.cjs', `${agentPreload} `);
+    const named = await scratch.write('mine.cjs', agentPreload);
+    for (const path of [other, named, `/nonexistent/${name}`])
+      expect(optionsWithout(`--require=${path}`)).toBe(`--require=${path}`);
+    for (const options of [`--require ${file}`, `"--require=${file}"`, `--import=${file}`])
+      expect(optionsWithout(options)).toBe(options);
+  });
 });
