@@ -79,8 +79,17 @@ export class NeedleScanner {
     fork.#pendingEscape = this.#pendingEscape;
     fork.#firstDigit = this.#firstDigit;
     fork.#variantsBefore = this.#variantsBefore;
-    fork.#escapeEnds = [...this.#escapeEnds];
+    fork.#escapeEnds = this.#openEscapeEnds();
     return fork;
+  }
+
+  /** The escapes that a possible needle may contain, and the latest: all that the rest of the text depends on. */
+  #openEscapeEnds(): number[] {
+    const ends = this.#escapeEnds;
+    const open = this.safeToEmitUpTo;
+    let from = Math.max(0, ends.length - 1);
+    while (from > 0 && (ends[from - 1] as number) >= open) from -= 1;
+    return ends.slice(from);
   }
 
   /** Whether a needle may be open after this byte. */

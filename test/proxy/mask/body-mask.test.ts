@@ -240,6 +240,23 @@ describe('a body that goes on as a long secret', () => {
   });
 });
 
+// Each reference may continue a value, so that the text from there on is also read with references decoded.
+describe('a body that alternates between escapes and references', () => {
+  const body = Buffer.from(`${'%78%79'.repeat(9_000)}${'%78&#120;'.repeat(60_000)}`);
+  const pieces = cutAt(body, [65_536, 131_072, 262_144]);
+  const cpuOf = (value: string): number => {
+    const mask = compileMask([value]);
+    const before = process.cpuUsage();
+    expect(collect(mask, pieces).out).toHaveLength(body.length);
+    return process.cpuUsage(before).user;
+  };
+
+  it('costs about as much with a long value as with a short one', () => {
+    const short = Math.min(cpuOf('xyabcdq7Zk'), cpuOf('xyabcdq7Zk'));
+    expect(cpuOf(`xyabcd${'q7Zk'.repeat(2_000)}`)).toBeLessThan(8 * short + 50_000);
+  });
+});
+
 describe('for any needles and any body', () => {
   const unit = fc.constantFrom('a', 'b', '4', '1', '-', '6');
   const needles = fc.array(fc.string({ unit, minLength: 4, maxLength: 9 }), { minLength: 1, maxLength: 3 });
