@@ -1,8 +1,10 @@
 // The parts of a header value that a host may echo by themselves: what follows the scheme, the user name and password of
 // `Basic`, the items of a list, the values of parameters and cookies. Pure; it gets texts and never sees the secret type.
 
+import { isUtf8 } from 'node:buffer';
+
 /** Shorter parts would match by chance when responses are masked. */
-const MIN_PART_CHARS = 8;
+const MIN_PART_BYTES = 8;
 
 /** Each part once and without the value itself, in time linear in its length. */
 export function credentialParts(value: string): readonly string[] {
@@ -16,9 +18,10 @@ export function credentialParts(value: string): readonly string[] {
   for (const item of items) {
     parts.push(...partsOfItem(item));
     // Several credentials in one value, each with its scheme.
-    if (items.length > 1) parts.push(SCHEME.exec(item)?.[2] ?? '');
+    const credential = items.length > 1 ? SCHEME.exec(item)?.[2] : undefined;
+    if (credential !== undefined) parts.push(credential, ...partsOfItem(credential));
   }
-  return [...new Set(parts)].filter((part) => part.length >= MIN_PART_CHARS && part !== value);
+  return [...new Set(parts)].filter((part) => Buffer.byteLength(part) >= MIN_PART_BYTES && part !== value);
 }
 
 /** RFC 9110 §11.4. */
@@ -26,7 +29,8 @@ const SCHEME = /^([A-Za-z][A-Za-z0-9-]*)[ \t]+(\S.*)$/;
 
 /** RFC 7617. The user name is the secret where an API takes a key with an empty password. */
 function userAndPassword(encoded: string): readonly string[] {
-  const pair = Buffer.from(encoded, 'base64').toString('utf8');
+  const bytes = Buffer.from(encoded, 'base64');
+  const pair = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
   const colon = pair.indexOf(':');
   return colon < 0 ? [pair] : [pair.slice(0, colon), pair.slice(colon + 1)];
 }

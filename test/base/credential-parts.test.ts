@@ -44,6 +44,37 @@ describe('the parts of', () => {
       'Bearer key-one-1, Bearer key-two-2',
       ['key-one-1, Bearer key-two-2', 'key-one-1', 'Bearer key-two-2', 'key-two-2'],
     ],
+    [
+      'a list of schemes with parameters',
+      'Token token=key-one-1, Token token="key-two-2"',
+      [
+        'token=key-one-1, Token token="key-two-2"',
+        'key-one-1',
+        'Token token="key-two-2"',
+        'token="key-two-2"',
+        'key-two-2',
+      ],
+    ],
+    [
+      'parameters after two words',
+      'WSSE UsernameToken Username="account-1", Nonce="x"',
+      [
+        'UsernameToken Username="account-1", Nonce="x"',
+        'UsernameToken Username="account-1"',
+        'Username="account-1"',
+        'account-1',
+      ],
+    ],
+    [
+      'a password with umlauts',
+      `Basic ${basic('x:p\u00e4ssw\u00f6r')}`,
+      [basic('x:p\u00e4ssw\u00f6r'), 'p\u00e4ssw\u00f6r'],
+    ],
+    [
+      'a password in Latin-1',
+      `Basic ${Buffer.from('x:p\u00e4ssword', 'latin1').toString('base64')}`,
+      [Buffer.from('x:p\u00e4ssword', 'latin1').toString('base64'), 'p\u00e4ssword'],
+    ],
     ['a value with an invalid escape', 'a=abcdefgh%zz', ['abcdefgh%zz']],
     ['a cookie with a quote', 'sid=ab"cdefgh-1; x=y', ['ab"cdefgh-1; x=y', 'ab"cdefgh-1']],
     ['a quote without an end', 'a="abcd, efgh', ['"abcd, efgh']],
