@@ -24,7 +24,23 @@ export function compileMask(values: readonly string[]): Mask {
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
-  return [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase(), ...base64Forms(bytes)];
+  const forms = [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase()];
+  return [...forms, ...base64Forms(bytes), ...asciiForms(value)];
+}
+
+/** As encoders write characters beyond ASCII, which what is encoded in a value may contain, such as a password of `Basic`. */
+function asciiForms(value: string): string[] {
+  if (/^[\x00-\x7f]*$/.test(value)) return [];
+  const json = JSON.stringify(value).slice(1, -1);
+  const points = (toReference: (point: number) => string): string =>
+    value.replace(/[^\x00-\x7f]/gu, (char) => `&#${toReference(char.codePointAt(0) as number)};`); // not empty
+  return [
+    json.replace(/[^\x00-\x7f]/g, (char) => `\\u${hexOf(char).padStart(4, '0')}`),
+    json.replace(/[^\x00-\x7f]/g, (char) => `\\u${hexOf(char).toUpperCase().padStart(4, '0')}`),
+    points((point) => point.toString()),
+    points((point) => `x${point.toString(16)}`),
+    points((point) => `x${point.toString(16).toUpperCase()}`),
+  ];
 }
 
 /** Some JSON encoders escape slashes too, some the characters of HTML, some everything that may be harmful. */

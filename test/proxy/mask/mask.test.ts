@@ -55,6 +55,13 @@ describe('a secret in a response head', () => {
     ['as references of every character', 'sesame-1', '&#115;&#x65;&#115;&#97;&#109;&#0101;&#45;&#x31;'],
     ['as references beside percent escapes', 'abcd+efgh=', 'abcd&#43;efgh%3D'],
     ['as a string of JSON', 'p"q\\r/stuv', 'p\\"q\\\\r/stuv'],
+    // The password of `Basic` may contain any character.
+    ['as a string of JSON in ASCII', 'p\u00e4ssw\u00f6rt', 'p\\u00e4ssw\\u00f6rt'],
+    ['as a string of JSON in ASCII and capitals', 'p\u00e4ssw\u00f6rt', 'p\\u00E4ssw\\u00F6rt'],
+    ['as a string of JSON with surrogates', 'p\u00e4ss\u{1f511}', 'p\\u00e4ss\\ud83d\\udd11'],
+    ['as references of characters beyond ASCII', 'p\u00e4ss<w\u00f6rt', 'p&#228;ss&lt;w&#246;rt'],
+    ['as references of them in hexadecimal', 'p\u00e4ssw\u00f6rt', 'p&#xe4;ssw&#xf6;rt'],
+    ['as references of them in capitals', 'p\u00e4ssw\u00f6rt', 'p&#xE4;ssw&#xF6;rt'],
     ['as a string of JSON with its slashes escaped', 'p"q\\r/stuv', 'p\\"q\\\\r\\/stuv'],
   ];
   it.each(forms)('%s is masked', (_, value, form) => {
