@@ -39,8 +39,10 @@ export function fold(decoded: string): string | undefined {
   const history = [decoded];
   for (;;) {
     const last = history.at(-1) ?? '';
-    const characters = [...Buffer.from(last, 'latin1').toString('utf8').normalize('NFKC')];
-    const text = characters.map((one) => ('⁄∕∖¥₩'.includes(one) ? '/' : one)).join('');
+    const characters = [
+      ...Buffer.from(last, 'latin1').toString('utf8').replaceAll('´', '/').normalize('NFKC'),
+    ];
+    const text = characters.map((one) => ('⁄∕∖¥₩'.includes(one) ? '/' : one === '٪' ? '%' : one)).join('');
     const next = [...last].every((one) => one < '\x80') ? last : decode(Buffer.from(text).toString('latin1'));
     if (next === last) return last;
     if (history.length === 4) return undefined;

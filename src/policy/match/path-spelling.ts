@@ -54,13 +54,18 @@ export function foldPath(decoded: string): string | undefined {
   if (isAscii(decoded)) return decoded;
   let path = decoded;
   for (let round = 0; round < MAX_FOLDS; round += 1) {
-    const text = Buffer.from(path, 'latin1').toString('utf8').normalize('NFKC').replace(LOOKALIKES, '/');
+    // Before and after: NFKC changes some lookalikes, and reveals others.
+    const text = asciiOf(asciiOf(Buffer.from(path, 'latin1').toString('utf8')).normalize('NFKC'));
     // What an escape of lookalikes decodes to need not be UTF-8: `８％90年` is an honest name. Such bytes are replaced then.
     const next = decodePath(Buffer.from(text).toString('latin1'));
     if (next === path) return path;
     path = next;
   }
   return undefined;
+}
+
+function asciiOf(text: string): string {
+  return text.replace(LOOKALIKES, (char) => (char === ARABIC_PERCENT ? '%' : '/'));
 }
 
 /** Cuts a decoded path at the first `?` or `#`, as an upstream does that forwards it decoded, then `;…` from each segment. */
@@ -84,9 +89,11 @@ const NEEDS_DECODING = /[%\\]|\/\//;
 // Also where a segment becomes one when `;…`, `?…` or `#…` is cut, each by itself or together.
 // Spaces count for nothing: Windows drops them at the end of a name.
 const DOT_SEGMENT = /(?:^|\/)\s*\.\s*(?:\.\s*)?(?:[/;?#]|$)/;
-// Characters without a compatibility mapping that code pages of Windows convert to a slash or a backslash: fraction slash,
-// division slash, set minus, and the signs of yen and won, which have the code of the backslash in Japan and Korea.
-const LOOKALIKES = /[\u2044\u2215\u2216\u00a5\u20a9]/g;
+// Characters without a compatibility mapping that code pages of Windows convert to ASCII: to slashes the fraction slash,
+// the division slash, the acute accent (1253), set minus, and the signs of yen and won, which have the code of the backslash
+// in Japan and Korea; to a percent sign the Arabic one.
+const LOOKALIKES = /[\u2044\u2215\u00b4\u2216\u00a5\u20a9\u066a]/g;
+const ARABIC_PERCENT = '\u066a';
 // An honest path needs two. Each more takes at least twice the bytes in the path.
 const MAX_FOLDS = 4;
 // Where such a parameter ends depends on how far an upstream decodes before it cuts: `/a;%2fb` is `/a` or `/a/b`.

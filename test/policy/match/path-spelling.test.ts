@@ -88,6 +88,8 @@ describe('no rule can be applied to', () => {
     [encodeURI('/v1/..\ufe68admin'), /dot segment/],
     [encodeURI('/v1/..\u00a5admin'), /dot segment/],
     [encodeURI('/v1/..\uffe6admin'), /dot segment/],
+    [encodeURI('/v1/..\u00b4admin'), /dot segment/],
+    [encodeURI('/v1/\u066a2e\u066a2e/admin'), /dot segment/],
     [encodeURI('/v1/\uff052e\uff052e/admin'), /dot segment/],
     [encodeURI('/v1/..\ufe6a2fadmin'), /dot segment/],
     [encodeURI('/v1/\uff05ef\uff05bc\uff058e./admin'), /dot segment/],
