@@ -18,14 +18,13 @@ const STATUS_BYTES = 12;
 /** All forms in which an upstream may echo each value. */
 export function compileMask(values: readonly string[]): Mask {
   const masked = values.filter((value) => Buffer.byteLength(value) >= MIN_MASKED_BYTES);
-  return compileNeedles(masked.flatMap(formsOf));
+  return compileNeedles(masked.flatMap((value) => [...formsOf(value), ...asciiForms(value)]));
 }
 
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
-  const forms = [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase()];
-  return [...forms, ...base64Forms(bytes), ...asciiForms(value)];
+  return [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase(), ...base64Forms(bytes)];
 }
 
 /** As encoders write characters beyond ASCII, which what is encoded in a value may contain, such as a password of `Basic`. */
