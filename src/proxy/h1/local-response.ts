@@ -48,7 +48,7 @@ export function respondWithCertificates(connection: ClientConnection, head: Requ
   const { recorder, reserved } = context;
   const refusal = recorder.isBlocked
     ? refuse('record_sink_blocked')
-    : reserved.take(clientAddress)
+    : reserved.takeOnPort(clientAddress)
       ? undefined
       : refuse('too_many_requests');
   const page = certificatePage(path, reserved);

@@ -11,8 +11,12 @@ export type ReservedHost = {
   readonly certificates: PublicCertificates;
   readonly refusals: RefusalHistory;
   /** Counts one request of the client with this address; false if it has had its share of this second. */
-  take(clientAddress: string | undefined): boolean;
+  readonly take: TakeOne;
+  /** The same for requests to the proxy port, which need no token: whoever makes them must not use up what clients have. */
+  readonly takeOnPort: TakeOne;
 };
+
+type TakeOne = (clientAddress: string | undefined) => boolean;
 
 const MAX_REQUESTS = 10;
 const WINDOW_MS = 1_000;
@@ -25,18 +29,23 @@ export function createReservedHost(options: {
   readonly now?: (() => number) | undefined;
 }): ReservedHost {
   const { name, certificates, now = () => performance.now() } = options;
-  // Created with the first request: there may be a thousand sandboxes.
-  let limits: BoundedCache<RateLimit> | undefined;
   return {
     name,
     certificates,
     refusals: new RefusalHistory(),
-    take(clientAddress = '') {
-      limits ??= new BoundedCache<RateLimit>({ max: MAX_CLIENTS });
-      const known = limits.get(clientAddress);
-      const limit = known ?? new RateLimit(MAX_REQUESTS, WINDOW_MS, now);
-      if (known === undefined) limits.set(clientAddress, limit);
-      return limit.take() === 0;
-    },
+    take: limitOfEachClient(now),
+    takeOnPort: limitOfEachClient(now),
+  };
+}
+
+function limitOfEachClient(now: () => number): TakeOne {
+  // Created with the first request: there may be a thousand sandboxes.
+  let limits: BoundedCache<RateLimit> | undefined;
+  return (clientAddress = '') => {
+    limits ??= new BoundedCache<RateLimit>({ max: MAX_CLIENTS });
+    const known = limits.get(clientAddress);
+    const limit = known ?? new RateLimit(MAX_REQUESTS, WINDOW_MS, now);
+    if (known === undefined) limits.set(clientAddress, limit);
+    return limit.take() === 0;
   };
 }

@@ -238,6 +238,16 @@ describe('the proxy port', () => {
     });
   });
 
+  it('without a token does not use up what a client of a sandbox at the same address may ask', async () => {
+    await using scratch = await createScratch();
+    await using proxy = await createTestSidecar({
+      config: { auth: { token_file: await scratch.write('token', token) } },
+      now: () => 0,
+    });
+    for (let i = 0; i < 10; i += 1) await ask(proxy, head('GET /ca.pem HTTP/1.1', 'Host: x'));
+    expect((await ask(proxy, get('/status', basic(token)))).status).toBe(200);
+  });
+
   it('responds ten times a second to one client', async () => {
     await using proxy = await createTestSidecar({ now: () => 0 });
     const request = head('GET /ca.pem HTTP/1.1', 'Host: x');
