@@ -210,7 +210,7 @@ export const noLeak: readonly Mutation[] = [
     invariant: 'I5',
     name: 'the secret part of the state directory stays open',
     file: 'src/sidecar/state/state-directory.ts',
-    text: 'if ((stats.mode & 0o077) !== 0) chmodSync(directory, 0o700);',
+    text: 'if ((mode & 0o077) !== 0) chmodSync(secret, 0o700);',
     replacement: '',
     breaks: 'other users list and replace the keys',
   },

@@ -1,6 +1,6 @@
 // The state directory: `secret` (0700) holds the keys, the admin token and the sealed state, `public` (0755) what clients may
 // read as another user. Both are created whatever the umask is.
-import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { type Stats, chmodSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readInput } from '../../base/input-error.ts';
 import { codeOf, fileError, syncDirectory } from '../../tls/pem-files.ts';
@@ -38,8 +38,10 @@ async function createParts(directory: string): Promise<void> {
   createDirectory(directory, 0o755);
   const secret = secretPart(directory);
   const isNew = createDirectory(secret, 0o700);
-  requireSecret(secret);
+  const { mode } = requireOwn(secret);
+  if ((mode & 0o077) !== 0) chmodSync(secret, 0o700);
   createDirectory(publicPart(directory), 0o755);
+  requireOwn(publicPart(directory));
   if (!isNew) return;
   await syncDirectory(dirname(directory));
   await syncDirectory(directory);
@@ -58,8 +60,8 @@ function createDirectory(directory: string, mode: number): boolean {
   return true;
 }
 
-/** Files are created in it under fixed names, so no other user may replace them, or see what there is. */
-function requireSecret(directory: string): void {
+/** Files are created in it under fixed names, so no other user may replace them: clients trust those of the public part. */
+function requireOwn(directory: string): Stats {
   const stats = lstatSync(directory);
   const ours = process.getuid?.() ?? stats.uid;
   if (!stats.isDirectory())
@@ -68,5 +70,5 @@ function requireSecret(directory: string): void {
     const found = `the directory belongs to uid ${stats.uid}, but this process runs as uid ${ours}`;
     throw fileError(directory, found, `chown ${ours} ${directory}, or set another state_dir`);
   }
-  if ((stats.mode & 0o077) !== 0) chmodSync(directory, 0o700);
+  return stats;
 }

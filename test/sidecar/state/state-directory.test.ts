@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { prepareStateDirectory, publicPart, secretPart } from '../../../src/sidecar/state/state-directory.ts';
@@ -54,5 +54,23 @@ describe('the state directory', () => {
       );
     }
     expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  it('is not used if its public part is a link', async () => {
+    await using scratch = await createScratch();
+    const [directory, elsewhere] = [join(scratch.path, 'state'), join(scratch.path, 'elsewhere')];
+    for (const made of [directory, elsewhere]) await mkdir(made);
+    await symlink(elsewhere, publicPart(directory));
+    await expect(prepareStateDirectory(directory)).rejects.toThrow('public: a symbolic link. Replace it');
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  it.runIf(process.getuid?.() === 0)('is not used if a part belongs to another user', async () => {
+    for (const part of [secretPart, publicPart]) {
+      await using scratch = await createScratch();
+      await mkdir(part(scratch.path));
+      await chown(part(scratch.path), 4711, 4711);
+      await expect(prepareStateDirectory(scratch.path)).rejects.toThrow('the directory belongs to uid 4711');
+    }
   });
 });
