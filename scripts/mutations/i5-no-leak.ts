@@ -23,9 +23,9 @@ export const noLeak: readonly Mutation[] = [
     name: 'responses are masked only where a credential was injected',
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
-    text: 'const hostMask = maskOf(policy.secretsFor(authority));',
+    text: 'const hostMask = maskOf(policy.secretsFor(authority), request);',
     replacement:
-      "const hostMask = verdict.apply === 'rule' ? maskOf(policy.secretsFor(authority)) : undefined;",
+      "const hostMask = verdict.apply === 'rule' ? maskOf(policy.secretsFor(authority), request) : undefined;",
     breaks: 'a host stores the credential and returns it on another path',
   },
   {
@@ -158,7 +158,7 @@ export const noLeak: readonly Mutation[] = [
     name: 'response bodies are not scrubbed',
     versions: bothVersions,
     file: 'src/proxy/gate/inject.ts',
-    text: 'if (!scrubsBodies && !policy.scrubsBodies(authority)) return decision;',
+    text: 'if (!searchesBodies(request)) return decision;',
     replacement: 'return decision;',
     breaks: 'a host with scrubbing discloses the credential in a response body',
   },

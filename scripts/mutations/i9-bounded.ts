@@ -103,4 +103,12 @@ export const bounded: readonly Mutation[] = [
     replacement: '',
     breaks: 'the memory of a sandbox grows with its refusals',
   },
+  {
+    invariant: 'I9',
+    name: 'masks are kept without a limit',
+    file: 'src/proxy/mask/mask-cache.ts',
+    text: 'while (this.#bytes > MAX_BYTES && this.#kept.length > 1) {',
+    replacement: 'while (this.#bytes < 0) {',
+    breaks: 'a tenant whose rules cover many hosts in many combinations takes the memory of all',
+  },
 ];

@@ -123,8 +123,8 @@ export function* createPolicy(parts: PolicyParts): Steps<Policy> {
 }
 
 const MAX_VERDICTS = 512;
-// Secrets that verdicts reference: each of many hosts may have thousands.
-const MAX_SECRETS = 200_000;
+// Secrets that verdicts or sets of rules reference, at eight bytes each: each of many hosts may have thousands.
+const MAX_SECRETS = 131_072;
 
 /** What is decided for a destination before any request. */
 type Verdict = {
@@ -189,6 +189,7 @@ function createRuleSets(
   paths: PathIndex<RuleDecision>,
 ): (matching: readonly Indexed<RuleDecision>[]) => RuleSet {
   const sets = new Map<string, RuleSet>();
+  let secretCount = 0;
   return (matching) => {
     const decisions = [...new Set(matching.map(({ value }) => value))];
     const key = decisions.map(({ rule }) => rule.index).join();
@@ -202,7 +203,8 @@ function createRuleSets(
         ...new Set(decisions.flatMap(({ rule }) => rule.headers.flatMap(({ masks }) => masks))),
       ]),
     };
-    if (sets.size >= MAX_RULE_SETS) sets.clear();
+    if (sets.size >= MAX_RULE_SETS || secretCount >= MAX_SECRETS) sets.clear();
+    secretCount = set.secrets.length + (sets.size === 0 ? 0 : secretCount);
     sets.set(key, set);
     return set;
   };
@@ -233,7 +235,6 @@ function createDecider(): (verdict: Verdict, target: string) => Decision {
     const decided = decidePath(paths, sent);
     // Refusals with a query are not: no client repeats one that works, and their paths are as many as an agent likes.
     if (sent.length > MAX_MEMO_CHARS || (query >= 0 && decided.kind === 'refuse')) return decided;
-    // Emptied when full, as the verdicts are.
     if (count >= MAX_MEMOS) {
       memos = new WeakMap();
       count = 0;

@@ -1,7 +1,17 @@
 // I9: every table, buffer and wait has a limit; what exceeds it is refused or delayed. Tests the number of clients, the
 // bytes of one client and the bytes of a host.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
+import { nextTurn } from '../../src/base/steps.ts';
+import type { CallbackResolver } from '../../src/callback/resolver.ts';
+import { parseAuthority } from '../../src/policy/authority/authority.ts';
+import { compileProxyConfig } from '../../src/policy/compile.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
+import { decideRequest } from '../../src/proxy/gate/inject.ts';
+import type { EgressRules } from '../../src/proxy/upstream/address-guard.ts';
 import { type Exchange, response } from '../support/recording-origin.ts';
 import type { WireClient } from '../support/wire-client.ts';
 import { type Scene, createScene, head } from './credential-scene.ts';
@@ -10,6 +20,22 @@ const MIB = 1_048_576;
 /** Several times what the kernel buffers for the two ends of a connection. */
 const HELD_BYTES = 24 * MIB;
 const FLOOD_BYTES = 96 * MIB;
+
+const egress: EgressRules = {
+  allowAllPrivate: false,
+  allowLoopback: false,
+  allowCidrs: [],
+  privateByRule: 'tls',
+  ports: new Set([443]),
+  injectCleartext: [],
+  isOwnListener: () => false,
+};
+const callbacks: CallbackResolver = {
+  resolve: () => ({ ok: false, reason: 'there is none' }),
+  forget: () => undefined,
+  close: async () => undefined,
+};
+const gate = { egress, callbacks, scheme: 'https' as const };
 
 function sceneWith(
   config: object,
@@ -168,3 +194,37 @@ async function stands(value: () => number): Promise<void> {
     { interval: 20, timeout: 20_000 },
   );
 }
+
+describe('I9 bounded: what a policy keeps', () => {
+  it('I9 bounded: masks take a limited number of bytes, however many combinations of rules its hosts have', async () => {
+    setFlagsFromString('--expose-gc');
+    const usedBytes = async (): Promise<number> => {
+      await nextTurn();
+      runInNewContext('gc')();
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      return heapUsed + arrayBuffers;
+    };
+    const opaque = (name: string, bytes: number): object => ({
+      name,
+      type: 'opaque',
+      value: randomBytes(bytes).toString('hex').slice(0, bytes),
+    });
+    const wide = Array.from({ length: 60 }, (_, i) => opaque(`X-Wide-${i}`, 500));
+    const hosts = Array.from({ length: 60 }, (_, i) => `h${i}.good.test`);
+    const own = hosts.map((host, i) => ({ match_hosts: [host], headers: [opaque(`X-Own-${i}`, 50)] }));
+    const parsed = parseProxyConfig({
+      rules: [...own, { match_hosts: ['*.good.test'], scrub: 'body', headers: wide }],
+    });
+    const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => undefined, 1) : parsed;
+    if (!compiled.ok) throw new Error(JSON.stringify(compiled.issues));
+    const policy = compiled.value;
+    const before = await usedBytes();
+    for (const host of hosts) {
+      const authority = parseAuthority(`${host}:443`);
+      if (typeof authority === 'string') throw new Error(authority);
+      const decision = await decideRequest({ ...gate, policy, authority, path: '/' });
+      expect(decision).toHaveProperty('bodyMask');
+    }
+    expect((await usedBytes()) - before).toBeLessThan(16 * MIB);
+  });
+});

@@ -7,10 +7,17 @@ import { Field, type NameTest, compileNames } from '../../http1/field-name.ts';
 import { fieldLine } from '../../http1/head-writer.ts';
 import type { RequestHead } from '../../http1/head-parser.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
-import type { CompiledCallback, CompiledRule, InjectedHeader, Policy } from '../../policy/policy.ts';
+import type {
+  CompiledCallback,
+  CompiledRule,
+  Decision,
+  InjectedHeader,
+  Policy,
+} from '../../policy/policy.ts';
 import { type EgressRules, mayInjectCleartext } from '../upstream/address-guard.ts';
 import { isBinding } from './connection-auth.ts';
-import { type Mask, compileMask } from '../mask/mask.ts';
+import type { Mask } from '../mask/mask.ts';
+import { MaskCache } from '../mask/mask-cache.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { Scheme } from '../context.ts';
 import { refuseUnprepared } from '../mask/scrub.ts';
@@ -53,7 +60,7 @@ export type GateRequest = {
   readonly scrubsBodies?: boolean;
 };
 
-/** Decides on one request before any of it is sent. A promise only if a callback must be called first. */
+/** Decides on one request before any of it is sent. A promise only if a callback must be called or a large mask compiled first. */
 export function decideRequest(
   request: GateRequest,
 ): GateDecision | Refusal | Promise<GateDecision | Refusal> {
@@ -61,7 +68,18 @@ export function decideRequest(
   const verdict = policy.decide(authority, path);
   if (verdict.kind === 'refuse') return refuse(verdict.reason, verdict.detail);
   if (verdict.kind === 'tunnel') return uninjected[verdict.reason];
-  const hostMask = maskOf(policy.secretsFor(authority));
+  const hostMask = maskOf(policy.secretsFor(authority), request);
+  return hostMask instanceof Promise
+    ? hostMask.then((mask) => decideIntercepted(verdict, mask, request))
+    : decideIntercepted(verdict, hostMask, request);
+}
+
+function decideIntercepted(
+  verdict: Extract<Decision, { kind: 'intercept' }>,
+  hostMask: Mask | undefined,
+  request: GateRequest,
+): GateDecision | Refusal | Promise<GateDecision | Refusal> {
+  const { authority } = request;
   if (verdict.apply === 'none') {
     if (!hostMask) return uninjected.no_path_match;
     return withBodyMask({ ...uninjected.no_path_match, mask: hostMask }, request);
@@ -119,36 +137,45 @@ function decideByCallback(
   callback: CompiledCallback,
   outcome: CallbackOutcome,
   request: GateRequest,
-): GateDecision | Refusal {
+): GateDecision | Refusal | Promise<GateDecision | Refusal> {
   if (!outcome.ok) return refuse('callback_failed', outcome.reason);
   const { headers, cached } = outcome;
-  const decision = {
-    injection: headers.length === 0 ? undefined : injectionOf(headers),
-    mask: maskOf(masksOf(headers)),
-    callback: callback.name,
-    isCached: cached,
-  };
-  return withBodyMask(decision, request);
+  const withMask = (mask: Mask | undefined): GateDecision | Refusal =>
+    withBodyMask(
+      {
+        injection: headers.length === 0 ? undefined : injectionOf(headers),
+        mask,
+        callback: callback.name,
+        isCached: cached,
+      },
+      request,
+    );
+  const mask = maskOf(masksOf(headers), request);
+  return mask instanceof Promise ? mask.then(withMask) : withMask(mask);
 }
 
 // Header arrays are frozen and live as long as their rule or cache entry. Values derived from them are cached as long.
 const injections = new WeakMap<readonly InjectedHeader[], Injection>();
-const ruleDecisions = new WeakMap<CompiledRule, GateDecision>();
-const masks = new WeakMap<readonly Secret[], Mask>();
+// By their mask too, so that no decision keeps a mask that was evicted.
+const ruleDecisions = new WeakMap<object, WeakMap<CompiledRule, GateDecision>>();
+const maskCaches = new WeakMap<Policy, MaskCache>();
 const headerMasks = new WeakMap<readonly InjectedHeader[], readonly Secret[]>();
 
 /** Cached for each rule: the same object for each request, unless hosts of the rule have different masks. */
 function decideByRule(rule: CompiledRule, mask: Mask | undefined): GateDecision {
-  const known = ruleDecisions.get(rule);
-  if (known && known.mask === mask) return known;
+  const decisions = ruleDecisions.get(mask ?? NO_MASK) ?? new WeakMap<CompiledRule, GateDecision>();
+  const known = decisions.get(rule);
+  if (known) return known;
   const decision: GateDecision = Object.freeze({
     injection: injectionOf(rule.headers),
     mask,
     rule: rule.name,
   });
-  ruleDecisions.set(rule, decision);
+  ruleDecisions.set(mask ?? NO_MASK, decisions.set(rule, decision));
   return decision;
 }
+
+const NO_MASK = {};
 
 function injectionOf(headers: readonly InjectedHeader[]): Injection {
   const known = injections.get(headers);
@@ -157,7 +184,7 @@ function injectionOf(headers: readonly InjectedHeader[]): Injection {
   const injection: Injection = {
     names: Object.freeze(headers.map(({ name }) => name)),
     isReplaced: compileNames(lowerNames),
-    lines: Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value)))),
+    lines: inOwnMemory(Buffer.concat(headers.map(({ name, value }) => fieldLine(name, valueText(value))))),
     list: headers.flatMap(({ name, value }) => [name.toLowerCase(), valueText(value)]),
     listed: lowerNames,
     isBinding: headers.some(
@@ -168,6 +195,13 @@ function injectionOf(headers: readonly InjectedHeader[]): Injection {
   return injection;
 }
 
+/** A small buffer is a slice of a pool of 64 KiB, which it would keep for as long as its rule lives. */
+function inOwnMemory(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
+}
+
 function masksOf(headers: readonly InjectedHeader[]): readonly Secret[] {
   const known = headerMasks.get(headers);
   if (known) return known;
@@ -176,23 +210,28 @@ function masksOf(headers: readonly InjectedHeader[]): readonly Secret[] {
   return secrets;
 }
 
-function maskOf(secrets: readonly Secret[]): Mask | undefined {
+function maskOf(secrets: readonly Secret[], request: GateRequest): Mask | undefined | Promise<Mask> {
   if (secrets.length === 0) return undefined;
-  const known = masks.get(secrets);
-  if (known) return known;
-  const mask = compileMask(secrets.map((secret) => secret.reveal()));
-  masks.set(secrets, mask);
-  return mask;
+  const { policy } = request;
+  const known = maskCaches.get(policy);
+  const cache = known ?? new MaskCache();
+  if (!known) maskCaches.set(policy, cache);
+  return cache.of(secrets, searchesBodies(request), reveal);
+}
+
+function reveal(secret: Secret): string {
+  return secret.reveal();
+}
+
+function searchesBodies({ policy, authority, scrubsBodies = false }: GateRequest): boolean {
+  return scrubsBodies || policy.scrubsBodies(authority);
 }
 
 /** If no value is long enough to search for, the body is not masked and the upstream may send it in any encoding. */
-function withBodyMask(
-  decision: GateDecision,
-  { policy, authority, scrubsBodies = false }: GateRequest,
-): GateDecision | Refusal {
+function withBodyMask(decision: GateDecision, request: GateRequest): GateDecision | Refusal {
   const { mask } = decision;
-  if (!mask || mask.needles.length === 0) return decision;
-  if (!scrubsBodies && !policy.scrubsBodies(authority)) return decision;
+  if (!mask || mask.bytes === 0) return decision;
+  if (!searchesBodies(request)) return decision;
   return refuseUnprepared(mask) ?? { ...decision, bodyMask: mask };
 }
 

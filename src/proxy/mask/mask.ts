@@ -1,10 +1,17 @@
 // Masks secret values that an upstream echoes in its response heads, at the same length, so that no offset moves: raw,
 // percent, JSON, HTML, hex, base64 and base64url. Pure; it gets texts and never sees the secret type.
+import { type Steps, finish } from '../../base/steps.ts';
 import { COLON } from '../../http1/byte-class.ts';
 import { Field } from '../../http1/field-name.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
 import type { FoundRange } from './needle-scanner.ts';
-import { type NeedleSet, compileNeedles, mayContainNeedle } from './needle-set.ts';
+import {
+  MAX_HEAD_SEARCH_BYTES,
+  MAX_SEARCHED_BYTES,
+  type NeedleSet,
+  compileInSteps,
+  mayContainNeedle,
+} from './needle-set.ts';
 import { findNeedles, mayContainReferenced } from './reference-scanner.ts';
 
 export type Mask = NeedleSet;
@@ -17,15 +24,27 @@ const STATUS_BYTES = 12;
 
 /** All forms in which an upstream may echo each value. */
 export function compileMask(values: readonly string[]): Mask {
-  const masked = values.filter((value) => Buffer.byteLength(value) >= MIN_MASKED_BYTES);
-  return compileNeedles(masked.flatMap((value) => [...formsOf(value), ...asciiForms(value)]));
+  return finish(compileMaskInSteps(values, true));
+}
+
+/** No step takes longer than a few milliseconds. */
+export function* compileMaskInSteps(values: readonly string[], searchesBodies: boolean): Steps<Mask> {
+  const masked = [...new Set(values)].filter((value) => Buffer.byteLength(value) >= MIN_MASKED_BYTES);
+  yield;
+  return yield* compileInSteps(masked, formsOf, searchesBodies ? MAX_SEARCHED_BYTES : MAX_HEAD_SEARCH_BYTES);
 }
 
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
-  return [value, ...jsonForms(value), ...htmlForms(value), hex, hex.toUpperCase(), ...base64Forms(bytes)];
+  const encoded = [hex, hex.toUpperCase(), ...base64Forms(bytes)];
+  return PLAIN.test(value)
+    ? [value, ...encoded]
+    : [value, ...jsonForms(value), ...htmlForms(value), ...asciiForms(value), ...encoded];
 }
+
+/** Without characters that JSON or HTML encoders escape: most tokens are, and the forms of very many values take time. */
+const PLAIN = /^[^\x00-\x1f"&'+/<=>\\`\x7f-\uffff]*$/;
 
 /** As encoders write characters beyond ASCII, which what is encoded in a value may contain, such as a password of `Basic`. */
 function asciiForms(value: string): string[] {

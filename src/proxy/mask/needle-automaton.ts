@@ -1,6 +1,7 @@
 // An automaton that finds every needle of a set in a stream of bytes, one step for each byte (Aho and Corasick, 1975). Where
 // a text stops being the beginning of one needle, it continues as the longest beginning of another. Its symbols are folded
 // bytes.
+import { type Steps, finish } from '../../base/steps.ts';
 import { hexValue } from '../../http1/byte-class.ts';
 import type { NeedleSet } from './needle-set.ts';
 
@@ -25,16 +26,25 @@ export type NeedleAutomaton = {
 };
 
 export const START = 0;
+const STATES_A_STEP = 4_096;
 const PERCENT = 0x25;
 
 /** Built when first needed and cached with its set, up to a total size: every symbol takes memory. */
 export function automatonOf(needles: NeedleSet): NeedleAutomaton {
-  let known = automata.get(needles);
-  if (known) return known;
-  known = build(needles.needles);
-  automata.set(needles, known);
-  store({ needles: new WeakRef(needles), symbols: known.symbol.length + MIN_SYMBOLS_COUNTED });
-  return known;
+  return automata.get(needles) ?? finish(buildAutomaton(needles));
+}
+
+/** Whether the search can begin without building anything. */
+export function isPrepared(needles: NeedleSet): boolean {
+  return automata.has(needles);
+}
+
+/** No step takes longer than a few milliseconds. */
+export function* buildAutomaton(needles: NeedleSet): Steps<NeedleAutomaton> {
+  const automaton = yield* build(needles.needles);
+  automata.set(needles, automaton);
+  store({ needles: new WeakRef(needles), symbols: automaton.symbol.length + MIN_SYMBOLS_COUNTED });
+  return automaton;
 }
 
 type CacheEntry = { readonly needles: WeakRef<NeedleSet>; readonly symbols: number };
@@ -82,7 +92,7 @@ export function openDepth({ child, fallback, depth }: NeedleAutomaton, from: num
 }
 
 /** Level by level, so that states are stored in the order in which they are linked, and states of a level are adjacent. */
-function build(texts: readonly Buffer[]): NeedleAutomaton {
+function* build(texts: readonly Buffer[]): Steps<NeedleAutomaton> {
   const needles = texts.toSorted((a, b) => b.length - a.length);
   const automaton = createEmpty(needles);
   const ends = new Int32Array(needles.length);
@@ -96,8 +106,9 @@ function build(texts: readonly Buffer[]): NeedleAutomaton {
       if (needle.length === depth + 1) automaton.found[state] = needle.length;
       ends[i] = state;
     }
+    yield;
   }
-  link(automaton, used);
+  yield* link(automaton, used);
   return automaton;
 }
 
@@ -137,9 +148,10 @@ function stateAfter(automaton: NeedleAutomaton, state: number, wanted: number, u
 }
 
 /** Sets the fallback of each state, shallow states first: deeper states fall back to them. */
-function link(automaton: NeedleAutomaton, used: number): void {
+function* link(automaton: NeedleAutomaton, used: number): Steps<void> {
   const { symbol, child, sibling, fallback, retreat, found } = automaton;
   for (let state = 1; state < used; state += 1) {
+    if (state % STATES_A_STEP === 0) yield;
     const back = fallback[state] as number;
     retreat[state] = leadsNoFurther(automaton, back, state) ? (retreat[back] as number) : back;
     if (found[state] === 0) found[state] = found[back] as number;

@@ -59,9 +59,9 @@ export class NeedleScanner {
   /** Offsets at which escapes ended, as far back as the longest needle may reach. */
   #escapeEnds: number[] = [];
 
-  constructor(needles: NeedleSet, onFound: OnFound) {
+  constructor(needles: NeedleSet, onFound: OnFound, automaton: NeedleAutomaton = automatonOf(needles)) {
     this.#needles = needles;
-    this.#automaton = automatonOf(needles);
+    this.#automaton = automaton;
     this.#onFound = onFound;
   }
 
@@ -72,7 +72,7 @@ export class NeedleScanner {
 
   /** A scanner in the same state, for a text that goes on differently. */
   fork(onFound: OnFound): NeedleScanner {
-    const fork = new NeedleScanner(this.#needles, onFound);
+    const fork = new NeedleScanner(this.#needles, onFound, this.#automaton);
     fork.#at = this.#at;
     fork.#literal = this.#literal;
     fork.#variants = this.#variants;

@@ -1,59 +1,141 @@
 // The texts to search for (needles), and quick checks that spare nearly every region the search itself. Pure.
-import { hexValue } from '../../http1/byte-class.ts';
+import { type Steps, finish } from '../../base/steps.ts';
+import { SEMICOLON, hexValue } from '../../http1/byte-class.ts';
+import { IntSet } from './int-set.ts';
 
 export type NeedleSet = {
-  /** Folded, each once. */
+  /** Folded; none if they are too many to be searched for. */
   readonly needles: readonly Buffer[];
   /** The first four bytes of each needle. */
-  readonly beginnings: ReadonlySet<number>;
+  readonly beginnings: IntSet;
   /** 1 at the hash of each beginning: nearly every byte of a region is passed over without a look into the set. */
   readonly filter: Uint8Array;
   /** One of the beginnings contains `%`, `&` or `;`, which escapes and references consist of. */
   readonly beginsWithSign: boolean;
-  /** The first eight bytes of each needle, for a set that is too large to be searched for in heads. */
-  readonly prefixes: ReadonlySet<string> | undefined;
-  /** Of all needles. */
+  /** Hashes of the first eight bytes of each needle, for a set that is too large to be searched for in heads. */
+  readonly prefixes: IntSet | undefined;
+  /** Of all needles, or more than may be searched for. */
   readonly bytes: number;
 };
 
-/** About 32 KiB of tokens in all their forms. Preparing the search for more would delay other clients and use too much memory. */
+/** About 32 KiB of tokens in all their forms. Preparing the search for more would take too much time and memory. */
 export const MAX_SEARCHED_BYTES = 524_288;
 /**
  * The same for heads, about 4 KiB of tokens: every response has a head, and an upstream that echoes a secret chooses how
  * often a search is prepared.
  */
-const MAX_HEAD_SEARCH_BYTES = 65_536;
+export const MAX_HEAD_SEARCH_BYTES = 65_536;
 export const BEGINNING_BYTES = 4;
 const PREFIX_BYTES = 8;
+const ARENA_BYTES = 16_384;
+/** The first bytes of each form depend on no more of a value, even if all of them are escapes. */
+const PREFIX_CHARS = 24;
 /** Shorter texts would match by chance. */
 const MIN_DECODED_BYTES = 8;
 const PERCENT = 0x25;
-/** `%`, `&` and `;`. */
-const SIGNS: readonly number[] = [PERCENT, 0x26, 0x3b];
+const AMPERSAND = 0x26;
 /** Beyond every region, and a small integer: loops compare with it at each byte. */
 const NOWHERE = 0x3fff_ffff;
 
 /** `texts` must have at least 8 bytes each. */
 export function compileNeedles(texts: readonly string[]): NeedleSet {
-  // Sparse, so that few bytes pass by chance.
-  const filter = new Uint8Array(2 ** Math.min(16, Math.max(8, Math.ceil(Math.log2(texts.length * 64)))));
-  const needles = [...new Set(texts)].flatMap(foldedNeedles);
-  const beginnings = new Set(needles.map((needle) => needle.readInt32BE()));
-  for (const beginning of beginnings) filter[slotOf(beginning, filter.length - 1)] = 1;
-  const bytes = needles.reduce((sum, { length }) => sum + length, 0);
-  const isTooLarge = bytes > MAX_HEAD_SEARCH_BYTES;
-  const prefixes = isTooLarge
-    ? new Set(needles.map((needle) => needle.toString('latin1', 0, PREFIX_BYTES)))
-    : undefined;
-  const beginsWithSign = needles.some((needle) =>
-    SIGNS.some((sign) => needle.subarray(0, BEGINNING_BYTES).includes(sign)),
-  );
-  return { needles, beginnings, filter, beginsWithSign, prefixes, bytes };
+  return finish(compileInSteps(texts, (text) => [text], MAX_SEARCHED_BYTES));
+}
+
+/**
+ * The needles of all forms of the values. Needles of more than `maxSearched` bytes together are not searched for, so only
+ * their first bytes are stored. No step takes longer than a few milliseconds.
+ */
+export function* compileInSteps(
+  values: readonly string[],
+  formsOf: (value: string) => readonly string[],
+  maxSearched: number,
+): Steps<NeedleSet> {
+  const collection = new NeedleCollection(maxSearched);
+  for (const value of values) {
+    const text = collection.isTooLarge ? value.slice(0, PREFIX_CHARS) : value;
+    for (const form of new Set(formsOf(text))) collection.add(form);
+    yield;
+  }
+  return collection.finish();
+}
+
+class NeedleCollection {
+  readonly #maxSearched: number;
+  #needles: Buffer[] = [];
+  #arena: Buffer = Buffer.alloc(0);
+  #arenaUsed = 0;
+  readonly #beginnings = new IntSet();
+  #prefixes: IntSet | undefined;
+  #beginsWithSign = false;
+  #bytes = 0;
+
+  constructor(maxSearched: number) {
+    this.#maxSearched = maxSearched;
+  }
+
+  get isTooLarge(): boolean {
+    return this.#bytes > this.#maxSearched;
+  }
+
+  add(text: string): void {
+    for (const needle of foldedNeedles(this.#place(text))) {
+      this.#beginnings.add(needle.readInt32BE());
+      this.#prefixes?.add(prefixOf(needle));
+      this.#beginsWithSign ||= hasSign(needle);
+      this.#bytes += needle.length;
+      this.#needles.push(needle);
+    }
+    if (this.#bytes > MAX_HEAD_SEARCH_BYTES && !this.#prefixes) {
+      this.#prefixes = new IntSet();
+      for (const needle of this.#needles) this.#prefixes.add(prefixOf(needle));
+    }
+    if (this.isTooLarge) this.#needles = [];
+  }
+
+  /** In memory of the set's own: in a pool of the process, a small buffer of another owner would keep all of it. */
+  #place(text: string): Buffer {
+    const length = Buffer.byteLength(text);
+    if (this.#arena.length - this.#arenaUsed < length) {
+      this.#arena = Buffer.allocUnsafeSlow(Math.max(length, ARENA_BYTES));
+      this.#arenaUsed = 0;
+    }
+    const placed = this.#arena.subarray(this.#arenaUsed, this.#arenaUsed + length);
+    placed.write(text);
+    if (!this.isTooLarge) this.#arenaUsed += length;
+    return placed;
+  }
+
+  finish(): NeedleSet {
+    const beginnings = this.#beginnings;
+    // Sparse, so that few bytes pass by chance.
+    const slots = Math.min(16, Math.max(8, Math.ceil(Math.log2(beginnings.size * 64))));
+    const filter = new Uint8Array(2 ** slots);
+    beginnings.forEach((beginning) => {
+      filter[slotOf(beginning, filter.length - 1)] = 1;
+    });
+    return {
+      needles: this.#needles,
+      beginnings,
+      filter,
+      beginsWithSign: this.#beginsWithSign,
+      prefixes: this.#prefixes,
+      bytes: this.#bytes,
+    };
+  }
+}
+
+function hasSign(needle: Buffer): boolean {
+  for (let at = 0; at < BEGINNING_BYTES; at += 1) {
+    const byte = needle[at];
+    if (byte === PERCENT || byte === AMPERSAND || byte === SEMICOLON) return true;
+  }
+  return false;
 }
 
 /** A text with escapes is found with all of them decoded too; a longer text that is decoded in part is ambiguous. */
-function foldedNeedles(text: string): readonly Buffer[] {
-  const needle = fold(Buffer.from(text));
+function foldedNeedles(text: Buffer): readonly Buffer[] {
+  const needle = fold(text);
   if (!needle.includes(PERCENT)) return [needle];
   const decoded = decodeEscapes(needle);
   return decoded.length < MIN_DECODED_BYTES || decoded.length === needle.length
@@ -62,7 +144,14 @@ function foldedNeedles(text: string): readonly Buffer[] {
 }
 
 function fold(bytes: Buffer): Buffer {
-  return bytes.map(toFolded) as Buffer; // of a Buffer, map makes a Buffer
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = foldedAt(bytes, at);
+  return bytes;
+}
+
+/** Two texts with one hash are one prefix: more heads are hidden, never fewer. */
+function prefixOf(symbolsOfNeedle: Buffer): number {
+  const mixed = Math.imul(symbolsOfNeedle.readInt32BE(), 0x9e3779b1) ^ symbolsOfNeedle.readInt32BE(4);
+  return Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) | 0;
 }
 
 function decodeEscapes(text: Buffer): Buffer {
@@ -119,7 +208,7 @@ function isBeginning(region: Buffer, at: number, length: number, needles: Needle
     if (!needles.beginnings.has(symbols.readInt32BE())) return false;
     if (!needles.prefixes) return true;
   }
-  if (length === PREFIX_BYTES) return needles.prefixes?.has(symbols.toString('latin1')) === true;
+  if (length === PREFIX_BYTES) return needles.prefixes?.has(prefixOf(symbols)) === true;
   if (at >= region.length) return false;
   symbols[length] = foldedAt(region, at);
   if (isBeginning(region, at + 1, length + 1, needles)) return true;

@@ -1,5 +1,8 @@
 // The gate by itself, with a scripted callback and no socket.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { nextTurn } from '../../../src/base/steps.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import type { CallbackOutcome, CallbackResolver } from '../../../src/callback/resolver.ts';
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
@@ -43,10 +46,11 @@ function requestFor(
     readonly outcome?: CallbackOutcome | Promise<CallbackOutcome>;
     /** Is set in the rule and in the callback. */
     readonly entry?: object;
+    readonly rules?: readonly object[];
   } = {},
 ): Asked {
   const parsed = parseProxyConfig({
-    rules: [{ ...rule, ...more.entry }],
+    rules: more.rules ?? [{ ...rule, ...more.entry }],
     callbacks: [{ ...callback, ...(more.entry && 'scrub' in more.entry ? more.entry : {}) }],
     no_proxy: ['free.test'],
   });
@@ -262,7 +266,7 @@ describe('a body is searched for what is masked in the head', () => {
     expect([mask === undefined, bodyMask]).toEqual([false, undefined]);
   });
 
-  it('unless there is too much to search for: then nothing is sent', () => {
+  it('unless there is too much to search for: then nothing is sent', async () => {
     const opaque = (i: number): object => ({
       name: `X-${i}`,
       type: 'opaque',
@@ -270,9 +274,9 @@ describe('a body is searched for what is masked in the head', () => {
     });
     const entry = { headers: Array.from({ length: 10 }, (_, i) => opaque(i)) };
     for (const path of ['/v1/x', '/v2/x']) {
-      const verdict = decideRequest(requestFor('api.test:443', path, { scrubsBodies: true, entry }));
+      const verdict = await decideRequest(requestFor('api.test:443', path, { scrubsBodies: true, entry }));
       expect(verdict).toMatchObject({ refused: 'scrub_impossible', cause: 'too_many_values' });
-      expect(decideRequest(requestFor('api.test:443', path, { entry }))).not.toHaveProperty('refused');
+      expect(await decideRequest(requestFor('api.test:443', path, { entry }))).not.toHaveProperty('refused');
     }
   });
 
@@ -280,5 +284,41 @@ describe('a body is searched for what is masked in the head', () => {
     const headers = [{ name: 'X-Pin', type: 'opaque', value: 'short' }];
     const request = requestFor('api.test:443', '/v1/x', { scrubsBodies: true, entry: { headers } });
     expect(masksOf(request)[1]).toBeUndefined();
+  });
+});
+
+// Each host has a set of rules of its own, with nearly all values of the document.
+describe('the masks of many hosts', () => {
+  const HOSTS = 90;
+  const opaque = (name: string, bytes: number): object => ({
+    name,
+    type: 'opaque',
+    value: name.padEnd(bytes, name),
+  });
+  const wide = {
+    match_hosts: ['*.good.test'],
+    headers: Array.from({ length: 60 }, (_, i) => opaque(`X-Wide-${i}`, 4_000)),
+  };
+  const own = Array.from({ length: HOSTS }, (_, i) => ({
+    match_hosts: [`h${i}.good.test`],
+    headers: [opaque(`X-Own-${i}`, 50)],
+  }));
+
+  it('take no more than the budget of a sandbox', async () => {
+    setFlagsFromString('--expose-gc');
+    const used = async (): Promise<number> => {
+      await nextTurn();
+      runInNewContext('gc')();
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      return heapUsed + arrayBuffers;
+    };
+    const { policy } = requestFor('api.test:443', '/', { rules: [...own, wide] });
+    const before = await used();
+    for (let i = 0; i < HOSTS; i += 1) {
+      const request = { ...requestFor(`h${i}.good.test:443`, '/'), policy };
+      expect(await decideRequest(request)).toMatchObject({ rule: `rules[${i}]` });
+    }
+    // Without a limit these were 2 GiB.
+    expect((await used()) - before).toBeLessThan(16 * 2 ** 20);
   });
 });
