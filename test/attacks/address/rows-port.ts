@@ -24,8 +24,9 @@ const portPolicyRows: readonly AddressRow[] = [
   ),
   addressRow(
     'N-06 the-open-ones',
-    { by: 'tunnel', to: ['p.test:80', 'p.test:443'] },
-    { exposed: ['lookup p.test', 'dial 192.0.43.7:80', 'dial 192.0.43.7:443'] },
+    // An address that accepts connections: one that refuses is looked up again.
+    { by: 'tunnel', to: ['p.test:80', 'p.test:443'], responses: { 'p.test': [['8.8.4.4']] } },
+    { exposed: ['lookup p.test', 'dial 8.8.4.4:80', 'dial 8.8.4.4:443'] },
   ),
   addressRow(
     'N-06 the-operators-list',

@@ -18,7 +18,8 @@ const WITHIN_MS = 10_000;
 const tight = {
   timeouts: {
     head_ms: 500,
-    sniff_ms: 500,
+    // All clients of a row must have connected before the first of them ends.
+    sniff_ms: 2_000,
     handshake_ms: 600,
     client_idle_ms: 800,
     tunnel_idle_ms: 500,
