@@ -29,11 +29,18 @@ export class RefusalHistory {
   /** The latest first, each with the public text of the catalogue. The cause stays in the record. */
   recent(): readonly RecentRefusal[] {
     return this.#noted.toReversed().flatMap(({ atMs, error, ...request }) => {
-      const text = explainRefusal(error);
+      const text = error === DISTRUSTS ? DISTRUST : explainRefusal(error);
       return text === undefined ? [] : { time: new Date(atMs).toISOString(), ...request, error, ...text };
     });
   }
 }
+
+// The client ended the handshake, so it read no response that says why.
+const DISTRUSTS = 'client_distrusts_ca';
+const DISTRUST = {
+  message: 'the client does not trust the CA certificate of the proxy',
+  hint: 'evaluate the script at /env of this host in the shell that starts the client',
+};
 
 /** The recorder, which also notes the refusals among its records. */
 export function notingRefusals(recorder: Recorder, history: RefusalHistory): Recorder {

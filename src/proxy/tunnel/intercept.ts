@@ -206,7 +206,7 @@ function recordEnd(scope: TunnelScope, startedMs: number, fields: Partial<Exchan
   if (fields.reason === 'client_distrusts_ca') {
     context.log.warn(
       { authority: tunnel.text, client: clientAddress },
-      'the client does not trust the CA of this proxy: give it ca.pem (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE)',
+      `the client does not trust the CA of this proxy: evaluate the script at http://${context.reserved.name}/env in its shell, or give it ca.pem (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE)`,
     );
   }
   context.recorder.emit(

@@ -41,6 +41,18 @@ it.each<[string, Partial<ExchangeRecord>]>([
   expect(history.recent()).toEqual([]);
 });
 
+it('tells a client that ended the handshake what to do', () => {
+  const history = new RefusalHistory();
+  history.note(record({ outcome: 'failed', reason: 'client_distrusts_ca', method: 'CONNECT' }));
+  expect(history.recent()).toMatchObject([
+    {
+      error: 'client_distrusts_ca',
+      message: expect.stringContaining('does not trust'),
+      hint: expect.stringContaining('/env'),
+    },
+  ]);
+});
+
 it('shows the last 20, the latest first', () => {
   const history = new RefusalHistory();
   for (let i = 0; i < 25; i += 1) history.note(record({ ...denied, authority: `${i}.test:443` }));

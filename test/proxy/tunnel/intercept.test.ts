@@ -324,6 +324,10 @@ describe('a client that leaves', () => {
     );
     const { reason } = await path.proxy.record(0);
     expect(reason).toMatch(/^(client_distrusts_ca|handshake_aborted)$/);
+    if (reason === 'client_distrusts_ca')
+      expect(path.proxy.lines).toContainEqual(
+        expect.objectContaining({ msg: expect.stringContaining('http://sallyport.internal/env') }),
+      );
     expect(path.origin.connections).toBe(0);
   });
 });
