@@ -230,4 +230,20 @@ export const noLeak: readonly Mutation[] = [
     replacement: "keyFile: join(publicPart(directory), 'ca.key'),",
     breaks: 'only the mode of the file keeps other users from the key',
   },
+  {
+    invariant: 'I5',
+    name: 'the content type of a failed callback is recorded as the endpoint wrote it',
+    file: 'src/callback/client.ts',
+    text: "${known ?? 'another content type'}",
+    replacement: '${String(contentType)}',
+    breaks: 'an endpoint that puts the credential into the wrong field discloses it in the log',
+  },
+  {
+    invariant: 'I5',
+    name: 'an issue says how long the secrets are',
+    file: 'src/policy/compile.ts',
+    text: 'must have at most ${MAX_VALUE_BYTES} bytes: use fewer',
+    replacement: 'must have at most ${MAX_VALUE_BYTES} bytes, not ${bytes}: use fewer',
+    breaks: 'a tenant learns the length of a secret that only the operator knows',
+  },
 ];

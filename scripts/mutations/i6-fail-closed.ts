@@ -70,4 +70,12 @@ export const failClosed: readonly Mutation[] = [
     replacement: '',
     breaks: 'a request is sent though the gate refused it',
   },
+  {
+    invariant: 'I6',
+    name: 'a misspelt protection is ignored',
+    file: 'src/cli/settings.ts',
+    text: '  refuseUnknownGuards(env);\n',
+    replacement: '',
+    breaks: 'a proxy runs without the token that its operator set',
+  },
 ];

@@ -12,7 +12,9 @@ import { parseReply } from '../../src/callback/reply.ts';
 import { readDocument } from '../../src/cli/document.ts';
 import { formatIssues } from '../../src/cli/issue-lines.ts';
 import { caFiles, prepareState } from '../../src/cli/settings.ts';
+import { compileProxyConfig } from '../../src/policy/compile.ts';
 import type * as Compile from '../../src/policy/compile.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { loadAdminToken } from '../../src/sidecar/access-tokens.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import { parseSecretDocument } from '../../src/sidecar/sandboxes/secret-document.ts';
@@ -363,6 +365,33 @@ describe('I5 no leak: failures', () => {
       expect(leaksIn('the reason', parsed)).toEqual([]);
     },
   );
+});
+
+describe('I5 no leak: what the operator reads', () => {
+  it('I5 no leak: the record of a failed callback does not quote the content type of the response', async () => {
+    await using callback = await createCallbackEndpoint(response(500, [['Content-Type', `text/${CANARY}`]]));
+    await using scene = await createCanaryScene({
+      rules: [],
+      callbacks: [{ match_hosts: ['api.test'], url: callback.url, ttl_seconds: 60 }],
+    });
+    expect(await ask(scene)).toMatch(/^HTTP\/1\.1 502/);
+    const record = await scene.proxy.record(0);
+    expect(record).toMatchObject({ reason: 'callback_failed', cause: 'status 500, another content type' });
+    expect(leaksIn('the log', scene.proxy.lines)).toEqual([]);
+  });
+
+  it('I5 no leak: no issue of a document shows how long a secret is', () => {
+    const header = { type: 'workspace_secret', value: '{TOKEN}' };
+    const headers = Array.from({ length: 33 }, (_, i) => ({ ...header, name: `X-${i}` }));
+    const hosts = ['a.test', 'b.test'].map((host) => ({ match_hosts: [host], headers }));
+    const parsed = parseProxyConfig({ rules: hosts });
+    if (!parsed.ok) throw new Error('the document must be valid');
+    const issues = [7_777, 7_778].map((length) =>
+      compileProxyConfig(parsed.value, () => new Secret('v'.repeat(length)), 1),
+    );
+    expect(issues[0]).toMatchObject({ ok: false });
+    expect(issues[0]).toEqual(issues[1]);
+  });
 });
 
 describe('I5 no leak: the state directory', () => {

@@ -1,6 +1,7 @@
 // I6: after any doubt or internal failure, no byte of the request is sent, nothing is cached, and the next request is
 // decided anew. Internal failures are injected into the parts that handle a request.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { readConfig } from '../../src/cli/settings.ts';
 import type * as Resolver from '../../src/callback/resolver.ts';
 import type * as Compile from '../../src/policy/compile.ts';
 import type * as Outgoing from '../../src/proxy/h1/outgoing-head.ts';
@@ -406,3 +407,10 @@ describe('I6 fail closed: names and hosts', () => {
     expect(scene.origin.connections).toBe(0);
   });
 });
+
+it.each(['SALLYPORT_AUTH_TOKEN', 'SALLYPORT_ALLOW_CLIENT'])(
+  'I6 fail closed: %s, which is no setting, does not leave the proxy open',
+  async (name) => {
+    await expect(readConfig({}, { [name]: 'sesame-open-now' })).rejects.toThrow(`${name} is not a setting`);
+  },
+);
