@@ -77,10 +77,10 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 /** In a checkout beside the example, where it is documented; a package keeps nothing among installed files. */
-function stateOf(given: string | undefined): string {
+export function stateOf(given: string | undefined, root: string = packageRoot): string {
   if (given !== undefined && given !== '') return given;
-  const isInstalled = packageRoot.split(sep).includes('node_modules');
-  return isInstalled ? join(stateDirectory({ stateDir: undefined }), 'start') : join(packageRoot, 'certs');
+  const isInstalled = root.split(sep).includes('node_modules');
+  return isInstalled ? join(stateDirectory({ stateDir: undefined }), 'start') : join(root, 'certs');
 }
 
 function parsePort(given: string | undefined, fallback: number, option: string): number {

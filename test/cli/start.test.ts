@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { stateOf } from '../../src/cli/start.ts';
 import { createScratch } from '../support/scratch.ts';
 import { launcher, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
@@ -62,4 +63,12 @@ it('uses the ports that are given, and says so where one is taken', async () => 
 it.each(['70000', '-1', 'x'])('--origin-port=%s is refused', async (port) => {
   const { code, stderr } = await runToEnd(process.execPath, [launcher, 'start', `--origin-port=${port}`]);
   expect([code, stderr]).toEqual([2, 'sallyport: --origin-port must be a port from 0 to 65535\n']);
+});
+
+it('keeps its state in the checkout, but not among installed packages', () => {
+  const installed = join('/', 'app', 'node_modules', 'sallyport');
+  expect(stateOf(undefined, '/work/checkout')).toBe('/work/checkout/certs');
+  expect(stateOf(undefined, installed)).toMatch(/\/sallyport\/start$/);
+  expect(stateOf('', installed)).not.toContain('node_modules');
+  expect(stateOf('/state', installed)).toBe('/state');
 });
