@@ -1,6 +1,6 @@
 // `sallyport start`: the sidecar and a local TLS echo origin with the example configuration, and commands to paste.
 import { writeFile } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
 import { createFdSink } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
@@ -78,7 +78,7 @@ export async function run(args: readonly string[]): Promise<number> {
 
 /** In a checkout beside the example, where it is documented; a package keeps nothing among installed files. */
 export function stateOf(given: string | undefined, root: string = packageRoot): string {
-  if (given !== undefined && given !== '') return given;
+  if (given !== undefined && given !== '') return resolve(given);
   const isInstalled = root.split(sep).includes('node_modules');
   return isInstalled ? join(stateDirectory({ stateDir: undefined }), 'start') : join(root, 'certs');
 }

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { clockFinding } from '../../src/cli/doctor.ts';
 import { readAuthority } from '../../src/cli/ca.ts';
 import type { Reply } from '../../src/cli/doctor/proxied-request.ts';
-import { requestFindings } from '../../src/cli/doctor/url-checks.ts';
+import { bypassFinding, requestFindings } from '../../src/cli/doctor/url-checks.ts';
+import { parseAskedUrl } from '../../src/cli/rules/explanation.ts';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
 import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
@@ -79,6 +80,17 @@ describe('doctor', () => {
       'https://denied.localhost/',
     ]);
     expect(stdout).toMatch(/^FAILED {3}rules: denied\.localhost:443 is denied by the entry/m);
+  });
+
+  it.each([
+    ['', 'ok'],
+    ['other.test', 'ok'],
+    ['localhost,.example.com', 'failed'],
+    ['*', 'failed'],
+  ])('judges NO_PROXY=%j', (list, state) => {
+    const asked = parseAskedUrl('https://api.example.com/', 'HEAD');
+    if (typeof asked === 'string') throw new Error(asked);
+    expect(bypassFinding(asked, { no_proxy: list })).toMatchObject({ state });
   });
 
   it.each([

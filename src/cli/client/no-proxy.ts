@@ -8,7 +8,7 @@ import { type ProxyConfig, noProxyEntries } from '../../policy/document/proxy-co
 /** `inherited`: the caller's own lists, which stay complete. Of ours, entries that would bypass a rule's host are left out. */
 export function toNoProxy(config: ProxyConfig | undefined, inherited: readonly (string | undefined)[]) {
   const covered = config ? coveredHosts(config) : [];
-  const callers = inherited.flatMap((list) => (list ?? '').split(/[\s,]+/)).filter((entry) => entry !== '');
+  const callers = entriesOf(inherited);
   const ours = [...LOOPBACK, ...(config ? policyEntries(config) : [])].filter(
     (entry) => !covered.some((pattern) => hides(entry, pattern)),
   );
@@ -17,6 +17,17 @@ export function toNoProxy(config: ProxyConfig | undefined, inherited: readonly (
     covered.filter((pattern) => hides(entry, pattern)).map(({ text }) => ({ entry, pattern: text })),
   );
   return { entries: [...new Set([...callers, ...ours])], conflicts };
+}
+
+/** The entries of NO_PROXY variables with which clients reach this host past the proxy. */
+export function entriesHiding(host: string, inherited: readonly (string | undefined)[]): readonly string[] {
+  const pattern = parseHostPattern(host);
+  if (typeof pattern === 'string') return [];
+  return entriesOf(inherited).filter((entry) => hides(entry, pattern));
+}
+
+function entriesOf(lists: readonly (string | undefined)[]): readonly string[] {
+  return lists.flatMap((list) => (list ?? '').split(/[\s,]+/)).filter((entry) => entry !== '');
 }
 
 // Servers that the agent runs next to itself need no proxy.

@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path';
 import { codeOf } from '../../tls/pem-files.ts';
 import { certificateBlocks } from '../../tls/pem.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
+import { hasPreload } from '../client/node-preload.ts';
 import { oldNodeWarning } from '../process/old-node.ts';
 import { type Finding, failed, ok, skipped } from './finding.ts';
 
@@ -27,14 +28,20 @@ const clients: readonly Client[] = [
 
 const CURE = 'run eval "$(sallyport env)" in the shell of the client, or start it with `sallyport run`';
 
+/** Java reads a truststore, and an old Node needs a preload: files that `env` writes only where it is asked to. */
+const CURE_WITH_FILES =
+  'run eval "$(sallyport env --write DIR)" in the shell of the client, or start it with `sallyport run`';
+
 /** `fingerprint`: of the CA, as X509Certificate shows it. */
 export async function checkClients(fingerprint: string, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   const findings: Finding[] = [proxyVariable(env)];
   for (const client of clients) findings.push(await checkClient(client, fingerprint, env));
   findings.push(await checkJava(env));
-  const warning = (await isInstalled('node', env)) ? await oldNodeWarning('node', env) : undefined;
+  // With the preload of `sallyport env` old versions use the proxy too.
+  const isChecked = !hasPreload(env['NODE_OPTIONS']) && (await isInstalled('node', env));
+  const warning = isChecked ? await oldNodeWarning('node', env) : undefined;
   if (warning !== undefined)
-    findings.push(failed('Node version', warning, 'use a newer Node for the client'));
+    findings.push(failed('Node version', warning, `use a newer Node, or ${CURE_WITH_FILES}`));
   return findings;
 }
 
@@ -54,7 +61,8 @@ async function checkClient(client: Client, fingerprint: string, env: NodeJS.Proc
   if (name === undefined) {
     if (usesSystemRoots && hasCertificate(systemRoots(), fingerprint))
       return ok(check, 'among the roots of the system');
-    return failed(check, `${program} does not trust the CA: ${variables.join(' and ')} not set`, CURE);
+    const names = variables.length === 1 ? `${variables[0]} is` : `${variables.join(' and ')} are`;
+    return failed(check, `${program} does not trust the CA: ${names} not set`, CURE);
   }
   const file = env[name] ?? '';
   try {
@@ -74,7 +82,7 @@ async function checkJava(env: NodeJS.ProcessEnv): Promise<Finding> {
   if (options.includes('-Djavax.net.ssl.trustStore='))
     return ok(check, 'a truststore is named; its content was not read');
   const text = 'java does not trust the CA: JAVA_TOOL_OPTIONS names no -Djavax.net.ssl.trustStore';
-  return failed(check, text, 'docs/clients.md says how to make a truststore');
+  return failed(check, text, CURE_WITH_FILES);
 }
 
 function hasCertificate(blocks: readonly string[], fingerprint: string): boolean {

@@ -1,6 +1,7 @@
 // What `sallyport doctor URL` checks: the name, the rules, and one HEAD request through the proxy, which runs the callback
 // and reaches the host as any other request would.
 import { lookup } from 'node:dns/promises';
+import { toLocKey } from '../../base/schema.ts';
 import type { ListenAddress } from '../../base/listen-address.ts';
 import { explainRefusal } from '../../proxy/refusal.ts';
 import { isLocalhostName } from '../../proxy/upstream/address-guard.ts';
@@ -9,6 +10,7 @@ import type { Config } from '../../sidecar/config.ts';
 import { codeOf } from '../../tls/pem-files.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
 import type { ReadAuthority } from '../ca.ts';
+import { entriesHiding } from '../client/no-proxy.ts';
 import { explainFor } from '../explain.ts';
 import type { AskedRequest, Explanation } from '../rules/explanation.ts';
 import { type Finding, failed, ok, skipped } from './finding.ts';
@@ -25,7 +27,11 @@ export async function checkUrl(
   const explained = await explainFor(config, asked).catch((error: unknown) =>
     error instanceof Error ? error.message : 'unknown error',
   );
-  const findings = [await nameFinding(asked), rulesFinding(config, explained)];
+  const findings = [
+    await nameFinding(asked, explained),
+    bypassFinding(asked, process.env),
+    rulesFinding(config, explained),
+  ];
   if (asked.scheme === 'http') return [...findings, skipped('request', 'only https:// URLs are requested')];
   if (authority === undefined) return [...findings, skipped('request', 'the CA is not known')];
   const usesCallback = typeof explained !== 'string' && explained.outcome === 'callback';
@@ -33,7 +39,12 @@ export async function checkUrl(
   return [...findings, ...requestFindings(reply, usesCallback, Date.now())];
 }
 
-async function nameFinding({ authority: { host, kind } }: AskedRequest): Promise<Finding> {
+async function nameFinding(
+  { authority: { host, kind } }: AskedRequest,
+  explained: Explanation | string,
+): Promise<Finding> {
+  if (typeof explained !== 'string' && explained.outcome === 'local')
+    return skipped('DNS', `${host} is never looked up`);
   if (kind !== 'name') return skipped('DNS', `${host} is an address`);
   if (isLocalhostName(host)) return skipped('DNS', `${host} is loopback without a lookup`);
   try {
@@ -44,6 +55,14 @@ async function nameFinding({ authority: { host, kind } }: AskedRequest): Promise
       'check the name and the DNS server; the proxy resolves names itself, maybe on another machine';
     return failed('DNS', `${host} cannot be resolved here (${String(codeOf(error))})`, cure);
   }
+}
+
+/** Clients of this shell send no request to the proxy for a host that one of these variables names. */
+export function bypassFinding({ authority }: AskedRequest, env: NodeJS.ProcessEnv): Finding {
+  const [entry] = entriesHiding(authority.text, [env['NO_PROXY'], env['no_proxy']]);
+  if (entry === undefined) return ok('NO_PROXY', `no entry matches ${authority.host}`);
+  const text = `the entry ${toLocKey(entry)} matches ${authority.host}, so clients of this shell go past the proxy`;
+  return failed('NO_PROXY', text, 'remove the entry from NO_PROXY and no_proxy');
 }
 
 /** `explained` as a string: why there is no explanation. A client may not be allowed to ask the admin API. */
