@@ -97,6 +97,14 @@ export const bounded: readonly Mutation[] = [
   },
   {
     invariant: 'I9',
+    name: 'no limit on the variables of the script for clients',
+    file: 'src/proxy/local/env-script.ts',
+    text: 'if (i >= MAX_VARIABLES || characters > MAX_CHARACTERS) return { variables, left: all.length - i };',
+    replacement: '',
+    breaks: 'a tenant occupies the event loop and the memory with scripts of megabytes',
+  },
+  {
+    invariant: 'I9',
     name: 'no limit on the refusals that are kept',
     file: 'src/proxy/local/refusal-history.ts',
     text: 'if (this.#noted.length >= MAX_REFUSALS) this.#noted.shift();',

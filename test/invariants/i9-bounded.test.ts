@@ -90,6 +90,23 @@ describe('I9 bounded: the reserved host', () => {
     expect(await ask()).toBe(200);
   });
 
+  it('I9 bounded: the script for clients has a limited size, whatever the rules set', async () => {
+    // The most that a document may have. In the script each quote has four characters.
+    const rules = Array.from({ length: 100 }, (_, r) => ({
+      match_hosts: [`h${r}.test`],
+      headers: [{ name: 'X-Key', type: 'plaintext', value: 'k' }],
+      env_vars: Object.fromEntries(
+        Array.from({ length: 100 }, (_value, i) => [`V${r}_${i}`, "'".repeat(70)]),
+      ),
+    }));
+    await using scene = await createScene({ rules });
+    await using client = await scene.client();
+    await client.send(head('GET http://sallyport.internal/env', 'sallyport.internal'));
+    const { text } = await client.readResponse();
+    expect(text).toContain('env_vars of the rules are left out');
+    expect(text.length).toBeLessThan(300_000);
+  });
+
   it('I9 bounded: the last refusals of a sandbox are kept, and no others', async () => {
     await using scene = await sceneWith({});
     for (let i = 0; i < 30; i += 1) {
