@@ -83,10 +83,17 @@ function homeDirectory(): string {
 }
 
 /** Creates the state directory and its parts. Returns the names of the files of an older version that were moved into them. */
-export async function prepareState(config: Pick<Config, 'ca' | 'stateDir'>): Promise<readonly string[]> {
+export async function prepareState(
+  config: Pick<Config, 'ca' | 'stateDir'> & Partial<Pick<Config, 'admin' | 'stateKeyFile'>>,
+): Promise<readonly string[]> {
   const directory = stateDirectory(config);
+  const { ca, admin, stateKeyFile } = config;
+  const configured = [ca?.certificateFile, ca?.keyFile, admin?.tokenFile, stateKeyFile];
   try {
-    return await prepareStateDirectory(directory);
+    return await prepareStateDirectory(
+      directory,
+      configured.filter((file) => file !== undefined),
+    );
   } catch (error) {
     const unwritable = unwritableError(directory, error);
     // With a CA of the operator's nothing may ever be stored there.

@@ -1,7 +1,9 @@
 // Where a proxy keeps its state, on machines and in containers that restrict it.
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { prepareState } from '../../src/cli/settings.ts';
+import { parseConfig } from '../../src/sidecar/config.ts';
 import { createScratch } from '../support/scratch.ts';
 import { launcher, runToEnd, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
 
@@ -51,6 +53,29 @@ describe('a state directory that cannot be written to is named, with what to do'
     const expected = `sallyport: cannot write to ${scratch.path} (read-only file system): ${HINT}\n`;
     expect([code, stderr]).toEqual([2, expected]);
   });
+});
+
+it('files at the top of the state directory that the config names stay there, so that no new ones are created', async () => {
+  await using scratch = await createScratch();
+  const [certificate, key, token, stateKey] = await Promise.all(
+    ['ca.pem', 'ca.key', 'admin-token', 'state.key'].map((name) => scratch.write(name, 'content')),
+  );
+  const document = {
+    state_dir: scratch.path,
+    ca: { certificate, key },
+    admin: { token_file: token },
+    state_key_file: stateKey,
+  };
+  const parsed = parseConfig(document, {});
+  expect(parsed.ok && (await prepareState(parsed.value))).toEqual([]);
+  expect((await readdir(scratch.path)).toSorted()).toEqual([
+    'admin-token',
+    'ca.key',
+    'ca.pem',
+    'public',
+    'secret',
+    'state.key',
+  ]);
 });
 
 it.runIf(isRoot)('with a read-only root one writable directory is enough', async () => {

@@ -18,19 +18,31 @@ const PUBLIC_NAMES: readonly string[] = ['ca.pem'];
 
 /**
  * Creates what is missing; directories above get mode 0700. Returns the names of the files that an older version kept in
- * the directory itself: they are in their part now. The mode of a directory that exists is not widened.
+ * the directory itself: they are in their part now, but for those of `configured`, which the operator names by their path: in
+ * their place a new CA, token or key would be created. The mode of a directory that exists is not widened.
  */
-export async function prepareStateDirectory(directory: string): Promise<readonly string[]> {
+export async function prepareStateDirectory(
+  directory: string,
+  configured: readonly string[] = [],
+): Promise<readonly string[]> {
   await readInput(() => createParts(directory));
   const present = new Set(readdirSync(directory));
   const moves = [
     ...PUBLIC_NAMES.map((name) => ({ name, to: publicPart(directory) })),
     ...SECRET_NAMES.map((name) => ({ name, to: secretPart(directory) })),
-  ].filter(({ name }) => present.has(name));
+  ].filter(
+    ({ name }) => present.has(name) && !configured.some((file) => isSame(file, join(directory, name))),
+  );
   if (moves.length === 0) return [];
   const { moveStateFiles } = await import('./state-migration.ts');
   await moveStateFiles(directory, moves);
   return moves.map(({ name }) => name);
+}
+
+/** By whatever path. */
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((file) => statSync(file, { throwIfNoEntry: false }));
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 }
 
 async function createParts(directory: string): Promise<void> {

@@ -1,6 +1,6 @@
 // The state directory of an older version, which had all files at its top.
 import { chmod, mkdir, readFile, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { prepareStateDirectory } from '../../../src/sidecar/state/state-directory.ts';
 import { SealedStateStore } from '../../../src/sidecar/state/state-store.ts';
@@ -40,6 +40,20 @@ const MOVED = [
 ];
 
 describe('the files of an older version', () => {
+  it('keeps the files that the operator names by their path', async () => {
+    await using scratch = await createOldState();
+    const { path } = scratch;
+    const configured = ['ca.pem', 'ca.key', 'admin-token'].map((name) => relative('.', join(path, name)));
+    expect(await prepareStateDirectory(path, configured)).toEqual(['state.key', 'sandboxes', 'state.lock']);
+    expect(await filesIn(path)).toEqual([
+      'admin-token',
+      'ca.key',
+      'ca.pem',
+      ...MOVED.filter((file) => /box|state/.test(file)),
+    ]);
+    expect(await prepareStateDirectory(path, configured)).toEqual([]);
+  });
+
   it('are moved into their parts, as they are, and what was stored is found there', async () => {
     await using state = await createOldState();
     const moved = await prepareStateDirectory(state.path);
