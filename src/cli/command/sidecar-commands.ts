@@ -143,7 +143,7 @@ export const envCommand = {
     },
     without,
   },
-  notes: [EVERY_KEY],
+  notes: [EVERY_KEY, 'wget, apt, PHP, Java and a preload for Node need files of their own: give --write.'],
   examples: [
     'eval "$(sallyport env --state-dir state --proxy-config rules.json)"',
     'eval "$(sallyport env --proxy http://127.0.0.1:3128 --write ~/.sallyport)"',
