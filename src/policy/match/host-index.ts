@@ -19,11 +19,7 @@ export function createHostIndex<T>(entries: readonly Indexed<T>[]): HostIndex<T>
     const entry = { pattern, value, order };
     const group = map.get(pattern.host);
     if (group !== undefined) group.entries.push(entry);
-    else
-      map.set(pattern.host, {
-        matchesHost: compileHostPattern({ ...pattern, port: undefined }),
-        entries: [entry],
-      });
+    else map.set(pattern.host, { matchesHost: undefined, entries: [entry] });
   }
   return {
     matching: (authority) => {
@@ -39,10 +35,16 @@ export function createHostIndex<T>(entries: readonly Indexed<T>[]): HostIndex<T>
 }
 
 type Ordered<T> = Indexed<T> & { readonly order: number };
-type Group<T> = { readonly matchesHost: (authority: Authority) => boolean; readonly entries: Ordered<T>[] };
+type Group<T> = {
+  /** Created on first use: most of ten thousand hosts are never asked for. */
+  matchesHost: ((authority: Authority) => boolean) | undefined;
+  readonly entries: [Ordered<T>, ...Ordered<T>[]];
+};
 
 function addMatches<T>(found: Ordered<T>[], group: Group<T> | undefined, authority: Authority): void {
-  if (group === undefined || !group.matchesHost(authority)) return;
+  if (group === undefined) return;
+  group.matchesHost ??= compileHostPattern({ ...group.entries[0].pattern, port: undefined });
+  if (!group.matchesHost(authority)) return;
   for (const entry of group.entries) {
     const { port } = entry.pattern;
     if (port === undefined || port === authority.port) found.push(entry);
