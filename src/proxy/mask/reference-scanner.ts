@@ -23,8 +23,10 @@ export function mayContainReferenced(
   from = 0,
   end: number = region.length,
 ): boolean {
+  const ampersand = region.indexOf(AMPERSAND, from);
+  if (ampersand < 0 || ampersand >= end) return false;
   const text = region.subarray(from, end);
-  const first = nextReference(text, 0);
+  const first = nextReference(text, ampersand - from);
   return first < text.length && mayContainNeedle(decodeReferences(text, first), needles);
 }
 
