@@ -321,7 +321,7 @@ describe('a start is stopped, with one line that says what to do, by', () => {
     await using second = spawnProxy(scratch);
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(second.stderr).toBe(
-      `sallyport: ${join(scratch.path, 'secret')}: another process uses this state. Stop it, or set another state_dir.\n`,
+      `sallyport: ${join(scratch.path, 'secret')}: another process (pid ${process.pid}) uses this state. Stop it, or set another state_dir.\n`,
     );
     expect((await first.admin('PUT', CONFIG, rules('still ours'))).status).toBe(200);
   });

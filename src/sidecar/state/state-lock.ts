@@ -1,5 +1,5 @@
 // The lock of the state: one process at a time reads and writes it.
-import { writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, fileError } from '../../tls/pem-files.ts';
 
@@ -39,7 +39,7 @@ export async function lockState(directory: string): Promise<StateLock> {
     if (cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY)
       throw fileError(
         directory,
-        'another process uses this state',
+        `another process${await holderOf(file)} uses this state`,
         'Stop it, or set another state_dir',
         cause,
       );
@@ -49,5 +49,16 @@ export async function lockState(directory: string): Promise<StateLock> {
       'Remove it if it is not empty; otherwise use a local disk',
       cause,
     );
+  }
+}
+
+/** The process that has a lock on the file, for the message; empty where the system does not show it to this container. */
+async function holderOf(file: string): Promise<string> {
+  try {
+    const [{ ino }, locks] = await Promise.all([stat(file), readFile('/proc/locks', 'utf8')]);
+    const [, pid] = new RegExp(` (?:READ|WRITE) +([1-9][0-9]*) [0-9a-f:]+:${ino} `).exec(locks) ?? [];
+    return pid === undefined ? '' : ` (pid ${pid})`;
+  } catch {
+    return ''; // a system without /proc/locks
   }
 }

@@ -101,7 +101,7 @@ describe('the files of an older version', () => {
     const script = `import(${JSON.stringify(module)}).then((m) => m.prepareStateDirectory(${JSON.stringify(state.path)})).catch((e) => console.log(e.name, e.message))`;
     const { stdout } = await runToEnd(process.execPath, ['-e', script]);
     expect(stdout).toBe(
-      `Error ${state.path}: another process uses this state. Stop it, or set another state_dir.\n`,
+      `Error ${state.path}: another process (pid ${process.pid}) uses this state. Stop it, or set another state_dir.\n`,
     );
     expect(await filesIn(state.path)).toEqual(before);
     await store.close();

@@ -196,7 +196,7 @@ describe('another process', () => {
     await using other = new SpawnedProcess(process.execPath, [program], { input });
     await other.output((said) => said.includes('done 1\n'));
     const store = state.start();
-    const refused = `${state.directory}: another process uses this state. Stop it, or set another state_dir.`;
+    const refused = `${state.directory}: another process (pid ${other.pid}) uses this state. Stop it, or set another state_dir.`;
     await expect(store.readAll()).rejects.toThrow(refused);
     await expect(store.write('box', 'mine')).rejects.toThrow(refused);
     await expect(store.remove('box')).rejects.toThrow(refused);
