@@ -93,6 +93,13 @@ async function wgetSettings(
       return undefined;
     }
     const settings = (await readFile(file, 'utf8')).replaceAll(OUR_BUNDLE, '');
+    // Its mode says nothing if it is in a directory that is closed to others.
+    if (file === named && holdsCredential(settings)) {
+      warnings.push(
+        `wget: ${file} has a password, a header, cookies or a login, so it is not copied and SYSTEM_WGETRC is not set`,
+      );
+      return undefined;
+    }
     const isWhole = settings === '' || settings.endsWith('\n');
     return `${settings}${isWhole ? '' : '\n'}ca_certificate = ${bundleFile}\n`;
   } catch (error) {
@@ -100,4 +107,11 @@ async function wgetSettings(
       warnings.push(`wget: ${file} cannot be read (${codeOf(error)}), so its settings are left out`);
     return `ca_certificate = ${bundleFile}\n`;
   }
+}
+
+/** wget ignores case, hyphens and underscores in the names of settings. */
+function holdsCredential(settings: string): boolean {
+  if (/:\/\/[^/\s]*@/.test(settings)) return true;
+  const names = settings.split('\n').map((line) => line.split('=', 1)[0] ?? '');
+  return names.some((name) => /^(?:header|.*(?:passw|cookie).*)$/i.test(name.replaceAll(/[\s_-]/g, '')));
 }

@@ -92,6 +92,21 @@ describe('the settings of wget', () => {
     expect(warnings).toEqual([expect.stringMatching(/^wget: other users cannot read .*system-wgetrc/)]);
   });
 
+  it.each([
+    'Proxy-Password = secret',
+    'header=Authorization: Bearer secret',
+    'https_proxy = http://me:secret@p.test',
+    ' load_cookies = /home/me/cookies',
+  ])('of the caller are not copied where they have a credential: %s', async (line) => {
+    await using scratch = await createScratch();
+    const SYSTEM_WGETRC = await systemWgetrc(scratch, `passive_ftp = on\n${line}\n`);
+    const { files, warnings } = await writeFor(scratch.path, { SYSTEM_WGETRC });
+    expect(files.wgetrc).toBeUndefined();
+    expect(warnings).toEqual([
+      expect.stringMatching(/system-wgetrc has a password, a header, cookies or a login/),
+    ]);
+  });
+
   it('are the bundle alone where the file is gone, and a warning says so', async () => {
     await using scratch = await createScratch();
     const { files, warnings } = await writeFor(scratch.path, { SYSTEM_WGETRC: '/nonexistent' });
