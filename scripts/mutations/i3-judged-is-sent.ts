@@ -57,6 +57,15 @@ export const judgedIsSent: readonly Mutation[] = [
   },
   {
     invariant: 'I3',
+    name: 'the path is not read decoded in part',
+    versions: bothVersions,
+    file: 'src/policy/match/path-index.ts',
+    text: 'isReadInParts(sent) && ',
+    replacement: 'sent.length < 0 && ',
+    breaks: 'an origin that decodes once reads a path that was not checked',
+  },
+  {
+    invariant: 'I3',
     name: 'dot segments of lookalikes are accepted',
     versions: bothVersions,
     file: 'src/policy/match/path-spelling.ts',

@@ -50,6 +50,15 @@ export function fold(decoded: string): string | undefined {
   }
 }
 
+/** What an upstream may read that decodes at most three times, or takes a backslash for a character of a name. */
+export function partialReadings(sent: string): readonly string[] {
+  const once = (text: string): string =>
+    text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  const depths = [sent, once(sent), once(once(sent)), once(once(once(sent)))];
+  const merged = depths.flatMap((text) => [merge(text), merge(text.replace(/\\/g, '/'))]);
+  return [...merged, ...merged.map(shortest)];
+}
+
 /** Percent-decoded until nothing changes. */
 export function decode(text: string): string {
   let now = text;

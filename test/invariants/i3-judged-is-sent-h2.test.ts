@@ -9,7 +9,7 @@ import { runs } from '../support/run-size.ts';
 import { INJECTED, bearerRule } from './credential-scene.ts';
 import { arrival, bytesAt, createH2Scene } from './h2-scene.ts';
 
-const rules = [bearerRule('api.test', { match_paths: ['/v1/*'] }), bearerRule('any.test')];
+const rules = [bearerRule('api.test', { match_paths: ['/v1/*', '/repos/*/keys'] }), bearerRule('any.test')];
 const names = ['api.test', 'any.test'];
 
 function isInjected(request: H2Request | undefined): boolean | undefined {
@@ -134,6 +134,8 @@ describe('I3 judged is sent: ambiguous targets over HTTP/2', () => {
     '/v1/%E2%80%A5/v2',
     '/v1/..%EF%BC%8Fv2',
     '/v%EF%BC%91/x',
+    '/repos//a%2fb/keys',
+    '/repos/a%252fb%2fkeys',
     '/v1/..%2fv2',
     '/v1/..\\v2',
     '/v1/..;/v2',

@@ -7,7 +7,7 @@ import type { OriginRequest } from '../support/recording-origin.ts';
 import { runs } from '../support/run-size.ts';
 import { INJECTED, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
 
-const rules = [bearerRule('api.test', { match_paths: ['/v1/*'] }), bearerRule('any.test')];
+const rules = [bearerRule('api.test', { match_paths: ['/v1/*', '/repos/*/keys'] }), bearerRule('any.test')];
 const names = ['api.test', 'any.test'];
 
 type Sent = { readonly status: number; readonly error: unknown; readonly request: OriginRequest | undefined };
@@ -172,6 +172,8 @@ describe('I3 judged is sent: ambiguous targets', () => {
     '/v1/%E2%80%A5/v2',
     '/v1/..%EF%BC%8Fv2',
     '/v%EF%BC%91/x',
+    '/repos//a%2fb/keys',
+    '/repos/a%252fb%2fkeys',
     '/v1/%25252e%25252e/v2',
     '/v1/..%2fv2',
     '/v1/..%5cv2',

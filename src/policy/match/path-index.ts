@@ -2,7 +2,7 @@
 // are grouped by the text before their first star, and only the groups whose text begins the path are tried.
 // One index serves every host, so that memory is linear in the configuration; a host only adds the set of its rules.
 import { type Glob, globMatches, type PathPattern } from './path-pattern.ts';
-import type { PathReadings } from './path-spelling.ts';
+import { mergeSlashes, type PathReadings, partlyDecoded } from './path-spelling.ts';
 
 /** `patterns` empty: every path. */
 export type PathRule<T> = { readonly patterns: readonly PathPattern[]; readonly value: T };
@@ -58,12 +58,25 @@ export function contradictionOf<T>(
 ): string | undefined {
   const isRead = (paths.isPlain && decoded === sent) || paths.winnerDecoded(decoded) === winner;
   if (!isRead || (cut !== decoded && paths.winnerDecoded(cut) !== winner)) return TWO_READINGS;
+  if (isReadInParts(sent) && partsOf(paths, sent).some((text) => paths.winnerAsSent(text) !== winner))
+    return TWO_PARTS;
   // A path that normalization does not change has one reading, even where a pattern would become equal to it.
   if (folded === decoded) return undefined;
   const isFolded = paths.winnerFolded(folded) === winner;
   return isFolded && paths.winnerFolded(foldedCut) === winner ? undefined : TWO_FOLDINGS;
 }
 
+/** An escape, a backslash or a repeated slash: only then there is something between the path as sent and decoded. */
+function isReadInParts(sent: string): boolean {
+  return /[%\\]|\/\//.test(sent);
+}
+
+/** A pattern with escapes is itself decoded in part by such an upstream: only merged slashes are compared with it. */
+function partsOf<T>(paths: PathFinder<T>, sent: string): readonly string[] {
+  return paths.isPlain ? partlyDecoded(sent) : [mergeSlashes(sent)];
+}
+
+const TWO_PARTS = 'the path as sent and the path decoded in part match different rules';
 const TWO_READINGS = 'the path as sent and the path decoded match different rules';
 const TWO_FOLDINGS = 'the path as sent and the path under Unicode normalization (NFKC) match different rules';
 

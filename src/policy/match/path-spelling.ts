@@ -75,12 +75,34 @@ export function cutPath(decoded: string): string {
   return mergeSlashes(path.replace(/;[^/]*/g, ''));
 }
 
+/**
+ * What upstreams may read that merge slashes or decode escapes, but fewer than others do, each with `\` as `/` and without.
+ * With a star inside a pattern, such a reading can match a rule that neither the path as sent nor the path decoded matches:
+ * `/repos//a%2fb/keys` is `/repos/a%2fb/keys` where slashes are merged, and `/repos/a/b/keys` where all is decoded.
+ */
+export function partlyDecoded(sent: string): readonly string[] {
+  const texts = new Set<string>();
+  let text = sent;
+  for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
+    for (const slashed of [text, text.replaceAll('\\', '/')]) {
+      const merged = mergeSlashes(slashed);
+      texts.add(merged).add(cutPath(merged));
+    }
+    const next = text.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
+      String.fromCharCode(Number.parseInt(digits, 16)),
+    );
+    if (next === text) break;
+    text = next;
+  }
+  return [...texts];
+}
+
 /** Does a parameter contain a delimiter that does not end it in the path as sent? */
 function hasBlurredParameter(sent: string): boolean {
   return BLURRED.test(decodeEscapes(sent.replaceAll('/', SENT_SLASH)));
 }
 
-function mergeSlashes(path: string): string {
+export function mergeSlashes(path: string): string {
   return path.replace(/\/{2,}/g, '/');
 }
 
@@ -96,6 +118,8 @@ const LOOKALIKES = /[\u2044\u2215\u00b4\u2216\u00a5\u20a9\u066a]/g;
 const ARABIC_PERCENT = '\u066a';
 // An honest path needs two. Each more takes at least twice the bytes in the path.
 const MAX_FOLDS = 4;
+// Servers, frameworks and applications decode once each.
+const MAX_DEPTH = 3;
 // Where such a parameter ends depends on how far an upstream decodes before it cuts: `/a;%2fb` is `/a` or `/a/b`.
 const BLURRED = /(?:^|\u0100)[^\u0100;]*;[^\u0100]*[/\\?#]/;
 /** Marks a slash of the path as sent; it is not a byte, so no decoded character equals it. */

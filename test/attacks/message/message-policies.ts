@@ -30,6 +30,7 @@ export type PolicyName =
   | 'paths'
   | 'stars'
   | 'japanese'
+  | 'inner_star'
   | 'narrow_first'
   | 'broad_first'
   | 'two_paths'
@@ -55,6 +56,11 @@ export const messagePolicies: Readonly<Record<PolicyName, MessagePolicy>> = {
   /** Names as Japanese file systems have them: full-width, and half-width katakana, which NFKC changes. */
   japanese: {
     document: { rules: [bearer({ match_paths: [encodeURI('/資料/*'), encodeURI('/\uff83\uff9e/*')] })] },
+    injected: [AUTHORIZATION],
+  },
+  /** One segment with any name gets a weaker credential than all other paths. */
+  inner_star: {
+    document: { rules: [scoped('narrow', '/repos/*/contents'), bearer()] },
     injected: [AUTHORIZATION],
   },
   /** `/admin/` gets a weaker credential than all other paths. */

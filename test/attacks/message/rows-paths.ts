@@ -184,6 +184,30 @@ const doubleEncoding = [
   ),
 ];
 
+/** Read by an upstream that merges slashes or decodes once, and then takes what is left for a name. */
+const partlyRead = [
+  ...paths(
+    'P-03',
+    [
+      ['of-a-name-after-a-repeated-slash', '/repos//a%2fb/contents'],
+      ['of-a-name-after-a-backslash', '/repos//a%5cb/contents'],
+      ['encoded-twice-in-a-name', '/repos/a%252fb%2fcontents'],
+      ['raw-backslash-in-a-name-encoded-slash', '/repos/a\\b%2fcontents'],
+    ],
+    ambiguous,
+    'inner_star',
+  ),
+  ...paths(
+    'P-03',
+    [
+      ['repeated-outside', '/files//a%2fb'],
+      ['encoded-twice-outside', '/files/a%252fb%2fc'],
+    ],
+    injected,
+    'inner_star',
+  ),
+];
+
 const slashes = [
   ...paths(
     'P-05',
@@ -454,6 +478,7 @@ export const pathRows: readonly MessageRow[] = [
   ...encodedDots,
   ...encodedSlashes,
   ...doubleEncoding,
+  ...partlyRead,
   ...slashes,
   ...parameters,
   ...letters,

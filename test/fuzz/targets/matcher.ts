@@ -5,7 +5,7 @@ import { type Authority, parseAuthority } from '../../../src/policy/authority/au
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import type { Decision } from '../../../src/policy/policy.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
-import { type Spelling, matches, readings } from '../simple-path.ts';
+import { type Spelling, matches, partialReadings, readings } from '../simple-path.ts';
 
 type Rule = { readonly hosts: readonly string[]; readonly paths: readonly string[] };
 
@@ -62,6 +62,9 @@ function expected(rules: readonly Rule[], authority: Authority, target: string):
   const winners = [winner(sent, 'as written'), winner(read.decoded, 'decoded'), winner(read.cut, 'decoded')];
   if (read.folded !== read.decoded)
     winners.push(winner(read.folded, 'folded'), winner(read.foldedCut, 'folded'));
+  const isPlain = !rules.some((rule) => rule.paths.some((one) => one.includes('%')));
+  const parts = isPlain ? partialReadings(sent) : [sent.replace(/\/{2,}/g, '/')];
+  winners.push(...parts.map((part) => winner(part, 'as written')));
   return new Set(winners).size === 1 ? winner(sent, 'as written') : 'ambiguous_path';
 }
 

@@ -1,8 +1,9 @@
 // The index of paths finds the winner that a check of every rule in turn finds.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPathIndex } from '../../../src/policy/match/path-index.ts';
+import { contradictionOf, createPathIndex } from '../../../src/policy/match/path-index.ts';
 import { globMatches, parsePathPattern } from '../../../src/policy/match/path-pattern.ts';
+import { readPath } from '../../../src/policy/match/path-spelling.ts';
 import { runs } from '../../support/run-size.ts';
 
 const text = fc
@@ -39,4 +40,31 @@ describe('the path index', () => {
       { numRuns: runs(5000) },
     );
   });
+});
+
+describe('a rule that only such a reading matches', () => {
+  const contradiction = (texts: readonly string[], sent: string): string | undefined => {
+    const patterns = texts.map(parsePathPattern).filter((pattern) => typeof pattern !== 'string');
+    const paths = createPathIndex([
+      { patterns, value: 'narrow' },
+      { patterns: [], value: 'broad' },
+    ]).among(['narrow', 'broad']);
+    const readings = readPath(sent);
+    if (typeof readings === 'string') throw new Error(readings);
+    return contradictionOf(paths, readings, sent, paths.winnerAsSent(sent));
+  };
+
+  it.each([
+    [['/repos/*/keys'], '/repos//a%2fb/keys'],
+    [['/repos/*/keys'], '/repos//a%5cb/keys'],
+    [['/repos/*/keys'], '/repos/a%252fb%2fkeys'],
+    [['/repos/*/keys', '/caf%C3%A9/*'], '/repos//a%2fb/keys'],
+  ])('%j contradicts %s', (texts, sent) => expect(contradiction(texts, sent)).toMatch('in part'));
+
+  it.each([
+    [['/files/*'], '/files//a%252fb%2fc'],
+    [['/a%252Fb'], '/a%252Fb'],
+    [['/a%5Cb'], '/a%5Cb'],
+    [['/repos/*/keys'], '/repos//a/keys/%2f'],
+  ])('%j does not contradict %s', (texts, sent) => expect(contradiction(texts, sent)).toBeUndefined());
 });

@@ -1,7 +1,13 @@
 // The most decoded spelling of a path, and the paths that no rule can be applied to.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutPath, decodePath, foldPath, readPath } from '../../../src/policy/match/path-spelling.ts';
+import {
+  cutPath,
+  decodePath,
+  foldPath,
+  partlyDecoded,
+  readPath,
+} from '../../../src/policy/match/path-spelling.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { runs } from '../../support/run-size.ts';
 
@@ -204,6 +210,25 @@ describe('under normalization', () => {
 function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
+
+describe('a path decoded in part', () => {
+  it.each<[sent: string, texts: readonly string[]]>([
+    ['/a/b', ['/a/b']],
+    ['//a//b', ['/a/b']],
+    ['//a%2fb', ['/a%2fb', '/a/b']],
+    ['/a\\b', ['/a\\b', '/a/b']],
+    ['/a%5cb', ['/a%5cb', '/a\\b', '/a/b']],
+    ['/a%252fb%2fc', ['/a%252fb%2fc', '/a%2fb/c', '/a/b/c']],
+    ['/a;x//b', ['/a;x/b', '/a/b']],
+    ['/%2525252541', ['/%2525252541', '/%25252541', '/%252541', '/%2541']],
+  ])('%s is one of %s', (sent, texts) => expect(partlyDecoded(sent)).toEqual(texts));
+
+  it('costs a few passes over the path', () => {
+    const before = process.cpuUsage();
+    for (let i = 0; i < 50; i += 1) partlyDecoded(`/${'%5c;'.repeat(2_047)}`);
+    expect(process.cpuUsage(before).user / 50).toBeLessThan(10_000);
+  });
+});
 
 describe('whatever the path,', () => {
   const unit = fc.oneof(
