@@ -5,6 +5,7 @@ import {
   type Cidr,
   cidrContains,
   classifyAddress,
+  embeddedV4,
   isBroadcast,
   isUsableReserved,
   parseAddress,
@@ -67,6 +68,7 @@ export function refuseAddress(text: string, purpose: DialPurpose, egress: Egress
       if (egress.privateByRule === 'tls' && purpose.isProvenRuleHost) return undefined;
       return isListed(address, egress) ? undefined : refuse('address_private', found);
     case 'embedded_v4':
+      if (leadsToReserved(address)) return refuse('address_denied', 'reserved');
       return isListed(address, egress) ? undefined : refuse('address_private', found);
     case 'reserved':
       return isNamed(address, egress) ? undefined : refuse('address_denied', found);
@@ -83,6 +85,13 @@ function isListed(address: Address, egress: EgressRules): boolean {
 function isNamed(address: Address, egress: EgressRules): boolean {
   if (isBroadcast(address)) return false;
   return egress.allowCidrs.some((cidr) => isUsableReserved(cidr) && cidrContains(cidr, address));
+}
+
+/** A reading as an unspecified address is mostly padding. */
+function leadsToReserved(address: Address): boolean {
+  return embeddedV4(address)
+    .map(classifyAddress)
+    .every((name) => name === 'reserved' || name === 'unspecified');
 }
 
 /** Whether a port may be used on a host that no rule names, whatever the host resolves to. */

@@ -183,6 +183,20 @@ describe('a reserved address that real networks use', () => {
     expect(verdict(address, wide, true)).toBe('address_denied');
   });
 
+  it.each([
+    '::ffff:198.18.0.1',
+    '::ffff:255.255.255.255',
+    '64:ff9b::f000:1',
+    '64:ff9b:1::c612:1',
+    '2002:c633:6401::1',
+  ])('%s, which leads to one, is denied whatever is allowed', (address) => {
+    const wide = {
+      ...allPrivate,
+      allowCidrs: cidrs('::/0', '198.18.0.0/15', '240.0.0.0/4', '198.51.100.0/24'),
+    };
+    expect(verdict(address, wide, true)).toBe('address_denied');
+  });
+
   it('is not broadcast, nor one of a range that nobody uses', () => {
     const listed = {
       ...allPrivate,
