@@ -79,7 +79,7 @@ export const h2Requests: readonly Mutation[] = [
     versions: ['h2'],
     name: 'a request is retried after an interim response',
     file: 'src/proxy/h2/stream-exchange.ts',
-    text: 'if (this.#relay.hasBegun) return false;',
+    text: 'if (this.#relay.hasOnlyInterims) return false;',
     replacement: '',
     breaks: 'a POST that the upstream has begun to carry out is carried out again',
   },

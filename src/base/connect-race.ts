@@ -25,14 +25,17 @@ export class ConnectRace<A extends RaceAddress, S extends Socket> {
   readonly #running = new Map<S, A>();
   #timer: NodeJS.Timeout | undefined;
   #error: NodeJS.ErrnoException | undefined;
+  #hasStarted = false;
 
   constructor(options: RaceOptions<A, S>) {
     this.#options = options;
     this.#waiting = alternating(options.addresses);
   }
 
+  /** Throws what `open` throws for the first address. */
   start(): void {
     this.#startNext();
+    this.#hasStarted = true;
   }
 
   /** Destroys the attempts under way, without further calls. */
@@ -67,6 +70,7 @@ export class ConnectRace<A extends RaceAddress, S extends Socket> {
     try {
       return this.#options.open(address);
     } catch (error) {
+      if (!this.#hasStarted) throw error;
       // Thrown out of a timer, it would end the process.
       this.#error ??= error instanceof Error ? error : new Error('open failed');
       return undefined;

@@ -201,7 +201,12 @@ function connectFirst({ port, addresses, onFailed }: Destination, timeoutMs: num
     race.expire();
     reject(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }));
   }, timeoutMs);
-  race.start();
+  try {
+    race.start();
+  } catch (error) {
+    clearTimeout(timer);
+    throw error;
+  }
   return promise;
 }
 

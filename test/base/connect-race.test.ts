@@ -128,6 +128,19 @@ describe('a race of addresses', () => {
     expect(ends).toEqual(['ECONNREFUSED']);
   });
 
+  it('throws at its start what its first attempt throws', () => {
+    const bug = new TypeError('no such option');
+    const onEnd = vi.fn<() => void>();
+    const open = (): Socket => {
+      throw bug;
+    };
+    const addresses = [address('192.0.2.1'), address('192.0.2.2')];
+    const race = new ConnectRace<Address, Socket>({ addresses, open, onFailed: () => {}, onEnd });
+    expect(() => race.start()).toThrow(bug);
+    vi.advanceTimersByTime(10_000);
+    expect(onEnd).not.toHaveBeenCalled();
+  });
+
   it('survives an attempt that cannot be started', () => {
     const ends: unknown[] = [];
     const first = new ScriptedSocket('192.0.2.1');

@@ -171,14 +171,14 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
    * again under the rules of HTTP/1.1 (RFC 9110 §9.2.2). One that got an interim response was processed, whatever the code says.
    */
   #mayRetry(place: StreamSlot, isLost: boolean, isUnread: boolean): boolean {
-    if (this.#relay.hasBegun) return false;
+    if (this.#relay.hasOnlyInterims) return false;
     if (isUnread) return this.#retries < MAX_RETRIES && (!this.#body || this.#body.isRetryable);
     return isLost && this.#retries === 0 && place.isReused && this.#plan.isIdempotent && !this.#body;
   }
 
-  /** A reset without an error after half a response would pass for its end. A client sends a refused request again. */
+  /** A reset without an error after half a response would pass for its end. A refused request would be sent again. */
   #passReset(code: number): void {
-    const isRefused = code === StreamCode.refusedStream && this.#relay.hasBegun;
+    const isRefused = code === StreamCode.refusedStream && this.#relay.hasOnlyInterims;
     const passed = isRefused || code === StreamCode.noError ? StreamCode.internalError : code;
     this.#fail('upstream_reset', passed, streamCodeName(code));
   }

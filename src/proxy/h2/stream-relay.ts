@@ -96,9 +96,9 @@ export class StreamRelay implements WriterOwner {
     upstream.on('trailers', (_, _flags, raw) => this.#guard(this.#onTrailers, raw, 0));
   }
 
-  /** The upstream has sent an interim or final response. */
-  get hasBegun(): boolean {
-    return this.hasResponded || this.#interims > 0;
+  /** The upstream has begun to process the request, and has not responded yet. */
+  get hasOnlyInterims(): boolean {
+    return !this.hasResponded && this.#interims > 0;
   }
 
   /** Ranges of the body that were masked. */

@@ -91,9 +91,12 @@ function connect(
   const { resolver, trust, connectMs } = options;
   const { promise, resolve } = Promise.withResolvers<Socket | Refusal>();
   let handshake: { end(result: Refusal): void } | undefined;
-  const finish = (result: Socket | Refusal): void => {
+  const stopWaiting = (): void => {
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
+  };
+  const finish = (result: Socket | Refusal): void => {
+    stopWaiting();
     resolve(result);
   };
   const race = new ConnectRace<ResolvedAddress, Socket>({
@@ -116,7 +119,12 @@ function connect(
     giveUp(refuse('upstream_timeout', 'connect'));
   }, connectMs);
   signal.addEventListener('abort', onAbort);
-  race.start();
+  try {
+    race.start();
+  } catch (error) {
+    stopWaiting();
+    throw error;
+  }
   return promise;
 }
 
