@@ -4,7 +4,6 @@
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { agentPreload, withPreload } from '../../src/cli/client/node-preload.ts';
 import { createScratch } from '../support/scratch.ts';
 import { launcher, projectRoot, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
 
@@ -13,7 +12,6 @@ const ROUNDS = 9;
 // loaded.test.ts finds it.
 const MAX_TO_NODE = 6.5;
 const MAX_TO_TLS = 4.5;
-const MAX_PRELOAD_MS = 5;
 
 const RULE = {
   match_hosts: ['api.example.com'],
@@ -68,29 +66,5 @@ describe('the start of the bundle', () => {
     const proxyMs = median(rounds.map(({ proxy }) => proxy));
     expect(proxyMs / median(rounds.map(({ node }) => node)), shown).toBeLessThan(MAX_TO_NODE);
     expect(proxyMs / median(rounds.map((round) => round.tls)), shown).toBeLessThan(MAX_TO_TLS);
-  }, 60_000);
-});
-
-describe('the preload that `run` adds to NODE_OPTIONS', () => {
-  it('adds at most 5 ms to the start of Node', async () => {
-    await using scratch = await createScratch();
-    const file = await scratch.write('agent-preload-0123456789abcdef.cjs', agentPreload);
-    const proxy = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: 'http://127.0.0.1:9' };
-    const startWith = (env: Record<string, string>): Promise<number> =>
-      timed(() => runToEnd(process.execPath, ['-e', '0'], { env: { ...proxy, ...env } }));
-    const rounds: { readonly without: number; readonly with: number }[] = [];
-    for (let round = 0; round < 3 * ROUNDS; round += 1)
-      rounds.push({
-        without: await startWith({}),
-        with: await startWith({ NODE_OPTIONS: withPreload(undefined, file) }),
-      });
-    // Other processes only ever make a start longer, so the shortest ones are compared.
-    const [shortest, withPreloaded] = [
-      rounds.map((round) => round.without),
-      rounds.map((round) => round.with),
-    ];
-    expect(Math.min(...withPreloaded) - Math.min(...shortest), JSON.stringify(rounds)).toBeLessThanOrEqual(
-      MAX_PRELOAD_MS,
-    );
   }, 60_000);
 });

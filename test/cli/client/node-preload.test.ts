@@ -57,6 +57,15 @@ describe('the preload', () => {
   it('does nothing where the proxy variables are not used', async () =>
     expect(await evaluate(show('new https.Agent()'), {})).toBe(false));
 
+  // What Node loads at a start decides how long the start takes.
+  it('loads no more of the HTTP clients than the class that it changes', async () => {
+    const script =
+      'console.log(JSON.stringify(process.moduleLoadList.filter((name) => /http|tls|undici/.test(name))))';
+    const { stdout } = await runToEnd(process.execPath, ['-e', script], { env: PROXY });
+    const added = new Set((await evaluate(script)) as string[]).difference(new Set(JSON.parse(stdout)));
+    expect([...added]).toEqual(['NativeModule https']);
+  });
+
   it.each([
     ['sallyport', false],
     ['sallyport.js', false],
