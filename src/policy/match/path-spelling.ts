@@ -88,13 +88,22 @@ export function partlyDecoded(sent: string): readonly string[] {
       const merged = mergeSlashes(slashed);
       texts.add(merged).add(cutPath(merged));
     }
-    const next = text.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
-      String.fromCharCode(Number.parseInt(digits, 16)),
-    );
+    const next = decodeOnce(text);
     if (next === text) break;
     text = next;
   }
   return [...texts];
+}
+
+/** Each escape once; an invalid one stays as it is. */
+function decodeOnce(path: string): string {
+  const [first = '', ...parts] = path.split('%');
+  const decoded = parts.map((part) =>
+    HEX_PAIR.test(part)
+      ? String.fromCharCode(Number.parseInt(part.slice(0, 2), 16)) + part.slice(2)
+      : `%${part}`,
+  );
+  return first + decoded.join('');
 }
 
 /** Does a parameter contain a delimiter that does not end it in the path as sent? */
@@ -120,6 +129,7 @@ const ARABIC_PERCENT = '\u066a';
 const MAX_FOLDS = 4;
 // Servers, frameworks and applications decode once each.
 const MAX_DEPTH = 3;
+const HEX_PAIR = /^[0-9A-Fa-f]{2}/;
 // Where such a parameter ends depends on how far an upstream decodes before it cuts: `/a;%2fb` is `/a` or `/a/b`.
 const BLURRED = /(?:^|\u0100)[^\u0100;]*;[^\u0100]*[/\\?#]/;
 /** Marks a slash of the path as sent; it is not a byte, so no decoded character equals it. */
