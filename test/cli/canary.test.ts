@@ -95,7 +95,7 @@ it('every command is in the table', () => {
   expect(Object.keys(COMMANDS).toSorted()).toEqual(allCommands.map(({ name }) => name).toSorted());
 });
 
-it('no command prints a secret or its length', async () => {
+it('no command prints a secret or its length', { tags: ['long'] }, async () => {
   await using scratch = await createScratch();
   const files = await prepare(scratch);
   const args = ['--secrets-dir', files.secrets];

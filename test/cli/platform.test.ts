@@ -180,7 +180,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     expect([rejected.code, rejected.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
   });
 
-  it('shares its database with a second platform', async () => {
+  it('shares its database with a second platform', { tags: ['long'] }, async () => {
     const options = await onDatabase();
     await initPlatform(options, key);
     const [one, other] = await Promise.all([start(options), start(options)]);

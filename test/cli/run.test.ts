@@ -230,7 +230,7 @@ describe('the command', () => {
     expect(stdout).toMatch(/^\|--max-old-space-size=99 --require=\S+\/agent-preload-[0-9a-f]{16}\.cjs\|\n$/);
   });
 
-  it('that is an old Node without our preload causes one warning', async () => {
+  it('that is an old Node without our preload causes one warning', { tags: ['long'] }, async () => {
     const bin = await createScratch();
     await using _ = bin;
     await chmod(await bin.write('node', '#!/bin/sh\necho v20.1.0\n'), 0o755);

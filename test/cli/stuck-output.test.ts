@@ -40,7 +40,9 @@ async function portOf({ stdout }: ChildProcess): Promise<number> {
   return found.promise;
 }
 
-it('SIGTERM ends the process in time and with code 0 while its standard output is not read', async () => {
+it('SIGTERM ends the process in time and with code 0 while its standard output is not read', {
+  tags: ['long'],
+}, async () => {
   await using scratch = await createScratch();
   const child = spawnProxy(scratch);
   try {

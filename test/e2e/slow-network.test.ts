@@ -39,7 +39,7 @@ async function runInNamespace(rows: readonly SlowRow[]): Promise<readonly SlowRe
 }
 
 describe.runIf(canCreateNetwork())('a slow network', () => {
-  it('of hosts that respond to their second or third SYN is waited for', async () => {
+  it('of hosts that respond to their second or third SYN is waited for', { tags: ['long'] }, async () => {
     const results = await runInNamespace(slowRows);
     const seen = results.map(({ name, seen: got }) => `${name}: ${got}`);
     expect(seen).toEqual(slowRows.map(({ name }) => `${name}: 200`));

@@ -27,7 +27,7 @@ describe('the automaton of a set', () => {
     expect(automatonOf(needles)).toBe(automatonOf(needles));
   });
 
-  it('gives way to newer ones, so that many sets take no more than some', () => {
+  it('gives way to newer ones, so that many sets take no more than some', { tags: ['long'] }, () => {
     const sets = Array.from({ length: 30 }, () => needlesOf(524_288));
     const [first] = sets;
     const before = used();

@@ -100,7 +100,7 @@ describe('a sidecar that forwards', () => {
     return errorOf(response.head);
   };
 
-  it('continues to serve while a platform stalls, and ends in time', async () => {
+  it('continues to serve while a platform stalls, and ends in time', { tags: ['long'] }, async () => {
     await using receiver = await createRecordReceiver(() => 'stall');
     await using path = await forwarding(receiver.url);
     expect(await ask(path)).toBe(undefined);

@@ -124,7 +124,7 @@ describe('a thread', () => {
     expect(lines).toEqual([]);
   });
 
-  it.each(['exit', 'throw', 'memory'])('that dies (%s) gives no result, and is replaced', async (dies) => {
+  const givesNoResult = async (dies: string): Promise<void> => {
     const { parser, lines } = create({ program: BROKEN });
     const [dead, next] = await Promise.all([
       parser.proxyConfig({ dies, pad: PAD }, options),
@@ -135,7 +135,11 @@ describe('a thread', () => {
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('the thread that parses documents ended');
     expect(lines[0]).not.toContain('xxxx');
-  });
+  };
+  it.each(['exit', 'throw'])('that dies (%s) gives no result, and is replaced', givesNoResult);
+  it('that dies (memory) gives no result, and is replaced', { tags: ['long'] }, () =>
+    givesNoResult('memory'),
+  );
 
   it('that does not respond in time gives no result', async () => {
     const { parser, lines } = create({ program: BROKEN, jobMs: 100 });
