@@ -67,7 +67,7 @@ it.each(['70000', '-1', 'x'])('--origin-port=%s is refused', async (port) => {
 
 it('keeps its state in the checkout, but not among installed packages', () => {
   const installed = join('/', 'app', 'node_modules', 'sallyport');
-  expect(stateOf(undefined, '/work/checkout')).toBe('/work/checkout/certs');
+  expect(stateOf(undefined, '/checkout')).toBe('/checkout/certs');
   expect(stateOf(undefined, installed)).toMatch(/\/sallyport\/start$/);
   expect(stateOf('', installed)).not.toContain('node_modules');
   expect(stateOf('/state', installed)).toBe('/state');

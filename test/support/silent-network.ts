@@ -49,10 +49,13 @@ export function letRespond(address: string): void {
   ip([`route add local ${address} dev lo src ${OWN[familyOf(address)]}`]);
 }
 
+/** How often the kernel's table is read: it reports no event when a connection changes. */
+const TABLE_READ_MS = 20;
+
 /** The host has died: it neither responds nor resets. What was sent before has arrived, so that nothing is repeated. */
 export async function silence(address: string): Promise<void> {
   while (rowsOf(address).some(({ state, unacknowledged }) => state === ESTABLISHED && unacknowledged > 0))
-    await delay(20);
+    await delay(TABLE_READ_MS);
   ip([`route del local ${address} dev lo`]);
 }
 
@@ -67,7 +70,7 @@ function ip(commands: readonly string[]): void {
 /** Resolves when a connection to the address has sent its SYN and `repeats` more without a response. */
 export async function untilSynSent(address: string, repeats: number): Promise<void> {
   while (!rowsOf(address).some((row) => row.state === SYN_SENT && row.retransmitted >= repeats))
-    await delay(20);
+    await delay(TABLE_READ_MS);
 }
 
 type TableRow = { readonly state: string; readonly unacknowledged: number; readonly retransmitted: number };

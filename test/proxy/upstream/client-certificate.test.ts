@@ -57,13 +57,13 @@ async function ask(proxy: TestSidecar, { port }: Host): Promise<string> {
 }
 
 const versions = ['TLSv1.2', 'TLSv1.3'] as const;
-const only = (version: SecureVersion): TlsOptions => ({ minVersion: version, maxVersion: version });
+const limitedTo = (version: SecureVersion): TlsOptions => ({ minVersion: version, maxVersion: version });
 const required = { requestCert: true, rejectUnauthorized: true } as const;
 const optional = { requestCert: true, rejectUnauthorized: false } as const;
 
 describe.each(versions)('over %s', (version) => {
   it('a host that requires a certificate is refused by name, after one connection', async () => {
-    await using host = await createHost({ ...only(version), ...required });
+    await using host = await createHost({ ...limitedTo(version), ...required });
     await using proxy = await createProxy();
     expect(await ask(proxy, host)).toBe('502 client_certificate_required');
     expect(await proxy.record(0)).toMatchObject({
@@ -74,25 +74,28 @@ describe.each(versions)('over %s', (version) => {
   });
 
   it('a host that asks for a certificate and closes without one is refused by name', async () => {
-    await using host = await createHost({ ...only(version), ...optional }, (socket) => void socket.end());
+    await using host = await createHost(
+      { ...limitedTo(version), ...optional },
+      (socket) => void socket.end(),
+    );
     await using proxy = await createProxy();
     expect(await ask(proxy, host)).toBe('502 client_certificate_required');
   });
 
   it('a host that asks for a certificate and serves without one is served', async () => {
-    await using host = await createHost({ ...only(version), ...optional });
+    await using host = await createHost({ ...limitedTo(version), ...optional });
     await using proxy = await createProxy();
     expect(await ask(proxy, host)).toBe('200');
   });
 
   it('a host that asks for none and closes has closed', async () => {
-    await using host = await createHost(only(version), (socket) => void socket.end());
+    await using host = await createHost(limitedTo(version), (socket) => void socket.end());
     await using proxy = await createProxy();
     expect(await ask(proxy, host)).toBe('502 upstream_closed');
   });
 
   it('a host that requires a certificate is refused by name over HTTP/2', async () => {
-    await using host = await createHost({ ...only(version), ...required, ALPNProtocols: ['h2'] });
+    await using host = await createHost({ ...limitedTo(version), ...required, ALPNProtocols: ['h2'] });
     await using proxy = await createProxy();
     const authority = `api.test:${host.port}`;
     const trust = { ca: proxy.caPem, name: 'api.test' };
@@ -103,14 +106,14 @@ describe.each(versions)('over %s', (version) => {
 });
 
 it('a host with which no cipher is agreed on is unreachable', async () => {
-  await using host = await createHost({ ...only('TLSv1.2'), ciphers: 'aNULL:@SECLEVEL=0' });
+  await using host = await createHost({ ...limitedTo('TLSv1.2'), ciphers: 'aNULL:@SECLEVEL=0' });
   await using proxy = await createProxy();
   expect(await ask(proxy, host)).toBe('502 upstream_unreachable');
 });
 
 it('a host that asks and has served one request is not refused by name when it closes', async () => {
   let requests = 0;
-  await using host = await createHost({ ...only('TLSv1.3'), ...optional }, (socket) => {
+  await using host = await createHost({ ...limitedTo('TLSv1.3'), ...optional }, (socket) => {
     socket.on('data', () => {
       requests += 1;
       if (requests === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
