@@ -1,7 +1,6 @@
 // I11 over HTTP/2: every stream, refusal and end leaves exactly one record with the name of its sandbox, the revision that
 // decided it, and the version HTTP/2. While records cannot be written, no stream begins.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import { refusalCatalogue } from '../../src/proxy/refusal.ts';
 import { createMemoryStore } from '../sidecar/state/memory-store.ts';
 import { echoStream } from '../support/h2-exchange.ts';
@@ -14,17 +13,11 @@ import { streamRefusals } from './record-refusals-h2.ts';
 import { REVISION, createBox, isRecord, shortly } from './record-scene.ts';
 import { type BoxScene, ends, situations } from './record-situations-h2.ts';
 
-const broken = vi.hoisted(() => new Set<string>());
-vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
-  const actual = await original<typeof Plan>();
-  return {
-    ...actual,
-    planRequest(...args: Parameters<typeof actual.planRequest>) {
-      if (broken.has('plan')) throw new TypeError('broken');
-      return actual.planRequest(...args);
-    },
-  };
+const { broken, breakable } = await vi.hoisted(async () => {
+  const { createBreakableParts } = await import('./breakable-parts.ts');
+  return createBreakableParts(() => 'broken');
 });
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => breakable.plan(await original()));
 beforeEach(() => broken.clear());
 
 /** All records of clients, with their HTTP version, once everything has ended. */

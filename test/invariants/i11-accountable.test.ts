@@ -1,7 +1,6 @@
 // I11: every decision and every write to the admin API leaves exactly one record with the name of its sandbox and the
 // revision that decided it. While records cannot be written, nothing begins that needs a record.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as Plan from '../../src/proxy/gate/request-plan.ts';
 import { type RefusalCode, refusalCatalogue } from '../../src/proxy/refusal.ts';
 import { createAdminScene, request } from '../admin/admin-scene.ts';
 import { type Exchange, echo } from '../support/recording-origin.ts';
@@ -28,17 +27,11 @@ import {
 } from './record-scene.ts';
 import { situations } from './record-situations.ts';
 
-const broken = vi.hoisted(() => new Set<string>());
-vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
-  const actual = await original<typeof Plan>();
-  return {
-    ...actual,
-    planRequest(...args: Parameters<typeof actual.planRequest>) {
-      if (broken.has('plan')) throw new TypeError('broken');
-      return actual.planRequest(...args);
-    },
-  };
+const { broken, breakable } = await vi.hoisted(async () => {
+  const { createBreakableParts } = await import('./breakable-parts.ts');
+  return createBreakableParts(() => 'broken');
 });
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => breakable.plan(await original()));
 beforeEach(() => broken.clear());
 
 /** All records of clients once everything has ended. */

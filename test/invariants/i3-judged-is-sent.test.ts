@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { headerValues } from '../support/message-reader.ts';
 import type { OriginRequest } from '../support/recording-origin.ts';
 import { runs } from '../support/run-size.ts';
+import { ambiguousTargets } from './ambiguous-targets.ts';
 import { INJECTED, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
 
 const rules = [bearerRule('api.test', { match_paths: ['/v1/*', '/repos/*/keys'] }), bearerRule('any.test')];
@@ -158,53 +159,7 @@ describe('I3 judged is sent: unusual but valid', () => {
 });
 
 describe('I3 judged is sent: ambiguous targets', () => {
-  const ambiguous = [
-    '/v1/..',
-    '/v1/.',
-    '/v1/../v2',
-    '/v1/./x',
-    '/../v1/x',
-    '/v1/%2e%2e/v2',
-    '/v1/%2E./v2',
-    '/v1/.%2e/v2',
-    '/v1/%252e%252e/v2',
-    '/v1/..%20/v2',
-    '/v1/%E2%80%A5/v2',
-    '/v1/..%EF%BC%8Fv2',
-    '/v%EF%BC%91/x',
-    '/repos//a%2fb/keys',
-    '/repos/a%252fb%2fkeys',
-    '/v1/%25252e%25252e/v2',
-    '/v1/..%2fv2',
-    '/v1/..%5cv2',
-    '/v1/..\\v2',
-    '/v1\\..\\v2',
-    '/v1/..;/v2',
-    '/v1/..;x=1/v2',
-    '/v1/%2e%2e;/v2',
-    '/v1/x%00',
-    '/v1/%0d%0aX:1',
-    '/v1/%7f',
-    '/v1/%1f',
-    '/v1/%',
-    '/v1/%2',
-    '/v1/%zz',
-    '/v1/%u0041',
-    '/v1/%C0%AE%C0%AE/v2',
-    '/v1/%C0%AF',
-    '/v1/%ED%A0%80',
-    '/v1/%FF',
-    '//v1/x',
-    '/v1%2Fx',
-    '/v1%252Fx',
-    '/v1\\x',
-    '/%76%31/x',
-    '/v%31/x',
-    '/v1;a/x',
-    '/v2/..%2Fv1/x',
-    '/v1/%2e',
-  ];
-  it.each(ambiguous)('I3 judged is sent: %s is refused', async (target) => {
+  it.each(ambiguousTargets)('I3 judged is sent: %s is refused', async (target) => {
     await using scene = await createScene({ rules, names });
     const { status, error, request } = await send(scene, `GET ${target}`);
     expect([status, error, request]).toEqual([400, 'ambiguous_path', undefined]);

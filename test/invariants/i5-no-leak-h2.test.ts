@@ -1,7 +1,6 @@
 // I5 over HTTP/2: no secret, raw or encoded, in anything that the sandbox reads from a connection outside bodies: heads,
 // interim heads, trailers, resets, GOAWAY, unknown frames; nor in a log line or a record.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as Compile from '../../src/policy/compile.ts';
 import { findLeaks } from '../e2e/canary-search.ts';
 import { textCanary } from '../e2e/canary-values.ts';
 import { createCallbackEndpoint } from '../support/callback-endpoint.ts';
@@ -18,28 +17,12 @@ const canaries = [textCanary('the secret', CANARY)];
 const leaksIn = (place: string, text: unknown): readonly string[] =>
   findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
 
-// The part that fails at the moment. Its error message quotes the secret.
-const broken = vi.hoisted(() => new Set<string>());
-vi.mock('../../src/policy/compile.ts', async (original) => {
-  const actual = await original<typeof Compile>();
-  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
-    if (!compiled.ok) return compiled;
-    const policy = compiled.value;
-    const decide: typeof policy.decide = (...asked) => {
-      if (broken.has('decide')) throw new TypeError(`quoted: ${CANARY}`);
-      return policy.decide(...asked);
-    };
-    return { ...compiled, value: { ...policy, decide } };
-  };
-  return {
-    ...actual,
-    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
-      breakable(actual.compileProxyConfig(...args)),
-    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
-      return breakable(yield* actual.compileInSteps(...args));
-    },
-  };
+// The error quotes the secret, which must not leak.
+const { broken, breakable } = await vi.hoisted(async () => {
+  const { createBreakableParts } = await import('./breakable-parts.ts');
+  return createBreakableParts(() => `quoted: ${CANARY}`);
 });
+vi.mock('../../src/policy/compile.ts', async (original) => breakable.compile(await original()));
 beforeEach(() => broken.clear());
 
 function createCanaryScene(options: H2SceneOptions = {}): Promise<H2Scene> {

@@ -13,7 +13,6 @@ import { readDocument } from '../../src/cli/document.ts';
 import { formatIssues } from '../../src/cli/issue-lines.ts';
 import { caFiles, prepareState } from '../../src/cli/settings.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';
-import type * as Compile from '../../src/policy/compile.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { loadAdminToken } from '../../src/sidecar/access-tokens.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
@@ -43,32 +42,12 @@ const canaries = [textCanary('the secret', CANARY)];
 const leaksIn = (place: string, text: unknown): readonly string[] =>
   findLeaks(place, Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)), canaries);
 
-// The part that fails at the moment. Its error message quotes the secret.
-const broken = vi.hoisted(() => new Set<string>());
-vi.mock('../../src/policy/compile.ts', async (original) => {
-  const actual = await original<typeof Compile>();
-  const failIf = (part: string): void => {
-    if (broken.has(part)) throw new TypeError(`quoted: ${CANARY}`);
-  };
-  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
-    failIf('compile');
-    if (!compiled.ok) return compiled;
-    const policy = compiled.value;
-    const decide: typeof policy.decide = (...asked) => {
-      failIf('decide');
-      return policy.decide(...asked);
-    };
-    return { ...compiled, value: { ...policy, decide } };
-  };
-  return {
-    ...actual,
-    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
-      breakable(actual.compileProxyConfig(...args)),
-    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
-      return breakable(yield* actual.compileInSteps(...args));
-    },
-  };
+// The error quotes the secret, which must not leak.
+const { broken, breakable } = await vi.hoisted(async () => {
+  const { createBreakableParts } = await import('./breakable-parts.ts');
+  return createBreakableParts(() => `quoted: ${CANARY}`);
 });
+vi.mock('../../src/policy/compile.ts', async (original) => breakable.compile(await original()));
 beforeEach(() => broken.clear());
 
 const opaque = (name: string): unknown => ({ name, type: 'opaque', value: `Bearer ${CANARY}` });

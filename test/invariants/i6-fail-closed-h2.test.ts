@@ -1,120 +1,25 @@
 // I6 over HTTP/2: after any doubt or internal failure, no stream is opened at the origin and nothing is cached. The other
 // streams continue, and the next request is decided anew. Internal failures are injected into the parts that handle a stream.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type * as Resolver from '../../src/callback/resolver.ts';
-import type * as Compile from '../../src/policy/compile.ts';
-import type * as Block from '../../src/proxy/h2/header-block.ts';
-import type * as Mask from '../../src/proxy/mask/mask.ts';
-import type * as Plan from '../../src/proxy/gate/request-plan.ts';
-import type * as LeafCache from '../../src/tls/leaf-cache.ts';
 import { type CallbackResponse, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { echoStream } from '../support/h2-exchange.ts';
 import { type H2Response, type H2WireClient, refusalOf } from '../support/h2-wire-client.ts';
 import { jsonResponse } from '../support/recording-origin.ts';
+import type { BreakablePart } from './breakable-parts.ts';
 import { INJECTED, SECRET, bearerRule } from './credential-scene.ts';
 import { type H2Scene, bytesAt, createH2Scene } from './h2-scene.ts';
 
-type Part = 'decide' | 'secretsFor' | 'resolve' | 'resolveLater' | 'plan' | 'list' | 'outgoing';
-
-// The part that fails at the moment. Its error message quotes the secret, which must not leak.
-const broken = vi.hoisted(() => new Set<string>());
-const failIf = vi.hoisted(() => (part: string): void => {
-  if (broken.has(part)) throw new TypeError('quoted: sesame>>open??now~~42~');
+// The error quotes the secret, which must not leak.
+const { broken, breakable } = await vi.hoisted(async () => {
+  const { createBreakableParts } = await import('./breakable-parts.ts');
+  return createBreakableParts(() => 'quoted: sesame>>open??now~~42~');
 });
-
-vi.mock('../../src/policy/compile.ts', async (original) => {
-  const actual = await original<typeof Compile>();
-  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
-    if (!compiled.ok) return compiled;
-    const policy = compiled.value;
-    const failing = (part: 'coverOf' | 'decide' | 'secretsFor') => ({
-      [part]: (...asked: [never, never]) => {
-        failIf(part);
-        return policy[part](...asked);
-      },
-    });
-    return {
-      ok: true,
-      value: { ...policy, ...failing('coverOf'), ...failing('decide'), ...failing('secretsFor') },
-    };
-  };
-  return {
-    ...actual,
-    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
-      breakable(actual.compileProxyConfig(...args)),
-    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
-      return breakable(yield* actual.compileInSteps(...args));
-    },
-  };
-});
-vi.mock('../../src/callback/resolver.ts', async (original) => {
-  const actual = await original<typeof Resolver>();
-  return {
-    ...actual,
-    createCallbackResolver(...args: Parameters<typeof actual.createCallbackResolver>) {
-      const resolver = actual.createCallbackResolver(...args);
-      return {
-        ...resolver,
-        resolve(...asked: Parameters<typeof resolver.resolve>) {
-          failIf('resolve');
-          return broken.has('resolveLater') ? Promise.reject(new Error('later')) : resolver.resolve(...asked);
-        },
-      };
-    },
-  };
-});
-vi.mock('../../src/proxy/h2/header-block.ts', async (original) => {
-  const actual = await original<typeof Block>();
-  return {
-    ...actual,
-    parseRequestList(...args: Parameters<typeof actual.parseRequestList>) {
-      failIf('list');
-      return actual.parseRequestList(...args);
-    },
-    outgoingRequestList(...args: Parameters<typeof actual.outgoingRequestList>) {
-      failIf('outgoing');
-      return actual.outgoingRequestList(...args);
-    },
-  };
-});
-vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
-  const actual = await original<typeof Plan>();
-  return {
-    ...actual,
-    planRequest(...args: Parameters<typeof actual.planRequest>) {
-      failIf('plan');
-      return actual.planRequest(...args);
-    },
-  };
-});
-vi.mock('../../src/proxy/mask/mask.ts', async (original) => {
-  const actual = await original<typeof Mask>();
-  return {
-    ...actual,
-    maskResponseHead(...args: Parameters<typeof actual.maskResponseHead>) {
-      failIf('mask');
-      return actual.maskResponseHead(...args);
-    },
-  };
-});
-vi.mock('../../src/tls/leaf-cache.ts', async (original) => {
-  const actual = await original<typeof LeafCache>();
-  return {
-    ...actual,
-    createLeafCache(...args: Parameters<typeof actual.createLeafCache>) {
-      const cache = actual.createLeafCache(...args);
-      return {
-        contextFor(subject: Parameters<typeof cache.contextFor>[0]) {
-          failIf('leaf');
-          return cache.contextFor(subject);
-        },
-        get size() {
-          return cache.size;
-        },
-      };
-    },
-  };
-});
+vi.mock('../../src/policy/compile.ts', async (original) => breakable.compile(await original()));
+vi.mock('../../src/callback/resolver.ts', async (original) => breakable.resolver(await original()));
+vi.mock('../../src/proxy/h2/header-block.ts', async (original) => breakable.headerBlock(await original()));
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => breakable.plan(await original()));
+vi.mock('../../src/proxy/mask/mask.ts', async (original) => breakable.mask(await original()));
+vi.mock('../../src/tls/leaf-cache.ts', async (original) => breakable.leafCache(await original()));
 
 beforeEach(() => broken.clear());
 
@@ -177,7 +82,7 @@ describe('I6 fail closed: callbacks of a stream', () => {
 });
 
 describe('I6 fail closed: internal failures over HTTP/2', () => {
-  const parts: readonly (readonly [Part, string])[] = [
+  const parts: readonly (readonly [BreakablePart, string])[] = [
     ['decide', 'the decision throws'],
     ['secretsFor', 'the masks are not available'],
     ['list', 'the header list cannot be read'],
@@ -213,7 +118,7 @@ describe('I6 fail closed: internal failures over HTTP/2', () => {
     },
   );
 
-  it.each([
+  it.each<readonly [BreakablePart, string]>([
     ['leaf', 'no leaf can be created for an HTTP/2 client'],
     ['coverOf', 'the cover throws before the host is probed for its protocol'],
   ])('I6 fail closed: %s: %s', async (part) => {

@@ -2,123 +2,23 @@
 // decided anew. Internal failures are injected into the parts that handle a request.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/cli/settings.ts';
-import type * as Resolver from '../../src/callback/resolver.ts';
-import type * as Compile from '../../src/policy/compile.ts';
-import type * as Outgoing from '../../src/proxy/h1/outgoing-head.ts';
-import type * as Plan from '../../src/proxy/gate/request-plan.ts';
-import type * as Mask from '../../src/proxy/mask/mask.ts';
-import type * as LeafCache from '../../src/tls/leaf-cache.ts';
 import { type CallbackResponse, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin, jsonResponse, response } from '../support/recording-origin.ts';
+import type { BreakablePart } from './breakable-parts.ts';
 import { INJECTED, SECRET, type Scene, bearerRule, createScene, head } from './credential-scene.ts';
 
-type Part =
-  | 'coverOf'
-  | 'decide'
-  | 'secretsFor'
-  | 'resolve'
-  | 'resolveLater'
-  | 'plan'
-  | 'outgoing'
-  | 'mask'
-  | 'leaf';
-
-// The part that fails at the moment. Its error message quotes the secret, which must not leak.
-const broken = vi.hoisted(() => new Set<string>());
-const failIf = vi.hoisted(() => (part: string): void => {
-  if (broken.has(part)) throw new TypeError('quoted: sesame>>open??now~~42~');
+// The error quotes the secret, which must not leak.
+const { broken, breakable } = await vi.hoisted(async () => {
+  const { createBreakableParts } = await import('./breakable-parts.ts');
+  return createBreakableParts(() => 'quoted: sesame>>open??now~~42~');
 });
-
-vi.mock('../../src/policy/compile.ts', async (original) => {
-  const actual = await original<typeof Compile>();
-  const breakable = (compiled: Compile.Compiled): Compile.Compiled => {
-    if (!compiled.ok) return compiled;
-    const policy = compiled.value;
-    const failing = (part: 'coverOf' | 'decide' | 'secretsFor') => ({
-      [part]: (...asked: [never, never]) => {
-        failIf(part);
-        return policy[part](...asked);
-      },
-    });
-    return {
-      ok: true,
-      value: { ...policy, ...failing('coverOf'), ...failing('decide'), ...failing('secretsFor') },
-    };
-  };
-  return {
-    ...actual,
-    compileProxyConfig: (...args: Parameters<typeof actual.compileProxyConfig>) =>
-      breakable(actual.compileProxyConfig(...args)),
-    *compileInSteps(...args: Parameters<typeof actual.compileInSteps>) {
-      return breakable(yield* actual.compileInSteps(...args));
-    },
-  };
-});
-vi.mock('../../src/callback/resolver.ts', async (original) => {
-  const actual = await original<typeof Resolver>();
-  return {
-    ...actual,
-    createCallbackResolver(...args: Parameters<typeof actual.createCallbackResolver>) {
-      const resolver = actual.createCallbackResolver(...args);
-      return {
-        ...resolver,
-        resolve(...asked: Parameters<typeof resolver.resolve>) {
-          failIf('resolve');
-          return broken.has('resolveLater') ? Promise.reject(new Error('later')) : resolver.resolve(...asked);
-        },
-      };
-    },
-  };
-});
-vi.mock('../../src/proxy/h1/outgoing-head.ts', async (original) => {
-  const actual = await original<typeof Outgoing>();
-  return {
-    ...actual,
-    outgoingRequestHead(...args: Parameters<typeof actual.outgoingRequestHead>) {
-      failIf('outgoing');
-      return actual.outgoingRequestHead(...args);
-    },
-  };
-});
-vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => {
-  const actual = await original<typeof Plan>();
-  return {
-    ...actual,
-    planRequest(...args: Parameters<typeof actual.planRequest>) {
-      failIf('plan');
-      return actual.planRequest(...args);
-    },
-  };
-});
-vi.mock('../../src/proxy/mask/mask.ts', async (original) => {
-  const actual = await original<typeof Mask>();
-  return {
-    ...actual,
-    maskResponseHead(...args: Parameters<typeof actual.maskResponseHead>) {
-      failIf('mask');
-      return actual.maskResponseHead(...args);
-    },
-  };
-});
-vi.mock('../../src/tls/leaf-cache.ts', async (original) => {
-  const actual = await original<typeof LeafCache>();
-  return {
-    ...actual,
-    createLeafCache(...args: Parameters<typeof actual.createLeafCache>) {
-      const cache = actual.createLeafCache(...args);
-      return {
-        contextFor(subject: Parameters<typeof cache.contextFor>[0]) {
-          failIf('leaf');
-          return cache.contextFor(subject);
-        },
-        get size() {
-          return cache.size;
-        },
-      };
-    },
-  };
-});
+vi.mock('../../src/policy/compile.ts', async (original) => breakable.compile(await original()));
+vi.mock('../../src/callback/resolver.ts', async (original) => breakable.resolver(await original()));
+vi.mock('../../src/proxy/h1/outgoing-head.ts', async (original) => breakable.outgoingHead(await original()));
+vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => breakable.plan(await original()));
+vi.mock('../../src/proxy/mask/mask.ts', async (original) => breakable.mask(await original()));
+vi.mock('../../src/tls/leaf-cache.ts', async (original) => breakable.leafCache(await original()));
 
 beforeEach(() => broken.clear());
 
@@ -272,7 +172,7 @@ describe('I6 fail closed: documents', () => {
 });
 
 describe('I6 fail closed: internal failures', () => {
-  const parts: readonly (readonly [Part, string])[] = [
+  const parts: readonly (readonly [BreakablePart, string])[] = [
     ['decide', 'the decision throws'],
     ['secretsFor', 'the masks are not available'],
     ['plan', 'the plan throws'],
