@@ -17,6 +17,8 @@ describe('a mistake', () => {
     ['{"a": 1,, "b": 2}', '1:9 remove one of the commas'],
     ['{\n  // why\n  "a": 1}', '2:3 JSON has no comments: remove it'],
     ['# why\n{}', '1:1 JSON has no comments: remove it'],
+    [`{"a": 1,\n${' '.repeat(80)}}`, '2:81 remove the comma before the closing bracket'],
+    [`{"a": 1,${'\n'.repeat(80)}x}`, '81:1 write names in double quotes'],
     ["{'a': 1}", '1:2 write names and strings in double quotes'],
     ['{a: 1}', '1:2 write names in double quotes'],
     ['rules:\n  - match_hosts: [a]', '1:1 begin with { or [: this may be YAML or another format'],
