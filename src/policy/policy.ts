@@ -69,7 +69,6 @@ export type Policy = {
   /** Are they masked in bodies too? Yes if any rule or callback on this host says so, also one that never wins. */
   scrubsBodies(authority: Authority): boolean;
   readonly noProxyEntries: readonly string[];
-  readonly summary: { readonly rules: number; readonly callbacks: number };
 } & AuthoredParts;
 
 type AuthoredParts = {
@@ -115,7 +114,6 @@ export function* createPolicy(parts: PolicyParts): Steps<Policy> {
     secretsFor: (authority: Authority) => verdictOn(authority).secrets,
     scrubsBodies: (authority: Authority) => verdictOn(authority).scrubsBodies,
     noProxyEntries: parts.noProxyEntries,
-    summary: Object.freeze({ rules: parts.rules.length, callbacks: parts.callbacks.length }),
     rules: parts.rules,
     callbacks: parts.callbacks,
     placeholders: parts.placeholders,

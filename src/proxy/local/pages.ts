@@ -74,13 +74,13 @@ function statusOf({ sandbox, policy, reserved }: PageSource): readonly Buffer[] 
 }
 
 /** Members without the braces. The names of headers, never a value; nothing of the sandbox, which the cache does not know. */
-function policyMembers({ revision, rules, callbacks, summary }: Policy): Buffer {
+function policyMembers({ revision, rules, callbacks }: Policy): Buffer {
   const shownRules = rules.slice(0, MAX_ENTRIES);
   const hosts = [
     ...shownRules.map(describeRule),
     ...callbacks.slice(0, MAX_ENTRIES - shownRules.length).map(describeCallback),
   ];
-  const left = summary.rules + summary.callbacks - hosts.length;
+  const left = rules.length + callbacks.length - hosts.length;
   const members = { revision, hosts, ...(left > 0 && { more_hosts: left }) };
   return Buffer.from(JSON.stringify(members).slice(1, -1));
 }

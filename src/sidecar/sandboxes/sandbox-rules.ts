@@ -101,8 +101,9 @@ export class SandboxRules {
     ruled.active = rulesOf(next);
     ruled.version += 1;
     ruled.sandbox.activate(policy);
-    const { revision, summary } = policy;
-    this.#shared.log.info({ sandbox: next.id, revision, ...summary }, 'proxy_config applied');
+    const { revision, rules, callbacks } = policy;
+    const counts = { rules: rules.length, callbacks: callbacks.length };
+    this.#shared.log.info({ sandbox: next.id, revision, ...counts }, 'proxy_config applied');
   }
 
   /** The operator's document and secrets for `default`, active at once; an invalid document changes nothing. */
