@@ -89,12 +89,16 @@ export class ResponseWriter implements TurnEndListener {
     this.#awaitsEnd = isLast;
     if (isLast) return;
     if (!this.#unsentFields) {
-      if (count === 1) process.nextTick(flush, this);
+      if (count === 1) process.nextTick(flushGuarded, this);
     } else if (this.#pieceBytes >= MAX_UNSENT_BYTES) this.flush();
   }
 
   onTurnEnd(): void {
-    if (!this.#unsentFields || this.#awaitsEnd) return;
+    if (this.#unsentFields && !this.#awaitsEnd) this.flushGuarded();
+  }
+
+  /** At the end of a turn nothing catches what is thrown: it would end the process. */
+  flushGuarded(): void {
     try {
       this.flush();
     } catch (error) {
@@ -207,6 +211,6 @@ export class ResponseWriter implements TurnEndListener {
   }
 }
 
-function flush(writer: ResponseWriter): void {
-  writer.flush();
+function flushGuarded(writer: ResponseWriter): void {
+  writer.flushGuarded();
 }

@@ -8,28 +8,40 @@ const MAX_RETRY_BYTES = 65_536;
 /** Each buffered piece has an overhead, however few bytes it holds. */
 const MAX_RETRY_PIECES = 64;
 
+export type BodyOwner = {
+  /** A piece of this length has arrived. It may be sent to the upstream much later. */
+  onBody(bytes: number): void;
+  /** An internal error. */
+  onBug(error: unknown): void;
+};
+
 export class StreamBody {
   /** Bytes that were read from the client's stream. */
   bytes = 0;
   /** The client has sent the whole body (END_STREAM). */
   isComplete = false;
   readonly #stream: ServerHttp2Stream;
+  readonly #owner: BodyOwner;
   #upstream: ClientHttp2Stream | undefined;
   /** What a retry sends first; undefined: a retry is not possible. */
   #retryBuffer: Buffer[] | undefined = [];
   #hasBegun = false;
-  readonly #writer = new TurnWriter((pieces) => this.#pass(pieces));
+  readonly #writer: TurnWriter;
 
-  /** `onPiece` gets the length of each piece when it arrives, which may be long before it is sent to the upstream. */
-  constructor(stream: ServerHttp2Stream, onPiece: (bytes: number) => void) {
+  constructor(stream: ServerHttp2Stream, owner: BodyOwner) {
     this.#stream = stream;
+    this.#owner = owner;
+    this.#writer = new TurnWriter(
+      (pieces) => this.#pass(pieces),
+      (error) => owner.onBug(error),
+    );
     const push = stream.push.bind(stream);
     stream.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
-      if (piece) onPiece(piece.length);
+      if (piece) this.#guard(this.#onPiece, piece.length);
       return push(piece, encoding);
     };
     // Attached at once: the stream of an empty body emits 'end' before anything is read.
-    stream.on('end', () => this.#onEnd());
+    stream.on('end', () => this.#guard(this.#onEnd, undefined));
     // After a reset without an error node:http2 waits for 'end', which a stream that is not read never emits.
     stream.on('aborted', () => stream.resume());
   }
@@ -64,10 +76,16 @@ export class StreamBody {
 
   #begin(): void {
     this.#hasBegun = true;
-    this.#stream.on('data', (piece: Buffer) => {
-      this.bytes += piece.length;
-      this.#writer.add(piece);
-    });
+    this.#stream.on('data', (piece: Buffer) => this.#guard(this.#onData, piece));
+  }
+
+  #onPiece(bytes: number): void {
+    this.#owner.onBody(bytes);
+  }
+
+  #onData(piece: Buffer): void {
+    this.bytes += piece.length;
+    this.#writer.add(piece);
   }
 
   #pass(pieces: readonly Buffer[]): void {
@@ -94,5 +112,14 @@ export class StreamBody {
     this.#retryBuffer?.push(piece);
     const isOverLimit = this.bytes > MAX_RETRY_BYTES || (this.#retryBuffer?.length ?? 0) > MAX_RETRY_PIECES;
     if (isOverLimit) this.#retryBuffer = undefined;
+  }
+
+  /** Nothing else catches what is thrown in a listener: it would end the process. */
+  #guard<T>(act: (about: T) => void, about: T): void {
+    try {
+      act.call(this, about);
+    } catch (error) {
+      this.#owner.onBug(error);
+    }
   }
 }

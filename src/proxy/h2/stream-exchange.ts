@@ -17,7 +17,7 @@ import type { Outcome } from '../record.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 import { sendRefusal, resetStream } from './stream-response.ts';
-import { StreamBody } from './stream-body.ts';
+import { type BodyOwner, StreamBody } from './stream-body.ts';
 import { StreamCode, streamCodeName } from './stream-code.ts';
 import { IdleLimit } from './idle-limit.ts';
 import type { StreamSource } from './stream-lease.ts';
@@ -49,7 +49,7 @@ export type StreamRequest = {
 };
 
 /** Starts with `start`; ends with the client's stream. */
-export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOwner {
+export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, BodyOwner, RelayOwner {
   readonly #client: StreamClient;
   readonly #stream: ServerHttp2Stream;
   readonly #plan: RequestPlan;
@@ -71,7 +71,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     this.#stream = stream;
     this.#plan = plan;
     this.#fields = fields;
-    this.#body = hasBody ? new StreamBody(stream, (bytes) => this.#onBody(bytes)) : undefined;
+    this.#body = hasBody ? new StreamBody(stream, this) : undefined;
     const { timeouts } = client.scope.context;
     const limits = responseHeadLimits(client.scope.context.limits);
     this.#relay = new StreamRelay(
@@ -140,7 +140,7 @@ export class StreamExchange implements AcquisitionCallbacks<StreamSlot>, RelayOw
     this.#client.gauge.onResponse(bytes);
   }
 
-  #onBody(bytes: number): void {
+  onBody(bytes: number): void {
     this.#idleLimit?.refresh();
     this.#client.gauge.onBody(bytes);
   }

@@ -5,16 +5,27 @@ import { joinPieces } from '../joined-pieces.ts';
 
 export class TurnWriter {
   readonly #write: (pieces: readonly Buffer[]) => void;
+  readonly #onBug: (error: unknown) => void;
   #pieces: Buffer[] = [];
 
-  /** `write` gets the pieces of a turn. */
-  constructor(write: (pieces: readonly Buffer[]) => void) {
+  /** `write` gets the pieces of a turn; `onBug` what it throws at the end of one. */
+  constructor(write: (pieces: readonly Buffer[]) => void, onBug: (error: unknown) => void) {
     this.#write = write;
+    this.#onBug = onBug;
   }
 
   add(piece: Buffer): void {
     this.#pieces.push(piece);
-    if (this.#pieces.length === 1) process.nextTick(flush, this);
+    if (this.#pieces.length === 1) process.nextTick(flushGuarded, this);
+  }
+
+  /** Nothing catches what is thrown here: it would end the process. */
+  flushGuarded(): void {
+    try {
+      this.flush();
+    } catch (error) {
+      this.#onBug(error);
+    }
   }
 
   /** Writes buffered pieces at once, before the end of the turn. */
@@ -26,8 +37,8 @@ export class TurnWriter {
   }
 }
 
-function flush(writer: TurnWriter): void {
-  writer.flush();
+function flushGuarded(writer: TurnWriter): void {
+  writer.flushGuarded();
 }
 
 /** Writes all `pieces`; false if the stream wants no more for now. */
