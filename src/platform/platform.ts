@@ -8,7 +8,6 @@ import { startBackgroundTasks } from './background-tasks.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAuthenticator } from './identity/authentication.ts';
 import { createResourceRoutes } from './routes.ts';
-import { authenticateSandbox } from './sandbox-records/sandbox-token.ts';
 import type { Storage } from './storage.ts';
 
 export type Platform = {
@@ -54,7 +53,7 @@ export async function openPlatform(
     openServer({
       api: createApi(routes, {
         store,
-        gatekeeper: { authenticator, authenticateSandbox },
+        authenticator,
         log,
         maxBodyBytes: config.limits.bodyBytes,
       }),

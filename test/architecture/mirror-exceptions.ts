@@ -53,6 +53,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/recovery.ts': 'test/cli/platform.test.ts',
   'src/platform/routes.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/sandbox-records/records.ts': 'test/platform/sandbox-records/record-routes.test.ts',
+  'src/platform/sandbox-records/sandbox-access.ts': 'test/platform/sandbox-records/record-routes.test.ts',
   'src/platform/sandbox-records/sandbox-token.ts': 'test/platform/api/unavailable.test.ts',
   'src/platform/storage.ts': 'test/platform/background-tasks.test.ts',
   'src/platform/store/embedded/cluster.ts': 'test/platform/store/embedded/postgres-server.test.ts',

@@ -13,6 +13,9 @@ export type ApiRequestOptions = {
   readonly body?: string | Uint8Array | ReadableStream<Uint8Array> | undefined;
   readonly peer?: string | undefined;
   readonly note?: ApiRequest['note'];
+  /** Of a client that leaves, and of a server that drains. */
+  readonly left?: AbortSignal;
+  readonly draining?: AbortSignal;
 };
 
 export function createApiRequest(path: string, options: ApiRequestOptions = {}): ApiRequest {
@@ -25,8 +28,8 @@ export function createApiRequest(path: string, options: ApiRequestOptions = {}):
     head,
     body: new RequestBody(stream, { head }),
     requestId: randomUUID(),
-    left: new AbortController().signal,
-    draining: new AbortController().signal,
+    left: options.left ?? new AbortController().signal,
+    draining: options.draining ?? new AbortController().signal,
     client: { host: peer, port: 40_000 },
     note,
   };

@@ -10,7 +10,6 @@ import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
 import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identity/permission.ts';
 import { createResourceRoutes } from '../../src/platform/routes.ts';
-import { authenticateSandbox } from '../../src/platform/sandbox-records/sandbox-token.ts';
 import { createApiRequest, textOf } from './api-request.ts';
 import type { ServerKind } from './postgres-setup.ts';
 import { createTestDatabase, type TestDatabase } from './platform-database.ts';
@@ -28,6 +27,9 @@ export type Ask = {
   readonly raw?: string | Uint8Array | ReadableStream;
   readonly headers?: Readonly<Record<string, string>>;
   readonly peer?: string;
+  /** Of a client that leaves, and of a server that drains. */
+  readonly left?: AbortSignal;
+  readonly draining?: AbortSignal;
 };
 
 export type Asked = {
@@ -77,6 +79,8 @@ export type PlatformApiOptions = {
   readonly now?: () => number;
   /** Routes of the test, in addition to those of the platform. */
   readonly routes?: readonly Route[];
+  /** Replaces every route, those of the platform too. */
+  readonly wrap?: (route: Route) => Route;
 };
 
 export async function createPlatformApi(options: PlatformApiOptions = {}): Promise<PlatformApi> {
@@ -90,9 +94,9 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     version: '0.0.0',
     isReady: () => true,
   });
-  const api = createApi(routes, {
+  const api = createApi(options.wrap === undefined ? routes : routes.map(options.wrap), {
     store,
-    gatekeeper: { authenticator, authenticateSandbox },
+    authenticator,
     log: createLog('trace', { write: (line) => void logged.push(line) }),
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
   });
@@ -201,7 +205,9 @@ function toRequest(method: string, path: string, asked: Ask): ApiRequest {
     ...(asked.organization === undefined ? {} : { 'x-organization-id': asked.organization }),
     ...asked.headers,
   };
-  return createApiRequest(path, { method, headers, body, peer: asked.peer });
+  const { left, draining } = asked;
+  const signals = { ...(left && { left }), ...(draining && { draining }) };
+  return createApiRequest(path, { method, headers, body, peer: asked.peer, ...signals });
 }
 
 function toBody(headers: Headers, text: string): unknown {

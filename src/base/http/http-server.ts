@@ -4,9 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { DomainError } from '../domain-error.ts';
 import { describeBug, type Log } from '../log.ts';
 import { commonFields, type HttpResponse, sendResponse } from './http-response.ts';
-import { RequestBody, type RequestErrorKind } from './request-body.ts';
+import { RequestBody, RequestError, type RequestErrorKind } from './request-body.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
 
 export type HttpLimits = {
@@ -26,9 +27,12 @@ export type Exchange = {
   readonly socket: Duplex & Pick<Socket, 'remoteAddress' | 'remotePort'>;
   /** On the clock of `performance.now()`. */
   readonly startedMs: number;
-  /** Aborts when the client leaves before its response was written. */
+  /** Aborts when the client leaves before its response was written, with a RequestError `client_gone` as the reason. */
   readonly left: AbortSignal;
-  /** Aborts when the server begins to drain: a response without an end must end itself then. */
+  /**
+   * Aborts when the server begins to drain, with a DomainError `unavailable` as the reason: a response without an end must
+   * end itself then.
+   */
   readonly draining: AbortSignal;
   /** Resolves with the status, or with undefined when the client left before the response was written. */
   readonly closed: Promise<number | undefined>;
@@ -112,7 +116,7 @@ export class HttpServer {
    * connections end at once, or are served once more: a request may be on its way.
    */
   async close(drainMs: number, idle: 'end' | 'serve'): Promise<void> {
-    this.#draining.abort();
+    this.#draining.abort(new DomainError('unavailable', 'This process is shutting down', 1000));
     // Not the close of node:http, which cuts off responses that are written and not yet sent.
     const closed = new Promise<void>((done) => NetServer.prototype.close.call(this.listener, () => done()));
     if (idle === 'end') for (const socket of this.#sockets) if (!this.isBusy(socket)) socket.destroy();
@@ -147,7 +151,7 @@ export class HttpServer {
     outgoing.once('close', () => {
       this.#exchanges.delete(socket);
       closed.resolve(isWritten ? outgoing.statusCode : undefined);
-      if (!isWritten) left.abort();
+      if (!isWritten) left.abort(new RequestError('client_gone'));
     });
     const handled = this.#respond(exchange, incoming, outgoing, () => (isWritten = true));
     const work = Promise.all([handled, closed.promise]);

@@ -1,4 +1,4 @@
-// Who calls, and where: access to the route of a request, granted or denied.
+// Who may call a route, and what the call knows then. A module with callers of its own brings an access of its own.
 import { DomainError, InvalidInput } from '../../base/domain-error.ts';
 import type { RequestHead } from '../../base/http/request-head.ts';
 import type { Authenticator, Caller, Credentials } from '../identity/authentication.ts';
@@ -10,110 +10,124 @@ import {
 } from '../identity/authorization.ts';
 import type { Permission } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
-import type { Access } from './route.ts';
 
-/** What the token of a sandbox gives access to. */
-export type SandboxGrant = {
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  readonly sandbox: string;
-};
-
-export type Gatekeeper = {
-  readonly authenticator: Authenticator;
-  authenticateSandbox(db: Database, credentials: Credentials): Promise<SandboxGrant>;
-};
-
-/** Empty where there is no organization, workspace or sandbox. */
-export type Granted = {
-  readonly caller: Caller | undefined;
-  /** Of the caller, in the organization or the workspace that the route gives access to. */
-  readonly permissions: ReadonlySet<Permission>;
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  readonly sandbox: string;
+/** What every access may grant; the audit log and the turns of an organization read it. */
+export type Grant = {
+  readonly caller?: Caller;
+  readonly organizationId?: string;
+  readonly workspaceId?: string;
 };
 
 /** A request whose access is checked, and the database that knows its keys. */
-export type Entry = { readonly head: RequestHead; readonly peer: string; readonly db: Database };
-
-/**
- * Throws DomainError, or InvalidInput for a malformed header. `onCaller` is called as soon as the caller is known: a
- * later rejection is recorded as theirs.
- */
-export async function grant(
-  access: Access,
-  { head, peer, db }: Entry,
-  gatekeeper: Gatekeeper,
-  onCaller: (caller: Caller) => void,
-): Promise<Granted> {
-  if (access.to === 'anyone') return nobody;
-  const credentials = credentialsOf(head, peer);
-  if (access.to === 'sandbox') return enterSandbox(db, credentials, gatekeeper);
-  const caller = await gatekeeper.authenticator.authenticate(db, credentials);
-  onCaller(caller);
-  const named = head.field('x-organization-id');
-  if (access.to === 'organization') {
-    authorizeInOrganization(caller, named, access.permission);
-    return grantedTo(caller);
-  }
-  authorizeInOrganization(caller, named);
-  const workspace = parseWorkspaceHeader(head.field('x-tenant-id'));
-  if (!workspace.ok) throw new InvalidInput(workspace.issues);
-  const inWorkspace = await authorizeInWorkspace(db, caller, workspace.value, access.permission);
-  return { ...grantedTo(caller), ...inWorkspace };
-}
-
-/**
- * Checks the grant again inside the transaction, so that a slow request body cannot outlive a revoked key or role.
- */
-export async function confirm(
-  access: Access,
-  granted: Granted,
-  { head, peer, db }: Entry,
-  { authenticator, authenticateSandbox }: Gatekeeper,
-): Promise<Granted> {
-  if (access.to === 'sandbox')
-    return { ...nobody, ...(await authenticateSandbox(db, credentialsOf(head, peer))) };
-  if (access.to === 'anyone' || granted.caller === undefined) return granted;
-  const caller = await authenticator.confirm(db, granted.caller);
-  if (access.to === 'organization') {
-    requirePermission(caller.permissions, access.permission);
-    return grantedTo(caller);
-  }
-  const inWorkspace = await authorizeInWorkspace(db, caller, granted.workspaceId, access.permission);
-  return { ...grantedTo(caller), ...inWorkspace };
-}
-
-async function enterSandbox(
-  db: Database,
-  credentials: Credentials,
-  { authenticator, authenticateSandbox }: Gatekeeper,
-): Promise<Granted> {
-  try {
-    return { ...nobody, ...(await authenticateSandbox(db, credentials)) };
-  } catch (error) {
-    const isShown = (credentials.apiKey ?? credentials.bearer) !== undefined;
-    const isWrong = error instanceof DomainError && error.kind === 'unauthenticated';
-    throw isShown && isWrong ? authenticator.countFailure(credentials.peer, error) : error;
-  }
-}
-
-const nobody: Granted = {
-  caller: undefined,
-  permissions: new Set(),
-  organizationId: '',
-  workspaceId: '',
-  sandbox: '',
+export type Entry = {
+  readonly head: RequestHead;
+  /** The IP address of the client. */
+  readonly peer: string;
+  readonly db: Database;
+  readonly authenticator: Authenticator;
+  /** Called as soon as the caller is known: a later rejection is recorded as theirs. */
+  onCaller(known: Grant): void;
 };
 
-/** Before the workspace is known, or outside of one. */
-export function grantedTo(caller: Caller): Granted {
-  const { organization, permissions } = caller;
-  return { ...nobody, caller, permissions, organizationId: organization.id };
+/** How a route lets callers in. `G` is what its phases get of them. */
+export type Access<G extends Grant = Grant> = {
+  /** Names the access in the API description. */
+  readonly to: string;
+  readonly permission?: Permission;
+  /** Of the security schemes in the API description, those by which a caller may authenticate. */
+  readonly schemes: readonly string[];
+  /** The header fields that choose what a caller works in, by their names in the API description. */
+  readonly parameters: readonly string[];
+  /** Throws DomainError, or InvalidInput for a malformed header. */
+  enter(entry: Entry): Promise<G>;
+  /**
+   * Checks the grant again inside the transaction, so that a slow request body or a slow `prepare` cannot outlive a
+   * revoked key or role.
+   */
+  confirm(entry: Entry, granted: G): Promise<G>;
+};
+
+export type OrganizationGrant = {
+  readonly caller: Caller;
+  /** Of the caller, in the organization or the workspace that the route gives access to. */
+  readonly permissions: ReadonlySet<Permission>;
+  readonly organizationId: string;
+};
+
+export type WorkspaceGrant = OrganizationGrant & { readonly workspaceId: string };
+
+/** Anybody: probes and documentation. */
+export const anyone: Access<Record<never, never>> = {
+  to: 'anyone',
+  schemes: [],
+  parameters: [],
+  enter: async () => ({}),
+  confirm: async () => ({}),
+};
+
+const KEY_SCHEMES = ['ApiKey', 'Bearer'];
+
+/** In the organization of the key; `X-Organization-Id`, if sent, must name it. */
+export function inOrganization(permission: Permission): Access<OrganizationGrant> {
+  return {
+    to: 'organization',
+    permission,
+    schemes: KEY_SCHEMES,
+    parameters: ['OrganizationId'],
+    async enter(entry) {
+      const caller = await authenticate(entry);
+      authorizeInOrganization(caller, entry.head.field('x-organization-id'), permission);
+      return ofOrganization(caller);
+    },
+    async confirm({ authenticator, db }, granted) {
+      const caller = await authenticator.confirm(db, granted.caller);
+      requirePermission(caller.permissions, permission);
+      return ofOrganization(caller);
+    },
+  };
 }
 
-function credentialsOf(head: RequestHead, peer: string): Credentials {
+/** In the workspace that `X-Tenant-Id` names, or in the only one of the key. */
+export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
+  return {
+    to: 'workspace',
+    permission,
+    schemes: KEY_SCHEMES,
+    parameters: ['TenantId', 'OrganizationId'],
+    async enter(entry) {
+      const { head, db } = entry;
+      const caller = await authenticate(entry);
+      authorizeInOrganization(caller, head.field('x-organization-id'));
+      const workspace = parseWorkspaceHeader(head.field('x-tenant-id'));
+      if (!workspace.ok) throw new InvalidInput(workspace.issues);
+      return {
+        ...ofOrganization(caller),
+        ...(await authorizeInWorkspace(db, caller, workspace.value, permission)),
+      };
+    },
+    async confirm({ authenticator, db }, granted) {
+      const caller = await authenticator.confirm(db, granted.caller);
+      const { workspaceId } = granted;
+      return {
+        ...ofOrganization(caller),
+        ...(await authorizeInWorkspace(db, caller, workspaceId, permission)),
+      };
+    },
+  };
+}
+
+async function authenticate(entry: Entry): Promise<Caller> {
+  const caller = await entry.authenticator.authenticate(entry.db, credentialsOf(entry));
+  entry.onCaller(ofOrganization(caller));
+  return caller;
+}
+
+function ofOrganization(caller: Caller): OrganizationGrant {
+  return { caller, permissions: caller.permissions, organizationId: caller.organization.id };
+}
+
+/** Throws DomainError for an Authorization field that holds no bearer token. */
+export function credentialsOf({ head, peer }: Pick<Entry, 'head' | 'peer'>): Credentials {
   const authorization = head.field('authorization');
   const bearer = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
   if (authorization !== undefined && bearer === undefined)

@@ -3,9 +3,10 @@
 import { describeBug, type Log } from '../../base/log.ts';
 import { type AuditEntry, appendEvent, hasEvent } from '../audit/journal.ts';
 import type { Transaction } from '../store/database.ts';
-import type { Granted } from './access.ts';
+import type { Grant } from './access.ts';
+import { type Outcome, chooseResponse } from './responses.ts';
 import type { RequestContext } from './api-request.ts';
-import type { Outcome, Route } from './route.ts';
+import type { Route } from './route.ts';
 import type { Write } from './write-turns.ts';
 
 type Audited<G> = { readonly route: Route; readonly context: RequestContext; readonly granted: G };
@@ -13,10 +14,11 @@ type Audited<G> = { readonly route: Route; readonly context: RequestContext; rea
 /** The last statement of the transaction of a success. Returns the event's id. */
 export async function appendSuccess(
   trx: Transaction,
-  audited: Audited<Granted>,
-  { resources }: Outcome,
+  audited: Audited<Grant>,
+  outcome: Outcome,
 ): Promise<string> {
-  const { status } = audited.route.success;
+  const { resources } = outcome;
+  const { status } = chooseResponse(audited.route.responses, outcome);
   const entry = toEntry(audited, { isSuccess: true, status, ...(resources && { resources }) });
   if (entry === undefined) throw new Error(`${audited.route.path} is not tracked`);
   return appendEvent(trx, entry);
@@ -28,7 +30,7 @@ export async function appendSuccess(
  */
 export async function recordFailure(
   { write, log }: { readonly write: Write; readonly log: Log },
-  failed: Audited<Granted | undefined> & {
+  failed: Audited<Grant | undefined> & {
     readonly status: number;
     /** The event of its success, where the outcome of the commit is unknown: it may be stored all the same. */
     readonly pending: string | undefined;
@@ -53,17 +55,17 @@ export async function recordFailure(
 /** Rolls back the event of a failure that was none. */
 class Succeeded extends Error {}
 
-/** Undefined where the route is not tracked. */
+/** Undefined where the route is not tracked, or grants no organization. */
 function toEntry(
-  { route: { tracking }, context: { request, url, match }, granted }: Audited<Granted>,
+  { route: { tracking }, context: { request, url, match }, granted }: Audited<Grant>,
   result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources'>>,
 ): AuditEntry | undefined {
-  if (!('operation' in tracking)) return undefined;
   const { caller, organizationId, workspaceId } = granted;
+  if (!('operation' in tracking) || organizationId === undefined) return undefined;
   return {
     operation: tracking.operation,
     organizationId,
-    workspaceId: workspaceId === '' ? undefined : workspaceId,
+    workspaceId,
     userId: caller?.userId,
     keyId: caller?.keyId,
     resources: idsIn(match.params),

@@ -1,26 +1,29 @@
 // One request from its head to its response, in the order of trust: whether there is such a route, who calls, whether the
-// caller has the permission, what is asked; then the work and its audit event in one transaction. Independent of sockets.
+// caller has the permission, what is asked; then the phases of the route. Independent of sockets.
 import { type HttpResponse, jsonResponse } from '../../base/http/http-response.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
+import type { Authenticator } from '../identity/authentication.ts';
 import { noWorkspace } from '../identity/authorization.ts';
-import { type Database, type Store, isOrphan } from '../store/database.ts';
-import { type Entry, type Gatekeeper, type Granted, confirm, grant, grantedTo } from './access.ts';
+import { type Store, isOrphan } from '../store/database.ts';
+import type { Grant } from './access.ts';
+import { type Outcome, chooseResponse, isTextResponse } from './responses.ts';
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
-import { appendSuccess, recordFailure } from './audit-events.ts';
+import { recordFailure } from './audit-events.ts';
 import { platformError, toErrorResponse } from './errors.ts';
+import { type PhaseScope, runPhases, toEntry } from './phases.ts';
 import { readParts } from './request-parts.ts';
-import type { Call, Outcome, Route } from './route.ts';
-import { type Write, createWriteTurns, defaultTurns } from './write-turns.ts';
+import type { Route } from './route.ts';
+import { createWriteTurns, defaultTurns } from './write-turns.ts';
 
 export type ApiScope = {
   readonly store: Store;
-  readonly gatekeeper: Gatekeeper;
+  readonly authenticator: Authenticator;
   readonly log: Log;
   readonly maxBodyBytes: number;
 };
 
-type Scope = ApiScope & { readonly write: Write };
+type Scope = ApiScope & PhaseScope;
 
 export function createApi(routes: readonly Route[], parts: ApiScope): Api {
   const scope: Scope = { ...parts, write: createWriteTurns(parts.store, defaultTurns) };
@@ -42,16 +45,14 @@ export function createApi(routes: readonly Route[], parts: ApiScope): Api {
 async function respond(scope: Scope, route: Route, context: RequestContext): Promise<HttpResponse> {
   const { request, url, match } = context;
   request.note({ route: route.path });
-  let known: Granted | undefined;
+  let known: Grant | undefined;
   let pending: string | undefined;
   try {
-    known = await enter(scope, route, request, (partly) => (known = partly));
+    const granted = await enter(scope, route, request, (partly) => (known = partly));
+    known = granted;
     const parts = await readParts(route, { ...request, url }, match.params, scope.maxBodyBytes);
-    const call = { ...known, ...parts, db: scope.store.db };
-    const outcome = await run(scope, context, { route, call, onEvent: (id) => (pending = id) });
-    const { body, fields = {} } = outcome;
-    const { status } = route.success;
-    return typeof body === 'string' ? { status, body, fields } : jsonResponse(status, body, fields);
+    const onEvent = (id: string): void => void (pending = id);
+    return toResponse(route, await runPhases(scope, context, { route, granted, parts, onEvent }));
   } catch (thrown) {
     // The workspace was deleted since access to it was granted.
     const error = isOrphan(thrown) ? noWorkspace() : thrown;
@@ -63,36 +64,25 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   }
 }
 
-function enter(scope: ApiScope, route: Route, request: ApiRequest, onKnown: (partly: Granted) => void) {
-  return grant(route.access, toEntry(request, scope.store.db), scope.gatekeeper, (caller) => {
-    request.note({ keyId: caller.keyId });
-    onKnown(grantedTo(caller));
-  });
+function enter(
+  { store, authenticator }: Scope,
+  { access }: Route,
+  request: ApiRequest,
+  onKnown: (partly: Grant) => void,
+) {
+  const onCaller = (partly: Grant): void => {
+    request.note({ keyId: partly.caller?.keyId });
+    onKnown(partly);
+  };
+  return access.enter(toEntry(request, { db: store.db, authenticator, onCaller }));
 }
 
-function toEntry({ head, client }: ApiRequest, db: Database): Entry {
-  return { head, peer: client.host ?? '', db };
-}
-
-async function run(
-  scope: Scope,
-  context: RequestContext,
-  { route, call, onEvent }: { readonly route: Route; readonly call: Call; onEvent(id: string): void },
-): Promise<Outcome> {
-  const { access, tracking } = route;
-  const confirmIn = async (db: Database): Promise<Call> => ({
-    ...call,
-    ...(await confirm(access, call, toEntry(context.request, db), scope.gatekeeper)),
-    db,
-  });
-  if (!('operation' in tracking))
-    return (await route.handle(route.method === 'GET' ? call : await confirmIn(scope.store.db))) ?? {};
-  return scope.write(call.organizationId, async (trx) => {
-    const confirmed = await confirmIn(trx);
-    const outcome = (await route.handle(confirmed)) ?? {};
-    onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));
-    return outcome;
-  });
+function toResponse({ responses }: Route, outcome: Outcome): HttpResponse {
+  const { status, response } = chooseResponse(responses, outcome);
+  const { body, fields = {} } = outcome;
+  if (response === null) return { status, fields };
+  if (!isTextResponse(response)) return jsonResponse(status, body, fields);
+  return { status, body: String(body), fields: { 'Content-Type': response.textType, ...fields } };
 }
 
 function internalError({ log }: ApiScope, { requestId }: ApiRequest, error: unknown): HttpResponse {

@@ -1,20 +1,10 @@
-// A route as data: who may call it, what it reads, how it responds, what it leaves in the audit log. The pipeline around it
-// (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part of it.
+// A route as data: who may call it, what it reads, how it responds, what it leaves in the audit log, and its phases. The
+// pipeline around it (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part.
 import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
-import type { Caller } from '../identity/authentication.ts';
-import type { Permission } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
-
-export type Access =
-  /** Anybody: probes and documentation. */
-  | { readonly to: 'anyone' }
-  /** In the organization of the key; `X-Organization-Id`, if sent, must name it. */
-  | { readonly to: 'organization'; readonly permission: Permission }
-  /** In the workspace that `X-Tenant-Id` names, or in the only one of the key. */
-  | { readonly to: 'workspace'; readonly permission: Permission }
-  /** With the token of a sandbox. */
-  | { readonly to: 'sandbox' };
+import type { Access, Grant } from './access.ts';
+import type { Responses, Outcome, OutcomeOf } from './responses.ts';
 
 /** A tracked operation of the audit log, or the reason why there is none. */
 export type Tracking = { readonly operation: Operation } | { readonly untracked: string };
@@ -29,77 +19,91 @@ export type RequestParts = {
   readonly body?: z.ZodType;
 };
 
-export type Route = RequestParts & {
+/** What a route says besides its access, its responses and its phases. */
+export type RouteFacts = {
   readonly method: Method;
   /** `/v2/listeners/{listener_id}` */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
-  readonly access: Access;
-  readonly tracking: Tracking;
-  /** `text` is the type of a body that is not JSON. */
-  readonly success: {
-    readonly status: 200 | 201 | 204;
-    readonly body?: z.ZodType;
-    readonly text?: 'text/html';
-  };
   /** Statuses that it may have besides 401, 403, 422, 429 and 5xx; none when absent. */
   readonly failures?: readonly (404 | 409 | 400 | 413)[];
-  handle(call: Call): Promise<Outcome | void>;
 };
 
-/** One authorized request. Everything in it is validated. */
-export type Call<P = unknown, Q = unknown, B = unknown, C = Caller | undefined> = {
-  /** Undefined where anyone or a sandbox may call. */
-  readonly caller: C;
-  /** Of the caller, in the organization or the workspace that the route gives access to. */
-  readonly permissions: ReadonlySet<Permission>;
-  /** Empty outside an organization. */
-  readonly organizationId: string;
-  /** Empty outside a workspace. */
-  readonly workspaceId: string;
-  /** The sandbox whose token was sent; else empty. */
-  readonly sandbox: string;
+/** One authorized request: exactly what its access grants, and its validated parts. */
+export type Call<G extends Grant = Grant, P = unknown, Q = unknown, B = unknown> = G & {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** For a write, a transaction that the audit event will be part of. */
-  readonly db: Database;
 };
 
-export type Outcome = {
-  /** As `success.body` describes it. */
-  readonly body?: unknown;
-  readonly fields?: Readonly<Record<string, string>>;
-  /** Ids of the affected resources, for the audit log. */
-  readonly resources?: readonly string[];
+/** The database for reading alone. */
+export type Reader = Pick<Database, 'selectFrom'>;
+
+/**
+ * The three phases of a request. Only the middle one holds a connection to the database and a turn of its organization,
+ * so only that one must never wait for anything else.
+ */
+export type Phases<C, R, W, T> = {
+  /** Before the transaction: it may wait and call others, and writes nothing. */
+  prepare?(call: C & Preparing): Promise<W>;
+  /**
+   * Calls the database and nothing else. A tracked route runs in a transaction that the audit event is part of; after a
+   * deadlock it runs again.
+   */
+  handle(call: C & Handling, prepared: W): Promise<T>;
+  /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */
+  after?(call: C & Waiting, outcome: R): Promise<void> | void;
 };
+
+export type Waiting = {
+  /** Aborts when the caller has left, or when the process begins to shut down; the reason is an error that says which. */
+  readonly signal: AbortSignal;
+};
+export type Preparing = Waiting & { readonly db: Reader };
+export type Handling = { readonly db: Database };
+
+/** A route as the pipeline sees it. */
+export type Route = RouteFacts &
+  RequestParts &
+  Phases<Call, Outcome, unknown, Outcome | void> & {
+    readonly access: Access;
+    readonly tracking: Tracking;
+    readonly responses: Responses;
+  };
 
 type Part<S extends z.ZodType | undefined> = S extends z.ZodType ? z.output<S> : undefined;
-type CallerOf<A extends Access> = A extends { readonly permission: Permission } ? Caller : undefined;
 
-/** The tracking of most reads. */
-export const UNTRACKED_READ: Tracking = { untracked: 'a read that is not among the tracked operations' };
+/** A handler without a body to send may return nothing. */
+type Returned<R extends Responses> = OutcomeOf<R> | (null extends R[keyof R] ? void : never);
 
-/** The outcome of a route that created, read or changed one resource. */
-export function resourceOutcome(body: { readonly id: string }): Outcome {
-  return { body, resources: [body.id] };
-}
-
-/** A route whose handler sees its parts by their types. */
+/** A route whose phases see its grant and its parts by their types, and whose outcome fits its responses. */
 export function defineRoute<
+  G extends Grant,
+  R extends Responses,
   P extends z.ZodObject | undefined = undefined,
   Q extends z.ZodObject | undefined = undefined,
   B extends z.ZodType | undefined = undefined,
-  A extends Access = Access,
+  W = undefined,
 >(
-  route: Omit<Route, 'access' | 'handle' | 'params' | 'query' | 'body'> & {
-    readonly access: A;
+  route: RouteFacts & {
+    readonly access: Access<G>;
+    readonly tracking: Tracking;
+    readonly responses: R;
     readonly params?: P;
     readonly query?: Q;
     readonly body?: B;
-    handle(call: Call<Part<P>, Part<Q>, Part<B>, CallerOf<A>>): Promise<Outcome | void>;
-  },
+  } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>>,
 ): Route {
   return route as unknown as Route;
+}
+
+/** The tracking of most reads. */
+export const UNTRACKED_READ = {
+  untracked: 'a read that is not among the tracked operations',
+} as const satisfies Tracking;
+
+/** The outcome of a route that created, read or changed one resource. */
+export function resourceOutcome<T extends { readonly id: string }>(body: T) {
+  return { body, resources: [body.id] };
 }

@@ -1,9 +1,9 @@
 // `/v2/listeners`. The documents and error messages are those that existing control-plane clients parse.
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
+import { inWorkspace, type WorkspaceGrant } from '../api/access.ts';
 import { createPageQuery } from '../api/paging.ts';
-import { type Call, type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
-import type { Caller } from '../identity/authentication.ts';
+import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import { mayCreateListeners } from '../identity/entitlement.ts';
 import {
   changeListener,
@@ -27,10 +27,10 @@ export const listenerRoutes: readonly Route[] = [
     ...shared,
     method: 'GET',
     summary: 'List the listeners of the workspace',
-    access: { to: 'workspace', permission: 'deployments:read' },
+    access: inWorkspace('deployments:read'),
     tracking: UNTRACKED_READ,
     query: createPageQuery(20),
-    success: { status: 200, body: z.strictObject({ resources: z.array(listener), offset: z.int() }) },
+    responses: { 200: z.strictObject({ resources: z.array(listener), offset: z.int() }) },
     async handle({ db, workspaceId, query }) {
       const resources = await listListeners(db, workspaceId, query);
       return { body: { resources, offset: query.offset + resources.length } };
@@ -40,10 +40,10 @@ export const listenerRoutes: readonly Route[] = [
     ...shared,
     method: 'POST',
     summary: 'Register compute as a listener',
-    access: { to: 'workspace', permission: 'deployments:create' },
+    access: inWorkspace('deployments:create'),
     tracking: { operation: 'create_listener' },
     body: newListener,
-    success: { status: 201, body: listener },
+    responses: { 201: listener },
     failures: [409],
     async handle(call) {
       requireEntitlement(call);
@@ -54,9 +54,9 @@ export const listenerRoutes: readonly Route[] = [
     ...one,
     method: 'GET',
     summary: 'Read a listener',
-    access: { to: 'workspace', permission: 'deployments:read' },
+    access: inWorkspace('deployments:read'),
     tracking: UNTRACKED_READ,
-    success: { status: 200, body: listener },
+    responses: { 200: listener },
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
@@ -67,10 +67,10 @@ export const listenerRoutes: readonly Route[] = [
     ...one,
     method: 'PATCH',
     summary: 'Change a listener; fields that are left out are not changed',
-    access: { to: 'workspace', permission: 'deployments:update' },
+    access: inWorkspace('deployments:update'),
     tracking: { operation: 'update_listener' },
     body: listenerChange,
-    success: { status: 200, body: listener },
+    responses: { 200: listener },
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
@@ -82,10 +82,10 @@ export const listenerRoutes: readonly Route[] = [
     ...one,
     method: 'PUT',
     summary: 'Replace the changeable fields of a listener; a version that is left out becomes null',
-    access: { to: 'workspace', permission: 'deployments:update' },
+    access: inWorkspace('deployments:update'),
     tracking: { operation: 'update_listener' },
     body: replacement,
-    success: { status: 200, body: listener },
+    responses: { 200: listener },
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
@@ -98,9 +98,9 @@ export const listenerRoutes: readonly Route[] = [
     ...one,
     method: 'DELETE',
     summary: 'Delete a listener',
-    access: { to: 'workspace', permission: 'deployments:delete' },
+    access: inWorkspace('deployments:delete'),
     tracking: { operation: 'delete_listener' },
-    success: { status: 204 },
+    responses: { 204: null },
     failures: [404],
     async handle(call) {
       requireEntitlement(call);
@@ -110,7 +110,7 @@ export const listenerRoutes: readonly Route[] = [
 ];
 
 /** Checked before the listener is looked up, so that the response does not show whether it exists. */
-function requireEntitlement({ caller, workspaceId }: Call<unknown, unknown, unknown, Caller>): void {
+function requireEntitlement({ caller, workspaceId }: WorkspaceGrant): void {
   if (mayCreateListeners(caller.organization)) return;
   throw new DomainError(
     'forbidden',

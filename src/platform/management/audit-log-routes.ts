@@ -1,6 +1,7 @@
 // `/api/v1/audit-logs`: the audit log of the organization, for callers who manage it.
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
+import { inOrganization } from '../api/access.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import { ocsfEventSchema } from '../audit/ocsf-schema.ts';
 import { operations } from '../audit/operations.ts';
@@ -29,13 +30,10 @@ export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Ro
       path: '/api/v1/audit-logs',
       tag: 'Audit logs',
       summary: 'List audit events as OCSF 1.7.0 API Activity, newest first',
-      access: { to: 'organization', permission: 'organization:manage' },
+      access: inOrganization('organization:manage'),
       tracking: { untracked: 'reading the audit log is not among the tracked operations' },
       query,
-      success: {
-        status: 200,
-        body: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }),
-      },
+      responses: { 200: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }) },
       async handle(call) {
         if (!mayUseAuditLogs(call.caller.organization, defaults))
           throw new DomainError('forbidden', 'Audit logs are not available to this organization');

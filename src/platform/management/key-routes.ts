@@ -2,15 +2,8 @@
 // personal access tokens of the caller and of every member.
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
-import {
-  type Access,
-  type Call,
-  type Outcome,
-  type Route,
-  type Tracking,
-  UNTRACKED_READ,
-  defineRoute,
-} from '../api/route.ts';
+import { type Access, inOrganization, inWorkspace, type OrganizationGrant } from '../api/access.ts';
+import { type Handling, type Route, type Tracking, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import type { Operation } from '../audit/operations.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { permissionsOf } from '../identity/permission.ts';
@@ -27,25 +20,29 @@ const newToken = z.strictObject({
 });
 type NewToken = z.output<typeof newToken>;
 
-/** One of the four collections; `B` is the body that creates a key in it. */
-type Collection<B extends NewToken> = {
+/** One of the four collections: `G` is what its access grants, `B` the body that creates a key in it. */
+type Collection<G extends OrganizationGrant, B extends NewToken> = {
   readonly path: string;
   readonly tag: string;
   readonly idName: 'api_key_id' | 'token_id';
   /** In summaries: one key of the collection, and all of them. */
   readonly nouns: readonly [one: string, all: string];
-  readonly access: Extract<Access, { readonly permission: unknown }>;
+  readonly access: Access<G>;
   readonly listing: Tracking;
   readonly creation: Operation;
   readonly creationFailures: NonNullable<Route['failures']>;
   readonly deletion: Operation;
   readonly body: z.ZodType<B>;
-  scopeOf(call: Call): KeyScope;
+  scopeOf(granted: G): KeyScope;
   /** Whose the new key is and what it may do; throws DomainError when the caller must not create it. */
-  authorize(call: Call<unknown, unknown, B>): Promise<Pick<NewKey, 'user_id' | 'role'>>;
+  authorize(call: Creation<G, B>): Promise<Pick<NewKey, 'user_id' | 'role'>>;
 };
 
-function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonly Route[] {
+type Creation<G, B> = G & Handling & { readonly body: B };
+
+function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
+  collection: Collection<G, B>,
+): readonly Route[] {
   const { path, tag, idName, access, body, scopeOf } = collection;
   const [one, all] = collection.nouns;
   return [
@@ -57,7 +54,7 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
       access,
       tracking: collection.listing,
       query: page,
-      success: { status: 200, body: z.array(key) },
+      responses: { 200: z.array(key) },
       handle: async (call) => ({ body: await listKeys(call.db, scopeOf(call), call.query) }),
     }),
     defineRoute({
@@ -68,7 +65,7 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
       access,
       tracking: { operation: collection.creation },
       body,
-      success: { status: 201, body: createdKey },
+      responses: { 201: createdKey },
       failures: collection.creationFailures,
       handle: (call) => createIn(collection, call),
     }),
@@ -80,7 +77,7 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
       access,
       tracking: { operation: collection.deletion },
       params: z.strictObject({ [idName]: z.uuid() }),
-      success: { status: 204 },
+      responses: { 204: null },
       failures: access.to === 'workspace' ? [404] : [404, 409],
       async handle(call) {
         const { db, organizationId, permissions, params } = call;
@@ -94,10 +91,10 @@ function createKeyRoutes<B extends NewToken>(collection: Collection<B>): readonl
   ];
 }
 
-async function createIn<B extends NewToken>(
-  { scopeOf, authorize }: Collection<B>,
-  call: Call<unknown, unknown, B>,
-): Promise<Outcome> {
+async function createIn<G extends OrganizationGrant, B extends NewToken>(
+  { scopeOf, authorize }: Collection<G, B>,
+  call: Creation<G, B>,
+) {
   const { description, expires_at } = call.body;
   const owner = await authorize(call);
   const expiresAt = expires_at === null ? null : new Date(expires_at);
@@ -123,7 +120,7 @@ const ofWorkspace = createKeyRoutes({
   path: '/api/v1/api-key',
   ...serviceKeys,
   nouns: ['a service key of the workspace', 'the service keys of the workspace'],
-  access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
+  access: inWorkspace('WORKSPACES_MANAGE'),
   listing: UNTRACKED_READ,
   creation: 'create_api_key',
   creationFailures: [404],
@@ -141,7 +138,7 @@ const ofOrganization = createKeyRoutes({
   path: '/api/v1/orgs/current/service-keys',
   ...serviceKeys,
   nouns: ['a service key of the organization', 'the service keys of the organization'],
-  access: { to: 'organization', permission: 'organization:manage' },
+  access: inOrganization('organization:manage'),
   listing: { operation: 'list_org_service_keys' },
   creation: 'create_service_key',
   creationFailures: [],
@@ -158,7 +155,7 @@ const ofCaller = createKeyRoutes({
   path: '/api/v1/api-key/current',
   ...personalTokens,
   nouns: ['a personal access token of your own', 'your personal access tokens'],
-  access: { to: 'organization', permission: 'organization:read' },
+  access: inOrganization('organization:read'),
   listing: UNTRACKED_READ,
   body: newToken,
   scopeOf: (call) => ({ ...tokensOf(call), userId: userOf(call) }),
@@ -172,7 +169,7 @@ const ofMembers = createKeyRoutes({
   path: '/api/v1/orgs/current/personal-access-tokens',
   ...personalTokens,
   nouns: ['a personal access token of a member', 'the personal access tokens of all members'],
-  access: { to: 'organization', permission: 'organization:manage' },
+  access: inOrganization('organization:manage'),
   listing: { operation: 'list_org_personal_access_tokens' },
   body: newToken.extend({ user_id: z.uuid() }),
   scopeOf: tokensOf,
@@ -183,12 +180,12 @@ const ofMembers = createKeyRoutes({
   },
 });
 
-function tokensOf({ organizationId }: Call): KeyScope {
+function tokensOf({ organizationId }: OrganizationGrant): KeyScope {
   return { organizationId, kind: 'personal', workspaceId: null };
 }
 
-function userOf({ caller }: Call): string {
-  if (caller?.userId !== undefined) return caller.userId;
+function userOf({ caller }: OrganizationGrant): string {
+  if (caller.userId !== undefined) return caller.userId;
   throw new DomainError('forbidden', 'Service keys belong to no user: send a personal access token instead');
 }
 

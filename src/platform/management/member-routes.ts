@@ -1,6 +1,7 @@
 // `/api/v1/orgs/current/members`: the members of the organization and their roles.
 import { z } from '../../base/schema.ts';
-import { type Outcome, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
+import { inOrganization } from '../api/access.ts';
+import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import { displayName, email, organizationRole, page, time } from './fields.ts';
 import { type Member, addMember, changeMember, listMembers, removeMember } from './members.ts';
 
@@ -29,20 +30,20 @@ export const memberRoutes: readonly Route[] = [
     ...all,
     method: 'GET',
     summary: 'List the members of the organization, oldest first',
-    access: { to: 'organization', permission: 'organization:read' },
+    access: inOrganization('organization:read'),
     tracking: UNTRACKED_READ,
     query: page,
-    success: { status: 200, body: z.array(member) },
+    responses: { 200: z.array(member) },
     handle: async ({ db, organizationId, query }) => ({ body: await listMembers(db, organizationId, query) }),
   }),
   defineRoute({
     ...all,
     method: 'POST',
     summary: 'Add a user to the organization, without an invitation',
-    access: { to: 'organization', permission: 'organization:manage' },
+    access: inOrganization('organization:manage'),
     tracking: { operation: 'invite_user_to_org' },
     body: z.strictObject({ email, role: organizationRole, full_name: fullName.optional() }),
-    success: { status: 201, body: member },
+    responses: { 201: member },
     failures: [409],
     handle: async (call) => memberOutcome(await addMember(call, call.body)),
   }),
@@ -50,10 +51,10 @@ export const memberRoutes: readonly Route[] = [
     ...one,
     method: 'PATCH',
     summary: 'Change the role or the name of a member; the last administrator cannot be demoted',
-    access: { to: 'organization', permission: 'organization:manage' },
+    access: inOrganization('organization:manage'),
     tracking: { operation: 'update_org_member' },
     body: z.strictObject({ role: organizationRole.optional(), full_name: fullName.optional() }),
-    success: { status: 200, body: member },
+    responses: { 200: member },
     failures: [404, 409],
     handle: async (call) => memberOutcome(await changeMember(call, call.params.member_id, call.body)),
   }),
@@ -62,14 +63,14 @@ export const memberRoutes: readonly Route[] = [
     method: 'DELETE',
     summary:
       'Remove a member with their personal tokens and workspace memberships; the last administrator cannot be removed',
-    access: { to: 'organization', permission: 'organization:manage' },
+    access: inOrganization('organization:manage'),
     tracking: { operation: 'delete_org_member' },
-    success: { status: 204 },
+    responses: { 204: null },
     failures: [404, 409],
     handle: (call) => removeMember(call, call.params.member_id),
   }),
 ];
 
-export function memberOutcome(member: Member): Outcome {
+export function memberOutcome<R extends string>(member: Member<R>) {
   return { body: member, resources: [member.id, member.user_id] };
 }

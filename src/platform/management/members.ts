@@ -1,19 +1,21 @@
 // The members of an organization.
 import { DomainError } from '../../base/domain-error.ts';
+import type { OrganizationGrant } from '../api/access.ts';
 import type { Page } from '../api/paging.ts';
-import type { Call } from '../api/route.ts';
+import type { Handling } from '../api/route.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { type OrganizationRole, permissionsOf } from '../identity/permission.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { requireAdministrator, requireManagerKey } from './last-administrator.ts';
 import { lockOrganization } from './row-locks.ts';
 
-export type Member = {
+/** `R` is its role: in the organization, or in one workspace. */
+export type Member<R extends string> = {
   readonly id: string;
   readonly user_id: string;
   readonly email: string;
   readonly full_name: string | null;
-  readonly role: string;
+  readonly role: R;
   readonly created_at: Date;
 };
 
@@ -25,7 +27,7 @@ type MemberChange = {
 type NewMember = MemberChange & { readonly email: string; readonly role: OrganizationRole };
 
 /** The organization of a request. The caller's permissions limit the roles that they can assign or take away. */
-type Scope = Pick<Call, 'db' | 'organizationId' | 'permissions'>;
+type Scope = Pick<OrganizationGrant, 'organizationId' | 'permissions'> & Handling;
 
 const COLUMNS = ['m.id', 'm.user_id', 'u.email', 'm.full_name', 'm.role', 'm.created_at'] as const;
 const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
@@ -44,7 +46,7 @@ export async function listMembers(db: Database, organizationId: string, { limit,
 export async function addMember(
   { db, organizationId, permissions }: Scope,
   { email, role, full_name = null }: NewMember,
-): Promise<Member> {
+): Promise<Member<OrganizationRole>> {
   requireNoEscalation(permissions, permissionsOf('organization', role));
   const user = await db
     .insertInto('users')
@@ -69,7 +71,7 @@ export async function changeMember(
   scope: Scope,
   id: string,
   { role, full_name }: MemberChange,
-): Promise<Member> {
+): Promise<Member<OrganizationRole>> {
   const before = await lockMembership(scope, id);
   if (role !== undefined) requireNoEscalation(scope.permissions, permissionsOf('organization', role));
   const after = {
@@ -89,7 +91,7 @@ export async function removeMember(scope: Scope, id: string): Promise<void> {
 }
 
 /** The organization is locked first: of two administrators who remove each other, the second is rejected. */
-async function lockMembership({ db, organizationId, permissions }: Scope, id: string): Promise<Member> {
+async function lockMembership({ db, organizationId, permissions }: Scope, id: string) {
   await lockOrganization(db, organizationId);
   const found = await selectMembers(db, organizationId)
     .where('m.id', '=', id)
@@ -111,5 +113,6 @@ function selectMembers(db: Database, organizationId: string) {
     .selectFrom('organization_members as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .select(COLUMNS)
+    .$narrowType<{ role: OrganizationRole }>()
     .where('m.organization_id', '=', organizationId);
 }

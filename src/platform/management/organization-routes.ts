@@ -1,5 +1,6 @@
 // `/api/v1/orgs/current`: the organization of the API key.
 import { z } from '../../base/schema.ts';
+import { inOrganization } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import { sql } from '../store/sql.ts';
 import { displayName, time } from './fields.ts';
@@ -24,9 +25,9 @@ export const organizationRoutes: readonly Route[] = [
     ...shared,
     method: 'GET',
     summary: 'Read the organization',
-    access: { to: 'organization', permission: 'organization:read' },
+    access: inOrganization('organization:read'),
     tracking: UNTRACKED_READ,
-    success: { status: 200, body: organization },
+    responses: { 200: organization },
     async handle({ db, organizationId }) {
       const found = db.selectFrom('organizations').select(COLUMNS).where('id', '=', organizationId);
       return { body: await found.executeTakeFirstOrThrow() };
@@ -36,10 +37,10 @@ export const organizationRoutes: readonly Route[] = [
     ...shared,
     method: 'PATCH',
     summary: 'Rename the organization',
-    access: { to: 'organization', permission: 'organization:manage' },
+    access: inOrganization('organization:manage'),
     tracking: { operation: 'update_organization_info' },
     body: z.strictObject({ display_name: displayName }),
-    success: { status: 200, body: organization },
+    responses: { 200: organization },
     async handle({ db, organizationId, body: { display_name } }) {
       const renamed = db
         .updateTable('organizations')

@@ -1,5 +1,6 @@
 // `/api/v1/workspaces/current/members`: the members of the workspace of the request and their roles.
 import { z } from '../../base/schema.ts';
+import { inWorkspace } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import { page, workspaceRole } from './fields.ts';
 import { memberFields, memberOutcome } from './member-routes.ts';
@@ -24,20 +25,20 @@ export const workspaceMemberRoutes: readonly Route[] = [
     ...all,
     method: 'GET',
     summary: 'List the members of the workspace, oldest first',
-    access: { to: 'workspace', permission: 'workspaces:read' },
+    access: inWorkspace('workspaces:read'),
     tracking: UNTRACKED_READ,
     query: page,
-    success: { status: 200, body: z.array(member) },
+    responses: { 200: z.array(member) },
     handle: async (call) => ({ body: await listWorkspaceMembers(call, call.query) }),
   }),
   defineRoute({
     ...all,
     method: 'POST',
     summary: 'Add a member of the organization to the workspace',
-    access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
+    access: inWorkspace('WORKSPACES_MANAGE'),
     tracking: { operation: 'add_member_to_workspace' },
     body: z.strictObject({ user_id: z.uuid(), role: workspaceRole }),
-    success: { status: 201, body: member },
+    responses: { 201: member },
     failures: [404, 409],
     handle: async (call) => memberOutcome(await addWorkspaceMember(call, call.body)),
   }),
@@ -45,10 +46,10 @@ export const workspaceMemberRoutes: readonly Route[] = [
     ...one,
     method: 'PATCH',
     summary: 'Change the role of a member of the workspace',
-    access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
+    access: inWorkspace('WORKSPACES_MANAGE'),
     tracking: { operation: 'update_workspace_member' },
     body: z.strictObject({ role: workspaceRole }),
-    success: { status: 200, body: member },
+    responses: { 200: member },
     failures: [404],
     handle: async (call) =>
       memberOutcome(await changeWorkspaceMember(call, call.params.member_id, call.body.role)),
@@ -57,9 +58,9 @@ export const workspaceMemberRoutes: readonly Route[] = [
     ...one,
     method: 'DELETE',
     summary: 'Remove a member from the workspace (organization membership is kept)',
-    access: { to: 'workspace', permission: 'WORKSPACES_MANAGE' },
+    access: inWorkspace('WORKSPACES_MANAGE'),
     tracking: { operation: 'delete_workspace_member' },
-    success: { status: 204 },
+    responses: { 204: null },
     failures: [404],
     handle: (call) => removeWorkspaceMember(call, call.params.member_id),
   }),

@@ -1,7 +1,8 @@
 // The members of a workspace, each of them a member of its organization.
 import { DomainError } from '../../base/domain-error.ts';
+import type { WorkspaceGrant } from '../api/access.ts';
 import type { Page } from '../api/paging.ts';
-import type { Call } from '../api/route.ts';
+import type { Handling } from '../api/route.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { type WorkspaceRole, permissionsOf } from '../identity/permission.ts';
 import { isDuplicate } from '../store/database.ts';
@@ -9,7 +10,7 @@ import { type Member, noMember } from './members.ts';
 import { lockMember, lockWorkspace } from './row-locks.ts';
 
 /** The workspace of a request. The caller's permissions limit the roles that they can assign or take away. */
-type Scope = Pick<Call, 'db' | 'organizationId' | 'workspaceId' | 'permissions'>;
+type Scope = Pick<WorkspaceGrant, 'organizationId' | 'workspaceId' | 'permissions'> & Handling;
 
 const COLUMNS = ['w.id', 'w.user_id', 'u.email', 'm.full_name', 'w.role', 'w.created_at'] as const;
 
@@ -21,7 +22,7 @@ export async function listWorkspaceMembers(scope: Omit<Scope, 'permissions'>, { 
 export async function addWorkspaceMember(
   scope: Scope,
   { user_id, role }: { readonly user_id: string; readonly role: WorkspaceRole },
-): Promise<Member> {
+): Promise<Member<WorkspaceRole>> {
   const { db, organizationId, workspaceId, permissions } = scope;
   requireNoEscalation(permissions, permissionsOf('workspace', role));
   await lockWorkspace(db, organizationId, workspaceId);
@@ -39,7 +40,11 @@ export async function addWorkspaceMember(
   }
 }
 
-export async function changeWorkspaceMember(scope: Scope, id: string, role: WorkspaceRole): Promise<Member> {
+export async function changeWorkspaceMember(
+  scope: Scope,
+  id: string,
+  role: WorkspaceRole,
+): Promise<Member<WorkspaceRole>> {
   const before = await readMember(scope, id);
   requireNoEscalation(scope.permissions, permissionsOf('workspace', role));
   const change = scope.db.updateTable('workspace_members').set({ role }).where('id', '=', id);
@@ -53,7 +58,7 @@ export async function removeWorkspaceMember(scope: Scope, id: string): Promise<v
   await removal.returning('id').executeTakeFirstOrThrow(noMember);
 }
 
-async function readMember(scope: Scope, id: string): Promise<Member> {
+async function readMember(scope: Scope, id: string): Promise<Member<WorkspaceRole>> {
   const found = await selectMembers(scope).where('w.id', '=', id).executeTakeFirstOrThrow(noMember);
   requireNoEscalation(scope.permissions, permissionsOf('workspace', found.role));
   return found;
@@ -67,6 +72,7 @@ function selectMembers({ db, organizationId, workspaceId }: Omit<Scope, 'permiss
       join.onRef('m.organization_id', '=', 'w.organization_id').onRef('m.user_id', '=', 'w.user_id'),
     )
     .select(COLUMNS)
+    .$narrowType<{ role: WorkspaceRole }>()
     .where('w.organization_id', '=', organizationId)
     .where('w.workspace_id', '=', workspaceId);
 }

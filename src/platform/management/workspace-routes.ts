@@ -1,5 +1,6 @@
 // `/api/v1/workspaces`: the workspaces of the organization. Those that the caller cannot see are reported as not found.
 import { z } from '../../base/schema.ts';
+import { inOrganization } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import { findWorkspaceGrant, requirePermission } from '../identity/authorization.ts';
 import { displayName, page } from './fields.ts';
@@ -25,10 +26,10 @@ export const workspaceRoutes: readonly Route[] = [
     ...all,
     method: 'GET',
     summary: 'List the workspaces that the API key has access to, oldest first',
-    access: { to: 'organization', permission: 'organization:read' },
+    access: inOrganization('organization:read'),
     tracking: UNTRACKED_READ,
     query: page,
-    success: { status: 200, body: z.array(workspace) },
+    responses: { 200: z.array(workspace) },
     async handle({ db, organizationId, caller: { userId }, permissions, query }) {
       const seesAll = permissions.has('workspaces:read');
       if (!seesAll && userId === undefined) return { body: [] };
@@ -39,10 +40,10 @@ export const workspaceRoutes: readonly Route[] = [
     ...all,
     method: 'POST',
     summary: 'Create a workspace',
-    access: { to: 'organization', permission: 'organization:manage' },
+    access: inOrganization('organization:manage'),
     tracking: { operation: 'create_workspace' },
     body: named,
-    success: { status: 201, body: workspace },
+    responses: { 201: workspace },
     failures: [409],
     handle: async ({ db, organizationId, body }) =>
       resourceOutcome(await createWorkspace(db, organizationId, body.display_name)),
@@ -51,10 +52,10 @@ export const workspaceRoutes: readonly Route[] = [
     ...one,
     method: 'PATCH',
     summary: 'Rename a workspace',
-    access: { to: 'organization', permission: 'organization:read' },
+    access: inOrganization('organization:read'),
     tracking: { operation: 'update_workspace' },
     body: named,
-    success: { status: 200, body: workspace },
+    responses: { 200: workspace },
     failures: [404, 409],
     async handle({ db, organizationId, caller, params: { workspace_id }, body }) {
       // The path names the workspace here, not a header.
@@ -68,9 +69,9 @@ export const workspaceRoutes: readonly Route[] = [
     ...one,
     method: 'DELETE',
     summary: 'Delete a workspace with its keys and everything in it; the last one cannot be deleted',
-    access: { to: 'organization', permission: 'organization:manage' },
+    access: inOrganization('organization:manage'),
     tracking: { operation: 'delete_workspace' },
-    success: { status: 204 },
+    responses: { 204: null },
     failures: [404, 409],
     handle: ({ db, organizationId, params }) => deleteWorkspace(db, organizationId, params.workspace_id),
   }),

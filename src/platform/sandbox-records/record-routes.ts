@@ -1,9 +1,11 @@
 // Records of sandboxes: a sidecar sends them in batches with the token of its sandbox; callers of the workspace list them.
 import { DomainError, InvalidInput } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
+import { inWorkspace } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import { recordBatch, storableTime, storedRecord } from './record-schema.ts';
 import { type Position, formatCursor, listRecords, parseCursor, storeRecords } from './records.ts';
+import { withSandboxToken } from './sandbox-access.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
 
 /** A batch takes milliseconds to tens of milliseconds. */
@@ -37,13 +39,10 @@ const sendRecords = defineRoute({
   path: '/v1/sandbox-records',
   tag: 'Sandbox records',
   summary: 'Store records of the sandbox of the token; records that are already stored are ignored',
-  access: { to: 'sandbox' },
+  access: withSandboxToken,
   tracking: { untracked: 'the records themselves say what happened' },
   body: recordBatch,
-  success: {
-    status: 200,
-    body: z.strictObject({ received: z.int(), added: z.int().describe('Records that were new') }),
-  },
+  responses: { 200: z.strictObject({ received: z.int(), added: z.int().describe('Records that were new') }) },
   failures: [413],
   async handle({ db, workspaceId, sandbox, body }) {
     const scope = { workspaceId, sandbox };
@@ -57,7 +56,7 @@ const readRecords = defineRoute({
   path: '/v1/sandboxes/{sandbox}/records',
   tag: 'Sandbox records',
   summary: 'List the records of a sandbox, newest first',
-  access: { to: 'workspace', permission: 'sandboxes:read' },
+  access: inWorkspace('sandboxes:read'),
   tracking: UNTRACKED_READ,
   params: z.strictObject({ sandbox: sandboxName }),
   query: z.strictObject({
@@ -66,10 +65,7 @@ const readRecords = defineRoute({
     start_time: storableTime.optional().describe('Inclusive'),
     end_time: storableTime.optional().describe('Exclusive'),
   }),
-  success: {
-    status: 200,
-    body: z.strictObject({ records: z.array(storedRecord), next_cursor: z.string().nullable() }),
-  },
+  responses: { 200: z.strictObject({ records: z.array(storedRecord), next_cursor: z.string().nullable() }) },
   async handle({ db, workspaceId, params: { sandbox }, query: { limit, cursor, start_time, end_time } }) {
     const window = {
       limit,

@@ -61,4 +61,5 @@ export const recordBatch = z.strictObject({
   records: z.array(exchangeRecord).min(1).max(MAX_RECORDS),
 });
 
+export type StoredRecord = z.output<typeof storedRecord>;
 export type RecordBatch = z.output<typeof recordBatch>;

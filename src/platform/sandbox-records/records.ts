@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import { z } from '../../base/schema.ts';
 import type { Database, Store } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
-import { type RecordBatch, storableTime } from './record-schema.ts';
+import { type RecordBatch, storableTime, type StoredRecord } from './record-schema.ts';
 
 /** A sandbox, by its workspace and its name there. */
 export type SandboxScope = { readonly workspaceId: string; readonly sandbox: string };
@@ -46,10 +46,12 @@ export async function listRecords(
   db: Database,
   { workspaceId, sandbox }: SandboxScope,
   { limit, startTime, endTime, after }: RecordWindow,
-): Promise<{ readonly records: readonly Position[]; readonly next: Position | undefined }> {
+): Promise<{ readonly records: readonly StoredRecord[]; readonly next: Position | undefined }> {
   let query = db
     .selectFrom('sandbox_records')
     .select(['source', 'number', 'time', 'record'])
+    // Only batches that fit the schema are stored.
+    .$narrowType<{ record: Omit<StoredRecord, keyof Position> }>()
     .where('workspace_id', '=', workspaceId)
     .where('sandbox', '=', sandbox);
   if (startTime !== undefined) query = query.where('time', '>=', startTime);

@@ -1,11 +1,17 @@
 // Tokens of sandboxes: how one is minted, how it is stored and which sandbox it belongs to.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../base/domain-error.ts';
-import type { SandboxGrant } from '../api/access.ts';
 import { hashKey } from '../identity/api-key.ts';
 import type { Credentials } from '../identity/authentication.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
+
+/** What the token of a sandbox gives access to. */
+export type SandboxGrant = {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly sandbox: string;
+};
 
 /** `text` is shown once; the other fields are stored. */
 export type MintedToken = { readonly text: string; readonly shortToken: string; readonly hash: Buffer };

@@ -2,6 +2,7 @@
 import { DomainError } from '../../base/domain-error.ts';
 import { SANDBOX_ID } from '../../base/sandbox-id.ts';
 import { z } from '../../base/schema.ts';
+import { inWorkspace } from '../api/access.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import type { Database } from '../store/database.ts';
 import { storableTime } from './record-schema.ts';
@@ -36,17 +37,14 @@ const createToken = defineRoute({
   ...all,
   method: 'POST',
   summary: 'Create a token with which a sidecar sends the records of one sandbox',
-  access: { to: 'workspace', permission: 'sandboxes:manage' },
+  access: inWorkspace('sandboxes:manage'),
   tracking: { operation: 'create_sandbox_token' },
   body: z
     .strictObject({
       expires_at: storableTime.nullable().optional().describe('Without it the token does not expire'),
     })
     .optional(),
-  success: {
-    status: 201,
-    body: shown.extend({ token: z.string().describe('Only this response contains the token') }),
-  },
+  responses: { 201: shown.extend({ token: z.string().describe('Only this response contains the token') }) },
   failures: [400, 409],
   async handle({ db, workspaceId, params: { sandbox }, body }) {
     const expiry = body?.expires_at ?? null;
@@ -81,9 +79,9 @@ const listTokens = defineRoute({
   ...all,
   method: 'GET',
   summary: 'List the tokens of a sandbox',
-  access: { to: 'workspace', permission: 'sandboxes:read' },
+  access: inWorkspace('sandboxes:read'),
   tracking: { untracked: 'reads only names and shortened tokens' },
-  success: { status: 200, body: z.strictObject({ tokens: z.array(shown) }) },
+  responses: { 200: z.strictObject({ tokens: z.array(shown) }) },
   async handle({ db, workspaceId, params: { sandbox } }) {
     const tokens = await db
       .selectFrom('sandbox_tokens')
@@ -102,10 +100,10 @@ const deleteToken = defineRoute({
   path: '/v1/sandboxes/{sandbox}/tokens/{token_id}',
   tag: 'Sandbox records',
   summary: 'Delete a token of a sandbox; it is rejected from then on',
-  access: { to: 'workspace', permission: 'sandboxes:manage' },
+  access: inWorkspace('sandboxes:manage'),
   tracking: { operation: 'delete_sandbox_token' },
   params: z.strictObject({ sandbox: sandboxName, token_id: z.uuid() }),
-  success: { status: 204 },
+  responses: { 204: null },
   failures: [404],
   async handle({ db, workspaceId, params: { sandbox, token_id: id } }) {
     await db

@@ -4,7 +4,6 @@ import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { listenerRoutes } from '../../../src/platform/control-plane/listener-routes.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
 import { createFirstOrganization } from '../../../src/platform/management/first-organization.ts';
-import { authenticateSandbox } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
 import { createApiRequest } from '../../support/api-request.ts';
 import { type Cut, openDatabaseCutter } from '../../support/database-cutter.ts';
@@ -30,7 +29,7 @@ it.each(rows)(
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const api = createApi(listenerRoutes, {
       store,
-      gatekeeper: { authenticator, authenticateSandbox },
+      authenticator,
       log: createLog('trace', { write: () => undefined }),
       maxBodyBytes: 65_536,
     });

@@ -5,7 +5,6 @@ import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
 import { createResourceRoutes } from '../../../src/platform/routes.ts';
-import { authenticateSandbox } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
 import { createApiRequest, textOf } from '../../support/api-request.ts';
 
@@ -15,7 +14,7 @@ it('a request without a database is a 503, and what is away is noted for the log
   const lines: string[] = [];
   const api = createApi(createResourceRoutes({ can_use_audit_logs: true }), {
     store,
-    gatekeeper: { authenticator: createAuthenticator({ now: () => Date.now() }), authenticateSandbox },
+    authenticator: createAuthenticator({ now: () => Date.now() }),
     log: createLog('trace', { write: (line) => void lines.push(line) }),
     maxBodyBytes: 1024,
   });

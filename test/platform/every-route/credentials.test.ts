@@ -6,7 +6,7 @@ import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { mintSandboxToken } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
-import { createExample, type EveryRoute, adminOf, openEveryRoute, send } from './scene.ts';
+import { createExample, type EveryRoute, adminOf, openEveryRoute, send, successOf } from './scene.ts';
 
 let scene: EveryRoute;
 let sandboxToken: string;
@@ -187,7 +187,7 @@ describe('a header that names a workspace', () => {
         key: a1.admin.key,
         tenant,
       });
-      if (status !== operation.route.success.status) found.push([operation.title, status]);
+      if (status !== successOf(operation)) found.push([operation.title, status]);
     }
     expect(found).toEqual([]);
   });
@@ -223,7 +223,7 @@ describe('a header that names an organization', () => {
         ...adminOf(operation, a1),
         organization: own.toUpperCase(),
       });
-      if (right.status !== operation.route.success.status) found.push([operation.title, right.status]);
+      if (right.status !== successOf(operation)) found.push([operation.title, right.status]);
     }
     expect(found).toEqual([]);
   });

@@ -1,15 +1,16 @@
 // Routes with defects that the fuzz tests must find. They exist only in the tests.
 import { DomainError } from '../../../src/base/domain-error.ts';
 import { z } from '../../../src/base/schema.ts';
+import { inWorkspace } from '../../../src/platform/api/access.ts';
 import { defineRoute, type Route } from '../../../src/platform/api/route.ts';
 
 const shared = {
   method: 'POST',
   tag: 'Defective',
-  access: { to: 'workspace', permission: 'deployments:create' },
+  access: inWorkspace('deployments:create'),
   tracking: { operation: 'create_listener' },
   body: z.strictObject({ count: z.int().min(0).max(9), name: z.string().max(40) }),
-  success: { status: 200, body: z.strictObject({ count: z.int() }) },
+  responses: { 200: z.strictObject({ count: z.int() }) },
   failures: [],
 } as const;
 

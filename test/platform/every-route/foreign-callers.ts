@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { fixtureOf, namesIn, type Tenant } from './fixtures.ts';
-import { createExample, type EveryRoute, type Example, adminOf, send } from './scene.ts';
+import { createExample, type EveryRoute, type Example, adminOf, send, successOf } from './scene.ts';
 
 export type ForeignCaller = { readonly who: string; readonly as: Ask; readonly statuses: readonly number[] };
 
@@ -96,7 +96,7 @@ export async function findLeaks(scene: EveryRoute, operation: Operation): Promis
   if (before !== after) found.push(`${operation.title} changed something: ${before} ${after}`);
   // The resource exists: its own tenant has access.
   const own = await send(api, example, adminOf(operation, a1));
-  if (own.status !== operation.route.success.status)
+  if (own.status !== successOf(operation))
     found.push(`${operation.title} is rejected for its own tenant: ${own.status} ${own.text}`);
   return found;
 }

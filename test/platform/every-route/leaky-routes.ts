@@ -1,19 +1,20 @@
 // Routes that reveal foreign resources, which the tests of every route must find. They exist only in the tests.
 import { DomainError } from '../../../src/base/domain-error.ts';
 import { z } from '../../../src/base/schema.ts';
-import { type Call, defineRoute, type Route } from '../../../src/platform/api/route.ts';
+import { anyone, inWorkspace } from '../../../src/platform/api/access.ts';
+import { defineRoute, type Handling, type Route } from '../../../src/platform/api/route.ts';
 
 const shared = {
   method: 'GET',
   tag: 'Leaky',
-  access: { to: 'workspace', permission: 'deployments:read' },
+  access: inWorkspace('deployments:read'),
   tracking: { untracked: 'a test' },
   params: z.strictObject({ listener_id: z.uuid() }),
-  success: { status: 200, body: z.strictObject({ id: z.uuid() }) },
+  responses: { 200: z.strictObject({ id: z.uuid() }) },
   failures: [404],
 } as const;
 
-type Read = Call<{ readonly listener_id: string }, undefined, undefined>;
+type Read = Handling & { readonly params: { readonly listener_id: string } };
 
 /** The workspace of the listener. */
 async function ownerOf({ db, params }: Read): Promise<string | undefined> {
@@ -69,7 +70,7 @@ export const slowRoute: Route = defineRoute({
   ...shared,
   path: '/v2/listeners/{listener_id}/extra-query',
   summary: 'a route that sends one more query',
-  access: { to: 'anyone' },
+  access: anyone,
   async handle(call) {
     if ((await ownerOf(call)) !== undefined) await ownerOf(call);
     throw notFound(call.params.listener_id);

@@ -1,8 +1,14 @@
 // Every operation of the document and a running API with two organizations: A with the workspaces A1 and A2, B with B1.
 // Creates requests of an operation from its schemas.
 import * as fc from 'fast-check';
-import type { Route } from '../../../src/platform/api/route.ts';
-import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { statusesOf } from '../../../src/platform/api/responses.ts';
+import {
+  type Ask,
+  type Asked,
+  createPlatformApi,
+  type PlatformApi,
+  type PlatformApiOptions,
+} from '../../support/platform-api.ts';
 import { createDigest, type Digest } from './database-digest.ts';
 import { type Operation, readOperations } from './document.ts';
 import { createTenant, fillPath, type PathValues, type Tenant, toPath, withFixtures } from './fixtures.ts';
@@ -18,7 +24,7 @@ export type EveryRoute = AsyncDisposable & {
 };
 
 export async function openEveryRoute(
-  options: { readonly routes?: readonly Route[]; readonly maxBodyBytes?: number } = {},
+  options: Pick<PlatformApiOptions, 'routes' | 'wrap' | 'maxBodyBytes'> = {},
 ): Promise<EveryRoute> {
   const api = await createPlatformApi(options);
   const a1 = await createTenant(api);
@@ -81,6 +87,13 @@ export function toQuery(query: Readonly<Record<string, unknown>>): string {
     (Array.isArray(value) ? value : [value]).map((one) => [name, String(one)]),
   );
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
+}
+
+/** The status of a request that is served; no route has two so far. */
+export function successOf({ route }: Operation): number {
+  const [status] = statusesOf(route.responses);
+  if (status === undefined) throw new Error(`${route.path} has no response`);
+  return status;
 }
 
 /** An administrator of the tenant; a user, because some routes are for users only. */

@@ -78,12 +78,13 @@ ${body === undefined ? '' : `<p>Body</p>${toPre(body)}`}${response === undefined
 function accessOf(operation: Operation): string {
   const permission = operation['x-permission'];
   const tracked = operation['x-audit-operation'];
-  const who = {
+  const where: Readonly<Record<string, string>> = {
     anyone: 'No key is needed.',
     organization: `Needs ${permission} in the organization.`,
     workspace: `Needs ${permission} in the workspace.`,
     sandbox: 'Needs the token of a sandbox.',
-  }[operation['x-access']];
+  };
+  const who = where[operation['x-access']] ?? `Needs access to: ${operation['x-access']}.`;
   return tracked === undefined ? who : `${who} The audit operation is ${tracked}.`;
 }
 

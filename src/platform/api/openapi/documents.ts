@@ -3,6 +3,7 @@ import { DomainError } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
 import { toPage } from './documents-page.ts';
 import { type OpenApiDocument, toOpenApi } from './openapi.ts';
+import { anyone } from '../access.ts';
 import { type Route, defineRoute } from '../route.ts';
 
 export type DocumentOptions = {
@@ -23,30 +24,30 @@ export function withDocuments({ routes, version, isReady }: DocumentOptions): re
     ...routes,
     defineRoute({
       ...open('/ok', 'Liveness probe'),
-      success: { status: 200, body: z.strictObject({ ok: z.literal(true) }) },
+      responses: { 200: z.strictObject({ ok: z.literal(true) }) },
       async handle() {
         if (!isReady()) throw new DomainError('unavailable', 'This process is shutting down', 1000);
-        return { body: { ok: true } };
+        return { body: { ok: true as const } };
       },
     }),
     defineRoute({
       ...open('/info', 'Server name and version'),
-      success: { status: 200, body: z.strictObject({ name: z.literal('sallyport'), version: z.string() }) },
+      responses: { 200: z.strictObject({ name: z.literal('sallyport'), version: z.string() }) },
       async handle() {
-        return { body: { name: 'sallyport', version } };
+        return { body: { name: 'sallyport' as const, version } };
       },
     }),
     defineRoute({
       ...open('/openapi.json', 'OpenAPI document'),
-      success: { status: 200, body: z.record(z.string(), z.unknown()) },
+      responses: { 200: { textType: 'application/json', schema: z.record(z.string(), z.unknown()) } },
       async handle() {
         text ??= JSON.stringify(document());
-        return { body: text, fields: { 'Content-Type': 'application/json' } };
+        return { body: text };
       },
     }),
     defineRoute({
       ...open('/docs', 'API reference (HTML)'),
-      success: { status: 200, text: 'text/html' },
+      responses: { 200: { textType: 'text/html' } },
       async handle() {
         page ??= toPage(document());
         return { body: page.html, fields: page.fields };
@@ -62,7 +63,7 @@ function open(path: string, summary: string) {
     path,
     summary,
     tag: 'Platform',
-    access: { to: 'anyone' },
+    access: anyone,
     tracking: { untracked: 'it reveals nothing about any organization' },
   } as const;
 }

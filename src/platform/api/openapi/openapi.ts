@@ -15,7 +15,8 @@ import {
   sharedResponses,
   validationErrorSchema,
 } from './openapi-components.ts';
-import type { Access, Route } from '../route.ts';
+import { type ResponseSchema, isTextResponse } from '../responses.ts';
+import type { Route } from '../route.ts';
 
 export type OpenApiDocument = ReturnType<typeof toOpenApi>;
 export type Operation = ReturnType<typeof toOperation>;
@@ -57,7 +58,7 @@ function toOperation(route: Route, schemas: ComponentSchemas) {
     parameters: [
       ...parametersIn('path', route.params && convert(route.params, 'input'), route.path),
       ...parametersIn('query', route.query && convert(route.query, 'input'), route.path),
-      ...headersOf(access).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+      ...access.parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
     ...(body === undefined
       ? {}
@@ -67,11 +68,11 @@ function toOperation(route: Route, schemas: ComponentSchemas) {
             content: asJson(convert(body, 'input')),
           },
         }),
-    responses: responsesOf(route, route.success.body && convert(route.success.body, 'output')),
-    security: SECURITY[access.to],
+    responses: responsesOf(route, (schema) => convert(schema, 'output')),
+    security: access.schemes.map((name) => ({ [name]: [] })),
     /** Who may call it. */
     'x-access': access.to,
-    ...('permission' in access ? { 'x-permission': access.permission } : {}),
+    ...(access.permission === undefined ? {} : { 'x-permission': access.permission }),
     ...('operation' in tracking ? { 'x-audit-operation': tracking.operation } : {}),
   };
 }
@@ -103,17 +104,12 @@ function parametersIn(place: 'path' | 'query', schema: JsonSchema | undefined, p
   }));
 }
 
-function headersOf({ to }: Access): readonly string[] {
-  if (to === 'workspace') return ['TenantId', 'OrganizationId'];
-  return to === 'organization' ? ['OrganizationId'] : [];
-}
-
 function responsesOf(
   route: Route,
-  schema: JsonSchema | undefined,
+  convert: (schema: z.ZodType) => JsonSchema,
 ): Readonly<Record<string, ResponseObject | Reference>> {
-  const { success, failures = [], access, method } = route;
-  const refused = access.to === 'anyone' ? [422] : [401, 403, 422, 429];
+  const { responses, failures = [], access, method } = route;
+  const refused = access.schemes.length === 0 ? [422] : [401, 403, 422, 429];
   // The key may give access to more than one workspace.
   const unspecified = access.to === 'workspace' ? [400] : [];
   // A body is read, and rejected, also where the route takes none.
@@ -121,27 +117,25 @@ function responsesOf(
   const all = [...failures, ...refused, ...unspecified, ...unreadable];
   const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
-    [success.status]: {
-      description: success.status === 204 ? 'No content' : 'Success',
-      headers: requestId,
-      ...(schema === undefined ? {} : { content: asJson(schema) }),
-      ...(success.text === undefined ? {} : { content: { [success.text]: { schema: { type: 'string' } } } }),
-    },
+    ...Object.fromEntries(
+      Object.entries(responses).map(([status, response]) => [status, toSuccess(response, convert)]),
+    ),
     ...Object.fromEntries(statuses.map((status) => [status, responseReference(status)])),
     '5XX': responseReference(500),
   };
 }
 
+function toSuccess(response: ResponseSchema, convert: (schema: z.ZodType) => JsonSchema): ResponseObject {
+  if (response === null) return { description: 'No content', headers: requestId };
+  const content = isTextResponse(response)
+    ? { [response.textType]: { schema: response.schema ? convert(response.schema) : { type: 'string' } } }
+    : asJson(convert(response));
+  return { description: 'Success', headers: requestId, content };
+}
+
 const DESCRIPTION =
   'The response for an id of another workspace or organization is the same as for one that does not exist. A field that is ' +
   'not described here is rejected. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
-
-const SECURITY: Readonly<Record<Access['to'], readonly Readonly<Record<string, readonly string[]>>[]>> = {
-  anyone: [],
-  organization: [{ ApiKey: [] }, { Bearer: [] }],
-  workspace: [{ ApiKey: [] }, { Bearer: [] }],
-  sandbox: [{ SandboxKey: [] }, { SandboxBearer: [] }],
-};
 
 type ComponentSchemas = ReturnType<typeof createComponentSchemas>;
 

@@ -1,0 +1,100 @@
+// The phases of one request: `prepare` before the transaction, `handle` with its audit event in it, `after` once it is
+// committed. While a route prepares, it holds no connection and no turn of its organization.
+import { describeBug, type Log } from '../../base/log.ts';
+import type { Authenticator } from '../identity/authentication.ts';
+import type { Database, Store } from '../store/database.ts';
+import type { Entry, Grant } from './access.ts';
+import type { Outcome } from './responses.ts';
+import type { ApiRequest, RequestContext } from './api-request.ts';
+import { appendSuccess } from './audit-events.ts';
+import type { Call, Route } from './route.ts';
+import type { Write } from './write-turns.ts';
+
+export type PhaseScope = {
+  readonly store: Store;
+  readonly authenticator: Authenticator;
+  readonly log: Log;
+  readonly write: Write;
+};
+
+export type Admitted = {
+  readonly route: Route;
+  readonly granted: Grant;
+  readonly parts: Pick<Call, 'params' | 'query' | 'body'>;
+  /** Called with the id of the audit event before the commit. */
+  onEvent(id: string): void;
+};
+
+/** Resolves when the outcome is committed. */
+export async function runPhases(
+  scope: PhaseScope,
+  context: RequestContext,
+  admitted: Admitted,
+): Promise<Outcome> {
+  const { route, granted, parts } = admitted;
+  const call = { ...granted, ...parts };
+  let prepared: unknown;
+  if (route.prepare !== undefined) {
+    const signal = signalOf(context.request);
+    try {
+      prepared = await route.prepare({ ...call, db: scope.store.db, signal });
+    } catch (error) {
+      throw signal.aborted && isAbort(error, signal) ? signal.reason : error;
+    }
+  }
+  const outcome = await handle(scope, context, admitted, prepared);
+  try {
+    if (route.after !== undefined) await route.after({ ...call, signal: signalOf(context.request) }, outcome);
+  } catch (error) {
+    // What was asked for is committed: the caller must not try it again.
+    scope.log.error(
+      { ...describeBug(error), request: context.request.requestId },
+      'the work after a commit failed',
+    );
+  }
+  return outcome;
+}
+
+async function handle(
+  { store, authenticator, write }: PhaseScope,
+  context: RequestContext,
+  { route, granted, parts, onEvent }: Admitted,
+  prepared: unknown,
+): Promise<Outcome> {
+  const { access, tracking, method } = route;
+  const run = async (known: Grant, db: Database): Promise<Outcome> =>
+    (await route.handle({ ...known, ...parts, db }, prepared)) ?? {};
+  const confirm = (db: Database): Promise<Grant> =>
+    access.confirm(toEntry(context.request, { db, authenticator }), granted);
+  if (!('operation' in tracking))
+    return run(method === 'GET' && route.prepare === undefined ? granted : await confirm(store.db), store.db);
+  const { organizationId } = granted;
+  if (organizationId === undefined)
+    throw new Error(`${route.path} is tracked, and its access grants no organization`);
+  return write(organizationId, async (trx) => {
+    const confirmed = await confirm(trx);
+    const outcome = await run(confirmed, trx);
+    onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));
+    return outcome;
+  });
+}
+
+export function toEntry(
+  { head, client }: ApiRequest,
+  {
+    db,
+    authenticator,
+    onCaller = () => undefined,
+  }: Pick<Entry, 'db' | 'authenticator'> & Partial<Pick<Entry, 'onCaller'>>,
+): Entry {
+  return { head, peer: client.host ?? '', db, authenticator, onCaller };
+}
+
+function signalOf({ left, draining }: ApiRequest): AbortSignal {
+  return AbortSignal.any([left, draining]);
+}
+
+/** Whether a wait ended because the signal asked for it: some functions reject with its reason, others with an AbortError. */
+function isAbort(error: unknown, { reason }: AbortSignal): boolean {
+  return error === reason || (error instanceof Error && error.name === 'AbortError');
+}

@@ -1,0 +1,73 @@
+// The successful responses of a route: one schema for each status, and the outcome of a handler that fits them. A body of
+// another shape does not compile.
+import type { z } from '../../base/schema.ts';
+
+export type SuccessStatus = 200 | 201 | 202 | 204 | 207;
+
+/** Text that the handler serializes itself, such as HTML. `schema` describes it where it is JSON. */
+export type TextResponse = { readonly textType: string; readonly schema?: z.ZodType };
+
+/** JSON by its schema, text of a type, or null: no body. */
+export type ResponseSchema = z.ZodType | TextResponse | null;
+
+export type Responses = Readonly<Partial<Record<SuccessStatus, ResponseSchema>>>;
+
+/** What JSON.stringify turns into `T`: a Date becomes a string. */
+export type JsonSource<T> = T extends string
+  ? string extends T
+    ? T | Date
+    : T
+  : T extends readonly (infer Member)[]
+    ? readonly JsonSource<Member>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: JsonSource<T[Key]> }
+      : T;
+
+type BodyOf<A> = A extends null
+  ? { readonly body?: undefined }
+  : A extends TextResponse
+    ? { readonly body: string }
+    : A extends z.ZodType
+      ? { readonly body: JsonSource<z.output<A>> }
+      : never;
+
+/** A route with one response need not repeat its status. */
+type StatusOf<R extends Responses, S> = [keyof R] extends [S]
+  ? { readonly status?: S }
+  : { readonly status: S };
+
+type Extras = {
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Ids of the affected resources, for the audit log. */
+  readonly resources?: readonly string[];
+};
+
+/** What a handler returns: one of the responses of its route. */
+export type OutcomeOf<R extends Responses> = {
+  readonly [S in keyof R]: Extras & StatusOf<R, S> & BodyOf<R[S]>;
+}[keyof R];
+
+/** The outcome of a route whose responses are not known. */
+export type Outcome = Extras & { readonly status?: SuccessStatus; readonly body?: unknown };
+
+/** The statuses of the responses, in ascending order. */
+export function statusesOf(responses: Responses): readonly SuccessStatus[] {
+  return Object.keys(responses).map(Number) as SuccessStatus[];
+}
+
+/** The response of an outcome. Throws an Error where the outcome must name its status and does not. */
+export function chooseResponse(
+  responses: Responses,
+  { status }: Outcome,
+): { readonly status: SuccessStatus; readonly response: ResponseSchema } {
+  const [only, ...others] = statusesOf(responses);
+  const chosen = status ?? (others.length === 0 ? only : undefined);
+  const response = chosen === undefined ? undefined : responses[chosen];
+  if (chosen === undefined || response === undefined)
+    throw new Error('the outcome has none of the responses of its route');
+  return { status: chosen, response };
+}
+
+export function isTextResponse(response: ResponseSchema): response is TextResponse {
+  return response !== null && 'textType' in response;
+}

@@ -1,0 +1,206 @@
+// The phases of a route: what waits holds no connection and no turn, what is written is written once, and what follows
+// the commit follows it.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DomainError } from '../../../src/base/domain-error.ts';
+import { RequestError } from '../../../src/base/http/request-body.ts';
+import { z } from '../../../src/base/schema.ts';
+import { inWorkspace } from '../../../src/platform/api/access.ts';
+import {
+  defineRoute,
+  type Handling,
+  type Preparing,
+  type Route,
+  type Waiting,
+} from '../../../src/platform/api/route.ts';
+import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+
+type Work = {
+  prepare?(call: Preparing): Promise<string>;
+  handle?(call: Handling, prepared: string): Promise<void>;
+  after?(call: Waiting): Promise<void> | void;
+};
+
+let work: Work = {};
+/** Creates a listener, by a name that `prepare` chooses. */
+const route: Route = defineRoute({
+  method: 'POST',
+  path: '/prepared',
+  tag: 'Test',
+  summary: 'a route with three phases',
+  access: inWorkspace('deployments:create'),
+  tracking: { operation: 'create_listener' },
+  responses: { 201: z.strictObject({ id: z.uuid() }) },
+  failures: [404],
+  prepare: async (call) => (await work.prepare?.(call)) ?? 'one',
+  async handle(call, prepared) {
+    await work.handle?.(call, prepared);
+    const { db, workspaceId: workspace_id } = call;
+    const values = {
+      workspace_id,
+      compute_type: 'k8s',
+      compute_id: prepared,
+      compute_config: '{}',
+      version: null,
+    } as const;
+    const body = await db.insertInto('listeners').values(values).returning('id').executeTakeFirstOrThrow();
+    return { body, resources: [body.id] };
+  },
+  after: (call) => work.after?.(call),
+});
+
+let api: PlatformApi;
+let key: string;
+let organizationId: string;
+beforeEach(async () => {
+  work = {};
+  api = await createPlatformApi({ routes: [route] });
+  organizationId = await api.addOrganization();
+  const workspaceId = await api.addWorkspace(organizationId);
+  key = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);
+});
+afterEach(() => api[Symbol.asyncDispose]());
+
+const ask = (): Promise<Asked> => api.ask('POST', '/prepared', { key });
+const createListener = (name: string): Promise<Asked> =>
+  api.ask('POST', '/v2/listeners', {
+    key,
+    body: { compute_type: 'k8s', compute_id: name, compute_config: {} },
+  });
+
+async function listeners(): Promise<readonly string[]> {
+  const rows = await api.database.owner.db
+    .selectFrom('listeners')
+    .select('compute_id')
+    .orderBy('compute_id')
+    .execute();
+  return rows.map(({ compute_id }) => compute_id);
+}
+
+/** Of each event, whether it records a success. */
+async function events(): Promise<readonly boolean[]> {
+  const rows = await api.database.owner.db
+    .selectFrom('audit_events')
+    .select('record')
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ record }) => JSON.parse(record).operation_succeeded);
+}
+
+describe('prepare', () => {
+  it('may wait in any number of requests, and holds neither a connection nor a turn of the organization', async () => {
+    const held = Promise.withResolvers<void>();
+    const allWait = Promise.withResolvers<void>();
+    let waiting = 0;
+    work.prepare = async () => {
+      const name = `prepared-${waiting}`;
+      waiting += 1;
+      // As many as an organization has turns to write, and connections of the pool besides.
+      if (waiting === 12) allWait.resolve();
+      await held.promise;
+      return name;
+    };
+    const prepared = Array.from({ length: 12 }, ask);
+    await allWait.promise;
+    await api.authenticator.settle();
+    const { size, idle, waiting: awaited } = api.database.store.connections();
+    expect([size - idle, awaited]).toEqual([0, 0]);
+    const others = await Promise.all(Array.from({ length: 8 }, (_, n) => createListener(`other-${n}`)));
+    expect(others.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 201));
+    held.resolve();
+    const served = await Promise.all(prepared);
+    expect(served.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 201));
+    expect(await listeners()).toHaveLength(20);
+    expect(await events()).toEqual(Array.from({ length: 20 }, () => true));
+  });
+
+  it('cannot outlive the key of its caller', async () => {
+    work.prepare = async () => {
+      await api.database.owner.db.deleteFrom('api_keys').execute();
+      return 'one';
+    };
+    expect((await ask()).status).toBe(401);
+    expect([await listeners(), await events()]).toEqual([[], [false]]);
+  });
+
+  it('that fails leaves the event of a failure and nothing else', async () => {
+    work.prepare = async () => {
+      throw new DomainError('not_found', 'There is no such thing');
+    };
+    expect((await ask()).status).toBe(404);
+    expect([await listeners(), await events()]).toEqual([[], [false]]);
+  });
+
+  it('learns that the server drains, and the caller is asked to come back', async () => {
+    const draining = new AbortController();
+    work.prepare = ({ signal }) => {
+      draining.abort(new DomainError('unavailable', 'This process is shutting down', 1000));
+      return rejectOnAbort(signal);
+    };
+    const { status, headers, body } = await api.ask('POST', '/prepared', { key, draining: draining.signal });
+    expect([status, headers.get('retry-after'), body.code]).toEqual([503, '1', 'unavailable']);
+    expect(await listeners()).toEqual([]);
+  });
+
+  it('learns that the caller has left', async () => {
+    const left = new AbortController();
+    work.prepare = ({ signal }) => {
+      left.abort(new RequestError('client_gone'));
+      return rejectOnAbort(signal);
+    };
+    const { body } = await api.ask('POST', '/prepared', { key, left: left.signal });
+    expect([body.code, await listeners()]).toEqual(['client_gone', []]);
+  });
+});
+
+/** As most functions of Node reject that take a signal. */
+async function rejectOnAbort({ aborted, reason }: AbortSignal): Promise<never> {
+  throw Object.assign(new Error(`aborted: ${aborted}`, { cause: reason }), { name: 'AbortError' });
+}
+
+describe('handle', () => {
+  it('runs again after a deadlock with what was prepared once', async () => {
+    const seen: string[] = [];
+    let prepared = 0;
+    let followed = 0;
+    work.prepare = async () => `name-${(prepared += 1)}`;
+    work.handle = async (_, name) => {
+      seen.push(name);
+      if (seen.length === 1) throw Object.assign(new Error('a deadlock'), { code: '40P01' });
+    };
+    work.after = () => void (followed += 1);
+    expect((await ask()).status).toBe(201);
+    expect([seen, followed, await listeners(), await events()]).toEqual([
+      ['name-1', 'name-1'],
+      1,
+      ['name-1'],
+      [true],
+    ]);
+  });
+});
+
+describe('after', () => {
+  it('runs once the write and its event are committed', async () => {
+    const seen: unknown[] = [];
+    work.after = async () => void seen.push(await listeners(), await events());
+    expect((await ask()).status).toBe(201);
+    expect(seen).toEqual([['one'], [true]]);
+  });
+
+  it('does not run for a request that failed', async () => {
+    let followed = 0;
+    work.handle = async () => {
+      throw new DomainError('not_found', 'There is no such thing');
+    };
+    work.after = () => void (followed += 1);
+    expect([(await ask()).status, followed]).toEqual([404, 0]);
+  });
+
+  it('that fails changes no response, for the caller must not try again, and is logged', async () => {
+    work.after = () => {
+      throw new TypeError('a bug');
+    };
+    expect((await ask()).status).toBe(201);
+    expect([await listeners(), await events()]).toEqual([['one'], [true]]);
+    expect(api.logged.map((line) => JSON.parse(line).msg)).toEqual(['the work after a commit failed']);
+  });
+});
