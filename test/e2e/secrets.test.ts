@@ -112,25 +112,23 @@ async function echoInHead({ request, send }: Exchange): Promise<void> {
   );
 }
 
-/** What another process of the same user, and a reader of the output, can see of the proxy. */
-async function visibleOf(proxy: SpawnedSallyport): Promise<(readonly [string, string])[]> {
-  const { pid, stdout, stderr } = proxy.process;
-  const of = async (name: string): Promise<readonly [string, string]> => [
-    name,
-    await readFile(`/proc/${pid}/${name}`, 'latin1'),
-  ];
-  const state = join(proxy.caFile, '..');
-  const kept = (await readdir(state)).map(async (name) => [
-    name,
-    await readFile(join(state, name), 'latin1'),
-  ]);
-  return [
-    ['stdout', stdout],
-    ['stderr', stderr],
-    await of('environ'),
-    await of('cmdline'),
-    ...((await Promise.all(kept)) as [string, string][]),
-  ];
+/** What another process of the same user, and a reader of the output, can see of the proxy. Ends the proxy. */
+async function visibleOf({
+  process: child,
+  caFile,
+}: SpawnedSallyport): Promise<(readonly [string, string])[]> {
+  const ofProcess = ['environ', 'cmdline'].map(
+    async (name) => [name, await readFile(`/proc/${child.pid}/${name}`, 'latin1')] as const,
+  );
+  const seen = await Promise.all(ofProcess);
+  // The proxy publishes its CA bundle after it is ready, under another name at first: only its end makes the files final.
+  child.kill('SIGTERM');
+  expect(await child.exited).toEqual({ code: 0, signal: null });
+  const published = join(caFile, '..');
+  const files = (await readdir(published)).map(
+    async (name) => [name, await readFile(join(published, name), 'latin1')] as const,
+  );
+  return [['stdout', child.stdout], ['stderr', child.stderr], ...seen, ...(await Promise.all(files))];
 }
 
 function formsIn(text: string): readonly string[] {
