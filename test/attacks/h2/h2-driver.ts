@@ -7,7 +7,7 @@ import { type H2Origin, createH2Origin } from '../../support/h2-origin.ts';
 import { type H2Response as Read, H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
 import type { LogRecord } from '../../support/spawned-process.ts';
 import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
-import { ticks } from '../../proxy/h2/session-ticks.ts';
+import { countTicks, ticks } from '../../proxy/h2/session-ticks.ts';
 import { type StreamCount, piecesOf } from './h2-frames-of-steps.ts';
 import { type FrameStep, type H2Row, type H2Step, get } from './h2-script.ts';
 
@@ -25,6 +25,8 @@ export type H2Scene = AsyncDisposable & {
 export type H2Observation = {
   readonly streams: Readonly<Record<number, string>>;
   readonly response: Read | undefined;
+  /** How often the sessions were looked at until the connection was closed. */
+  readonly ticks: number;
   /** The GOAWAY codes that the client read. */
   readonly goaways: readonly (ErrorName | number)[];
   readonly isEnded: boolean;
@@ -129,6 +131,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
     http1: origin.http1.requests.length,
     failures: origin.failures.length,
   };
+  using ticksOfRow = countTicks();
   await converse(script.client ?? [get()], peers);
   const streams: Record<number, string> = {};
   let response: Read | undefined;
@@ -139,6 +142,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   }
   const hasLeft = script.client?.some((step) => 'leave' in step) ?? false;
   const isEnded = expect.ends === undefined || (await within(client.closed)) !== undefined;
+  const ticksUntilEnd = ticksOfRow.count;
   // Streams that nghttp2 reset are counted at the next tick of the session.
   if (expect.records?.some((text) => text.includes('http2_layer'))) await ticks(1);
   const alive = expect.ends || hasLeft ? undefined : await ask(client, '/alive');
@@ -154,6 +158,7 @@ async function playRow({ script, expect }: H2Row, peers: Peers): Promise<H2Obser
   return {
     streams,
     response,
+    ticks: ticksUntilEnd,
     goaways: client.peer.goaways.map(({ code }) => code),
     isEnded,
     alive,
@@ -291,18 +296,24 @@ export function violations({ expect }: H2Row, seen: H2Observation, port: number)
   if (seen.http1 > 0) found.push('a request arrived over HTTP/1.1');
   if (expect.host !== undefined && expect.host !== seen.host) found.push(`the session was ${seen.host}`);
   if (seen.failures.length > 0) found.push(`the host could not read: ${String(seen.failures[0])}`);
-  if (seen.incomplete.length > (expect.mayBegin ?? 0)) found.push(`${seen.incomplete.length} requests began`);
+  if (seen.incomplete.length > refilled(expect.mayBegin ?? 0, expect, seen))
+    found.push(`${seen.incomplete.length} requests began in ${seen.ticks} ticks`);
   found.push(...seen.traces.map((form) => `the secret was disclosed:  ${form}`));
   return [...found, ...arrivalViolations(expect, seen, port), ...responseViolations(expect, seen)];
 }
 
-function arrivalViolations(
-  { arrives }: H2Row['expect'],
-  { complete }: H2Observation,
-  port: number,
-): readonly string[] {
+/** What is never allowed stays so. */
+function refilled(limit: number, { perTick = 0 }: H2Row['expect'], { ticks: passed }: H2Observation): number {
+  return limit === 0 ? 0 : limit + perTick * passed;
+}
+
+function arrivalViolations(expect: H2Row['expect'], seen: H2Observation, port: number): readonly string[] {
+  const { arrives } = expect;
+  const { complete } = seen;
   if (typeof arrives === 'number')
-    return complete.length > arrives ? [`${complete.length} requests arrived`] : [];
+    return complete.length > refilled(arrives, expect, seen)
+      ? [`${complete.length} requests arrived in ${seen.ticks} ticks`]
+      : [];
   const want = JSON.stringify(arrives.map(({ fields, body }) => [fields, body]))
     .replaceAll('{authority}', `api.test:${port}`)
     .replaceAll('{port}', String(port))

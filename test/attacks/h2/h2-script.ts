@@ -77,6 +77,8 @@ export type H2Expectation = {
   readonly arrives: readonly H2Arrival[] | number;
   /** The number of requests that may begin at the host without completing. */
   readonly mayBegin?: number;
+  /** By how much each of these numbers that is not 0 grows with each tick of the sessions, which refills their limits. */
+  readonly perTick?: number;
   /** Whether the next request reached the host on the same session. */
   readonly host?: 'reused' | 'fresh';
   /** `outcome reason cause` or a prefix, each of some record; in addition to the record derived for each stream. */

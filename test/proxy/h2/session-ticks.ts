@@ -15,3 +15,20 @@ export async function ticks(count: number): Promise<void> {
   await promise;
   unwatch(watched);
 }
+
+/** Counts them from now on. */
+export function countTicks(): Disposable & { readonly count: number } {
+  let count = 0;
+  const watched = {
+    tick(): void {
+      count += 1;
+    },
+  };
+  watch(watched);
+  return {
+    get count() {
+      return count;
+    },
+    [Symbol.dispose]: () => unwatch(watched),
+  };
+}
