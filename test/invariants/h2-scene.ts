@@ -20,6 +20,8 @@ export type H2Scene = AsyncDisposable & {
   ): Promise<H2WireClient>;
   /** A client on the proxy port that has sent nothing. */
   wire(): Promise<WireClient>;
+  /** Closes the connections of all these clients. */
+  leave(): Promise<void>;
 };
 
 export type H2SceneOptions = Omit<SceneOptions, 'respond' | 'tls'> & {
@@ -40,11 +42,15 @@ export async function createH2Scene(options: H2SceneOptions = {}): Promise<H2Sce
     open.push(client);
     return client;
   };
+  const leave = async (): Promise<void> => {
+    for (const client of open) await client[Symbol.asyncDispose]();
+  };
   return {
     proxy,
     origin,
     at,
     wire,
+    leave,
     async client(name = 'api.test', { tls: more = {}, ...peer } = {}) {
       const client = await wire();
       const { status } = await client.openTunnel(at(name));
@@ -53,7 +59,7 @@ export async function createH2Scene(options: H2SceneOptions = {}): Promise<H2Sce
       return H2WireClient.over(client, at(name), peer);
     },
     async [Symbol.asyncDispose]() {
-      for (const client of open) await client[Symbol.asyncDispose]();
+      await leave();
       await proxy[Symbol.asyncDispose]();
       await origin.close();
     },

@@ -34,8 +34,9 @@ const { broken, breakable } = await vi.hoisted(async () => {
 vi.mock('../../src/proxy/gate/request-plan.ts', async (original) => breakable.plan(await original()));
 beforeEach(() => broken.clear());
 
-/** All records of clients once everything has ended. */
-async function inTheEnd(scene: Scene): Promise<readonly string[]> {
+/** All records of clients once everything has ended. The drain would wait for a client that is still connected. */
+async function inTheEnd(scene: Scene, client?: WireClient): Promise<readonly string[]> {
+  await client?.[Symbol.asyncDispose]();
   await scene.proxy.sidecar.close();
   return scene.proxy.lines.filter(isRecord).map(shortly);
 }
@@ -230,7 +231,7 @@ describe('I11 accountable: refusals', () => {
       status,
     });
     expect(['refused', 'failed']).toContain(record['outcome']);
-    await scene.proxy.sidecar.close();
+    await inTheEnd(scene, client);
     expect(scene.proxy.records()).toEqual([record]);
   });
 
@@ -242,7 +243,7 @@ describe('I11 accountable: refusals', () => {
       broken.add('plan');
       await client.send(head(protocol === 'http' ? `GET http://${scene.at()}/` : 'GET /', scene.at()));
       expect((await client.readResponse()).head.status).toBe(500);
-      expect(await inTheEnd(scene)).toEqual(['exchange default 1 refused 500 internal_error']);
+      expect(await inTheEnd(scene, client)).toEqual(['exchange default 1 refused 500 internal_error']);
     },
   );
 
@@ -306,7 +307,9 @@ const cuts = situations.flatMap((situation) => ends.map((end) => ({ ...situation
 describe('I11 accountable: aborted exchanges', () => {
   it.each(cuts)('I11 accountable: $title leaves one record when $by', async (row) => {
     const { options, begin, end, hasOwnListener = false, outcome } = row;
-    await using scene = await createRecordScene({ ...options, hasOwnListener });
+    // An exchange that lasts for ever is aborted at the end of the drain.
+    const config = () => ({ timeouts: { drain_ms: 20 } });
+    await using scene = await createRecordScene({ config, ...options, hasOwnListener });
     await using client = await begin(scene);
     expect(scene.records()).toEqual([]);
     const writes = await end(scene, client);
@@ -332,7 +335,7 @@ describe('I11 accountable: the sandbox', () => {
     await using client = await scene.client();
     await client.send(head(target, scene.at(), [SHOWN]));
     await client.readResponse();
-    await scene.proxy.sidecar.close();
+    await inTheEnd(scene, client);
     expect(scene.records().map(shortly)).toEqual([
       'exchange default 3 forwarded 200 no_match',
       'exchange box 1 forwarded 200 no_match',
@@ -351,7 +354,7 @@ describe('I11 accountable: the sandbox', () => {
     }
     await client.send(head(`GET http://${scene.at()}/`, scene.at()));
     await client.readResponse();
-    await scene.proxy.sidecar.close();
+    await inTheEnd(scene, client);
     expect(scene.records().map(shortly)).toEqual([
       'exchange default 3 refused 407 proxy_auth_required',
       'exchange box 1 forwarded 200 no_match',
@@ -383,7 +386,7 @@ describe('I11 accountable: the revision', () => {
     if (response instanceof Error) reject(response);
     else resolve(response);
     await client.readResponse();
-    expect(await inTheEnd(scene)).toEqual([record]);
+    expect(await inTheEnd(scene, client)).toEqual([record]);
   });
 
   it('I11 accountable: the record of an aborted tunnel names the revision that intercepted it', async () => {
