@@ -70,6 +70,7 @@ const config: ViteUserConfig = defineConfig({
       project('programs', {
         isolate: false,
         execArgv,
+        globalSetup: ['test/support/program-setup.ts'],
         include: [...programs],
         exclude: [...isolated, ...measured],
       }),

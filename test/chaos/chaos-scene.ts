@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type CallbackEndpoint, createCallbackEndpoint } from '../support/callback-endpoint.ts';
 import { type AskAdmin, createAdminClient } from '../support/admin-client.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { launcher, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
+import { program, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
 import type { Route } from './proxy-request.ts';
 import { type ChaosAuthority, createChaosAuthority } from './chaos-authority.ts';
 import { type ChaosSecrets, createChaosSecrets } from './chaos-secrets.ts';
@@ -95,7 +95,7 @@ export async function createChaosScene(settings: SceneSettings = {}): Promise<Ch
 
   function launch(options: StartOptions = settings): SpawnedProcess {
     const preloads = options.hasRealLookup ? [] : ['--import', nameTable];
-    const whole = [process.execPath, ...(options.flags ?? []), ...preloads, launcher, 'proxy'];
+    const whole = [process.execPath, ...(options.flags ?? []), ...preloads, program, 'proxy'];
     const [command = '', ...args] = [...(options.through ?? []), ...whole];
     const child = new SpawnedProcess(command, args, {
       env: { ...files, SALLYPORT_STATE_DIR: stateDir, ...settings.env, ...options.env },

@@ -2,10 +2,10 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { type Finished, launcher, runToEnd } from '../support/spawned-process.ts';
+import { type Finished, program, runToEnd } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
-const ca = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [launcher, 'ca', ...args]);
+const ca = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [program, 'ca', ...args]);
 const pem = createTestAuthority('Proxy').certificatePem;
 
 async function writeCa(state: Scratch, text: string): Promise<void> {

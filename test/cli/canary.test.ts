@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { allCommands } from '../../src/cli/command/help.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
+import { program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
 
 // Lengths that no other number of an output has.
 const WORKSPACE = `${'c4n4ry-w'.repeat(863)}x`;
@@ -110,7 +110,7 @@ it('no command prints a secret or its length', { tags: ['long'] }, async () => {
     // The command of `run` needs the token of its proxy.
     const own = name === 'run' ? {} : env;
     const finished = lines(files, running).map((line) =>
-      runToEnd(process.execPath, [launcher, name, ...line], { env: own }),
+      runToEnd(process.execPath, [program, name, ...line], { env: own }),
     );
     for (const { stdout, stderr } of await Promise.all(finished)) {
       expect(stdout + stderr).not.toBe('');

@@ -3,13 +3,13 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { launcher, runToEnd, type Finished } from '../support/spawned-process.ts';
+import { program, runToEnd, type Finished } from '../support/spawned-process.ts';
 
 // Of a length that no other number in the output has.
 const CANARY = 'c4n4ry'.repeat(117);
 
 const check = (...files: string[]): Promise<Finished> =>
-  runToEnd(process.execPath, [launcher, 'check', ...files]);
+  runToEnd(process.execPath, [program, 'check', ...files]);
 
 describe('check', () => {
   it('accepts valid files of both kinds', async () => {
@@ -120,7 +120,7 @@ describe('check', () => {
   });
 
   it('reads standard input for -', async () => {
-    const script = `printf '%s' '{"rules": []}' | ${process.execPath} ${launcher} check -`;
+    const script = `printf '%s' '{"rules": []}' | ${process.execPath} ${program} check -`;
     const { code, stdout } = await runToEnd('sh', ['-c', script]);
     expect([code, stdout]).toEqual([0, 'standard input: valid proxy_config\n']);
   });

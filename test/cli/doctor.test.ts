@@ -9,11 +9,11 @@ import { bypassFinding, requestFindings } from '../../src/cli/doctor/url-checks.
 import { parseAskedUrl } from '../../src/cli/rules/explanation.ts';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
-import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
+import { type Finished, program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
 const doctor = (args: readonly string[], env: Record<string, string> = {}): Promise<Finished> =>
-  runToEnd(process.execPath, [launcher, 'doctor', ...args], { env });
+  runToEnd(process.execPath, [program, 'doctor', ...args], { env });
 
 const TOKEN = 'c4n4ry-0123456789abcdef';
 const headers = [{ name: 'X-Key', type: 'plaintext', value: 'k' }];

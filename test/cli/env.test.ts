@@ -6,7 +6,7 @@ import { agentPreload } from '../../src/cli/client/node-preload.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
+import { type Finished, program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import { createTestSidecar } from '../support/test-sidecar.ts';
 
@@ -14,7 +14,7 @@ const headers = [{ name: 'X-Key', type: 'plaintext', value: 'injected' }];
 const [ca, root, other] = ['Proxy', 'Root', 'Other'].map((name) => createTestAuthority(name).certificatePem);
 
 function printEnv(args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
-  return runToEnd(process.execPath, [launcher, 'env', ...args], { env });
+  return runToEnd(process.execPath, [program, 'env', ...args], { env });
 }
 
 async function createState(): Promise<Scratch> {
@@ -42,8 +42,11 @@ describe('env', () => {
       proxyConfig: { rules: [{ match_hosts: ['api.test'], headers }] },
       upstreamCaPem: authority.certificatePem,
     });
-    const flags = `--state-dir ${dirname(dirname(sallyport.caFile))} --listen 127.0.0.1:${sallyport.port}`;
-    const script = `eval "$(${process.execPath} ${launcher} env ${flags})" && curl -sSf https://api.test:${origin.port}/`;
+    // The proxy publishes its bundle after it is ready.
+    const published = dirname(sallyport.caFile);
+    await expect.poll(() => readdir(published)).toContain('ca-bundle.pem');
+    const flags = `--state-dir ${dirname(published)} --listen 127.0.0.1:${sallyport.port}`;
+    const script = `eval "$(${process.execPath} ${program} env ${flags})" && curl -sSf https://api.test:${origin.port}/`;
     const { code, stderr } = await runToEnd('sh', ['-c', script]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(headerValues(await origin.request(0), 'x-key')).toEqual(['injected']);

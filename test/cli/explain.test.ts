@@ -3,10 +3,10 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
+import { type Finished, program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
 
 const explain = (...args: string[]): Promise<Finished> =>
-  runToEnd(process.execPath, [launcher, 'explain', ...args]);
+  runToEnd(process.execPath, [program, 'explain', ...args]);
 
 const rules = {
   rules: [

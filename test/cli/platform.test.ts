@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
 import { type PlatformOptions, initPlatform, startPlatform } from '../support/platform-process.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { launcher, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
+import { program, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { connectOnce } from '../../src/platform/store/database.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
@@ -55,21 +55,21 @@ describe('a platform with an embedded server', SLOW, () => {
   it('starts from nothing, creates its first key once, serves, and locks its directory', async () => {
     const dataDirectory = join((await scratchDirectory()).path, 'data');
     const env = environmentOf({ dataDirectory });
-    const init = await runToEnd(process.execPath, [launcher, 'platform', 'init', '--name', 'Acme'], { env });
+    const init = await runToEnd(process.execPath, [program, 'platform', 'init', '--name', 'Acme'], { env });
     expect([init.code, init.stdout]).toEqual([0, expect.stringMatching(/^sp_sk_[0-9A-Za-z]{49}\n$/)]);
-    const again = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env });
+    const again = await runToEnd(process.execPath, [program, 'platform', 'init'], { env });
     expect([again.code, again.stdout]).toEqual([2, '']);
     expect(again.stderr).toContain('An organization already exists');
 
     const { process: child, url } = await start({ dataDirectory });
     const me = await fetch(`${url}/api/v1/orgs/current`, { headers: { 'x-api-key': init.stdout.trim() } });
     expect([me.status, await me.json()]).toEqual([200, expect.objectContaining({ display_name: 'Acme' })]);
-    const second = await runToEnd(process.execPath, [launcher, 'platform'], { env });
+    const second = await runToEnd(process.execPath, [program, 'platform'], { env });
     expect(second.code).not.toBe(0);
     expect(second.stderr).toMatch(/DATABASE_URL|another/i);
 
     // A lost key can be recovered while the platform runs, and the audit log records it.
-    const recovered = await runToEnd(process.execPath, [launcher, 'platform', 'recover'], { env });
+    const recovered = await runToEnd(process.execPath, [program, 'platform', 'recover'], { env });
     expect([recovered.code, recovered.stdout]).toEqual([
       0,
       expect.stringMatching(/^sp_sk_[0-9A-Za-z]{49}\n$/),
@@ -92,7 +92,7 @@ describe('a recovery', SLOW, () => {
   ])('%s is rejected, and the message says what to do', async (_, args, sentence) => {
     const dataDirectory = join((await scratchDirectory()).path, 'data');
     const env = environmentOf({ dataDirectory });
-    const rejected = await runToEnd(process.execPath, [launcher, 'platform', 'recover', ...args], { env });
+    const rejected = await runToEnd(process.execPath, [program, 'platform', 'recover', ...args], { env });
     expect([rejected.code, rejected.stdout]).toEqual([2, '']);
     expect(rejected.stderr).toMatch(sentence);
   });
@@ -112,7 +112,7 @@ describe('a recovery', SLOW, () => {
       .returning('id')
       .execute();
     const attempt = (args: readonly string[]): Promise<unknown> =>
-      runToEnd(process.execPath, [launcher, 'platform', 'recover', ...args], { env });
+      runToEnd(process.execPath, [program, 'platform', 'recover', ...args], { env });
     expect(await attempt([])).toMatchObject({
       code: 2,
       stdout: '',
@@ -168,7 +168,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     const options = await onDatabase();
     const env = { ...environmentOf(options), SALLYPORT_BOOTSTRAP_API_KEY: key };
     for (const message of ['organization', 'nothing was changed']) {
-      const { code, stdout, stderr } = await runToEnd(process.execPath, [launcher, 'platform', 'init'], {
+      const { code, stdout, stderr } = await runToEnd(process.execPath, [program, 'platform', 'init'], {
         env,
       });
       expect([code, stdout]).toEqual([0, '']);
@@ -176,7 +176,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
       expect(stderr).not.toContain(key);
     }
     const bad = { ...env, SALLYPORT_BOOTSTRAP_API_KEY: 'hush' };
-    const rejected = await runToEnd(process.execPath, [launcher, 'platform', 'init'], { env: bad });
+    const rejected = await runToEnd(process.execPath, [program, 'platform', 'init'], { env: bad });
     expect([rejected.code, rejected.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
   });
 
@@ -250,7 +250,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
 describe('invalid settings', () => {
   it('are named without their value, and the exit code is 2', async () => {
     const env = { SALLYPORT_PLATFORM_LISTEN: 'hush', DATABASE_URL: 'hush' };
-    const { code, stderr } = await runToEnd(process.execPath, [launcher, 'platform'], { env });
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'platform'], { env });
     expect(code).toBe(2);
     expect(stderr).toContain('SALLYPORT_PLATFORM_LISTEN: ');
     expect(stderr).toContain('DATABASE_URL: ');
@@ -258,7 +258,7 @@ describe('invalid settings', () => {
   });
 
   it('include an unknown command, which prints the usage line', async () => {
-    const { code, stderr } = await runToEnd(process.execPath, [launcher, 'platform', 'serf']);
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'platform', 'serf']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('usage: sallyport platform')]);
   });
 

@@ -7,7 +7,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { type AskAdmin, createAdminClient } from '../support/admin-client.ts';
 import { createOrigin, type RecordingOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { type LogRecord, SpawnedProcess, launcher, runToEnd } from '../support/spawned-process.ts';
+import { type LogRecord, SpawnedProcess, program, runToEnd } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import { type TestSidecar, createTestSidecar } from '../support/test-sidecar.ts';
 import { WireClient } from '../support/wire-client.ts';
@@ -28,7 +28,7 @@ function spawnProxy(
   env: Readonly<Record<string, string>> = {},
   args: readonly string[] = [],
 ): SpawnedProcess {
-  return new SpawnedProcess(process.execPath, ['--import', nameTable, launcher, 'proxy', ...args], {
+  return new SpawnedProcess(process.execPath, ['--import', nameTable, program, 'proxy', ...args], {
     env: {
       SALLYPORT_LISTEN: '127.0.0.1:0',
       SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',

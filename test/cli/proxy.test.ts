@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { SpawnedProcess, launcher, runToEnd } from '../support/spawned-process.ts';
+import { SpawnedProcess, program, runToEnd } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import { WireClient } from '../support/wire-client.ts';
 
@@ -24,7 +24,7 @@ function spawnProxy(
   runtimeFlags: readonly string[] = [],
 ): SpawnedProcess {
   const flags = ['--import', nameTable, ...runtimeFlags];
-  return new SpawnedProcess(process.execPath, [...flags, launcher, 'proxy', ...args], {
+  return new SpawnedProcess(process.execPath, [...flags, program, 'proxy', ...args], {
     env: {
       SALLYPORT_LISTEN: '127.0.0.1:0',
       SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
@@ -146,7 +146,7 @@ describe('an invalid start', () => {
     await using child = spawnProxy(scratch, args, env);
     expect(await child.exited).toEqual({ code: 2, signal: null });
     expect(child.stderr).toMatch(says);
-    expect(child.stderr).not.toMatch(/\bat .*\.ts:\d+|secret\}/);
+    expect(child.stderr).not.toMatch(/\bat .*\.[jt]s:\d+|secret\}/);
     expect(child.records.some(isReady)).toBe(false);
   });
 });
@@ -213,10 +213,12 @@ describe('a start', () => {
     for (const isFirst of [true, false]) {
       await using child = spawnProxy(scratch, []);
       const { ca } = await child.record(isReady);
-      const env = await runToEnd(process.execPath, [launcher, 'env', '--state-dir', scratch.path]);
+      const certificate = (await readFile(String(ca), 'utf8')).trim();
+      // It is written after the proxy is ready.
+      await expect.poll(() => readFile(bundle, 'utf8').catch(() => '')).toContain(certificate);
+      const env = await runToEnd(process.execPath, [program, 'env', '--state-dir', scratch.path]);
       expect(env).toMatchObject({ code: 0, stderr: '' });
       expect(env.stdout).toContain(`export SSL_CERT_FILE='${bundle}'\n`);
-      expect(await readFile(bundle, 'utf8')).toContain((await readFile(String(ca), 'utf8')).trim());
       child.kill('SIGTERM');
       await child.exited;
       if (isFirst) for (const file of ['public/ca.pem', 'secret/ca.key']) await rm(join(scratch.path, file));
@@ -360,7 +362,7 @@ describe('the entry point', () => {
     ['an unknown command', ['serve']],
     ['the name of an object property', ['constructor']],
   ])('%s prints the usage and ends with code 2', async (_, args) => {
-    const { code, stderr } = await runToEnd(process.execPath, [launcher, ...args]);
+    const { code, stderr } = await runToEnd(process.execPath, [program, ...args]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/^usage: sallyport COMMAND/m);
   });

@@ -8,7 +8,7 @@ import { type ClientName, isInstalled } from '../interop/client-programs.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { createOrigin, jsonResponse, type RecordingOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { launcher, runToEnd, SpawnedProcess, type SpawnOptions } from '../support/spawned-process.ts';
+import { program, runToEnd, SpawnedProcess, type SpawnOptions } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
 const SECRET = 'canary-8d2f60b1c7e4';
@@ -52,7 +52,7 @@ type RunOptions = SpawnOptions & { readonly flags?: readonly string[] };
 
 function start(command: readonly string[], options: RunOptions = {}): SpawnedProcess {
   const { flags = ['--proxy-config', rules], env, ...rest } = options;
-  const args = ['--import', nameTable, launcher, 'run', ...flags, '--', ...command];
+  const args = ['--import', nameTable, program, 'run', ...flags, '--', ...command];
   return new SpawnedProcess(process.execPath, args, {
     ...rest,
     env: { SALLYPORT_UPSTREAM_CA: upstreamCa, SALLYPORT_SECRET_TOKEN: SECRET, ...env },
@@ -143,7 +143,7 @@ describe('the exit code', () => {
     ['is 0 where the command has no complaint', ['true'], 0],
     ['is 128 and the signal that ended the command', ['sh', '-c', 'kill -TERM $$'], 143],
     ['is 127 for a command that is not there', ['no-such-command'], 127],
-    ['is 126 for a file that is no program', [launcher.replace('sallyport.js', '')], 126],
+    ['is 126 for a file that is no program', [program.replace('sallyport.js', '')], 126],
   ];
   it.each(rows)('%s', async (_, command, code) => {
     expect((await finish(command)).code).toBe(code);
@@ -334,7 +334,7 @@ describe('invalid input', () => {
     const marker = join(scratch.path, 'was-run');
     const all = [...(await args())];
     if (all.at(-1) === 'touch') all.push(marker);
-    const { code, stdout, stderr } = await runToEnd(process.execPath, [launcher, 'run', ...all]);
+    const { code, stdout, stderr } = await runToEnd(process.execPath, [program, 'run', ...all]);
     expect([code, stdout, existsSync(marker)]).toEqual([2, '', false]);
     expect(stderr).toMatch(says);
   });

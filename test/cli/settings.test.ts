@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { prepareState } from '../../src/cli/settings.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import { createScratch } from '../support/scratch.ts';
-import { launcher, runToEnd, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
+import { program, runToEnd, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -21,7 +21,7 @@ describe('without a home directory', () => {
   it('a command says which directory to set', async () => {
     await using scratch = await createScratch();
     const preload = await scratch.write('no-home.mjs', NO_HOME);
-    const { code, stderr } = await runToEnd(process.execPath, ['--import', preload, launcher, 'env']);
+    const { code, stderr } = await runToEnd(process.execPath, ['--import', preload, program, 'env']);
     const expected =
       'sallyport: this user has no home directory for the state: set --state-dir (SALLYPORT_STATE_DIR) to a writable directory\n';
     expect([code, stderr]).toEqual([2, expected]);
@@ -41,14 +41,14 @@ describe('a state directory that cannot be written to is named, with what to do'
   it('below a file', async () => {
     await using scratch = await createScratch();
     const state = join(await scratch.write('file', ''), 'state');
-    const { code, stderr } = await runToEnd(process.execPath, [launcher, 'proxy', '--state-dir', state]);
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'proxy', '--state-dir', state]);
     const expected = `sallyport: cannot write to ${state} (a part of the path is not a directory): ${HINT}\n`;
     expect([code, stderr]).toEqual([2, expected]);
   });
 
   it.runIf(isRoot)('on a read-only file system', async () => {
     await using scratch = await createScratch();
-    const script = `mount -t tmpfs -o ro none '${scratch.path}' && exec '${process.execPath}' '${launcher}' proxy --state-dir '${scratch.path}'`;
+    const script = `mount -t tmpfs -o ro none '${scratch.path}' && exec '${process.execPath}' '${program}' proxy --state-dir '${scratch.path}'`;
     const { code, stderr } = await runToEnd('unshare', ['-m', 'sh', '-c', script]);
     const expected = `sallyport: cannot write to ${scratch.path} (read-only file system): ${HINT}\n`;
     expect([code, stderr]).toEqual([2, expected]);
@@ -86,7 +86,7 @@ it.runIf(isRoot)('with a read-only root one writable directory is enough', async
   const options = `--listen 127.0.0.1:0 --admin-listen 'unix:${state}/admin.sock' --state-dir '${state}'`;
   const script = `mount -t tmpfs none '${state}' && mount -o remount,bind,ro / && for m in /dev/shm /tmp; do
     ! mountpoint -q $m || mount -o remount,bind,ro $m; done
-    exec '${process.execPath}' '${launcher}' proxy ${options} --secrets-file '${secrets}'`;
+    exec '${process.execPath}' '${program}' proxy ${options} --secrets-file '${secrets}'`;
   const env = { NODE_COMPILE_CACHE: '', HOME: '/nonexistent', TMPDIR: '/nonexistent' };
   await using proxy = new SpawnedProcess('unshare', ['-m', 'sh', '-c', script], { env });
   await proxy.record(({ msg }) => msg === 'ready');
@@ -107,7 +107,7 @@ describe('a file that cannot be read is named with its setting:', () => {
     const file = join(await scratch.write('plain', ''), 'below');
     const missing = code === 'ENOENT' ? join(scratch.path, 'missing') : file;
     const env = { [variable]: missing, SALLYPORT_LISTEN: '127.0.0.1:0', SALLYPORT_STATE_DIR: scratch.path };
-    const finished = await runToEnd(process.execPath, [launcher, 'proxy'], { env });
+    const finished = await runToEnd(process.execPath, [program, 'proxy'], { env });
     expect([finished.code, finished.stderr.replaceAll(missing, 'FILE')]).toEqual([
       2,
       expect.stringMatching(

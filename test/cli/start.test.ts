@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { stateOf } from '../../src/cli/start.ts';
 import { createScratch } from '../support/scratch.ts';
-import { launcher, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
+import { program, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
 
 it('prints commands that reach its origin through the proxy, with the credential of the example', async () => {
   await using scratch = await createScratch();
   const preload = join(import.meta.dirname, 'free-ports.ts');
-  await using start = new SpawnedProcess(process.execPath, ['--import', preload, launcher, 'start'], {
+  await using start = new SpawnedProcess(process.execPath, ['--import', preload, program, 'start'], {
     env: {
       SALLYPORT_LISTEN: '127.0.0.1:0',
       SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',
@@ -47,12 +47,12 @@ it('uses the ports that are given, and says so where one is taken', async () => 
     scratch.path,
   ];
   const free = ['--origin-port', '0', '--callback-port', '0'];
-  await using start = new SpawnedProcess(process.execPath, [launcher, ...args, ...free]);
+  await using start = new SpawnedProcess(process.execPath, [program, ...args, ...free]);
   const printed = await start.errorOutput((text) => text.includes('Ctrl-C'));
   const port = /api\.localhost:(\d+)\//.exec(printed)?.[1] ?? '';
   expect(port).not.toBe('9443');
   expect(printed).toMatch(/sed -e s\/sallyport-demo\/changed\/ -e s\/:9444\/:\d+\/ /);
-  const second = await runToEnd(process.execPath, [launcher, ...args, '--origin-port', port]);
+  const second = await runToEnd(process.execPath, [program, ...args, '--origin-port', port]);
   expect(second).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(`127.0.0.1:${port} (EADDRINUSE)`),
@@ -61,7 +61,7 @@ it('uses the ports that are given, and says so where one is taken', async () => 
 });
 
 it.each(['70000', '-1', 'x'])('--origin-port=%s is refused', async (port) => {
-  const { code, stderr } = await runToEnd(process.execPath, [launcher, 'start', `--origin-port=${port}`]);
+  const { code, stderr } = await runToEnd(process.execPath, [program, 'start', `--origin-port=${port}`]);
   expect([code, stderr]).toEqual([2, 'sallyport: --origin-port must be a port from 0 to 65535\n']);
 });
 

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { type Finished, launcher, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
+import { type Finished, program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
 
 const status = (args: readonly string[], env: Record<string, string> = {}): Promise<Finished> =>
-  runToEnd(process.execPath, [launcher, 'status', ...args], { env });
+  runToEnd(process.execPath, [program, 'status', ...args], { env });
 
 describe('status', () => {
   it('of a running proxy shows its sandboxes and its CA, also in the environment of a client', async () => {

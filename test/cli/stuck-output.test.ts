@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { cleanEnvironment, launcher } from '../support/spawned-process.ts';
+import { cleanEnvironment, program } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
 
 const nameTable = join(import.meta.dirname, '..', 'support', 'name-table.ts');
@@ -15,7 +15,7 @@ const REQUESTS = 1_500;
 const longPath = `/${'a'.repeat(500)}`;
 
 function spawnProxy(scratch: Scratch): ChildProcess {
-  return spawn(process.execPath, ['--import', nameTable, launcher, 'proxy'], {
+  return spawn(process.execPath, ['--import', nameTable, program, 'proxy'], {
     env: cleanEnvironment({
       SALLYPORT_LISTEN: '127.0.0.1:0',
       SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',

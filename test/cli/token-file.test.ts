@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { SpawnedProcess, launcher, spawnSallyport } from '../support/spawned-process.ts';
+import { SpawnedProcess, program, spawnSallyport } from '../support/spawned-process.ts';
 
 describe('a proxy token that other users can read causes a warning, and is used, at the start of', () => {
   const isReported = ({ level, msg }: Readonly<Record<string, unknown>>): boolean =>
@@ -19,7 +19,7 @@ describe('a proxy token that other users can read causes a warning, and is used,
     await using scratch = await createScratch();
     const file = await scratch.write('token', '0123456789abcdef');
     await chmod(file, 0o644);
-    const args = [launcher, 'run', '--log', '-', '--', process.execPath, '--version'];
+    const args = [program, 'run', '--log', '-', '--', process.execPath, '--version'];
     await using child = new SpawnedProcess(process.execPath, args, {
       env: { SALLYPORT_AUTH_TOKEN_FILE: file },
     });

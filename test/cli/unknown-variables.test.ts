@@ -5,7 +5,7 @@ import {
   unknownVariableWarnings,
 } from '../../src/cli/unknown-variables.ts';
 import { readSources } from '../architecture/source-tree.ts';
-import { launcher, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
+import { program, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
 
 describe('an unknown variable with our prefix', () => {
   it.each([
@@ -103,7 +103,7 @@ describe('a misspelt variable is reported at the start of', () => {
   });
 
   it('run', async () => {
-    const args = [launcher, 'run', '--log', '-', '--', process.execPath, '--version'];
+    const args = [program, 'run', '--log', '-', '--', process.execPath, '--version'];
     await using child = new SpawnedProcess(process.execPath, args, { env });
     expect(await child.exited).toEqual({ code: 0, signal: null });
     expect(child.records.filter(isReported)).toHaveLength(1);

@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { launcher, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
+import { program, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
 import { type CanaryPeers, createCanaryPeers, publicAuthority } from './canary-peers.ts';
 import { type CanaryValues, createCanaryValues } from './canary-values.ts';
 
@@ -50,7 +50,7 @@ export async function createCanaryScene(): Promise<CanaryScene> {
     );
   };
   const spawn = (args: readonly string[], env: Readonly<Record<string, string>>): SpawnedProcess => {
-    const child = new SpawnedProcess(process.execPath, [...PRELOADS, launcher, ...args], {
+    const child = new SpawnedProcess(process.execPath, [...PRELOADS, program, ...args], {
       env: { ...files.env, ...secretsOf(values), ...env },
     });
     running.add(child);

@@ -11,7 +11,7 @@ import { createH2Origin } from '../support/h2-origin.ts';
 import { H2WireClient } from '../support/h2-wire-client.ts';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { launcher, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
+import { program, projectRoot, SpawnedProcess } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { countIn, countInMemory } from './process-memory.ts';
@@ -33,7 +33,7 @@ type Scene = { readonly child: SpawnedProcess; readonly admin: AskAdmin; readonl
 async function start(scratch: Scratch): Promise<Scene & { readonly port: number; readonly ca: string }> {
   const heapFile = join(scratch.path, 'heap.json');
   const preloads = [...preload('name-table.ts'), ...preload('heap-on-signal.ts')];
-  const child = new SpawnedProcess(process.execPath, [...preloads, launcher, 'proxy'], {
+  const child = new SpawnedProcess(process.execPath, [...preloads, program, 'proxy'], {
     env: {
       SALLYPORT_LISTEN: '127.0.0.1:0',
       SALLYPORT_ADMIN_LISTEN: '127.0.0.1:0',

@@ -1,7 +1,7 @@
 // `sallyport platform` as a real process, on a given database or in a data directory of its own. A test may kill it before
 // it is ready.
 import type { ClientConfig } from 'pg';
-import { type Finished, type LogRecord, launcher, runToEnd, SpawnedProcess } from './spawned-process.ts';
+import { type Finished, type LogRecord, program, runToEnd, SpawnedProcess } from './spawned-process.ts';
 
 export type PlatformOptions = {
   readonly dataDirectory: string;
@@ -21,7 +21,7 @@ export type PlatformProcess = AsyncDisposable & {
 export function startPlatform(options: PlatformOptions): PlatformProcess {
   const startedMs = performance.now();
   const imports = (options.preloads ?? []).flatMap((file) => ['--import', file]);
-  const child = new SpawnedProcess(process.execPath, [...imports, launcher, 'platform'], {
+  const child = new SpawnedProcess(process.execPath, [...imports, program, 'platform'], {
     env: environmentOf(options),
   });
   const ready = child
@@ -43,7 +43,7 @@ export async function initPlatform(options: PlatformOptions, key: string): Promi
 
 /** Runs a command on the platform's database until it ends. */
 export function runSallyport(args: readonly string[], options: PlatformOptions): Promise<Finished> {
-  return runToEnd(process.execPath, [launcher, ...args], { env: environmentOf(options) });
+  return runToEnd(process.execPath, [program, ...args], { env: environmentOf(options) });
 }
 
 /** The output for an intact log; throws for any other result. */

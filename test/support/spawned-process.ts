@@ -19,9 +19,16 @@ export type SpawnOptions = {
 };
 
 export const projectRoot: string = dirname(dirname(import.meta.dirname));
+/** The launcher of the checkout, which runs the sources. */
 export const launcher: string = join(projectRoot, 'bin', 'sallyport.js');
+/** What tests start as `sallyport`: the launcher of the bundle that program-setup.ts made of these sources. */
+export const program: string = process.env['SALLYPORT_TEST_PROGRAM'] ?? launcher;
 
-const compileCache: string = join(projectRoot, 'node_modules', '.cache', 'compile');
+// That of the bundle is beside it and is removed with it.
+const compileCache: string =
+  program === launcher
+    ? join(projectRoot, 'node_modules', '.cache', 'compile')
+    : join(dirname(dirname(program)), 'compile-cache');
 
 /** The variables of a bare login shell, without any that affect TLS, proxies or package managers. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
@@ -212,7 +219,7 @@ export async function spawnSallyport(options: {
   const imports = preloads.flatMap((file) => ['--import', file]);
   const child = new SpawnedProcess(
     process.execPath,
-    [...imports, launcher, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
+    [...imports, program, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
     {
       env: {
         SALLYPORT_LISTEN: '127.0.0.1:0',

@@ -11,7 +11,7 @@ import { findLeaks } from '../../e2e/canary-search.ts';
 import { textCanary } from '../../e2e/canary-values.ts';
 import { createAdminClient } from '../../support/admin-client.ts';
 import { type Scratch, createScratch } from '../../support/scratch.ts';
-import { SpawnedProcess, launcher } from '../../support/spawned-process.ts';
+import { SpawnedProcess, program } from '../../support/spawned-process.ts';
 import type { StartExpectation, StartScript } from './leak-script.ts';
 
 const values = {
@@ -54,9 +54,9 @@ function spawn(
 ): SpawnedProcess {
   const whole = { ...LISTEN, SALLYPORT_STATE_DIR: state, SALLYPORT_SECRET_VALUE: values.SECRET, ...env };
   // A shell drops variables whose names are none, so only who needs one gets one.
-  if (umask === undefined) return new SpawnedProcess(process.execPath, [launcher, 'proxy'], { env: whole });
+  if (umask === undefined) return new SpawnedProcess(process.execPath, [program, 'proxy'], { env: whole });
   const command = `umask ${umask}; exec "$@"`;
-  return new SpawnedProcess('/bin/sh', ['-c', command, 'sh', process.execPath, launcher, 'proxy'], {
+  return new SpawnedProcess('/bin/sh', ['-c', command, 'sh', process.execPath, program, 'proxy'], {
     env: whole,
   });
 }

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands } from '../../../src/cli/command/help.ts';
-import { type Finished, launcher, projectRoot, runToEnd } from '../../support/spawned-process.ts';
+import { type Finished, program, projectRoot, runToEnd } from '../../support/spawned-process.ts';
 
-const sallyport = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [launcher, ...args]);
+const sallyport = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [program, ...args]);
 
 describe.each(allCommands)('the help of $name', (command) => {
   it('has the usage, each option with its default, examples and exit codes', async () => {

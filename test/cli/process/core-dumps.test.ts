@@ -3,7 +3,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../../support/scratch.ts';
-import { launcher, projectRoot, runToEnd, SpawnedProcess } from '../../support/spawned-process.ts';
+import { program, projectRoot, runToEnd, SpawnedProcess } from '../../support/spawned-process.ts';
 
 const softLimit = (limits: string): string | undefined => /^Max core file size +(\S+)/m.exec(limits)?.[1];
 /** A shell that lets its programs write cores of any size, and becomes the program. */
@@ -16,7 +16,7 @@ const withCores = (...command: readonly string[]): string[] => [
 describe.runIf(process.platform === 'linux')('no core holds the memory of', () => {
   it('a proxy writes no core, started where cores are written in full', async () => {
     await using scratch = await createScratch();
-    const command = withCores(process.execPath, launcher, 'proxy', '--listen', '127.0.0.1:0');
+    const command = withCores(process.execPath, program, 'proxy', '--listen', '127.0.0.1:0');
     await using child = new SpawnedProcess('/bin/sh', command, {
       env: { SALLYPORT_STATE_DIR: scratch.path, SALLYPORT_ADMIN_LISTEN: 'off' },
     });
@@ -34,7 +34,7 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
       `#!/bin/sh\nenv > '${reported}'\nexec /usr/bin/prlimit "$@"\n`,
     );
     chmodSync(fake, 0o700);
-    const command = withCores(process.execPath, launcher, 'proxy', '--listen', '127.0.0.1:0');
+    const command = withCores(process.execPath, program, 'proxy', '--listen', '127.0.0.1:0');
     await using child = new SpawnedProcess('/bin/sh', command, {
       env: {
         PATH: `${scratch.path}:${process.env['PATH']}`,
@@ -60,7 +60,7 @@ describe.runIf(process.platform === 'linux')('no core holds the memory of', () =
       [
         '-c',
         'echo 0x7 > /proc/self/coredump_filter; exec "$0" "$@"',
-        ...[process.execPath, launcher, 'run', '--proxy-config', rules, '--', ...show],
+        ...[process.execPath, program, 'run', '--proxy-config', rules, '--', ...show],
       ],
       { env: { SALLYPORT_SECRET_DEMO_TOKEN: 'a-token-of-the-example' } },
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../../support/scratch.ts';
-import { runToEnd, launcher, spawnSallyport } from '../../support/spawned-process.ts';
+import { runToEnd, program, spawnSallyport } from '../../support/spawned-process.ts';
 import { WireClient } from '../../support/wire-client.ts';
 import { createRecordReceiver } from './record-receiver.ts';
 
@@ -42,7 +42,7 @@ describe('sallyport proxy that forwards records', () => {
       SALLYPORT_RECORDS_FORWARD_TOKEN_FILE: '/nowhere/token',
     };
     await using scratch = await createScratch();
-    const ended = await runToEnd(process.execPath, [launcher, 'proxy'], {
+    const ended = await runToEnd(process.execPath, [program, 'proxy'], {
       env: { ...env, SALLYPORT_STATE_DIR: scratch.path },
     });
     expect(ended.code).toBe(2);
