@@ -25,8 +25,6 @@ export type SpliceOptions = {
   readonly halfClosedMs: number;
 };
 
-const KEEP_ALIVE_PROBE_MS = 30_000;
-
 /** Joins two open sockets without other listeners. Resolves when both are closed. */
 export function splice(options: SpliceOptions): Promise<SpliceEnd> {
   return new Splice(options).run();
@@ -53,10 +51,6 @@ class Splice {
     const { client, upstream, fromClient, fromUpstream, idleMs } = this.#options;
     this.#join(client, upstream);
     this.#join(upstream, client);
-    for (const socket of [client, upstream]) {
-      socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
-      socket.setNoDelay(true);
-    }
     if (fromClient && fromClient.length > 0) upstream.write(fromClient);
     if (fromUpstream && fromUpstream.length > 0) client.write(fromUpstream);
     this.#idle = new IdleWatch([client, upstream], idleMs, () => this.#onIdle());

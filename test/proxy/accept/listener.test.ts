@@ -326,6 +326,14 @@ describe.runIf(process.platform === 'linux')('TCP keep-alive', () => {
     await expect.poll(() => timersOf((_, remote) => remote === path.origin.port)).toEqual(['02']);
     gate.resolve();
   });
+
+  it('probes both peers of a silent tunnel', async () => {
+    await using path = await createDataPath({ isClear: true });
+    const client = await path.plain();
+    expect((await client.openTunnel(`plain.test:${path.origin.port}`)).status).toBe(200);
+    await expect.poll(() => timersOf((local) => local === path.proxy.port)).toEqual(['02']);
+    await expect.poll(() => timersOf((_, remote) => remote === path.origin.port)).toEqual(['02']);
+  });
 });
 
 describe('too many connections', () => {
