@@ -14,7 +14,7 @@ import type { Cover, Policy } from '../../policy/policy.ts';
 import type { ClientConnection } from '../h1/client-connection.ts';
 import { intercept } from './intercept.ts';
 import { type Refusal, isRefusal, refuse } from '../refusal.ts';
-import { splice } from '../splice.ts';
+import { type SpliceEnd, splice } from '../splice.ts';
 
 const ESTABLISHED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n', 'latin1');
 
@@ -116,15 +116,20 @@ class Tunnel {
       fromClient,
       idleMs: timeouts.tunnelIdleMs,
       halfClosedMs: timeouts.halfClosedMs,
-    }).then(({ bytesUp, bytesDown, reason }) => {
-      this.#record({
-        outcome: 'tunnelled',
-        reason: reason === 'closed' ? this.#target.cover.reason : reason,
-        bytesUp,
-        bytesDown,
-      });
-    });
+    })
+      .then((end) => this.#onSpliceEnd(end))
+      // The connection is released after it.
+      .catch((error: unknown) => this.onBug(error));
     this.#connection.setSpliced(ending, opened);
+  }
+
+  #onSpliceEnd({ bytesUp, bytesDown, reason }: SpliceEnd): void {
+    this.#record({
+      outcome: 'tunnelled',
+      reason: reason === 'closed' ? this.#target.cover.reason : reason,
+      bytesUp,
+      bytesDown,
+    });
   }
 
   /** The policy may have changed while the upstream was dialled: the policy in force decides on the connection. */

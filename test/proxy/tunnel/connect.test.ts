@@ -1,6 +1,7 @@
 // CONNECT: which authorities are accepted, when a refusal closes the connection, and what a blind tunnel carries.
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { ClientConnection } from '../../../src/proxy/h1/client-connection.ts';
 import { createTestSidecar, type TestSidecar } from '../../support/test-sidecar.ts';
 import { WireClient } from '../../support/wire-client.ts';
 import { apiRule, createDataPath, errorOf, head, secret } from '../data-path.ts';
@@ -165,6 +166,23 @@ describe('a blind tunnel', () => {
     expect((await client.readHead()).status).toBe(200);
     await client.send('x');
     expect(await client.readThrough('x')).toBe('x');
+  });
+
+  it('is released if its end cannot be recorded, and the process goes on', async () => {
+    await using mirror = await createMirror();
+    await using proxy = await createTestSidecar();
+    await using client = await WireClient.connect(proxy.port);
+    await client.openTunnel(`plain.test:${mirror.port}`);
+    const failing = vi.spyOn(ClientConnection.prototype, 'record').mockImplementationOnce(() => {
+      throw new TypeError('a defect of the proxy');
+    });
+    client.end();
+    expect(await client.readToEnd()).toBe('bye');
+    await expect.poll(() => failing.mock.contexts).toHaveLength(1);
+    const [connection] = failing.mock.contexts as readonly ClientConnection[];
+    failing.mockRestore();
+    await connection?.closed;
+    expect(proxy.lines).toContainEqual(expect.objectContaining({ msg: 'tunnel failed', error: 'TypeError' }));
   });
 
   it('ends on both sides when the client resets', async () => {
